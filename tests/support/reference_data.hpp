@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace quasi::test {
+
+/// Where results computed by others lie (environment QUASI_REFERENCE_DIR, else the build's own).
+std::filesystem::path reference_dir();
+
+/// Root of the source tree, for examples.
+std::filesystem::path source_dir();
+
+/// A fresh directory, removed when the object goes.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace quasi::test
+
+/// Skips the test, saying what is missing, when reference data are not on this machine.
+#define QUASI_NEED_REFERENCE(relative)                                                \
+  if (!std::filesystem::exists(quasi::test::reference_dir() / (relative)))            \
+  GTEST_SKIP() << "reference data not here: " << quasi::test::reference_dir() / (relative)

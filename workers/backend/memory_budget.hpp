@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi {
+
+/// How many items of a work list fit at once, given what must be resident beside them.
+///
+/// @param budget_bytes  what the task may use on the device
+/// @param fixed_bytes   resident whatever the chunk
+/// @param item_bytes    for each item of a chunk, > 0
+/// @throws OutOfMemory if not even one item fits, with need and budget in the message.
+inline std::int64_t items_that_fit(std::int64_t budget_bytes, std::int64_t fixed_bytes,
+                                   std::int64_t item_bytes, const std::string& what) {
+  const std::int64_t items = (budget_bytes - fixed_bytes) / item_bytes;
+  if (items < 1)
+    throw OutOfMemory(what + " needs " + std::to_string((fixed_bytes + item_bytes) >> 20) +
+                      " MiB of device memory but the budget is " +
+                      std::to_string(budget_bytes >> 20) + " MiB");
+  return items;
+}
+
+}  // namespace quasi

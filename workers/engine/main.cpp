@@ -1,0 +1,171 @@
+// quasi-engine: one attempt of one job, in a process of its own. Needs no network and no token.
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <unistd.h>
+
+#include "workers/backend/error.hpp"
+#include "workers/engine/run_task.hpp"
+#include "workers/engine/task_registry.hpp"
+
+namespace quasi {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+/// Progress on a terminal: one line, rewritten at most ten times a second; plain lines elsewhere.
+class TerminalProgress : public Progress {
+ public:
+  explicit TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+  ~TerminalProgress() override { clear(); }
+
+  void metric(std::string_view, double) override {}
+  void log(std::string_view line) override {
+    if (quiet_) return;
+    clear();
+    std::cerr << line << '\n';
+  }
+  void checkpoint_ready(const std::string&, std::int64_t) override {}
+  bool cancelled() const override { return interrupted; }
+  bool checkpoint_wanted() override { return false; }
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t done, std::int64_t total) override {
+    if (quiet_ || !terminal_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(100) && done < total) return;
+    last_ = now;
+    const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0.0;
+    std::fprintf(stderr, "\r\033[K%.*s  %5.1f %%", static_cast<int>(phase.size()), phase.data(),
+                 100.0 * share);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+
+ private:
+  void clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+  bool quiet_;
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+void print_devices(bool json) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Device& device : list_devices()) {
+    if (json)
+      list.push_back({{"name", device.name()},
+                      {"model", device.model},
+                      {"memory_bytes", device.memory_bytes},
+                      {"compute_units", device.compute_units}});
+    else
+      std::printf("%-8s %s, %.1f GiB\n", device.name().c_str(), device.model.c_str(),
+                  static_cast<double>(device.memory_bytes) / (1 << 30));
+  }
+  const std::string absence = cuda_absence();
+  if (json)
+    std::cout << nlohmann::json{{"devices", list}, {"cuda_absence", absence}}.dump(2) << '\n';
+  else if (!absence.empty())
+    std::printf("no CUDA device: %s\n", absence.c_str());
+}
+
+struct Arguments {
+  std::string kind;
+  std::string deck;
+  std::string output = "quasi-out";
+  std::string device = "auto";
+  std::vector<std::string> settings;
+  std::vector<std::string> exports;
+  bool json = false;
+  bool quiet = false;
+};
+
+DeckSource deck_source(const Arguments& arguments) {
+  DeckSource source{.path = arguments.deck, .settings = {}};
+  for (const std::string& text : arguments.settings) source.settings.push_back(parse_setting(text));
+  return source;
+}
+
+void run(const Arguments& arguments) {
+  RunOptions options{.deck = deck_source(arguments),
+                     .devices = {find_device(arguments.device)},
+                     .output_directory = arguments.output,
+                     .checkpoint_directory = std::filesystem::path(arguments.output) / "checkpoint",
+                     .memory_budget_bytes = 0,
+                     .exports = arguments.exports};
+  std::error_code failure;
+  std::filesystem::create_directories(options.checkpoint_directory, failure);
+  if (failure)
+    throw StorageError("cannot create '" + options.output_directory.string() + "': " + failure.message());
+  nlohmann::json document;
+  {
+    TerminalProgress progress(arguments.quiet);
+    document = run_task(arguments.kind, options, progress);
+  }
+  if (arguments.json)
+    std::cout << document.dump(2) << '\n';
+  else
+    std::cout << make_task(arguments.kind)->table(document["summary"]);
+}
+
+void validate(const Arguments& arguments) {
+  const auto task = make_task(arguments.kind);
+  const nlohmann::json report = task->validate(deck_source(arguments), find_device(arguments.device));
+  std::cout << report.dump(2) << '\n';
+}
+
+int main_(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"quasi-engine " QUASI_VERSION ": runs one job on this machine, with no server"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", QUASI_VERSION);
+
+  const auto common = [&](CLI::App* command) {
+    command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
+    command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
+    command->add_option("--device", arguments.device, "auto, cpu or cuda:N")->capture_default_str();
+    command->add_option("--set", arguments.settings, "override a key of the deck: key=value")
+        ->allow_extra_args(false);
+    command->add_flag("--json", arguments.json, "one JSON document on standard output");
+  };
+  CLI::App* run_command = app.add_subcommand("run", "run a job here and now");
+  common(run_command);
+  run_command->add_option("-d,--output", arguments.output, "directory for the results")
+      ->capture_default_str();
+  run_command->add_option("--export", arguments.exports, "further formats, e.g. bte")
+      ->allow_extra_args(false);
+  run_command->add_flag("--quiet", arguments.quiet, "no progress");
+  CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
+  common(validate_command);
+  CLI::App* devices_command = app.add_subcommand("devices", "what this program can run on here");
+  devices_command->add_flag("--json", arguments.json, "one JSON document");
+
+  CLI11_PARSE(app, argc, argv);
+
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+
+  std::string message;
+  const ExitStatus status = guarded(
+      [&] {
+        if (*run_command) run(arguments);
+        if (*validate_command) validate(arguments);
+        if (*devices_command) print_devices(arguments.json);
+      },
+      &message);
+  if (status != ExitStatus::kOk) std::cerr << "error: " << message << '\n';
+  return static_cast<int>(status);
+}
+
+}  // namespace
+}  // namespace quasi
+
+int main(int argc, char** argv) { return quasi::main_(argc, argv); }

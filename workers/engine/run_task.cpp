@@ -1,0 +1,66 @@
+#include "workers/engine/run_task.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <new>
+
+#include "workers/backend/error.hpp"
+#include "workers/engine/task_registry.hpp"
+
+namespace quasi {
+
+ExitStatus guarded(const std::function<void()>& body, std::string* message) {
+  try {
+    body();
+    return ExitStatus::kOk;
+  } catch (const InvalidInput& failure) {
+    *message = failure.what();
+    return ExitStatus::kInvalidInput;
+  } catch (const NotConverged& failure) {
+    *message = failure.what();
+    return ExitStatus::kNumerical;
+  } catch (const OutOfMemory& failure) {
+    *message = failure.what();
+    return ExitStatus::kOutOfMemory;
+  } catch (const std::bad_alloc&) {
+    *message = "out of host memory";
+    return ExitStatus::kOutOfMemory;
+  } catch (const DeviceLost& failure) {
+    *message = failure.what();
+    return ExitStatus::kDeviceFault;
+  } catch (const BackendAbsent& failure) {
+    *message = failure.what();
+    return ExitStatus::kBackendAbsent;
+  } catch (const StorageError& failure) {
+    *message = failure.what();
+    return ExitStatus::kStorage;
+  } catch (const Cancelled& failure) {
+    *message = failure.what();
+    return ExitStatus::kCancelled;
+  } catch (const std::exception& failure) {
+    *message = std::string("unexpected: ") + failure.what();
+    return ExitStatus::kUnexpected;
+  }
+}
+
+nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress) {
+  const auto task = make_task(kind);
+  const auto start = std::chrono::steady_clock::now();
+  use_device(options.devices.front());
+  nlohmann::json document{{"schema", "quasi.run.v1"},
+                          {"kind", kind},
+                          {"version", QUASI_VERSION},
+                          {"device", options.devices.front().name()},
+                          {"device_model", options.devices.front().model}};
+  document["summary"] = task->run(options, progress);
+  document["wall_seconds"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  const auto path = options.output_directory / "summary.json";
+  std::ofstream out(path);
+  out << document.dump(2) << '\n';
+  if (!out.flush()) throw StorageError("cannot write '" + path.string() + "'; is the disk full?");
+  return document;
+}
+
+}  // namespace quasi

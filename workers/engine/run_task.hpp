@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "workers/engine/task.hpp"
+
+namespace quasi {
+
+/// How a run ended, as the exit status of quasi-engine: the contract between engine and daemon.
+enum class ExitStatus : int {
+  kOk = 0,
+  kUnexpected = 1,
+  kUsage = 2,
+  kInvalidInput = 10,
+  kNumerical = 11,
+  kOutOfMemory = 12,
+  kDeviceFault = 13,
+  kCancelled = 14,
+  kStorage = 15,
+  kBackendAbsent = 16,
+};
+
+/// Runs `body` and turns what it throws into a status and one clear sentence. The only place where
+/// exceptions of the numerics end.
+ExitStatus guarded(const std::function<void()>& body, std::string* message);
+
+/// Runs one task and writes summary.json beside result.h5.
+/// @return the document of --json: {"schema","kind","version","device","seconds"…, "summary"{…}}.
+nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress);
+
+}  // namespace quasi

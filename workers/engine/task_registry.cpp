@@ -1,0 +1,35 @@
+#include "workers/engine/task_registry.hpp"
+
+#include "workers/backend/error.hpp"
+
+namespace quasi {
+namespace {
+
+struct Entry {
+  std::string_view kind;
+  std::unique_ptr<Task> (*make)();
+};
+
+// An explicit table, not static initialisers, which linkers drop and nobody can read in one place.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> table{};
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> task_kinds() {
+  std::vector<std::string> kinds;
+  for (const Entry& entry : entries()) kinds.emplace_back(entry.kind);
+  return kinds;
+}
+
+std::unique_ptr<Task> make_task(std::string_view kind) {
+  for (const Entry& entry : entries())
+    if (entry.kind == kind) return entry.make();
+  std::string known;
+  for (const auto& name : task_kinds()) known += (known.empty() ? "" : ", ") + name;
+  throw InvalidInput("unknown kind '" + std::string(kind) + "'; known: " + known);
+}
+
+}  // namespace quasi

@@ -1,0 +1,274 @@
+#include "workers/io/hdf5.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <functional>
+#include <numeric>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi {
+namespace {
+
+// HDF5 prints its error stack to stderr by default; our messages replace it.
+void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+H5Handle open_dataset(hid_t file, const std::string& path, const std::filesystem::path& name) {
+  H5Handle dataset(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (dataset.id() < 0) throw InvalidInput(quoted(name) + " has no dataset '" + path + "'");
+  return dataset;
+}
+
+std::vector<std::int64_t> shape_of(hid_t dataset) {
+  const H5Handle space(H5Dget_space(dataset), H5Sclose);
+  const int rank = H5Sget_simple_extent_ndims(space.id());
+  if (rank <= 0) return {};
+  std::vector<hsize_t> extent(static_cast<std::size_t>(rank));
+  H5Sget_simple_extent_dims(space.id(), extent.data(), nullptr);
+  return {extent.begin(), extent.end()};
+}
+
+std::int64_t product(std::span<const std::int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+template <typename T>
+std::vector<T> read_all(hid_t file, const std::string& path, const std::filesystem::path& name,
+                        hid_t memory_type) {
+  const H5Handle dataset = open_dataset(file, path, name);
+  std::vector<T> values(static_cast<std::size_t>(product(shape_of(dataset.id()))));
+  if (H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    throw InvalidInput(quoted(name) + ": dataset '" + path +
+                       "' cannot be read as numbers; is the file truncated?");
+  return values;
+}
+
+std::string read_string(hid_t object, hid_t type, const std::function<herr_t(hid_t, void*)>& read) {
+  (void)object;
+  if (H5Tis_variable_str(type) > 0) {
+    char* text = nullptr;
+    if (read(type, &text) < 0 || text == nullptr) return {};
+    std::string result(text);
+    H5free_memory(text);
+    return result;
+  }
+  std::string result(H5Tget_size(type), '\0');
+  if (read(type, result.data()) < 0) return {};
+  result.resize(result.find('\0') == std::string::npos ? result.size() : result.find('\0'));
+  return result;
+}
+
+}  // namespace
+
+H5Reader::H5Reader(const std::filesystem::path& path)
+    : path_(path), file_((silence_hdf5(), H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)), H5Fclose) {
+  if (file_.id() < 0)
+    throw InvalidInput(quoted(path) + (std::filesystem::exists(path)
+                                           ? " is not a readable HDF5 file; is it truncated?"
+                                           : " does not exist"));
+}
+
+bool H5Reader::has(const std::string& path) const {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (part != "/" && H5Lexists(file_.id(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (end == std::string::npos) return true;
+  }
+}
+
+std::vector<std::int64_t> H5Reader::shape(const std::string& path) const {
+  return shape_of(open_dataset(file_.id(), path, path_).id());
+}
+
+std::vector<double> H5Reader::doubles(const std::string& path) const {
+  return read_all<double>(file_.id(), path, path_, H5T_NATIVE_DOUBLE);
+}
+
+std::vector<std::int64_t> H5Reader::integers(const std::string& path) const {
+  return read_all<std::int64_t>(file_.id(), path, path_, H5T_NATIVE_INT64);
+}
+
+std::string H5Reader::text(const std::string& path) const {
+  const H5Handle dataset = open_dataset(file_.id(), path, path_);
+  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose);
+  if (H5Tget_class(type.id()) != H5T_STRING)
+    throw InvalidInput(quoted(path_) + ": dataset '" + path + "' is not text");
+  return read_string(dataset.id(), type.id(), [&](hid_t memory_type, void* out) {
+    return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+  });
+}
+
+double H5Reader::number(const std::string& path) const {
+  const auto values = doubles(path);
+  if (values.size() != 1)
+    throw InvalidInput(quoted(path_) + ": '" + path + "' must hold one number, holds " +
+                       std::to_string(values.size()));
+  return values[0];
+}
+
+std::int64_t H5Reader::integer(const std::string& path) const {
+  const auto values = integers(path);
+  if (values.size() != 1)
+    throw InvalidInput(quoted(path_) + ": '" + path + "' must hold one integer, holds " +
+                       std::to_string(values.size()));
+  return values[0];
+}
+
+std::string H5Reader::text_attribute(const std::string& path, const std::string& name) const {
+  const H5Handle attribute(
+      H5Aopen_by_name(file_.id(), path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (attribute.id() < 0)
+    throw InvalidInput(quoted(path_) + ": '" + path + "' has no attribute '" + name + "'");
+  const H5Handle type(H5Aget_type(attribute.id()), H5Tclose);
+  return read_string(attribute.id(), type.id(), [&](hid_t memory_type, void* out) {
+    return H5Aread(attribute.id(), memory_type, out);
+  });
+}
+
+std::vector<std::string> H5Reader::children(const std::string& group) const {
+  std::vector<std::string> names;
+  const H5Handle handle(H5Gopen2(file_.id(), group.c_str(), H5P_DEFAULT), H5Gclose);
+  if (handle.id() < 0) throw InvalidInput(quoted(path_) + " has no group '" + group + "'");
+  H5Literate(
+      handle.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
+      [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+        static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+        return 0;
+      },
+      &names);
+  return names;
+}
+
+std::vector<double> H5Reader::slab(const std::string& path, std::span<const std::int64_t> start,
+                                   std::span<const std::int64_t> count) const {
+  const H5Handle dataset = open_dataset(file_.id(), path, path_);
+  const H5Handle space(H5Dget_space(dataset.id()), H5Sclose);
+  const std::vector<hsize_t> first(start.begin(), start.end());
+  const std::vector<hsize_t> extent(count.begin(), count.end());
+  const H5Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                        H5Sclose);
+  std::vector<double> values(static_cast<std::size_t>(product(count)));
+  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr) < 0 ||
+      H5Dread(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT, values.data()) < 0)
+    throw InvalidInput(quoted(path_) + ": part of dataset '" + path +
+                       "' cannot be read; is the file truncated?");
+  return values;
+}
+
+H5Writer::H5Writer(const std::filesystem::path& path)
+    : path_(path),
+      temporary_(path.string() + ".tmp"),
+      file_((silence_hdf5(), H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
+            H5Fclose) {
+  if (file_.id() < 0)
+    throw StorageError("cannot create " + quoted(temporary_) + "; check that the directory exists and is writable");
+}
+
+H5Writer::~H5Writer() {
+  if (committed_) return;
+  file_ = H5Handle(-1, H5Fclose);
+  std::error_code ignored;
+  std::filesystem::remove(temporary_, ignored);
+}
+
+void H5Writer::write_typed(const std::string& path, const void* values, std::size_t count,
+                           hid_t memory_type, std::span<const std::int64_t> shape,
+                           std::string_view units) {
+  if (product(shape) != static_cast<std::int64_t>(count))
+    throw std::logic_error("dataset '" + path + "': shape and number of values differ");
+  const std::vector<hsize_t> extent(shape.begin(), shape.end());
+  const H5Handle space(extent.empty()
+                           ? H5Screate(H5S_SCALAR)
+                           : H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                       H5Sclose);
+  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), 0);  // Same data, same bytes.
+  const H5Handle dataset(
+      H5Dcreate2(file_.id(), path.c_str(), memory_type, space.id(), links.id(), creation.id(), H5P_DEFAULT),
+      H5Dclose);
+  if (dataset.id() < 0 || (count > 0 && H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL,
+                                                 H5P_DEFAULT, values) < 0))
+    throw StorageError("cannot write dataset '" + path + "' to " + quoted(temporary_));
+  attribute(path, "units", units);
+}
+
+void H5Writer::write(const std::string& path, std::span<const double> values,
+                     std::span<const std::int64_t> shape, std::string_view units) {
+  write_typed(path, values.data(), values.size(), H5T_NATIVE_DOUBLE, shape, units);
+}
+void H5Writer::write(const std::string& path, std::span<const float> values,
+                     std::span<const std::int64_t> shape, std::string_view units) {
+  write_typed(path, values.data(), values.size(), H5T_NATIVE_FLOAT, shape, units);
+}
+void H5Writer::write(const std::string& path, std::span<const std::int64_t> values,
+                     std::span<const std::int64_t> shape, std::string_view units) {
+  write_typed(path, values.data(), values.size(), H5T_NATIVE_INT64, shape, units);
+}
+void H5Writer::write(const std::string& path, std::span<const std::int32_t> values,
+                     std::span<const std::int64_t> shape, std::string_view units) {
+  write_typed(path, values.data(), values.size(), H5T_NATIVE_INT32, shape, units);
+}
+void H5Writer::write(const std::string& path, std::span<const std::complex<double>> values,
+                     std::span<const std::int64_t> shape, std::string_view units) {
+  std::vector<std::int64_t> with_parts(shape.begin(), shape.end());
+  with_parts.push_back(2);
+  write_typed(path, values.data(), values.size() * 2, H5T_NATIVE_DOUBLE, with_parts, units);
+}
+
+void H5Writer::write_scalar(const std::string& path, double value, std::string_view units) {
+  write_typed(path, &value, 1, H5T_NATIVE_DOUBLE, {}, units);
+}
+void H5Writer::write_scalar(const std::string& path, std::int64_t value, std::string_view units) {
+  write_typed(path, &value, 1, H5T_NATIVE_INT64, {}, units);
+}
+
+void H5Writer::write_text(const std::string& path, std::string_view text) {
+  const H5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), std::max<std::size_t>(1, text.size()));
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  const std::string padded = text.empty() ? std::string(1, '\0') : std::string(text);
+  const H5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const H5Handle dataset(
+      H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  if (dataset.id() < 0 ||
+      H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()) < 0)
+    throw StorageError("cannot write text '" + path + "' to " + quoted(temporary_));
+}
+
+void H5Writer::attribute(const std::string& path, const std::string& name, std::string_view text) {
+  const H5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type.id(), std::max<std::size_t>(1, text.size()));
+  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  const std::string padded = text.empty() ? std::string(1, '\0') : std::string(text);
+  const H5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const H5Handle attribute(H5Acreate_by_name(file_.id(), path.c_str(), name.c_str(), type.id(),
+                                             space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                           H5Aclose);
+  if (attribute.id() < 0 || H5Awrite(attribute.id(), type.id(), padded.data()) < 0)
+    throw StorageError("cannot write attribute '" + name + "' of '" + path + "' to " + quoted(temporary_));
+}
+
+void H5Writer::commit() {
+  if (H5Fflush(file_.id(), H5F_SCOPE_GLOBAL) < 0)
+    throw StorageError("cannot write " + quoted(temporary_) + "; is the disk full?");
+  file_ = H5Handle(-1, H5Fclose);
+  { const H5Reader reopened(temporary_); }
+  const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!synced) throw StorageError("cannot sync " + quoted(temporary_) + " to disk");
+  std::error_code failure;
+  std::filesystem::rename(temporary_, path_, failure);
+  if (failure) throw StorageError("cannot rename to " + quoted(path_) + ": " + failure.message());
+  committed_ = true;
+}
+
+}  // namespace quasi
