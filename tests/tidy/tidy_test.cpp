@@ -1,0 +1,190 @@
+// What no linter knows: the source keeps the rules of docs/architecture.md.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/reference_data.hpp"
+
+namespace quasi::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SourceFile {
+  std::string path;  ///< from the root of the tree, e.g. "workers/io/hdf5.cpp"
+  std::vector<std::string> lines;
+};
+
+bool has_suffix(const std::string& path, std::initializer_list<std::string_view> suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](std::string_view suffix) { return path.ends_with(suffix); });
+}
+
+std::vector<SourceFile> read_tree(std::initializer_list<std::string_view> suffixes) {
+  std::vector<SourceFile> files;
+  for (const char* room : {"proto", "server", "workers", "client", "tests", "bench", "examples"}) {
+    if (!fs::exists(source_dir() / room)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room)) {
+      const std::string path = fs::relative(entry.path(), source_dir()).string();
+      if (!entry.is_regular_file() || !has_suffix(path, suffixes)) continue;
+      SourceFile file{.path = path, .lines = {}};
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+      files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+const std::vector<SourceFile>& sources() {
+  static const auto files = read_tree({".hpp", ".cpp", ".cu", ".cuh"});
+  return files;
+}
+
+std::string included(const std::string& line) {
+  if (!line.starts_with("#include ")) return {};
+  const auto open = line.find_first_of("\"<");
+  const auto close = line.find_first_of("\">", open + 1);
+  return open == std::string::npos || close == std::string::npos
+             ? std::string()
+             : line.substr(open + 1, close - open - 1);
+}
+
+/// Files below `room` may include, of the project's own rooms, only those in `may`.
+struct Direction {
+  std::string room;
+  std::vector<std::string> may;
+};
+
+std::vector<Direction> directions() {
+  std::vector<Direction> table{
+      {"workers/units/", {"workers/units/"}},
+      {"workers/backend/", {"workers/backend/", "workers/units/"}},
+      {"workers/io/", {"workers/io/", "workers/backend/"}},
+      {"workers/daemon/", {"workers/daemon/", "proto/"}},
+      {"server/store/", {"server/store/", "server/queue/", "proto/"}},
+      {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
+      {"server/", {"server/", "proto/"}},
+      {"client/", {"client/", "proto/"}},
+      {"proto/", {"proto/"}},
+      {"tests/oracle/", {"tests/oracle/"}},
+  };
+  for (const std::string kind : {"thermal", "mosfet", "gw"}) {
+    const std::string room = "workers/" + kind + "/";
+    const std::vector<std::string> base{"workers/backend/", "workers/units/"};
+    const auto with = [&](std::initializer_list<std::string> own) {
+      std::vector<std::string> all = base;
+      for (const auto& name : own) all.push_back(room + name + "/");
+      return all;
+    };
+    auto kind_wide = base;
+    kind_wide.insert(kind_wide.end(), {room, "workers/io/", "workers/engine/task.hpp"});
+    auto input = with({"physics", "input"});
+    input.push_back("workers/io/");
+    auto solver = with({"physics", "kernels", "input", "solver"});
+    solver.push_back("workers/io/");
+    table.push_back({room + "physics/", with({"physics"})});
+    table.push_back({room + "kernels/", with({"physics", "kernels"})});
+    table.push_back({room + "input/", input});
+    table.push_back({room + "solver/", solver});
+    table.push_back({room, kind_wide});
+  }
+  return table;
+}
+
+bool is_ours(const std::string& name) {
+  static const std::vector<std::string> rooms{"proto/",  "server/", "workers/", "client/",
+                                              "tests/", "bench/",  "quasi/v1/"};
+  return std::any_of(rooms.begin(), rooms.end(),
+                     [&](const std::string& room) { return name.starts_with(room); });
+}
+
+TEST(Tidy, IncludesPointOneWay) {
+  const auto table = directions();
+  for (const SourceFile& file : sources()) {
+    const Direction* rule = nullptr;
+    for (const Direction& candidate : table)
+      if (file.path.starts_with(candidate.room) &&
+          (rule == nullptr || candidate.room.size() > rule->room.size()))
+        rule = &candidate;
+    if (rule == nullptr) continue;
+    for (const std::string& line : file.lines) {
+      std::string name = included(line);
+      if (name.starts_with("quasi/v1/")) name = "proto/" + name;
+      if (name.empty() || !is_ours(name)) continue;
+      EXPECT_TRUE(std::any_of(rule->may.begin(), rule->may.end(),
+                              [&](const std::string& may) { return name.starts_with(may); }))
+          << file.path << " must not include " << name << ": it points against the house's arrows";
+    }
+  }
+}
+
+TEST(Tidy, ForeignApisStayInTheirRooms) {
+  struct Fence {
+    std::string header;
+    std::vector<std::string> rooms;
+  };
+  const std::vector<Fence> fences{
+      {"sqlite3.h", {"server/store/", "tests/", "bench/"}},
+      {"grpcpp/", {"server/", "client/", "workers/daemon/", "proto/wire/", "tests/", "bench/"}},
+      {"hdf5.h", {"workers/io/"}},
+      {"CLI/", {"server/", "client/", "workers/daemon/", "workers/engine/", "tests/", "bench/", "examples/"}},
+  };
+  for (const SourceFile& file : sources()) {
+    for (const std::string& line : file.lines) {
+      const std::string name = included(line);
+      for (const Fence& fence : fences)
+        if (name.starts_with(fence.header)) {
+          EXPECT_TRUE(std::any_of(fence.rooms.begin(), fence.rooms.end(),
+                                  [&](const auto& room) { return file.path.starts_with(room); }))
+              << file.path << " includes " << name;
+        }
+      const bool cuda = name.starts_with("thrust/") || name.starts_with("cub/") ||
+                        name.starts_with("cuda") || name.starts_with("cublas") ||
+                        name.starts_with("cufft") || name.starts_with("cusolver");
+      EXPECT_FALSE(cuda && has_suffix(file.path, {".hpp", ".cpp"}))
+          << file.path << " includes " << name << ": CUDA types live in .cu and .cuh files";
+    }
+  }
+}
+
+TEST(Tidy, OnlyOneConditionalOnTheCompiler) {
+  for (const SourceFile& file : sources()) {
+    if (file.path == "workers/backend/host_device.hpp" || file.path.starts_with("tests/tidy/")) continue;
+    for (const std::string& line : file.lines)
+      EXPECT_FALSE(line.starts_with("#if") && (line.find("CUDA") != std::string::npos))
+          << file.path << ": " << line;
+  }
+}
+
+TEST(Tidy, NoDrawersAndNoUnreadableFiles) {
+  for (const SourceFile& file : sources()) {
+    const std::string stem = fs::path(file.path).stem().string();
+    for (const char* drawer : {"util", "utils", "common", "helpers", "misc"})
+      EXPECT_NE(stem, drawer) << file.path << ": name the idea";
+    EXPECT_LE(file.lines.size(), 1000u) << file.path << ": split where the description says 'and'";
+    const bool header = has_suffix(file.path, {".hpp", ".cuh"});
+    if (header) {
+      EXPECT_TRUE(std::find(file.lines.begin(), file.lines.end(), "#pragma once") != file.lines.end())
+          << file.path;
+    }
+  }
+}
+
+TEST(Tidy, NothingIsLeftUnfinished) {
+  // Spelled in halves, or this file would accuse itself.
+  const std::vector<std::string> marks{std::string("TO") + "DO", std::string("FIX") + "ME",
+                                       std::string("DISABLED") + "_"};
+  for (const SourceFile& file : sources())
+    for (std::size_t at = 0; at < file.lines.size(); ++at)
+      for (const std::string& mark : marks)
+        EXPECT_EQ(file.lines[at].find(mark), std::string::npos) << file.path << ":" << at + 1;
+}
+
+}  // namespace
+}  // namespace quasi::test
