@@ -8,6 +8,15 @@
 #include "workers/engine/task_registry.hpp"
 
 namespace quasi {
+namespace {
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) throw StorageError("cannot write '" + path.string() + "'; is the disk full?");
+}
+
+}  // namespace
 
 ExitStatus guarded(const std::function<void()>& body, std::string* message) {
   try {
@@ -56,10 +65,8 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
   document["wall_seconds"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  const auto path = options.output_directory / "summary.json";
-  std::ofstream out(path);
-  out << document.dump(2) << '\n';
-  if (!out.flush()) throw StorageError("cannot write '" + path.string() + "'; is the disk full?");
+  write_text(options.output_directory / "summary.json", document.dump(2) + '\n');
+  write_text(options.output_directory / "table.txt", task->table(document["summary"]));
   return document;
 }
 

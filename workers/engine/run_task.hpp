@@ -26,7 +26,8 @@ enum class ExitStatus : int {
 /// exceptions of the numerics end.
 ExitStatus guarded(const std::function<void()>& body, std::string* message);
 
-/// Runs one task and writes summary.json beside result.h5.
+/// Runs one task and writes, beside result.h5, summary.json (the document below) and table.txt (the
+/// table for people, so that a client shows it without knowing the kind).
 /// @return the document of --json: {"schema","kind","version","device","seconds"…, "summary"{…}}.
 nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress);
 
