@@ -1,0 +1,159 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <memory>
+
+#include "workers/backend/device.hpp"
+#include "workers/backend/view.hpp"
+
+namespace quasi::gw {
+
+using Cplx = std::complex<double>;
+
+/// ω̃ of an element that is to act statically (ω̃ → ∞): large enough that ω̃/(x ± ω̃) = ±1 in double
+/// precision for every x of a calculation, small enough that A = ½ I ω̃ v̄ cannot overflow.
+inline constexpr double kStaticPole_ry = 1e18;
+
+/// The screened interaction of one q-point as a plasmon-pole model. With x = E − E_n,
+///
+///   occupied n:  F_GG'(x) v̄(G') = A_GG' / (x + ω̃_GG')        (SX − X and CH, already summed)
+///   empty n:     F_GG'(x) v̄(G') = A_GG' / (x − ω̃_GG')        (CH alone)
+///
+/// Elements that are skipped have A = 0 and ω̃ = kStaticPole_ry; static elements have
+/// ω̃ = kStaticPole_ry and A = ½ I v̄ · kStaticPole_ry.
+struct PlasmonPoleView {
+  View<const Cplx, 2> strength;   ///< A_GG' = ½ I_GG' ω̃_GG' v̄(q+G'), Ry² Bohr³; [n_g][n_g]
+  View<const double, 2> pole_ry;  ///< ω̃_GG' > 0; [n_g][n_g]
+};
+
+/// Where the plasmon-pole sum departs from the plain formulas, near poles (spec 6.2). Written in
+/// full in physics/plasmon_pole.hpp; every kernel must agree with the functions there.
+struct PoleRules {
+  double half_width_ry = 0.5 / 13.60569253;  ///< γ: an empty band within γ of its pole gives 0
+  double max_ratio = 500.0;                  ///< … or nearer than ω̃ / max_ratio
+  double screened_exchange_cut = 4.0;        ///< x < 0: SX is dropped if |ω̃²/(x²−ω̃²)| exceeds it
+};
+
+/// Half-open range of bands [begin, end), counted within what load_bands was given.
+struct BandRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+/// Which factor of a pair product: M_ln(G) = 1/N_r Σ_r conj(u_left(r)) u_right(r) e^{+iGr}.
+enum class Side { kLeft, kRight };
+
+/// The heavy steps of GW, on one device.
+///
+/// What a call loads stays resident until the same thing is loaded again: wavefunctions of both
+/// sides, the sphere, the block of pair products M[left][right][G], the pole model, χ. Matrices are
+/// row-major, index G before G'. Results do not depend on the number of threads. Not thread-safe:
+/// one instance belongs to one solve.
+class GwKernels {
+ public:
+  virtual ~GwKernels() = default;
+  virtual const Device& device() const = 0;
+
+  // ---- pair products -----------------------------------------------------------------------
+
+  /// FFT box of everything that follows. Forgets bands, sphere and pair products.
+  virtual void set_box(std::array<int, 3> box) = 0;
+  /// Bands of one side. Index into the box: (i·n1 + j)·n2 + k for FFT frequency (i, j, k) mod box.
+  /// @param coefficients  c_n(G), [n_bands][n_pw]
+  /// @param box_index     [n_pw]
+  virtual void load_bands(Side side, View<const Cplx, 2> coefficients,
+                          View<const std::int32_t, 1> box_index) = 0;
+  /// The plane waves at which products are kept: box indices of +G, [n_g].
+  virtual void load_sphere(View<const std::int32_t, 1> box_index) = 0;
+  /// Fills the resident block M[l][n][G] for l in left, n in right.
+  virtual void pair_products(BandRange left, BandRange right) = 0;
+  /// Replaces the resident block by the host's, [n_left][n_right][n_g] (tests, bands off the grid).
+  virtual void load_pair_products(View<const Cplx, 3> products) = 0;
+  virtual void read_pair_products(View<Cplx, 3> products) const = 0;
+  /// M ← M·B, B [n_g][n_basis]: the block becomes [n_left][n_right][n_basis] (static subspace).
+  virtual void project_pair_products(View<const Cplx, 2> basis) = 0;
+
+  // ---- polarizability ----------------------------------------------------------------------
+
+  /// χ ← 0, [n_g][n_g].
+  virtual void start_chi(std::int64_t n_g) = 0;
+  /// χ_GG' += Σ_p w_p M*_p(G) M_p(G'), p over the resident block. Hermitian product: all w must
+  /// have one sign (they are ≤ 0 for a ground state); the sign may differ from call to call.
+  /// @param weight  [n_left][n_right]
+  virtual void accumulate_chi(View<const double, 2> weight) = 0;
+  /// Both triangles, [n_g][n_g].
+  virtual void read_chi(View<Cplx, 2> chi) const = 0;
+
+  /// χ(ω_i) ← 0, [n_frequencies][n][n].
+  virtual void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) = 0;
+  /// χ_GG'(ω_i) += Σ_p w_p(ω_i) M*_p(G) M_p(G'), complex w; [n_frequencies][n_left][n_right].
+  virtual void accumulate_chi_frequencies(View<const Cplx, 3> weight) = 0;
+  virtual void read_chi_frequencies(View<Cplx, 3> chi) const = 0;
+
+  // ---- self-energy -------------------------------------------------------------------------
+
+  virtual void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) = 0;
+
+  /// Diagonal plasmon-pole Σ from the resident block (left: outer states l, right: inner bands n):
+  ///
+  ///   total[l][e] += w Σ_n Σ_GG' M_ln(G) F_n,GG'(x_lne) v̄(G') M*_ln(G')
+  ///   sx[l][e]    += the same with the SX − X part of occupied bands alone, so CH = total − sx
+  ///
+  /// @param x_ry        E − E_n, [n_left][n_right][n_energies]
+  /// @param occupation  f_n in [0, 1], [n_right]; F_n = f F_occupied + (1 − f) F_empty
+  /// @param weight      w, e.g. 1/(Ω N_k) times the q-point's multiplicity
+  virtual void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation,
+                              double weight, View<Cplx, 2> total, View<Cplx, 2> sx) = 0;
+
+  /// How sigma_offdiagonal treats pairs (n, E) that cross no pole.
+  struct OffDiagonalOptions {
+    enum class Method { kTwoProducts, kExponentialSums };
+    Method method = Method::kTwoProducts;
+    double tolerance_relative = 1e-7;  ///< of the exponential fit of 1/y
+  };
+  struct OffDiagonalReport {
+    std::int64_t pairs = 0;            ///< (n, E)
+    std::int64_t direct_pairs = 0;     ///< of them treated by the two products
+    std::int64_t exponentials = 0;     ///< K
+    double fit_error_relative = 0.0;   ///< largest on the fitted interval
+    double zgemm_flops = 0.0;          ///< of the products issued
+  };
+  /// Full plasmon-pole matrix on a list of energies common to all (l, m), as products (spec 7):
+  ///
+  ///   sigma[e][l][m] += w Σ_n Σ_GG' M_ln(G) F_n,GG'(E_e − E_n) v̄(G') M*_mn(G')
+  ///
+  /// @param band_ry  E_n, [n_right];  energies_ry [n_energies]
+  virtual OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry,
+                                              View<const double, 1> band_ry,
+                                              View<const double, 1> occupation, double weight,
+                                              const OffDiagonalOptions& options,
+                                              View<Cplx, 3> sigma) = 0;
+
+  /// form[l][n] = Σ_GG' M_ln(G) W_GG' M*_ln(G'): COHSEX and contour deformation.
+  virtual void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) = 0;
+  /// sum[l][m] += Σ_n w_n Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_right].
+  virtual void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
+                                     View<Cplx, 2> sum) = 0;
+
+  // ---- dense -------------------------------------------------------------------------------
+
+  /// Inverse of a Hermitian positive definite matrix in place (Cholesky), both triangles filled.
+  /// @throws NotConverged naming the leading minor if it is not positive definite.
+  virtual void invert_positive_definite(View<Cplx, 2> matrix) = 0;
+  /// Inverse of a general matrix in place (LU).
+  virtual void invert_general(View<Cplx, 2> matrix) = 0;
+  /// Hermitian eigenproblem: the n_lowest lowest pairs, ascending. On return row i of `vectors`
+  /// [n_lowest][n] holds eigenvector i (not conjugated): Σ_G' H_GG' c_i(G') = λ_i c_i(G).
+  virtual void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
+                               View<Cplx, 2> vectors) = 0;
+};
+
+/// @throws BackendAbsent in a build without CUDA, for a CUDA device.
+std::unique_ptr<GwKernels> make_gw_kernels(const Device& device);
+std::unique_ptr<GwKernels> make_gw_kernels_cpu(const Device& device);
+std::unique_ptr<GwKernels> make_gw_kernels_cuda(const Device& device);
+
+}  // namespace quasi::gw

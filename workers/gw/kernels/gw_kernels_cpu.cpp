@@ -1,0 +1,339 @@
+#include <cblas.h>
+#include <lapacke.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/fft_cpu.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/physics/plasmon_pole.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr Cplx kOne{1.0, 0.0};
+constexpr Cplx kZero{0.0, 0.0};
+
+/// C[m][n] = alpha A[m][k]·op(B) + beta C, row-major.
+void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, Cplx alpha,
+           const Cplx* a, std::int64_t lda, const Cplx* b, std::int64_t ldb, Cplx beta, Cplx* c,
+           std::int64_t ldc) {
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(m), static_cast<int>(n),
+              static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), &beta, c,
+              static_cast<int>(ldc));
+}
+
+/// F v̄ of one element: total and SX − X, for fractional occupation.
+struct PoleSums {
+  double total = 0.0;
+  double sx = 0.0;
+};
+PoleSums pole_sums(double x_ry, double pole_ry, double occupation, const PoleRules& rules) {
+  PoleSums sums;
+  if (occupation > 0.0) {
+    sums.total += occupation * pole_factor_occupied(x_ry, pole_ry, rules.screened_exchange_cut);
+    sums.sx += occupation * pole_factor_screened_exchange(x_ry, pole_ry, rules.half_width_ry,
+                                                          rules.max_ratio,
+                                                          rules.screened_exchange_cut);
+  }
+  if (occupation < 1.0)
+    sums.total += (1.0 - occupation) *
+                  pole_factor_empty(x_ry, pole_ry, rules.half_width_ry, rules.max_ratio);
+  return sums;
+}
+
+class CpuGwKernels : public GwKernels {
+ public:
+  explicit CpuGwKernels(const Device& device) : device_(device) {}
+  const Device& device() const override { return device_; }
+
+  void set_box(std::array<int, 3> box) override {
+    box_ = box;
+    n_r_ = std::int64_t{1} * box[0] * box[1] * box[2];
+    to_real_ = FftPlan(box, FftPlan::Sign::kPlus);
+    for (FftArray& side : waves_) side = FftArray();
+    sphere_.clear();
+    products_.clear();
+    n_left_ = n_right_ = n_g_ = 0;
+  }
+
+  void load_bands(Side side, View<const Cplx, 2> coefficients,
+                  View<const std::int32_t, 1> box_index) override {
+    const std::int64_t n_bands = coefficients.extent[0];
+    const std::int64_t n_pw = coefficients.extent[1];
+    FftArray waves(n_bands * stride());
+#pragma omp parallel for schedule(static)
+    for (std::int64_t n = 0; n < n_bands; ++n) {
+      Cplx* u = waves.data() + n * stride();
+      std::fill(u, u + stride(), kZero);
+      for (std::int64_t g = 0; g < n_pw; ++g) u[box_index(g)] = coefficients(n, g);
+      to_real_.run(u);
+    }
+    waves_[static_cast<int>(side)] = std::move(waves);
+  }
+
+  void load_sphere(View<const std::int32_t, 1> box_index) override {
+    sphere_.assign(box_index.data, box_index.data + box_index.extent[0]);
+  }
+
+  void pair_products(BandRange left, BandRange right) override {
+    resize_products(left.size(), right.size(), static_cast<std::int64_t>(sphere_.size()));
+    const double scale = 1.0 / static_cast<double>(n_r_);
+#pragma omp parallel
+    {
+      FftArray work(stride());
+      Cplx* f = work.data();
+#pragma omp for schedule(static) collapse(2)
+      for (std::int64_t l = left.begin; l < left.end; ++l)
+        for (std::int64_t n = right.begin; n < right.end; ++n) {
+          const Cplx* ul = waves_[0].data() + l * stride();
+          const Cplx* un = waves_[1].data() + n * stride();
+          for (std::int64_t r = 0; r < n_r_; ++r)
+            f[r] = {ul[r].real() * un[r].real() + ul[r].imag() * un[r].imag(),
+                    ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
+          to_real_.run(f);
+          Cplx* m = products_.data() + ((l - left.begin) * n_right_ + (n - right.begin)) * n_g_;
+          for (std::int64_t g = 0; g < n_g_; ++g) m[g] = scale * f[sphere_[static_cast<std::size_t>(g)]];
+        }
+    }
+  }
+
+  void load_pair_products(View<const Cplx, 3> products) override {
+    resize_products(products.extent[0], products.extent[1], products.extent[2]);
+    std::copy(products.data, products.data + products.size(), products_.begin());
+  }
+  void read_pair_products(View<Cplx, 3> products) const override {
+    std::copy(products_.begin(), products_.end(), products.data);
+  }
+
+  void project_pair_products(View<const Cplx, 2> basis) override {
+    const std::int64_t n_basis = basis.extent[1];
+    std::vector<Cplx> projected(static_cast<std::size_t>(n_pairs() * n_basis));
+    zgemm(CblasNoTrans, n_pairs(), n_basis, n_g_, kOne, products_.data(), n_g_, basis.data, n_basis,
+          kZero, projected.data(), n_basis);
+    products_ = std::move(projected);
+    n_g_ = n_basis;
+  }
+
+  void start_chi(std::int64_t n_g) override {
+    chi_.assign(static_cast<std::size_t>(n_g * n_g), kZero);
+    chi_n_ = n_g;
+  }
+
+  void accumulate_chi(View<const double, 2> weight) override {
+    double sign = 0.0;
+    std::vector<Cplx> scaled(products_.size());
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      const double w = weight.data[p];
+      if (w * sign < 0.0) throw std::logic_error("accumulate_chi: weights of both signs");
+      if (w != 0.0) sign = w > 0.0 ? 1.0 : -1.0;
+      const double root = std::sqrt(std::abs(w));
+      for (std::int64_t g = 0; g < n_g_; ++g)
+        scaled[static_cast<std::size_t>(p * n_g_ + g)] = root * products_[static_cast<std::size_t>(p * n_g_ + g)];
+    }
+    cblas_zherk(CblasRowMajor, CblasUpper, CblasConjTrans, static_cast<int>(n_g_),
+                static_cast<int>(n_pairs()), sign, scaled.data(), static_cast<int>(n_g_), 1.0,
+                chi_.data(), static_cast<int>(n_g_));
+  }
+
+  void read_chi(View<Cplx, 2> chi) const override {
+    for (std::int64_t g = 0; g < chi_n_; ++g)
+      for (std::int64_t h = g; h < chi_n_; ++h) {
+        const Cplx value = chi_[static_cast<std::size_t>(g * chi_n_ + h)];
+        chi(g, h) = value;
+        chi(h, g) = std::conj(value);
+      }
+  }
+
+  void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) override {
+    chi_w_.assign(static_cast<std::size_t>(n_frequencies * n * n), kZero);
+    chi_w_n_ = n;
+  }
+
+  void accumulate_chi_frequencies(View<const Cplx, 3> weight) override {
+    std::vector<Cplx> scaled(products_.size());
+    for (std::int64_t i = 0; i < weight.extent[0]; ++i) {
+      const Cplx* w = weight.data + i * n_pairs();
+      for (std::int64_t p = 0; p < n_pairs(); ++p)
+        for (std::int64_t g = 0; g < n_g_; ++g)
+          scaled[static_cast<std::size_t>(p * n_g_ + g)] = w[p] * products_[static_cast<std::size_t>(p * n_g_ + g)];
+      cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, static_cast<int>(n_g_),
+                  static_cast<int>(n_g_), static_cast<int>(n_pairs()), &kOne, products_.data(),
+                  static_cast<int>(n_g_), scaled.data(), static_cast<int>(n_g_), &kOne,
+                  chi_w_.data() + i * n_g_ * n_g_, static_cast<int>(n_g_));
+    }
+  }
+
+  void read_chi_frequencies(View<Cplx, 3> chi) const override {
+    std::copy(chi_w_.begin(), chi_w_.end(), chi.data);
+  }
+
+  void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
+    strength_.assign(model.strength.data, model.strength.data + model.strength.size());
+    pole_ry_.assign(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size());
+    rules_ = rules;
+  }
+
+  void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation, double weight,
+                      View<Cplx, 2> total, View<Cplx, 2> sx) override {
+    const std::int64_t n_e = x_ry.extent[2];
+    std::vector<Cplx> totals(static_cast<std::size_t>(n_pairs() * n_e));
+    std::vector<Cplx> exchange(totals.size());
+#pragma omp parallel for schedule(dynamic) collapse(2)
+    for (std::int64_t p = 0; p < n_pairs(); ++p)
+      for (std::int64_t e = 0; e < n_e; ++e) {
+        const std::int64_t n = p % n_right_;
+        const double x = x_ry(p / n_right_, n, e);
+        const Cplx* m = products_.data() + p * n_g_;
+        Cplx sum_total, sum_sx;
+        for (std::int64_t g = 0; g < n_g_; ++g) {
+          Cplx row_total, row_sx;
+          for (std::int64_t h = 0; h < n_g_; ++h) {
+            const auto at = static_cast<std::size_t>(g * n_g_ + h);
+            const PoleSums factor = pole_sums(x, pole_ry_[at], occupation(n), rules_);
+            const Cplx b = strength_[at] * std::conj(m[h]);
+            row_total += factor.total * b;
+            row_sx += factor.sx * b;
+          }
+          sum_total += m[g] * row_total;
+          sum_sx += m[g] * row_sx;
+        }
+        totals[static_cast<std::size_t>(p * n_e + e)] = sum_total;
+        exchange[static_cast<std::size_t>(p * n_e + e)] = sum_sx;
+      }
+    for (std::int64_t p = 0; p < n_pairs(); ++p)
+      for (std::int64_t e = 0; e < n_e; ++e) {
+        total(p / n_right_, e) += weight * totals[static_cast<std::size_t>(p * n_e + e)];
+        sx(p / n_right_, e) += weight * exchange[static_cast<std::size_t>(p * n_e + e)];
+      }
+  }
+
+  OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
+                                      View<const double, 1> occupation, double weight,
+                                      const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
+    if (options.method != OffDiagonalOptions::Method::kTwoProducts)
+      throw InvalidInput("the CPU kernels have no exponential sums yet; use sigma.offdiagonal = \"products\"");
+    OffDiagonalReport report;
+    std::vector<Cplx> p(static_cast<std::size_t>(n_g_ * n_g_));
+    std::vector<Cplx> t(static_cast<std::size_t>(n_left_ * n_g_));
+    for (std::int64_t n = 0; n < n_right_; ++n)
+      for (std::int64_t e = 0; e < energies_ry.extent[0]; ++e) {
+        const double x = energies_ry(e) - band_ry(n);
+        for (std::size_t at = 0; at < p.size(); ++at)
+          p[at] = pole_sums(x, pole_ry_[at], occupation(n), rules_).total * strength_[at];
+        const Cplx* m = products_.data() + n * n_g_;
+        const std::int64_t ldm = n_right_ * n_g_;
+        zgemm(CblasNoTrans, n_left_, n_g_, n_g_, kOne, m, ldm, p.data(), n_g_, kZero, t.data(), n_g_);
+        zgemm(CblasConjTrans, n_left_, n_left_, n_g_, weight, t.data(), n_g_, m, ldm, kOne,
+              &sigma(e, 0, 0), n_left_);
+        ++report.pairs;
+      }
+    report.direct_pairs = report.pairs;
+    report.zgemm_flops = 8.0 * static_cast<double>(report.pairs) * static_cast<double>(n_left_ * n_g_) *
+                         static_cast<double>(n_g_ + n_left_);
+    return report;
+  }
+
+  void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) override {
+    std::vector<Cplx> right(products_.size());
+    zgemm(CblasNoTrans, n_pairs(), n_g_, n_g_, kOne, products_.data(), n_g_, matrix.data, n_g_, kZero,
+          right.data(), n_g_);
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      Cplx sum;
+      for (std::int64_t g = 0; g < n_g_; ++g)
+        sum += right[static_cast<std::size_t>(p * n_g_ + g)] * std::conj(products_[static_cast<std::size_t>(p * n_g_ + g)]);
+      form.data[p] = sum;
+    }
+  }
+
+  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
+                             View<Cplx, 2> sum) override {
+    std::vector<Cplx> right(products_.size());
+    zgemm(CblasNoTrans, n_pairs(), n_g_, n_g_, kOne, products_.data(), n_g_, matrix.data, n_g_, kZero,
+          right.data(), n_g_);
+    for (std::int64_t p = 0; p < n_pairs(); ++p)
+      for (std::int64_t g = 0; g < n_g_; ++g) right[static_cast<std::size_t>(p * n_g_ + g)] *= weight(p % n_right_);
+    // Rows l of both blocks hold all (n, G) together, so one product sums over both.
+    const std::int64_t k = n_right_ * n_g_;
+    zgemm(CblasConjTrans, n_left_, n_left_, k, kOne, right.data(), k, products_.data(), k, kOne, sum.data,
+          n_left_);
+  }
+
+  void invert_positive_definite(View<Cplx, 2> matrix) override {
+    const auto n = static_cast<lapack_int>(matrix.extent[0]);
+    auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+    // Row-major upper is column-major lower of the transpose; conjugation cancels in the end.
+    lapack_int info = LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, a, n);
+    if (info > 0)
+      throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                         " is not positive definite at its leading minor " + std::to_string(info));
+    info = LAPACKE_zpotri(LAPACK_COL_MAJOR, 'L', n, a, n);
+    if (info != 0) throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+    for (std::int64_t g = 0; g < n; ++g)
+      for (std::int64_t h = 0; h < g; ++h) matrix(g, h) = std::conj(matrix(h, g));
+  }
+
+  void invert_general(View<Cplx, 2> matrix) override {
+    const auto n = static_cast<lapack_int>(matrix.extent[0]);
+    auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+    std::vector<lapack_int> pivot(static_cast<std::size_t>(n));
+    lapack_int info = LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, a, n, pivot.data());
+    if (info == 0) info = LAPACKE_zgetri(LAPACK_COL_MAJOR, n, a, n, pivot.data());
+    if (info != 0) throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
+  }
+
+  void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) override {
+    const auto n = static_cast<lapack_int>(matrix.extent[0]);
+    const std::int64_t n_lowest = values.extent[0];
+    // The transpose of a row-major Hermitian matrix is its conjugate: conjugate first, so that
+    // LAPACK's column-major view is the matrix itself and its columns are our rows.
+    std::vector<Cplx> a(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::conj(matrix.data[i]);
+    std::vector<double> all(static_cast<std::size_t>(n));
+    const lapack_int info = LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', n,
+                                           reinterpret_cast<lapack_complex_double*>(a.data()), n, all.data());
+    if (info != 0)
+      throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " +
+                         std::to_string(info));
+    std::copy(all.begin(), all.begin() + n_lowest, values.data);
+    std::copy(a.begin(), a.begin() + n_lowest * n, vectors.data);
+  }
+
+ private:
+  std::int64_t n_pairs() const { return n_left_ * n_right_; }
+  /// Values from one band to the next: even, so that each starts on FFTW's alignment.
+  std::int64_t stride() const { return n_r_ + n_r_ % 2; }
+  void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
+    n_left_ = n_left;
+    n_right_ = n_right;
+    n_g_ = n_g;
+    products_.resize(static_cast<std::size_t>(n_left * n_right * n_g));
+  }
+
+  Device device_;
+  std::array<int, 3> box_{};
+  std::int64_t n_r_ = 0;
+  FftPlan to_real_;
+  FftArray waves_[2];
+  std::vector<std::int32_t> sphere_;
+  std::vector<Cplx> products_;  ///< [n_left][n_right][n_g]
+  std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
+  std::vector<Cplx> chi_, chi_w_;
+  std::int64_t chi_n_ = 0, chi_w_n_ = 0;
+  std::vector<Cplx> strength_;
+  std::vector<double> pole_ry_;
+  PoleRules rules_;
+};
+
+}  // namespace
+
+std::unique_ptr<GwKernels> make_gw_kernels_cpu(const Device& device) {
+  return std::make_unique<CpuGwKernels>(device);
+}
+
+}  // namespace quasi::gw
