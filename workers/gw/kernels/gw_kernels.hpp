@@ -66,8 +66,11 @@ class GwKernels {
   /// @param box_index     [n_pw]
   virtual void load_bands(Side side, View<const Cplx, 2> coefficients,
                           View<const std::int32_t, 1> box_index) = 0;
-  /// The plane waves at which products are kept: box indices of +G, [n_g].
-  virtual void load_sphere(View<const std::int32_t, 1> box_index) = 0;
+  /// The plane waves at which products are kept: box indices of +G, [n_g], and factors that each
+  /// kept product is multiplied by, [n_g]. The factors e^{−i(G+g₀)·τ} of a symmetry operation turn
+  /// products at a rotated q into those that belong to the matrices of the irreducible one, so that
+  /// the matrices are loaded once per irreducible q. Extent 0: no factors.
+  virtual void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) = 0;
   /// Fills the resident block M[l][n][G] for l in left, n in right.
   virtual void pair_products(BandRange left, BandRange right) = 0;
   /// Replaces the resident block by the host's, [n_left][n_right][n_g] (tests, bands off the grid).

@@ -77,13 +77,14 @@ class CpuGwKernels : public GwKernels {
     waves_[static_cast<int>(side)] = std::move(waves);
   }
 
-  void load_sphere(View<const std::int32_t, 1> box_index) override {
+  void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) override {
     sphere_.assign(box_index.data, box_index.data + box_index.extent[0]);
+    sphere_factor_.assign(sphere_.size(), 1.0 / static_cast<double>(n_r_));
+    for (std::int64_t g = 0; g < factor.extent[0]; ++g) sphere_factor_[static_cast<std::size_t>(g)] *= factor(g);
   }
 
   void pair_products(BandRange left, BandRange right) override {
     resize_products(left.size(), right.size(), static_cast<std::int64_t>(sphere_.size()));
-    const double scale = 1.0 / static_cast<double>(n_r_);
 #pragma omp parallel
     {
       FftArray work(stride());
@@ -98,7 +99,7 @@ class CpuGwKernels : public GwKernels {
                     ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
           to_real_.run(f);
           Cplx* m = products_.data() + ((l - left.begin) * n_right_ + (n - right.begin)) * n_g_;
-          for (std::int64_t g = 0; g < n_g_; ++g) m[g] = scale * f[sphere_[static_cast<std::size_t>(g)]];
+          for (std::size_t g = 0; g < sphere_.size(); ++g) m[g] = sphere_factor_[g] * f[sphere_[g]];
         }
     }
   }
@@ -321,6 +322,7 @@ class CpuGwKernels : public GwKernels {
   FftPlan to_real_;
   FftArray waves_[2];
   std::vector<std::int32_t> sphere_;
+  std::vector<Cplx> sphere_factor_;  ///< times 1/N_r
   std::vector<Cplx> products_;  ///< [n_left][n_right][n_g]
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
   std::vector<Cplx> chi_, chi_w_;
