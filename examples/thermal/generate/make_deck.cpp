@@ -1,0 +1,23 @@
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "examples/thermal/generate/deck_writer.hpp"
+
+// quasi-make-deck NAME DIRECTORY [--espresso]: writes a model crystal's deck.
+int main(int argc, char** argv) {
+  const bool espresso = argc == 4 && std::strcmp(argv[3], "--espresso") == 0;
+  if (argc != 3 && !espresso) {
+    std::fputs("usage: quasi-make-deck silicon-sw|wurtzite-sw|rocksalt DIRECTORY [--espresso]\n",
+               stderr);
+    return 2;
+  }
+  try {
+    using quasi::model::SecondOrder;
+    quasi::model::write_deck(argv[1], argv[2],
+                             espresso ? SecondOrder::kEspresso : SecondOrder::kSupercell);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "quasi-make-deck: %s\n", failure.what());
+    return 1;
+  }
+}

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "examples/thermal/generate/crystal_model.hpp"
+
+namespace quasi::model {
+
+/// The potential of Stillinger and Weber for silicon, Phys. Rev. B 31, 5262 (1985), with the
+/// parameters of that paper.
+struct StillingerWeber {
+  double epsilon_ev = 2.1678;
+  double sigma_angstrom = 2.0951;
+  double A = 7.049556277;
+  double B = 0.6022245584;
+  double p = 4.0;
+  double q = 0.0;
+  double a = 1.80;       ///< cutoff, in units of σ
+  double lambda = 21.0;
+  double gamma = 1.20;
+
+  /// The distance where the pair energy is lowest. In any structure whose bonds all have this length
+  /// and meet at the tetrahedral angle, every force and the stress vanish: each three-body term is
+  /// at its own minimum, zero, and second neighbours lie outside the cutoff.
+  double bond_length_angstrom() const;
+  /// Two-body term φ₂ of the distance r, eV.
+  Nilpotent pair_energy_ev(const Nilpotent& r_angstrom) const;
+  /// The pair and three-body terms of one cell of `structure`.
+  std::vector<EnergyTerm> terms(const Structure& structure) const;
+};
+
+/// Diamond, two silicon atoms.
+Structure diamond(const StillingerWeber& potential);
+/// Ideal wurtzite, four atoms: the same bonds in hexagonal stacking, with two masses (silicon and
+/// germanium) so that the two sublattices differ. A crystal that exists on paper only.
+Structure wurtzite(const StillingerWeber& potential);
+
+}  // namespace quasi::model
