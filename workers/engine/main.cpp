@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "workers/backend/error.hpp"
+#include "workers/engine/exec.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/task_registry.hpp"
 
@@ -147,8 +148,14 @@ int main_(int argc, char** argv) {
   common(validate_command);
   CLI::App* devices_command = app.add_subcommand("devices", "what this program can run on here");
   devices_command->add_flag("--json", arguments.json, "one JSON document");
+  ExecOptions exec;
+  CLI::App* exec_command = app.add_subcommand("exec", "one attempt under quasi-worker; not for people");
+  exec_command->add_option("--ipc-fd", exec.ipc_descriptor, "socket to the daemon")->required();
+  exec_command->add_option("--parent", exec.parent, "process id of the daemon");
+  exec_command->add_flag("--isolate-network", exec.isolate_network, "run in an empty network namespace");
 
   CLI11_PARSE(app, argc, argv);
+  if (*exec_command) return exec_attempt(exec);
 
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });

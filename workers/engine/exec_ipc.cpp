@@ -1,0 +1,224 @@
+// quasi-engine under a worker daemon: one attempt, told what to do over a socket pair.
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "proto/wire/packet_socket.hpp"
+#include "quasi/v1/engine.pb.h"
+#include "workers/backend/error.hpp"
+#include "workers/engine/exec.hpp"
+#include "workers/engine/run_task.hpp"
+#include "workers/engine/test_work.hpp"
+
+namespace quasi {
+namespace {
+
+static_assert(static_cast<int>(ExitStatus::kUnexpected) == v1::ENGINE_EXIT_UNEXPECTED);
+static_assert(static_cast<int>(ExitStatus::kUsage) == v1::ENGINE_EXIT_USAGE);
+static_assert(static_cast<int>(ExitStatus::kInvalidInput) == v1::ENGINE_EXIT_INVALID_INPUT);
+static_assert(static_cast<int>(ExitStatus::kNumerical) == v1::ENGINE_EXIT_NUMERICAL);
+static_assert(static_cast<int>(ExitStatus::kOutOfMemory) == v1::ENGINE_EXIT_OUT_OF_MEMORY);
+static_assert(static_cast<int>(ExitStatus::kDeviceFault) == v1::ENGINE_EXIT_DEVICE_FAULT);
+static_assert(static_cast<int>(ExitStatus::kCancelled) == v1::ENGINE_EXIT_CANCELLED);
+static_assert(static_cast<int>(ExitStatus::kStorage) == v1::ENGINE_EXIT_STORAGE);
+static_assert(static_cast<int>(ExitStatus::kBackendAbsent) == v1::ENGINE_EXIT_BACKEND_ABSENT);
+
+std::atomic<bool> cancel_wanted{false};
+std::atomic<bool> checkpoint_wanted_now{false};
+
+constexpr std::size_t kMaxLineBytes = 32 * 1024;
+
+/// What the task says, as packets to the daemon. Progress is sent at most ten times a second and
+/// dropped when the daemon does not keep up; everything else waits for room.
+class IpcProgress : public Progress {
+ public:
+  explicit IpcProgress(PacketSocket& daemon) : daemon_(daemon) {}
+
+  void metric(std::string_view name, double value) override {
+    if (!std::isfinite(value)) return;
+    const std::lock_guard lock(mutex_);
+    (*state_.mutable_metrics())[std::string(name)] = value;
+  }
+  void log(std::string_view line) override {
+    v1::EngineReport report;
+    report.mutable_log()->set_line(std::string(line.substr(0, kMaxLineBytes)));
+    send(report);
+  }
+  void checkpoint_ready(const std::string& path, std::int64_t step) override {
+    v1::EngineReport report;
+    report.mutable_checkpoint_ready()->set_path(path);
+    report.mutable_checkpoint_ready()->set_step(step);
+    send(report);
+  }
+  bool cancelled() const override { return cancel_wanted; }
+  bool checkpoint_wanted() override { return checkpoint_wanted_now.exchange(false); }
+
+  void send(const v1::EngineReport& report) {
+    const std::lock_guard lock(mutex_);
+    if (daemon_.send(report, PacketSocket::Wait::kYes) == PacketSocket::Sent::kClosed)
+      cancel_wanted = true;  // nobody is left to report to
+  }
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t done, std::int64_t total) override {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    const bool milestone = state_.phase() != phase || done >= total;
+    if (!milestone && now - last_sent_ < std::chrono::milliseconds(100)) return;
+    state_.set_phase(std::string(phase));
+    state_.set_done(done);
+    state_.set_total(total);
+    v1::EngineReport report;
+    *report.mutable_progress() = state_;
+    daemon_.send(report, PacketSocket::Wait::kNo);
+    last_sent_ = now;
+  }
+
+ private:
+  PacketSocket& daemon_;
+  std::mutex mutex_;
+  v1::Progress state_;
+  std::chrono::steady_clock::time_point last_sent_{};
+};
+
+/// Puts the process into a network namespace with nothing in it.
+/// @return "isolated", or why the system does not permit it.
+std::string leave_network() {
+  if (unshare(CLONE_NEWNET) == 0) return "isolated";
+  // Without the right to do so, a user namespace in which the process keeps its own identity.
+  const auto uid = std::to_string(getuid()), gid = std::to_string(getgid());
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+    return std::string("not isolated: ") + std::strerror(errno);
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << uid + " " + uid + " 1";
+  std::ofstream("/proc/self/gid_map") << gid + " " + gid + " 1";
+  return "isolated";
+}
+
+RunOptions run_options(const v1::EngineStart& start) {
+  RunOptions options{.deck = {.path = start.deck_path(), .settings = {}},
+                     .devices = {},
+                     .output_directory = start.output_directory(),
+                     .checkpoint_directory = start.checkpoint_directory(),
+                     .memory_budget_bytes = static_cast<std::int64_t>(start.memory_budget_bytes()),
+                     .exports = {start.exports().begin(), start.exports().end()}};
+  for (const auto& setting : start.settings())
+    options.deck.settings.push_back({setting.key(), setting.value()});
+  for (const auto& name : start.devices()) options.devices.push_back(find_device(name));
+  if (options.devices.empty()) throw InvalidInput("the daemon named no device");
+  return options;
+}
+
+void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& progress) {
+  const TestWorkSite site{.output_directory = start.output_directory(),
+                          .checkpoint_directory = start.checkpoint_directory(),
+                          .attempt_number = start.attempt_number(),
+                          .daemon = daemon};
+  const nlohmann::json document{{"schema", "quasi.run.v1"},
+                                {"kind", "test"},
+                                {"version", QUASI_VERSION},
+                                {"summary", run_test_work(start.test(), site, progress)}};
+  const auto path = site.output_directory / "summary.json";
+  std::ofstream out(path);
+  out << document.dump(2) << '\n';
+  if (!out.flush()) throw StorageError("cannot write '" + path.string() + "'; is the disk full?");
+}
+
+v1::FailureReason failure_reason(ExitStatus status, const v1::EngineStart& start) {
+  switch (status) {
+    case ExitStatus::kInvalidInput:
+      return v1::FAILURE_REASON_INVALID_INPUT;
+    case ExitStatus::kNumerical:
+      return v1::FAILURE_REASON_NUMERICAL;
+    case ExitStatus::kOutOfMemory:
+      return start.devices_size() > 0 && start.devices(0) != "cpu" ? v1::FAILURE_REASON_GPU_OOM
+                                                                   : v1::FAILURE_REASON_HOST_OOM;
+    case ExitStatus::kDeviceFault:
+      return v1::FAILURE_REASON_GPU_FAULT;
+    case ExitStatus::kStorage:
+      return v1::FAILURE_REASON_STORAGE;
+    default:
+      return v1::FAILURE_REASON_ENGINE_ERROR;
+  }
+}
+
+/// Hears the daemon until either side closes.
+void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
+  while (true) {
+    v1::EngineCommand command;
+    const auto received = daemon.receive(command, PacketSocket::Wait::kYes);
+    if (finished) return;
+    // A daemon that is gone or talks nonsense cannot take a result: leave the slot at once.
+    if (received != PacketSocket::Received::kMessage) _exit(static_cast<int>(ExitStatus::kCancelled));
+    if (command.has_cancel()) cancel_wanted = true;
+    if (command.has_checkpoint_now()) checkpoint_wanted_now = true;
+  }
+}
+
+}  // namespace
+
+int exec_attempt(const ExecOptions& options) {
+  const std::string network = options.isolate_network ? leave_network() : "as the daemon's";
+  // After the namespaces, whose change of credentials clears it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (options.parent != 0 && getppid() != options.parent)
+    return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before the line above
+  std::signal(SIGTERM, [](int) { cancel_wanted = true; });
+  std::signal(SIGINT, SIG_IGN);  // meant for the daemon, which decides
+  fcntl(options.ipc_descriptor, F_SETFD, FD_CLOEXEC);
+
+  PacketSocket daemon(options.ipc_descriptor);
+  v1::EngineCommand first;
+  if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage ||
+      !first.has_start()) {
+    std::cerr << "error: quasi-engine exec is started by quasi-worker alone; descriptor "
+              << options.ipc_descriptor << " brought no start message\n";
+    return static_cast<int>(ExitStatus::kUsage);
+  }
+  const v1::EngineStart& start = first.start();
+  IpcProgress progress(daemon);
+  v1::EngineReport report;
+  report.mutable_started()->set_version(QUASI_VERSION);
+  report.mutable_started()->set_network(network);
+  progress.send(report);
+
+  std::atomic<bool> finished{false};
+  std::thread listener([&] { listen(daemon, finished); });
+  std::string message;
+  const ExitStatus status = guarded(
+      [&] {
+        if (start.kind() == "test")
+          run_test(start, daemon, progress);
+        else
+          run_task(start.kind(), run_options(start), progress);
+      },
+      &message);
+  if (status == ExitStatus::kOk) {
+    report.mutable_result_ready();
+  } else {
+    report.mutable_failed()->set_reason(failure_reason(status, start));
+    report.mutable_failed()->set_message(message.substr(0, 4000));
+    std::cerr << "error: " << message << '\n';
+  }
+  progress.send(report);
+  finished = true;
+  shutdown(daemon.descriptor(), SHUT_RD);
+  listener.join();
+  return static_cast<int>(status);
+}
+
+}  // namespace quasi
