@@ -1,0 +1,53 @@
+#pragma once
+
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "proto/wire/validate.hpp"
+
+/// Pieces that the checks of the three services share. Private to proto/wire.
+namespace quasi::wire::checks {
+
+/// A value as it may stand in a message: shown, at most 40 characters, nothing unprintable.
+std::string shown(std::string_view value);
+
+std::string at(const std::string& path, std::string_view field);
+std::string at(const std::string& path, std::string_view field, int index);
+
+/// UTF-8 without control characters (line ends and tabs are allowed where `multiline`), within
+/// `limit` bytes.
+enum class Lines { kOne, kMany };
+void text(std::string_view value, std::uint64_t limit, const std::string& field,
+          Violations& violations, Lines lines = Lines::kOne);
+
+void count(std::uint64_t value, std::uint64_t limit, std::string_view of_what,
+           const std::string& field, Violations& violations);
+void at_most(std::uint64_t value, std::uint64_t limit, const std::string& field,
+             Violations& violations);
+void duration(const google::protobuf::Duration& value, const std::string& field,
+              Violations& violations);
+void timestamp(const google::protobuf::Timestamp& value, const std::string& field,
+               Violations& violations);
+void finite(double value, const std::string& field, Violations& violations);
+void not_negative(double value, const std::string& field, Violations& violations);
+void digest(std::string_view value, const std::string& field, Violations& violations);
+void uuid(const std::string& value, const std::string& field, Violations& violations);
+void id(std::string_view value, char prefix, const std::string& field, Violations& violations);
+void pool(std::string_view value, const std::string& field, Violations& violations);
+void progress(const v1::Progress& value, const std::string& path, Violations& violations);
+void failure(const v1::Failure& value, const std::string& path, Violations& violations);
+void page(std::int32_t page_size, std::string_view page_token, Violations& violations);
+
+/// An enum's value that this program knows and that is not UNSPECIFIED.
+template <class Enum>
+void known(Enum value, bool (*is_valid)(int), std::string_view choices, const std::string& field,
+           Violations& violations) {
+  if (static_cast<int>(value) == 0 || !is_valid(static_cast<int>(value)))
+    violations.add(field, "must be one of " + std::string(choices) + ", got number " +
+                              std::to_string(static_cast<int>(value)));
+}
+
+}  // namespace quasi::wire::checks

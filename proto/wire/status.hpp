@@ -1,0 +1,97 @@
+#pragma once
+
+#include <grpcpp/support/status.h>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Errors between processes: a gRPC code, a sentence that says what to do, and details in the
+/// standard wire form (google.rpc, in the trailer `grpc-status-details-bin`).
+namespace quasi::wire {
+
+/// Values of ErrorInfo.reason, by the gRPC code that they come with.
+namespace reason {
+// INVALID_ARGUMENT
+inline constexpr std::string_view kFieldInvalid = "FIELD_INVALID";
+inline constexpr std::string_view kSpecTooLarge = "SPEC_TOO_LARGE";
+inline constexpr std::string_view kDigestMismatch = "DIGEST_MISMATCH";
+inline constexpr std::string_view kSizeMismatch = "SIZE_MISMATCH";
+inline constexpr std::string_view kPageTokenMismatch = "PAGE_TOKEN_MISMATCH";
+inline constexpr std::string_view kResumeTokenInvalid = "RESUME_TOKEN_INVALID";
+// NOT_FOUND
+inline constexpr std::string_view kJob = "JOB";
+inline constexpr std::string_view kBlob = "BLOB";
+inline constexpr std::string_view kArtifact = "ARTIFACT";
+inline constexpr std::string_view kAttempt = "ATTEMPT";
+inline constexpr std::string_view kWorker = "WORKER";
+inline constexpr std::string_view kUpload = "UPLOAD";
+// ALREADY_EXISTS
+inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
+// FAILED_PRECONDITION
+inline constexpr std::string_view kInputsMissing = "INPUTS_MISSING";
+inline constexpr std::string_view kUnschedulable = "UNSCHEDULABLE";
+inline constexpr std::string_view kWrongState = "WRONG_STATE";
+inline constexpr std::string_view kKindDisabled = "KIND_DISABLED";
+inline constexpr std::string_view kMaintenance = "MAINTENANCE";
+// ABORTED
+inline constexpr std::string_view kFenced = "FENCED";  // metadata future=true: beyond the counter.
+inline constexpr std::string_view kOffsetMismatch =
+    "OFFSET_MISMATCH";  // metadata committed/length.
+// OUT_OF_RANGE
+inline constexpr std::string_view kResumeTokenExpired = "RESUME_TOKEN_EXPIRED";
+inline constexpr std::string_view kOffsetPastEnd = "OFFSET_PAST_END";
+// RESOURCE_EXHAUSTED
+inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
+inline constexpr std::string_view kServerBusy = "SERVER_BUSY";
+inline constexpr std::string_view kStorageLow = "STORAGE_LOW";
+// UNAVAILABLE
+inline constexpr std::string_view kStarting = "STARTING";
+inline constexpr std::string_view kDraining = "DRAINING";
+inline constexpr std::string_view kStorageFull = "STORAGE_FULL";
+// DEADLINE_EXCEEDED
+inline constexpr std::string_view kSlowReader = "SLOW_READER";
+inline constexpr std::string_view kDeadline = "DEADLINE";
+// DATA_LOSS
+inline constexpr std::string_view kBlobCorrupt = "BLOB_CORRUPT";
+// INTERNAL: a bug of ours; metadata incident=<id found in the server's log>.
+inline constexpr std::string_view kInternal = "INTERNAL";
+}  // namespace reason
+
+struct FieldViolation {
+  std::string field;        ///< e.g. "jobs[3].spec.resources.gpus"
+  std::string description;  ///< value, limit and remedy
+};
+
+struct PreconditionViolation {
+  std::string type;     ///< e.g. "INPUTS_MISSING"
+  std::string subject;  ///< e.g. a digest
+  std::string description;
+};
+
+/// What travels beside code and message.
+struct ErrorDetails {
+  std::string reason;
+  std::map<std::string, std::string> metadata;
+  std::vector<FieldViolation> fields;
+  std::vector<PreconditionViolation> preconditions;
+  std::optional<std::chrono::milliseconds> retry_after;
+};
+
+/// A status with details. Lists are cut so that the details stay under 4 KiB; the metadata
+/// `violations` then holds the full count.
+grpc::Status make_status(grpc::StatusCode code, const std::string& message,
+                         const ErrorDetails& details);
+
+/// What a status carries; an empty reason if it has no details of ours.
+ErrorDetails parse_details(const grpc::Status& status);
+
+/// Shorthand for parse_details(status).reason.
+std::string reason_of(const grpc::Status& status);
+
+/// "INVALID_ARGUMENT" etc.
+std::string_view code_name(grpc::StatusCode code);
+
+}  // namespace quasi::wire

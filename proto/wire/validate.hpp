@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quasi/v1/blob_service.pb.h"
+#include "quasi/v1/job.pb.h"
+#include "quasi/v1/job_service.pb.h"
+#include "quasi/v1/worker_service.pb.h"
+
+/// Requests against the limits. Every violation of a request is found at once; each names its
+/// field, the value, the limit and what to do.
+namespace quasi::wire {
+
+struct Violation {
+  std::string field;  ///< e.g. "jobs[3].spec.resources.gpus"
+  std::string description;
+  std::string reason;  ///< ErrorInfo.reason: FIELD_INVALID, SPEC_TOO_LARGE, KIND_DISABLED
+};
+
+class Violations {
+ public:
+  void add(std::string field, std::string description, std::string_view reason = "FIELD_INVALID");
+  bool empty() const { return list_.empty(); }
+  const std::vector<Violation>& list() const { return list_; }
+
+ private:
+  std::vector<Violation> list_;
+};
+
+struct ValidationOptions {
+  bool enable_test_work = true;
+};
+
+/// One job, with `path` before its fields. The client uses it before it uploads anything.
+void validate_spec(const v1::JobSpec& spec, const std::string& path,
+                   const ValidationOptions& options, Violations& violations);
+
+void validate(const v1::SubmitJobsRequest&, const ValidationOptions&, Violations&);
+void validate(const v1::ValidateJobsRequest&, const ValidationOptions&, Violations&);
+void validate(const v1::GetCapabilitiesRequest&, Violations&);
+void validate(const v1::GetJobRequest&, Violations&);
+void validate(const v1::ListJobsRequest&, Violations&);
+void validate(const v1::CancelJobsRequest&, Violations&);
+void validate(const v1::WatchJobsRequest&, Violations&);
+void validate(const v1::ReadLogsRequest&, Violations&);
+void validate(const v1::ListArtifactsRequest&, Violations&);
+void validate(const v1::ListPoolsRequest&, Violations&);
+
+void validate(const v1::FindMissingBlobsRequest&, Violations&);
+void validate(const v1::WriteBlobRequest::Header&, Violations&);
+void validate(const v1::QueryUploadRequest&, Violations&);
+void validate(const v1::ReadBlobRequest&, Violations&);
+
+void validate(const v1::RegisterRequest&, Violations&);
+void validate(const v1::AcquireLeasesRequest&, Violations&);
+void validate(const v1::HeartbeatRequest&, Violations&);
+void validate(const v1::StartAttemptRequest&, Violations&);
+void validate(const v1::AppendLogRequest&, Violations&);
+void validate(const v1::RecordCheckpointRequest&, Violations&);
+void validate(const v1::CompleteAttemptRequest&, Violations&);
+void validate(const v1::ReleaseLeaseRequest&, Violations&);
+
+/// Name of the set field of JobSpec.work ("thermal", "test", …); "" if none is set.
+std::string_view kind_of(const v1::JobSpec& spec);
+/// Every name that kind_of can return.
+const std::vector<std::string>& all_kinds();
+/// Which processor the job's work asks for; AUTO where it does not say.
+v1::DevicePreference device_of(const v1::JobSpec& spec);
+
+/// "j_", "w_" or "a_" and 26 base32 characters.
+bool is_id(std::string_view text, char prefix);
+/// An artefact's name: [A-Za-z0-9._-]{1,128}, no leading dot.
+bool is_file_name(std::string_view text);
+
+}  // namespace quasi::wire
