@@ -108,6 +108,7 @@ class GwKernels {
   /// @param x_ry        E − E_n, [n_left][n_right][n_energies]
   /// @param occupation  f_n in [0, 1], [n_right]; F_n = f F_occupied + (1 − f) F_empty
   /// @param weight      w, e.g. 1/(Ω N_k) times the q-point's multiplicity
+  /// @param sx          no data if only the total is wanted, which saves the second sum
   virtual void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation,
                               double weight, View<Cplx, 2> total, View<Cplx, 2> sx) = 0;
 

@@ -10,6 +10,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/fft_cpu.hpp"
+#include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
@@ -28,23 +29,15 @@ void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int
               static_cast<int>(ldc));
 }
 
-/// F v̄ of one element: total and SX − X, for fractional occupation.
-struct PoleSums {
-  double total = 0.0;
-  double sx = 0.0;
-};
-PoleSums pole_sums(double x_ry, double pole_ry, double occupation, const PoleRules& rules) {
-  PoleSums sums;
-  if (occupation > 0.0) {
-    sums.total += occupation * pole_factor_occupied(x_ry, pole_ry, rules.screened_exchange_cut);
-    sums.sx += occupation * pole_factor_screened_exchange(x_ry, pole_ry, rules.half_width_ry,
-                                                          rules.max_ratio,
-                                                          rules.screened_exchange_cut);
-  }
+/// F v̄ of one element over its strength, for fractional occupation.
+double pole_factor(double x_ry, double pole_ry, double occupation, const PoleRules& rules) {
+  double factor = 0.0;
+  if (occupation > 0.0)
+    factor += occupation * pole_factor_occupied(x_ry, pole_ry, rules.screened_exchange_cut);
   if (occupation < 1.0)
-    sums.total += (1.0 - occupation) *
-                  pole_factor_empty(x_ry, pole_ry, rules.half_width_ry, rules.max_ratio);
-  return sums;
+    factor += (1.0 - occupation) *
+              pole_factor_empty(x_ry, pole_ry, rules.half_width_ry, rules.max_ratio);
+  return factor;
 }
 
 class CpuGwKernels : public GwKernels {
@@ -177,41 +170,16 @@ class CpuGwKernels : public GwKernels {
   void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
     strength_.assign(model.strength.data, model.strength.data + model.strength.size());
     pole_ry_.assign(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size());
+    planes_ = make_pole_planes(model);
     rules_ = rules;
   }
 
   void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation, double weight,
                       View<Cplx, 2> total, View<Cplx, 2> sx) override {
-    const std::int64_t n_e = x_ry.extent[2];
-    std::vector<Cplx> totals(static_cast<std::size_t>(n_pairs() * n_e));
-    std::vector<Cplx> exchange(totals.size());
-#pragma omp parallel for schedule(dynamic) collapse(2)
-    for (std::int64_t p = 0; p < n_pairs(); ++p)
-      for (std::int64_t e = 0; e < n_e; ++e) {
-        const std::int64_t n = p % n_right_;
-        const double x = x_ry(p / n_right_, n, e);
-        const Cplx* m = products_.data() + p * n_g_;
-        Cplx sum_total, sum_sx;
-        for (std::int64_t g = 0; g < n_g_; ++g) {
-          Cplx row_total, row_sx;
-          for (std::int64_t h = 0; h < n_g_; ++h) {
-            const auto at = static_cast<std::size_t>(g * n_g_ + h);
-            const PoleSums factor = pole_sums(x, pole_ry_[at], occupation(n), rules_);
-            const Cplx b = strength_[at] * std::conj(m[h]);
-            row_total += factor.total * b;
-            row_sx += factor.sx * b;
-          }
-          sum_total += m[g] * row_total;
-          sum_sx += m[g] * row_sx;
-        }
-        totals[static_cast<std::size_t>(p * n_e + e)] = sum_total;
-        exchange[static_cast<std::size_t>(p * n_e + e)] = sum_sx;
-      }
-    for (std::int64_t p = 0; p < n_pairs(); ++p)
-      for (std::int64_t e = 0; e < n_e; ++e) {
-        total(p / n_right_, e) += weight * totals[static_cast<std::size_t>(p * n_e + e)];
-        sx(p / n_right_, e) += weight * exchange[static_cast<std::size_t>(p * n_e + e)];
-      }
+    const View<const Cplx, 3> products{products_.data(), {n_left_, n_right_, n_g_}};
+    const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+    for (const PoleGroup& group : make_pole_groups(x_ry, occupation, weight, rules_, wanted))
+      add_gpp_diagonal_cpu(planes_, rules_, group, products, total, sx);
   }
 
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
@@ -226,7 +194,7 @@ class CpuGwKernels : public GwKernels {
       for (std::int64_t e = 0; e < energies_ry.extent[0]; ++e) {
         const double x = energies_ry(e) - band_ry(n);
         for (std::size_t at = 0; at < p.size(); ++at)
-          p[at] = pole_sums(x, pole_ry_[at], occupation(n), rules_).total * strength_[at];
+          p[at] = pole_factor(x, pole_ry_[at], occupation(n), rules_) * strength_[at];
         const Cplx* m = products_.data() + n * n_g_;
         const std::int64_t ldm = n_right_ * n_g_;
         zgemm(CblasNoTrans, n_left_, n_g_, n_g_, kOne, m, ldm, p.data(), n_g_, kZero, t.data(), n_g_);
@@ -329,6 +297,7 @@ class CpuGwKernels : public GwKernels {
   std::int64_t chi_n_ = 0, chi_w_n_ = 0;
   std::vector<Cplx> strength_;
   std::vector<double> pole_ry_;
+  PolePlanes planes_;
   PoleRules rules_;
 };
 

@@ -1,0 +1,247 @@
+// Pair products, polarizability and dense algebra of the gw kernels, on every device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/gw/random_problem.hpp"
+#include "tests/support/every_device.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+
+namespace {
+
+using namespace quasi;
+using gw::Cplx;
+using gw::Side;
+
+class GwKernelsOnDevice : public test::OnEveryDevice {};
+QUASI_ON_EVERY_DEVICE(GwKernelsOnDevice);
+
+std::int32_t fold(const int* frequency, const std::array<int, 3>& box) {
+  std::int32_t index = 0;
+  for (int d = 0; d < 3; ++d) index = index * box[d] + (frequency[d] % box[d] + box[d]) % box[d];
+  return index;
+}
+
+/// All integer vectors with |v_d| ≤ limit_d.
+std::vector<int> frequencies_within(std::array<int, 3> limit) {
+  std::vector<int> list;
+  for (int i = -limit[0]; i <= limit[0]; ++i)
+    for (int j = -limit[1]; j <= limit[1]; ++j)
+      for (int k = -limit[2]; k <= limit[2]; ++k) list.insert(list.end(), {i, j, k});
+  return list;
+}
+
+std::vector<std::int32_t> box_indices(const std::vector<int>& frequencies, const std::array<int, 3>& box) {
+  std::vector<std::int32_t> index;
+  for (std::size_t g = 0; g < frequencies.size(); g += 3) index.push_back(fold(&frequencies[g], box));
+  return index;
+}
+
+// Boxes with every radix, one axis of a single point, and odd sizes: the FFT route equals the plain
+// convolution to rounding, 1e-12 for coefficients of order one.
+TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
+  struct Case {
+    std::array<int, 3> box, psi, sphere;
+  };
+  for (const Case& c : {Case{{8, 9, 10}, {2, 2, 2}, {2, 3, 3}},
+                        {{5, 7, 1}, {1, 2, 0}, {1, 2, 0}},
+                        {{12, 6, 15}, {1, 1, 2}, {3, 2, 4}}}) {
+    SCOPED_TRACE(c.box[0]);
+    const auto psi = frequencies_within(c.psi);
+    const auto sphere = frequencies_within(c.sphere);
+    const auto psi_index = box_indices(psi, c.box);
+    const auto sphere_index = box_indices(sphere, c.box);
+    const auto n_pw = static_cast<std::int64_t>(psi_index.size());
+    const auto n_g = static_cast<std::int64_t>(sphere_index.size());
+    const auto left = test::random_complex(3 * n_pw, 41), right = test::random_complex(4 * n_pw, 42);
+    const auto phase = test::random_complex(n_g, 43);
+
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    kernels->set_box(c.box);
+    kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
+    kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
+    for (const bool with_phase : {false, true}) {
+      kernels->load_sphere({sphere_index.data(), {n_g}},
+                           with_phase ? View<const Cplx, 1>{phase.data(), {n_g}} : View<const Cplx, 1>{});
+      kernels->pair_products({1, 3}, {0, 4});
+      std::vector<Cplx> products(2 * 4 * n_g);
+      kernels->read_pair_products({products.data(), {2, 4, n_g}});
+      for (int l = 0; l < 2; ++l)
+        for (int n = 0; n < 4; ++n) {
+          const auto expected = oracle::gw::pair_product(
+              {left.begin() + (l + 1) * n_pw, left.begin() + (l + 2) * n_pw},
+              {right.begin() + n * n_pw, right.begin() + (n + 1) * n_pw}, psi, psi, sphere, c.box.data());
+          for (std::int64_t g = 0; g < n_g; ++g)
+            ASSERT_LE(std::abs(products[(l * 4 + n) * n_g + g] - (with_phase ? phase[g] : 1.0) * expected[g]),
+                      1e-12 * static_cast<double>(n_pw))
+                << l << ' ' << n << ' ' << g;
+        }
+    }
+  }
+}
+
+TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
+  const std::int64_t n_left = 3, n_right = 11;
+  for (const std::int64_t n_g : {1, 37, 130}) {
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    std::vector<Cplx> expected(n_g * n_g);
+    kernels->start_chi(n_g);
+    for (std::uint32_t call = 0; call < 3; ++call) {
+      const auto products = test::random_complex(n_left * n_right * n_g, 51 + call);
+      std::vector<double> weight(n_left * n_right);
+      std::vector<Cplx> complex_weight(weight.size());
+      for (std::size_t p = 0; p < weight.size(); ++p) {
+        weight[p] = (call == 1 ? 1.0 : -1.0) * static_cast<double>((7 * p) % 5);
+        complex_weight[p] = weight[p];
+      }
+      kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+      kernels->accumulate_chi({weight.data(), {n_left, n_right}});
+      const auto one = oracle::gw::polarizability(static_cast<int>(n_g), products, complex_weight);
+      for (std::size_t i = 0; i < one.size(); ++i) expected[i] += one[i];
+    }
+    std::vector<Cplx> chi(n_g * n_g);
+    kernels->read_chi({chi.data(), {n_g, n_g}});
+    for (std::size_t i = 0; i < chi.size(); ++i) ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-11) << i;
+  }
+}
+
+TEST_P(GwKernelsOnDevice, WeightsOfOneSignAreDemanded) {
+  const auto products = test::random_complex(2 * 3, 55);
+  const std::vector<double> weight{1.0, -1.0};
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->start_chi(3);
+  kernels->load_pair_products({products.data(), {1, 2, 3}});
+  EXPECT_THROW(kernels->accumulate_chi({weight.data(), {1, 2}}), std::logic_error);
+}
+
+TEST_P(GwKernelsOnDevice, PolarizabilityAtFrequenciesAgreesWithTheNaiveSum) {
+  const std::int64_t n_left = 2, n_right = 9, n_g = 41, n_frequencies = 3;
+  const auto products = test::random_complex(n_left * n_right * n_g, 61);
+  const auto weight = test::random_complex(n_frequencies * n_left * n_right, 62);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->start_chi_frequencies(n_frequencies, n_g);
+  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  for (int call = 0; call < 2; ++call)
+    kernels->accumulate_chi_frequencies({weight.data(), {n_frequencies, n_left, n_right}});
+  std::vector<Cplx> chi(n_frequencies * n_g * n_g);
+  kernels->read_chi_frequencies({chi.data(), {n_frequencies, n_g, n_g}});
+  for (std::int64_t i = 0; i < n_frequencies; ++i) {
+    const auto expected = oracle::gw::polarizability(
+        n_g, products, {weight.begin() + i * n_left * n_right, weight.begin() + (i + 1) * n_left * n_right});
+    for (std::size_t k = 0; k < expected.size(); ++k)
+      ASSERT_LE(std::abs(chi[i * n_g * n_g + k] - 2.0 * expected[k]), 1e-11) << i << ' ' << k;
+  }
+}
+
+TEST_P(GwKernelsOnDevice, ProjectionIsAProduct) {
+  const std::int64_t n_left = 2, n_right = 3, n_g = 23, n_basis = 5;
+  const auto products = test::random_complex(n_left * n_right * n_g, 71);
+  const auto basis = test::random_complex(n_g * n_basis, 72);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  kernels->project_pair_products({basis.data(), {n_g, n_basis}});
+  std::vector<Cplx> projected(n_left * n_right * n_basis);
+  kernels->read_pair_products({projected.data(), {n_left, n_right, n_basis}});
+  for (std::int64_t p = 0; p < n_left * n_right; ++p)
+    for (std::int64_t b = 0; b < n_basis; ++b) {
+      Cplx sum;
+      for (std::int64_t g = 0; g < n_g; ++g) sum += products[p * n_g + g] * basis[g * n_basis + b];
+      EXPECT_LE(std::abs(projected[p * n_basis + b] - sum), 1e-12);
+    }
+}
+
+TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
+  const std::int64_t n_left = 3, n_right = 4, n_g = 19;
+  const auto products = test::random_complex(n_left * n_right * n_g, 81);
+  const auto matrix = test::random_complex(n_g * n_g, 82);
+  const std::vector<double> weight{0.5, -1.0, 0.0, 2.0};
+  const auto form_of = [&](std::int64_t a, std::int64_t b) {
+    Cplx sum;
+    for (std::int64_t g = 0; g < n_g; ++g)
+      for (std::int64_t h = 0; h < n_g; ++h)
+        sum += products[a * n_g + g] * matrix[g * n_g + h] * std::conj(products[b * n_g + h]);
+    return sum;
+  };
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  std::vector<Cplx> form(n_left * n_right), sum(n_left * n_left, {1.0, 1.0});
+  kernels->quadratic_forms({matrix.data(), {n_g, n_g}}, {form.data(), {n_left, n_right}});
+  kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}}, {weight.data(), {n_right}},
+                                 {sum.data(), {n_left, n_left}});
+  for (std::int64_t l = 0; l < n_left; ++l) {
+    for (std::int64_t n = 0; n < n_right; ++n)
+      EXPECT_LE(std::abs(form[l * n_right + n] - form_of(l * n_right + n, l * n_right + n)), 1e-12);
+    for (std::int64_t m = 0; m < n_left; ++m) {
+      Cplx expected(1.0, 1.0);
+      for (std::int64_t n = 0; n < n_right; ++n)
+        expected += weight[n] * form_of(l * n_right + n, m * n_right + n);
+      EXPECT_LE(std::abs(sum[l * n_left + m] - expected), 1e-12);
+    }
+  }
+}
+
+std::vector<Cplx> random_hermitian(std::int64_t n, double shift, std::uint32_t seed) {
+  auto matrix = test::random_complex(n * n, seed);
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h <= g; ++h)
+      matrix[g * n + h] = g == h ? Cplx(matrix[g * n + h].real() + shift) : std::conj(matrix[h * n + g]);
+  return matrix;
+}
+
+/// max |(A·B − 1)|
+double distance_from_one(const std::vector<Cplx>& a, const std::vector<Cplx>& b, std::int64_t n) {
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      Cplx sum = i == j ? -1.0 : 0.0;
+      for (std::int64_t k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
+      worst = std::max(worst, std::abs(sum));
+    }
+  return worst;
+}
+
+TEST_P(GwKernelsOnDevice, InvertsMatrices) {
+  const std::int64_t n = 61;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto definite = random_hermitian(n, 40.0, 91);
+  auto inverse = definite;
+  kernels->invert_positive_definite({inverse.data(), {n, n}});
+  EXPECT_LE(distance_from_one(definite, inverse, n), 1e-12);
+  const auto general = test::random_complex(n * n, 92);
+  inverse = general;
+  kernels->invert_general({inverse.data(), {n, n}});
+  EXPECT_LE(distance_from_one(general, inverse, n), 1e-10);  // condition number of order 1e3
+}
+
+TEST_P(GwKernelsOnDevice, NamesTheMinorOfAMatrixThatIsNotPositiveDefinite) {
+  auto matrix = random_hermitian(12, 20.0, 93);
+  matrix[7 * 12 + 7] = -1.0;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  try {
+    kernels->invert_positive_definite({matrix.data(), {12, 12}});
+    FAIL() << "not refused";
+  } catch (const NotConverged& failure) {
+    EXPECT_NE(std::string(failure.what()).find("8"), std::string::npos) << failure.what();
+  }
+}
+
+TEST_P(GwKernelsOnDevice, EigenvectorsSolveTheirEquation) {
+  const std::int64_t n = 57, n_lowest = 20;
+  const auto matrix = random_hermitian(n, 0.0, 94);
+  std::vector<double> values(n_lowest);
+  std::vector<Cplx> vectors(n_lowest * n);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}}, {vectors.data(), {n_lowest, n}});
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  for (std::int64_t i = 0; i < n_lowest; ++i)
+    for (std::int64_t g = 0; g < n; ++g) {
+      Cplx residual = -values[i] * vectors[i * n + g];
+      for (std::int64_t h = 0; h < n; ++h) residual += matrix[g * n + h] * vectors[i * n + h];
+      EXPECT_LE(std::abs(residual), 1e-12 * static_cast<double>(n));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <complex>
+#include <vector>
+
+/// Slow, literal writings of the GW sums. Nothing here comes from workers/.
+namespace quasi::oracle::gw {
+
+using Complex = std::complex<double>;
+
+/// Plasmon-pole model of one q-point, as the equations have it. Energies in Ry.
+struct PoleModel {
+  int n_g = 0;
+  std::vector<Complex> i_minus_epsinv;  ///< I_GG' = δ − ε⁻¹, [n_g][n_g]
+  std::vector<double> pole_ry;  ///< ω̃_GG', [n_g][n_g]; infinity: static; 0: the element is skipped
+  std::vector<double> coulomb;          ///< v̄(q+G'), [n_g]
+};
+
+struct Rules {
+  double half_width_ry = 0.5 / 13.60569253;  ///< γ
+  double max_delta_squared = 2.5e5;          ///< of δ = ω̃/(x − ω̃)
+  double screened_exchange_cut = 4.0;
+};
+
+/// SX − X and CH of one element, I and v̄ included in neither.
+struct Terms {
+  double sx = 0.0;
+  double ch = 0.0;
+};
+
+/// Spec 6.2, split form: two terms, with the established rules near poles.
+Terms split_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules);
+
+struct Sums {
+  Complex sx, ch;
+};
+
+/// Σ_n Σ_GG' M_n(G) F_n,GG'(x_n) M*_n(G') v̄(G') for one outer state.
+/// @param products  M, [n_bands][n_g];  occupation f_n weighs occupied and empty forms
+Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
+              const std::vector<double>& x_ry, const std::vector<double>& occupation);
+
+/// Σ_n Σ_GG' M_ln(G) F_n,GG'(x_n) v̄(G') M*_mn(G'), with the split terms summed.
+Complex off_diagonal(const PoleModel& model, const Rules& rules,
+                     const std::vector<Complex>& products_l, const std::vector<Complex>& products_m,
+                     const std::vector<double>& x_ry, const std::vector<double>& occupation);
+
+/// Σ_p w_p M*_p(G) M_p(G'), [n_g][n_g].
+std::vector<Complex> polarizability(int n_g, const std::vector<Complex>& products,
+                                    const std::vector<Complex>& weight);
+
+/// M_ln(G) = Σ_{G₁} c*_l(G₁) c_n(G₁ − G), indices modulo the box, by the plain double sum.
+/// @param frequencies  [n_pw][3] of the coefficients; sphere [n_g][3]
+std::vector<Complex> pair_product(const std::vector<Complex>& left, const std::vector<Complex>& right,
+                                  const std::vector<int>& left_frequencies,
+                                  const std::vector<int>& right_frequencies,
+                                  const std::vector<int>& sphere, const int box[3]);
+
+}  // namespace quasi::oracle::gw

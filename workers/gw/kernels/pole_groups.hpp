@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "workers/backend/view.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+
+namespace quasi::gw {
+
+/// How the diagonal plasmon-pole sum is cut into work, the same on every device.
+///
+/// Write B = A/ω̃ = ½ I v̄ and τ = 1/ω̃ (0 for a static element). Away from poles an element's factor
+/// for x = E − E_n is
+///
+///   occupied, x ≥ 0:   A/(x + ω̃) = + B / (1 + |x| τ)
+///   empty,    x ≤ −γ:  A/(x − ω̃) = − B / (1 + |x| τ)
+///
+/// so a pair (n, E) on that side needs no rule and no branch. K energies of one n share one
+/// reciprocal: with D(τ) = Π_k (1 + |x_k| τ) = 1 + d_1 τ + … + d_K τ^K,
+///
+///   1/(1 + |x_j| τ) = Σ_m c_jm τ^m / D(τ),   c_jm = m-th elementary symmetric polynomial of the
+///                                            other |x_k|.
+///
+/// The kernel sums t_m = Σ_GG' Re[M B M*] τ^m / D, m < K, once per n; the c_jm, which do not depend
+/// on (G, G'), turn the K sums into the K energies. Every term is positive where B is, so nothing
+/// cancels that did not cancel before. All other pairs are `direct`: they follow the functions of
+/// physics/plasmon_pole.hpp, rules included.
+inline constexpr int kMaxEnergiesPerGroup = 4;
+
+/// Numbers of a smooth row: d_1..d_K, then c_jm (j slowest) times sign and weight.
+constexpr int smooth_row_length(int n_energies) { return n_energies * (n_energies + 1); }
+/// Numbers of a direct row: x_1..x_K, then the weights of total(occupied), total(empty) and SX.
+constexpr int direct_row_length(int n_energies) { return n_energies + 3; }
+
+/// The rows (l, n) of one group of at most kMaxEnergiesPerGroup neighbouring energies.
+struct PoleGroup {
+  std::int64_t first_energy = 0;
+  int n_energies = 0;
+  std::vector<std::int32_t> smooth_begin;  ///< [n_left + 1] offsets into smooth_band
+  std::vector<std::int32_t> smooth_band;   ///< n of each smooth row
+  std::vector<double> smooth_row;          ///< [n_rows][smooth_row_length]
+  std::vector<std::int32_t> direct_begin;  ///< [n_left + 1] offsets into direct_band
+  std::vector<std::int32_t> direct_band;   ///< n of each direct row
+  std::vector<double> direct_row;          ///< [n_rows][direct_row_length]
+};
+
+enum class ScreenedExchange { kWanted, kNotWanted };
+
+/// Sorts every (l, n, group) into smooth and direct rows.
+///
+/// @param x_ry        E − E_n, [n_left][n_right][n_energies], finite
+/// @param occupation  [n_right], within [0, 1]; bands with 0 < f < 1 are direct
+/// @param weight      factor of every term
+/// @throws InvalidInput for an occupation outside [0, 1] or an x that is not finite.
+std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
+                                        View<const double, 1> occupation, double weight,
+                                        const PoleRules& rules, ScreenedExchange screened_exchange);
+
+/// True if a pair may be evaluated without the rules of physics/plasmon_pole.hpp.
+inline bool crosses_no_pole(double x_ry, double occupation, const PoleRules& rules) {
+  return (occupation == 1.0 && x_ry >= 0.0) || (occupation == 0.0 && x_ry <= -rules.half_width_ry);
+}
+
+}  // namespace quasi::gw
