@@ -1,6 +1,7 @@
 #include "workers/engine/task_registry.hpp"
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/mosfet_task.hpp"
 
 namespace quasi {
 namespace {
@@ -12,7 +13,9 @@ struct Entry {
 
 // An explicit table, not static initialisers, which linkers drop and nobody can read in one place.
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> table{};
+  static const std::vector<Entry> table{
+      {"mosfet", make_mosfet_task},
+  };
   return table;
 }
 

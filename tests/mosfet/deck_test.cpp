@@ -1,0 +1,139 @@
+#include "workers/mosfet/input/deck.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+Deck parse(const std::string& text, const std::vector<Setting>& settings = {}) {
+  return parse_deck(text, settings, "deck.toml", ".");
+}
+
+std::string error_of(const std::string& text, const std::vector<Setting>& settings = {}) {
+  try {
+    parse(text, settings);
+  } catch (const InvalidInput& failure) {
+    return failure.what();
+  }
+  return "no error";
+}
+
+TEST(Deck, DefaultsAreTheStandardDevice) {
+  const Deck deck = parse("kind = \"mosfet\"");
+  EXPECT_EQ(deck.mesh.nx, 65);
+  EXPECT_EQ(deck.mesh.nphi, 48);
+  EXPECT_DOUBLE_EQ(deck.doping.contact_nm3, 0.1);
+  EXPECT_DOUBLE_EQ(deck.mesh.wmax_ev, 1.0);  // V_DS + 0.6 exceeds 0.9.
+  ASSERT_EQ(deck.valleys.size(), 3u);
+  EXPECT_EQ(deck.valleys[0].mx_m0, 0.98);
+  EXPECT_EQ(deck.valleys[2].mz_m0, 0.98);
+  ASSERT_EQ(deck.scattering.processes.size(), 7u);
+  EXPECT_DOUBLE_EQ(deck.scattering.processes[3].energy_ev, 0.0612);
+  EXPECT_DOUBLE_EQ(deck.scattering.processes[3].coupling_ev_per_nm, 110.0);
+}
+
+TEST(Deck, SweepIsTheProductOfItsTwoLists) {
+  const Deck deck = parse("[bias]\nvgs = [0.0, 0.3, 0.6]\nvds = [0.05, 0.4]");
+  ASSERT_EQ(deck.points.size(), 6u);
+  EXPECT_EQ(deck.points[3].vgs_v, 0.3);
+  EXPECT_EQ(deck.points[3].vds_v, 0.4);
+}
+
+TEST(Deck, SettingsOverrideTheFile) {
+  const Deck deck = parse("[mesh]\nnx = 33", {{"mesh.nx", "129"}, {"run.mode", "equilibrium"}});
+  EXPECT_EQ(deck.mesh.nx, 129);
+  EXPECT_EQ(deck.run.mode, RunMode::kEquilibrium);
+}
+
+TEST(Deck, MeshThatMissesAnInterfaceNamesItsNeighbours) {
+  const std::string message = error_of("[mesh]\nnx = 60");
+  EXPECT_NE(message.find("33 and 65"), std::string::npos) << message;
+  EXPECT_NE(error_of("[mesh]\nnz = 64").find("57 and 65"), std::string::npos)
+      << error_of("[mesh]\nnz = 64");
+}
+
+TEST(Deck, SnapRoundsTheGeometryAndSaysSo) {
+  const Deck deck = parse("[mesh]\nnx = 61\nsnap = true");
+  EXPECT_EQ(deck.notes.size(), 3u);
+  EXPECT_NEAR(deck.geometry.length_nm(), 32.0, 1e-12);
+  const double cell = deck.geometry.length_nm() / 60;
+  EXPECT_NEAR(deck.geometry.source_nm / cell, std::round(deck.geometry.source_nm / cell), 1e-9);
+}
+
+TEST(Deck, OrientationKeepsTheDensityOfStates) {
+  const Deck deck = parse("orientation = \"110\"");
+  EXPECT_NEAR(deck.valleys[0].mx_m0 * deck.valleys[0].my_m0, 0.98 * 0.19, 1e-15);
+  EXPECT_EQ(deck.valleys[0].mx_m0, deck.valleys[1].mx_m0);
+}
+
+struct BadDeck {
+  const char* text;
+  const char* must_contain;
+};
+
+class Malformed : public testing::TestWithParam<BadDeck> {};
+
+// A wrong deck is refused with the key, the value and what to do, before anything is computed.
+TEST_P(Malformed, IsRefusedByName) {
+  const std::string message = error_of(GetParam().text);
+  EXPECT_NE(message.find(GetParam().must_contain), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Decks, Malformed,
+    testing::Values(
+        BadDeck{"[mesh]\nnx = ", "line 2"},
+        BadDeck{"[mseh]\nnx = 65", "did you mean 'mesh'"},
+        BadDeck{"[mesh]\nnxx = 65", "did you mean 'nx'"},
+        BadDeck{"kind = \"gw\"", "is not \"mosfet\""},
+        BadDeck{"[mesh]\nnx = 65.5", "mesh.nx must be a whole number"},
+        BadDeck{"[mesh]\nnx = 5", "mesh.nx = 5 is outside"},
+        BadDeck{"[mesh]\nnphi = 46", "nearest are 44 and 48"},
+        BadDeck{"[mesh]\nsubbands = 0", "mesh.subbands = 0 is outside"},
+        BadDeck{"[mesh]\nwmax_eV = \"big\"", "must be a number or \"auto\""},
+        BadDeck{"[mesh]\nwmax_eV = -1.0", "mesh.wmax_eV = -1 is outside"},
+        BadDeck{"[mesh]\nrange = \"full\"\nphi_flux = \"upwind\"", "needs range = \"half\""},
+        BadDeck{"[geometry]\nchannel_nm = \"ten\"", "geometry.channel_nm must be a number"},
+        BadDeck{"[geometry]\nchannel_nm = -10.0", "geometry.channel_nm = -10 is outside"},
+        BadDeck{"[geometry]\nsilicon_nm = nan", "must be finite"},
+        BadDeck{"[geometry]\nchannel_nm = 10.1", "nearest admissible"},
+        BadDeck{"[doping]\ncontact_cm3 = 1e3", "doping.contact_cm3 = 1000 is outside"},
+        BadDeck{"[doping]\nprofile = \"absent.csv\"", "cannot be opened"},
+        BadDeck{"[material]\nml = 0.0", "material.ml = 0 is outside"},
+        BadDeck{"[material]\ntemperature_K = -3", "material.temperature_K = -3 is outside"},
+        BadDeck{"[scattering]\nenabled = [\"ac\", \"g4\"]", "names 'g4'"},
+        BadDeck{"[scattering]\nenabled = [\"ac\", \"ac\"]", "twice"},
+        BadDeck{"[scattering]\nscheme = \"balancd\"", "did you mean \"balanced\""},
+        BadDeck{"[scattering]\nset = \"custom\"", "needs at least one [[scattering.process]]"},
+        BadDeck{"[[scattering.process]]\nname = \"x\"", "needs set = \"custom\""},
+        BadDeck{"[bias]\nvgs = []", "names no bias point"},
+        BadDeck{"[bias]\nvgs = [50.0]", "holds 50, outside"},
+        BadDeck{"[bias]\npoints = [[0.6]]", "list of pairs of numbers"},
+        BadDeck{"[bias]\npoints = [[0.6, 0.1]]\nvgs = 0.6", "exclude each other"},
+        BadDeck{"[run]\nmode = \"stedy\"", "did you mean \"steady\""},
+        BadDeck{"[run]\ncfl = 1.5", "run.cfl = 1.5 is outside"},
+        BadDeck{"[run]\nprecision = \"fp32\"", "is not offered"},
+        BadDeck{"[output]\nfields = [\"curent\"]", "did you mean 'current'"},
+        BadDeck{"[[valley]]\nmx = 0.2\nmy = 0.2", "mz is missing"},
+        BadDeck{"orientation = \"111\"", "is not one of"}));
+
+TEST(Deck, ProfileFileMustCoverTheDevice) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "p.csv") << "x_nm,N_D_cm3\n0,1e20\n10,1e20\n";
+  try {
+    parse_deck("[doping]\nprofile = \"p.csv\"", {}, "deck.toml", directory.path());
+    FAIL();
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("must cover 0 … 32 nm"), std::string::npos)
+        << failure.what();
+  }
+}
+
+}  // namespace
+}  // namespace quasi::mosfet

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "workers/mosfet/input/deck.hpp"
+
+namespace quasi::test {
+
+/// The default device on a mesh of nx × nz, with further lines of a deck.
+inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& settings = {}) {
+  return mosfet::parse_deck("[mesh]\nnx = " + std::to_string(nx) + "\nnz = " + std::to_string(nz),
+                            settings, "test deck", ".");
+}
+
+/// Rows of a CSV file of numbers, header dropped; an empty or worded field becomes NaN.
+inline std::vector<std::vector<double>> read_csv(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::vector<std::vector<double>> rows;
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    std::string field;
+    rows.emplace_back();
+    while (std::getline(fields, field, ',')) {
+      char* end = nullptr;
+      const double value = std::strtod(field.c_str(), &end);
+      rows.back().push_back(end == field.c_str() ? __builtin_nan("") : value);
+    }
+  }
+  return rows;
+}
+
+}  // namespace quasi::test

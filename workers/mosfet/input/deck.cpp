@@ -1,0 +1,388 @@
+#include "workers/mosfet/input/deck.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/input/mesh_rule.hpp"
+#include "workers/mosfet/input/table_reader.hpp"
+#include "workers/units/constants.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+// 1 nm⁻³ = 1e21 cm⁻³.
+constexpr double kPerNm3_cm3 = 1e21;
+
+void read_geometry(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "geometry", where);
+  auto& g = deck->geometry;
+  g.source_nm = reader.number("source_nm", g.source_nm, 1.0, 2000.0);
+  g.channel_nm = reader.number("channel_nm", g.channel_nm, 1.0, 2000.0);
+  g.drain_nm = reader.number("drain_nm", g.drain_nm, 1.0, 2000.0);
+  g.silicon_nm = reader.number("silicon_nm", g.silicon_nm, 1.0, 50.0);
+  g.oxide_top_nm = reader.number("oxide_top_nm", g.oxide_top_nm, 0.1, 20.0);
+  g.oxide_bottom_nm = reader.number("oxide_bottom_nm", g.oxide_bottom_nm, 0.1, 20.0);
+  reader.finish();
+}
+
+void read_profile(const std::filesystem::path& file, TableReader& reader, Deck* deck) {
+  std::ifstream in(file);
+  if (!in) reader.fail("profile", "= \"" + file.string() + "\" cannot be opened");
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream fields(line);
+    double x = 0, n = 0;
+    if (!(fields >> x >> n)) {
+      if (deck->doping.profile_x_nm.empty() && number == 1) continue;  // The header line.
+      reader.fail("profile", "line " + std::to_string(number) + " is not 'x_nm,N_D_cm3'");
+    }
+    if (!(n > 0.0) || !std::isfinite(n) || !std::isfinite(x))
+      reader.fail("profile", "line " + std::to_string(number) + ": N_D must be positive and finite");
+    if (!deck->doping.profile_x_nm.empty() && x <= deck->doping.profile_x_nm.back())
+      reader.fail("profile", "line " + std::to_string(number) + ": x must increase");
+    deck->doping.profile_x_nm.push_back(x);
+    deck->doping.profile_nm3.push_back(n / kPerNm3_cm3);
+  }
+  const auto& x = deck->doping.profile_x_nm;
+  if (x.size() < 2 || x.front() > 0.0 || x.back() < deck->geometry.length_nm())
+    reader.fail("profile", "must cover 0 … " + shown(deck->geometry.length_nm()) +
+                               " nm with at least two lines");
+}
+
+void read_doping(const toml::table* table, const std::string& where,
+                 const std::filesystem::path& directory, Deck* deck) {
+  TableReader reader(table, "doping", where);
+  auto& d = deck->doping;
+  d.contact_nm3 = reader.number("contact_cm3", 1e20, 1e16, 1e22) / kPerNm3_cm3;
+  d.channel_nm3 = reader.number("channel_cm3", 1e13, 0.0, 1e22) / kPerNm3_cm3;
+  d.smoothing_nm = reader.number("smoothing_nm", 0.5, 0.0, 100.0);
+  const std::string profile = reader.text("profile", "");
+  if (!profile.empty()) {
+    if (reader.has("contact_cm3") || reader.has("channel_cm3") || reader.has("smoothing_nm"))
+      reader.fail("profile", "replaces contact_cm3, channel_cm3 and smoothing_nm; give one or the other");
+    read_profile(directory / profile, reader, deck);
+  }
+  reader.finish();
+}
+
+void read_gate(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "gate", where);
+  auto& g = deck->gate;
+  g.workfunction_top_ev = reader.number("workfunction_eV", 4.6, 2.0, 7.0);
+  g.workfunction_bottom_ev =
+      reader.number("workfunction_bottom_eV", g.workfunction_top_ev, 2.0, 7.0);
+  g.bottom_offset_v = reader.number("bottom_offset_V", 0.0, -5.0, 5.0);
+  reader.finish();
+}
+
+void read_material(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "material", where);
+  auto& m = deck->material;
+  m.alpha_per_ev = reader.number("alpha_per_eV", m.alpha_per_ev, 0.0, 5.0);
+  m.ml_m0 = reader.number("ml", m.ml_m0, 0.01, 10.0);
+  m.mt_m0 = reader.number("mt", m.mt_m0, 0.01, 10.0);
+  m.m_oxide_m0 = reader.number("m_oxide", m.m_oxide_m0, 0.01, 10.0);
+  m.barrier_ev = reader.number("barrier_eV", m.barrier_ev, 0.5, 10.0);
+  m.affinity_ev = reader.number("affinity_eV", m.affinity_ev, 0.0, 10.0);
+  m.eps_si = reader.number("eps_si", m.eps_si, 1.0, 100.0);
+  m.eps_ox = reader.number("eps_ox", m.eps_ox, 1.0, 100.0);
+  m.density_kg_m3 = reader.number("density_kg_m3", m.density_kg_m3, 100.0, 30000.0);
+  m.sound_m_s = reader.number("sound_m_s", m.sound_m_s, 500.0, 50000.0);
+  m.temperature_k = reader.number("temperature_K", m.temperature_k, 50.0, 1000.0);
+  reader.finish();
+}
+
+// Silicon's three pairs on a (001) film for transport along <100> or <110>.
+//
+// Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force acts
+// along x, so k_y is conserved and the shear k_x → k_x + c k_y removes the mixed term exactly: what
+// stays is 1/m_x = ½(1/m_l + 1/m_t), and m_y follows from the density of states, m_x m_y = m_l m_t.
+std::vector<ValleyPair> silicon_valleys(const std::string& orientation, double ml, double mt) {
+  if (orientation == "100") return {{ml, mt, mt, 0}, {mt, ml, mt, 0}, {mt, mt, ml, 0}};
+  const double half = 2.0 * ml * mt / (ml + mt);
+  return {{half, 0.5 * (ml + mt), mt, 0}, {half, 0.5 * (ml + mt), mt, 0}, {mt, mt, ml, 0}};
+}
+
+void read_valleys(TableReader& root, const std::string& where, Deck* deck) {
+  const auto tables = root.tables("valley");
+  const std::vector<std::string> orientations = {"100", "110"};
+  const std::size_t orientation = root.choice("orientation", 0, orientations);
+  if (tables.empty()) {
+    deck->valleys = silicon_valleys(orientations[orientation], deck->material.ml_m0,
+                                    deck->material.mt_m0);
+    return;
+  }
+  if (root.has("orientation"))
+    root.fail("orientation", "chooses silicon's own valleys; it cannot stand beside [[valley]]");
+  if (tables.size() > 8) root.fail("valley", "has more than 8 entries");
+  for (std::size_t k = 0; k < tables.size(); ++k) {
+    TableReader reader(tables[k], "valley[" + std::to_string(k) + "]", where);
+    for (const char* key : {"mx", "my", "mz"})
+      if (!reader.has(key)) reader.fail(key, "is missing (in free-electron masses)");
+    deck->valleys.push_back({reader.number("mx", 1, 0.01, 10.0), reader.number("my", 1, 0.01, 10.0),
+                             reader.number("mz", 1, 0.01, 10.0),
+                             reader.number("offset_eV", 0, -2.0, 2.0)});
+    reader.finish();
+  }
+}
+
+std::vector<PhononProcess> phonon_set(std::size_t which, double acoustic_ev) {
+  const double kelvin[] = {140, 215, 720, 220, 550, 685};
+  const double milli_ev[] = {12.0, 18.5, 61.2, 19.0, 47.4, 59.0};
+  const double coupling_ev_per_nm[] = {5.0, 8.0, 110.0, 3.0, 20.0, 20.0};
+  const char* names[] = {"g1", "g2", "g3", "f1", "f2", "f3"};
+  std::vector<PhononProcess> set{{"ac", ProcessKind::kElastic, 0.0, acoustic_ev}};
+  for (int k = 0; k < 6; ++k)
+    set.push_back({names[k], k < 3 ? ProcessKind::kG : ProcessKind::kF,
+                   which == 1 ? kelvin[k] * units::kBoltzmann_ev_k : milli_ev[k] * 1e-3,
+                   coupling_ev_per_nm[k]});
+  return set;
+}
+
+void read_scattering(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "scattering", where);
+  auto& s = deck->scattering;
+  const auto set =
+      reader.choice("set", 0, {"jacoboni-reggiani", "jacoboni-reggiani-kelvin", "custom"});
+  const double acoustic = reader.number("acoustic_eV", 9.0, 0.0, 100.0);
+  const auto scheme = reader.choice("scheme", 0, {"balanced", "paper", "none"});
+  s.scheme = std::array{ScatteringScheme::kBalanced, ScatteringScheme::kPaper,
+                        ScatteringScheme::kNone}[scheme];
+  const auto own = reader.tables("process");
+  if (set != 2) {
+    if (!own.empty()) reader.fail("process", "needs set = \"custom\"");
+    s.processes = phonon_set(set, acoustic);
+  } else {
+    if (own.empty()) reader.fail("set", "= \"custom\" needs at least one [[scattering.process]]");
+    if (reader.has("acoustic_eV"))
+      reader.fail("acoustic_eV", "belongs to a named set; give coupling to the custom process");
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      TableReader entry(own[k], "scattering.process[" + std::to_string(k) + "]", where);
+      PhononProcess process;
+      process.name = entry.text("name", "process" + std::to_string(k));
+      process.kind = std::array{ProcessKind::kElastic, ProcessKind::kG,
+                                ProcessKind::kF}[entry.choice("kind", 0, {"elastic", "g", "f"})];
+      process.energy_ev = entry.number("energy_meV", 0.0, 0.0, 500.0) * 1e-3;
+      if ((process.kind == ProcessKind::kElastic) != (process.energy_ev == 0.0))
+        entry.fail("energy_meV", "must be 0 for an elastic process and positive for any other");
+      if (process.kind == ProcessKind::kElastic)
+        process.coupling_ev_per_nm = entry.number("potential_eV", 9.0, 0.0, 100.0);
+      else
+        process.coupling_ev_per_nm = entry.number("coupling_1e8_eV_cm", 1.0, 0.0, 100.0) * 10.0;
+      entry.finish();
+      s.processes.push_back(process);
+    }
+  }
+  if (const auto enabled = reader.texts("enabled")) {
+    std::vector<PhononProcess> kept;
+    for (const std::string& name : *enabled) {
+      const auto found = std::find_if(s.processes.begin(), s.processes.end(),
+                                      [&](const auto& p) { return p.name == name; });
+      if (found == s.processes.end()) {
+        std::vector<std::string> names;
+        for (const auto& p : s.processes) names.push_back(p.name);
+        const std::string nearest = nearest_name(name, names);
+        reader.fail("enabled", "names '" + name + "', which is no process of the set" +
+                                   (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+      }
+      if (std::any_of(kept.begin(), kept.end(), [&](const auto& p) { return p.name == name; }))
+        reader.fail("enabled", "names '" + name + "' twice");
+      kept.push_back(*found);
+    }
+    s.processes = kept;
+  }
+  if (s.scheme == ScatteringScheme::kNone) s.processes.clear();
+  reader.finish();
+}
+
+void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "bias", where);
+  const auto points = reader.pairs("points");
+  const auto vgs = reader.numbers("vgs", -5.0, 5.0);
+  const auto vds = reader.numbers("vds", -2.0, 2.0);
+  if (points) {
+    if (vgs || vds) reader.fail("points", "and vgs, vds exclude each other");
+    for (const auto& [g, d] : *points) {
+      if (std::fabs(g) > 5.0 || std::fabs(d) > 2.0)
+        reader.fail("points", "holds [" + shown(g) + ", " + shown(d) +
+                                  "], outside |vgs| ≤ 5 V, |vds| ≤ 2 V");
+      deck->points.push_back({g, d});
+    }
+  } else {
+    for (const double g : vgs.value_or(std::vector<double>{0.6}))
+      for (const double d : vds.value_or(std::vector<double>{0.4})) deck->points.push_back({g, d});
+  }
+  if (deck->points.empty()) reader.fail(points ? "points" : "vgs", "names no bias point");
+  if (deck->points.size() > 10000) reader.fail("vgs", "× vds asks for more than 10000 points");
+  reader.finish();
+}
+
+void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "mesh", where);
+  auto& m = deck->mesh;
+  m.nx = reader.integer("nx", m.nx, 9, 2049);
+  m.nz = reader.integer("nz", m.nz, 9, 513);
+  m.subbands = reader.integer("subbands", m.subbands, 1, 12);
+  m.nw = reader.integer("nw", m.nw, 8, 4096);
+  m.nphi = reader.integer("nphi", m.nphi, 8, 256);
+  if (m.nphi % 4 != 0) {
+    const int below = std::max(8, m.nphi / 4 * 4);
+    reader.fail("nphi", "= " + std::to_string(m.nphi) + " must be divisible by 4; nearest are " +
+                            std::to_string(below) + " and " + std::to_string(m.nphi / 4 * 4 + 4));
+  }
+  if (m.subbands > m.nz - 2)
+    reader.fail("subbands", "= " + std::to_string(m.subbands) + " exceeds the " +
+                                std::to_string(m.nz - 2) + " states that nz = " +
+                                std::to_string(m.nz) + " resolves");
+  m.snap = reader.boolean("snap", false);
+  m.range = reader.choice("range", 0, {"half", "full"}) == 0 ? AngleRange::kHalf : AngleRange::kFull;
+  const std::size_t flux = reader.choice("phi_flux", m.range == AngleRange::kHalf ? 0 : 1,
+                                         {"upwind", "split"});
+  m.phi_flux = flux == 0 ? PhiFlux::kUpwind : PhiFlux::kSplit;
+  if (m.range == AngleRange::kFull && m.phi_flux == PhiFlux::kUpwind)
+    reader.fail("phi_flux", "= \"upwind\" needs range = \"half\": on the full circle the sign of a³ "
+                            "changes between nodes");
+  double largest_vds = 0.0;
+  for (const BiasPoint& point : deck->points)
+    largest_vds = std::max(largest_vds, std::fabs(point.vds_v));
+  const auto word = reader.word("wmax_eV");
+  if (word && *word != "auto") reader.fail("wmax_eV", "must be a number or \"auto\"");
+  m.wmax_ev = word || !reader.has("wmax_eV") ? std::max(0.9, largest_vds + 0.6)
+                                             : reader.number("wmax_eV", 0.9, 0.05, 10.0);
+  reader.finish();
+  apply_mesh_rule(deck, where);
+}
+
+void read_statistics(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "statistics", where);
+  deck->statistics = reader.choice("kind", 0, {"maxwell", "fermi"}) == 0 ? StatisticsKind::kMaxwell
+                                                                       : StatisticsKind::kFermi;
+  reader.finish();
+}
+
+void read_contact(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "contact", where);
+  deck->contact = reader.choice("potential", 0, {"column", "neumann"}) == 0 ? ContactKind::kColumn
+                                                                           : ContactKind::kNeumann;
+  deck->inflow = reader.choice("inflow", 0, {"fixed", "neutral"}) == 0 ? InflowKind::kFixed
+                                                                      : InflowKind::kNeutral;
+  reader.finish();
+}
+
+void read_run(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "run", where);
+  auto& r = deck->run;
+  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium}[reader.choice(
+      "mode", 0, {"steady", "transient", "equilibrium"})];
+  r.t_end_fs = reader.number("t_end_fs", r.t_end_fs, 1e-6, 1e6);
+  r.cfl = reader.number("cfl", r.cfl, 0.01, 1.0);
+  r.steady_tol = reader.number("steady_tol", r.steady_tol, 1e-8, 0.5);
+  r.window_fs = reader.number("window_fs", r.window_fs, 1.0, 1000.0);
+  r.weno_epsilon = reader.number("weno_epsilon", r.weno_epsilon, 1e-30, 1e-2);
+  r.tol_v = reader.number("tol_V", r.tol_v, 1e-13, 1e-3);
+  r.refresh_steps = reader.integer("refresh_steps", r.refresh_steps, 1, 100000);
+  r.checkpoint_s = reader.number("checkpoint_s", r.checkpoint_s, 0.0, 1e6);
+  const std::string precision = reader.text("precision", "fp64");
+  if (precision != "fp64") reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");
+  reader.finish();
+}
+
+void read_output(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "output", where);
+  auto& o = deck->output;
+  const std::vector<std::string> known = {"current",  "density", "potential", "subbands",
+                                          "velocity", "energy",  "psi",       "pdf_w"};
+  o.every_fs = reader.number("every_fs", o.every_fs, 1e-3, 1e6);
+  o.fields = reader.texts("fields").value_or(std::vector<std::string>{
+      "current", "density", "potential", "subbands", "velocity", "energy"});
+  for (const std::string& field : o.fields)
+    if (std::find(known.begin(), known.end(), field) == known.end()) {
+      const std::string nearest = nearest_name(field, known);
+      reader.fail("fields", "names '" + field + "', which is no output" +
+                                (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    }
+  o.pdf_at_fs = reader.numbers("pdf_at_fs", 0.0, 1e6).value_or(std::vector<double>{});
+  reader.finish();
+}
+
+// Places `value` under the dotted `key`, making tables on the way.
+void apply_setting(toml::table* root, const Setting& setting) {
+  toml::table* table = root;
+  std::string key = setting.key;
+  for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.')) {
+    const std::string head = key.substr(0, dot);
+    if (!table->contains(head)) table->insert(head, toml::table{});
+    table = table->get(head)->as_table();
+    if (table == nullptr) throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
+    key = key.substr(dot + 1);
+  }
+  toml::table parsed;
+  try {
+    parsed = toml::parse("x = " + setting.value);
+  } catch (const toml::parse_error&) {
+    parsed.insert("x", setting.value);  // A bare word such as run.mode=steady.
+  }
+  table->insert_or_assign(key, std::move(*parsed.get("x")));
+}
+
+}  // namespace
+
+bool Deck::Output::has(const std::string& field) const {
+  return std::find(fields.begin(), fields.end(), field) != fields.end();
+}
+
+double Deck::kt_ev() const { return units::kBoltzmann_ev_k * material.temperature_k; }
+
+Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
+                const std::string& where, const std::filesystem::path& directory) {
+  toml::table root;
+  try {
+    root = toml::parse(text, where);
+  } catch (const toml::parse_error& failure) {
+    std::ostringstream place;
+    place << where << ", line " << failure.source().begin.line << ": "
+          << failure.description();
+    throw InvalidInput(place.str());
+  }
+  for (const Setting& setting : settings) apply_setting(&root, setting);
+
+  Deck deck;
+  TableReader reader(&root, "", where);
+  const std::string kind = reader.text("kind", "mosfet");
+  if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
+  read_geometry(reader.table("geometry"), where, &deck);
+  read_doping(reader.table("doping"), where, directory, &deck);
+  read_gate(reader.table("gate"), where, &deck);
+  read_material(reader.table("material"), where, &deck);
+  read_valleys(reader, where, &deck);
+  read_scattering(reader.table("scattering"), where, &deck);
+  read_statistics(reader.table("statistics"), where, &deck);
+  read_contact(reader.table("contact"), where, &deck);
+  read_bias(reader.table("bias"), where, &deck);
+  read_mesh(reader.table("mesh"), where, &deck);
+  read_run(reader.table("run"), where, &deck);
+  read_output(reader.table("output"), where, &deck);
+  reader.finish();
+  if (deck.statistics == StatisticsKind::kFermi && deck.run.mode != RunMode::kEquilibrium)
+    throw InvalidInput(where + ": statistics.kind = \"fermi\" is offered for run.mode = "
+                               "\"equilibrium\" only; transport uses \"maxwell\"");
+  return deck;
+}
+
+Deck read_deck(const DeckSource& source) {
+  std::filesystem::path file = source.path;
+  if (std::filesystem::is_directory(file)) file /= "deck.toml";
+  std::ifstream in(file);
+  if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_deck(text.str(), source.settings, file.filename().string(), file.parent_path());
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,168 @@
+#include "workers/mosfet/input/table_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/io/settings.hpp"
+
+namespace quasi::mosfet {
+
+std::string shown(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+void TableReader::fail(const std::string& key, const std::string& problem) const {
+  throw InvalidInput(where_ + ": " + name(key) + " " + problem);
+}
+
+const toml::node* TableReader::find(const std::string& key) {
+  known_.push_back(key);
+  return table_ == nullptr ? nullptr : table_->get(key);
+}
+
+bool TableReader::has(const std::string& key) const {
+  return table_ != nullptr && table_->contains(key);
+}
+
+double TableReader::number(const std::string& key, double fallback, double low, double high) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return fallback;
+  if (!node->is_number()) fail(key, "must be a number");
+  const double value = *node->value<double>();
+  if (!std::isfinite(value)) fail(key, "must be finite");
+  if (value < low || value > high)
+    fail(key, "= " + shown(value) + " is outside " + shown(low) + " … " + shown(high));
+  return value;
+}
+
+int TableReader::integer(const std::string& key, int fallback, int low, int high) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return fallback;
+  if (!node->is_integer()) fail(key, "must be a whole number");
+  const auto value = *node->value<std::int64_t>();
+  if (value < low || value > high)
+    fail(key, "= " + std::to_string(value) + " is outside " + std::to_string(low) + " … " +
+                  std::to_string(high));
+  return static_cast<int>(value);
+}
+
+bool TableReader::boolean(const std::string& key, bool fallback) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return fallback;
+  if (!node->is_boolean()) fail(key, "must be true or false");
+  return *node->value<bool>();
+}
+
+std::string TableReader::text(const std::string& key, const std::string& fallback) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return fallback;
+  if (!node->is_string()) fail(key, "must be text in quotes");
+  return *node->value<std::string>();
+}
+
+std::optional<std::string> TableReader::word(const std::string& key) {
+  if (table_ == nullptr || !table_->contains(key) || !table_->get(key)->is_string()) return {};
+  known_.push_back(key);
+  return table_->get(key)->value<std::string>();
+}
+
+std::size_t TableReader::choice(const std::string& key, std::size_t fallback,
+                                const std::vector<std::string>& choices) {
+  const std::string value = text(key, choices[fallback]);
+  const auto found = std::find(choices.begin(), choices.end(), value);
+  if (found == choices.end()) {
+    std::string list;
+    for (const auto& option : choices) list += (list.empty() ? "\"" : ", \"") + option + "\"";
+    const std::string nearest = nearest_name(value, choices);
+    fail(key, "= \"" + value + "\" is not one of " + list +
+                  (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+  }
+  return static_cast<std::size_t>(found - choices.begin());
+}
+
+std::optional<std::vector<double>> TableReader::numbers(const std::string& key, double low,
+                                                        double high) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return {};
+  std::vector<double> values;
+  const auto take = [&](const toml::node& entry) {
+    if (!entry.is_number()) fail(key, "must hold numbers only");
+    const double value = *entry.value<double>();
+    if (!std::isfinite(value)) fail(key, "must hold finite numbers only");
+    if (value < low || value > high)
+      fail(key, "holds " + shown(value) + ", outside " + shown(low) + " … " + shown(high));
+    values.push_back(value);
+  };
+  if (const toml::array* list = node->as_array()) {
+    for (const toml::node& entry : *list) take(entry);
+  } else {
+    take(*node);
+  }
+  return values;
+}
+
+std::optional<std::vector<std::string>> TableReader::texts(const std::string& key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return {};
+  const toml::array* list = node->as_array();
+  if (list == nullptr) fail(key, "must be a list of texts");
+  std::vector<std::string> values;
+  for (const toml::node& entry : *list) {
+    if (!entry.is_string()) fail(key, "must be a list of texts");
+    values.push_back(*entry.value<std::string>());
+  }
+  return values;
+}
+
+std::optional<std::vector<std::pair<double, double>>> TableReader::pairs(const std::string& key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return {};
+  const toml::array* list = node->as_array();
+  if (list == nullptr) fail(key, "must be a list of pairs, e.g. [[0.6, 0.05], [0.6, 0.4]]");
+  std::vector<std::pair<double, double>> values;
+  for (const toml::node& entry : *list) {
+    const toml::array* pair = entry.as_array();
+    if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_number() || !(*pair)[1].is_number())
+      fail(key, "must be a list of pairs of numbers, e.g. [[0.6, 0.05], [0.6, 0.4]]");
+    values.emplace_back(*(*pair)[0].value<double>(), *(*pair)[1].value<double>());
+    if (!std::isfinite(values.back().first) || !std::isfinite(values.back().second))
+      fail(key, "must hold finite numbers only");
+  }
+  return values;
+}
+
+const toml::table* TableReader::table(const std::string& key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) fail(key, "must be a table: write [" + name(key) + "]");
+  return node->as_table();
+}
+
+std::vector<const toml::table*> TableReader::tables(const std::string& key) {
+  const toml::node* node = find(key);
+  std::vector<const toml::table*> result;
+  if (node == nullptr) return result;
+  const toml::array* list = node->as_array();
+  if (list == nullptr) fail(key, "must be an array of tables: write [[" + name(key) + "]]");
+  for (const toml::node& entry : *list) {
+    if (!entry.is_table()) fail(key, "must be an array of tables: write [[" + name(key) + "]]");
+    result.push_back(entry.as_table());
+  }
+  return result;
+}
+
+void TableReader::finish() const {
+  if (table_ == nullptr) return;
+  for (const auto& [key, value] : *table_) {
+    const std::string text(key.str());
+    if (std::find(known_.begin(), known_.end(), text) == known_.end())
+      throw InvalidInput(unknown_key_message(
+          text, where_ + (path_.empty() ? "" : ", table [" + path_ + "]"), known_));
+  }
+}
+
+}  // namespace quasi::mosfet
