@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/solver/harmonic.hpp"
+
+namespace quasi::thermal::test {
+
+/// One run of the reference program: its CONTROL, the deck's force constants, and its BTE.* tables.
+class ReferenceRun {
+ public:
+  explicit ReferenceRun(const std::string& name);
+
+  /// CONTROL and force constants side by side in a fresh directory, as a user would have them.
+  const std::filesystem::path& deck() const { return deck_; }
+  Control control(const std::vector<std::string>& settings = {"compat=fourphonon"}) const;
+
+  /// Rows of numbers of a text file of the run (plain or gzipped); comments after numbers are dropped.
+  std::vector<std::vector<double>> table(const std::string& file) const;
+  /// Second column of a band-major mode file, as [irreducible point][branch].
+  std::vector<double> mode_column(const std::string& file, int n_branches) const;
+  std::vector<double> kappa(const std::string& file, double temperature_k) const;
+
+  /// Replaces eigenvectors and velocities by the stored ones, so that no gauge freedom is left.
+  void inject(const Crystal& crystal, const Symmetry& symmetry, const Control& control, Modes& modes) const;
+
+ private:
+  std::filesystem::path run_;
+  std::filesystem::path eigenvectors_;
+  std::filesystem::path deck_;
+};
+
+}  // namespace quasi::thermal::test

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "workers/io/settings.hpp"
+#include "workers/thermal/physics/broadening.hpp"
+#include "workers/thermal/physics/physical_constants.hpp"
+#include "workers/thermal/physics/vectors.hpp"
+
+namespace quasi::thermal {
+
+/// How the linearised BTE is solved beyond the relaxation-time approximation.
+enum class Solver {
+  kConjugateGradients,  ///< symmetric operator (symmetric broadening) only
+  kGmres,               ///< any operator
+  kFixedPoint,          ///< the reference's iteration
+};
+
+/// How scattering sums are organised; all give the same numbers (thermal.md 11, paper algorithms 1–5).
+enum class Strategy {
+  kFactorised,    ///< contract, Fourier transform, small products (default)
+  kListHost,      ///< process list built on the CPU, evaluated for all modes at once
+  kListDevice,    ///< process list built on the device, evaluated for all modes at once
+  kModeByMode,    ///< process list of one mode at a time
+  kTestAndSum,    ///< no list: every candidate tested and summed in one kernel ("GPU only")
+};
+
+/// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
+/// Reference keys are those of thermal.md 1.1; keys below "Extensions" are this program's own and
+/// may stand in any group or be given as settings (`--set key=value`).
+struct Control {
+  // &allocations
+  int n_elements = 0;
+  int n_atoms = 0;
+  Index3 mesh{0, 0, 0};                    ///< ngrid
+  int n_orientations = 0;                  ///< norientations
+  // &crystal
+  double lfactor_nm = 1.0;
+  Mat3 lattvec{};                          ///< row i is a_i / lfactor
+  std::vector<std::string> elements;
+  std::vector<int> types;                  ///< [atom], 1-based
+  std::vector<Vec3> positions;             ///< [atom] fractional
+  std::vector<double> masses_amu;          ///< [element], when autoisotopes is off
+  std::vector<double> g_factors;           ///< [element], when autoisotopes is off
+  Mat3 epsilon = kIdentity;
+  std::vector<Mat3> born;                  ///< [atom][field][displacement]
+  bool born_given = false;
+  Index3 supercell{0, 0, 0};               ///< scell
+  std::vector<Index3> orientations;
+  // &parameters
+  std::vector<double> temperatures_k;      ///< from T (one or a list) or T_min, T_max, T_step
+  double scale_broad = 1.0;
+  double radius_min_nm = 5.0, radius_max_nm = 505.0, radius_step_nm = 100.0;
+  int max_iterations = 1000;               ///< maxiter
+  double convergence_tolerance = 1e-5;     ///< eps
+  int n_ticks = 100;
+  double omega_max_rad_ps = 1e100;
+  std::int64_t samples_3ph = -1;           ///< num_sample_process_3ph; -1: exact
+  std::int64_t samples_3ph_phase_space = -1;
+  std::int64_t samples_4ph = -1;
+  std::int64_t samples_4ph_phase_space = -1;
+  // &flags
+  bool nonanalytic = true;
+  bool converge = true;                    ///< convergence
+  bool isotopes = true;
+  bool auto_isotopes = true;
+  bool nanowires = false;
+  bool only_harmonic = false;
+  bool espresso = false;
+  bool four_phonon = false;
+  bool four_phonon_iteration = false;
+
+  // Extensions.
+  bool compat = false;                     ///< compat = "fourphonon": constants, σ, windows of [ref]
+  Broadening broadening = Broadening::kSymmetric;
+  Solver solver = Solver::kConjugateGradients;
+  Strategy strategy = Strategy::kFactorised;
+  double cut_3ph = 2.0;                    ///< cut3: window |Δω| ≤ cut3·σ
+  double cut_4ph = 1.0;                    ///< cut4
+  bool window_norm = true;                 ///< divide δ by erf(cut)
+  double sigma_floor_4ph_rad_ps = 0.0;     ///< [ref] 1e-3: below it σ := 1/√π
+  double omega_floor_4ph_rad_ps = 0.0;     ///< [ref] 1.25: W := 0 when a partner is slower
+  double tie_tolerance_rad_ps = 1e-9;      ///< 4ph windows are at least this; [ref] 0
+  bool exact_weights = true;               ///< 4ph tuples of coinciding phonons weigh ½ and 1/6
+  bool use_symmetry = true;                ///< symmetry
+  double symmetry_tolerance = 1e-5;        ///< symprec, nm
+  double degeneracy_rad_ps = 1e-4;         ///< bands closer than this are one subspace
+  bool average_degenerate = true;          ///< rates averaged over each degenerate subspace
+  bool allow_imaginary = false;
+  bool allow_inconsistent_position = false;
+  bool allow_broken_sum_rule = false;
+  bool acoustic_sum_rule = false;          ///< impose it on FORCE_CONSTANTS_2ND too
+  double boundary_length_nm = 0.0;         ///< adds |v|/L to the rates; 0: none
+  double sheet_thickness_nm = 0.0;         ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
+  int sheet_axis = 3;                      ///< lattice vector normal to the sheet, 1–3
+  std::int64_t seed = 1;                   ///< of every random draw
+  double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
+  double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off
+
+  const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
+  int n_branches() const { return 3 * n_atoms; }
+};
+
+/// Reads DIRECTORY/CONTROL and applies `settings` on top (key=value in namelist syntax, any key of
+/// any group).
+/// @throws InvalidInput naming line, key, value and remedy: unknown keys with the nearest known one,
+///         wrong counts or types, impossible combinations (thermal.md 1.1), `tdep` and `Ewald`.
+Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings);
+
+/// The same from text; `where` names it in messages.
+Control parse_control(const std::string& text, const std::string& where,
+                      const std::vector<Setting>& settings);
+
+}  // namespace quasi::thermal

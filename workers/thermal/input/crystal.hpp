@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/physics/vectors.hpp"
+
+namespace quasi::thermal {
+
+/// The primitive cell: lattice, atoms, masses, isotopes, dielectric response. Everything in the units
+/// of this kind: nm, amu.
+struct Crystal {
+  Mat3 lattice_nm{};                 ///< row i is a_i
+  std::vector<Vec3> position;        ///< [atom] fractional; images matter, never reduced modulo 1
+  std::vector<int> type;             ///< [atom] element number from zero
+  std::vector<std::string> element;  ///< [element]
+  std::vector<double> mass_amu;      ///< [atom] mean over isotopes
+  std::vector<double> g_factor;      ///< [atom] Σ f_i (1 − m_i/m̄)²
+  Mat3 epsilon = kIdentity;          ///< high-frequency dielectric tensor
+  std::vector<Mat3> born;            ///< [atom][field direction][displacement], in e
+
+  int n_atoms() const { return static_cast<int>(position.size()); }
+  int n_branches() const { return 3 * n_atoms(); }
+  double volume_nm3() const { return std::fabs(determinant(lattice_nm)); }
+  /// Rows b_i in 1/nm, a_i·b_j = 2π δ_ij.
+  Mat3 reciprocal_per_nm() const;
+  Vec3 cartesian_nm(const Vec3& fractional) const { return transpose(lattice_nm) * fractional; }
+  Vec3 lattice_vector_nm(const Index3& cell) const {
+    return cartesian_nm({static_cast<double>(cell[0]), static_cast<double>(cell[1]),
+                         static_cast<double>(cell[2])});
+  }
+};
+
+/// Builds the crystal of a deck; masses and g-factors by `autoisotopes` from natural composition.
+/// @throws InvalidInput for a degenerate lattice, coinciding atoms, an element without tabulated
+///         composition (naming `masses`, `gfactors` as the remedy) or a mass that is not positive.
+Crystal make_crystal(const Control& control);
+
+/// Natural-composition mean mass (amu) and g-factor; nullptr if the element is not tabulated.
+struct NaturalElement {
+  const char* symbol;
+  double mass_amu;
+  double g_factor;
+};
+const NaturalElement* natural_element(const std::string& symbol);
+
+}  // namespace quasi::thermal

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cmath>
+
+#include "workers/backend/host_device.hpp"
+
+namespace quasi::thermal {
+
+/// How the width σ of the energy-conserving δ follows from the velocities of a process's phonons.
+///
+/// Each mode carries a vector p (Modes::spread_rad_ps): how far its energy moves over half a cell
+/// of the mesh. Which vector depends on the kind:
+///  - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
+///  - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point group.
+enum class Broadening {
+  kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
+  kAdaptiveMax,  ///< the reference program: largest axis, pair of the last two phonons
+  kAdaptiveRms,  ///< older three-phonon codes: rms over axes, pair of the last two phonons
+};
+
+/// |a − b|² of two spread vectors; for kSymmetric and kAdaptiveRms.
+QUASI_HD inline double spread_difference_squared(const double* a, const double* b) {
+  const double x = a[0] - b[0];
+  const double y = a[1] - b[1];
+  const double z = a[2] - b[2];
+  return x * x + y * y + z * z;
+}
+
+/// max_i (a_i − b_i)² of two spread vectors; for kAdaptiveMax.
+QUASI_HD inline double spread_difference_max_squared(const double* a, const double* b) {
+  const double x = (a[0] - b[0]) * (a[0] - b[0]);
+  const double y = (a[1] - b[1]) * (a[1] - b[1]);
+  const double z = (a[2] - b[2]) * (a[2] - b[2]);
+  const double xy = x > y ? x : y;
+  return xy > z ? xy : z;
+}
+
+/// (σ/sb)² of the pair (a, b): max/2 or sum/6 (thermal.md 4).
+QUASI_HD inline double pair_width_squared(Broadening kind, const double* a, const double* b) {
+  return kind == Broadening::kAdaptiveMax ? spread_difference_max_squared(a, b) / 2.0
+                                          : spread_difference_squared(a, b) / 6.0;
+}
+
+/// (σ/sb)² of a three-phonon process λ, λ', λ''. In the symmetric kind the mean over all three
+/// pairs, so that the process has one width from whichever of its phonons it is looked at; else the
+/// pair (λ', λ'') that is free once λ is chosen.
+QUASI_HD inline double width_squared_3ph(Broadening kind, const double* p0, const double* p1,
+                                         const double* p2) {
+  if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p1, p2);
+  return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
+          spread_difference_squared(p1, p2)) / 18.0;
+}
+
+/// δ_σ(x) = exp(−x²/σ²)/(σ√π): not x²/2σ². In ps for x and σ in rad/ps.
+QUASI_HD inline double gaussian_delta_ps(double mismatch_rad_ps, double sigma_rad_ps) {
+  constexpr double kSqrtPi = 1.77245385090551602730;
+  const double x = mismatch_rad_ps / sigma_rad_ps;
+  return std::exp(-x * x) / (sigma_rad_ps * kSqrtPi);
+}
+
+}  // namespace quasi::thermal
