@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <vector>
+
+/// Four-phonon scattering written down literally: every ordered tuple, every block of the force
+/// constants, no symmetry, no factorisation, no order of evaluation worth the name. Includes nothing of
+/// the program it checks.
+namespace quasi::oracle {
+
+struct Block4ph {
+  std::array<int, 4> atom;
+  std::array<std::array<int, 3>, 4> cell;  ///< of all four atoms; the first is the origin
+  std::array<double, 81> tensor;           ///< eV/Å⁴
+};
+
+struct Crystal4ph {
+  std::array<int, 3> mesh;
+  int n_atoms = 0;
+  std::vector<double> mass_amu;
+  std::vector<Block4ph> block;
+  std::vector<std::vector<double>> omega;  ///< [point][branch], rad/ps; point = (k N2 + j) N1 + i
+  std::vector<std::vector<std::vector<std::complex<double>>>> e;  ///< [point][branch][3κ+α]
+  std::vector<std::vector<std::array<double, 3>>> p;              ///< [point][branch] spread vectors
+};
+
+enum class Convention {
+  kFormal,     ///< ordered tuples with ½, ½, 1/6; σ² mean over the six pairs of |p−p'|²/6
+  kReference,  ///< unordered tuples, weight 1, by point number then branch; σ from the last two, largest
+               ///< axis
+};
+
+struct Settings4ph {
+  Convention convention = Convention::kFormal;
+  double scale_broad = 1.0;
+  double cut = 1.0;
+  double delta_divisor = 1.0;
+  double least_sigma = 0.0;          ///< kFormal: σ is at least this
+  double reference_small_sigma = 0.0;  ///< kReference: a σ up to this becomes 1/√π
+  double slowest_partner = 0.0;      ///< W is zero when a partner is not faster
+  double temperature_k = 300.0;
+  double hbar_over_kb = 7.638232582257738;
+};
+
+/// Sums of one mode over one channel.
+struct Sums4ph {
+  double rate = 0.0;          ///< Σ weight·W·|V|²
+  double phase_space = 0.0;   ///< Σ weight·W
+  double tuples = 0.0;        ///< Σ weight
+};
+
+/// Channels in the order ++, +-, --.
+std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& crystal, const Settings4ph& settings,
+                                        int point, int branch);
+
+}  // namespace quasi::oracle

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "workers/backend/device.hpp"
+#include "workers/thermal/kernels/tables_4ph.hpp"
+#include "workers/thermal/solver/contraction_plan_4ph.hpp"
+
+namespace quasi::thermal {
+
+/// One four-phonon problem as host arrays; shapes as in Tables4ph.
+struct Problem4ph {
+  QMesh mesh;
+  int n_branches = 0;
+  Rules4ph rules;
+  std::vector<double> omega_rad_ps;     ///< [n_modes]; 0 for modes that take no part
+  std::vector<double> spread_rad_ps;    ///< [n_modes][3], without sb
+  std::vector<double> temperatures_k;
+  std::vector<double> occupation;       ///< [n_temperatures][n_modes]; 0 where ω is 0
+  std::vector<std::complex<double>> eigenvector;  ///< [n_modes][n_branches]
+  std::vector<std::int16_t> zone;       ///< [n_q][3]
+  std::vector<std::int32_t> point;      ///< [n_points]
+  std::vector<std::uint16_t> partner_weight;  ///< [n_points][n_q]
+  ContractionPlan4ph plan;
+  std::vector<double> phase;            ///< [n_q][n_cells]{re, im}
+
+  /// Views of these arrays; `contracted` is left for the kernels to set.
+  Tables4ph host_tables() const;
+};
+
+/// The heavy steps of four-phonon scattering on one device. The work is cut by total momentum
+/// Q = q + q' (for --: q − q'): all processes with the same Q share one sorted table of last pairs.
+///
+/// `load` moves the problem to where the device can read it; later calls use it until the next `load`.
+/// Not thread-safe: one solve, one instance.
+class ScatteringKernels4ph {
+ public:
+  virtual ~ScatteringKernels4ph() = default;
+
+  virtual void load(const Problem4ph& problem) = 0;
+
+  /// Sums over the processes with total momentum in [first, last): [n_rows][3 channels][SumLayout4ph],
+  /// each the sum in rising order of Q of one value per Q, added to zero. The same bits for any device
+  /// of one back end and any number of threads.
+  virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
+
+  /// Bytes on the device that `load` would take, the tables of one batch included.
+  virtual std::int64_t memory_bytes(const Problem4ph& problem) const = 0;
+};
+
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph(const Device& device,
+                                                                  std::int64_t memory_budget_bytes);
+// One body for each build: scattering_kernels_4ph_cuda.cu and …_absent.cpp.
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cuda(
+    const Device& device, std::int64_t memory_budget_bytes);
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cpu();
+
+}  // namespace quasi::thermal

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workers/backend/complex.hpp"
+#include "workers/backend/host_device.hpp"
+#include "workers/thermal/physics/q_mesh.hpp"
+#include "workers/thermal/physics/scattering_4ph.hpp"
+
+namespace quasi::thermal {
+
+/// What every four-phonon kernel reads: pointers to arrays that live on the device it runs on.
+/// A mode's number is point·n_branches + branch. Energies in rad/ps.
+struct Tables4ph {
+  QMesh mesh;
+  int n_branches = 0;
+  int n_atoms = 0;
+  int n_temperatures = 0;
+  Rules4ph rules;
+
+  const double* omega = nullptr;               ///< [n_modes]; 0 for modes that take no part
+  const double* spread = nullptr;              ///< [n_modes][3], without sb
+  const double* occupation = nullptr;          ///< [n_temperatures][n_modes]
+  const Complex<double>* eigenvector = nullptr;  ///< [n_modes][n_branches]
+  const std::int16_t* zone = nullptr;          ///< [n_q][3] mesh coordinates in the first zone
+
+  // The points whose rates are wanted, and how often each q' stands for its images.
+  std::int32_t n_points = 0;
+  const std::int32_t* point = nullptr;          ///< [n_points]
+  const std::uint16_t* partner_weight = nullptr;  ///< [n_points][n_q]; 0: an image of another q'
+
+  // ContractionPlan4ph.
+  int n_triples = 0;
+  int n_pairs = 0;
+  int n_cells = 0;
+  const double* tensor = nullptr;
+  const std::int32_t* block_atom = nullptr;
+  const std::int32_t* block_cell = nullptr;
+  const std::int32_t* triple_begin = nullptr;
+  const std::int32_t* triple_atom = nullptr;
+  const std::int32_t* triple_cell = nullptr;
+  const std::int32_t* pair_begin = nullptr;
+  const std::int32_t* pair_third = nullptr;
+  const std::int32_t* pair_fourth = nullptr;
+  const std::int32_t* pair_cell = nullptr;
+  const Complex<double>* phase = nullptr;       ///< [n_q][n_cells] e^{iq·R}
+
+  const Complex<double>* contracted = nullptr;  ///< C: [n_points][n_branches][n_triples][27]
+
+  QUASI_HD std::int64_t n_modes() const { return mesh.size() * n_branches; }
+  QUASI_HD std::int64_t n_rows() const { return static_cast<std::int64_t>(n_points) * n_branches; }
+  QUASI_HD const double* p(std::int32_t mode) const { return spread + 3 * static_cast<std::int64_t>(mode); }
+};
+
+/// Step 1 of ContractionPlan4ph for one output element: index = (row·n_triples + t)·27 + βγδ.
+struct ContractFirst4ph {
+  Tables4ph tables;
+  Complex<double>* contracted;  ///< out, as Tables4ph::contracted
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const int element = static_cast<int>(index % 27);
+    const std::int64_t triple = index / 27 % tables.n_triples;
+    const std::int64_t row = index / 27 / tables.n_triples;
+    const std::int32_t q = tables.point[row / tables.n_branches];
+    const std::int64_t mode =
+        static_cast<std::int64_t>(q) * tables.n_branches + row % tables.n_branches;
+    Complex<double> sum;
+    for (std::int32_t b = tables.triple_begin[triple]; b < tables.triple_begin[triple + 1]; ++b) {
+      const Complex<double>* e = tables.eigenvector + mode * tables.n_branches + 3 * tables.block_atom[b];
+      const double* psi = tables.tensor + 81 * static_cast<std::int64_t>(b) + element;
+      const Complex<double> inner = psi[0] * e[0] + psi[27] * e[1] + psi[54] * e[2];
+      sum += tables.phase[static_cast<std::int64_t>(q) * tables.n_cells + tables.block_cell[b]] * inner;
+    }
+    contracted[index] = sum;
+  }
+};
+
+/// Sums of one row (a mode λ) and channel, in this order: for each temperature the normal and the
+/// Umklapp part of Σ m W|V|² and Σ m W; then Σ m δ, and 6 Σ m (a whole number; m the multiplicity
+/// times the weight of q').
+struct SumLayout4ph {
+  int n_temperatures;
+  QUASI_HD int normal(int t) const { return 3 * t; }
+  QUASI_HD int umklapp(int t) const { return 3 * t + 1; }
+  QUASI_HD int weighted_phase_space(int t) const { return 3 * t + 2; }
+  QUASI_HD int phase_space() const { return 3 * n_temperatures; }
+  QUASI_HD int six_count() const { return 3 * n_temperatures + 1; }
+  QUASI_HD int size() const { return 3 * n_temperatures + 2; }
+};
+
+/// One accepted process as the evaluation needs it.
+struct Found4ph {
+  std::int32_t mode2;
+  std::int32_t mode3;
+  double multiplicity;  ///< with the weight of q'
+  double delta_ps;
+};
+
+/// True if q + sign' q' + sign'' q'' = q''' without a reciprocal vector, all in the first zone.
+QUASI_HD inline bool is_normal_4ph(const Tables4ph& tables, Channel4ph channel, std::int32_t q0,
+                                   std::int32_t q1, std::int32_t q2, std::int32_t q3) {
+  for (int i = 0; i < 3; ++i)
+    if (tables.zone[3 * static_cast<std::int64_t>(q0) + i] +
+            sign_second(channel) * tables.zone[3 * static_cast<std::int64_t>(q1) + i] +
+            sign_third(channel) * tables.zone[3 * static_cast<std::int64_t>(q2) + i] -
+            tables.zone[3 * static_cast<std::int64_t>(q3) + i] != 0)
+      return false;
+  return true;
+}
+
+/// The exact test of one candidate tuple; multiplicity 0 if it is no process.
+QUASI_HD inline Process4ph test_candidate_4ph(const Tables4ph& tables, Channel4ph channel,
+                                              std::int32_t mode0, std::int32_t mode1,
+                                              std::int32_t mode2, std::int32_t mode3) {
+  const double omega[4] = {tables.omega[mode0], tables.omega[mode1], tables.omega[mode2],
+                           tables.omega[mode3]};
+  const double multiplicity = multiplicity_4ph(channel, tables.rules.exact_weights, mode0, mode1,
+                                               mode2, mode3);
+  return find_process_4ph(channel, tables.rules, multiplicity, omega, tables.p(mode0),
+                          tables.p(mode1), tables.p(mode2), tables.p(mode3));
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "workers/backend/host_device.hpp"
+#include "workers/thermal/physics/broadening.hpp"
+
+namespace quasi::thermal {
+
+/// The three ways in which a phonon λ meets three others (thermal.md 7.1).
+enum class Channel4ph : int {
+  kRecombination = 0,   ///< "++"  λ + λ' + λ'' → λ'''
+  kRedistribution = 1,  ///< "+-"  λ + λ' → λ'' + λ'''
+  kSplitting = 2,       ///< "--"  λ → λ' + λ'' + λ'''
+};
+inline constexpr int kChannels4ph = 3;
+
+/// +1 where λ' is destroyed with λ, −1 where it is created.
+QUASI_HD inline int sign_second(Channel4ph channel) {
+  return channel == Channel4ph::kSplitting ? -1 : 1;
+}
+/// The same for λ''. λ''' is always created.
+QUASI_HD inline int sign_third(Channel4ph channel) {
+  return channel == Channel4ph::kRecombination ? 1 : -1;
+}
+
+/// Δω = ω ± ω' ± ω'' − ω''', in rad/ps.
+QUASI_HD inline double mismatch_4ph(Channel4ph channel, double w0, double w1, double w2, double w3) {
+  return w0 + sign_second(channel) * w1 + sign_third(channel) * w2 - w3;
+}
+
+/// Bose factor B of the relaxation of n(λ), reduced so that no two large numbers are subtracted
+/// (thermal.md 5): e.g. n'n''(1+n''') − (1+n')(1+n'')n''' = n'n'' − n'''(1+n'+n'').
+QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2, double n3) {
+  switch (channel) {
+    case Channel4ph::kRecombination:
+      return n1 * n2 - n3 * (1.0 + n1 + n2);
+    case Channel4ph::kRedistribution:
+      return n1 * (1.0 + n2 + n3) - n2 * n3;
+    default:
+      return (1.0 + n1) * (1.0 + n2 + n3) + n2 * n3;
+  }
+}
+
+/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons. Symmetric kind: mean of
+/// pair_width_squared over all six pairs, Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|²; else the pair
+/// (λ'', λ''').
+QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, const double* p1,
+                                         const double* p2, const double* p3) {
+  if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p2, p3);
+  return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
+          spread_difference_squared(p0, p3) + spread_difference_squared(p1, p2) +
+          spread_difference_squared(p1, p3) + spread_difference_squared(p2, p3)) / 36.0;
+}
+
+/// What nobody documents and every result depends on (thermal.md 7.2–7.5).
+struct Rules4ph {
+  Broadening broadening = Broadening::kSymmetric;
+  double scale_broad = 1.0;              ///< sb
+  double cut = 1.0;                      ///< window |Δω| ≤ cut·σ
+  double tie_tolerance_rad_ps = 1e-9;    ///< the window is at least this
+  double window_norm = 1.0;              ///< δ is divided by this: erf(cut), or 1
+  double sigma_floor_rad_ps = 0.0;       ///< least σ
+  /// What replaces a σ not above the floor: the reference's 1/√π (δ then peaks at 1 ps), or 0 for the
+  /// floor itself.
+  double sigma_at_floor_rad_ps = 0.0;
+  double omega_floor_rad_ps = 0.0;       ///< W := 0 when ω', ω'' or ω''' is not above
+  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, weight 1,
+  /// σ and order by point number as the reference has them.
+  bool exact_weights = true;
+};
+
+/// One tuple's place in the sums, short of temperature and matrix element.
+struct Process4ph {
+  double multiplicity = 0.0;  ///< weight of the tuple in the sum; 0: not a process
+  double delta_ps = 0.0;      ///< δ_σ(Δω)
+};
+
+/// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch) alone;
+/// 0 where the same unordered tuple is counted elsewhere, or where nothing is exchanged.
+///
+/// The pair (λ'', λ''') of +- and -- is visited once, with mode'' ≤ mode''' (by point, then branch).
+QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, std::int32_t mode0,
+                                        std::int32_t mode1, std::int32_t mode2,
+                                        std::int32_t mode3) {
+  switch (channel) {
+    case Channel4ph::kRecombination:
+      if (exact_weights) return 0.5;
+      return mode1 <= mode2 ? 1.0 : 0.0;
+    case Channel4ph::kRedistribution:
+      if (mode2 == mode0 || mode3 == mode0 || mode2 == mode1 || mode3 == mode1) return 0.0;
+      return exact_weights && mode2 == mode3 ? 0.5 : 1.0;
+    default:
+      if (exact_weights) return mode2 == mode3 ? 1.0 / 6.0 : 1.0 / 3.0;
+      return mode1 <= mode2 ? 1.0 : 0.0;
+  }
+}
+
+/// Tests the energy window and gives δ. Order of operations as in the reference, because on coarse
+/// meshes a window can compare two rounding errors (thermal.md 7.5).
+QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
+                                            double multiplicity, const double omega[4],
+                                            const double* p0, const double* p1, const double* p2,
+                                            const double* p3) {
+  Process4ph process;
+  if (multiplicity == 0.0) return process;
+  const double mismatch = mismatch_4ph(channel, omega[0], omega[1], omega[2], omega[3]);
+  double sigma = rules.scale_broad *
+                 std::sqrt(width_squared_4ph(rules.broadening, p0, p1, p2, p3));
+  if (rules.sigma_at_floor_rad_ps == 0.0 && sigma < rules.sigma_floor_rad_ps)
+    sigma = rules.sigma_floor_rad_ps;
+  const double window = rules.cut * sigma;
+  if (!(std::fabs(mismatch) <=
+        (window > rules.tie_tolerance_rad_ps ? window : rules.tie_tolerance_rad_ps)))
+    return process;
+  if (rules.sigma_at_floor_rad_ps != 0.0 && sigma <= rules.sigma_floor_rad_ps)
+    sigma = rules.sigma_at_floor_rad_ps;
+  process.multiplicity = multiplicity;
+  process.delta_ps = gaussian_delta_ps(mismatch, sigma) / rules.window_norm;
+  return process;
+}
+
+/// 1/(ω ω' ω'' ω''') in ps⁴, or 0 when a partner is too slow for the rules.
+QUASI_HD inline double inverse_omega_product_4ph(const Rules4ph& rules, const double omega[4]) {
+  if (omega[1] <= rules.omega_floor_rad_ps || omega[2] <= rules.omega_floor_rad_ps ||
+      omega[3] <= rules.omega_floor_rad_ps)
+    return 0.0;
+  return 1.0 / (omega[0] * omega[1] * omega[2] * omega[3]);
+}
+
+}  // namespace quasi::thermal

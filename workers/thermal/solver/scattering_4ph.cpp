@@ -1,0 +1,222 @@
+#include "workers/thermal/solver/scattering_4ph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/physics/occupation.hpp"
+#include "workers/thermal/solver/checkpoint_4ph.hpp"
+
+namespace quasi::thermal {
+
+namespace {
+
+/// Mesh coordinates of every point folded into the first zone: the shortest image, the first found
+/// among equally short ones.
+std::vector<std::int16_t> first_zone_coordinates(const Crystal& crystal, const QMesh& mesh) {
+  const Mat3 b = crystal.reciprocal_per_nm();
+  std::vector<std::int16_t> zone(static_cast<std::size_t>(3 * mesh.size()));
+  for (std::int64_t q = 0; q < mesh.size(); ++q) {
+    int c[3];
+    mesh.coordinates(q, c);
+    double shortest = std::numeric_limits<double>::infinity();
+    for (int i = -2; i <= 1; ++i)
+      for (int j = -2; j <= 1; ++j)
+        for (int k = -2; k <= 1; ++k) {
+          const int m[3] = {c[0] + i * mesh.n[0], c[1] + j * mesh.n[1], c[2] + k * mesh.n[2]};
+          Vec3 cartesian{};
+          for (int x = 0; x < 3; ++x)
+            cartesian = cartesian + (static_cast<double>(m[x]) / mesh.n[x]) * b[x];
+          const double square = dot(cartesian, cartesian);
+          if (square < shortest * (1.0 - 1e-9)) {
+            shortest = square;
+            for (int x = 0; x < 3; ++x)
+              zone[static_cast<std::size_t>(3 * q + x)] = static_cast<std::int16_t>(m[x]);
+          }
+        }
+  }
+  return zone;
+}
+
+/// How many points each q' stands for under the operations that fix `point`; the lowest number of each
+/// orbit stands for all of it.
+void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* weight) {
+  std::vector<std::int64_t> little_group;
+  for (std::int64_t op = 0; op < static_cast<std::int64_t>(symmetry.operations.size()); ++op)
+    if (symmetry.fixes(point, op, false)) little_group.push_back(op);
+  const std::int64_t n = symmetry.mesh.size();
+  std::fill(weight, weight + n, std::uint16_t{0});
+  for (std::int64_t q = 0; q < n; ++q) {
+    std::int32_t lowest = static_cast<std::int32_t>(q);
+    for (const std::int64_t op : little_group) lowest = std::min(lowest, symmetry.image(q, op));
+    ++weight[lowest];
+  }
+}
+
+}  // namespace
+
+double Rates4ph::total_per_ps(int temperature, std::int64_t row) const {
+  double sum = 0.0;
+  for (int c = 0; c < kChannels4ph; ++c)
+    sum += rate_per_ps(static_cast<Channel4ph>(c), temperature, row);
+  return sum;
+}
+
+double Rates4ph::total_processes(Channel4ph channel) const {
+  double sum = 0.0;
+  for (std::int64_t row = 0; row < n_rows; ++row) sum += processes[static_cast<std::size_t>(at(channel, row))];
+  return sum;
+}
+
+Rules4ph rules_4ph(const Control& control, const Modes& modes) {
+  Rules4ph rules;
+  rules.broadening = control.broadening;
+  rules.scale_broad = control.scale_broad;
+  rules.cut = control.cut_4ph;
+  rules.tie_tolerance_rad_ps = control.tie_tolerance_rad_ps;
+  rules.window_norm = control.window_norm ? std::erf(control.cut_4ph) : 1.0;
+  rules.sigma_floor_rad_ps = control.sigma_floor_4ph_rad_ps;
+  rules.omega_floor_rad_ps = control.omega_floor_4ph_rad_ps;
+  rules.exact_weights = control.exact_weights;
+  if (control.compat) {
+    rules.sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi);
+  } else if (rules.sigma_floor_rad_ps == 0.0) {
+    // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ. A
+    // tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and leaves
+    // nearly all others alone.
+    double sum = 0.0;
+    std::int64_t count = 0;
+    for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
+      if (modes.active(mode, control.omega_max_rad_ps)) {
+        for (int x = 0; x < 3; ++x) {
+          const double p = modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)];
+          sum += p * p;
+        }
+        ++count;
+      }
+    if (count > 0)
+      rules.sigma_floor_rad_ps =
+          0.1 * control.scale_broad * std::sqrt(sum / static_cast<double>(count) / 3.0);
+  }
+  return rules;
+}
+
+Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
+                            const Control& control, const SparseForceConstants& fourth_order,
+                            const std::vector<std::int32_t>& points) {
+  const QMesh mesh = symmetry.mesh;
+  const int nb = crystal.n_branches();
+  if (static_cast<double>(mesh.size()) * nb * nb > 2.0e9)
+    throw InvalidInput("four phonons: ngrid " + std::to_string(mesh.n[0]) + " " +
+                       std::to_string(mesh.n[1]) + " " + std::to_string(mesh.n[2]) + " with " +
+                       std::to_string(nb) + " branches gives more than 2e9 pairs of modes per total "
+                       "momentum; use a coarser mesh");
+  Problem4ph problem;
+  problem.mesh = mesh;
+  problem.n_branches = nb;
+  problem.rules = rules_4ph(control, modes);
+  problem.omega_rad_ps = modes.omega_rad_ps;
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
+    if (!modes.active(mode, control.omega_max_rad_ps)) problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
+  problem.spread_rad_ps = modes.spread_rad_ps;
+  problem.temperatures_k = control.temperatures_k;
+  problem.occupation.reserve(problem.temperatures_k.size() * problem.omega_rad_ps.size());
+  for (const double temperature : problem.temperatures_k)
+    for (const double omega : problem.omega_rad_ps)
+      problem.occupation.push_back(
+          omega > 0.0 ? bose_einstein(omega, temperature, control.constants().hbar_over_kb_k_ps()) : 0.0);
+  problem.eigenvector = modes.eigenvector;
+  problem.zone = first_zone_coordinates(crystal, mesh);
+  problem.point = points;
+  problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
+  if (control.broadening == Broadening::kSymmetric && control.exact_weights &&
+      control.average_degenerate && control.use_symmetry)
+    for (std::size_t i = 0; i < points.size(); ++i)
+      fold_partners(symmetry, points[i], &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
+  problem.plan = plan_contraction_4ph(crystal, fourth_order);
+  problem.phase = phase_table_4ph(mesh, problem.plan);
+  return problem;
+}
+
+Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+                              ScatteringKernels4ph& kernels, Progress& progress,
+                              const std::filesystem::path& checkpoint_directory) {
+  const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
+  const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
+  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
+  const std::int64_t values = n_rows * kChannels4ph * layout.size();
+  const std::int64_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
+  Checkpoint4ph checkpoint(checkpoint_directory, problem, values);
+
+  progress.report("scattering 4ph", 0, n_tiles);
+  std::vector<double> total(static_cast<std::size_t>(values), 0.0);
+  bool loaded = false;
+  for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
+    std::vector<double> sums;
+    if (tile < checkpoint.finished()) {
+      if (tile + 1 == checkpoint.finished()) total = checkpoint.total();
+    } else {
+      if (!loaded) kernels.load(problem);
+      loaded = true;
+      const auto first = static_cast<std::int32_t>(tile * kTotalsPerTile4ph);
+      sums = kernels.sums(first, std::min(n_q, first + kTotalsPerTile4ph));
+      for (std::int64_t v = 0; v < values; ++v) total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
+      checkpoint.finished_tile(tile + 1, total, progress);
+    }
+    progress.report("scattering 4ph", tile + 1, n_tiles);
+  }
+
+  const double nq = static_cast<double>(problem.mesh.size());
+  const double nb = problem.n_branches;
+  Rates4ph rates{.n_rows = n_rows, .n_temperatures = layout.n_temperatures};
+  const auto per_temperature = static_cast<std::size_t>(kChannels4ph * layout.n_temperatures * n_rows);
+  rates.normal_per_ps.resize(per_temperature);
+  rates.umklapp_per_ps.resize(per_temperature);
+  rates.weighted_phase_space.resize(per_temperature);
+  rates.phase_space.resize(static_cast<std::size_t>(kChannels4ph * n_rows));
+  rates.processes.resize(static_cast<std::size_t>(kChannels4ph * n_rows));
+  for (std::int64_t row = 0; row < n_rows; ++row)
+    for (int c = 0; c < kChannels4ph; ++c) {
+      const double* sum = &total[static_cast<std::size_t>((row * kChannels4ph + c) * layout.size())];
+      const auto channel = static_cast<Channel4ph>(c);
+      for (int t = 0; t < layout.n_temperatures; ++t) {
+        const auto at = static_cast<std::size_t>(rates.at(channel, t, row));
+        rates.normal_per_ps[at] = constants.rate_4ph / (nq * nq) * sum[layout.normal(t)];
+        rates.umklapp_per_ps[at] = constants.rate_4ph / (nq * nq) * sum[layout.umklapp(t)];
+        rates.weighted_phase_space[at] = sum[layout.weighted_phase_space(t)] / (nq * nq);
+      }
+      const auto at = static_cast<std::size_t>(rates.at(channel, row));
+      rates.phase_space[at] = sum[layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);
+      rates.processes[at] = sum[layout.six_count()] / 6.0;
+    }
+  return rates;
+}
+
+void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>& points,
+                            Rates4ph& rates) {
+  const int nb = modes.n_branches;
+  const auto average = [&](std::vector<double>& values) {
+    for (std::size_t base = 0; base < values.size(); base += static_cast<std::size_t>(rates.n_rows))
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        const auto* subspace = &modes.subspace[static_cast<std::size_t>(points[i]) * nb];
+        double* value = &values[base + i * nb];
+        for (int first = 0; first < nb;) {
+          int end = first + 1;
+          while (end < nb && subspace[end] == subspace[first]) ++end;
+          double sum = 0.0;
+          for (int s = first; s < end; ++s) sum += value[s];
+          for (int s = first; s < end; ++s) value[s] = sum / (end - first);
+          first = end;
+        }
+      }
+  };
+  average(rates.normal_per_ps);
+  average(rates.umklapp_per_ps);
+  average(rates.weighted_phase_space);
+  average(rates.phase_space);
+  average(rates.processes);
+}
+
+}  // namespace quasi::thermal
