@@ -14,13 +14,26 @@ namespace quasi::thermal {
 ///
 /// value(κ, κ', cell)[α][β] couples atom κ in the given cell with atom κ' in the origin cell, the
 /// pairing of thermal.md 3.1: the vector between them is r_κ + R − r_κ'.
+///
+/// Decks of other supercells give explicit `images` instead: pairs that already carry their share among
+/// equidistant images. Then `supercell` and `value` are unused.
 struct SecondOrder {
+  struct Image {
+    int atom = 0;                  ///< κ, in `cell`
+    int other = 0;                 ///< κ', in the origin cell
+    Index3 cell{0, 0, 0};
+    double weight = 0.0;           ///< one over the number of equidistant images
+    std::array<double, 9> value{}; ///< [α][β] without the weight, (rad/ps)² amu
+  };
   Index3 supercell{1, 1, 1};
   int n_atoms = 0;
   std::vector<double> value;  ///< [κ][κ'][cell, first axis fastest][α][β], (rad/ps)² amu
   double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
+  std::vector<Image> images;
+  std::int64_t image_cells = 0;   ///< primitive cells in the supercell that the images come from
 
   std::int64_t n_cells() const {
+    if (!images.empty()) return image_cells;
     return static_cast<std::int64_t>(supercell[0]) * supercell[1] * supercell[2];
   }
   /// The 9 elements of a block; the cell is taken modulo the supercell.

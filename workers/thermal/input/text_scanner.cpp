@@ -39,6 +39,16 @@ void TextScanner::skip_blank() {
     if (text_[at_] == '\n') ++line_;
 }
 
+void TextScanner::skip_line() {
+  const std::size_t end = text_.find('\n', at_);
+  if (end == std::string::npos) {
+    at_ = text_.size();
+    return;
+  }
+  at_ = end + 1;
+  ++line_;
+}
+
 bool TextScanner::at_end() {
   skip_blank();
   return at_ >= text_.size();

@@ -21,6 +21,7 @@ class TextScanner {
   std::string_view word(const char* what);   ///< the next token; quoted strings are one token
   /// Tokens of the rest of this line (of the next line that has any, when this one is used up).
   std::vector<std::string_view> line_words(const char* what);
+  void skip_line();                          ///< leaves what is left of this line unread
   bool at_end();                             ///< nothing but blanks is left
   [[noreturn]] void fail(const std::string& what) const;
   std::size_t bytes_left() const { return text_.size() - at_; }

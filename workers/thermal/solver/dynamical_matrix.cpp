@@ -32,46 +32,54 @@ Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) 
 
 DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
                                                const Control& control)
-    : crystal_(crystal), control_(control), supercell_(constants.supercell) {
+    : crystal_(crystal), control_(control), n_cells_(static_cast<double>(constants.n_cells())) {
   const int n_atoms = crystal.n_atoms();
   const int nb = crystal.n_branches();
+  std::map<Index3, Shell> shells;
+  const auto add = [&](int atom, int other, const Index3& cell, double weight, const double* block) {
+    Shell& shell = shells[cell];
+    if (shell.matrix.empty())
+      shell = {cell, crystal.lattice_vector_nm(cell), std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
+               std::vector<double>(static_cast<std::size_t>(n_atoms * n_atoms), 0.0)};
+    shell.weight[atom * n_atoms + other] = weight;
+    const double factor = weight / std::sqrt(crystal.mass_amu[atom] * crystal.mass_amu[other]);
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b)
+        shell.matrix[(3 * atom + a) * nb + 3 * other + b] = factor * block[a * 3 + b];
+  };
+  const auto check_total = [&](int atom, int other, double total) {
+    if (std::fabs(total - n_cells_) > 1e-6 * n_cells_)
+      throw InvalidInput("the images of atoms " + std::to_string(atom + 1) + " and " + std::to_string(other + 1) +
+                         " weigh " + std::to_string(total) + " instead of " + std::to_string(constants.n_cells()) +
+                         " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+  };
+
+  std::vector<double> total(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
+  for (const SecondOrder::Image& image : constants.images) {
+    add(image.atom, image.other, image.cell, image.weight, image.value.data());
+    total[image.atom * n_atoms + image.other] += image.weight;
+  }
   std::vector<Vec3> translations;
+  const Index3& n = constants.supercell;
   for (int i = -2; i <= 2; ++i)
     for (int j = -2; j <= 2; ++j)
       for (int k = -2; k <= 2; ++k)
         if (i != 0 || j != 0 || k != 0)
-          translations.push_back(crystal.lattice_vector_nm({i * supercell_[0], j * supercell_[1], k * supercell_[2]}));
-
-  std::map<Index3, Shell> shells;
+          translations.push_back(crystal.lattice_vector_nm({i * n[0], j * n[1], k * n[2]}));
   for (int atom = 0; atom < n_atoms; ++atom)
     for (int other = 0; other < n_atoms; ++other) {
+      double& sum = total[atom * n_atoms + other];
       const Vec3 base = crystal.cartesian_nm(crystal.position[atom] - crystal.position[other]);
-      double total = 0.0;
       Index3 cell;
-      for (cell[0] = -2 * supercell_[0]; cell[0] <= 2 * supercell_[0]; ++cell[0])
-        for (cell[1] = -2 * supercell_[1]; cell[1] <= 2 * supercell_[1]; ++cell[1])
-          for (cell[2] = -2 * supercell_[2]; cell[2] <= 2 * supercell_[2]; ++cell[2]) {
-            const Vec3 vector = crystal.lattice_vector_nm(cell);
-            const double weight = wigner_seitz_weight(base + vector, translations);
+      for (cell[0] = -2 * n[0]; cell[0] <= 2 * n[0] && constants.images.empty(); ++cell[0])
+        for (cell[1] = -2 * n[1]; cell[1] <= 2 * n[1]; ++cell[1])
+          for (cell[2] = -2 * n[2]; cell[2] <= 2 * n[2]; ++cell[2]) {
+            const double weight = wigner_seitz_weight(base + crystal.lattice_vector_nm(cell), translations);
             if (weight == 0.0) continue;
-            total += weight;
-            Shell& shell = shells[cell];
-            if (shell.matrix.empty())
-              shell = {cell, vector, std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
-                       std::vector<double>(static_cast<std::size_t>(n_atoms * n_atoms), 0.0)};
-            shell.weight[atom * n_atoms + other] = weight;
-            const double factor = weight / std::sqrt(crystal.mass_amu[atom] * crystal.mass_amu[other]);
-            const double* block = constants.block(atom, other, cell);
-            for (int a = 0; a < 3; ++a)
-              for (int b = 0; b < 3; ++b)
-                shell.matrix[(3 * atom + a) * nb + 3 * other + b] = factor * block[a * 3 + b];
+            sum += weight;
+            add(atom, other, cell, weight, constants.block(atom, other, cell));
           }
-      const double n_cells = static_cast<double>(constants.n_cells());
-      if (std::fabs(total - n_cells) > 1e-6 * n_cells)
-        throw InvalidInput("CONTROL: the images of atoms " + std::to_string(atom + 1) + " and " +
-                           std::to_string(other + 1) + " weigh " + std::to_string(total) + " instead of " +
-                           std::to_string(constants.n_cells()) +
-                           " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+      check_total(atom, other, sum);
     }
   for (auto& [cell, shell] : shells) shells_.push_back(std::move(shell));
 
@@ -150,13 +158,12 @@ void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient, 
   if (shortest < 1e-20) return;  // no direction is assumed at Γ
 
   // D^NA is spread evenly over the supercell, so it enters times the structure factor of the weights.
-  const double n_cells = 1.0 * supercell_[0] * supercell_[1] * supercell_[2];
   std::vector<Complex64> factor(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
   std::vector<Complex64> slope[3];
   for (auto& s : slope) s.assign(factor.size(), 0.0);
   for (const Shell& shell : shells_) {
     const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
-    const Complex64 phase = std::polar(1.0 / n_cells, -2.0 * units::kPi * (turns - std::round(turns)));
+    const Complex64 phase = std::polar(1.0 / n_cells_, -2.0 * units::kPi * (turns - std::round(turns)));
     for (std::size_t pair = 0; pair < factor.size(); ++pair) {
       factor[pair] += shell.weight[pair] * phase;
       for (int g = 0; g < 3; ++g)

@@ -71,7 +71,7 @@ class DynamicalMatrixBuilder {
 
   const Crystal& crystal_;
   const Control& control_;
-  Index3 supercell_;
+  double n_cells_;
   std::vector<Shell> shells_;
   bool mixed_space_ = false;  ///< non-analytic term of supercell (phonopy) decks
   bool ewald_ = false;        ///< dipole–dipole term of espresso decks

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/io/settings.hpp"
+#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/crystal.hpp"
+#include "workers/thermal/input/force_constants.hpp"
+
+namespace quasi::thermal {
+
+/// A deck in the layout of phonopy and phono3py (thermal.md 1.6):
+///
+///   phono3py.yaml | phono3py_disp.yaml | phonopy.yaml | phonopy_disp.yaml   cells; masses; Born charges
+///   fc2.hdf5 | force_constants.hdf5      [n_p or n_s][n_s][3][3], eV/Å²
+///   fc3.hdf5                             [n_p or n_s][n_s][n_s][3][3][3], eV/Å³; absent: harmonic only
+///   BORN                                 dielectric tensor and charges of the symmetry-distinct atoms
+///   POSCAR                               the primitive cell, where there is no yaml; `scell` then says
+///                                        how often it is repeated
+///
+/// What such a deck does not say (mesh, temperatures, …) comes from `settings`, in the keys of CONTROL;
+/// `ngrid` is required. Isotopes default to the natural composition, masses are the yaml's.
+struct PhonopyDeck {
+  Control control;
+  Crystal crystal;
+  SecondOrder second;
+  std::optional<SparseForceConstants> third;
+  std::vector<std::filesystem::path> files;  ///< everything that was read, for the deck's digest
+};
+
+/// True for a directory without CONTROL that holds one of the yaml files above, or POSCAR and fc2.
+bool is_phonopy_deck(const std::filesystem::path& directory);
+
+/// @throws InvalidInput naming file, key or dataset, what was found and the remedy.
+PhonopyDeck read_phonopy_deck(const std::filesystem::path& directory, const std::vector<Setting>& settings);
+
+}  // namespace quasi::thermal
