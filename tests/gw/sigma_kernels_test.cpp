@@ -188,4 +188,71 @@ TEST_P(GwSigmaKernels, OffDiagonalProductsAgreeWithTheNaiveSums) {
   }
 }
 
+// Separable sums replace the pairs that cross no pole. Absolute error: tolerance times Σ|A/ω̃||M||M|,
+// bounded by the sum of absolute terms; the direct pairs keep their rules.
+TEST_P(GwSigmaKernels, SeparableSumsAgreeWithinTheirTolerance) {
+  using Method = gw::GwKernels::OffDiagonalOptions::Method;
+  const OffDiagonalCase size{31, 3, 15, 9};
+  const RandomPoleModel model(size.n_g, Symmetry::kNone, 35);
+  const Bands bands(size.n_bands, 36);
+  const auto energies = uniform_energies(size.n_energies);
+  const auto products =
+      test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 37);
+  const auto expected = off_diagonal_oracle(size, model, bands, energies, products);
+  struct Way {
+    Method method;
+    double tolerance;
+  };
+  for (const Way& way : {Way{Method::kExponentialSums, 1e-4}, {Method::kRationalSums, 1e-6},
+                         {Method::kRationalSums, 1e-10}}) {
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    kernels->load_pair_products({products.data(), {size.n_left, size.n_bands, size.n_g}});
+    kernels->load_plasmon_pole(model.view(), {});
+    std::vector<Cplx> sigma(size.n_energies * size.n_left * size.n_left);
+    gw::GwKernels::OffDiagonalOptions options;
+    options.method = way.method;
+    options.tolerance_relative = way.tolerance;
+    const auto report = kernels->sigma_offdiagonal(
+        {energies.data(), {size.n_energies}}, {bands.energy_ry.data(), {size.n_bands}},
+        {bands.occupation.data(), {size.n_bands}}, 0.7, options,
+        {sigma.data(), {size.n_energies, size.n_left, size.n_left}});
+    EXPECT_GT(report.direct_pairs, 0);
+    EXPECT_LT(report.direct_pairs, report.pairs);
+    EXPECT_GT(report.terms, 1);
+    EXPECT_LE(report.fit_error_relative, way.tolerance);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      worst = std::max(worst, std::abs(sigma[i] - 0.7 * expected[i]));
+    EXPECT_LE(worst, way.tolerance * absolute_sum(model) * static_cast<double>(size.n_bands));
+    EXPECT_GT(worst, 0.0);
+  }
+}
+
+// On the diagonal l = m the matrix is the diagonal sum at the same energies.
+TEST_P(GwSigmaKernels, OffDiagonalContainsTheDiagonal) {
+  const int n_g = 40;
+  const std::int64_t n_left = 3, n_bands = 8, n_energies = 4;
+  const RandomPoleModel model(n_g, Symmetry::kNone, 38);
+  const Bands bands(n_bands, 39);
+  const auto energies = uniform_energies(n_energies);
+  const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 40);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
+  kernels->load_plasmon_pole(model.view(), {});
+  std::vector<Cplx> sigma(n_energies * n_left * n_left), total(n_left * n_energies), sx(total.size());
+  kernels->sigma_offdiagonal({energies.data(), {n_energies}}, {bands.energy_ry.data(), {n_bands}},
+                             {bands.occupation.data(), {n_bands}}, 1.0, {},
+                             {sigma.data(), {n_energies, n_left, n_left}});
+  std::vector<double> x;
+  for (std::int64_t l = 0; l < n_left; ++l)
+    for (double band : bands.energy_ry)
+      for (double energy : energies) x.push_back(energy - band);
+  kernels->sigma_diagonal({x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}},
+                          1.0, {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}});
+  for (std::int64_t l = 0; l < n_left; ++l)
+    for (std::int64_t e = 0; e < n_energies; ++e)
+      EXPECT_LE(std::abs(total[l * n_energies + e] - sigma[(e * n_left + l) * n_left + l]),
+                1e-11 * absolute_sum(model) * static_cast<double>(n_bands));
+}
+
 }  // namespace

@@ -112,18 +112,26 @@ class GwKernels {
   virtual void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation,
                               double weight, View<Cplx, 2> total, View<Cplx, 2> sx) = 0;
 
-  /// How sigma_offdiagonal treats pairs (n, E) that cross no pole.
+  /// How sigma_offdiagonal works.
   struct OffDiagonalOptions {
-    enum class Method { kTwoProducts, kExponentialSums };
+    /// The two products of spec 7 for every (n, E); or, for pairs that cross no pole, sums of terms
+    /// separable in |E − E_n| and ω̃ (separable_pole.hpp), the two products for the others only.
+    enum class Method { kTwoProducts, kExponentialSums, kRationalSums };
+    /// Complex products: as they are; with three real ones for four; in integer arithmetic emulating
+    /// FP64. The last two are CUDA's alone.
+    enum class Products { kNative, kThreeMultiplications, kEmulated };
     Method method = Method::kTwoProducts;
-    double tolerance_relative = 1e-7;  ///< of the exponential fit of 1/y
+    Products products = Products::kNative;
+    double tolerance_relative = 1e-7;  ///< of the separable sums
+    double max_residual = 1e-9;        ///< of products that are not native; above it the call fails
   };
   struct OffDiagonalReport {
     std::int64_t pairs = 0;            ///< (n, E)
     std::int64_t direct_pairs = 0;     ///< of them treated by the two products
-    std::int64_t exponentials = 0;     ///< K
-    double fit_error_relative = 0.0;   ///< largest on the fitted interval
-    double zgemm_flops = 0.0;          ///< of the products issued
+    std::int64_t terms = 0;            ///< K of the separable sums
+    double fit_error_relative = 0.0;   ///< largest found on the fitted range
+    double zgemm_flops = 0.0;          ///< of the products issued, 8 m n k each
+    double residual = 0.0;             ///< ‖(T − M P) v‖/‖T v‖ of products that are not native
   };
   /// Full plasmon-pole matrix on a list of energies common to all (l, m), as products (spec 7):
   ///

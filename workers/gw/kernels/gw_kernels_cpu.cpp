@@ -11,8 +11,8 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/fft_cpu.hpp"
 #include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/gpp_offdiagonal_cpu.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
-#include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -27,17 +27,6 @@ void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int
   cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(m), static_cast<int>(n),
               static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), &beta, c,
               static_cast<int>(ldc));
-}
-
-/// F v̄ of one element over its strength, for fractional occupation.
-double pole_factor(double x_ry, double pole_ry, double occupation, const PoleRules& rules) {
-  double factor = 0.0;
-  if (occupation > 0.0)
-    factor += occupation * pole_factor_occupied(x_ry, pole_ry, rules.screened_exchange_cut);
-  if (occupation < 1.0)
-    factor += (1.0 - occupation) *
-              pole_factor_empty(x_ry, pole_ry, rules.half_width_ry, rules.max_ratio);
-  return factor;
 }
 
 class CpuGwKernels : public GwKernels {
@@ -185,27 +174,9 @@ class CpuGwKernels : public GwKernels {
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
-    if (options.method != OffDiagonalOptions::Method::kTwoProducts)
-      throw InvalidInput("the CPU kernels have no exponential sums yet; use sigma.offdiagonal = \"products\"");
-    OffDiagonalReport report;
-    std::vector<Cplx> p(static_cast<std::size_t>(n_g_ * n_g_));
-    std::vector<Cplx> t(static_cast<std::size_t>(n_left_ * n_g_));
-    for (std::int64_t n = 0; n < n_right_; ++n)
-      for (std::int64_t e = 0; e < energies_ry.extent[0]; ++e) {
-        const double x = energies_ry(e) - band_ry(n);
-        for (std::size_t at = 0; at < p.size(); ++at)
-          p[at] = pole_factor(x, pole_ry_[at], occupation(n), rules_) * strength_[at];
-        const Cplx* m = products_.data() + n * n_g_;
-        const std::int64_t ldm = n_right_ * n_g_;
-        zgemm(CblasNoTrans, n_left_, n_g_, n_g_, kOne, m, ldm, p.data(), n_g_, kZero, t.data(), n_g_);
-        zgemm(CblasConjTrans, n_left_, n_left_, n_g_, weight, t.data(), n_g_, m, ldm, kOne,
-              &sigma(e, 0, 0), n_left_);
-        ++report.pairs;
-      }
-    report.direct_pairs = report.pairs;
-    report.zgemm_flops = 8.0 * static_cast<double>(report.pairs) * static_cast<double>(n_left_ * n_g_) *
-                         static_cast<double>(n_g_ + n_left_);
-    return report;
+    const PlasmonPoleView model{{strength_.data(), {n_g_, n_g_}}, {pole_ry_.data(), {n_g_, n_g_}}};
+    return add_gpp_offdiagonal_cpu(model, rules_, {products_.data(), {n_left_, n_right_, n_g_}},
+                                   energies_ry, band_ry, occupation, weight, options, sigma);
   }
 
   void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) override {

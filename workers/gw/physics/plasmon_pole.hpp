@@ -51,4 +51,14 @@ QUASI_HD inline double pole_factor_screened_exchange(double x_ry, double pole_ry
   return -2.0 * pole_ry / product;
 }
 
+/// A band of occupation f between: f · occupied + (1 − f) · empty.
+QUASI_HD inline double pole_factor(double x_ry, double pole_ry, double occupation,
+                                   double half_width_ry, double max_ratio, double cut) {
+  double factor = 0.0;
+  if (occupation > 0.0) factor += occupation * pole_factor_occupied(x_ry, pole_ry, cut);
+  if (occupation < 1.0)
+    factor += (1.0 - occupation) * pole_factor_empty(x_ry, pole_ry, half_width_ry, max_ratio);
+  return factor;
+}
+
 }  // namespace quasi::gw
