@@ -1,0 +1,226 @@
+#include "workers/daemon/daemon.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <thread>
+
+#include "proto/wire/channel.hpp"
+#include "proto/wire/chunks.hpp"
+#include "workers/daemon/error.hpp"
+#include "workers/daemon/event_loop.hpp"
+#include "workers/daemon/grpc_link.hpp"
+#include "workers/daemon/local_spawner.hpp"
+#include "workers/daemon/posix_file_system.hpp"
+#include "workers/daemon/supervisor.hpp"
+#include "workers/daemon/worker_identity.hpp"
+
+namespace quasi {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kTransferThreads = 4;
+// After a second signal children are killed; whatever cannot be reported by then is left to the
+// next start.
+constexpr Milliseconds kStopLimit{5'000};
+
+Milliseconds milliseconds(double seconds) {
+  return Milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "worker";
+}
+
+fs::path engine_path(const WorkerConfig& config) {
+  const fs::path path = config.engine.empty()
+                            ? fs::read_symlink("/proc/self/exe").parent_path() / "quasi-engine"
+                            : fs::path(config.engine);
+  if (access(path.c_str(), X_OK) != 0)
+    throw ConfigError("engine '" + path.string() + "' cannot be executed; set 'engine'");
+  return path;
+}
+
+/// What engines inherit: what programs need to find their files and speak their user's language,
+/// and what libraries of ours read. Nothing else, so no secret of the daemon's.
+std::vector<std::string> engine_environment(const WorkerConfig& config) {
+  std::vector<std::string> names{"PATH",         "HOME",         "LANG",           "LC_ALL",
+                                 "TZ",           "TMPDIR",       "LD_LIBRARY_PATH", "CUDA_CACHE_PATH",
+                                 "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",   "LSAN_OPTIONS"};
+  for (std::size_t begin = 0; begin < config.environment.size();) {
+    const auto comma = std::min(config.environment.find(',', begin), config.environment.size());
+    if (comma > begin) names.push_back(config.environment.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  std::vector<std::string> variables;
+  for (const auto& name : names)
+    if (const char* value = std::getenv(name.c_str())) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+EngineSettings engine_settings(const WorkerConfig& config) {
+  EngineSettings settings;
+  settings.times = {.start_timeout = milliseconds(config.start_timeout_s),
+                    .cancel_grace = milliseconds(config.cancel_grace_s),
+                    .terminate_grace = milliseconds(config.terminate_grace_s),
+                    .kill_grace = milliseconds(config.kill_grace_s),
+                    .drain_timeout = milliseconds(config.drain_timeout_s)};
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  settings.threads = static_cast<int>(
+      config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores / config.slots));
+  settings.environment = engine_environment(config);
+  return settings;
+}
+
+WorkerLog::Level log_level(const std::string& name) {
+  if (name == "debug") return WorkerLog::Level::kDebug;
+  if (name == "warning") return WorkerLog::Level::kWarning;
+  if (name == "error") return WorkerLog::Level::kError;
+  return WorkerLog::Level::kInfo;
+}
+
+/// The signals that end a daemon, as a descriptor. To be made before any other thread.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    descriptor_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~StopSignals() { close(descriptor_); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  /// How many came since the last call.
+  int take() {
+    signalfd_siginfo info{};
+    int count = 0;
+    while (read(descriptor_, &info, sizeof info) == sizeof info) ++count;
+    return count;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+SupervisorSettings supervisor_settings(const WorkerConfig& config, std::string worker_id) {
+  SupervisorSettings settings;
+  settings.worker_id = std::move(worker_id);
+  settings.incarnation = wire::make_uuid();
+  settings.name = config.name.empty() ? host_name() : config.name;
+  settings.pool = config.pool;
+  settings.version = QUASI_VERSION;
+  settings.kinds = {"thermal", "mosfet", "gw", "test"};
+  settings.keep_fenced = milliseconds(config.keep_fenced_s);
+  settings.make_uuid = wire::make_uuid;
+  settings.has_scratch = [directory = config.state_directory,
+                          least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
+    std::error_code error;
+    const auto space = fs::space(directory, error);
+    return !error && space.available >= least;
+  };
+  settings.jitter = [engine = std::mt19937(std::random_device{}())]() mutable {
+    return std::uniform_real_distribution<double>(-1.0, 1.0)(engine);
+  };
+  return settings;
+}
+
+DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log) {
+  PosixFileSystem files;
+  const fs::path state = config.state_directory;
+  files.make_directory(state);
+  const StateLock lock(state);
+  const auto source = make_devices(config);
+  DeviceBoard devices(*source, log);
+  AttemptStore store(files, state);
+  InputCache inputs(files, state / "cache", static_cast<std::uint64_t>(config.cache_bytes));
+  const EngineSettings engine = engine_settings(config);
+
+  EventLoop loop;
+  LocalSpawner spawner(loop, {.engine = engine_path(config),
+                              .isolate_network = config.isolate_network,
+                              .max_file_bytes = static_cast<std::uint64_t>(config.max_file_bytes),
+                              .max_processes = static_cast<std::uint64_t>(config.max_processes)});
+  const auto channel = wire::open_channel(config.server);
+  SteadyClock clock;
+  GrpcBlobs blobs(channel);
+  // Destroyed in this order: the attempts, then the calls and transfers that answer to them.
+  ThreadPool background(loop, kTransferThreads);
+  GrpcLink server(loop, channel);
+  Supervisor supervisor(supervisor_settings(config, load_worker_id(files, state)), engine,
+                        {.clock = clock,
+                         .files = files,
+                         .store = store,
+                         .inputs = inputs,
+                         .spawner = spawner,
+                         .server = server,
+                         .blobs = blobs,
+                         .background = background,
+                         .log = log},
+                        devices);
+  int n_signals = 0;
+  std::optional<MonotonicTime> give_up;
+  loop.watch(signals.descriptor(), [&] {
+    n_signals += signals.take();
+    supervisor.drain();
+    if (n_signals < 2) return;
+    supervisor.stop_now();
+    if (!give_up) give_up = clock.now() + kStopLimit;
+  });
+  supervisor.start();
+  while (!supervisor.finished() && !(give_up && clock.now() >= *give_up)) {
+    auto deadline = supervisor.next_deadline();
+    if (give_up) deadline = deadline ? std::min(*deadline, *give_up) : *give_up;
+    loop.turn(deadline);
+    supervisor.tick();
+  }
+  log.info("stopped", {{"attempts_left", supervisor.attempts()}});
+  return DaemonExit::kClean;
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceSource> make_devices(const WorkerConfig& config) {
+  const auto slots = static_cast<int>(config.slots);
+  if (config.devices.starts_with("fake:")) return make_fake_devices(config.devices.substr(5));
+  if (config.devices == "none") return make_cpu_slots(slots);
+  try {
+    return make_nvml_devices();
+  } catch (const DevicesLost&) {
+    // "auto" means what the machine has; "nvml" that it must have a GPU.
+    if (config.devices == "nvml") throw;
+    return make_cpu_slots(slots);
+  }
+}
+
+DaemonExit serve(const WorkerConfig& config) {
+  StopSignals signals;
+  StderrLog log(log_level(config.log_level), isatty(STDERR_FILENO) != 0);
+  try {
+    return run(config, signals, log);
+  } catch (const ConfigError& error) {
+    log.error("cannot_start", {{"why", error.what()}});
+    return DaemonExit::kConfig;
+  } catch (const AlreadyRunning& error) {
+    log.error("cannot_start", {{"why", error.what()}});
+    return DaemonExit::kAlreadyRunning;
+  } catch (const DevicesLost& error) {
+    log.error("devices_lost", {{"why", error.what()}});
+    return DaemonExit::kDevicesLost;
+  } catch (const StorageFailure& error) {
+    log.error("storage_failed", {{"why", error.what()}});
+    return DaemonExit::kStorage;
+  }
+}
+
+}  // namespace quasi

@@ -1,0 +1,86 @@
+// quasi-worker: takes leases from the server and runs each attempt in a quasi-engine of its own.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "workers/daemon/daemon.hpp"
+#include "workers/daemon/error.hpp"
+
+namespace quasi {
+namespace {
+
+void print_devices(const WorkerConfig& config, bool json) {
+  const auto source = make_devices(config);
+  nlohmann::json list = nlohmann::json::array();
+  for (const WorkerDevice& device : source->devices()) {
+    const DeviceHealth health = source->health(device);
+    if (json)
+      list.push_back({{"id", device.uuid},
+                      {"model", device.model},
+                      {"memory_bytes", device.memory_bytes},
+                      {"free_bytes", health.free_bytes},
+                      {"cuda", device.cuda},
+                      {"mig", device.mig},
+                      {"slots", device.slots},
+                      {"processes", health.processes},
+                      {"fault", health.fault ? nlohmann::json(*health.fault) : nlohmann::json()}});
+    else
+      std::printf("%-12s %s, %.1f GiB, %d slot(s)%s\n", device.uuid.c_str(), device.model.c_str(),
+                  static_cast<double>(device.memory_bytes) / (1 << 30), device.slots,
+                  health.fault ? (", " + *health.fault).c_str() : "");
+  }
+  if (json) std::cout << nlohmann::json{{"schema", "quasi.worker.v1"}, {"devices", list}}.dump(2) << '\n';
+}
+
+DaemonExit main_(int argc, char** argv, int* usage_status) {
+  CLI::App app{"quasi-worker " QUASI_VERSION ": runs jobs of a quasi-server on this machine"};
+  app.set_version_flag("--version", QUASI_VERSION);
+  std::string file;
+  bool print_config = false, check_config = false, json = false;
+  std::map<std::string, std::string> flags;
+  app.add_option("--config", file, "configuration file; otherwise /etc/quasi/worker.toml if it exists");
+  app.add_flag("--print-config", print_config, "print every value and where it came from, and stop");
+  app.add_flag("--check-config", check_config, "say whether the configuration is sound, and stop");
+  for (const ConfigKey& key : config_keys())
+    app.add_option_function<std::string>(
+           key.flag(), [&flags, &key](const std::string& text) { flags[std::string(key.name)] = text; },
+           std::string(key.help))
+        ->type_name("");
+  CLI::App* devices = app.add_subcommand("devices", "what jobs could run on here");
+  devices->add_flag("--json", json, "one JSON document");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    *usage_status = app.exit(error) == 0 ? 0 : 2;
+    return DaemonExit::kClean;
+  }
+  const LoadedConfig loaded = load_config(file, flags);
+  if (print_config) std::cout << loaded.print();
+  if (check_config) std::cout << "the configuration is sound\n";
+  if (*devices) print_devices(loaded.config, json);
+  if (print_config || check_config || *devices) return DaemonExit::kClean;
+  return serve(loaded.config);
+}
+
+}  // namespace
+}  // namespace quasi
+
+int main(int argc, char** argv) {
+  int usage_status = 0;
+  try {
+    const auto status = quasi::main_(argc, argv, &usage_status);
+    return usage_status != 0 ? usage_status : static_cast<int>(status);
+  } catch (const quasi::ConfigError& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return static_cast<int>(quasi::DaemonExit::kConfig);
+  } catch (const quasi::DevicesLost& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return static_cast<int>(quasi::DaemonExit::kDevicesLost);
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return static_cast<int>(quasi::DaemonExit::kUnexpected);
+  }
+}

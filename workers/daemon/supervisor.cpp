@@ -1,0 +1,387 @@
+#include "workers/daemon/supervisor.hpp"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+
+#include "proto/wire/status.hpp"
+#include "workers/daemon/error.hpp"
+
+namespace quasi {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+void adopt_duration(const google::protobuf::Duration& duration, Milliseconds* value) {
+  const Milliseconds told(TimeUtil::DurationToMilliseconds(duration));
+  if (told.count() > 0) *value = told;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorSettings settings, const EngineSettings& engine,
+                       const WorkerPorts& ports, DeviceBoard& devices)
+    : settings_(std::move(settings)), engine_(engine), ports_(ports), devices_(devices) {}
+
+void Supervisor::start() {
+  recover();
+  next_device_look_ = now() + settings_.device_interval;
+  register_now();
+}
+
+void Supervisor::recover() {
+  for (const std::uint64_t fence : ports_.store.kept())
+    kept_.emplace_back(now() + settings_.keep_fenced, fence);
+  salvage_ = ports_.store.recover();
+  for (const auto& left : salvage_) {
+    if (!left.child || ports_.spawner.end_stray(*left.child)) continue;
+    const std::vector<std::string> ids(left.grant.device_ids().begin(), left.grant.device_ids().end());
+    devices_.stuck(devices_.take(ids), "process " + std::to_string(left.child->pid) +
+                                           " of an earlier daemon cannot be killed");
+  }
+  if (!salvage_.empty()) ports_.log.info("attempts_found", {{"count", salvage_.size()}});
+}
+
+void Supervisor::register_now() {
+  if (registering_) return;
+  registering_ = true;
+  register_again_.at.reset();
+  v1::RegisterRequest request;
+  request.set_worker_id(settings_.worker_id);
+  request.set_incarnation(settings_.incarnation);
+  request.set_name(settings_.name);
+  request.set_version(settings_.version);
+  request.set_pool(settings_.pool);
+  for (auto& device : devices_.describe()) *request.add_devices() = std::move(device);
+  for (const auto& kind : settings_.kinds) request.add_kinds(kind);
+  // Attempts under way are listed as well: the answer says at once which of them still stand.
+  std::vector<std::uint64_t> listed;
+  for (const auto& left : salvage_) *request.add_salvage() = left.grant.attempt();
+  for (const auto& [fence, runner] : runners_) {
+    *request.add_salvage() = runner->grant().attempt();
+    listed.push_back(fence);
+  }
+  ports_.server.register_worker(
+      request, [this, sent = now(), listed](const grpc::Status& status,
+                                            const v1::RegisterResponse& response) {
+        registered(sent, listed, status, response);
+      });
+}
+
+void Supervisor::registered(MonotonicTime sent, const std::vector<std::uint64_t>& listed,
+                            const grpc::Status& status, const v1::RegisterResponse& response) {
+  registering_ = false;
+  if (!status.ok()) {
+    ports_.log.warning("register_failed", {{"code", wire::code_name(status.error_code())},
+                                           {"why", status.error_message()}});
+    return again_later(register_again_);
+  }
+  registered_ = true;
+  register_again_ = {};
+  contact(sent);
+  adopt_duration(response.lease_ttl(), &lease_ttl_);
+  heartbeat_interval_ = lease_ttl_ / 3;
+  adopt_duration(response.heartbeat_interval(), &heartbeat_interval_);
+  adopt_duration(response.orphan_grace(), &orphan_grace_);
+  adopt_duration(response.orphan_limit(), &orphan_limit_);
+  ports_.log.info("registered", {{"worker", settings_.worker_id},
+                                 {"incarnation", settings_.incarnation},
+                                 {"lease_ttl_ms", lease_ttl_.count()}});
+  const auto first_listed = static_cast<int>(salvage_.size());
+  take_up_salvage(response);
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const int answer = first_listed + static_cast<int>(i);
+    const auto found = runners_.find(listed[i]);
+    if (found != runners_.end() && answer < response.salvage_size())
+      found->second->obey(response.salvage(answer).directive());
+  }
+  collect();
+  next_heartbeat_ = now();
+  acquire();
+}
+
+void Supervisor::take_up_salvage(const v1::RegisterResponse& response) {
+  const auto salvage = std::exchange(salvage_, {});
+  for (std::size_t i = 0; i < salvage.size(); ++i) {
+    const auto& left = salvage[i];
+    const std::uint64_t fence = left.grant.attempt().fence();
+    const auto directive = static_cast<int>(i) < response.salvage_size()
+                               ? response.salvage(static_cast<int>(i)).directive()
+                               : v1::DIRECTIVE_FENCED;
+    ports_.log.info("salvage", {{"fence", fence}, {"directive", v1::Directive_Name(directive)}});
+    auto runner = std::make_shared<AttemptRunner>(ports_, engine_, left.grant,
+                                                  std::vector<WorkerDevice>{}, hooks({}, fence));
+    adopt(runner);
+    runner->recover(left);
+    runner->obey(directive);
+  }
+}
+
+AttemptRunner::Hooks Supervisor::hooks(const std::vector<WorkerDevice>& devices, std::uint64_t fence) {
+  return {.in_contact = [this] { return in_contact(); },
+          .contacted = [this] { contact(now()); },
+          .device_stuck =
+              [this, devices, fence](const std::string& reason) {
+                ports_.log.error("device_stuck", {{"fence", fence}, {"why", reason}});
+                devices_.stuck(devices, reason);
+              },
+          .child_ended =
+              [this, devices](const Ending& ending) {
+                devices_.unstuck(devices);
+                devices_.record(devices, ending);
+              }};
+}
+
+void Supervisor::adopt(std::shared_ptr<AttemptRunner> runner) {
+  runners_[runner->fence()] = std::move(runner);
+}
+
+void Supervisor::acquire() {
+  if (!registered_ || poll_.in_flight || acquire_again_.at) return;
+  v1::AcquireLeasesRequest request;
+  const bool may_take = !draining_ && settings_.has_scratch();
+  if (may_take)
+    for (auto& slot : devices_.free_slots()) *request.add_slots() = std::move(slot);
+  if (poll_.last) {
+    // Only to hear what the broken-off poll was granted; whatever comes is given back.
+    for (const auto& device : devices_.describe())
+      if (request.slots_size() == 0) request.add_slots()->set_device_id(device.id());
+  } else if (request.slots_size() == 0) {
+    return;
+  }
+  if (poll_.id.empty()) poll_.id = settings_.make_uuid();
+  poll_.in_flight = true;
+  poll_.n_slots = static_cast<std::size_t>(request.slots_size());
+  request.set_worker_id(settings_.worker_id);
+  request.set_incarnation(settings_.incarnation);
+  request.set_acquire_id(poll_.id);
+  *request.mutable_wait() =
+      TimeUtil::MillisecondsToDuration(poll_.last ? 0 : settings_.acquire_wait.count());
+  ports_.server.acquire(request,
+                        [this](const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
+                          acquired(status, response);
+                        });
+}
+
+void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
+  poll_.in_flight = false;
+  if (status.ok()) {
+    poll_ = {};
+    acquire_again_ = {};
+    for (const auto& grant : response.grants()) take(grant);
+    collect();
+    return acquire();
+  }
+  // The same id again: what was granted in an answer that got lost is granted once more.
+  if (wire::reason_of(status) == wire::reason::kWorker) {
+    registered_ = false;
+    poll_.last = false;
+    return register_now();
+  }
+  if (poll_.last) {
+    poll_ = {};  // the leases, if any, end with their time
+    return;
+  }
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    poll_.last = draining_;
+    return acquire();
+  }
+  if (draining_) {
+    poll_ = {};
+    return;
+  }
+  again_later(acquire_again_);
+}
+
+void Supervisor::take(const v1::Grant& grant) {
+  const std::uint64_t fence = grant.attempt().fence();
+  if (runners_.contains(fence)) return;  // granted again by a repeated call
+  std::vector<std::string> ids(grant.device_ids().begin(), grant.device_ids().end());
+  auto devices = devices_.take(ids);
+  ports_.log.info("granted", {{"job", grant.job_id()}, {"fence", fence}});
+  if (devices.empty())
+    return decline(grant, {}, Ending::released(v1::RELEASE_REASON_UNWANTED,
+                                               "no slot is free on the device of the grant"));
+  if (draining_)
+    return decline(grant, devices,
+                   Ending::released(v1::RELEASE_REASON_UNWANTED, "the worker is shutting down"));
+  const auto bytes = static_cast<std::int64_t>(grant.spec().resources().gpu_mem_bytes());
+  if (const auto why = devices_.shortage(devices, bytes); !why.empty())
+    return decline(grant, devices, Ending::released(v1::RELEASE_REASON_BUSY_FOREIGN, why));
+  auto runner =
+      std::make_shared<AttemptRunner>(ports_, engine_, grant, devices, hooks(devices, fence));
+  adopt(runner);
+  try {
+    runner->begin();
+  } catch (const StorageFailure& failure) {
+    // Nothing is recorded, so the lease is left to end with its time; the next may find room.
+    ports_.log.error("attempt_not_recorded", {{"fence", fence}, {"why", failure.what()}});
+    runners_.erase(fence);
+    devices_.give_back(devices);
+  }
+}
+
+void Supervisor::decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending) {
+  const std::uint64_t fence = grant.attempt().fence();
+  ports_.log.info("declined", {{"fence", fence}, {"why", ending.message}});
+  auto runner = std::make_shared<AttemptRunner>(ports_, engine_, grant, std::move(devices),
+                                                hooks({}, fence));
+  adopt(runner);
+  try {
+    runner->decline(std::move(ending));
+  } catch (const StorageFailure& failure) {
+    ports_.log.error("attempt_not_recorded", {{"fence", fence}, {"why", failure.what()}});
+    devices_.give_back(runner->devices());
+    runners_.erase(fence);
+  }
+}
+
+void Supervisor::heartbeat() {
+  if (!registered_ || heartbeat_in_flight_) return;
+  const auto spread = std::chrono::duration_cast<Milliseconds>(heartbeat_interval_ * 0.1 *
+                                                               settings_.jitter());
+  next_heartbeat_ = now() + heartbeat_interval_ + spread;
+  v1::HeartbeatRequest request;
+  request.set_worker_id(settings_.worker_id);
+  request.set_incarnation(settings_.incarnation);
+  request.set_draining(draining_);
+  for (const auto& [fence, runner] : runners_) {
+    auto* attempt = request.add_attempts();
+    attempt->set_attempt_id(runner->grant().attempt().attempt_id());
+    attempt->set_fence(fence);
+    if (auto progress = runner->take_progress()) *attempt->mutable_progress() = std::move(*progress);
+  }
+  for (auto& device : devices_.describe()) *request.add_devices() = std::move(device);
+  heartbeat_in_flight_ = true;
+  ports_.server.heartbeat(
+      request, [this, sent = now()](const grpc::Status& status, const v1::HeartbeatResponse& response) {
+        heard(sent, status, response);
+      });
+}
+
+void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
+                       const v1::HeartbeatResponse& response) {
+  heartbeat_in_flight_ = false;
+  if (!status.ok()) {
+    ports_.log.warning("heartbeat_failed", {{"code", wire::code_name(status.error_code())},
+                                            {"why", status.error_message()}});
+    // A server that was away may not know this worker's devices any more.
+    const bool unknown = wire::reason_of(status) == wire::reason::kWorker;
+    if (unknown || status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      registered_ = false;
+      if (unknown)
+        register_now();
+      else
+        again_later(register_again_);
+    }
+    return;
+  }
+  contact(sent);
+  grace_over_ = false;
+  adopt_duration(response.lease_ttl(), &lease_ttl_);
+  for (const auto& directive : response.attempts()) {
+    const auto found = runners_.find(directive.fence());
+    if (found != runners_.end()) found->second->obey(directive.directive());
+  }
+  collect();
+}
+
+bool Supervisor::in_contact() const { return now() < last_contact_ + lease_ttl_; }
+
+void Supervisor::watch_contact() {
+  if (in_contact() || runners_.empty()) return;
+  const auto silence = now() - last_contact_;
+  if (silence >= orphan_limit_) {
+    for (const auto& [fence, runner] : runners_) runner->orphaned();
+  } else if (silence >= orphan_grace_ && !grace_over_) {
+    grace_over_ = true;
+    ports_.log.warning("without_contact", {{"limit_ms", orphan_limit_.count()}});
+    for (const auto& [fence, runner] : runners_) runner->checkpoint_now();
+  }
+}
+
+void Supervisor::collect() {
+  bool freed = false;
+  for (auto entry = runners_.begin(); entry != runners_.end();) {
+    if (!entry->second->over()) {
+      ++entry;
+      continue;
+    }
+    devices_.give_back(entry->second->devices());
+    freed = freed || !entry->second->devices().empty();
+    if (entry->second->kept()) kept_.emplace_back(now() + settings_.keep_fenced, entry->first);
+    entry = runners_.erase(entry);
+  }
+  if (!freed) return;
+  // A poll under way speaks only of the slots that were free when it began.
+  if (poll_.in_flight && !poll_.last)
+    ports_.server.cancel_acquire();
+  else
+    acquire();
+}
+
+void Supervisor::tick() {
+  if (due(register_again_.at)) register_now();
+  if (due(acquire_again_.at)) {
+    acquire_again_.at.reset();
+    acquire();
+  }
+  if (due(next_heartbeat_)) {
+    next_heartbeat_ = now() + heartbeat_interval_;
+    heartbeat();
+  }
+  if (due(next_device_look_)) {
+    next_device_look_ = now() + settings_.device_interval;
+    devices_.refresh();
+    acquire();
+  }
+  // A copy: attempts may end while they are told the time.
+  const auto runners = runners_;
+  for (const auto& [fence, runner] : runners) runner->tick();
+  watch_contact();
+  while (!kept_.empty() && now() >= kept_.front().first) {
+    ports_.store.remove_kept(kept_.front().second);
+    kept_.erase(kept_.begin());
+  }
+  collect();
+}
+
+std::optional<MonotonicTime> Supervisor::next_deadline() const {
+  std::optional<MonotonicTime> next;
+  const auto consider = [&](const std::optional<MonotonicTime>& time) {
+    if (time) next = next ? std::min(*next, *time) : *time;
+  };
+  consider(register_again_.at);
+  consider(acquire_again_.at);
+  if (registered_) consider(next_heartbeat_);
+  consider(next_device_look_);
+  for (const auto& [fence, runner] : runners_) consider(runner->next_deadline());
+  return next;
+}
+
+void Supervisor::drain() {
+  if (draining_) return;
+  draining_ = true;
+  ports_.log.info("draining", {{"attempts", runners_.size()}});
+  if (poll_.in_flight) ports_.server.cancel_acquire();
+  const auto runners = runners_;
+  for (const auto& [fence, runner] : runners) runner->drain();
+  collect();
+}
+
+void Supervisor::stop_now() {
+  drain();
+  const auto runners = runners_;
+  for (const auto& [fence, runner] : runners) runner->stop_now();
+  collect();
+}
+
+bool Supervisor::finished() const { return draining_ && runners_.empty() && !poll_.in_flight; }
+
+void Supervisor::again_later(Pacer& pacer) {
+  pacer.delay = std::clamp(pacer.delay * 2, settings_.retry_first, settings_.retry_most);
+  const auto spread = std::chrono::duration_cast<Milliseconds>(pacer.delay * 0.2 * settings_.jitter());
+  pacer.at = now() + pacer.delay + spread;
+}
+
+}  // namespace quasi

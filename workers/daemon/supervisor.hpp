@@ -1,0 +1,114 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/daemon/attempt_runner.hpp"
+#include "workers/daemon/device_board.hpp"
+
+namespace quasi {
+
+/// Who the daemon is and how it behaves towards the server.
+struct SupervisorSettings {
+  std::string worker_id;    ///< kept in the state directory
+  std::string incarnation;  ///< new at each start
+  std::string name;
+  std::string pool;
+  std::string version;
+  std::vector<std::string> kinds;
+  Milliseconds acquire_wait{20'000};
+  Milliseconds retry_first{200};
+  Milliseconds retry_most{5'000};
+  Milliseconds keep_fenced{std::chrono::hours(24)};
+  Milliseconds device_interval{5'000};
+  std::function<bool()> has_scratch = [] { return true; };  ///< disk for new work
+  std::function<std::string()> make_uuid;
+  std::function<double()> jitter = [] { return 0.0; };  ///< in [-1, 1]
+};
+
+/// The daemon without its I/O: takes leases for free slots, keeps them alive, owns the attempts.
+/// Lives on one thread; told of time by tick() and of answers by the ports' callbacks.
+class Supervisor {
+ public:
+  Supervisor(SupervisorSettings settings, const EngineSettings& engine, const WorkerPorts& ports,
+             DeviceBoard& devices);
+
+  /// Takes up what earlier incarnations left, then registers.
+  void start();
+  void tick();
+  std::optional<MonotonicTime> next_deadline() const;
+
+  /// No new work; attempts are checkpointed, given time, then released.
+  void drain();
+  /// As drain, but children are killed now.
+  void stop_now();
+  /// True after drain() or stop_now() once nothing is left to do.
+  bool finished() const;
+
+  bool registered() const { return registered_; }
+  std::size_t attempts() const { return runners_.size(); }
+  bool in_contact() const;
+  const std::map<std::uint64_t, std::shared_ptr<AttemptRunner>>& runners() const { return runners_; }
+
+ private:
+  /// Repeats a call with growing pauses.
+  struct Pacer {
+    std::optional<MonotonicTime> at;
+    Milliseconds delay{0};
+  };
+  struct Poll {
+    std::string id;
+    std::size_t n_slots = 0;
+    bool in_flight = false;
+    bool last = false;  ///< asked while draining, to learn what an earlier poll was granted
+  };
+
+  MonotonicTime now() const { return ports_.clock.now(); }
+  AttemptRunner::Hooks hooks(const std::vector<WorkerDevice>& devices, std::uint64_t fence);
+  void recover();
+  void register_now();
+  void registered(MonotonicTime sent, const std::vector<std::uint64_t>& listed,
+                  const grpc::Status& status, const v1::RegisterResponse& response);
+  void take_up_salvage(const v1::RegisterResponse& response);
+  void acquire();
+  void acquired(const grpc::Status& status, const v1::AcquireLeasesResponse& response);
+  void take(const v1::Grant& grant);
+  void decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending);
+  void adopt(std::shared_ptr<AttemptRunner> runner);
+  void heartbeat();
+  void heard(MonotonicTime sent, const grpc::Status& status, const v1::HeartbeatResponse& response);
+  void watch_contact();
+  void collect();
+  void again_later(Pacer& pacer);
+  void contact(MonotonicTime sent) { last_contact_ = std::max(last_contact_, sent); }
+  bool due(const std::optional<MonotonicTime>& time) const { return time && now() >= *time; }
+
+  SupervisorSettings settings_;
+  const EngineSettings& engine_;
+  WorkerPorts ports_;
+  DeviceBoard& devices_;
+  std::map<std::uint64_t, std::shared_ptr<AttemptRunner>> runners_;
+  std::vector<AttemptStore::Recovered> salvage_;
+  std::vector<std::pair<MonotonicTime, std::uint64_t>> kept_;
+
+  bool registered_ = false;
+  bool registering_ = false;
+  Pacer register_again_;
+  Poll poll_;
+  Pacer acquire_again_;
+  bool heartbeat_in_flight_ = false;
+  std::optional<MonotonicTime> next_heartbeat_;
+  std::optional<MonotonicTime> next_device_look_;
+  MonotonicTime last_contact_{};
+  Milliseconds lease_ttl_{60'000};
+  Milliseconds heartbeat_interval_{20'000};
+  Milliseconds orphan_grace_{600'000};
+  Milliseconds orphan_limit_{86'400'000};
+  bool grace_over_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace quasi

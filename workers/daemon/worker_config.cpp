@@ -1,0 +1,208 @@
+#include "workers/daemon/worker_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <numeric>
+#include <sstream>
+#include <toml++/toml.h>
+
+#include "workers/daemon/error.hpp"
+
+namespace quasi {
+namespace {
+
+constexpr const char* kDefaultFile = "/etc/quasi/worker.toml";
+constexpr double kMonth = 31.0 * 86'400.0;
+constexpr double kMost = 1e18;
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1,
+                                                 diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)}));
+  }
+  return row.back();
+}
+
+const ConfigKey* find_key(std::string_view name) {
+  for (const ConfigKey& key : config_keys())
+    if (key.name == name) return &key;
+  return nullptr;
+}
+
+std::string unknown(std::string_view name, const std::string& from) {
+  const auto& keys = config_keys();
+  const auto nearest =
+      std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
+        return edit_distance(name, a.name) < edit_distance(name, b.name);
+      });
+  return from + ": unknown key '" + std::string(name) + "'; the nearest known is '" +
+         std::string(nearest->name) + "'";
+}
+
+template <typename Number>
+std::string number_text(Number value) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return std::string(text.data(), end);
+}
+
+std::string transform_name(std::string_view name, char underscore, bool upper) {
+  std::string result(name);
+  for (char& c : result) {
+    if (c == '_') c = underscore;
+    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return result;
+}
+
+/// A TOML value as the text that ConfigKey::set reads.
+std::string node_text(const toml::node& node, const std::string& from, std::string_view name) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return number_text(number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  throw ConfigError(from + ": '" + std::string(name) + "' must be a string, a number or a boolean");
+}
+
+void load_file(const std::string& file, LoadedConfig& loaded) {
+  toml::table document;
+  try {
+    document = toml::parse_file(file);
+  } catch (const toml::parse_error& error) {
+    std::ostringstream where;
+    where << error.description() << ", line " << error.source().begin.line;
+    throw ConfigError(file + ": " + where.str());
+  }
+  for (const auto& [name, node] : document) {
+    const ConfigKey* key = find_key(name.str());
+    if (key == nullptr) throw ConfigError(unknown(name.str(), file));
+    key->set(loaded.config, node_text(node, file, name.str()), file);
+    loaded.origin[std::string(key->name)] = file;
+  }
+}
+
+void check_words(const WorkerConfig& config) {
+  const std::vector<std::string> levels{"debug", "info", "warning", "error"};
+  if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end())
+    throw ConfigError("log_level must be debug, info, warning or error, got '" + config.log_level + "'");
+  if (config.devices != "auto" && config.devices != "nvml" && config.devices != "none" &&
+      !config.devices.starts_with("fake:"))
+    throw ConfigError("devices must be auto, nvml, none or fake:FILE, got '" + config.devices + "'");
+  if (config.state_directory.empty()) throw ConfigError("state_directory must not be empty");
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  using C = WorkerConfig;
+  static const std::vector<ConfigKey> keys{
+      {"server", "address of the server: host:port or unix:PATH", &C::server, 0, 0},
+      {"state_directory", "what the worker must still know after a crash", &C::state_directory, 0, 0},
+      {"name", "name shown to people; empty: the host's", &C::name, 0, 0},
+      {"pool", "pool of jobs to serve", &C::pool, 0, 0},
+      {"devices", "auto, nvml, none (CPU slots) or fake:FILE", &C::devices, 0, 0},
+      {"slots", "attempts at once where there is no GPU", &C::slots, 1, 256},
+      {"threads", "threads of an engine whose job names none; 0: cores / slots", &C::threads, 0, 1024},
+      {"engine", "path of quasi-engine; empty: beside this program", &C::engine, 0, 0},
+      {"environment", "further variables handed to engines, by comma", &C::environment, 0, 0},
+      {"isolate_network", "run single-device engines without a network where permitted",
+       &C::isolate_network, 0, 0},
+      {"cache_bytes", "inputs kept for later jobs", &C::cache_bytes, 0, kMost},
+      {"min_free_scratch_bytes", "below this much free disk no lease is taken",
+       &C::min_free_scratch_bytes, 0, kMost},
+      {"max_file_bytes", "largest file an engine may write; 0: no limit", &C::max_file_bytes, 0, kMost},
+      {"max_processes", "processes and threads of the engines' user; 0: no limit", &C::max_processes,
+       0, kMost},
+      {"start_timeout_s", "from starting an engine to its first word", &C::start_timeout_s, 0.01, kMonth},
+      {"cancel_grace_s", "from asking an engine to stop to SIGTERM", &C::cancel_grace_s, 0, kMonth},
+      {"terminate_grace_s", "from SIGTERM to SIGKILL", &C::terminate_grace_s, 0, kMonth},
+      {"kill_grace_s", "from SIGKILL to the device's quarantine", &C::kill_grace_s, 0, kMonth},
+      {"drain_timeout_s", "time that running jobs get when the worker is told to stop",
+       &C::drain_timeout_s, 0, kMonth},
+      {"keep_fenced_s", "how long files of attempts that were taken away are kept", &C::keep_fenced_s,
+       0, kMonth},
+      {"log_level", "debug, info, warning or error", &C::log_level, 0, 0},
+  };
+  return keys;
+}
+
+std::string ConfigKey::flag() const { return "--" + transform_name(name, '-', false); }
+
+std::string ConfigKey::variable() const { return "QUASI_WORKER_" + transform_name(name, '_', true); }
+
+void ConfigKey::set(WorkerConfig& config, const std::string& text, const std::string& from) const {
+  const auto fail = [&](const std::string& must) {
+    throw ConfigError(from + ": " + std::string(name) + " must be " + must + ", got '" + text + "'");
+  };
+  const auto number = [&](auto& value) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end || !(static_cast<double>(value) >= minimum) ||
+        !(static_cast<double>(value) <= maximum))
+      fail("a number in " + number_text(minimum) + " ... " + number_text(maximum));
+  };
+  if (const auto* as_text = std::get_if<std::string WorkerConfig::*>(&member)) {
+    config.*(*as_text) = text;
+  } else if (const auto* as_integer = std::get_if<std::int64_t WorkerConfig::*>(&member)) {
+    number(config.*(*as_integer));
+  } else if (const auto* as_real = std::get_if<double WorkerConfig::*>(&member)) {
+    number(config.*(*as_real));
+  } else {
+    if (text != "true" && text != "false") fail("true or false");
+    config.*std::get<bool WorkerConfig::*>(member) = text == "true";
+  }
+}
+
+std::string ConfigKey::get(const WorkerConfig& config) const {
+  return std::visit(
+      [&](const auto where) -> std::string {
+        const auto& value = config.*where;
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::string>)
+          return "\"" + value + "\"";
+        else if constexpr (std::is_same_v<Value, bool>)
+          return value ? "true" : "false";
+        else
+          return number_text(value);
+      },
+      member);
+}
+
+std::string LoadedConfig::print() const {
+  std::string text;
+  for (const ConfigKey& key : config_keys()) {
+    const auto found = origin.find(std::string(key.name));
+    text += std::string(key.name) + " = " + key.get(config) + "  # " +
+            (found == origin.end() ? "built-in" : found->second) + "\n";
+  }
+  return text;
+}
+
+LoadedConfig load_config(const std::string& file, const std::map<std::string, std::string>& flags) {
+  LoadedConfig loaded;
+  if (!file.empty())
+    load_file(file, loaded);
+  else if (std::filesystem::exists(kDefaultFile))
+    load_file(kDefaultFile, loaded);
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name(key.name);
+    if (const char* text = std::getenv(key.variable().c_str())) {
+      key.set(loaded.config, text, key.variable());
+      loaded.origin[name] = key.variable();
+    }
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+      key.set(loaded.config, flag->second, key.flag());
+      loaded.origin[name] = key.flag();
+    }
+  }
+  check_words(loaded.config);
+  return loaded;
+}
+
+}  // namespace quasi

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "workers/daemon/file_system.hpp"
+
+namespace quasi {
+
+/// The state directory, held by one daemon at a time.
+class StateLock {
+ public:
+  /// @throws AlreadyRunning if another daemon holds it.
+  explicit StateLock(const std::filesystem::path& state_directory);
+  ~StateLock();
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// "w_" and 26 base32 characters: read from STATE/worker_id, or made and kept there.
+std::string load_worker_id(FileSystem& files, const std::filesystem::path& state_directory);
+
+}  // namespace quasi

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace quasi {
+
+/// The daemon's own log: one line per event, a stable snake_case name and its facts.
+class WorkerLog {
+ public:
+  enum class Level { kDebug, kInfo, kWarning, kError };
+  virtual ~WorkerLog() = default;
+  virtual void event(Level level, std::string_view name, const nlohmann::json& facts) = 0;
+
+  void info(std::string_view name, const nlohmann::json& facts = {}) { event(Level::kInfo, name, facts); }
+  void warning(std::string_view name, const nlohmann::json& facts = {}) {
+    event(Level::kWarning, name, facts);
+  }
+  void error(std::string_view name, const nlohmann::json& facts = {}) { event(Level::kError, name, facts); }
+};
+
+/// JSON lines on standard error, or plain text if that is a terminal.
+class StderrLog : public WorkerLog {
+ public:
+  StderrLog(Level least, bool text) : least_(least), text_(text) {}
+  void event(Level level, std::string_view name, const nlohmann::json& facts) override;
+
+ private:
+  Level least_;
+  bool text_;
+};
+
+}  // namespace quasi
