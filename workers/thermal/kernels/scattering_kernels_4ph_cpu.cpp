@@ -165,7 +165,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         const std::int32_t mode3 = q3 * nb + table.index[i] % nb;
         const Process4ph process = test_candidate_4ph(t, channel, mode0, mode1, mode2, mode3);
         if (process.multiplicity > 0.0)
-          found.push_back({mode2, mode3, process.multiplicity * weight, process.delta_ps});
+          found.push_back({mode2, mode3, process.multiplicity * weight, delta_4ph_ps(t.rules, process)});
       }
     }
   }

@@ -93,7 +93,7 @@ struct Found4ph {
   std::int32_t mode2;
   std::int32_t mode3;
   double multiplicity;  ///< with the weight of q'
-  double delta_ps;
+  double delta_ps;      ///< δ_σ(Δω)
 };
 
 /// True if q + sign' q' + sign'' q'' = q''' without a reciprocal vector, all in the first zone.

@@ -73,8 +73,9 @@ struct Rules4ph {
 
 /// One tuple's place in the sums, short of temperature and matrix element.
 struct Process4ph {
-  double multiplicity = 0.0;  ///< weight of the tuple in the sum; 0: not a process
-  double delta_ps = 0.0;      ///< δ_σ(Δω)
+  double multiplicity = 0.0;      ///< weight of the tuple in the sum; 0: not a process
+  double mismatch_rad_ps = 0.0;   ///< Δω
+  double sigma_rad_ps = 0.0;
 };
 
 /// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch) alone;
@@ -97,7 +98,7 @@ QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, 
   }
 }
 
-/// Tests the energy window and gives δ. Order of operations as in the reference, because on coarse
+/// Tests the energy window. Order of operations as in the reference, because on coarse
 /// meshes a window can compare two rounding errors (thermal.md 7.5).
 QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
                                             double multiplicity, const double omega[4],
@@ -117,8 +118,15 @@ QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& 
   if (rules.sigma_at_floor_rad_ps != 0.0 && sigma <= rules.sigma_floor_rad_ps)
     sigma = rules.sigma_at_floor_rad_ps;
   process.multiplicity = multiplicity;
-  process.delta_ps = gaussian_delta_ps(mismatch, sigma) / rules.window_norm;
+  process.mismatch_rad_ps = mismatch;
+  process.sigma_rad_ps = sigma;
   return process;
+}
+
+/// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the rules
+/// say so.
+QUASI_HD inline double delta_4ph_ps(const Rules4ph& rules, const Process4ph& process) {
+  return gaussian_delta_ps(process.mismatch_rad_ps, process.sigma_rad_ps) / rules.window_norm;
 }
 
 /// 1/(ω ω' ω'' ω''') in ps⁴, or 0 when a partner is too slow for the rules.

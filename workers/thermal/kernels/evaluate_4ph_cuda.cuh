@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workers/thermal/kernels/tables_4ph.hpp"
+
+namespace quasi::thermal::cuda4ph {
+
+/// The pairs of ContractionPlan4ph in the order in which a thread walks over their cells.
+///
+/// e^{iq·R} of all cells would be many scattered loads per process. Instead each thread keeps one phase
+/// and multiplies it by e^{±iq·a_i}, three numbers of its q'', from cell to cell along a walk through
+/// all of them that steps by one lattice vector at a time; every thread of a block takes the same
+/// steps.
+struct Walk4ph {
+  int n_steps = 0;
+  const std::int32_t* step = nullptr;     ///< [n_steps] 0: stay; ±(i+1): by ±a_i
+  const std::int32_t* first = nullptr;    ///< [n_steps + 1] first pair met at the step's end
+  const std::int32_t* atoms = nullptr;    ///< [n_pairs] κ'' · 256 + κ''', in walking order
+  const Complex<double>* base = nullptr;  ///< [n_q][3] e^{iq·a_i}
+};
+
+/// One 16-byte load; the arrays start at multiples of 16.
+__device__ inline Complex<double> load(const Complex<double>* from) {
+  const double2 value = *reinterpret_cast<const double2*>(from);
+  return {value.x, value.y};
+}
+__device__ inline Complex<double> fused_multiply(Complex<double> a, Complex<double> b) {
+  return {fma(a.re, b.re, -a.im * b.im), fma(a.re, b.im, a.im * b.re)};
+}
+__device__ inline void fused_add(Complex<double>& sum, Complex<double> a, Complex<double> b) {
+  sum.re = fma(a.re, b.re, fma(-a.im, b.im, sum.re));
+  sum.im = fma(a.re, b.im, fma(a.im, b.re, sum.im));
+}
+
+/// Step 3 of ContractionPlan4ph by one thread: |V|². `pair` holds A of the thread's (λ, λ') in walking
+/// order. kAtoms > 0: eigenvectors stay in registers; 0: any number of atoms, read as needed.
+template <int kAtoms>
+__device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk,
+                                         const Complex<double>* pair, std::int32_t mode2,
+                                         std::int32_t mode3, double sign) {
+  const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
+  const Complex<double>* e2 = t.eigenvector + static_cast<std::int64_t>(mode2) * nb;
+  const Complex<double>* e3 = t.eigenvector + static_cast<std::int64_t>(mode3) * nb;
+  const Complex<double>* z = walk.base + 3 * static_cast<std::int64_t>(mode2 / nb);
+  Complex<double> step[3];
+  for (int i = 0; i < 3; ++i) {
+    step[i] = load(z + i);
+    step[i].im *= sign;
+  }
+  Complex<double> phase{1.0, 0.0};
+  constexpr int kKept = kAtoms > 0 ? 3 * kAtoms : 1;
+  Complex<double> kept[kKept];
+  Complex<double> w[kKept];
+  if constexpr (kAtoms > 0) {
+#pragma unroll
+    for (int x = 0; x < kKept; ++x) {
+      kept[x] = load(e2 + x);
+      kept[x].im *= sign;
+      w[x] = {0.0, 0.0};
+    }
+  }
+  Complex<double> v{0.0, 0.0};
+  for (int s = 0; s < walk.n_steps; ++s) {
+    const int direction = walk.step[s];
+    if (direction != 0) {
+      const int axis = (direction > 0 ? direction : -direction) - 1;
+      Complex<double> by = axis == 0 ? step[0] : axis == 1 ? step[1] : step[2];
+      if (direction < 0) by.im = -by.im;
+      phase = fused_multiply(phase, by);
+    }
+    const int begin = walk.first[s];
+    const int end = walk.first[s + 1];
+    if (begin == end) continue;
+    if constexpr (kAtoms > 0) {
+      int p = begin;
+#pragma unroll
+      for (int third = 0; third < kAtoms; ++third) {
+        Complex<double> u[3];
+#pragma unroll
+        for (int b = 0; b < 3; ++b) u[b] = fused_multiply(phase, kept[3 * third + b]);
+#pragma unroll
+        for (int fourth = 0; fourth < kAtoms; ++fourth) {
+          if (p < end && walk.atoms[p] == third * 256 + fourth) {
+            const Complex<double>* a = pair + 9 * p;
+#pragma unroll
+            for (int b = 0; b < 3; ++b)
+#pragma unroll
+              for (int c = 0; c < 3; ++c) fused_add(w[3 * fourth + c], u[b], load(a + 3 * b + c));
+            ++p;
+          }
+        }
+      }
+    } else {
+      for (int p = begin; p < end; ++p) {
+        const int third = walk.atoms[p] / 256;
+        const int fourth = walk.atoms[p] % 256;
+        const Complex<double>* a = pair + 9 * p;
+        Complex<double> sum[3] = {};
+        for (int b = 0; b < 3; ++b) {
+          const Complex<double> e = e2[3 * third + b];
+          const Complex<double> u = fused_multiply(phase, {e.re, sign * e.im});
+          for (int c = 0; c < 3; ++c) fused_add(sum[c], u, load(a + 3 * b + c));
+        }
+        for (int c = 0; c < 3; ++c) {
+          const Complex<double> e = e3[3 * fourth + c];
+          fused_add(v, sum[c], {e.re, -e.im});
+        }
+      }
+    }
+  }
+  if constexpr (kAtoms > 0) {
+#pragma unroll
+    for (int x = 0; x < kKept; ++x) {
+      const Complex<double> e = load(e3 + x);
+      fused_add(v, w[x], {e.re, -e.im});
+    }
+  }
+  return v.re * v.re + v.im * v.im;
+}
+
+}  // namespace quasi::thermal::cuda4ph
