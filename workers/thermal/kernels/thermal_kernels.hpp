@@ -22,7 +22,7 @@ struct ThreePhononProblem {
   SparseForceConstants fc3;                ///< as read, eV/Å³
   std::vector<double> mass_amu;            ///< [atom]
   std::vector<std::int32_t> rows;          ///< points q whose modes get rates (irreducible ones)
-  std::vector<std::array<std::int8_t, 4>> fold;  ///< [n_q] reciprocal vector taking q to the first zone
+  std::vector<Index3> first_zone;          ///< [n_q] mesh coordinates of the shortest image of q
   Broadening broadening = Broadening::kSymmetric;
   double scale_broad = 1.0;
   double cut = 2.0;                        ///< window |Δω| ≤ cut·σ
@@ -66,6 +66,9 @@ class ThreePhononKernels {
   virtual ~ThreePhononKernels() = default;
 
   virtual void load(const ThreePhononProblem& problem) = 0;
+
+  /// How many processes some rows have: absorption and emission, [2] for each row of `rows`.
+  virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
 
   /// Rates at every temperature in one pass over the processes. With `keep_processes` the list
   /// (λ', λ'', weight) stays on the device for apply_collision.

@@ -18,37 +18,49 @@ enum class Broadening {
   kAdaptiveRms,  ///< older three-phonon codes: rms over axes, pair of the last two phonons
 };
 
+/// A mode's spread vector.
+struct Spread {
+  double x, y, z;
+};
+QUASI_HD inline Spread spread_at(const double* p) { return {p[0], p[1], p[2]}; }
+
 /// |a − b|² of two spread vectors; for kSymmetric and kAdaptiveRms.
-QUASI_HD inline double spread_difference_squared(const double* a, const double* b) {
-  const double x = a[0] - b[0];
-  const double y = a[1] - b[1];
-  const double z = a[2] - b[2];
+QUASI_HD inline double spread_difference_squared(Spread a, Spread b) {
+  const double x = a.x - b.x;
+  const double y = a.y - b.y;
+  const double z = a.z - b.z;
   return x * x + y * y + z * z;
 }
 
 /// max_i (a_i − b_i)² of two spread vectors; for kAdaptiveMax.
-QUASI_HD inline double spread_difference_max_squared(const double* a, const double* b) {
-  const double x = (a[0] - b[0]) * (a[0] - b[0]);
-  const double y = (a[1] - b[1]) * (a[1] - b[1]);
-  const double z = (a[2] - b[2]) * (a[2] - b[2]);
+QUASI_HD inline double spread_difference_max_squared(Spread a, Spread b) {
+  const double x = (a.x - b.x) * (a.x - b.x);
+  const double y = (a.y - b.y) * (a.y - b.y);
+  const double z = (a.z - b.z) * (a.z - b.z);
   const double xy = x > y ? x : y;
   return xy > z ? xy : z;
 }
 
 /// (σ/sb)² of the pair (a, b): max/2 or sum/6 (thermal.md 4).
+QUASI_HD inline double pair_width_squared(Broadening kind, Spread a, Spread b) {
+  return kind == Broadening::kAdaptiveMax ? spread_difference_max_squared(a, b) * 0.5
+                                          : spread_difference_squared(a, b) * (1.0 / 6.0);
+}
+
+QUASI_HD inline double spread_difference_squared(const double* a, const double* b) {
+  return spread_difference_squared(spread_at(a), spread_at(b));
+}
 QUASI_HD inline double pair_width_squared(Broadening kind, const double* a, const double* b) {
-  return kind == Broadening::kAdaptiveMax ? spread_difference_max_squared(a, b) / 2.0
-                                          : spread_difference_squared(a, b) / 6.0;
+  return pair_width_squared(kind, spread_at(a), spread_at(b));
 }
 
 /// (σ/sb)² of a three-phonon process λ, λ', λ''. In the symmetric kind the mean over all three
 /// pairs, so that the process has one width from whichever of its phonons it is looked at; else the
 /// pair (λ', λ'') that is free once λ is chosen.
-QUASI_HD inline double width_squared_3ph(Broadening kind, const double* p0, const double* p1,
-                                         const double* p2) {
+QUASI_HD inline double width_squared_3ph(Broadening kind, Spread p0, Spread p1, Spread p2) {
   if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p1, p2);
   return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
-          spread_difference_squared(p1, p2)) / 18.0;
+          spread_difference_squared(p1, p2)) * (1.0 / 18.0);
 }
 
 /// δ_σ(x) = exp(−x²/σ²)/(σ√π): not x²/2σ². In ps for x and σ in rad/ps.

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/crystal.hpp"
+#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/solver/symmetry.hpp"
+
+namespace quasi::thermal {
+
+/// A deck as read and checked: everything a run starts from.
+struct Deck {
+  Control control;
+  Crystal crystal;
+  SecondOrder second_order;
+  SparseForceConstants third_order;                  ///< no blocks with onlyharmonic
+  std::optional<SparseForceConstants> fourth_order;  ///< with four_phonon
+  Symmetry symmetry;
+  std::vector<std::string> warnings;
+  std::string digest_sha256;  ///< of the files read, in a fixed order, and of the settings
+};
+
+/// Reads CONTROL and the force constants it asks for, checks them against each other and finds the
+/// symmetry.
+/// @throws InvalidInput naming file, field or line, value, limit and remedy.
+Deck read_deck(const std::filesystem::path& directory, const std::vector<Setting>& settings);
+
+}  // namespace quasi::thermal

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/thermal/kernels/thermal_kernels.hpp"
+#include "workers/thermal/solver/symmetry.hpp"
+
+namespace quasi::thermal {
+
+/// Gathers what the three-phonon kernels need; rows are the irreducible points. Keeps a pointer to
+/// `modes`.
+ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForceConstants fc3,
+                                             const Symmetry& symmetry, const Modes& modes,
+                                             const Control& control);
+
+/// Mesh coordinates of the shortest image of every point, for the normal/Umklapp split. On the zone
+/// boundary, where several images are equally short, the first in lexicographic order.
+std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh);
+
+/// Replaces per-branch values by their mean over each degenerate subspace.
+/// @param values  [n_rows][components], row = irreducible point · n_branches + branch
+void average_over_subspaces(const Symmetry& symmetry, const Modes& modes, int components, double* values);
+
+}  // namespace quasi::thermal
