@@ -2,6 +2,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
+#include "workers/thermal/thermal_task.hpp"
 
 namespace quasi {
 namespace {
@@ -15,6 +16,7 @@ struct Entry {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table{
       {"mosfet", make_mosfet_task},
+      {"thermal", make_thermal_task},
   };
   return table;
 }

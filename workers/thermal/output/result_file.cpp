@@ -1,0 +1,226 @@
+#include "workers/thermal/output/result_file.hpp"
+
+#include <cstdio>
+
+namespace quasi::thermal {
+namespace {
+
+std::vector<double> flat(const std::vector<Mat3>& tensors, double factor) {
+  std::vector<double> values;
+  values.reserve(tensors.size() * 9);
+  for (const Mat3& tensor : tensors)
+    for (const Vec3& row : tensor)
+      for (const double x : row) values.push_back(factor * x);
+  return values;
+}
+
+nlohmann::json json_of(const Mat3& tensor, double factor) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Vec3& row : tensor) rows.push_back({factor * row[0], factor * row[1], factor * row[2]});
+  return rows;
+}
+
+std::string temperature_group(std::size_t index) {
+  char name[64];
+  std::snprintf(name, sizeof name, "/temperature_%03zu", index);
+  return name;
+}
+
+void write_inputs(const Deck& deck, const Device& device, H5Writer& out) {
+  const Control& control = deck.control;
+  const Crystal& crystal = deck.crystal;
+  const std::int64_t n_atoms = crystal.n_atoms();
+  out.write_text("/provenance/program", "quasi " QUASI_VERSION);
+  out.write_text("/provenance/kind", "thermal");
+  out.write_text("/provenance/deck_sha256", deck.digest_sha256);
+  out.write_text("/provenance/device", device.name());
+  out.write_text("/provenance/device_model", device.model);
+  out.write_text("/provenance/compat", control.compat ? "fourphonon" : "none");
+  out.write("/crystal/lattice", flat({crystal.lattice_nm}, 1.0), {3, 3}, "nm");
+  std::vector<double> positions;
+  for (const Vec3& p : crystal.position) positions.insert(positions.end(), p.begin(), p.end());
+  out.write("/crystal/position", positions, {n_atoms, 3}, "1");
+  out.write("/crystal/mass", crystal.mass_amu, {n_atoms}, "amu");
+  out.write("/crystal/g_factor", crystal.g_factor, {n_atoms}, "1");
+  out.write_text("/crystal/space_group", deck.symmetry.space_group);
+  const std::vector<std::int64_t> mesh(control.mesh.begin(), control.mesh.end());
+  out.write("/mesh/points_per_axis", mesh, {3}, "1");
+  out.write("/mesh/irreducible", deck.symmetry.irreducible, {deck.symmetry.n_irreducible()}, "1");
+  out.write("/mesh/multiplicity", deck.symmetry.multiplicity, {deck.symmetry.n_irreducible()}, "1");
+  out.write("/mesh/star_of", deck.symmetry.star_of, {deck.symmetry.mesh.size()}, "1");
+  out.write_scalar("/settings/scale_broad", control.scale_broad, "1");
+  out.write_scalar("/settings/cut_3ph", control.cut_3ph, "1");
+}
+
+void write_modes(const ConductivityRun& run, const Transport& transport, H5Writer& out) {
+  const Modes& modes = run.modes;
+  const std::int64_t nb = modes.n_branches;
+  out.write("/modes/omega", modes.omega_rad_ps, {modes.n_q, nb}, "rad/ps");
+  out.write("/modes/velocity", modes.velocity_km_s, {modes.n_q, nb, 3}, "km/s");
+  const DensityOfStates dos = density_of_states(transport);
+  const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());
+  out.write("/density_of_states/omega", dos.omega_rad_ps, {n_ticks}, "rad/ps");
+  out.write("/density_of_states/total", dos.total_ps, {n_ticks}, "ps");
+  out.write("/density_of_states/by_atom", dos.by_atom_ps, {n_ticks, transport.crystal.n_atoms()}, "ps");
+}
+
+void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
+  const std::int64_t nb = run.modes.n_branches;
+  const std::int64_t n_irr = deck.symmetry.n_irreducible();
+  if (!run.isotope_per_ps.empty()) out.write("/rates/isotope", run.isotope_per_ps, {n_irr, nb}, "1/ps");
+  if (!run.boundary_per_ps.empty()) out.write("/rates/boundary", run.boundary_per_ps, {n_irr, nb}, "1/ps");
+  const ThreePhononRates& r = run.three_phonon;
+  if (r.n_temperatures == 0) return;
+  const std::int64_t n_t = r.n_temperatures;
+  out.write("/rates/3ph_absorption", r.absorption_per_ps, {n_t, n_irr, nb}, "1/ps");
+  out.write("/rates/3ph_emission", r.emission_per_ps, {n_t, n_irr, nb}, "1/ps");
+  out.write("/rates/3ph_normal", r.normal_per_ps, {n_t, n_irr, nb}, "1/ps");
+  std::vector<double> umklapp(r.normal_per_ps.size());
+  for (std::size_t i = 0; i < umklapp.size(); ++i)
+    umklapp[i] = r.absorption_per_ps[i] + r.emission_per_ps[i] - r.normal_per_ps[i];
+  out.write("/rates/3ph_umklapp", umklapp, {n_t, n_irr, nb}, "1/ps");
+  out.write("/phase_space/3ph_weighted_absorption", r.weighted_absorption_ps4, {n_t, n_irr, nb}, "ps^4");
+  out.write("/phase_space/3ph_weighted_emission", r.weighted_emission_ps4, {n_t, n_irr, nb}, "ps^4");
+  out.write("/phase_space/3ph_absorption", r.phase_space_absorption_ps, {n_irr, nb}, "ps");
+  out.write("/phase_space/3ph_emission", r.phase_space_emission_ps, {n_irr, nb}, "ps");
+  out.write_scalar("/phase_space/3ph_processes_absorption", r.n_absorption, "1");
+  out.write_scalar("/phase_space/3ph_processes_emission", r.n_emission, "1");
+}
+
+void write_cumulative(const std::string& group, const Cumulative& cumulative, const char* units, double factor,
+                      H5Writer& out) {
+  const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
+  out.write(group + "/abscissa", cumulative.abscissa, {n}, units);
+  out.write(group + "/kappa", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+}
+
+void write_temperature(std::size_t index, const TemperatureResult& r, const Transport& transport, double factor,
+                       std::int64_t n_irr, H5Writer& out) {
+  const std::int64_t nb = transport.modes.n_branches;
+  const std::string group = temperature_group(index);
+  out.write_scalar(group + "/temperature", r.temperature_k, "K");
+  out.write(group + "/rate_total", r.rate_per_ps, {n_irr, nb}, "1/ps");
+  out.write(group + "/kappa_rta", flat({r.kappa_rta_w_per_mk}, factor), {3, 3}, "W/(m K)");
+  out.write(group + "/mode_kappa_rta", flat(r.mode_kappa_rta, factor), {n_irr, nb, 3, 3}, "W/(m K)");
+  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta), {n_irr, nb}, "nm");
+  out.write_scalar(group + "/heat_capacity", r.heat_capacity_j_m3_k, "J/(m^3 K)");
+  out.write(group + "/small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor), {3, 3}, "W/(m K nm)");
+  const std::vector<Mat3>& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
+  const std::vector<double>& field = r.converged ? r.solution.f : r.field_rta;
+  if (r.converged) {
+    out.write(group + "/kappa", flat({r.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
+    out.write(group + "/mode_kappa", flat(r.mode_kappa, factor), {n_irr, nb, 3, 3}, "W/(m K)");
+    out.write(group + "/field", r.solution.f, {n_irr, nb, 3}, "nm rad/ps");
+    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f), {n_irr, nb}, "nm");
+    out.write(group + "/rate_final", r.final_rate_per_ps, {n_irr, nb}, "1/ps");
+    out.write(group + "/kappa_by_iteration", flat(r.solution.kappa_history_w_per_mk, factor),
+              {static_cast<std::int64_t>(r.solution.kappa_history_w_per_mk.size()), 3, 3}, "W/(m K)");
+    out.write_scalar(group + "/residual", r.solution.residual, "1");
+    out.write_scalar(group + "/iterations", static_cast<std::int64_t>(r.solution.iterations), "1");
+  }
+  write_cumulative(group + "/cumulative_by_path", cumulative_by_path(transport, by_mode, field), "nm", factor, out);
+  write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode), "rad/ps", factor, out);
+}
+
+}  // namespace
+
+void write_result(const Deck& deck, const ConductivityRun& run, const Device& device, H5Writer& out) {
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const double factor = sheet_factor(deck);
+  write_inputs(deck, device, out);
+  write_modes(run, transport, out);
+  write_rates(deck, run, out);
+  std::vector<double> temperatures;
+  std::vector<Mat3> rta;
+  std::vector<Mat3> converged;
+  for (std::size_t t = 0; t < run.by_temperature.size(); ++t) {
+    const TemperatureResult& r = run.by_temperature[t];
+    write_temperature(t, r, transport, factor, deck.symmetry.n_irreducible(), out);
+    temperatures.push_back(r.temperature_k);
+    rta.push_back(r.kappa_rta_w_per_mk);
+    if (r.converged) converged.push_back(r.kappa_w_per_mk);
+  }
+  const auto n_t = static_cast<std::int64_t>(temperatures.size());
+  if (n_t > 0) {
+    out.write("/kappa/temperature", temperatures, {n_t}, "K");
+    out.write("/kappa/rta", flat(rta, factor), {n_t, 3, 3}, "W/(m K)");
+    if (!converged.empty()) out.write("/kappa/converged", flat(converged, factor), {n_t, 3, 3}, "W/(m K)");
+  }
+  for (const auto& [phase, seconds] : run.seconds) out.write_scalar("/provenance/seconds/" + phase, seconds, "s");
+  std::string warnings;
+  for (const std::string& warning : run.warnings) warnings += warning + "\n";
+  out.write_text("/provenance/warnings", warnings);
+}
+
+nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Device& device) {
+  const double factor = sheet_factor(deck);
+  nlohmann::json rta = nlohmann::json::array();
+  nlohmann::json converged = nlohmann::json::array();
+  nlohmann::json iterations = nlohmann::json::array();
+  nlohmann::json residuals = nlohmann::json::array();
+  nlohmann::json heat = nlohmann::json::array();
+  nlohmann::json grain = nlohmann::json::array();
+  for (const TemperatureResult& r : run.by_temperature) {
+    rta.push_back(json_of(r.kappa_rta_w_per_mk, factor));
+    heat.push_back(r.heat_capacity_j_m3_k);
+    grain.push_back(json_of(r.small_grain_w_per_mk_nm, factor));
+    if (!r.converged) continue;
+    converged.push_back(json_of(r.kappa_w_per_mk, factor));
+    iterations.push_back(r.solution.iterations);
+    residuals.push_back(r.solution.residual);
+  }
+  const bool iterated = !converged.empty();
+  const Control& control = deck.control;
+  nlohmann::json summary{
+      {"temperatures_k", control.temperatures_k},
+      {"kappa_rta_w_per_mk", rta},
+      {"kappa_w_per_mk", iterated ? converged : nlohmann::json()},
+      {"iterations", iterated ? iterations : nlohmann::json()},
+      {"residual", iterated ? residuals : nlohmann::json()},
+      {"processes_3ph", {{"absorption", run.three_phonon.n_absorption}, {"emission", run.three_phonon.n_emission}}},
+      {"heat_capacity_j_m3_k", heat},
+      {"small_grain_kappa_w_per_mk_nm", grain},
+      {"mesh", {control.mesh[0], control.mesh[1], control.mesh[2]}},
+      {"irreducible_points", deck.symmetry.n_irreducible()},
+      {"space_group", deck.symmetry.space_group},
+      {"scale_broad", control.scale_broad},
+      {"isotopes", control.isotopes},
+      {"compat", control.compat ? "fourphonon" : "none"},
+      {"omega_max_rad_ps", *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end())},
+      {"seconds", run.seconds},
+      {"device", device.name()},
+      {"deck_sha256", deck.digest_sha256},
+      {"warnings", run.warnings}};
+  if (control.sheet_thickness_nm > 0.0) summary["sheet_thickness_nm"] = control.sheet_thickness_nm;
+  return summary;
+}
+
+std::string kappa_table(const nlohmann::json& summary) {
+  std::string text;
+  char line[256];
+  const auto& mesh = summary["mesh"];
+  std::snprintf(line, sizeof line, "mesh %dx%dx%d, %lld irreducible points, %s, device %s\n", mesh[0].get<int>(),
+                mesh[1].get<int>(), mesh[2].get<int>(), summary["irreducible_points"].get<long long>(),
+                summary["space_group"].get<std::string>().c_str(), summary["device"].get<std::string>().c_str());
+  text += line;
+  const auto& processes = summary["processes_3ph"];
+  std::snprintf(line, sizeof line, "three-phonon processes: %lld absorption, %lld emission\n",
+                processes["absorption"].get<long long>(), processes["emission"].get<long long>());
+  text += line;
+  text += "thermal conductivity (W/m/K)\n      T (K)            xx          yy          zz          xy          xz          yz\n";
+  const auto row = [&](double temperature, const char* label, const nlohmann::json& k) {
+    std::snprintf(line, sizeof line, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature, label,
+                  k[0][0].get<double>(), k[1][1].get<double>(), k[2][2].get<double>(), k[0][1].get<double>(),
+                  k[0][2].get<double>(), k[1][2].get<double>());
+    text += line;
+  };
+  const auto& temperatures = summary["temperatures_k"];
+  for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t) {
+    row(temperatures[t].get<double>(), "RTA", summary["kappa_rta_w_per_mk"][t]);
+    if (!summary["kappa_w_per_mk"].is_null()) row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
+  }
+  for (const auto& warning : summary["warnings"]) text += "warning: " + warning.get<std::string>() + "\n";
+  return text;
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,159 @@
+#include "workers/thermal/solver/conductivity_run.hpp"
+
+#include <chrono>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/isotope.hpp"
+#include "workers/thermal/solver/scattering.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+/// Adds the time until it goes out of scope to one phase.
+class PhaseTimer {
+ public:
+  PhaseTimer(ConductivityRun& run, const char* phase) : run_(run), phase_(phase) {}
+  ~PhaseTimer() {
+    run_.seconds[phase_] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  PhaseTimer(const PhaseTimer&) = delete;
+  PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+ private:
+  ConductivityRun& run_;
+  const char* phase_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void check_finite(const std::vector<double>& values, const char* what) {
+  for (const double value : values)
+    if (!std::isfinite(value)) throw NotConverged(std::string(what) + " gave a number that is not finite");
+}
+
+}  // namespace
+
+ConductivityRun start_run(const Deck& deck, Progress& progress) {
+  ConductivityRun run;
+  PhaseTimer timer(run, "harmonic");
+  run.modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, progress);
+  run.warnings = deck.warnings;
+  run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
+  return run;
+}
+
+void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
+                    ConductivityRun& run, Progress& progress) {
+  const Control& control = deck.control;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  if (control.isotopes) {
+    PhaseTimer timer(run, "isotopes");
+    run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes, control);
+    if (control.average_degenerate)
+      average_over_subspaces(deck.symmetry, run.modes, 1, run.isotope_per_ps.data());
+  }
+  if (control.boundary_length_nm > 0.0)
+    run.boundary_per_ps = boundary_rates_per_ps(transport, control.boundary_length_nm);
+  {
+    PhaseTimer timer(run, "load_3ph");
+    kernels.load(problem);
+  }
+  {
+    PhaseTimer timer(run, "scattering_3ph");
+    run.three_phonon = kernels.rates(control.temperatures_k, control.converge, progress);
+  }
+  ThreePhononRates& rates = run.three_phonon;
+  const auto n_rows = static_cast<std::size_t>(transport.n_rows());
+  if (control.average_degenerate)
+    for (auto* values : {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_per_ps,
+                         &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
+                         &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
+      for (std::size_t at = 0; at < values->size(); at += n_rows)
+        average_over_subspaces(deck.symmetry, run.modes, 1, values->data() + at);
+  check_finite(rates.absorption_per_ps, "three-phonon absorption");
+  check_finite(rates.emission_per_ps, "three-phonon emission");
+}
+
+void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further,
+                      ConductivityRun& run, Progress& progress) {
+  const Control& control = deck.control;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  const std::int64_t n_rows = transport.n_rows();
+  const auto fixed = [&](std::size_t t, std::int64_t row) {  // what is never iterated, 1/ps
+    double rate = 0.0;
+    if (!run.isotope_per_ps.empty()) rate += run.isotope_per_ps[row];
+    if (!run.boundary_per_ps.empty()) rate += run.boundary_per_ps[row];
+    if (!further.rate_per_ps.empty() && !(further.in_scattering && further.diagonal_per_ps))
+      rate += further.rate_per_ps[t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row)];
+    return rate;
+  };
+  for (std::size_t t = 0; t < control.temperatures_k.size(); ++t) {
+    TemperatureResult result;
+    result.temperature_k = control.temperatures_k[t];
+    result.rate_per_ps.resize(static_cast<std::size_t>(n_rows));
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+      const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
+      result.rate_per_ps[row] =
+          run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] + fixed(t, row);
+      if (!further.rate_per_ps.empty() && further.in_scattering && further.diagonal_per_ps)
+        result.rate_per_ps[row] += further.rate_per_ps[at];
+    }
+    {
+      PhaseTimer timer(run, "conductivity");
+      result.field_rta = relaxation_time_field(transport, result.rate_per_ps);
+      result.mode_kappa_rta = mode_conductivity(transport, result.temperature_k, result.field_rta);
+      result.kappa_rta_w_per_mk = total(result.mode_kappa_rta);
+      result.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport, result.temperature_k);
+      result.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport, result.temperature_k);
+    }
+    if (control.converge) {
+      PhaseTimer timer(run, "iterate");
+      const bool symmetric = control.broadening == Broadening::kSymmetric && (!further.in_scattering || further.symmetric);
+      const OccupationForm form = symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
+      CollisionOperator collision{.diagonal_per_ps = result.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
+      if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
+        collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
+        if (control.average_degenerate)
+          average_over_subspaces(deck.symmetry, run.modes, 1, collision.diagonal_per_ps.data());
+        std::vector<double> more;
+        if (further.in_scattering && further.diagonal_per_ps) more = further.diagonal_per_ps(t);
+        for (std::int64_t row = 0; row < n_rows; ++row)
+          collision.diagonal_per_ps[row] += fixed(t, row) + (more.empty() ? 0.0 : more[row]);
+      }
+      collision.in_scattering = [&, t](const std::vector<double>& f) {
+        std::vector<double> out = kernels.apply_collision(control.temperatures_k[t], form, f);
+        if (further.in_scattering) {
+          const std::vector<double> more = further.in_scattering(t, f);
+          for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+        }
+        return out;
+      };
+      result.solution = solve_bte(transport, result.temperature_k, collision, progress);
+      result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
+      result.kappa_w_per_mk = total(result.mode_kappa);
+      result.final_rate_per_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
+      for (std::int64_t row = 0; row < n_rows; ++row) {
+        if (!transport.conducts(row)) continue;
+        const std::int64_t mode = transport.mode_of_row(row);
+        const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
+        const double* f = &result.solution.f[static_cast<std::size_t>(row * 3)];
+        const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
+        if (along != 0.0)
+          result.final_rate_per_ps[row] =
+              run.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
+      }
+      result.converged = true;
+    }
+    run.by_temperature.push_back(std::move(result));
+  }
+}
+
+double sheet_factor(const Deck& deck) {
+  if (!(deck.control.sheet_thickness_nm > 0.0)) return 1.0;
+  const int axis = deck.control.sheet_axis - 1;
+  const Mat3& a = deck.crystal.lattice_nm;
+  const double area = length(cross(a[(axis + 1) % 3], a[(axis + 2) % 3]));
+  return deck.crystal.volume_nm3() / area / deck.control.sheet_thickness_nm;
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workers/backend/device.hpp"
+#include "workers/backend/progress.hpp"
+#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/kernels/thermal_kernels.hpp"
+#include "workers/thermal/solver/conductivity.hpp"
+#include "workers/thermal/solver/harmonic.hpp"
+#include "workers/thermal/solver/iterative_bte.hpp"
+
+namespace quasi::thermal {
+
+/// Scattering beside three phonons, isotopes and boundaries, that a caller computes (four phonons).
+struct FurtherScattering {
+  /// [nT][n_rows] in 1/ps, added to the total rates; empty: none.
+  std::vector<double> rate_per_ps;
+  /// In-scattering at temperature t of a field on the full mesh, [n_rows][3]; null: relaxation-time only.
+  std::function<std::vector<double>(std::size_t t, const std::vector<double>& f)> in_scattering;
+  /// The rates that belong to in_scattering, if they differ from rate_per_ps (symmetric form).
+  std::function<std::vector<double>(std::size_t t)> diagonal_per_ps;
+  bool symmetric = false;
+};
+
+/// Everything computed at one temperature.
+struct TemperatureResult {
+  double temperature_k = 0.0;
+  std::vector<double> rate_per_ps;        ///< [n_rows] w of the relaxation-time approximation
+  std::vector<double> field_rta;          ///< [n_rows][3]
+  std::vector<Mat3> mode_kappa_rta;       ///< [n_rows]
+  Mat3 kappa_rta_w_per_mk{};
+  bool converged = false;                 ///< the rest is filled
+  IterativeSolution solution;
+  std::vector<double> final_rate_per_ps;  ///< [n_rows] ω v²/(F·v)
+  std::vector<Mat3> mode_kappa;
+  Mat3 kappa_w_per_mk{};
+  double heat_capacity_j_m3_k = 0.0;
+  Mat3 small_grain_w_per_mk_nm{};
+};
+
+/// One run: harmonic modes, rates, κ at every temperature. Rows are irreducible points × branches.
+struct ConductivityRun {
+  Modes modes;
+  std::vector<double> isotope_per_ps;     ///< [n_rows]; empty without isotopes
+  std::vector<double> boundary_per_ps;    ///< [n_rows]; empty without a boundary
+  ThreePhononRates three_phonon;          ///< empty with onlyharmonic
+  std::vector<TemperatureResult> by_temperature;
+  std::vector<std::string> warnings;
+  std::map<std::string, double> seconds;  ///< wall time by phase
+};
+
+/// Modes of a deck, timed; warnings of deck and modes are gathered in the run.
+ConductivityRun start_run(const Deck& deck, Progress& progress);
+
+/// Three-phonon rates, isotopes and boundaries, at all temperatures of the deck. The kernels keep the
+/// list of processes when the deck wants the BTE iterated.
+void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
+                    ConductivityRun& run, Progress& progress);
+
+/// κ from the rates, in relaxation-time approximation and, when asked for, iterated.
+void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further,
+                      ConductivityRun& run, Progress& progress);
+
+/// κ of a 2D sheet is quoted for a stated thickness: the factor from the cell's height.
+double sheet_factor(const Deck& deck);
+
+}  // namespace quasi::thermal

@@ -1,0 +1,84 @@
+#include "workers/thermal/thermal_task.hpp"
+
+#include <algorithm>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/output/result_file.hpp"
+#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/scattering.hpp"
+
+namespace quasi {
+namespace {
+
+using namespace thermal;
+
+class ThermalTask : public Task {
+ public:
+  nlohmann::json validate(const DeckSource& source, const Device& device) const override {
+    const Deck deck = read_deck(source.path, source.settings);
+    SilentProgress silent;
+    ConductivityRun run = start_run(deck, silent);
+    nlohmann::json plan{{"mesh", {deck.control.mesh[0], deck.control.mesh[1], deck.control.mesh[2]}},
+                        {"irreducible_points", deck.symmetry.n_irreducible()},
+                        {"modes", run.modes.n_modes()},
+                        {"space_group", deck.symmetry.space_group},
+                        {"symmetry_operations", deck.symmetry.operations.size()},
+                        {"temperatures_k", deck.control.temperatures_k},
+                        {"third_order_blocks", deck.third_order.n_blocks()},
+                        {"omega_max_rad_ps", *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end())},
+                        {"acoustic_sum_2nd", deck.second_order.raw_acoustic_sum},
+                        {"device", device.name()}};
+    if (!deck.control.only_harmonic) {
+      ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes, deck.control);
+      const auto kernels = make_three_phonon_kernels(Device{});  // counting a sample is a matter of milliseconds
+      kernels->load(problem);
+      std::vector<std::int64_t> sample;
+      const std::int64_t n_rows = problem.n_rows();
+      const std::int64_t n_sampled = std::min<std::int64_t>(n_rows, 96);
+      for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
+      std::int64_t counted = 0;
+      for (const std::int64_t count : kernels->count(sample)) counted += count;
+      const auto processes = static_cast<std::int64_t>(static_cast<double>(counted) * static_cast<double>(n_rows) / static_cast<double>(n_sampled));
+      plan["processes_3ph_estimate"] = processes;
+      plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) + run.modes.n_modes() * (16 * run.modes.n_branches + 160);
+      plan["free_memory_bytes"] = free_memory_bytes(device);
+      sum_rule(deck, plan);
+    }
+    return {{"ok", true}, {"warnings", run.warnings}, {"deck_sha256", deck.digest_sha256}, {"plan", plan}};
+  }
+
+  nlohmann::json run(const RunOptions& options, Progress& progress) const override {
+    const Device& device = options.devices.front();
+    Deck deck = read_deck(options.deck.path, options.deck.settings);
+    if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
+      deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
+    for (const std::string& format : options.exports)
+      if (format != "bte") throw InvalidInput("export '" + format + "' is unknown for thermal; known: bte");
+    ConductivityRun result = start_run(deck, progress);
+    for (const std::string& warning : result.warnings) progress.log("warning: " + warning);
+    if (!deck.control.only_harmonic) {
+      const auto kernels = make_three_phonon_kernels(device);
+      ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, std::move(deck.third_order),
+                                                             deck.symmetry, result.modes, deck.control);
+      add_scattering(deck, *kernels, problem, result, progress);
+      add_conductivity(deck, *kernels, FurtherScattering{}, result, progress);
+    }
+    H5Writer out(options.output_directory / "result.h5");
+    write_result(deck, result, device, out);
+    out.commit();
+    return summarise(deck, result, device);
+  }
+
+  std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
+
+ private:
+  static void sum_rule(const Deck& deck, nlohmann::json& plan) {
+    plan["sum_rule_3rd"] = sum_rule_violation(deck.third_order);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_thermal_task() { return std::make_unique<ThermalTask>(); }
+
+}  // namespace quasi
