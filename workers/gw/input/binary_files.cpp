@@ -1,0 +1,437 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/fortran_file.hpp"
+#include "workers/gw/input/header_checks.hpp"
+#include "workers/gw/input/mean_field.hpp"
+
+// The binary files of the field: WFN, RHO, VXC, VSC and VKB (spec 1.1, 1.2).
+namespace quasi::gw {
+namespace {
+
+constexpr std::int64_t kMaxRecords = 100000;
+
+Mat3 take_matrix(FortranRecord& record) {
+  Mat3 m{};
+  for (Vec3& row : m)
+    for (double& value : row) value = record.take<double>();
+  return m;
+}
+
+struct Title {
+  std::string kind;
+  bool is_real = false;
+};
+
+Title read_title(FortranReader& file, std::string* text) {
+  FortranRecord record = file.record("title");
+  *text = record.text(32);
+  record.text(64);
+  record.finish();
+  const auto dash = text->find('-');
+  const std::string flavour = dash == std::string::npos ? "" : text->substr(dash + 1);
+  if (flavour != "Complex" && flavour != "Real")
+    throw InvalidInput("'" + file.path().string() + "': title is '" + *text +
+                       "'; expected WFN-, RHO-, VXC-, VSC- or VKB- followed by Complex or Real");
+  return {text->substr(0, dash), flavour == "Real"};
+}
+
+void require_kind(const Title& title, const std::vector<std::string>& accepted, const FortranReader& file) {
+  if (std::find(accepted.begin(), accepted.end(), title.kind) != accepted.end()) return;
+  std::string list;
+  for (const auto& name : accepted) list += (list.empty() ? "" : " or ") + name;
+  throw InvalidInput("'" + file.path().string() + "' is a " + title.kind + " file; a " + list +
+                     " file is needed here");
+}
+
+/// Counts of record 2, in the order in which every header holds them.
+struct Counts {
+  int n_spins = 1, n_g = 0, n_symmetries = 0, cell_symmetry = 0, n_atoms = 0;
+};
+
+Counts take_counts(FortranRecord& record, const std::string& file) {
+  const auto v = record.take<std::int32_t>(5);
+  if (v[0] == 4)
+    throw InvalidInput("'" + file + "' holds two-component spinors (nspin = 4), which are not supported yet; "
+                       "rerun the mean field without spin-orbit coupling");
+  require_in_range(v[0], 1, 2, "number of spins", file);
+  require_in_range(v[1], 1, kMaxPlaneWaves, "number of G-vectors", file);
+  require_in_range(v[2], 1, kMaxSymmetries, "number of symmetry operations", file);
+  require_in_range(v[4], 1, kMaxAtoms, "number of atoms", file);
+  return {v[0], v[1], v[2], v[3], v[4]};
+}
+
+/// Records 4 to 8: cell, reciprocal cell, group, translations, atoms.
+void read_crystal(FortranReader& file, const Counts& counts, Crystal* crystal) {
+  FortranRecord cell = file.record("cell");
+  crystal->volume_bohr3 = cell.take<double>();
+  crystal->alat_bohr = cell.take<double>();
+  crystal->avec = take_matrix(cell);
+  crystal->adot = take_matrix(cell);
+  cell.finish();
+  FortranRecord reciprocal = file.record("reciprocal cell");
+  crystal->recvol_per_bohr3 = reciprocal.take<double>();
+  crystal->blat_per_bohr = reciprocal.take<double>();
+  crystal->bvec = take_matrix(reciprocal);
+  crystal->bdot = take_matrix(reciprocal);
+  reciprocal.finish();
+  const auto rotations = file.values<std::int32_t>(9 * counts.n_symmetries, "symmetry operations");
+  const auto translations = file.values<double>(3 * counts.n_symmetries, "fractional translations");
+  crystal->symmetries.resize(static_cast<std::size_t>(counts.n_symmetries));
+  for (std::size_t s = 0; s < crystal->symmetries.size(); ++s)
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (std::size_t i = 0; i < 3; ++i) crystal->symmetries[s].rotation[i][j] = rotations[9 * s + 3 * j + i];
+      crystal->symmetries[s].translation[j] = translations[3 * s + j];
+    }
+  FortranRecord atoms = file.record("atoms");
+  for (int a = 0; a < counts.n_atoms; ++a) {
+    Atom atom;
+    for (double& x : atom.position_alat) x = atoms.take<double>();
+    atom.atomic_number = atoms.take<std::int32_t>();
+    crystal->atoms.push_back(atom);
+  }
+  atoms.finish();
+  crystal->cell_symmetry = counts.cell_symmetry;
+}
+
+int record_count(FortranReader& file, const std::string& what) {
+  const int n = file.values<std::int32_t>(1, "number of records of " + what)[0];
+  require_in_range(n, 1, kMaxRecords, "number of records of " + what, file.path().string());
+  return n;
+}
+
+std::vector<IVec3> read_g_list(FortranReader& file, std::int64_t expected, const std::string& what) {
+  std::vector<IVec3> list;
+  list.reserve(static_cast<std::size_t>(expected));
+  const int n_records = record_count(file, what);
+  for (int r = 0; r < n_records; ++r) {
+    const int n = file.values<std::int32_t>(1, "length of a part of " + what)[0];
+    require_in_range(n, 0, expected - static_cast<std::int64_t>(list.size()), "length of a part of " + what,
+                     file.path().string());
+    const auto flat = file.values<std::int32_t>(std::int64_t{3} * n, what);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+      list.push_back({flat[3 * i], flat[3 * i + 1], flat[3 * i + 2]});
+  }
+  if (static_cast<std::int64_t>(list.size()) != expected)
+    throw InvalidInput("'" + file.path().string() + "': " + what + " holds " + std::to_string(list.size()) +
+                       " vectors, the header announces " + std::to_string(expected));
+  return list;
+}
+
+/// One data block: `expected` values for each of n_columns columns (spins).
+std::vector<std::vector<Cplx>> read_data(FortranReader& file, std::int64_t expected, int n_columns, bool is_real,
+                                         const std::string& what) {
+  std::vector<std::vector<Cplx>> columns(static_cast<std::size_t>(n_columns));
+  const int n_records = record_count(file, what);
+  for (int r = 0; r < n_records; ++r) {
+    const int n = file.values<std::int32_t>(1, "length of a part of " + what)[0];
+    require_in_range(n, 0, expected - static_cast<std::int64_t>(columns[0].size()), "length of a part of " + what,
+                     file.path().string());
+    FortranRecord record = file.record(what);
+    for (auto& column : columns) {
+      if (is_real) {
+        for (const double value : record.take<double>(n)) column.emplace_back(value, 0.0);
+      } else {
+        const auto values = record.take<Cplx>(n);
+        column.insert(column.end(), values.begin(), values.end());
+      }
+    }
+    record.finish();
+  }
+  for (const auto& column : columns) {
+    if (static_cast<std::int64_t>(column.size()) != expected)
+      throw InvalidInput("'" + file.path().string() + "': " + what + " holds " + std::to_string(column.size()) +
+                         " values, " + std::to_string(expected) + " are expected");
+    require_finite(column, what + ": value", file.path().string());
+  }
+  return columns;
+}
+
+IVec3 take_ivec3(FortranRecord& record) {
+  return {record.take<std::int32_t>(), record.take<std::int32_t>(), record.take<std::int32_t>()};
+}
+
+std::vector<int> to_int(const std::vector<std::int32_t>& values) { return {values.begin(), values.end()}; }
+
+std::vector<Vec3> to_vec3(const std::vector<double>& flat) {
+  std::vector<Vec3> points(flat.size() / 3);
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = {flat[3 * i], flat[3 * i + 1], flat[3 * i + 2]};
+  return points;
+}
+
+Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
+  FortranReader file(path);
+  Wavefunctions w;
+  const Title title = read_title(file, &w.header.title);
+  require_kind(title, {"WFN"}, file);
+  w.header.is_real = title.is_real;
+  const std::string name = path.string();
+
+  FortranRecord sizes = file.record("counts");
+  const Counts counts = take_counts(sizes, name);
+  w.header.n_spins = counts.n_spins;
+  w.header.density_cutoff_ry = sizes.take<double>();
+  const int n_k = sizes.take<std::int32_t>();
+  w.n_bands = sizes.take<std::int32_t>();
+  const int max_pw = sizes.take<std::int32_t>();
+  w.wave_cutoff_ry = sizes.take<double>();
+  sizes.finish();
+  require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
+  require_in_range(w.n_bands, 1, kMaxBands, "number of bands", name);
+  require_in_range(max_pw, 1, counts.n_g, "largest number of plane waves (ngkmax)", name);
+
+  FortranRecord grids = file.record("FFT grid and k-grid");
+  w.header.fft_grid = take_ivec3(grids);
+  w.k_grid = take_ivec3(grids);
+  for (double& x : w.k_shift) x = grids.take<double>();
+  grids.finish();
+  read_crystal(file, counts, &w.header.crystal);
+
+  const std::int64_t n_bk = std::int64_t{1} * w.n_bands * n_k * counts.n_spins;
+  const auto n_pw = file.values<std::int32_t>(n_k, "plane waves per k-point");
+  w.weight = file.values<double>(n_k, "k-point weights");
+  w.k = to_vec3(file.values<double>(3 * n_k, "k-points"));
+  w.first_occupied = to_int(file.values<std::int32_t>(n_k * counts.n_spins, "lowest occupied bands"));
+  w.last_occupied = to_int(file.values<std::int32_t>(n_k * counts.n_spins, "highest occupied bands"));
+  w.energy_ry = file.values<double>(n_bk, "band energies");
+  w.occupation = file.values<double>(n_bk, "occupations");
+  w.header.g = read_g_list(file, counts.n_g, "master G-list");
+  check_header(w.header, name);
+
+  for (int ik = 0; ik < n_k; ++ik) {
+    const std::string at = " of k-point " + std::to_string(ik + 1);
+    const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
+    require_in_range(n, 1, max_pw, "number of plane waves" + at, name);
+    KPointWaves waves;
+    waves.g = read_g_list(file, n, "G-list" + at);
+    waves.coefficients.assign(static_cast<std::size_t>(counts.n_spins), {});
+    for (int band = 0; band < w.n_bands; ++band) {
+      const auto columns = read_data(file, n, counts.n_spins, title.is_real,
+                                     "band " + std::to_string(band + 1) + at);
+      for (std::size_t s = 0; s < columns.size(); ++s)
+        waves.coefficients[s].insert(waves.coefficients[s].end(), columns[s].begin(), columns[s].end());
+    }
+    w.waves.push_back(std::move(waves));
+  }
+  check_wavefunctions(w, name);
+  return w;
+}
+
+void put_matrix(FortranWriter& file, const Mat3& m) {
+  for (const Vec3& row : m)
+    for (const double value : row) file.put(value);
+}
+
+void write_crystal(FortranWriter& file, const Crystal& crystal) {
+  file.put(crystal.volume_bohr3).put(crystal.alat_bohr);
+  put_matrix(file, crystal.avec);
+  put_matrix(file, crystal.adot);
+  file.end_record();
+  file.put(crystal.recvol_per_bohr3).put(crystal.blat_per_bohr);
+  put_matrix(file, crystal.bvec);
+  put_matrix(file, crystal.bdot);
+  file.end_record();
+  for (const SymmetryOperation& s : crystal.symmetries)
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i) file.put(static_cast<std::int32_t>(s.rotation[i][j]));
+  file.end_record();
+  for (const SymmetryOperation& s : crystal.symmetries)
+    for (const double t : s.translation) file.put(t);
+  file.end_record();
+  for (const Atom& atom : crystal.atoms) {
+    for (const double x : atom.position_alat) file.put(x);
+    file.put(static_cast<std::int32_t>(atom.atomic_number));
+  }
+  file.end_record();
+}
+
+void write_title(FortranWriter& file, const std::string& kind, bool is_real) {
+  file.text(kind + (is_real ? "-Real" : "-Complex"), 32).text("", 64).end_record();
+}
+
+void write_g_list(FortranWriter& file, const std::vector<IVec3>& list) {
+  file.put(std::int32_t{1}).end_record();
+  file.put(static_cast<std::int32_t>(list.size())).end_record();
+  for (const IVec3& g : list)
+    for (const int x : g) file.put(static_cast<std::int32_t>(x));
+  file.end_record();
+}
+
+/// One data block of `count` values from each column.
+void write_data(FortranWriter& file, const std::vector<const Cplx*>& columns, std::size_t count, bool is_real) {
+  file.put(std::int32_t{1}).end_record();
+  file.put(static_cast<std::int32_t>(count)).end_record();
+  for (const Cplx* column : columns) {
+    if (!is_real) {
+      file.put(std::span<const Cplx>(column, count));
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::abs(column[i].imag()) > 1e-8)
+        throw InvalidInput("a coefficient has the imaginary part " + std::to_string(column[i].imag()) +
+                           "; it cannot be written as real");
+      file.put(column[i].real());
+    }
+  }
+  file.end_record();
+}
+
+std::vector<std::int32_t> to_int32(const std::vector<int>& values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path);
+
+Wavefunctions read_wavefunctions(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[8] = {};
+  in.read(magic, sizeof magic);
+  if (in && std::string_view(magic + 1, 3) == "HDF") return read_wavefunctions_hdf5(path);
+  return read_wavefunctions_binary(path);
+}
+
+PlaneWaveField read_field(const std::filesystem::path& path, const std::string& kind) {
+  FortranReader file(path);
+  PlaneWaveField field;
+  const Title title = read_title(file, &field.header.title);
+  require_kind(title, kind == "RHO" ? std::vector<std::string>{"RHO"} : std::vector<std::string>{"VXC", "VSC"}, file);
+  field.header.is_real = title.is_real;
+  const std::string name = path.string();
+  FortranRecord sizes = file.record("counts");
+  const Counts counts = take_counts(sizes, name);
+  field.header.n_spins = counts.n_spins;
+  field.header.density_cutoff_ry = sizes.take<double>();
+  sizes.finish();
+  FortranRecord grid = file.record("FFT grid");
+  field.header.fft_grid = take_ivec3(grid);
+  grid.finish();
+  read_crystal(file, counts, &field.header.crystal);
+  field.header.g = read_g_list(file, counts.n_g, "master G-list");
+  check_header(field.header, name);
+  field.values = read_data(file, counts.n_g, counts.n_spins, title.is_real, kind + " data");
+  return field;
+}
+
+Projectors read_projectors(const std::filesystem::path& path) {
+  FortranReader file(path);
+  Projectors p;
+  const Title title = read_title(file, &p.header.title);
+  require_kind(title, {"VKB"}, file);
+  const std::string name = path.string();
+  FortranRecord sizes = file.record("counts");
+  const Counts counts = take_counts(sizes, name);
+  p.header.n_spins = counts.n_spins;
+  p.header.density_cutoff_ry = sizes.take<double>();
+  const int n_k = sizes.take<std::int32_t>();
+  const int n_species = sizes.take<std::int32_t>();
+  p.n_projectors = sizes.take<std::int32_t>();
+  p.max_projectors = sizes.take<std::int32_t>();
+  const int max_pw = sizes.take<std::int32_t>();
+  p.wave_cutoff_ry = sizes.take<double>();
+  sizes.finish();
+  require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
+  require_in_range(n_species, 1, counts.n_atoms, "number of species", name);
+  require_in_range(p.n_projectors, 0, 100 * counts.n_atoms, "number of projectors", name);
+  require_in_range(p.max_projectors, 0, 100, "largest number of projectors of a species", name);
+  require_in_range(max_pw, 1, counts.n_g, "largest number of plane waves (ngkmax)", name);
+  FortranRecord grids = file.record("FFT grid and k-grid");
+  p.header.fft_grid = take_ivec3(grids);
+  take_ivec3(grids);
+  grids.take<double>(3);
+  grids.finish();
+  read_crystal(file, counts, &p.header.crystal);
+  const auto n_pw = file.values<std::int32_t>(n_k, "plane waves per k-point");
+  file.values<double>(n_k, "k-point weights");
+  p.k = to_vec3(file.values<double>(3 * n_k, "k-points"));
+  p.species = to_int(file.values<std::int32_t>(counts.n_atoms, "species of the atoms"));
+  p.projectors_of_species = to_int(file.values<std::int32_t>(n_species, "projectors per species"));
+  const int base = *std::min_element(p.species.begin(), p.species.end());
+  int n_projectors = 0;
+  for (int& s : p.species) {
+    s -= base;
+    require_in_range(s, 0, n_species - 1, "species of an atom, counted from 0,", name);
+    n_projectors += p.projectors_of_species[static_cast<std::size_t>(s)];
+  }
+  if (n_projectors != p.n_projectors)
+    throw InvalidInput("'" + name + "' announces " + std::to_string(p.n_projectors) + " projectors but its atoms have " +
+                       std::to_string(n_projectors));
+  p.d_ry = file.values<double>(std::int64_t{1} * p.max_projectors * p.max_projectors * counts.n_atoms * counts.n_spins,
+                               "D matrices");
+  require_finite(p.d_ry, "D matrix element", name);
+  p.header.g = read_g_list(file, counts.n_g, "master G-list");
+  check_header(p.header, name);
+  for (int ik = 0; ik < n_k; ++ik) {
+    const std::string at = " of k-point " + std::to_string(ik + 1);
+    const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
+    require_in_range(n, 1, max_pw, "number of plane waves" + at, name);
+    p.g.push_back(read_g_list(file, n, "G-list" + at));
+    std::vector<Cplx> beta;
+    for (int spin = 0; spin < counts.n_spins; ++spin)
+      for (int j = 0; j < p.n_projectors; ++j) {
+        const auto column = read_data(file, n, 1, false, "projector " + std::to_string(j + 1) + at);
+        beta.insert(beta.end(), column[0].begin(), column[0].end());
+      }
+    p.beta.push_back(std::move(beta));
+  }
+  return p;
+}
+
+void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions& w) {
+  FortranWriter file(path);
+  const bool is_real = w.header.is_real;
+  write_title(file, "WFN", is_real);
+  std::size_t max_pw = 0;
+  for (const KPointWaves& waves : w.waves) max_pw = std::max(max_pw, waves.g.size());
+  const auto i32 = [](auto value) { return static_cast<std::int32_t>(value); };
+  file.put(i32(w.header.n_spins)).put(i32(w.header.g.size())).put(i32(w.header.crystal.symmetries.size()));
+  file.put(i32(w.header.crystal.cell_symmetry)).put(i32(w.header.crystal.atoms.size()));
+  file.put(w.header.density_cutoff_ry).put(i32(w.n_k())).put(i32(w.n_bands)).put(i32(max_pw)).put(w.wave_cutoff_ry);
+  file.end_record();
+  for (const int n : w.header.fft_grid) file.put(i32(n));
+  for (const int n : w.k_grid) file.put(i32(n));
+  for (const double x : w.k_shift) file.put(x);
+  file.end_record();
+  write_crystal(file, w.header.crystal);
+  for (const KPointWaves& waves : w.waves) file.put(i32(waves.g.size()));
+  file.end_record();
+  file.put(w.weight).end_record();
+  for (const Vec3& k : w.k)
+    for (const double x : k) file.put(x);
+  file.end_record();
+  file.put(to_int32(w.first_occupied)).end_record();
+  file.put(to_int32(w.last_occupied)).end_record();
+  file.put(w.energy_ry).end_record();
+  file.put(w.occupation).end_record();
+  write_g_list(file, w.header.g);
+  for (const KPointWaves& waves : w.waves) {
+    write_g_list(file, waves.g);
+    for (int band = 0; band < w.n_bands; ++band) {
+      std::vector<const Cplx*> columns;
+      for (const auto& c : waves.coefficients) columns.push_back(c.data() + static_cast<std::size_t>(band) * waves.g.size());
+      write_data(file, columns, waves.g.size(), is_real);
+    }
+  }
+  file.commit();
+}
+
+void write_field(const std::filesystem::path& path, const PlaneWaveField& field) {
+  FortranWriter file(path);
+  const std::string kind = field.header.title.substr(0, 3);
+  write_title(file, kind, field.header.is_real);
+  const auto i32 = [](auto value) { return static_cast<std::int32_t>(value); };
+  file.put(i32(field.header.n_spins)).put(i32(field.header.g.size())).put(i32(field.header.crystal.symmetries.size()));
+  file.put(i32(field.header.crystal.cell_symmetry)).put(i32(field.header.crystal.atoms.size()));
+  file.put(field.header.density_cutoff_ry).end_record();
+  for (const int n : field.header.fft_grid) file.put(i32(n));
+  file.end_record();
+  write_crystal(file, field.header.crystal);
+  write_g_list(file, field.header.g);
+  std::vector<const Cplx*> columns;
+  for (const auto& c : field.values) columns.push_back(c.data());
+  write_data(file, columns, field.header.g.size(), field.header.is_real);
+  file.commit();
+}
+
+}  // namespace quasi::gw

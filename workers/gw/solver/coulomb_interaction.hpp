@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "workers/gw/input/text_files.hpp"
+#include "workers/gw/physics/crystal.hpp"
+#include "workers/gw/solver/mini_zone.hpp"
+
+namespace quasi::gw {
+
+enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
+
+/// Which row and column of W carry the average of the wings at q ≠ 0.
+enum class WingRule {
+  kShortest,     ///< those of the shortest q+G: independent of how the q-list was written
+  kListedPoint,  ///< those of G = 0 at the listed q, with v̄ of the shortest: the field's program
+};
+
+struct CoulombOptions {
+  Truncation truncation = Truncation::kNone;
+  double sphere_radius_bohr = 0.0;
+  WingRule wing_rule = WingRule::kShortest;
+  std::string average_file;  ///< stored v̄(q+G) instead of our own average
+};
+
+/// v(q+G) as ε uses it and v̄(q+G), its mini-zone average, as Σ uses it (spec 5). Ry Bohr³.
+class CoulombInteraction {
+ public:
+  CoulombInteraction(const Crystal& crystal, const IVec3& q_grid, const CoulombOptions& options);
+
+  /// Plain v(q+G); q + G must not be 0 without truncation.
+  double plain(const Vec3& q, const IVec3& g) const;
+  /// ⟨v(q+G+p)⟩ over the mini-zone; q = G = 0 included.
+  double averaged(const Vec3& q, const IVec3& g) const;
+  /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
+  double averaged_inverse(const Vec3& q) const;
+  /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
+  bool averages() const { return options_.truncation == Truncation::kNone; }
+  const CoulombOptions& options() const { return options_; }
+
+ private:
+  Vec3 cartesian(const Vec3& k) const;
+  Crystal crystal_;
+  CoulombOptions options_;
+  MiniZone mini_zone_;
+  std::optional<CoulombTable> table_;
+};
+
+}  // namespace quasi::gw

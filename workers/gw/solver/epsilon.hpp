@@ -1,0 +1,52 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/coulomb_interaction.hpp"
+#include "workers/gw/solver/problem.hpp"
+
+namespace quasi::gw {
+
+/// ε⁻¹(q; ω) of one irreducible q.
+struct DielectricMatrix {
+  Vec3 q{};                       ///< q₀ where `at_gamma`
+  bool at_gamma = false;          ///< stands for q → 0; its sphere is then that of q = 0
+  GSphere sphere;
+  std::vector<double> coulomb;    ///< plain v(q+G), Ry Bohr³ (no average), [n]
+  std::vector<std::vector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0
+  std::vector<Cplx> epsilon_diagonal;      ///< ε_GG(0), [n]
+
+  std::int64_t size() const { return sphere.size(); }
+};
+
+struct EpsilonOptions {
+  double cutoff_ry = 10.0;
+  int bands = 0;                               ///< counted from 1, multiplets complete
+  std::vector<Cplx> frequencies_ry{Cplx{}};    ///< first: 0; then iu or ω + iη
+  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+};
+
+/// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
+std::vector<Vec3> screening_points(const MeanField& field);
+
+/// χ(q; ω) by sum over the little group's wedge of k, rotated into the full sum; [n_frequencies][n][n].
+///
+///   χ_GG'(q; ω) = (4/(N_k Ω)) Σ_kvc M*_vc(G) M_vc(G') ½ [1/(Δ − ω) + 1/(Δ + ω)],  Δ = E_v,k+q − E_c,k < 0
+///   M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩                                       (spec 4)
+///
+/// At ω = 0 by the Hermitian product (half the flops); other frequencies by general products.
+std::vector<std::vector<Cplx>> polarizability(const MeanField& field, const DielectricMatrix& at,
+                                              const EpsilonOptions& options, GwKernels& kernels,
+                                              Progress& progress);
+
+/// ε⁻¹ of one q: ε̃ = 1 − v½ χ v½ inverted by Cholesky at ω = 0 and on the imaginary axis, by LU
+/// elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
+DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const EpsilonOptions& options,
+                                   const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress);
+
+}  // namespace quasi::gw

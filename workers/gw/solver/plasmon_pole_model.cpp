@@ -1,0 +1,157 @@
+#include "workers/gw/solver/plasmon_pole_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/physics/coulomb.hpp"
+
+namespace quasi::gw {
+namespace {
+
+// Below these an element is left out (spec 6.2; thresholds are in eV² in the field's programs).
+constexpr double kNegligible = 1e-6;
+constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
+constexpr double kFallbackPole_ry = 2.0;
+
+/// Fills one element from I and the squared frequency ω̃'² (complex).
+void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
+                 InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(g * model.n + h);
+  model.strength[at] = Cplx{};
+  model.pole_ry[at] = kStaticPole_ry;
+  const double lambda = std::abs(squared);
+  const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
+  if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
+    ++model.skipped;
+    return;
+  }
+  const double pole2 = lambda / cosine;
+  double pole = 0.0;
+  if (pole2 > 0.0) {
+    pole = std::sqrt(pole2);
+  } else {
+    ++model.invalid;
+    switch (policy) {
+      case InvalidMode::kSkip:
+        return;
+      case InvalidMode::kImaginary:
+        model.imaginary.push_back({g, h, 0.5 * i * coulomb, std::sqrt(-pole2)});
+        return;
+      case InvalidMode::kTwoRydberg:
+        pole = kFallbackPole_ry;
+        break;
+      case InvalidMode::kStatic:
+        pole = kStaticPole_ry;
+        break;
+    }
+  }
+  model.strength[at] = 0.5 * pole * coulomb * i;
+  model.pole_ry[at] = pole;
+}
+
+PlasmonPoleModel empty_model(std::int64_t n) {
+  PlasmonPoleModel model;
+  model.n = n;
+  model.strength.resize(static_cast<std::size_t>(n * n));
+  model.pole_ry.resize(model.strength.size());
+  return model;
+}
+
+}  // namespace
+
+std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
+                                 const CoulombInteraction& coulomb, const Mat3& bdot) {
+  const std::int64_t edge = epsilon.size();
+  const auto& inverse = epsilon.inverse.at(frequency);
+  std::vector<Cplx> part(static_cast<std::size_t>(n * n));
+  // The row and column of the shortest q+G carry the 1/q behaviour that a mini-zone average changes.
+  // Where two are equally short the first is taken, G = 0 if it is among them.
+  std::int64_t wing = -1;
+  double row = 1.0, column = 1.0;
+  if (epsilon.at_gamma) {
+    wing = 0;
+    row = column = 0.0;
+  } else if (coulomb.averages()) {
+    const bool compatible = coulomb.options().wing_rule == WingRule::kListedPoint;
+    wing = 0;
+    if (compatible)
+      while (wing < n && !(epsilon.sphere.g[static_cast<std::size_t>(wing)] == IVec3{})) ++wing;
+    const IVec3 g_wing = compatible ? IVec3{} : epsilon.sphere.g[0];
+    const Vec3 k = epsilon.q + to_real(g_wing);
+    const double length = std::sqrt(metric_dot(bdot, k, k));
+    const double average = coulomb.averaged_inverse(k);
+    row = average * length / kEightPi;
+    column = average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length);
+  }
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      double factor = 1.0;
+      if (g == wing && h != wing) factor = row;
+      if (h == wing && g != wing) factor = column;
+      part[static_cast<std::size_t>(g * n + h)] = (g == h ? 1.0 : 0.0) - factor * inverse[static_cast<std::size_t>(g * edge + h)];
+    }
+  return part;
+}
+
+std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere, const CoulombInteraction& coulomb) {
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  std::vector<double> values(sphere.g.size());
+#pragma omp parallel for schedule(dynamic, 8)
+  for (std::size_t g = 0; g < values.size(); ++g) values[g] = coulomb.averaged(q, sphere.g[g]);
+  return values;
+}
+
+PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
+                                 const CoulombInteraction& coulomb, InvalidMode policy) {
+  const Mat3& bdot = field.crystal().bdot;
+  const GIndex index(field.density.header.g);
+  const auto rho = [&](const IVec3& g) {
+    const std::int32_t at = index.find(g);
+    Cplx sum;
+    if (at >= 0)
+      for (const auto& spin : field.density.values) sum += spin[static_cast<std::size_t>(at)];
+    return sum;
+  };
+  const double electrons = rho({}).real();
+  const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
+  const std::vector<Cplx> part = screening_part(epsilon, 0, n, coulomb, bdot);
+  const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  PlasmonPoleModel model = empty_model(n);
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
+      const IVec3& gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
+      Cplx omega2;
+      if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{}))
+        omega2 = gg == gh ? plasma2 : 0.0;
+      else
+        omega2 = plasma2 / electrons * rho(gg - gh) * metric_dot(bdot, q + to_real(gg), q + to_real(gh)) *
+                 v[static_cast<std::size_t>(g)] / kEightPi;
+      const Cplx i = part[static_cast<std::size_t>(g * n + h)];
+      const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
+      set_element(model, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i, v[static_cast<std::size_t>(h)], policy);
+    }
+  return model;
+}
+
+PlasmonPoleModel godby_needs(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
+                             const CoulombInteraction& coulomb, InvalidMode policy, double frequency_ry) {
+  const Mat3& bdot = field.crystal().bdot;
+  const std::vector<Cplx> at_zero = screening_part(epsilon, 0, n, coulomb, bdot);
+  const std::vector<Cplx> at_imaginary = screening_part(epsilon, 1, n, coulomb, bdot);
+  const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
+  PlasmonPoleModel model = empty_model(n);
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      const auto at = static_cast<std::size_t>(g * n + h);
+      const Cplx difference = at_zero[at] - at_imaginary[at];
+      const bool negligible = std::abs(at_zero[at]) < kNegligible || std::abs(difference) < kNegligible;
+      const Cplx squared = negligible ? Cplx{} : frequency_ry * frequency_ry * at_imaginary[at] / difference;
+      set_element(model, g, h, negligible ? Cplx{} : at_zero[at], squared, v[static_cast<std::size_t>(h)], policy);
+    }
+  return model;
+}
+
+}  // namespace quasi::gw

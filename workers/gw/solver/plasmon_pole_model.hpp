@@ -1,0 +1,56 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/epsilon.hpp"
+
+namespace quasi::gw {
+
+/// What becomes of an element whose ω̃² is negative ("invalid mode", spec 6.2). The numbers are those
+/// of the field's input files.
+enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };
+
+/// One element whose ω̃ is imaginary (policy kImaginary): kept apart, because the kernels' poles are
+/// real.
+struct ImaginaryPole {
+  std::int64_t g = 0, h = 0;
+  Cplx half_i_v;        ///< ½ I v̄(G'), Ry⁰ Bohr³
+  double pole_ry = 0.0; ///< ω̃ = i · pole_ry
+};
+
+/// The screened interaction of one irreducible q as plasmon poles.
+struct PlasmonPoleModel {
+  std::int64_t n = 0;
+  std::vector<Cplx> strength;   ///< A, as in PlasmonPoleView; [n][n]
+  std::vector<double> pole_ry;  ///< [n][n]
+  std::vector<ImaginaryPole> imaginary;
+  std::int64_t skipped = 0;     ///< negligible elements
+  std::int64_t invalid = 0;     ///< ω̃² < 0
+
+  PlasmonPoleView view() const {
+    return {{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}};
+  }
+};
+
+/// δ − ε⁻¹(ω) on the first n plane waves, with the wings and head that Σ uses (spec 5): for q → 0 the
+/// wings vanish; elsewhere they are scaled by the mini-zone average of 1/|q+p|.
+std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
+                                 const CoulombInteraction& coulomb, const Mat3& bdot);
+
+/// v̄(q+G) of the sphere; the q of Σ is 0 where ε stands for q → 0.
+std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere, const CoulombInteraction& coulomb);
+
+/// Hybertsen–Louie: Ω² from the density by the f-sum rule.
+///   Ω²_GG' = ω_p² ρ(G−G')/ρ(0) (q+G)·(q+G') v̄(q+G)/8π,  ω_p² = 16π ρ(0)/Ω
+///   ω̃'² = Ω²/I = λ e^{iφ};  ω̃² = λ / cos φ
+PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
+                                 const CoulombInteraction& coulomb, InvalidMode policy);
+
+/// Godby–Needs: through ε⁻¹ at 0 and at i·ω_a (frequency 1): ω̃² = ω_a² I(iω_a)/(I(0) − I(iω_a)).
+PlasmonPoleModel godby_needs(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
+                             const CoulombInteraction& coulomb, InvalidMode policy, double frequency_ry);
+
+}  // namespace quasi::gw

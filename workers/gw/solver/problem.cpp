@@ -1,0 +1,128 @@
+#include "workers/gw/solver/problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+
+namespace quasi::gw {
+namespace {
+
+std::int64_t grid_points(const IVec3& grid) {
+  return std::int64_t{1} * std::max(1, grid[0]) * std::max(1, grid[1]) * std::max(1, grid[2]);
+}
+
+/// Occupied bands of each spin, from ifmax and the occupations, the same at every k.
+std::vector<int> occupied_bands(const Wavefunctions& waves) {
+  std::vector<int> counts;
+  for (int spin = 0; spin < waves.header.n_spins; ++spin) {
+    const int n = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
+    for (int ik = 0; ik < waves.n_k(); ++ik) {
+      const int here = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k() + ik)];
+      if (here != n)
+        throw InvalidInput("k-points 1 and " + std::to_string(ik + 1) + " have " + std::to_string(n) + " and " +
+                           std::to_string(here) + " occupied bands (ifmax): metals are not supported yet");
+      for (int band = 0; band < waves.n_bands; ++band) {
+        const double f = waves.occupied(spin, ik, band);
+        if (std::abs(f - (band < n ? 1.0 : 0.0)) > 1e-3)
+          throw InvalidInput("band " + std::to_string(band + 1) + " at k-point " + std::to_string(ik + 1) +
+                             " has the occupation " + std::to_string(f) +
+                             ": partially occupied bands (metals) are not supported yet");
+      }
+    }
+    counts.push_back(n);
+  }
+  return counts;
+}
+
+/// q₀ = shift of the second list against the first: every k of it lies on the first grid + q₀.
+Vec3 shift_between(const Wavefunctions& waves, const BrillouinZone& zone, const Wavefunctions& shifted) {
+  for (const ZonePoint& point : zone.points()) {
+    // The shift that takes this point to the first of the shifted list, if short, is a candidate.
+    Vec3 q = shifted.k[0] - point.k;
+    for (double& x : q) x -= std::round(x);
+    if (metric_dot(waves.header.crystal.bdot, q, q) > 1e-3) continue;
+    return q;
+  }
+  throw InvalidInput("WFNq is not on the grid of WFN shifted by a small q₀: its first k-point is far from every point");
+}
+
+}  // namespace
+
+double MeanField::n_electrons() const {
+  double n = 0.0;
+  for (const int occupied : n_occupied_of_spin) n += occupied;
+  return n * (n_spins() == 1 ? 2.0 : 1.0);
+}
+
+MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted, PlaneWaveField density) {
+  const std::int64_t expected = grid_points(waves.k_grid);
+  BrillouinZone zone(waves.k, waves.header.crystal.symmetries, expected, "WFN");
+  if (zone.index_of({0, 0, 0}) < 0)
+    throw InvalidInput("WFN holds no Γ point; its k-grid must be Γ-centred (shift 0) because q = k − k' must lie on it");
+  MeanField field{.waves = std::move(waves), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .density = std::move(density),
+                  .n_occupied_of_spin = {}};
+  field.n_occupied_of_spin = occupied_bands(field.waves);
+  field.n_occupied = *std::max_element(field.n_occupied_of_spin.begin(), field.n_occupied_of_spin.end());
+  if (field.n_occupied < 1) throw InvalidInput("WFN has no occupied band (ifmax = 0)");
+  if (field.n_occupied >= field.waves.n_bands)
+    throw InvalidInput("WFN holds " + std::to_string(field.waves.n_bands) + " bands, all occupied; empty bands are needed");
+  require_same_crystal(field.waves.header, "WFN", field.density.header, "RHO");
+  double charge = 0.0;
+  for (std::size_t i = 0; i < field.density.header.g.size(); ++i)
+    if (field.density.header.g[i] == IVec3{})
+      for (const auto& spin : field.density.values) charge += spin[i].real();
+  if (std::abs(charge - field.n_electrons()) > 1e-3)
+    throw InvalidInput("RHO holds " + std::to_string(charge) + " electrons per cell, the occupied bands of WFN " +
+                       std::to_string(field.n_electrons()));
+  if (shifted) {
+    require_same_crystal(field.waves.header, "WFN", shifted->header, "WFNq");
+    if (std::abs(shifted->wave_cutoff_ry - field.waves.wave_cutoff_ry) > 1e-6)
+      throw InvalidInput("WFN has a cut-off of " + std::to_string(field.waves.wave_cutoff_ry) + " Ry, WFNq of " +
+                         std::to_string(shifted->wave_cutoff_ry) + " Ry");
+    if (occupied_bands(*shifted) != field.n_occupied_of_spin)
+      throw InvalidInput("WFN and WFNq have different numbers of occupied bands");
+    field.q0 = shift_between(field.waves, field.zone, *shifted);
+    if (metric_dot(field.crystal().bdot, field.q0, field.q0) < 1e-14)
+      throw InvalidInput("WFNq is on the same grid as WFN; it must be shifted by a small q₀, e.g. 0.001 0 0");
+    // Only operations that keep q₀ map the shifted grid onto itself, whatever else the file lists.
+    std::vector<SymmetryOperation> keep;
+    for (const int s : little_group(shifted->header.crystal.symmetries, field.q0, true))
+      keep.push_back(shifted->header.crystal.symmetries[static_cast<std::size_t>(s)]);
+    field.shifted_zone.emplace(shifted->k, keep, expected, "WFNq");
+    for (const ZonePoint& point : field.zone.points()) field.shifted_zone->rotation_to(point.k + field.q0);
+    field.shifted = std::move(shifted);
+  }
+  return field;
+}
+
+int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what) {
+  if (wanted > waves.n_bands)
+    throw InvalidInput(what + " = " + std::to_string(wanted) + " but the wavefunctions hold " +
+                       std::to_string(waves.n_bands) +
+                       "; lower it, or give meanfield.vsc and meanfield.vkb so that the missing bands are made");
+  for (int n = wanted; n >= minimum; --n) {
+    bool splits = false;
+    for (int spin = 0; spin < waves.header.n_spins && n < waves.n_bands; ++spin)
+      for (int ik = 0; ik < waves.n_k(); ++ik)
+        splits = splits || std::abs(waves.energy(spin, ik, n) - waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
+    if (!splits) return n;
+  }
+  throw InvalidInput(what + " = " + std::to_string(wanted) + " splits a multiplet, and so does every smaller number down to " +
+                     std::to_string(minimum));
+}
+
+std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin, int end) {
+  std::vector<std::pair<int, int>> groups;
+  for (int n = begin; n < end; ++n) {
+    if (n > begin && std::abs(waves.energy(spin, ik, n) - waves.energy(spin, ik, n - 1)) < kDegenerate_ry)
+      groups.back().second = n + 1;
+    else
+      groups.emplace_back(n, n + 1);
+  }
+  return groups;
+}
+
+}  // namespace quasi::gw

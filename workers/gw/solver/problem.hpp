@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/gw/input/mean_field.hpp"
+#include "workers/gw/solver/brillouin_zone.hpp"
+
+namespace quasi::gw {
+
+/// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
+/// density and what follows from them.
+struct MeanField {
+  Wavefunctions waves;
+  BrillouinZone zone;
+  std::optional<Wavefunctions> shifted;       ///< WFNq: at least the occupied bands on k + q₀
+  std::optional<BrillouinZone> shifted_zone;
+  Vec3 q0{};                                  ///< reduced
+  PlaneWaveField density;                     ///< ρ(G); ρ(0) is the number of electrons
+  int n_occupied = 0;                         ///< occupied bands per spin, the same at every k
+  std::vector<int> n_occupied_of_spin;
+
+  const Crystal& crystal() const { return waves.header.crystal; }
+  int n_spins() const { return waves.header.n_spins; }
+  double n_electrons() const;
+  /// Ω N_k, the normalisation of every zone sum.
+  double zone_volume_bohr3() const { return crystal().volume_bohr3 * static_cast<double>(zone.size()); }
+};
+
+/// Puts the pieces together and checks that they fit: same crystal, complete grids, a gap at every k,
+/// q₀ from the two lists, occupied bands present in WFNq.
+/// @throws InvalidInput
+MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted, PlaneWaveField density);
+
+/// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any k of the list.
+/// @throws InvalidInput if `wanted` exceeds the bands of the file, or nothing above `minimum` is left.
+int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what);
+
+/// Multiplets within [begin, end) of one spin and k: (first, last + 1) of each.
+std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin, int end);
+
+inline constexpr double kDegenerate_ry = 1e-6;
+
+}  // namespace quasi::gw

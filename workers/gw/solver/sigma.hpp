@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workers/gw/solver/plasmon_pole_model.hpp"
+
+namespace quasi::gw {
+
+enum class SigmaMethod { kCohsex, kHybertsenLouie, kGodbyNeeds, kContour };
+
+struct SigmaOptions {
+  SigmaMethod method = SigmaMethod::kHybertsenLouie;
+  int bands = 0;                       ///< inner sum, multiplets complete
+  double bare_cutoff_ry = 0.0;
+  double screened_cutoff_ry = 0.0;
+  int band_min = 1, band_max = 1;      ///< outer states, counted from 1
+  std::vector<int> kpoints;            ///< indices into the irreducible list
+  InvalidMode invalid = InvalidMode::kStatic;
+  PoleRules rules;
+  bool exact_static_ch = false;        ///< for the static remainder and exact COHSEX
+  bool reduce_q = true;                ///< sum q over the little group's wedge (diagonal elements, averaged)
+  double godby_needs_ry = 2.0;
+  std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted
+  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+};
+
+/// Diagonal self-energy of the outer states at one k and spin; Ry. Values are raw: averages over
+/// multiplets are taken by whoever reports them.
+struct SelfEnergyAtK {
+  int k_index = 0;
+  int spin = 0;
+  std::vector<double> x_ry;                 ///< bare exchange, [n_l]
+  std::vector<std::vector<Cplx>> sx_ry;     ///< SX − X, [n_offsets][n_l]
+  std::vector<std::vector<Cplx>> ch_ry;     ///< CH, [n_offsets][n_l]
+  std::vector<Cplx> ch_static_ry;           ///< static CH by the band sum, [n_l]; with exact_static_ch
+  std::vector<Cplx> ch_exact_ry;            ///< static CH, completed; with exact_static_ch
+};
+
+struct SigmaStatistics {
+  std::int64_t elements = 0, skipped = 0, invalid = 0;
+};
+
+/// Σ of all wanted k by sums over irreducible q and their stars. `epsilon` is in the order of
+/// screening_points().
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options, const CoulombInteraction& coulomb,
+                                       GwKernels& kernels, Progress& progress, SigmaStatistics* statistics);
+
+/// ⟨n|V|m⟩ of a local potential for bands [begin, end) at one k; Ry, [n][m].
+std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential, int k_index, int spin,
+                                   int begin, int end, GwKernels& kernels);
+
+}  // namespace quasi::gw
