@@ -1,4 +1,4 @@
-#include "workers/mosfet/input/table_reader.hpp"
+#include "workers/io/table_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/io/settings.hpp"
 
-namespace quasi::mosfet {
+namespace quasi {
 
 std::string shown(double value) {
   char text[32];
@@ -165,4 +165,4 @@ void TableReader::finish() const {
   }
 }
 
-}  // namespace quasi::mosfet
+}  // namespace quasi

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quasi {
+
+/// Reads one TOML table key by key, remembers which keys exist, and refuses the rest. Every error
+/// names the key with its path.
+class TableReader {
+ public:
+  /// `table` may be null: then every key takes its default.
+  TableReader(const toml::table* table, std::string path, std::string where)
+      : table_(table), path_(std::move(path)), where_(std::move(where)) {}
+
+  bool has(const std::string& key) const;
+  /// A finite number within [low, high].
+  double number(const std::string& key, double fallback, double low, double high);
+  int integer(const std::string& key, int fallback, int low, int high);
+  bool boolean(const std::string& key, bool fallback);
+  std::string text(const std::string& key, const std::string& fallback);
+  /// One of `choices`, as its position.
+  std::size_t choice(const std::string& key, std::size_t fallback,
+                     const std::vector<std::string>& choices);
+  /// A list of finite numbers within [low, high]; a single number is a list of one.
+  std::optional<std::vector<double>> numbers(const std::string& key, double low, double high);
+  std::optional<std::vector<std::string>> texts(const std::string& key);
+  /// [[a, b], …] with all entries finite.
+  std::optional<std::vector<std::pair<double, double>>> pairs(const std::string& key);
+  const toml::table* table(const std::string& key);
+  /// An array of tables, empty if absent.
+  std::vector<const toml::table*> tables(const std::string& key);
+  /// Text or number under one key, e.g. wmax_eV = "auto".
+  std::optional<std::string> word(const std::string& key);
+
+  /// @throws InvalidInput for the first key that nothing asked for.
+  void finish() const;
+  std::string name(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
+  [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
+
+ private:
+  const toml::node* find(const std::string& key);
+  const toml::table* table_;
+  std::string path_;
+  std::string where_;
+  std::vector<std::string> known_;
+};
+
+/// Numbers in messages: shortest form that reads back.
+std::string shown(double value);
+
+}  // namespace quasi
