@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "workers/backend/launch_cuda.cuh"
+#include "workers/gw/kernels/dense_cuda.cuh"
+
+namespace quasi::gw::cuda {
+namespace {
+
+using quasi::cuda::check_launch;
+using quasi::cuda::DeviceBuffer;
+using quasi::cuda::for_each_index;
+
+constexpr std::int64_t kColumnsPerBlock = 768;
+
+int read_info(const DeviceBuffer<int>& info, cudaStream_t stream, const char* what) {
+  check(cudaStreamSynchronize(stream), what);
+  return quasi::cuda::to_host(info, what).front();
+}
+
+struct MirrorUpper {
+  double2* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t i = index / n, j = index % n;
+    if (i <= j) return;
+    const double2 value = matrix[j * n + i];
+    matrix[i * n + j] = {value.x, -value.y};
+  }
+};
+
+struct MakeUnit {
+  double2* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    matrix[index] = {index / n == index % n ? 1.0 : 0.0, 0.0};
+  }
+};
+
+struct Conjugate {
+  double2* matrix;
+  __device__ void operator()(std::int64_t index) const { matrix[index].y = -matrix[index].y; }
+};
+
+}  // namespace
+
+void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
+                   const double2* a, double2* c) {
+  const double2 alpha{sign, 0.0}, one{1.0, 0.0};
+  const int stride = static_cast<int>(n);
+  for (std::int64_t i = 0; i < n; i += kColumnsPerBlock) {
+    // Column-major: rows j ≥ i of columns [i, i + width), element (j, i) = Σ a(j) a*(i).
+    const int width = static_cast<int>(std::min(kColumnsPerBlock, n - i));
+    check(cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_C, static_cast<int>(n - i), width,
+                      static_cast<int>(n_rows), &alpha, a + i, stride, a + i, stride, &one,
+                      c + i * n + i, stride),
+          "Hermitian product");
+  }
+}
+
+void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream) {
+  for_each_index(n * n, MirrorUpper{matrix, n}, "mirroring a Hermitian matrix", stream);
+}
+
+void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                              std::int64_t n) {
+  constexpr const char* kWhat = "Cholesky inversion";
+  const int order = static_cast<int>(n);
+  int factor_size = 0, inverse_size = 0;
+  // Column-major lower is row-major upper; the conjugation of the transposed view cancels.
+  check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, &factor_size),
+        kWhat);
+  check(cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, &inverse_size),
+        kWhat);
+  const int size = std::max(factor_size, inverse_size);
+  DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
+  DeviceBuffer<int> info(1, kWhat);
+  check(cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size, info.data()),
+        kWhat);
+  if (const int minor = read_info(info, stream, kWhat); minor > 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                       " is not positive definite at its leading minor " + std::to_string(minor));
+  check(cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size, info.data()),
+        kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+  mirror_upper(matrix, n, stream);
+}
+
+DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                     std::int64_t n) {
+  constexpr const char* kWhat = "LU inversion";
+  const int order = static_cast<int>(n);
+  int size = 0;
+  check(cusolverDnZgetrf_bufferSize(solver, order, order, matrix, order, &size), kWhat);
+  DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
+  DeviceBuffer<int> info(1, kWhat);
+  DeviceBuffer<int> pivot(static_cast<std::size_t>(n), kWhat);
+  DeviceBuffer<double2> inverse(static_cast<std::size_t>(n * n), kWhat);
+  for_each_index(n * n, MakeUnit{inverse.data(), n}, kWhat, stream);
+  check(cusolverDnZgetrf(solver, order, order, matrix, order, work.data(), pivot.data(), info.data()), kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
+  // The inverse of the transposed view is the transposed view of the inverse.
+  check(cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order, pivot.data(), inverse.data(), order,
+                         info.data()),
+        kWhat);
+  check(cudaStreamSynchronize(stream), kWhat);
+  return inverse;
+}
+
+std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n) {
+  constexpr const char* kWhat = "diagonalisation";
+  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the columns
+  // cuSOLVER returns are rows of ours.
+  for_each_index(n * n, Conjugate{matrix}, kWhat, stream);
+  DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
+  std::size_t device_bytes = 0, host_bytes = 0;
+  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
+                                    CUDA_C_64F, matrix, n, CUDA_R_64F, values.data(), CUDA_C_64F,
+                                    &device_bytes, &host_bytes),
+        kWhat);
+  DeviceBuffer<char> device_work(device_bytes, kWhat);
+  std::vector<char> host_work(host_bytes);
+  DeviceBuffer<int> info(1, kWhat);
+  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, CUDA_C_64F,
+                         matrix, n, CUDA_R_64F, values.data(), CUDA_C_64F, device_work.data(), device_bytes,
+                         host_work.data(), host_bytes, info.data()),
+        kWhat);
+  if (const int failed = read_info(info, stream, kWhat); failed != 0)
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
+                       std::to_string(failed));
+  return quasi::cuda::to_host(values, kWhat);
+}
+
+}  // namespace quasi::gw::cuda

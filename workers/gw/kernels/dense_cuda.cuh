@@ -1,0 +1,28 @@
+#pragma once
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/gw/kernels/gw_kernels.hpp"
+
+namespace quasi::gw::cuda {
+
+/// C[i][j] += sign Σ_p a_p*(i) a_p(j) for the triangle i ≤ j of a row-major [n][n], a row-major
+/// [n_rows][n]. Blocks of columns as plain products: a few per cent more operations than the
+/// triangle, at the speed of the general product.
+void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
+                   const double2* a, double2* c);
+
+/// Fills i > j of a row-major Hermitian matrix from i < j.
+void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream);
+
+/// In place on a row-major matrix in device memory. @throws NotConverged naming the leading minor.
+void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                              std::int64_t n);
+/// @returns the inverse. @throws NotConverged if singular.
+quasi::cuda::DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
+                                                  double2* matrix, std::int64_t n);
+/// All eigenvalues, ascending; rows of `matrix` become the eigenvectors.
+std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n);
+
+}  // namespace quasi::gw::cuda

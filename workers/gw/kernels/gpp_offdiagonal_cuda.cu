@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <string>
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/backend/memory_budget.hpp"
+#include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/physics/plasmon_pole.hpp"
+
+namespace quasi::gw::cuda {
+namespace {
+
+using quasi::cuda::check_launch;
+using quasi::cuda::DeviceBuffer;
+
+/// Energies of one buffer of P: enough columns that the products fill every round of thread blocks.
+constexpr int kMaxEnergiesPerBuffer = 6;
+constexpr int kThreads = 128;
+
+struct Energies {
+  double x_ry[kMaxEnergiesPerBuffer];
+  int count;
+};
+
+/// P[G][e][G'] = A_GG' F(x_e, ω̃_GG'): A and ω̃ are read once for all energies of the buffer.
+__global__ void __launch_bounds__(kThreads)
+make_p(PoleModelOnDevice model, PoleRules rules, Energies energies, double occupation, double2* p) {
+  const std::int64_t h = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (h >= model.n_g) return;
+  for (std::int64_t g = blockIdx.y; g < model.n_g; g += gridDim.y) {
+    const double2 a = model.strength[g * model.n_g + h];
+    const double pole = model.pole_ry[g * model.n_g + h];
+    double2* to = p + g * energies.count * model.n_g + h;
+#pragma unroll
+    for (int e = 0; e < kMaxEnergiesPerBuffer; ++e)
+      if (e < energies.count) {
+        const double f = pole_factor(energies.x_ry[e], pole, occupation, rules.half_width_ry,
+                                     rules.max_ratio, rules.screened_exchange_cut);
+        to[e * model.n_g] = {f * a.x, f * a.y};
+      }
+  }
+}
+
+/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG'.
+__global__ void __launch_bounds__(kThreads)
+make_q(PoleModelOnDevice model, SeparableFamily family, double node, double2* q) {
+  const std::int64_t h = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (h >= model.n_g) return;
+  for (std::int64_t g = blockIdx.y; g < model.n_g; g += gridDim.y) {
+    const std::int64_t at = g * model.n_g + h;
+    const double2 a = model.strength[at];
+    const double f = separable_term(family, node, model.pole_ry[at], kStaticPole_ry);
+    q[at] = {f * a.x, f * a.y};
+  }
+}
+
+dim3 grid_of(std::int64_t n_g) {
+  return dim3(static_cast<unsigned>((n_g + kThreads - 1) / kThreads),
+              static_cast<unsigned>(std::min<std::int64_t>(n_g, 32768)));
+}
+
+class OffDiagonalSum {
+ public:
+  OffDiagonalSum(const OffDiagonalInput& input, const OffDiagonalPlan& plan, double weight,
+                 const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
+                 const OffDiagonalStreams& streams, View<Cplx, 3> sigma)
+      : in_(input), plan_(plan), weight_(weight), options_(options), streams_(streams),
+        n_g_(input.model.n_g), n_energies_(sigma.extent[0]), workspace_bytes_(workspace_bytes),
+        sigma_(static_cast<std::size_t>(sigma.size()), kWhat) {
+    sigma_.copy_from(reinterpret_cast<const double2*>(sigma.data),
+                     static_cast<std::size_t>(sigma.size()), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+    report_ = {.pairs = plan.pairs,
+               .direct_pairs = plan.direct_pairs,
+               .terms = plan.pole.size(),
+               .fit_error_relative = plan.pole.error};
+  }
+
+  void add_direct(View<const double, 1> energies_ry, View<const double, 1> band_ry,
+                  View<const double, 1> occupation) {
+    if (plan_.direct.empty()) return;
+    // P takes up to a quarter of the workspace a buffer; T what is left.
+    const std::int64_t p_bytes = 16 * n_g_ * n_g_;
+    std::int64_t longest = 0;
+    for (const EnergyRun& run : plan_.direct) longest = std::max(longest, run.end - run.begin);
+    const std::int64_t per_buffer = std::clamp<std::int64_t>(
+        items_that_fit(workspace_bytes_ / 4, 0, p_bytes, "the off-diagonal sum's P"), 1,
+        std::min<std::int64_t>(kMaxEnergiesPerBuffer, longest));
+    const std::int64_t t_energies = std::min(
+        longest, items_that_fit(workspace_bytes_, 2 * per_buffer * p_bytes,
+                                16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
+    for (DeviceBuffer<double2>& p : p_)
+      p = DeviceBuffer<double2>(static_cast<std::size_t>(per_buffer * n_g_ * n_g_), "P of the off-diagonal sum");
+    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_), "T of the off-diagonal sum");
+    Event made[2] = {make_event(), make_event()};
+    Event used[2] = {make_event(), make_event()};
+    int buffer = 0;
+    for (const EnergyRun& run : plan_.direct)
+      for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
+        const std::int64_t end = std::min(run.end, begin + t_energies);
+        const std::int64_t t_stride = (end - begin) * n_g_;
+        for (std::int64_t first = begin; first < end; first += per_buffer, buffer = 1 - buffer) {
+          Energies energies{.x_ry = {}, .count = static_cast<int>(std::min(per_buffer, end - first))};
+          for (int e = 0; e < energies.count; ++e)
+            energies.x_ry[e] = energies_ry(first + e) - band_ry(run.band);
+          check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
+          make_p<<<grid_of(n_g_), kThreads, 0, streams_.preparation>>>(
+              in_.model, in_.rules, energies, occupation(run.band), p_[buffer].data());
+          check_launch(kWhat);
+          check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
+          check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
+          const std::int64_t columns = energies.count * n_g_;
+          double2* to = t.data() + (first - begin) * n_g_;
+          multiply(streams_.blas, options_.products, in_.n_left, columns, n_g_, 1.0,
+                   bands_of(run.band), {p_[buffer].data(), columns}, 0.0, to, t_stride);
+          measure_residual_once(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns},
+                                {to, t_stride});
+          check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
+        }
+        multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
+                                         .alpha = weight_, .beta = 1.0,
+                                         .a = {t.data(), t_stride}, .b = bands_of(run.band),
+                                         .c = sigma_.data() + begin * in_.n_left * in_.n_left,
+                                         .c_stride = in_.n_left,
+                                         .a_step = n_g_, .b_step = 0, .c_step = in_.n_left * in_.n_left,
+                                         .count = end - begin});
+        count_flops(end - begin);
+      }
+    check(cudaStreamSynchronize(streams_.products), kWhat);
+  }
+
+  void add_separable() {
+    const std::int64_t n_terms = plan_.pole.size();
+    if (n_terms == 0) return;
+    // T holds a block of bands for all outer states, D their products.
+    const std::int64_t band_bytes = 16 * in_.n_left * (n_g_ + in_.n_left);
+    const std::int64_t block = std::min(
+        in_.n_right, items_that_fit(workspace_bytes_, 2 * 16 * n_g_ * n_g_, band_bytes,
+                                    "the off-diagonal sum's separable terms"));
+    DeviceBuffer<double2> q[2];
+    for (auto& one : q) one = DeviceBuffer<double2>(static_cast<std::size_t>(n_g_ * n_g_), "Q of a separable term");
+    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * block * n_g_), "T of a separable term");
+    DeviceBuffer<double2> d(static_cast<std::size_t>(in_.n_left * in_.n_left * block), "D of a separable term");
+    const DeviceBuffer<double> coefficient(plan_.coefficient, "coefficients of the separable terms");
+    Event made[2] = {make_event(), make_event()};
+    Event used[2] = {make_event(), make_event()};
+    check(cudaDeviceSynchronize(), kWhat);
+    for (std::int64_t k = 0; k < n_terms; ++k) {
+      const int buffer = static_cast<int>(k % 2);
+      check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
+      make_q<<<grid_of(n_g_), kThreads, 0, streams_.preparation>>>(
+          in_.model, plan_.pole.family, plan_.pole.node[static_cast<std::size_t>(k)], q[buffer].data());
+      check_launch(kWhat);
+      check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
+      check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
+      for (std::int64_t band = 0; band < in_.n_right; band += block) {
+        const std::int64_t n_bands = std::min(block, in_.n_right - band);
+        multiply_rows(band, n_bands, q[buffer].data(), t.data());
+        multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
+                                         .alpha = weight_, .beta = 0.0,
+                                         .a = {t.data(), n_bands * n_g_}, .b = bands_of(band),
+                                         .c = d.data(), .c_stride = in_.n_left,
+                                         .a_step = n_g_, .b_step = n_g_,
+                                         .c_step = in_.n_left * in_.n_left, .count = n_bands});
+        // Σ[e] += Σ_n c[e][n] D[n] on both parts of all (l, m): one real product.
+        const double one = 1.0;
+        const int width = static_cast<int>(2 * in_.n_left * in_.n_left);
+        check(cublasDgemm(streams_.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies_),
+                          static_cast<int>(n_bands), &one, reinterpret_cast<const double*>(d.data()), width,
+                          coefficient.data() + k * n_energies_ * in_.n_right + band,
+                          static_cast<int>(in_.n_right), &one, reinterpret_cast<double*>(sigma_.data()), width),
+              kWhat);
+        count_flops(n_bands);
+      }
+      check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
+    }
+    check(cudaStreamSynchronize(streams_.products), kWhat);
+  }
+
+  GwKernels::OffDiagonalReport finish(View<Cplx, 3> sigma) {
+    check(cudaStreamSynchronize(streams_.products), kWhat);
+    check(cudaMemcpy(sigma.data, sigma_.data(), sigma_.size() * sizeof(double2), cudaMemcpyDeviceToHost),
+          kWhat);
+    return report_;
+  }
+
+ private:
+  static constexpr const char* kWhat = "off-diagonal plasmon-pole sum";
+
+  /// M_ln for all l of band n: rows l.
+  DeviceMatrix bands_of(std::int64_t band) const {
+    return {in_.products + band * n_g_, in_.n_right * n_g_};
+  }
+
+  /// T[l][n in block][G'] = M Q; one product if the block is everything, else one an outer state.
+  void multiply_rows(std::int64_t band, std::int64_t n_bands, const double2* q, double2* t) {
+    if (n_bands == in_.n_right) {
+      multiply(streams_.blas, options_.products, in_.n_left * n_bands, n_g_, n_g_, 1.0,
+               {in_.products, n_g_}, {q, n_g_}, 0.0, t, n_g_);
+      measure_residual_once(in_.n_left * n_bands, n_g_, {in_.products, n_g_}, {q, n_g_}, {t, n_g_});
+      return;
+    }
+    for (std::int64_t l = 0; l < in_.n_left; ++l) {
+      const DeviceMatrix rows{in_.products + (l * in_.n_right + band) * n_g_, n_g_};
+      multiply(streams_.blas, options_.products, n_bands, n_g_, n_g_, 1.0, rows, {q, n_g_}, 0.0,
+               t + l * n_bands * n_g_, n_g_);
+      measure_residual_once(n_bands, n_g_, rows, {q, n_g_}, {t + l * n_bands * n_g_, n_g_});
+    }
+  }
+
+  void measure_residual_once(std::int64_t m, std::int64_t n, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c) {
+    if (options_.products == Products::kNative || measured_) return;
+    measured_ = true;
+    report_.residual = product_residual(streams_.blas, streams_.products, m, n, n_g_, a, b, c);
+    if (!(report_.residual <= options_.max_residual))
+      throw NotConverged("the products asked for have a residual of " + std::to_string(report_.residual) +
+                         " but at most " + std::to_string(options_.max_residual) +
+                         " is allowed; ask for native products");
+  }
+
+  /// One product of each kind for each of `count` (n, E) or (n, k).
+  void count_flops(std::int64_t count) {
+    const double l = static_cast<double>(in_.n_left), g = static_cast<double>(n_g_);
+    report_.zgemm_flops += 8.0 * static_cast<double>(count) * (l * g * g + l * l * g);
+  }
+
+  const OffDiagonalInput in_;
+  const OffDiagonalPlan& plan_;
+  double weight_;
+  GwKernels::OffDiagonalOptions options_;
+  OffDiagonalStreams streams_;
+  std::int64_t n_g_, n_energies_, workspace_bytes_;
+  DeviceBuffer<double2> sigma_;
+  DeviceBuffer<double2> p_[2];
+  bool measured_ = false;
+  GwKernels::OffDiagonalReport report_;
+};
+
+}  // namespace
+
+GwKernels::OffDiagonalReport add_gpp_offdiagonal_cuda(
+    const OffDiagonalInput& input, const OffDiagonalPlan& plan, View<const double, 1> energies_ry,
+    View<const double, 1> band_ry, View<const double, 1> occupation, double weight,
+    const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
+    const OffDiagonalStreams& streams, View<Cplx, 3> sigma) {
+  OffDiagonalSum sum(input, plan, weight, options, workspace_bytes, streams, sigma);
+  sum.add_direct(energies_ry, band_ry, occupation);
+  sum.add_separable();
+  return sum.finish(sigma);
+}
+
+}  // namespace quasi::gw::cuda

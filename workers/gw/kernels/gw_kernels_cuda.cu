@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/backend/launch_cuda.cuh"
+#include "workers/backend/memory_budget.hpp"
+#include "workers/gw/kernels/dense_cuda.cuh"
+#include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/pair_products_cuda.cuh"
+
+namespace quasi::gw {
+namespace {
+
+using cuda::check;
+using quasi::cuda::check_launch;
+using quasi::cuda::DeviceBuffer;
+using quasi::cuda::for_each_index;
+
+const double2* there(const Cplx* data) { return reinterpret_cast<const double2*>(data); }
+
+DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count, const char* what) {
+  DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
+  buffer.copy_from(there(data), static_cast<std::size_t>(count), what);
+  check(cudaDeviceSynchronize(), what);
+  return buffer;
+}
+
+void to_host(const double2* from, std::int64_t count, Cplx* to, const char* what) {
+  check(cudaMemcpy(to, from, static_cast<std::size_t>(count) * sizeof(double2), cudaMemcpyDeviceToHost), what);
+}
+
+/// out[p][g] = w_p m[p][g] for rows p of a chunk.
+struct ScaleRows {
+  const double2* m;
+  const double2* weight;
+  std::int64_t n_g;
+  double2* out;
+  __device__ void operator()(std::int64_t i) const {
+    const double2 w = weight[i / n_g];
+    const double2 a = m[i];
+    out[i] = {fma(w.x, a.x, -w.y * a.y), fma(w.x, a.y, w.y * a.x)};
+  }
+};
+
+/// form[p] = Σ_g right[p][g] conj(m[p][g]). One block a pair, fixed tree.
+__global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_g, double2* form) {
+  __shared__ double2 lane[128];
+  double2 sum{0.0, 0.0};
+  for (std::int64_t g = threadIdx.x; g < n_g; g += blockDim.x) {
+    const double2 a = right[blockIdx.x * n_g + g];
+    const double2 b = m[blockIdx.x * n_g + g];
+    sum = {sum.x + a.x * b.x + a.y * b.y, sum.y + a.y * b.x - a.x * b.y};
+  }
+  lane[threadIdx.x] = sum;
+  for (int half = 64; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      lane[threadIdx.x].x += lane[threadIdx.x + half].x;
+      lane[threadIdx.x].y += lane[threadIdx.x + half].y;
+    }
+  }
+  if (threadIdx.x == 0) form[blockIdx.x] = lane[0];
+}
+
+class CudaGwKernels : public GwKernels {
+ public:
+  explicit CudaGwKernels(const Device& device) : device_(device) {
+    use_device(device);
+    stream_ = cuda::make_stream();
+    preparation_ = cuda::make_stream();
+    blas_ = cuda::make_cublas(stream_.get());
+    solver_ = cuda::make_cusolver(stream_.get());
+  }
+  const Device& device() const override { return device_; }
+
+  void set_box(std::array<int, 3> box) override {
+    use_device(device_);
+    pairs_.set_box(box);
+    products_ = {};
+    n_left_ = n_right_ = n_g_ = 0;
+  }
+  void load_bands(Side side, View<const Cplx, 2> coefficients,
+                  View<const std::int32_t, 1> box_index) override {
+    use_device(device_);
+    pairs_.load_bands(side, coefficients, box_index, stream_.get());
+  }
+  void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) override {
+    use_device(device_);
+    pairs_.load_sphere(box_index, factor);
+  }
+  void pair_products(BandRange left, BandRange right) override {
+    use_device(device_);
+    resize_products(left.size(), right.size(), pairs_.n_g());
+    pairs_.run(left, right, products_.data(), stream_.get());
+    check(cudaStreamSynchronize(stream_.get()), "pair products");
+  }
+  void load_pair_products(View<const Cplx, 3> products) override {
+    use_device(device_);
+    resize_products(products.extent[0], products.extent[1], products.extent[2]);
+    products_.copy_from(there(products.data), static_cast<std::size_t>(products.size()), "pair products");
+    check(cudaDeviceSynchronize(), "pair products");
+  }
+  void read_pair_products(View<Cplx, 3> products) const override {
+    use_device(device_);
+    to_host(products_.data(), n_pairs() * n_g_, products.data, "pair products");
+  }
+  void project_pair_products(View<const Cplx, 2> basis) override {
+    use_device(device_);
+    const std::int64_t n_basis = basis.extent[1];
+    const auto b = to_device(basis.data, basis.size(), "subspace basis");
+    DeviceBuffer<double2> projected(static_cast<std::size_t>(n_pairs() * n_basis), "projected pair products");
+    cuda::multiply(blas_.get(), cuda::Products::kNative, n_pairs(), n_basis, n_g_, 1.0,
+                   {products_.data(), n_g_}, {b.data(), n_basis}, 0.0, projected.data(), n_basis);
+    check(cudaStreamSynchronize(stream_.get()), "projected pair products");
+    products_ = std::move(projected);
+    n_g_ = n_basis;
+  }
+
+  void start_chi(std::int64_t n_g) override {
+    use_device(device_);
+    chi_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_g * n_g), "polarizability");
+    chi_.zero("polarizability", stream_.get());
+    chi_n_ = n_g;
+  }
+
+  void accumulate_chi(View<const double, 2> weight) override {
+    use_device(device_);
+    double sign = 0.0;
+    std::vector<double2> root(static_cast<std::size_t>(n_pairs()));
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      const double w = weight.data[p];
+      if (w * sign < 0.0) throw std::logic_error("accumulate_chi: weights of both signs");
+      if (w != 0.0) sign = w > 0.0 ? 1.0 : -1.0;
+      root[static_cast<std::size_t>(p)] = {std::sqrt(std::abs(w)), 0.0};
+    }
+    if (sign == 0.0) return;
+    for_each_scaled_chunk(root, [&](std::int64_t, std::int64_t count, const double2* scaled) {
+      cuda::add_hermitian(blas_.get(), n_g_, count, sign, scaled, chi_.data());
+    });
+  }
+
+  void read_chi(View<Cplx, 2> chi) const override {
+    use_device(device_);
+    cuda::mirror_upper(chi_.data(), chi_n_, stream_.get());
+    check(cudaStreamSynchronize(stream_.get()), "polarizability");
+    to_host(chi_.data(), chi_n_ * chi_n_, chi.data, "polarizability");
+  }
+
+  void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) override {
+    use_device(device_);
+    chi_w_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_frequencies * n * n), "polarizability at frequencies");
+    chi_w_.zero("polarizability at frequencies", stream_.get());
+  }
+
+  void accumulate_chi_frequencies(View<const Cplx, 3> weight) override {
+    use_device(device_);
+    const double2 one{1.0, 0.0};
+    const int n = static_cast<int>(n_g_);
+    for (std::int64_t i = 0; i < weight.extent[0]; ++i) {
+      const double2* w = there(weight.data + i * n_pairs());
+      for_each_scaled_chunk({w, w + n_pairs()}, [&](std::int64_t first, std::int64_t count, const double2* scaled) {
+        // Column-major (G', G): Σ_p w M(G') M*(G).
+        check(cublasZgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_C, n, n, static_cast<int>(count), &one, scaled, n,
+                          products_.data() + first * n_g_, n, &one, chi_w_.data() + i * n_g_ * n_g_, n),
+              "polarizability at frequencies");
+      });
+    }
+  }
+
+  void read_chi_frequencies(View<Cplx, 3> chi) const override {
+    use_device(device_);
+    check(cudaStreamSynchronize(stream_.get()), "polarizability at frequencies");
+    to_host(chi_w_.data(), static_cast<std::int64_t>(chi_w_.size()), chi.data, "polarizability at frequencies");
+  }
+
+  void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
+    use_device(device_);
+    strength_ = {};
+    pole_ry_ = {};
+    strength_ = to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
+    pole_ry_ = DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
+    pole_ry_.copy_from(model.pole_ry.data, pole_ry_.size(), "plasmon poles");
+    check(cudaDeviceSynchronize(), "plasmon poles");
+    model_ = {.strength = strength_.data(),
+              .pole_ry = pole_ry_.data(),
+              .n_g = model.pole_ry.extent[0],
+              .folded = is_hermitian(model)};
+    finite_poles_ = finite_poles(model);
+    rules_ = rules;
+  }
+
+  void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation, double weight,
+                      View<Cplx, 2> total, View<Cplx, 2> sx) override {
+    use_device(device_);
+    const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+    for (const PoleGroup& group : make_pole_groups(x_ry, occupation, weight, rules_, wanted)) {
+      const auto sums = cuda::gpp_diagonal_cuda(model_, rules_, group, products_.data(), n_left_, n_right_,
+                                                stream_.get());
+      for (std::int64_t l = 0; l < n_left_; ++l)
+        for (int k = 0; k < group.n_energies; ++k) {
+          const auto at = static_cast<std::size_t>(l * group.n_energies + k);
+          total(l, group.first_energy + k) += sums.total[at];
+          if (sx.data) sx(l, group.first_energy + k) += sums.sx[at];
+        }
+    }
+  }
+
+  OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
+                                      View<const double, 1> occupation, double weight,
+                                      const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
+    use_device(device_);
+    const OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules_, options,
+                                                  finite_poles_.min_ry, finite_poles_.max_ry);
+    return cuda::add_gpp_offdiagonal_cuda(
+        {model_, rules_, products_.data(), n_left_, n_right_}, plan, energies_ry, band_ry, occupation, weight,
+        options, workspace_bytes(), {stream_.get(), preparation_.get(), blas_.get()}, sigma);
+  }
+
+  void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) override {
+    use_device(device_);
+    const auto w = to_device(matrix.data, matrix.size(), "matrix of quadratic forms");
+    DeviceBuffer<double2> values(static_cast<std::size_t>(n_pairs()), "quadratic forms");
+    const std::int64_t chunk = rows_that_fit("quadratic forms");
+    DeviceBuffer<double2> right(static_cast<std::size_t>(chunk * n_g_), "quadratic forms");
+    for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
+      const std::int64_t count = std::min(chunk, n_pairs() - first);
+      const double2* m = products_.data() + first * n_g_;
+      cuda::multiply(blas_.get(), cuda::Products::kNative, count, n_g_, n_g_, 1.0, {m, n_g_}, {w.data(), n_g_},
+                     0.0, right.data(), n_g_);
+      dot_rows<<<static_cast<unsigned>(count), 128, 0, stream_.get()>>>(right.data(), m, n_g_,
+                                                                        values.data() + first);
+      check_launch("quadratic forms");
+    }
+    check(cudaStreamSynchronize(stream_.get()), "quadratic forms");
+    to_host(values.data(), n_pairs(), form.data, "quadratic forms");
+  }
+
+  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
+                             View<Cplx, 2> sum) override {
+    use_device(device_);
+    const auto w = to_device(matrix.data, matrix.size(), "matrix of quadratic forms");
+    auto total = to_device(sum.data, sum.size(), "quadratic forms");
+    DeviceBuffer<double2> right(static_cast<std::size_t>(n_left_ * n_g_), "quadratic forms");
+    // Band by band: rows l of one band are n_right·n_g apart.
+    const cuda::AdjointBatch shape{.m = n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 1.0,
+                                   .a = {right.data(), n_g_}, .b = {nullptr, n_right_ * n_g_},
+                                   .c = total.data(), .c_stride = n_left_, .a_step = 0, .b_step = 0,
+                                   .c_step = 0, .count = 1};
+    for (std::int64_t n = 0; n < n_right_; ++n) {
+      cuda::AdjointBatch batch = shape;
+      batch.b.data = products_.data() + n * n_g_;
+      batch.alpha = weight(n);
+      cuda::multiply(blas_.get(), cuda::Products::kNative, n_left_, n_g_, n_g_, 1.0, batch.b, {w.data(), n_g_},
+                     0.0, right.data(), n_g_);
+      cuda::multiply_adjoint(blas_.get(), batch);
+    }
+    check(cudaStreamSynchronize(stream_.get()), "quadratic forms");
+    to_host(total.data(), sum.size(), sum.data, "quadratic forms");
+  }
+
+  void invert_positive_definite(View<Cplx, 2> matrix) override {
+    use_device(device_);
+    auto a = to_device(matrix.data, matrix.size(), "matrix to invert");
+    cuda::invert_positive_definite(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    check(cudaStreamSynchronize(stream_.get()), "matrix to invert");
+    to_host(a.data(), matrix.size(), matrix.data, "inverse matrix");
+  }
+  void invert_general(View<Cplx, 2> matrix) override {
+    use_device(device_);
+    auto a = to_device(matrix.data, matrix.size(), "matrix to invert");
+    const auto inverse = cuda::invert_general(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    to_host(inverse.data(), matrix.size(), matrix.data, "inverse matrix");
+  }
+  void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) override {
+    use_device(device_);
+    auto a = to_device(matrix.data, matrix.size(), "matrix to diagonalise");
+    const auto all = cuda::eigen_hermitian(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    std::copy(all.begin(), all.begin() + values.extent[0], values.data);
+    to_host(a.data(), vectors.size(), vectors.data, "eigenvectors");
+  }
+
+ private:
+  std::int64_t n_pairs() const { return n_left_ * n_right_; }
+
+  void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
+    const auto size = static_cast<std::size_t>(n_left * n_right * n_g);
+    if (products_.size() < size || products_.size() > 2 * size) {
+      products_ = {};
+      products_ = DeviceBuffer<double2>(size, "pair products");
+    }
+    n_left_ = n_left;
+    n_right_ = n_right;
+    n_g_ = n_g;
+  }
+
+  /// What a call may take beside what is resident; the rest is the libraries'.
+  std::int64_t workspace_bytes() const { return free_memory_bytes(device_) / 10 * 8; }
+
+  /// Rows of length n_g that a scratch array may have: at most 4 GB of them.
+  std::int64_t rows_that_fit(const char* what) const {
+    const std::int64_t budget = std::min<std::int64_t>(workspace_bytes(), std::int64_t{4} << 30);
+    return std::min(n_pairs(), items_that_fit(budget, 0, 16 * n_g_, what));
+  }
+
+  /// Calls use(first, count, w_p M_p) for consecutive chunks of pairs.
+  template <typename Use>
+  void for_each_scaled_chunk(const std::vector<double2>& weight, Use use) {
+    constexpr const char* kWhat = "weighted pair products";
+    const DeviceBuffer<double2> w(weight, kWhat);
+    const std::int64_t chunk = rows_that_fit(kWhat);
+    DeviceBuffer<double2> scaled(static_cast<std::size_t>(chunk * n_g_), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+    for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
+      const std::int64_t count = std::min(chunk, n_pairs() - first);
+      for_each_index(count * n_g_,
+                     ScaleRows{products_.data() + first * n_g_, w.data() + first, n_g_, scaled.data()}, kWhat,
+                     stream_.get());
+      use(first, count, scaled.data());
+    }
+    check(cudaStreamSynchronize(stream_.get()), kWhat);
+  }
+
+  Device device_;
+  cuda::Stream stream_, preparation_;
+  cuda::CublasHandle blas_;
+  cuda::CusolverHandle solver_;
+  cuda::PairProducts pairs_;
+  DeviceBuffer<double2> products_;  ///< [n_left][n_right][n_g]
+  std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
+  DeviceBuffer<double2> chi_, chi_w_;
+  std::int64_t chi_n_ = 0;
+  DeviceBuffer<double2> strength_;
+  DeviceBuffer<double> pole_ry_;
+  cuda::PoleModelOnDevice model_;
+  FinitePoles finite_poles_;
+  PoleRules rules_;
+};
+
+}  // namespace
+
+std::unique_ptr<GwKernels> make_gw_kernels_cuda(const Device& device) {
+  return std::make_unique<CudaGwKernels>(device);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/gw/kernels/gw_kernels.hpp"
+
+namespace quasi::gw::cuda {
+
+using Products = GwKernels::OffDiagonalOptions::Products;
+
+/// Row-major matrix in device memory: `stride` numbers from one row to the next.
+struct DeviceMatrix {
+  const double2* data;
+  std::int64_t stride;
+};
+
+/// C[m][n] = alpha A[m][k]·B[k][n] + beta C, row-major; C has c_stride numbers a row.
+/// @throws InvalidInput if the library does not offer the way asked for.
+void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n, std::int64_t k,
+              double alpha, DeviceMatrix a, DeviceMatrix b, double beta, double2* c,
+              std::int64_t c_stride);
+
+/// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` numbers from one i to the next.
+struct AdjointBatch {
+  std::int64_t m, n, k;
+  double alpha, beta;
+  DeviceMatrix a, b;
+  double2* c;
+  std::int64_t c_stride;
+  std::int64_t a_step, b_step, c_step;
+  std::int64_t count;
+};
+void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch);
+
+/// ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.
+double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m, std::int64_t n,
+                        std::int64_t k, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c);
+
+}  // namespace quasi::gw::cuda
