@@ -1,0 +1,138 @@
+// What the device and its libraries reach alone, in the shapes of the gw kernels: the ceilings beside
+// which bench/gw_kernels is read. One JSON line each. Arguments: none.
+
+#include <cublas_v2.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/backend/launch_cuda.cuh"
+#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/gw/kernels/dense_cuda.cuh"
+#include "workers/gw/kernels/products_cuda.cuh"
+#include "workers/gw/kernels/reciprocal.cuh"
+
+namespace {
+
+using namespace quasi;
+using gw::cuda::check;
+using quasi::cuda::DeviceBuffer;
+using quasi::cuda::for_each_index;
+
+struct FillRandom {
+  double* data;
+  __device__ void operator()(std::int64_t i) const {
+    std::uint64_t z = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    data[i] = static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5;
+  }
+};
+
+DeviceBuffer<double2> random_there(std::int64_t count) {
+  DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), "random numbers");
+  for_each_index(2 * count, FillRandom{reinterpret_cast<double*>(buffer.data())}, "random numbers");
+  check(cudaDeviceSynchronize(), "random numbers");
+  return buffer;
+}
+
+/// Best of `turns` after one to warm up, by events.
+template <typename Work>
+double seconds_of(cudaStream_t stream, int turns, Work work) {
+  cudaEvent_t start, stop;
+  check(cudaEventCreate(&start), "timing");
+  check(cudaEventCreate(&stop), "timing");
+  double best = 1e30;
+  for (int turn = 0; turn <= turns; ++turn) {
+    check(cudaEventRecord(start, stream), "timing");
+    work();
+    check(cudaEventRecord(stop, stream), "timing");
+    check(cudaEventSynchronize(stop), "timing");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, start, stop), "timing");
+    if (turn > 0 && ms * 1e-3 < best) best = ms * 1e-3;
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(stop);
+  return best;
+}
+
+/// FP64 fused multiply-adds alone: eight chains a thread.
+__global__ void fma_chains(double* out, int turns) {
+  double a[8];
+  for (int i = 0; i < 8; ++i) a[i] = 1.0 + 1e-9 * (threadIdx.x + i);
+  for (int t = 0; t < turns; ++t)
+#pragma unroll
+    for (int i = 0; i < 8; ++i) a[i] = fma(a[i], 0.999999, 1e-7);
+  double sum = 0;
+  for (int i = 0; i < 8; ++i) sum += a[i];
+  if (sum == 12345.0) *out = sum;
+}
+
+/// The reciprocal of the diagonal sum alone.
+__global__ void reciprocals(double* out, int turns) {
+  double a[8];
+  for (int i = 0; i < 8; ++i) a[i] = 1.5 + 1e-3 * (threadIdx.x + i);
+  for (int t = 0; t < turns; ++t)
+#pragma unroll
+    for (int i = 0; i < 8; ++i) a[i] = gw::cuda::reciprocal_of_normal(a[i]);
+  double sum = 0;
+  for (int i = 0; i < 8; ++i) sum += a[i];
+  if (sum == 12345.0) *out = sum;
+}
+
+}  // namespace
+
+int main() {
+  const auto stream = gw::cuda::make_stream();
+  const auto blas = gw::cuda::make_cublas(stream.get());
+  constexpr std::int64_t n_g = 11075;
+  {
+    const std::int64_t count = std::int64_t{1} << 28;
+    const auto from = random_there(count);
+    DeviceBuffer<double2> to(static_cast<std::size_t>(count), "copy");
+    const double seconds = seconds_of(stream.get(), 3, [&] {
+      check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(count) * 16, cudaMemcpyDeviceToDevice, stream.get()), "copy");
+    });
+    std::printf("{\"case\": \"copy\", \"gb_per_s\": %.1f}\n", 32.0 * static_cast<double>(count) / seconds / 1e9);
+  }
+  {
+    DeviceBuffer<double> out(1, "chains");
+    const int turns = 20000, blocks = 132 * 8, threads = 256;
+    const double work = 8.0 * turns * blocks * threads;
+    double seconds = seconds_of(stream.get(), 2, [&] { fma_chains<<<blocks, threads, 0, stream.get()>>>(out.data(), turns); });
+    std::printf("{\"case\": \"fp64 instructions\", \"per_s\": %.4e}\n", work / seconds);
+    seconds = seconds_of(stream.get(), 2, [&] { reciprocals<<<blocks, threads, 0, stream.get()>>>(out.data(), turns / 4); });
+    std::printf("{\"case\": \"reciprocals\", \"per_s\": %.4e}\n", work / 4 / seconds);
+  }
+  const auto model = random_there(6 * n_g * n_g);
+  for (const std::int64_t n_sigma : {128, 256, 512}) {
+    const auto m = random_there(n_sigma * n_g);
+    for (const std::int64_t columns : {n_g, 3 * n_g, 6 * n_g}) {
+      DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
+      const double seconds = seconds_of(stream.get(), 2, [&] {
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g},
+                           {model.data(), columns}, 0.0, t.data(), columns);
+      });
+      std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", n_sigma, columns, n_g,
+                  8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
+    }
+  }
+  {
+    const std::int64_t rows = 24576;
+    const auto a = random_there(rows * n_g);
+    DeviceBuffer<double2> c(static_cast<std::size_t>(n_g * n_g), "chi");
+    c.zero("chi", stream.get());
+    const double counted = 4.0 * static_cast<double>(rows) * n_g * n_g;
+    double seconds = seconds_of(stream.get(), 2, [&] { gw::cuda::add_hermitian(blas.get(), n_g, rows, -1.0, a.data(), c.data()); });
+    std::printf("{\"case\": \"hermitian product by blocks\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
+    const double alpha = -1.0, beta = 1.0;
+    seconds = seconds_of(stream.get(), 1, [&] {
+      check(cublasZherk(blas.get(), CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n_g, static_cast<int>(rows), &alpha, a.data(), n_g, &beta, c.data(), n_g), "zherk");
+    });
+    std::printf("{\"case\": \"zherk\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
+  }
+  return 0;
+}
