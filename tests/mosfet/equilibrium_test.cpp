@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 

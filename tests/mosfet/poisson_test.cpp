@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/poisson.hpp"
+#include "workers/mosfet/kernels/poisson.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {

@@ -5,10 +5,11 @@
 #include <random>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/subbands.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -5,10 +5,14 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <tuple>
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/point_result.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
+#include "workers/mosfet/solver/sweep.hpp"
 
 namespace quasi {
 namespace mosfet {
@@ -58,6 +62,91 @@ PointResult equilibrium_point(const Deck& deck, const Structure& s, const BiasPo
   return point;
 }
 
+std::vector<PointResult> equilibrium_points(const Deck& deck, Progress& progress) {
+  const Structure s = make_structure(deck);
+  const Equilibrium source = solve_contact(deck, s, 0);
+  const Equilibrium drain = solve_contact(deck, s, s.nx - 1);
+  std::vector<PointResult> points;
+  for (const BiasPoint& bias : deck.points) {
+    progress.report("equilibrium", std::ssize(points), std::ssize(deck.points));
+    points.push_back(equilibrium_point(deck, s, bias, solve_equilibrium(deck, s, bias, source, drain)));
+  }
+  return points;
+}
+
+std::string csv_row(const PointResult& point) {
+  char line[400];
+  const auto number = [&](const char* name) { return point.numbers.at(name); };
+  std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%s\n", point.bias.vgs_v,
+                point.bias.vds_v, number("current_a_per_m"), number("current_source_a_per_m"),
+                number("current_drain_a_per_m"), number("current_spread"), number("current_drift"),
+                number("time_fs"), number("steps"), point.status.c_str());
+  return line;
+}
+constexpr const char* kCsvHeader =
+    "vgs_v,vds_v,current_a_per_m,current_source_a_per_m,current_drain_a_per_m,current_spread_a_per_m,"
+    "current_drift_a_per_m,time_fs,steps,status\n";
+
+std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& options, Progress& progress) {
+  const auto csv = options.output_directory / "iv.csv";
+  std::map<int, std::string> rows;
+  SweepOptions sweep{.devices = options.devices, .checkpoint_directory = options.checkpoint_directory};
+  // Every finished point is on disk at once, for people; the checkpoint keeps it for the machine.
+  sweep.on_finished = [&](int point, const PointResult& result) {
+    rows[point] = csv_row(result);
+    std::ofstream out(csv);
+    out << kCsvHeader;
+    for (const auto& [index, row] : rows) out << row;
+    if (!out.flush()) throw StorageError("cannot write '" + csv.string() + "'; is the disk full?");
+  };
+  return run_sweep(deck, sweep, progress);
+}
+
+void write_results(const Deck& deck, const std::filesystem::path& directory,
+                   const std::vector<PointResult>& points) {
+  H5Writer file(directory / "result.h5");
+  const auto count = std::ssize(points);
+  std::string csv = kCsvHeader;
+  for (std::ptrdiff_t k = 0; k < count; ++k) {
+    write_point(&file, "/points/" + std::to_string(k), points[static_cast<std::size_t>(k)]);
+    if (deck.run.mode != RunMode::kEquilibrium) csv += csv_row(points[static_cast<std::size_t>(k)]);
+  }
+  const auto column = [&](const std::string& name, const char* units, auto value) {
+    std::vector<double> values;
+    for (const PointResult& point : points) values.push_back(value(point));
+    file.write("/iv/" + name, values, {count}, units);
+  };
+  column("vgs", "V", [](const PointResult& p) { return p.bias.vgs_v; });
+  column("vds", "V", [](const PointResult& p) { return p.bias.vds_v; });
+  if (deck.run.mode != RunMode::kEquilibrium) {
+    for (const auto& [name, key, units] :
+         {std::tuple{"I_source", "current_source_a_per_m", "A/m"}, {"I_drain", "current_drain_a_per_m", "A/m"},
+          {"I_mid", "current_a_per_m", "A/m"}, {"I_mean", "current_mean_a_per_m", "A/m"},
+          {"spread", "current_spread", "A/m"}, {"drift", "current_drift", "A/m"}, {"t", "time_fs", "fs"},
+          {"steps", "steps", "1"}})
+      column(name, units, [key = std::string(key)](const PointResult& p) { return p.numbers.at(key); });
+    std::ofstream out(directory / "iv.csv");
+    out << csv;
+    if (!out.flush()) throw StorageError("cannot write iv.csv; is the disk full?");
+  }
+  file.attribute("/", "kind", "mosfet");
+  file.attribute("/", "version", QUASI_VERSION);
+  file.attribute("/", "mode", mode_name(deck.run.mode));
+  file.attribute("/", "statistics", deck.statistics == StatisticsKind::kFermi ? "fermi" : "maxwell");
+  file.commit();
+}
+
+nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& points) {
+  nlohmann::json summary{{"mode", mode_name(deck.run.mode)}, {"points", nlohmann::json::array()}};
+  for (const PointResult& point : points) {
+    nlohmann::json row{{"vgs_v", point.bias.vgs_v}, {"vds_v", point.bias.vds_v}, {"status", point.status}};
+    for (const auto& [name, value] : point.numbers) row[name] = value;
+    if (row.contains("steps")) row["steps"] = static_cast<std::int64_t>(point.numbers.at("steps"));
+    summary["points"].push_back(row);
+  }
+  return summary;
+}
+
 class MosfetTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device&) const override {
@@ -79,39 +168,34 @@ class MosfetTask : public Task {
     const Deck deck = read_deck(options.deck);
     for (const std::string& note : deck.notes) progress.log(note);
     openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
-    const Structure s = make_structure(deck);
-    const Equilibrium source = solve_contact(deck, s, 0);
-    const Equilibrium drain = solve_contact(deck, s, s.nx - 1);
-
-    H5Writer file(options.output_directory / "result.h5");
-    nlohmann::json summary{{"mode", mode_name(deck.run.mode)}, {"points", nlohmann::json::array()}};
-    const auto total = static_cast<std::int64_t>(deck.points.size());
-    for (std::int64_t k = 0; k < total; ++k) {
-      const BiasPoint bias = deck.points[static_cast<std::size_t>(k)];
-      progress.report("equilibrium", k, total);
-      const Equilibrium state = solve_equilibrium(deck, s, bias, source, drain);
-      const PointResult point = equilibrium_point(deck, s, bias, state);
-      write_point(&file, "/points/" + std::to_string(k), point);
-      nlohmann::json row{{"vgs_v", bias.vgs_v}, {"vds_v", bias.vds_v}, {"status", point.status}};
-      for (const auto& [name, value] : point.numbers) row[name] = value;
-      summary["points"].push_back(row);
-    }
-    file.attribute("/", "kind", "mosfet");
-    file.attribute("/", "statistics",
-                   deck.statistics == StatisticsKind::kFermi ? "fermi" : "maxwell");
-    file.commit();
-    return summary;
+    const std::vector<PointResult> points = deck.run.mode == RunMode::kEquilibrium
+                                                ? equilibrium_points(deck, progress)
+                                                : sweep_points(deck, options, progress);
+    write_results(deck, options.output_directory, points);
+    return summary_of(deck, points);
   }
 
   std::string table(const nlohmann::json& summary) const override {
-    std::string text = "  V_GS (V)  V_DS (V)  sheet mid (1e12 cm-2)  V mid (V)     Newton\n";
+    std::string text;
+    char line[200];
+    if (summary["mode"] == "equilibrium") {
+      text = "  V_GS (V)  V_DS (V)  sheet mid (1e12 cm-2)  V mid (V)  Newton\n";
+      for (const auto& point : summary["points"]) {
+        std::snprintf(line, sizeof line, "%10.4f%10.4f%23.5f%11.6f%8d\n", point["vgs_v"].get<double>(),
+                      point["vds_v"].get<double>(), point["sheet_mid_per_nm2"].get<double>() * 100.0,
+                      point["potential_mid_v"].get<double>(), point["steps"].get<int>());
+        text += line;
+      }
+      return text;
+    }
+    text = "  V_GS (V)  V_DS (V)       I (A/m)    spread     drift  I/I_bal   t (fs)   steps  status\n";
     for (const auto& point : summary["points"]) {
-      char line[160];
-      std::snprintf(line, sizeof line, "%10.4f%10.4f%23.5f%11.6f%11d\n",
+      std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.2g%10.2g%9.3f%9.1f%8d  %s\n",
                     point["vgs_v"].get<double>(), point["vds_v"].get<double>(),
-                    point["sheet_mid_per_nm2"].get<double>() * 100.0,
-                    point["potential_mid_v"].get<double>(),
-                    static_cast<int>(point["steps"].get<double>()));
+                    point["current_a_per_m"].get<double>(), point["current_spread"].get<double>(),
+                    point["current_drift"].get<double>(), point["ballistic_ratio"].get<double>(),
+                    point["time_fs"].get<double>(), point["steps"].get<int>(),
+                    point["status"].get<std::string>().c_str());
       text += line;
     }
     return text;

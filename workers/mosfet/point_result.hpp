@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,9 +28,5 @@ struct PointResult {
 
 /// Writes every number and array of `point` under `group` ("" for the root of a file of its own).
 void write_point(H5Writer* file, const std::string& group, const PointResult& point);
-
-/// One finished point in a file of its own, complete or absent; read back by read_point_file().
-void write_point_file(const std::filesystem::path& path, const PointResult& point);
-PointResult read_point_file(const std::filesystem::path& path);
 
 }  // namespace quasi::mosfet

@@ -4,23 +4,9 @@
 #include <vector>
 
 #include "workers/engine/task.hpp"
+#include "workers/mosfet/physics/model.hpp"
 
 namespace quasi::mosfet {
-
-/// One pair of equivalent valleys. The degeneracy is two: Φ belongs to one valley of the pair.
-struct ValleyPair {
-  double mx_m0 = 0;
-  double my_m0 = 0;
-  double mz_m0 = 0;
-  double offset_ev = 0;  ///< added to every level of the pair, e.g. by strain
-};
-
-/// Which pairs a scattering process joins.
-enum class ProcessKind {
-  kElastic,  ///< same pair, no energy: acoustic phonons, equipartition
-  kG,        ///< same pair, the opposite valley: one final valley
-  kF,        ///< another pair: two final valleys each
-};
 
 /// One electron–phonon process.
 struct PhononProcess {
@@ -30,11 +16,8 @@ struct PhononProcess {
   double coupling_ev_per_nm = 0;   ///< D_tK; for the elastic process the potential D_ac in eV
 };
 
-enum class ScatteringScheme { kNone, kBalanced, kPaper };
 enum class StatisticsKind { kMaxwell, kFermi };
 enum class RunMode { kEquilibrium, kTransient, kSteady };
-enum class PhiFlux { kUpwind, kSplit };
-enum class AngleRange { kHalf, kFull };
 enum class ContactKind { kColumn, kNeumann };
 enum class InflowKind { kFixed, kNeutral };
 

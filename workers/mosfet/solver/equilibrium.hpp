@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include "workers/mosfet/solver/poisson.hpp"
-#include "workers/mosfet/solver/structure.hpp"
-#include "workers/mosfet/solver/subbands.hpp"
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/kernels/poisson.hpp"
+#include "workers/mosfet/physics/structure.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
 
 namespace quasi::mosfet {
 

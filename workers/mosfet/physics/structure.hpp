@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
-#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/physics/model.hpp"
 
 namespace quasi::mosfet {
 
@@ -38,9 +39,12 @@ struct Structure {
   /// Control volume of a column along x: Δx, half at the two ends.
   double column_width_nm(int i) const { return i == 0 || i == nx - 1 ? 0.5 * dx_nm : dx_nm; }
   /// ε_R Δz of the face between two columns at row j (half cells on the edges).
-  double face_x(int j) const;
+  double face_x(int j) const {
+    double sum = 0.0;
+    if (j > 0) sum += 0.5 * eps_cell[static_cast<std::size_t>(j - 1)];
+    if (j < nz - 1) sum += 0.5 * eps_cell[static_cast<std::size_t>(j)];
+    return sum * dz_nm;
+  }
 };
-
-Structure make_structure(const Deck& deck);
 
 }  // namespace quasi::mosfet

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/structure.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -37,13 +37,6 @@ double doping_at(const Deck& deck, double x_nm) {
 }
 
 }  // namespace
-
-double Structure::face_x(int j) const {
-  double sum = 0.0;
-  if (j > 0) sum += 0.5 * eps_cell[static_cast<std::size_t>(j - 1)];
-  if (j < nz - 1) sum += 0.5 * eps_cell[static_cast<std::size_t>(j)];
-  return sum * dz_nm;
-}
 
 Structure make_structure(const Deck& deck) {
   Structure s;

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/subbands.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
 
 #include <cblas.h>
 #include <lapacke.h>

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "workers/mosfet/solver/structure.hpp"
+#include "workers/mosfet/physics/structure.hpp"
 
 namespace quasi::mosfet {
 

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/poisson.hpp"
+#include "workers/mosfet/kernels/poisson.hpp"
 
 #include <cblas.h>
 #include <lapacke.h>

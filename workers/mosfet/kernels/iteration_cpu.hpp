@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/kernels/poisson.hpp"
+
+namespace quasi::mosfet {
+
+/// How one Schrödinger–Poisson iteration went.
+struct IterationReport {
+  int iterations = 0;
+  double last_step_v = 0;  ///< last max |δV|
+  double residual = 0;     ///< ‖P‖∞/‖(e/ε0)N_D‖∞ at the last evaluated V
+  bool converged = false;
+};
+
+/// Schrödinger–Poisson with ϱ given, on the CPU: chord iteration with a frozen matrix.
+class FieldIteration {
+ public:
+  explicit FieldIteration(const TransportProblem& problem);
+
+  /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
+  /// negative weight are left out, so that it is positive definite.
+  void refresh(const PointBoundary& boundary, const PointState& state,
+               const std::vector<double>& sheet_nm2);
+
+  /// Finds V, ε, ψ for `sheet_nm2` [n_valleys][subbands][nx] from the guess in *potential_v and warm
+  /// levels. Stops when max|δV| ≤ tol_v and the residual ≤ 1e-6; levels then follow the last δV to
+  /// first order.
+  IterationReport solve(const PointBoundary& boundary, const std::vector<double>& sheet_nm2,
+                        std::vector<double>* potential_v, std::vector<double>* energy_ev,
+                        std::vector<double>* psi) const;
+
+ private:
+  bool solve_levels(const std::vector<double>& potential_v, std::vector<double>* energy_ev,
+                    std::vector<double>* psi) const;
+
+  const TransportProblem& problem_;
+  double residual_unit_;  ///< ‖(e/ε0) N_D Δx Δz‖∞
+  std::unique_ptr<ColumnMatrix> matrix_;
+};
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workers/backend/device.hpp"
+#include "workers/mosfet/physics/model.hpp"
+#include "workers/mosfet/physics/scattering_link.hpp"
+#include "workers/mosfet/physics/structure.hpp"
+
+namespace quasi::mosfet {
+
+/// One process as the kernels see it.
+struct ScatteringProcess {
+  ProcessKind kind = ProcessKind::kElastic;
+  double coupling = 0;    ///< c_μ Z (½ for the elastic one), already divided by ħ²
+  double occupation = 0;  ///< N_μ
+  double energy_ev = 0;
+};
+
+/// Everything that all bias points of a run share. Working units: nm, eV, fs, V.
+///
+/// The pdf lives on [n_valleys][subbands][nx][nw][angles], angle fastest. Half range: angles =
+/// nphi/2+1, φ = 0 … π with quadrature weights Δφ(1,2,…,2,1); full range: angles = nphi.
+struct TransportProblem {
+  Structure structure;
+  std::vector<char> fixed;  ///< [nx][nz] nodes of given potential, the same at every bias
+  int nw = 0, nphi = 0, angles = 0;
+  AngleRange range = AngleRange::kHalf;
+  PhiFlux phi_flux = PhiFlux::kUpwind;
+  double dw_ev = 0, dphi = 0;
+  double alpha_per_ev = 0, kt_ev = 0, weno_epsilon = 1e-12;
+  std::vector<double> cos_phi, sin_phi, weight;  ///< [angles]; zeros exact, symmetries bitwise
+  std::vector<int> mirror;                       ///< [angles] index of φ + π
+  std::vector<double> speed_nm_fs;               ///< v_ν(w) [n_valleys][nw]
+  std::vector<double> turning_nm_ev_fs;          ///< 1/√(2 m_x w(1+αw)) [n_valleys][nw]
+  std::vector<double> root_mass;                 ///< √(m_x m_y) [n_valleys], eV fs² nm⁻²
+  ScatteringScheme scheme = ScatteringScheme::kBalanced;
+  std::vector<ScatteringProcess> processes;
+  double tol_v = 1e-6;
+  double cfl = 0.7;
+  bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
+
+  EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
+  int n_states() const { return structure.n_valleys() * structure.subbands; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(n_states()) * structure.nx * nw; }
+  std::int64_t pdf_size() const { return rows() * angles; }
+  std::int64_t level_count() const {
+    return static_cast<std::int64_t>(structure.n_families()) * structure.subbands * structure.nx;
+  }
+};
+
+/// What belongs to one bias point and stays fixed: potential where given, inflow, scale of the pdf.
+struct PointBoundary {
+  std::vector<double> fixed_v;        ///< [nx][nz], read where `fixed`
+  std::vector<double> inflow_source;  ///< Φ_in/Φ* [n_valleys][subbands][nw]
+  std::vector<double> inflow_drain;
+  double pdf_scale = 1.0;             ///< Φ*, nm⁻² eV⁻¹ rad⁻¹; every stored pdf is divided by it
+};
+
+/// Everything that changes in time at one bias point; restoring it continues with the same bits if
+/// the frozen matrix is refreshed at the same step number.
+struct PointState {
+  std::vector<double> pdf;          ///< Φ/Φ* [n_valleys][subbands][nx][nw][angles]
+  std::vector<double> potential_v;  ///< [nx][nz]
+  std::vector<double> energy_ev;    ///< [n_families][subbands][nx], without valley offsets
+  std::vector<double> psi;          ///< [n_families][subbands][nx][nz]
+  std::vector<double> trend_v;      ///< V¹ − Vⁿ of the last step [nx][nz]: predictor
+  std::vector<double> curvature_v;  ///< V² − ½(Vⁿ + V¹) of the last step [nx][nz]: predictor
+  std::vector<double> current_integral;  ///< ∫I dt since it was last cleared [nx+1] half nodes, e/nm
+  double last_dt_fs = 0;            ///< 0: no predictor yet
+  double time_fs = 0;
+  std::int64_t step = 0;
+};
+
+/// One time step of one point, as it happened.
+struct StepRecord {
+  double time_fs = 0;  ///< at the end of the step
+  double dt_fs = 0;
+  double current_source = 0, current_mid = 0, current_drain = 0;  ///< e/(fs nm), RK mean of the step
+  double charge_nm = 0;      ///< Σ_x 2ϱ Δx after the step
+  int chord_iterations = 0;  ///< of the three stages together
+  double residual = 0;       ///< last ‖P‖∞/‖(e/ε0)N_D‖∞ of the step
+};
+
+/// What a batch of steps produced for one point.
+struct Advance {
+  std::vector<StepRecord> steps;
+  double min_pdf = 0;                    ///< after the batch, of max 1
+  double top_share = 0;                  ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
+  bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; roll back
+};
+
+/// Sums over the pdf of one point, per state and column.
+struct Moments {
+  std::vector<double> sheet_nm2;       ///< ϱ [n_valleys][subbands][nx], one valley
+  std::vector<double> flux_nm_fs;      ///< ∫∫ v cos φ Φ, 1/(nm fs)
+  std::vector<double> energy_ev_nm2;   ///< ∫∫ w Φ
+  std::vector<double> pdf_w;           ///< Φ̃ [n_valleys][subbands][nx][nw], 1/(nm² eV)
+};
+
+/// The heavy part of the simulation on one device: transport, scattering, and Schrödinger–Poisson
+/// with ϱ given, for several bias points of one device at once.
+///
+/// Use: load(), set_boundary() and set_state() for each point, then refresh() and advance() in turn.
+/// The matrix of the chord iteration is frozen between refreshes: results do not depend on when it
+/// is refreshed beyond tol_v, bits do, so refresh at fixed step numbers. Not thread-safe.
+class MosfetKernels {
+ public:
+  virtual ~MosfetKernels() = default;
+
+  virtual void load(const TransportProblem& problem, int n_points) = 0;
+  virtual void set_boundary(int point, const PointBoundary& boundary) = 0;
+  virtual void set_state(int point, const PointState& state) = 0;
+  virtual PointState state(int point) = 0;
+  virtual Moments moments(int point) = 0;
+
+  /// V [nx][nz] of a point, without its pdf.
+  virtual std::vector<double> potential(int point) = 0;
+  /// ∫I dt since the last call for this point, which starts it anew.
+  virtual std::vector<double> take_current_integral(int point) = 0;
+
+  /// Renews the frozen Newton matrix of one point from its present state.
+  virtual void refresh(int point) = 0;
+  /// At most `n` TVD-RK3 steps of every point. The last step is cut short at the point's `stop_fs`;
+  /// a point that has reached it (negative: an idle point) is left alone and records nothing.
+  /// `shrink` multiplies the CFL number (a retry passes ½).
+  virtual std::vector<Advance> advance(int n, const std::vector<double>& stop_fs, double shrink) = 0;
+  /// Keeps a copy of one state where it is, and returns to it.
+  virtual void save(int point) = 0;
+  virtual void roll_back(int point) = 0;
+};
+
+std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device);
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu();
+/// @throws BackendAbsent in a build without CUDA.
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cuda(const Device& device);
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,10 @@
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+namespace quasi::mosfet {
+
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cuda(const Device&) {
+  throw BackendAbsent("this engine was built without the CUDA back end of the kind mosfet");
+}
+
+}  // namespace quasi::mosfet

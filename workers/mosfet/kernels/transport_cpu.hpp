@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+namespace quasi::mosfet {
+
+/// One Runge–Kutta stage of the transport of one point, all arrays of shapes of TransportProblem:
+///
+///   out = a_new Φⁿ + b_new (Φˢ + Δt(−∂_xF − ∂_wF − ∂_φF + gain − λΦˢ)).
+struct StageInput {
+  const double* pdf_n = nullptr;   ///< Φⁿ; may be `out`
+  const double* pdf_s = nullptr;   ///< Φˢ, not `out`
+  const double* slope_ev_nm = nullptr;   ///< ε' [n_families][subbands][nx]
+  const double* gain = nullptr;          ///< [n_states][nx][nw]
+  const double* loss = nullptr;          ///< λ [n_states][nx][nw]
+  const double* inflow_source = nullptr; ///< [n_states][nw]
+  const double* inflow_drain = nullptr;
+  double share_n = 0, share_s = 1, dt_fs = 0;
+};
+
+struct StageOutput {
+  double* pdf = nullptr;       ///< [n_states][nx][nw][angles]
+  double* angle_sum = nullptr; ///< Φ̃ of `pdf` [n_states][nx][nw]
+  double* flux_sum = nullptr;  ///< Σ_φ F^x of Φˢ at half nodes [n_states][nx+1][nw]
+};
+
+/// All threads; every row is written by one thread, sums over φ run from m = 0 up.
+void transport_stage(const TransportProblem& problem, const StageInput& in, const StageOutput& out);
+
+/// Φ̃ = Σ_φ weight Φ of a whole pdf.
+void sum_angles(const TransportProblem& problem, const double* pdf, double* angle_sum);
+
+/// Gain and loss of every (state, x, w) of one point.
+/// @param overlap  W [families·subbands][families·subbands][nx]
+void scattering_rates(const TransportProblem& problem, const double* energy_ev,
+                      const double* overlap, const double* angle_sum, double* gain, double* loss);
+
+/// W_{pp'} = ∫|ψ_p|²|ψ_p'|² dz for all pairs of (family, subband), [fp][fp][nx].
+void overlaps(const TransportProblem& problem, const double* psi, double* overlap_per_nm);
+
+/// ε' at the nodes: fourth order inside, second order next to the contacts, one-sided at them.
+void energy_slopes(const TransportProblem& problem, const double* energy_ev, double* slope_ev_nm);
+
+/// max over points of |a¹|/Δx + |a²|/Δw + |a³|/Δφ, 1/fs. Grows with |ε'|, so that the largest |ε'|
+/// of each valley pair decides.
+double largest_rate(const TransportProblem& problem, const double* slope_ev_nm);
+
+}  // namespace quasi::mosfet

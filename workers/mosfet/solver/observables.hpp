@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/point_result.hpp"
+
+namespace quasi::mosfet {
+
+/// Charge on the terminals by Gauss' law, per width: source, drain, gate; e/nm. With conduction
+/// currents they obey Σ (I + dQ/dt) = 0.
+struct TerminalCharge {
+  double source = 0, drain = 0, gate = 0;
+};
+TerminalCharge terminal_charge(const TransportProblem& problem, const std::vector<double>& potential_v);
+
+/// Highest point of a level along x, through the parabola of the three highest nodes, eV.
+double barrier_top_ev(const double* energy_ev, int nx);
+
+/// Ballistic current over the tops of the levels' barriers, e/(fs nm):
+///
+///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y.
+double ballistic_current(const Deck& deck, const TransportProblem& problem,
+                         const std::vector<double>& energy_ev, double vds_v);
+
+/// Fields of a point as the deck asks for them.
+void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,
+                const Moments& moments, PointResult* result);
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+namespace quasi::mosfet {
+
+/// Average of the current over one window of time, and how flat and how steady it was.
+struct SteadyWindow {
+  double opened_fs = 0;
+  double mean = 0;    ///< x-mean of the last closed window, e/(fs nm)
+  double spread = 0;  ///< max − min over x of the last closed window
+  double drift = 0;   ///< change of the x-mean from the window before
+  int closed = 0;     ///< windows closed so far; drift needs two
+  std::vector<double> profile;  ///< I(x) [nx+1] of the last closed window
+};
+
+/// Columns of a point's history; currents in A/m.
+inline constexpr const char* kHistoryColumns =
+    "t_fs,dt_fs,current_source_a_per_m,current_mid_a_per_m,current_drain_a_per_m,charge_per_nm,"
+    "chord_iterations,residual,top_share,min_pdf";
+inline constexpr int kHistoryWidth = 10;
+/// Columns of the terminal charges: t, and the charge of source, drain and gates in e/nm.
+inline constexpr const char* kTerminalColumns = "t_fs,source_per_nm,drain_per_nm,gate_per_nm";
+inline constexpr int kTerminalWidth = 4;
+
+/// A bias point on its way: everything besides the frozen matrix that a later process needs to go on
+/// with the same bits.
+struct PointProgress {
+  int point = -1;  ///< index into the deck's points
+  PointState state;
+  SteadyWindow window;
+  std::vector<double> history;    ///< [rows][kHistoryWidth]
+  std::vector<double> terminals;  ///< [rows][kTerminalWidth]
+  double next_sample_fs = 0;
+  double min_pdf = 0, top_share = 0;  ///< worst so far
+};
+
+}  // namespace quasi::mosfet

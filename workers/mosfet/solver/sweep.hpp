@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "workers/backend/device.hpp"
+#include "workers/backend/progress.hpp"
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_progress.hpp"
+
+namespace quasi::mosfet {
+
+/// How a sweep runs beside what its deck says.
+struct SweepOptions {
+  std::vector<Device> devices;
+  std::filesystem::path checkpoint_directory;  ///< empty: none
+  int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, up to 4 on a GPU
+  std::function<void(int point, const PointResult&)> on_finished;  ///< called under a lock
+};
+
+/// Runs every bias point of a transient or steady deck.
+///
+/// Steady points of one V_GS form a chain along V_DS: each starts from its predecessor's pdf, with V
+/// shifted by the solution of the linear Poisson problem of the bias change. Chains are independent;
+/// lanes of a device advance together, devices share a queue. A point's numbers depend on its chain
+/// alone, not on what ran beside it. A checkpoint is written when a point ends and every
+/// run.checkpoint_s; the newest one in the directory is resumed from, with the same bits.
+///
+/// @return one result per point of the deck, in its order.
+/// @throws NotConverged, InvalidInput (w_max too low), Cancelled, StorageError.
+std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options, Progress& progress);
+
+}  // namespace quasi::mosfet
