@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace quasi::client {
+
+/// A local file and the place it takes below the attempt's input directory.
+struct LocalInput {
+  std::string slot;
+  std::filesystem::path path;
+  std::uint64_t size_bytes = 0;
+};
+
+/// A deck on this machine, ready to travel.
+struct Deck {
+  std::string slot;                 ///< DeckWork.deck: a directory, or one TOML file
+  std::vector<LocalInput> inputs;   ///< in the order of their slots
+};
+
+/// Collects what a deck consists of.
+///
+/// A directory: the files that the kind's programs read (deck.cpp holds the patterns; a kind that
+/// is not listed there sends every file), in it and below; hidden files never. A TOML file: itself,
+/// and each file beside or below it that one of its text values names.
+///
+/// @throws Failure (kInvalidInput) for symbolic links, names that cannot be slots, files outside
+///         the deck's directory, empty decks, more than 64 files or a file above 64 GiB: each names
+///         the file and says what to do.
+Deck collect_deck(const std::string& kind, const std::filesystem::path& path);
+
+/// One `--input slot=path`. @throws Failure (kUsage, kInvalidInput, kLocalFile).
+LocalInput local_input(const std::string& slot, const std::filesystem::path& path);
+
+/// Why a text cannot be a slot; "" if it can.
+std::string slot_problem(const std::string& slot);
+
+}  // namespace quasi::client

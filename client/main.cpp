@@ -1,0 +1,99 @@
+// quasi: the client. Verb to function; failures to exit status.
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "client/arguments.hpp"
+#include "client/interrupt.hpp"
+
+namespace quasi::client {
+namespace {
+
+ExitStatus dispatch(Session& session, const Arguments& arguments) {
+  const std::string& command = arguments.command;
+  if (command == "submit") return submit(session, arguments.submit);
+  if (command == "validate") return validate(session, arguments.validate);
+  if (command == "list") return list(session, arguments.list);
+  if (command == "show") return show(session, arguments.show);
+  if (command == "watch") return watch(session, arguments.watch);
+  if (command == "wait") return wait(session, arguments.wait);
+  if (command == "logs") return logs(session, arguments.logs);
+  if (command == "fetch") return fetch(session, arguments.fetch);
+  if (command == "cancel") return cancel(session, arguments.cancel);
+  if (command == "devices") return devices(session, arguments.devices);
+  if (command == "version") return version(session);
+  throw Failure(ExitStatus::kUsage, "no command '" + command + "'", "see: quasi help");
+}
+
+void mention_pending(Console& console, const State& state, const Arguments& arguments) {
+  if (arguments.command == "submit" && (arguments.submit.resume || !arguments.submit.forget.empty())) return;
+  const std::size_t count = state.pending_count();
+  if (count > 0)
+    console.note("note: " + std::to_string(count) + (count == 1 ? " submission has" : " submissions have") +
+                 " no answer yet; repeat with: quasi submit --resume");
+}
+
+ExitStatus run_command(Console& console, const Arguments& arguments) {
+  // `run` needs no server, no configuration and no state.
+  if (arguments.command == "run") return run(console, arguments.run);
+  const Environment environment = [](const char* name) { return std::getenv(name); };
+  const Config config = load_config(config_files(environment), environment, arguments.config);
+  if (arguments.command == "print-config") {
+    console.data(describe(config));
+    return ExitStatus::kOk;
+  }
+  const State state(config.state_directory.value);
+  const bool waits = arguments.command == "watch" || arguments.command == "wait" ||
+                     (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
+  // Where --timeout limits the waiting, a call keeps the limit it has without it.
+  Connection server(config.address.value,
+                    waits && arguments.config.timeout ? Config().timeout_s.value : config.timeout_s.value);
+  Session session{.console = console,
+                  .config = config,
+                  .state = state,
+                  .server = server,
+                  .timeout_given = arguments.config.timeout.has_value()};
+  mention_pending(console, state, arguments);
+  return dispatch(session, arguments);
+}
+
+/// The only place where failures end.
+ExitStatus guarded(Console& console, const std::function<ExitStatus()>& body) {
+  try {
+    const ExitStatus status = body();
+    console.flush();
+    return status;
+  } catch (const Failure& failure) {
+    console.fail(failure);
+    std::fflush(stdout);
+    return failure.status;
+  } catch (const std::exception& error) {
+    Failure failure(ExitStatus::kUnexpected, std::string("unexpected: ") + error.what(),
+                    "this is a bug of quasi; please report it with the command that you typed");
+    console.fail(failure);
+    std::fflush(stdout);
+    return failure.status;
+  }
+}
+
+int main_(int argc, char** argv) {
+  interrupt::install();
+  const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
+  Console plain(Format::kTable, Terminal::detect(false, environment), false, false);
+  Arguments arguments;
+  const ExitStatus parsed = guarded(plain, [&] {
+    arguments = parse_arguments({argv + 1, argv + argc});
+    if (arguments.command == "text") plain.data(arguments.text);
+    return ExitStatus::kOk;
+  });
+  if (parsed != ExitStatus::kOk || arguments.command == "text") return static_cast<int>(parsed);
+  Console console(arguments.format, Terminal::detect(arguments.no_color, environment), arguments.quiet,
+                  arguments.verbose);
+  return static_cast<int>(guarded(console, [&] { return run_command(console, arguments); }));
+}
+
+}  // namespace
+}  // namespace quasi::client
+
+int main(int argc, char** argv) { return quasi::client::main_(argc, argv); }
