@@ -32,6 +32,7 @@ AttemptStore::AttemptStore(FileSystem& files, fs::path state_directory)
       trash_(state_directory / "trash") {
   for (const auto& directory : {attempts_, kept_, trash_}) files_.make_directory(directory);
   files_.sync_directory(state_directory);
+  files_.sync_directory(state_directory.parent_path());
 }
 
 AttemptPaths AttemptStore::paths(std::uint64_t fence) const {

@@ -1,0 +1,169 @@
+// The daemon's decisions against a server that keeps the lease rules by the letter, with time moved
+// by hand.
+
+#include <gtest/gtest.h>
+
+#include "proto/wire/digest.hpp"
+#include "tests/service/support/worker_world.hpp"
+
+namespace quasi::test {
+namespace {
+
+using JobState = WorkerWorld::JobState;
+
+class WorkerSupervisor : public testing::Test {
+ protected:
+  void TearDown() override {
+    for (const auto& violation : world.violations) ADD_FAILURE() << violation;
+    if (HasFailure())
+      for (const auto& line : world.log.lines) std::cerr << line << '\n';
+  }
+  WorkerWorld world;
+};
+
+TEST_F(WorkerSupervisor, RunsWhatIsSubmittedAndClearsUp) {
+  auto& job = world.submit("noop", "bytes of the deck");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.grants, 1);
+  EXPECT_EQ(job.log, "working on noop\n");
+  std::map<std::string, std::string> digests;
+  for (const auto& artifact : job.artifacts) digests[artifact.name()] = artifact.digest();
+  EXPECT_EQ(digests["result.txt"], wire::sha256_hex("the result of j_1"));
+  EXPECT_EQ(digests.count("manifest.json"), 1U);
+  EXPECT_EQ(digests.count("summary.json"), 1U);
+  EXPECT_TRUE(world.files.list("/state/attempts").empty());
+  EXPECT_TRUE(world.files.list("/state/kept").empty());
+}
+
+TEST_F(WorkerSupervisor, AnInputIsFetchedOnce) {
+  world.submit("noop", "the same deck");
+  world.submit("noop", "the same deck");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(world.files.list("/state/cache").size(), 1U);
+}
+
+TEST_F(WorkerSupervisor, ReportsWhyAnEngineFailed) {
+  auto& invalid = world.submit("invalid");
+  auto& crash = world.submit("crash");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(invalid.reason, v1::FAILURE_REASON_INVALID_INPUT);
+  EXPECT_EQ(invalid.grants, 1);
+  EXPECT_EQ(crash.reason, v1::FAILURE_REASON_CHILD_CRASHED);
+  EXPECT_EQ(crash.grants, 3);
+}
+
+TEST_F(WorkerSupervisor, ACancelReachesAStubbornChild) {
+  auto& job = world.submit("hang");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+  world.cancel(job.id);
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kCancelled);
+}
+
+TEST_F(WorkerSupervisor, SlotsThatComeFreeWhileAPollWaitsAreOfferedToo) {
+  WorkerWorld two(2);
+  auto& first = two.submit("hang");
+  two.start_daemon();
+  ASSERT_TRUE(two.run_until([&] { return first.state == JobState::kRunning; }));
+  // The poll under way speaks of one slot; then the other comes free.
+  two.cancel(first.id);
+  ASSERT_TRUE(two.run_until_all_over());
+  auto& second = two.submit("hang");
+  auto& third = two.submit("hang");
+  ASSERT_TRUE(two.run_until([&] {
+    return second.state == JobState::kRunning && third.state == JobState::kRunning;
+  }));
+  EXPECT_TRUE(two.violations.empty());
+}
+
+// A server that is away ends no attempt: the child goes on, and its report waits.
+TEST_F(WorkerSupervisor, ALostServerEndsNoAttempt) {
+  auto& job = world.submit("noop");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+  world.server_reachable = false;
+  for (int i = 0; i < 200; ++i) world.step();
+  EXPECT_EQ(world.supervisor().attempts(), 1U);
+  world.server_reachable = true;
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.grants, 1) << "the lease had expired but was not granted again: reinstated";
+  EXPECT_EQ(job.executions, 1);
+}
+
+TEST_F(WorkerSupervisor, AFencedAttemptIsKilledAndKept) {
+  auto& job = world.submit("hang");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+  const auto fence = job.fence;
+  job.open = false;  // as if it had been granted to another worker, which finished it
+  job.fence = 1000;
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().attempts() == 0; }));
+  EXPECT_EQ(world.files.list("/state/kept"), std::vector<std::string>{std::to_string(fence)});
+  // For a day, and no longer.
+  world.advance(std::chrono::hours(25));
+  world.step();
+  EXPECT_TRUE(world.files.list("/state/kept").empty());
+}
+
+TEST_F(WorkerSupervisor, DrainReleasesAfterTheCheckpoint) {
+  auto& job = world.submit("hang");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+  world.supervisor().drain();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_EQ(job.releases, std::vector<v1::ReleaseReason>{v1::RELEASE_REASON_DRAIN});
+  EXPECT_EQ(job.state, JobState::kQueued);
+}
+
+// The poll is broken off by the drain, but the server may have granted before it heard of it.
+TEST_F(WorkerSupervisor, AGrantThatCrossesTheDrainIsGivenBack) {
+  world.start_daemon();
+  for (int i = 0; i < 20; ++i) world.step();
+  auto& job = world.submit("noop");
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kLeased; }));
+  world.supervisor().drain();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_FALSE(job.open);
+  EXPECT_EQ(job.executions, 0);
+}
+
+TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
+  auto& job = world.submit("noop");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] {
+    return world.files.exists("/state/attempts/" + std::to_string(job.fence) + "/outcome.pb");
+  }));
+  std::mt19937_64 random(1);
+  world.kill_daemon(Loss::kEverything, random);
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.executions, 1);
+  EXPECT_EQ(job.grants, 1);
+}
+
+TEST_F(WorkerSupervisor, ARestartUploadsTheCheckpointAndReleases) {
+  auto& job = world.submit("steps");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] {
+    return world.files.exists("/state/attempts/" + std::to_string(job.fence) + "/ckpt/ckpt-3");
+  }));
+  std::mt19937_64 random(1);
+  world.kill_daemon(Loss::kNothing, random);
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.releases, std::vector<v1::ReleaseReason>{v1::RELEASE_REASON_RESTART});
+  EXPECT_GE(job.checkpoint.step(), 3);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.executions, 2);
+}
+
+}  // namespace
+}  // namespace quasi::test
