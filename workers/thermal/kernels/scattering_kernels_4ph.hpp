@@ -47,6 +47,9 @@ class ScatteringKernels4ph {
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
+  /// Complex multiply-adds of one matrix element once λ and λ' are contracted, as this back end does it.
+  virtual std::int64_t multiply_adds_per_process() const = 0;
+
   /// Bytes on the device that `load` would take, the tables of one batch included.
   virtual std::int64_t memory_bytes(const Problem4ph& problem) const = 0;
 };

@@ -70,6 +70,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     return per_total;
   }
 
+  std::int64_t multiply_adds_per_process() const override {
+    return 12LL * tables_.n_pairs + 3LL * tables_.n_atoms;
+  }
+
   std::int64_t memory_bytes(const Problem4ph& problem) const override {
     const std::int64_t rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
     const std::int64_t pairs = problem.mesh.size() * problem.n_branches * problem.n_branches;
@@ -188,6 +192,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       out[layout.phase_space()] += f.multiplicity * f.delta_ps;
       out[layout.six_count()] += std::round(6.0 * f.multiplicity);
     }
+    out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
   const Problem4ph* problem_ = nullptr;

@@ -251,6 +251,8 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2) 
         }
         add(c, layout.phase_space(), mine ? delta : 0.0);
         add(c, layout.six_count(), mine ? rint(6.0 * process.multiplicity) : 0.0);
+        const unsigned here = __ballot_sync(0xffffffffu, mine);
+        if (lane == 0) sum[(warp * kChannels + c) * layout.size() + layout.evaluations()] += __popc(here);
       }
     };
 
@@ -441,6 +443,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
         base[static_cast<std::size_t>(3 * q + i)] = {std::cos(angle), std::sin(angle)};
       }
     }
+    stops_ = 0;
+    for (std::size_t s = 0; s < walk.step.size(); ++s) stops_ += walk.first[s + 1] > walk.first[s];
     walk_step_ = upload(walk.step, "walk");
     walk_first_ = upload(walk.first, "walk");
     walk_atoms_ = upload(walk.atoms, "walk");
@@ -491,6 +495,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     for (std::int32_t first = first_total; first < last_total; first += batch_)
       add_batch(first, std::min(batch_, last_total - first));
     return cuda::to_host(total_, "four-phonon scattering");
+  }
+
+  std::int64_t multiply_adds_per_process() const override {
+    // One phase a step, e'' times the phase at every cell, nine for each pair, e''' at the end.
+    return walk_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
   }
 
   std::int64_t memory_bytes(const Problem4ph& p) const override {
@@ -595,6 +604,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   Tables4ph t_;
   PairKeys4ph keys_{};
   Walk4ph walk_{};
+  int stops_ = 0;  ///< cells of the walk that have pairs
   int group_ = 1;
   std::int64_t n_pairs_ = 0;
   std::int64_t n_values_ = 0;

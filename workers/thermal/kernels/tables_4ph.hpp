@@ -76,8 +76,8 @@ struct ContractFirst4ph {
 };
 
 /// Sums of one row (a mode λ) and channel, in this order: for each temperature the normal and the
-/// Umklapp part of Σ m W|V|² and Σ m W; then Σ m δ, and 6 Σ m (a whole number; m the multiplicity
-/// times the weight of q').
+/// Umklapp part of Σ m W|V|² and Σ m W; then Σ m δ, 6 Σ m and the matrix elements evaluated (whole
+/// numbers; m the multiplicity times the weight of q').
 struct SumLayout4ph {
   int n_temperatures;
   QUASI_HD int normal(int t) const { return 3 * t; }
@@ -85,7 +85,8 @@ struct SumLayout4ph {
   QUASI_HD int weighted_phase_space(int t) const { return 3 * t + 2; }
   QUASI_HD int phase_space() const { return 3 * n_temperatures; }
   QUASI_HD int six_count() const { return 3 * n_temperatures + 1; }
-  QUASI_HD int size() const { return 3 * n_temperatures + 2; }
+  QUASI_HD int evaluations() const { return 3 * n_temperatures + 2; }
+  QUASI_HD int size() const { return 3 * n_temperatures + 3; }
 };
 
 /// One accepted process as the evaluation needs it.

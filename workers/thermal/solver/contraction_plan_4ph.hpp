@@ -42,11 +42,6 @@ struct ContractionPlan4ph {
   std::vector<std::int32_t> pair_fourth;  ///< [n_pairs] κ'''
   std::vector<std::int32_t> pair_cell;    ///< [n_pairs] number of ΔR''
   std::vector<std::int32_t> cell;         ///< [n_cells][3], lattice coordinates
-
-  /// Complex multiply-adds of the three steps, for plans and floors: per λ, per (λ, λ'), per process.
-  std::int64_t work_mode() const { return 81LL * n_blocks; }
-  std::int64_t work_pair() const { return 27LL * n_triples; }
-  std::int64_t work_process() const { return 12LL * n_pairs + 3LL * n_atoms; }
 };
 
 /// @throws InvalidInput if the constants are not of fourth order or name atoms the crystal has not.

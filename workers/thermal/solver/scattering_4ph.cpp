@@ -190,6 +190,7 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
       const auto at = static_cast<std::size_t>(rates.at(channel, row));
       rates.phase_space[at] = sum[layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);
       rates.processes[at] = sum[layout.six_count()] / 6.0;
+      rates.evaluations += sum[layout.evaluations()];
     }
   return rates;
 }

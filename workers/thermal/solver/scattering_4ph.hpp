@@ -25,6 +25,7 @@ struct Rates4ph {
   std::vector<double> phase_space;           ///< [3][n_rows] Σδ/(Nq³ nb⁴), ps
   std::vector<double> processes;             ///< [3][n_rows] unordered tuples (coinciding phonons count
                                              ///< ½ or 1/6 with exact_weights)
+  double evaluations = 0.0;                  ///< matrix elements computed, over all rows and channels
 
   std::int64_t at(Channel4ph channel, int temperature, std::int64_t row) const {
     return (static_cast<std::int64_t>(channel) * n_temperatures + temperature) * n_rows + row;

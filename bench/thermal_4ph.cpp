@@ -1,0 +1,122 @@
+// Four-phonon scattering step of a deck: times, process counts, work done against the device's peak.
+//
+//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--set key=value]
+//
+// --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
+// Prints one JSON line.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/scattering_4ph.hpp"
+
+namespace {
+
+using namespace quasi;
+using namespace quasi::thermal;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Options {
+  std::string deck;
+  std::string device = "auto";
+  std::vector<Setting> settings;
+  std::int32_t tiles = 0;  ///< 0: all
+};
+
+Options parse(int argc, char** argv) {
+  Options o;
+  if (argc < 2) throw InvalidInput("usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
+                                   "[--device D] [--tiles N] [--set key=value]");
+  o.deck = argv[1];
+  o.settings.push_back({"four_phonon", ".true."});
+  for (int i = 2; i < argc; ++i) {
+    const std::string key = argv[i];
+    if (key == "--compat") {
+      o.settings.push_back({"compat", "fourphonon"});
+      continue;
+    }
+    if (++i >= argc) throw InvalidInput(key + " needs a value");
+    const std::string value = argv[i];
+    if (key == "--mesh") o.settings.push_back({"ngrid", value + " " + value + " " + value});
+    else if (key == "--sb") o.settings.push_back({"scalebroad", value});
+    else if (key == "--device") o.device = value;
+    else if (key == "--tiles") o.tiles = std::atoi(value.c_str());
+    else if (key == "--set") o.settings.push_back(parse_setting(value));
+    else throw InvalidInput("unknown option " + key);
+  }
+  return o;
+}
+
+int run(int argc, char** argv) {
+  const Options o = parse(argc, argv);
+  const Device device = find_device(o.device);
+  const Control control = read_control(o.deck, o.settings);
+  const Crystal crystal = make_crystal(control);
+  const Symmetry symmetry = find_symmetry(crystal, control);
+  SilentProgress silent;
+  double start = now_s();
+  const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry, control, silent);
+  const double harmonic_s = now_s() - start;
+  start = now_s();
+  const SparseForceConstants fourth =
+      read_sparse_force_constants(std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
+  const double read_s = now_s() - start;
+  start = now_s();
+  const Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
+  const double prepare_s = now_s() - start;
+  use_device(device);
+  const std::int64_t free_before = free_memory_bytes(device);
+  const auto kernels = make_scattering_kernels_4ph(device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0));
+  start = now_s();
+  kernels->load(problem);
+  const double load_s = now_s() - start;
+
+  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
+  const std::int32_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
+  const std::int32_t tiles = o.tiles > 0 ? std::min(o.tiles, n_tiles) : n_tiles;
+  const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
+  double count[3] = {}, evaluations = 0.0, check = 0.0;
+  start = now_s();
+  for (std::int32_t i = 0; i < tiles; ++i) {
+    const std::int32_t tile = static_cast<std::int32_t>(static_cast<std::int64_t>(i) * n_tiles / tiles);
+    const std::int32_t first = tile * kTotalsPerTile4ph;
+    const auto sums = kernels->sums(first, std::min(n_q, first + kTotalsPerTile4ph));
+    for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
+      count[r / layout.size() % 3] += sums[r + layout.six_count()] / 6.0;
+      evaluations += sums[r + layout.evaluations()];
+      check += sums[r] + sums[r + 1];
+    }
+  }
+  const double scatter_s = now_s() - start;
+  const std::int64_t used = free_before - free_memory_bytes(device);
+  const double flops = 8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * evaluations;
+  std::printf(
+      "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": \"%s\", "
+      "\"blocks\": %d, \"pairs\": %d, \"temperatures\": %d, \"tiles\": [%d, %d], "
+      "\"processes\": [%.0f, %.0f, %.0f], \"evaluations\": %.6g, \"multiply_adds_per_process\": %lld, "
+      "\"harmonic_s\": %.3f, \"read_s\": %.3f, \"prepare_s\": %.3f, \"load_s\": %.3f, \"scattering_s\": %.3f, "
+      "\"evaluation_tflops\": %.3f, \"memory_mib\": %lld, \"checksum\": %.12e}\n",
+      device.model.c_str(), problem.mesh.n[0], control.scale_broad, control.compat ? "fourphonon" : "default",
+      problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0], count[1],
+      count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()), harmonic_s, read_s,
+      prepare_s, load_s, scatter_s, flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "thermal_4ph_bench: %s\n", failure.what());
+    return 1;
+  }
+}
