@@ -51,6 +51,13 @@ struct Workspace {
   std::vector<RowSums3> sums;     ///< [nT]
 };
 
+/// n and √(n(n+1)) of every mode at one temperature; zero for inactive ones.
+struct OccupationTables {
+  double temperature_k = 0.0;
+  std::vector<double> n;
+  std::vector<double> s;
+};
+
 class CpuThreePhononKernels : public ThreePhononKernels {
  public:
   void load(const ThreePhononProblem& problem) override;
@@ -80,7 +87,8 @@ class CpuThreePhononKernels : public ThreePhononKernels {
   void enumerate(std::int64_t m0, std::vector<Accepted>& out) const;
   void run_row(std::int64_t row, Workspace& work, const std::vector<Accepted>* list, Process3* kept,
                ThreePhononRates& rates) const;
-  void tabulate(const std::vector<double>& temperatures_k, Progress& progress);
+  void tabulate(const std::vector<double>& temperatures_k);
+  const OccupationTables& tables_at(double temperature_k);
 
   const ThreePhononProblem* problem_ = nullptr;
   int nb_ = 0;
@@ -98,6 +106,7 @@ class CpuThreePhononKernels : public ThreePhononKernels {
 
   std::vector<std::int64_t> first_process_;  ///< [n_rows + 1]
   std::vector<Process3> kept_;
+  OccupationTables tables_;
 };
 
 void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
@@ -138,6 +147,7 @@ void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
   planes_at_once_ = static_cast<int>(std::clamp<std::int64_t>((1 << 20) / plane_bytes, 1, problem.mesh.n[2]));
   kept_.clear();
   first_process_.clear();
+  tables_ = {};
 }
 
 /// Tests all (λ', λ'') of a row with q'' = q + p: absorption with λ' at p, emission with λ' at −p.
@@ -337,7 +347,7 @@ std::vector<std::int64_t> CpuThreePhononKernels::count(const std::vector<std::in
   return counts;
 }
 
-void CpuThreePhononKernels::tabulate(const std::vector<double>& temperatures_k, Progress&) {
+void CpuThreePhononKernels::tabulate(const std::vector<double>& temperatures_k) {
   n_temperatures_ = static_cast<std::int64_t>(temperatures_k.size());
   occupation_.assign(omega_.size() * temperatures_k.size(), 0.0);
   for (std::size_t mode = 0; mode < omega_.size(); ++mode)
@@ -395,7 +405,7 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
                                               Progress& progress) {
   const auto start = Clock::now();
   const std::int64_t n_rows = problem_->n_rows();
-  tabulate(temperatures_k, progress);
+  tabulate(temperatures_k);
   ThreePhononRates result;
   result.n_temperatures = n_temperatures_;
   const auto size = static_cast<std::size_t>(n_temperatures_ * n_rows);
@@ -469,30 +479,23 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
   return result;
 }
 
-namespace {
-
-/// n and √(n(n+1)) of every mode at one temperature; zero for inactive ones.
-struct OccupationTables {
-  std::vector<double> n;
-  std::vector<double> s;
-};
-OccupationTables occupation_tables(const std::vector<double>& omega, double temperature_k, double hbar_over_kb) {
-  OccupationTables tables{std::vector<double>(omega.size(), 0.0), std::vector<double>(omega.size(), 0.0)};
-  for (std::size_t mode = 0; mode < omega.size(); ++mode) {
-    if (omega[mode] >= ProcessRules3::kInactive) continue;
-    tables.n[mode] = bose_einstein(omega[mode], temperature_k, hbar_over_kb);
-    tables.s[mode] = std::sqrt(tables.n[mode] * (tables.n[mode] + 1.0));
+const OccupationTables& CpuThreePhononKernels::tables_at(double temperature_k) {
+  if (tables_.temperature_k != temperature_k) {
+    tables_ = {temperature_k, std::vector<double>(omega_.size(), 0.0), std::vector<double>(omega_.size(), 0.0)};
+    for (std::size_t mode = 0; mode < omega_.size(); ++mode) {
+      if (omega_[mode] >= ProcessRules3::kInactive) continue;
+      tables_.n[mode] = bose_einstein(omega_[mode], temperature_k, problem_->hbar_over_kb_k_ps);
+      tables_.s[mode] = std::sqrt(tables_.n[mode] * (tables_.n[mode] + 1.0));
+    }
   }
-  return tables;
+  return tables_;
 }
-
-}  // namespace
 
 std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k, OccupationForm form,
                                                            const std::vector<double>& f) {
   const std::int64_t n_rows = problem_->n_rows();
   const bool symmetric = form == OccupationForm::kSymmetric;
-  const auto tables = occupation_tables(omega_, temperature_k, problem_->hbar_over_kb_k_ps);
+  const OccupationTables& tables = tables_at(temperature_k);
   std::vector<double> out(static_cast<std::size_t>(n_rows * 3), 0.0);
 #pragma omp parallel for schedule(dynamic, 8)
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -514,7 +517,7 @@ std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
 std::vector<double> CpuThreePhononKernels::row_rates(double temperature_k, OccupationForm form) {
   const std::int64_t n_rows = problem_->n_rows();
   const bool symmetric = form == OccupationForm::kSymmetric;
-  const auto tables = occupation_tables(omega_, temperature_k, problem_->hbar_over_kb_k_ps);
+  const OccupationTables& tables = tables_at(temperature_k);
   std::vector<double> out(static_cast<std::size_t>(n_rows), 0.0);
 #pragma omp parallel for schedule(dynamic, 8)
   for (std::int64_t row = 0; row < n_rows; ++row) {

@@ -65,7 +65,9 @@ double heat_capacity_j_m3_k(const Transport& t, double temperature_k) {
   const PhysicalConstants& constants = t.control.constants();
   double sum = 0.0;
   for (std::int64_t mode = 0; mode < t.modes.n_modes(); ++mode)
-    if (t.modes.active(mode, t.control.omega_max_rad_ps))
+    if (t.modes.omega_rad_ps[mode] == 0.0)
+      sum += 1.0;  // the limit: the translations stand for the long waves around Γ
+    else if (t.modes.active(mode, t.control.omega_max_rad_ps))
       sum += heat_capacity_kb(t.modes.omega_rad_ps[mode], temperature_k, constants.hbar_over_kb_k_ps());
   return constants.kb_1e23_j_k * 1e4 * sum / (t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
 }

@@ -50,7 +50,7 @@ void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononPr
     PhaseTimer timer(run, "isotopes");
     run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes, control);
     if (control.average_degenerate)
-      average_over_subspaces(deck.symmetry, run.modes, 1, run.isotope_per_ps.data());
+      average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, run.isotope_per_ps.data());
   }
   if (control.boundary_length_nm > 0.0)
     run.boundary_per_ps = boundary_rates_per_ps(transport, control.boundary_length_nm);
@@ -69,7 +69,7 @@ void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononPr
                          &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
                          &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
       for (std::size_t at = 0; at < values->size(); at += n_rows)
-        average_over_subspaces(deck.symmetry, run.modes, 1, values->data() + at);
+        average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, values->data() + at);
   check_finite(rates.absorption_per_ps, "three-phonon absorption");
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }
@@ -114,7 +114,7 @@ void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const Furth
       if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
         collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
         if (control.average_degenerate)
-          average_over_subspaces(deck.symmetry, run.modes, 1, collision.diagonal_per_ps.data());
+          average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, collision.diagonal_per_ps.data());
         std::vector<double> more;
         if (further.in_scattering && further.diagonal_per_ps) more = further.diagonal_per_ps(t);
         for (std::int64_t row = 0; row < n_rows; ++row)

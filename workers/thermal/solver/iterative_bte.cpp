@@ -13,23 +13,40 @@ namespace {
 
 constexpr int kGmresRestart = 40;
 
-/// The reduced problem: fields on rows, kept symmetric and equal within degenerate subspaces.
-class ReducedProblem {
+/// What the solvers iterate on. Two spaces of fields:
+///  - on rows (irreducible points): fields are symmetric, kept so by each point's full co-group and
+///    equal within degenerate subspaces; the default;
+///  - on the whole mesh (compat): the reference program's σ breaks the symmetry, so its F differs over
+///    a star. A point gq gets the processes of its representative with every point replaced by its
+///    image under g, and F is projected by the operations that fix the point without adding a
+///    reciprocal vector, which differ over a star too.
+class BteProblem {
  public:
-  ReducedProblem(const Transport& transport, double temperature_k, const CollisionOperator& collision)
-      : t_(transport), temperature_k_(temperature_k), collision_(collision) {
-    for (std::int64_t i = 0; i < t_.symmetry.n_irreducible(); ++i)
-      projector_.push_back(t_.symmetry.vector_projector(t_.symmetry.irreducible[i], t_.control.compat));
-    const auto n_rows = static_cast<std::size_t>(t_.n_rows());
-    weight_.assign(n_rows, 0.0);
-    source_.assign(n_rows * 3, 0.0);
-    for (std::int64_t row = 0; row < t_.n_rows(); ++row) {
-      if (!t_.conducts(row) || !(collision_.diagonal_per_ps[row] > 0.0)) continue;
-      const std::int64_t mode = t_.mode_of_row(row);
-      const double omega = t_.modes.omega_rad_ps[mode];
-      const double n = bose_einstein(omega, temperature_k_, t_.control.constants().hbar_over_kb_k_ps());
-      weight_[row] = t_.symmetry.multiplicity[row / t_.modes.n_branches] * n * (n + 1.0);
-      for (int d = 0; d < 3; ++d) source_[row * 3 + d] = omega * t_.modes.velocity_km_s[mode * 3 + d];
+  BteProblem(const Transport& transport, double temperature_k, const CollisionOperator& collision)
+      : t_(transport), temperature_k_(temperature_k), collision_(collision), whole_mesh_(transport.control.compat) {
+    const int nb = t_.modes.n_branches;
+    if (whole_mesh_)
+      for (std::int64_t q = 0; q < t_.modes.n_q; ++q) point_.push_back(static_cast<std::int32_t>(q));
+    else
+      point_ = t_.symmetry.irreducible;
+    const std::size_t size = point_.size() * static_cast<std::size_t>(nb);
+    weight_.assign(size, 0.0);
+    diagonal_.assign(size, 0.0);
+    source_.assign(size * 3, 0.0);
+    for (std::size_t i = 0; i < point_.size(); ++i) {
+      projector_.push_back(t_.symmetry.vector_projector(point_[i], t_.control.compat));
+      const std::int64_t star = t_.symmetry.star_of[point_[i]];
+      for (int s = 0; s < nb; ++s) {
+        const std::int64_t row = star * nb + s;
+        const std::size_t at = i * static_cast<std::size_t>(nb) + static_cast<std::size_t>(s);
+        if (!t_.conducts(row) || !(collision_.diagonal_per_ps[row] > 0.0)) continue;
+        const std::int64_t mode = static_cast<std::int64_t>(point_[i]) * nb + s;
+        const double omega = t_.modes.omega_rad_ps[mode];
+        const double n = bose_einstein(omega, temperature_k_, t_.control.constants().hbar_over_kb_k_ps());
+        weight_[at] = (whole_mesh_ ? 1 : t_.symmetry.multiplicity[star]) * n * (n + 1.0);
+        diagonal_[at] = collision_.diagonal_per_ps[row];
+        for (int d = 0; d < 3; ++d) source_[at * 3 + d] = omega * t_.modes.velocity_km_s[mode * 3 + d];
+      }
     }
     project(source_);
   }
@@ -37,47 +54,93 @@ class ReducedProblem {
   const std::vector<double>& source() const { return source_; }
   double temperature_k() const { return temperature_k_; }
 
-  /// A F on the rows that conduct; zero elsewhere.
+  /// A F on the modes that conduct; zero elsewhere.
   std::vector<double> apply(const std::vector<double>& f) const {
-    std::vector<double> result = collision_.in_scattering(spread_over_stars(t_, f));
-    for (std::int64_t row = 0; row < t_.n_rows(); ++row)
-      for (int d = 0; d < 3; ++d)
-        result[row * 3 + d] = weight_[row] > 0.0
-                                  ? collision_.diagonal_per_ps[row] * f[row * 3 + d] - result[row * 3 + d] : 0.0;
+    std::vector<double> result = whole_mesh_ ? in_scattering_by_images(f)
+                                             : collision_.in_scattering(spread_over_stars(t_, f));
+    for (std::size_t i = 0; i < weight_.size(); ++i)
+      for (std::size_t at = 3 * i; at < 3 * i + 3; ++at)
+        result[at] = weight_[i] > 0.0 ? diagonal_[i] * f[at] - result[at] : 0.0;
     project(result);
     return result;
   }
   std::vector<double> divide_by_diagonal(const std::vector<double>& x) const {
     std::vector<double> result(x.size(), 0.0);
-    for (std::int64_t row = 0; row < t_.n_rows(); ++row)
-      if (weight_[row] > 0.0)
-        for (int d = 0; d < 3; ++d) result[row * 3 + d] = x[row * 3 + d] / collision_.diagonal_per_ps[row];
+    for (std::size_t i = 0; i < weight_.size(); ++i)
+      if (weight_[i] > 0.0)
+        for (std::size_t at = 3 * i; at < 3 * i + 3; ++at) result[at] = x[at] / diagonal_[i];
     return result;
   }
   /// Σ mult n(n+1) x·y: the inner product in which the symmetric operator is symmetric.
   double inner(const std::vector<double>& x, const std::vector<double>& y) const {
     double sum = 0.0;
-    for (std::int64_t row = 0; row < t_.n_rows(); ++row)
-      sum += weight_[row] * (x[row * 3] * y[row * 3] + x[row * 3 + 1] * y[row * 3 + 1] + x[row * 3 + 2] * y[row * 3 + 2]);
+    for (std::size_t i = 0; i < weight_.size(); ++i)
+      sum += weight_[i] * (x[3 * i] * y[3 * i] + x[3 * i + 1] * y[3 * i + 1] + x[3 * i + 2] * y[3 * i + 2]);
     return sum;
   }
-  Mat3 kappa(const std::vector<double>& f) const { return total(mode_conductivity(t_, temperature_k_, f)); }
+  /// The field on rows: the mean over each star, turned back to the representative.
+  std::vector<double> rows(const std::vector<double>& f) const {
+    if (!whole_mesh_) return f;
+    const int nb = t_.modes.n_branches;
+    std::vector<double> mean(static_cast<std::size_t>(t_.n_rows() * 3), 0.0);
+    for (std::int64_t q = 0; q < t_.modes.n_q; ++q) {
+      const std::int64_t star = t_.symmetry.star_of[q];
+      const Mat3 back = transpose(rotation_to(q));
+      for (int s = 0; s < nb; ++s) {
+        const double* from = &f[static_cast<std::size_t>((q * nb + s) * 3)];
+        const Vec3 x = back * Vec3{from[0], from[1], from[2]};
+        for (int d = 0; d < 3; ++d)
+          mean[static_cast<std::size_t>((star * nb + s) * 3 + d)] += x[d] / t_.symmetry.multiplicity[star];
+      }
+    }
+    return mean;
+  }
+  Mat3 kappa(const std::vector<double>& f) const { return total(mode_conductivity(t_, temperature_k_, rows(f))); }
 
  private:
-  void project(std::vector<double>& f) const {
+  const Mat3& rotation_to(std::int64_t q) const {
+    return t_.symmetry.operations[static_cast<std::size_t>(t_.symmetry.operation_to[q])].cartesian;
+  }
+
+  /// In-scattering on the whole mesh: for every operation g, the rows see the field at the images.
+  std::vector<double> in_scattering_by_images(const std::vector<double>& f) const {
     const int nb = t_.modes.n_branches;
-    for (std::int64_t row = 0; row < t_.n_rows(); ++row) {
-      const Vec3 x = projector_[static_cast<std::size_t>(row / nb)] * Vec3{f[row * 3], f[row * 3 + 1], f[row * 3 + 2]};
-      std::copy(x.begin(), x.end(), f.begin() + row * 3);
+    std::vector<std::vector<std::int32_t>> reached(t_.symmetry.operations.size());
+    for (std::int64_t q = 0; q < t_.modes.n_q; ++q)
+      reached[static_cast<std::size_t>(t_.symmetry.operation_to[q])].push_back(static_cast<std::int32_t>(q));
+    std::vector<double> result(f.size(), 0.0);
+    std::vector<double> seen(f.size());
+    for (std::size_t op = 0; op < reached.size(); ++op) {
+      if (reached[op].empty()) continue;
+      for (std::int64_t q = 0; q < t_.modes.n_q; ++q) {
+        const std::int64_t image = t_.symmetry.image(q, static_cast<std::int64_t>(op));
+        std::copy_n(&f[static_cast<std::size_t>(image * nb * 3)], nb * 3, &seen[static_cast<std::size_t>(q * nb * 3)]);
+      }
+      const std::vector<double> out = collision_.in_scattering(seen);
+      for (const std::int32_t q : reached[op])
+        std::copy_n(&out[static_cast<std::size_t>(t_.symmetry.star_of[q]) * nb * 3], nb * 3,
+                    &result[static_cast<std::size_t>(q) * nb * 3]);
     }
-    if (t_.control.average_degenerate) average_over_subspaces(t_.symmetry, t_.modes, 3, f.data());
+    return result;
+  }
+
+  void project(std::vector<double>& f) const {
+    const auto nb = static_cast<std::size_t>(t_.modes.n_branches);
+    for (std::size_t i = 0; i < point_.size() * nb; ++i) {
+      const Vec3 x = projector_[i / nb] * Vec3{f[3 * i], f[3 * i + 1], f[3 * i + 2]};
+      std::copy(x.begin(), x.end(), f.begin() + static_cast<std::ptrdiff_t>(3 * i));
+    }
+    if (t_.control.average_degenerate) average_over_subspaces(t_.modes, point_, 3, f.data());
   }
 
   const Transport& t_;
   double temperature_k_;
   const CollisionOperator& collision_;
+  bool whole_mesh_;
+  std::vector<std::int32_t> point_;  ///< of every nb values
   std::vector<Mat3> projector_;
   std::vector<double> weight_;
+  std::vector<double> diagonal_;
   std::vector<double> source_;
 };
 
@@ -122,7 +185,7 @@ double relative_change(const Mat3& now, const Mat3& before) {
 }
 
 /// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩).
-IterativeSolution conjugate_gradients(const ReducedProblem& problem, const Control& control, Progress& progress) {
+IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& control, Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
   result.f = problem.divide_by_diagonal(b);
@@ -161,7 +224,7 @@ IterativeSolution conjugate_gradients(const ReducedProblem& problem, const Contr
 }
 
 /// Restarted GMRES on (A/w) F = ωv/w, in the inner product Σ mult n(n+1) F·G.
-IterativeSolution gmres(const ReducedProblem& problem, const Control& control, Progress& progress) {
+IterativeSolution gmres(const BteProblem& problem, const Control& control, Progress& progress) {
   IterativeSolution result;
   const std::vector<double> b = problem.divide_by_diagonal(problem.source());
   result.f = b;
@@ -222,7 +285,7 @@ IterativeSolution gmres(const ReducedProblem& problem, const Control& control, P
 }
 
 /// F ← (ω v + in-scattering)/w until κ changes by less than eps: the reference program's iteration.
-IterativeSolution fixed_point(const ReducedProblem& problem, const Control& control, Progress& progress) {
+IterativeSolution fixed_point(const BteProblem& problem, const Control& control, Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
   result.f = problem.divide_by_diagonal(b);
@@ -264,16 +327,21 @@ std::vector<double> spread_over_stars(const Transport& t, const std::vector<doub
 
 IterativeSolution solve_bte(const Transport& transport, double temperature_k, const CollisionOperator& collision,
                             Progress& progress) {
-  const ReducedProblem problem(transport, temperature_k, collision);
-  switch (transport.control.solver) {
-    case Solver::kConjugateGradients:
-      if (!collision.symmetric)
-        throw InvalidInput("solver = cg needs a symmetric collision operator; use solver = gmres");
-      return conjugate_gradients(problem, transport.control, progress);
-    case Solver::kGmres: return gmres(problem, transport.control, progress);
-    case Solver::kFixedPoint: return fixed_point(problem, transport.control, progress);
-  }
-  throw InvalidInput("unknown solver");
+  const BteProblem problem(transport, temperature_k, collision);
+  const auto iterate = [&] {
+    switch (transport.control.solver) {
+      case Solver::kConjugateGradients:
+        if (!collision.symmetric)
+          throw InvalidInput("solver = cg needs a symmetric collision operator; use solver = gmres");
+        return conjugate_gradients(problem, transport.control, progress);
+      case Solver::kGmres: return gmres(problem, transport.control, progress);
+      case Solver::kFixedPoint: return fixed_point(problem, transport.control, progress);
+    }
+    throw InvalidInput("unknown solver");
+  };
+  IterativeSolution solution = iterate();
+  solution.f = problem.rows(solution.f);
+  return solution;
 }
 
 }  // namespace quasi::thermal

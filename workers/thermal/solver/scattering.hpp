@@ -18,7 +18,8 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
 std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh);
 
 /// Replaces per-branch values by their mean over each degenerate subspace.
-/// @param values  [n_rows][components], row = irreducible point · n_branches + branch
-void average_over_subspaces(const Symmetry& symmetry, const Modes& modes, int components, double* values);
+/// @param values  [points][n_branches][components]
+void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points, int components,
+                            double* values);
 
 }  // namespace quasi::thermal

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/scattering.hpp"
+
+namespace quasi::thermal::test {
+
+/// A deck taken through a whole run, with its parts at hand.
+struct SolvedDeck {
+  Deck deck;
+  ConductivityRun run;
+  ThreePhononProblem problem;
+  std::unique_ptr<ThreePhononKernels> kernels;
+  SolvedDeck() = default;
+  SolvedDeck(const SolvedDeck&) = delete;
+  SolvedDeck& operator=(const SolvedDeck&) = delete;
+
+  std::int64_t n_rows() const { return problem.n_rows(); }
+};
+
+std::vector<Setting> settings_of(const std::vector<std::string>& texts);
+
+/// Reads, solves and scatters. `adjust` may replace modes (injection) before scattering starts.
+std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory, const std::vector<std::string>& settings,
+                                       const Device& device = Device{},
+                                       const std::function<void(SolvedDeck&)>& adjust = {});
+
+}  // namespace quasi::thermal::test
