@@ -82,7 +82,9 @@ LocalInput checked_input(const std::string& slot, const fs::path& path) {
   return {slot, path, size};
 }
 
-void check_count(const Deck& deck, const fs::path& path) {
+void finish(Deck& deck, const fs::path& path) {
+  std::sort(deck.inputs.begin(), deck.inputs.end(),
+            [](const LocalInput& a, const LocalInput& b) { return a.slot < b.slot; });
   if (deck.inputs.size() > limits::kInputs)
     throw Failure(ExitStatus::kInvalidInput,
                   "'" + path.string() + "' holds " + std::to_string(deck.inputs.size()) +
@@ -92,17 +94,17 @@ void check_count(const Deck& deck, const fs::path& path) {
 
 Deck collect_directory(const std::string& kind, const fs::path& directory) {
   Deck deck{.slot = "deck", .inputs = {}};
+  // Kinds with a known layout have it in one directory: an old deck kept below stays at home.
+  const bool flat = patterns_by_kind().contains(kind);
   std::error_code error;
   fs::recursive_directory_iterator at(directory, error);
   for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
     const std::string name = path.filename().string();
     const fs::file_status status = at->symlink_status();
-    if (name.starts_with('.') || (fs::is_directory(status) && at.depth() >= 6)) {
+    if (fs::is_directory(status) && (flat || name.starts_with('.') || at.depth() >= 6))
       at.disable_recursion_pending();
-      continue;
-    }
-    if (fs::is_directory(status) || !belongs(kind, name)) continue;
+    if (fs::is_directory(status) || name.starts_with('.') || !belongs(kind, name)) continue;
     if (fs::is_symlink(status)) refuse_link(path);
     if (!fs::is_regular_file(status)) continue;
     const std::string slot = "deck/" + path.lexically_relative(directory).generic_string();
@@ -115,9 +117,7 @@ Deck collect_directory(const std::string& kind, const fs::path& directory) {
     throw Failure(ExitStatus::kInvalidInput,
                   "'" + directory.string() + "' holds no file of a " + kind + " deck",
                   "a deck directory holds some of: " + pattern_list(kind));
-  std::sort(deck.inputs.begin(), deck.inputs.end(),
-            [](const LocalInput& a, const LocalInput& b) { return a.slot < b.slot; });
-  check_count(deck, directory);
+  finish(deck, directory);
   return deck;
 }
 
@@ -160,7 +160,7 @@ Deck collect_toml(const fs::path& file) {
     const std::string slot = "deck/" + relative.generic_string();
     if (taken.insert(slot).second) deck.inputs.push_back(checked_input(slot, path));
   });
-  check_count(deck, file);
+  finish(deck, file);
   return deck;
 }
 

@@ -22,9 +22,9 @@ struct Deck {
 
 /// Collects what a deck consists of.
 ///
-/// A directory: the files that the kind's programs read (deck.cpp holds the patterns; a kind that
-/// is not listed there sends every file), in it and below; hidden files never. A TOML file: itself,
-/// and each file beside or below it that one of its text values names.
+/// A directory: the files in it that the kind's programs read (deck.cpp holds the patterns; a kind
+/// that is not listed there sends every file in it and below); hidden files never. A TOML file:
+/// itself, and each file beside or below it that one of its text values names.
 ///
 /// @throws Failure (kInvalidInput) for symbolic links, names that cannot be slots, files outside
 ///         the deck's directory, empty decks, more than 64 files or a file above 64 GiB: each names

@@ -35,6 +35,7 @@ void add_lines(const Json& value, const std::string& indent, std::string& text) 
     // The unit goes to the value.
     for (const char* unit : {"_bytes", "_seconds"})
       if (part.is_number() && name.ends_with(unit)) name.resize(name.size() - std::string(unit).size());
+    if (part.is_number() && name.starts_with("seconds_")) name = "time_" + name.substr(8);
     std::replace(name.begin(), name.end(), '_', ' ');
     if (part.is_object()) {
       text += indent + printable(name) + "\n";

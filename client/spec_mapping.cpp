@@ -226,16 +226,21 @@ class Adapter {
         return integer(value, std::numeric_limits<std::int64_t>::min(),
                        std::numeric_limits<std::int64_t>::max(), path);
       case Field::CPPTYPE_UINT64:
-        // Protobuf writes 64-bit numbers as texts; whatever it wrote, it reads.
-        if (value.is_string() || value.is_number_unsigned()) return value;
+        if (value.is_number_unsigned()) return value;
         return integer(value, 0, std::numeric_limits<std::int64_t>::max(), path);
     }
     return value;
   }
 
+  static bool is_digits(const std::string& text) {
+    return text.size() < 20 && text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) == std::string::npos &&
+           text.find_first_of("0123456789") != std::string::npos;
+  }
+
   Json integer(const Json& value, std::int64_t low, std::int64_t high,
                const std::string& path) const {
-    if (value.is_string()) return value;  // As above; protobuf checks it.
+    // Protobuf writes 64-bit numbers as texts; whatever it wrote, it reads.
+    if (value.is_string() && is_digits(value.get_ref<const std::string&>())) return value;
     const bool fits = value.is_number_integer() &&
                       (!value.is_number_unsigned() ||
                        value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high)) &&
