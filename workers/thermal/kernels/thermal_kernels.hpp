@@ -9,6 +9,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/kernels/process_3ph.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
 #include "workers/thermal/solver/harmonic.hpp"
 
@@ -69,6 +70,11 @@ class ThreePhononKernels {
 
   /// How many processes some rows have: absorption and emission, [2] for each row of `rows`.
   virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
+
+  /// The processes of rows first ≤ row < last, without weights, in the order in which they are summed.
+  /// @param offsets  [last − first + 1] where each row begins
+  virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
+                                     std::vector<std::int64_t>& offsets) = 0;
 
   /// Rates at every temperature in one pass over the processes. With `keep_processes` the list
   /// (λ', λ'', weight) stays on the device for apply_collision.

@@ -62,6 +62,7 @@ class CpuThreePhononKernels : public ThreePhononKernels {
  public:
   void load(const ThreePhononProblem& problem) override;
   std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) override;
+  std::vector<Process3> list(std::int64_t first, std::int64_t last, std::vector<std::int64_t>& offsets) override;
   ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes,
                          Progress& progress) override;
   std::vector<double> apply_collision(double temperature_k, OccupationForm form,
@@ -345,6 +346,27 @@ std::vector<std::int64_t> CpuThreePhononKernels::count(const std::vector<std::in
     }
   }
   return counts;
+}
+
+std::vector<Process3> CpuThreePhononKernels::list(std::int64_t first, std::int64_t last,
+                                                  std::vector<std::int64_t>& offsets) {
+  std::vector<std::vector<Process3>> rows(static_cast<std::size_t>(last - first));
+#pragma omp parallel
+  {
+    std::vector<Accepted> accepted;
+#pragma omp for schedule(dynamic, 4)
+    for (std::int64_t row = first; row < last; ++row) {
+      enumerate(mode_of_row(row), accepted);
+      for (const Accepted& process : accepted) rows[row - first].push_back({process.first, process.second, 0.0});
+    }
+  }
+  offsets.assign(1, 0);
+  std::vector<Process3> all;
+  for (const auto& row : rows) {
+    all.insert(all.end(), row.begin(), row.end());
+    offsets.push_back(static_cast<std::int64_t>(all.size()));
+  }
+  return all;
 }
 
 void CpuThreePhononKernels::tabulate(const std::vector<double>& temperatures_k) {

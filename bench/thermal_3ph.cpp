@@ -1,0 +1,95 @@
+// Three-phonon scattering of a deck: one JSON line with the time of every step, the counts, and the
+// work that the floor is computed from.
+//
+//   thermal_3ph_bench DECK DEVICE REPEAT [key=value …]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/kernels/fc3_transform.hpp"
+#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/scattering.hpp"
+
+namespace {
+
+using namespace quasi;
+using namespace quasi::thermal;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void bench(const std::string& path, const Device& device, int repeat, const std::vector<Setting>& settings) {
+  use_device(device);
+  SilentProgress silent;
+  const double t0 = now();
+  const Deck deck = read_deck(path, settings);
+  const double t1 = now();
+  ConductivityRun run = start_run(deck, silent);
+  const double t2 = now();
+  const auto kernels = make_three_phonon_kernels(device);
+  ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes, deck.control);
+  const double t3 = now();
+  add_scattering(deck, *kernels, problem, run, silent);
+  const double first = run.seconds["scattering_3ph"];
+  std::vector<double> again;
+  ThreePhononRates rates;
+  for (int i = 0; i < repeat; ++i) {
+    const double start = now();
+    rates = kernels->rates(deck.control.temperatures_k, deck.control.converge, silent);
+    again.push_back(now() - start);
+  }
+  std::sort(again.begin(), again.end());
+  const double t4 = now();
+  add_conductivity(deck, *kernels, FurtherScattering{}, run, silent);
+  const double t5 = now();
+
+  const Fc3Transform transform = make_fc3_transform(problem.fc3, problem.mass_amu, problem.mesh);
+  const double n_q = static_cast<double>(problem.mesh.size());
+  const double nb = problem.n_branches();
+  const double points = static_cast<double>(problem.rows.size());
+  const double x = nb * nb;
+  const double tests = points * nb * n_q * x * 2.0;
+  const double fourier = points * nb * x * 8.0 *
+                         (transform.box_size() * static_cast<double>(problem.mesh.n[0]) +
+                          1.0 * transform.extent[2] * transform.extent[1] * problem.mesh.n[0] * problem.mesh.n[1] + n_q * transform.extent[2]);
+  const double processes = static_cast<double>(run.three_phonon.n_absorption + run.three_phonon.n_emission);
+  const double products = processes * 8.0 * (x + nb);
+  const TemperatureResult& r = run.by_temperature.front();
+  std::printf(
+      "{\"case\":\"thermal_3ph\",\"mesh\":[%d,%d,%d],\"device\":\"%s\",\"model\":\"%s\",\"points\":%.0f,\"processes\":%.0f,"
+      "\"tests\":%.4g,\"fourier_flops\":%.4g,\"product_flops\":%.4g,\"seconds_read\":%.4f,\"seconds_harmonic\":%.4f,"
+      "\"seconds_kernels\":%.4f,\"seconds_load\":%.4f,\"seconds_scattering_first\":%.5f,\"seconds_scattering_median\":%.5f,"
+      "\"spread\":%.5f,\"seconds_enumerate\":%.5f,\"seconds_evaluate\":%.5f,\"seconds_conductivity\":%.4f,"
+      "\"seconds_iterate\":%.4f,\"iterations\":%d,\"residual\":%.2g,\"kappa_rta_w_per_mk\":%.9g,\"kappa_w_per_mk\":%.9g,"
+      "\"seconds_total\":%.3f}\n",
+      problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2], device.name().c_str(), device.model.c_str(), points, processes,
+      tests, fourier, products, t1 - t0, t2 - t1, t3 - t2, run.seconds["load_3ph"], first, again[again.size() / 2],
+      again.back() - again.front(), rates.seconds_enumerate, rates.seconds_evaluate, t5 - t4, run.seconds["iterate"],
+      r.solution.iterations, r.solution.residual, r.kappa_rta_w_per_mk[0][0], r.kappa_w_per_mk[0][0],
+      t5 - t0 - (t4 - t3) + first + run.seconds["load_3ph"] + run.seconds["isotopes"]);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: thermal_3ph_bench DECK DEVICE REPEAT [key=value …]\n");
+    return 2;
+  }
+  try {
+    std::vector<quasi::Setting> settings;
+    for (int i = 4; i < argc; ++i) settings.push_back(quasi::parse_setting(argv[i]));
+    bench(argv[1], quasi::find_device(argv[2]), std::max(1, std::atoi(argv[3])), settings);
+    return 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
+  }
+}
