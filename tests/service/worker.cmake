@@ -5,3 +5,13 @@ quasi_add_test(worker_supervisor_test
   SOURCES worker_attempt_machine_test.cpp worker_supervisor_test.cpp worker_crash_test.cpp
           worker_files_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
+
+# Real processes: the executables are started from where they are built.
+add_library(quasi_service_fixture STATIC support/program.cpp support/service_fixture.cpp)
+target_link_libraries(quasi_service_fixture PUBLIC quasi_wire GTest::gtest)
+target_compile_definitions(quasi_service_fixture PRIVATE
+  QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+
+quasi_add_test(worker_process_test SOURCES worker_process_test.cpp
+  LIBS quasi_service_fixture quasi_daemon LABELS service)
+add_dependencies(worker_process_test quasi-engine)

@@ -172,6 +172,7 @@ void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesRes
     collect();
     return acquire();
   }
+  if (wire::reason_of(status) == wire::reason::kFenced) return superseded(status.error_message());
   // The same id again: what was granted in an answer that got lost is granted once more.
   if (wire::reason_of(status) == wire::reason::kWorker) {
     registered_ = false;
@@ -265,6 +266,7 @@ void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
   if (!status.ok()) {
     ports_.log.warning("heartbeat_failed", {{"code", wire::code_name(status.error_code())},
                                             {"why", status.error_message()}});
+    if (wire::reason_of(status) == wire::reason::kFenced) return superseded(status.error_message());
     // A server that was away may not know this worker's devices any more.
     const bool unknown = wire::reason_of(status) == wire::reason::kWorker;
     if (unknown || status.error_code() == grpc::StatusCode::UNAVAILABLE) {
@@ -283,6 +285,15 @@ void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
     const auto found = runners_.find(directive.fence());
     if (found != runners_.end()) found->second->obey(directive.directive());
   }
+  collect();
+}
+
+void Supervisor::superseded(const std::string& why) {
+  ports_.log.error("superseded", {{"why", why}});
+  draining_ = true;
+  poll_ = {};
+  const auto runners = runners_;
+  for (const auto& [fence, runner] : runners) runner->obey(v1::DIRECTIVE_FENCED);
   collect();
 }
 

@@ -80,6 +80,8 @@ class Supervisor {
   void adopt(std::shared_ptr<AttemptRunner> runner);
   void heartbeat();
   void heard(MonotonicTime sent, const grpc::Status& status, const v1::HeartbeatResponse& response);
+  /// Another process has registered under this worker's id: this one has no rights any more.
+  void superseded(const std::string& why);
   void watch_contact();
   void collect();
   void again_later(Pacer& pacer);
