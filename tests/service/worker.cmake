@@ -15,3 +15,9 @@ target_compile_definitions(quasi_service_fixture PRIVATE
 quasi_add_test(worker_process_test SOURCES worker_process_test.cpp
   LIBS quasi_service_fixture quasi_daemon LABELS service)
 add_dependencies(worker_process_test quasi-engine)
+
+if(TARGET quasi-server)
+  quasi_add_test(worker_faults_test SOURCES worker_faults_test.cpp
+    LIBS quasi_service_fixture LABELS service faults)
+  add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine)
+endif()
