@@ -1,5 +1,7 @@
 #include "tests/gw/reference_files.hpp"
 
+#include <cblas.h>
+#include <omp.h>
 #include <zlib.h>
 
 #include <fstream>
@@ -7,6 +9,17 @@
 #include <stdexcept>
 
 namespace quasi::gw::test {
+namespace {
+
+// Matrices here are small: one thread is fastest, and leaves other tests their processors. What depends
+// on the number of threads sets it itself.
+[[maybe_unused]] const bool one_thread = [] {
+  omp_set_num_threads(1);
+  openblas_set_num_threads(1);
+  return true;
+}();
+
+}  // namespace
 
 std::filesystem::path ReferenceCase::file(const std::string& name) {
   const auto plain = source_ / name;

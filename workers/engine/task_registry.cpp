@@ -1,6 +1,7 @@
 #include "workers/engine/task_registry.hpp"
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/gw_task.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
 #include "workers/thermal/thermal_task.hpp"
 
@@ -15,6 +16,7 @@ struct Entry {
 // An explicit table, not static initialisers, which linkers drop and nobody can read in one place.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table{
+      {"gw", make_gw_task},
       {"mosfet", make_mosfet_task},
       {"thermal", make_thermal_task},
   };

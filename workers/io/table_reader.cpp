@@ -9,6 +9,41 @@
 
 namespace quasi {
 
+namespace {
+
+void apply_setting(toml::table* root, const Setting& setting) {
+  toml::table* table = root;
+  std::string key = setting.key;
+  for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.')) {
+    const std::string head = key.substr(0, dot);
+    if (!table->contains(head)) table->insert(head, toml::table{});
+    table = table->get(head)->as_table();
+    if (table == nullptr) throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
+    key = key.substr(dot + 1);
+  }
+  toml::table parsed;
+  try {
+    parsed = toml::parse("x = " + setting.value);
+  } catch (const toml::parse_error&) {
+    parsed.insert("x", setting.value);  // A bare word such as sigma.method=cohsex.
+  }
+  table->insert_or_assign(key, std::move(*parsed.get("x")));
+}
+
+}  // namespace
+
+toml::table parse_toml(const std::string& text, const std::string& where, const std::vector<Setting>& settings) {
+  toml::table root;
+  try {
+    root = toml::parse(text, where);
+  } catch (const toml::parse_error& failure) {
+    throw InvalidInput(where + ", line " + std::to_string(failure.source().begin.line) + ": " +
+                       std::string(failure.description()));
+  }
+  for (const Setting& setting : settings) apply_setting(&root, setting);
+  return root;
+}
+
 std::string shown(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value);
@@ -131,6 +166,25 @@ std::optional<std::vector<std::pair<double, double>>> TableReader::pairs(const s
     values.emplace_back(*(*pair)[0].value<double>(), *(*pair)[1].value<double>());
     if (!std::isfinite(values.back().first) || !std::isfinite(values.back().second))
       fail(key, "must hold finite numbers only");
+  }
+  return values;
+}
+
+std::optional<std::vector<std::vector<double>>> TableReader::vectors(const std::string& key, std::size_t length) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return {};
+  const std::string wanted = "must be a list of lists of " + std::to_string(length) + " numbers, e.g. [[0, 0, 0]]";
+  const toml::array* list = node->as_array();
+  if (list == nullptr) fail(key, wanted);
+  std::vector<std::vector<double>> values;
+  for (const toml::node& entry : *list) {
+    const toml::array* row = entry.as_array();
+    if (row == nullptr || row->size() != length) fail(key, wanted);
+    values.emplace_back();
+    for (const toml::node& number : *row) {
+      if (!number.is_number() || !std::isfinite(*number.value<double>())) fail(key, wanted);
+      values.back().push_back(*number.value<double>());
+    }
   }
   return values;
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "workers/io/settings.hpp"
+
 namespace quasi {
 
 /// Reads one TOML table key by key, remembers which keys exist, and refuses the rest. Every error
@@ -31,6 +33,8 @@ class TableReader {
   std::optional<std::vector<std::string>> texts(const std::string& key);
   /// [[a, b], …] with all entries finite.
   std::optional<std::vector<std::pair<double, double>>> pairs(const std::string& key);
+  /// A list of lists of `length` finite numbers each, e.g. k-points.
+  std::optional<std::vector<std::vector<double>>> vectors(const std::string& key, std::size_t length);
   const toml::table* table(const std::string& key);
   /// An array of tables, empty if absent.
   std::vector<const toml::table*> tables(const std::string& key);
@@ -49,6 +53,10 @@ class TableReader {
   std::string where_;
   std::vector<std::string> known_;
 };
+
+/// Parses a deck and puts the user's settings in: `value` under each dotted `key`, tables made on the
+/// way. @throws InvalidInput naming file and line.
+toml::table parse_toml(const std::string& text, const std::string& where, const std::vector<Setting>& settings);
 
 /// Numbers in messages: shortest form that reads back.
 std::string shown(double value);

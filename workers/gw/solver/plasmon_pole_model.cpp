@@ -60,35 +60,35 @@ PlasmonPoleModel empty_model(std::int64_t n) {
 
 }  // namespace
 
+WingFactors wing_factors(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb, const Mat3& bdot) {
+  if (epsilon.at_gamma) return {0, 0.0, 0.0};
+  if (!coulomb.averages()) return {};
+  const Vec3 k = epsilon.q + to_real(epsilon.sphere.g[0]);
+  const double length = std::sqrt(metric_dot(bdot, k, k));
+  const double average = coulomb.averaged_inverse(k);
+  return {0, average * length / kEightPi, average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
+}
+
+WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb,
+                                         const Mat3& bdot, const Vec3& q, const IVec3& g1) {
+  if (epsilon.at_gamma) return {0, 0.0, 0.0};
+  if (!coulomb.averages()) return {};
+  const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), g1);
+  if (found == epsilon.sphere.g.end()) return {};
+  const double length = std::sqrt(metric_dot(bdot, q, q));
+  const double average = coulomb.averaged_inverse(q);
+  return {found - epsilon.sphere.g.begin(), average * length / kEightPi,
+          average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
+}
+
 std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
-                                 const CoulombInteraction& coulomb, const Mat3& bdot) {
+                                 const WingFactors& wings) {
   const std::int64_t edge = epsilon.size();
   const auto& inverse = epsilon.inverse.at(frequency);
   std::vector<Cplx> part(static_cast<std::size_t>(n * n));
-  // The row and column of the shortest q+G carry the 1/q behaviour that a mini-zone average changes.
-  // Where two are equally short the first is taken, G = 0 if it is among them.
-  std::int64_t wing = -1;
-  double row = 1.0, column = 1.0;
-  if (epsilon.at_gamma) {
-    wing = 0;
-    row = column = 0.0;
-  } else if (coulomb.averages()) {
-    const bool compatible = coulomb.options().wing_rule == WingRule::kListedPoint;
-    wing = 0;
-    if (compatible)
-      while (wing < n && !(epsilon.sphere.g[static_cast<std::size_t>(wing)] == IVec3{})) ++wing;
-    const IVec3 g_wing = compatible ? IVec3{} : epsilon.sphere.g[0];
-    const Vec3 k = epsilon.q + to_real(g_wing);
-    const double length = std::sqrt(metric_dot(bdot, k, k));
-    const double average = coulomb.averaged_inverse(k);
-    row = average * length / kEightPi;
-    column = average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length);
-  }
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
-      double factor = 1.0;
-      if (g == wing && h != wing) factor = row;
-      if (h == wing && g != wing) factor = column;
+      const double factor = g == h ? 1.0 : g == wings.wing ? wings.row : h == wings.wing ? wings.column : 1.0;
       part[static_cast<std::size_t>(g * n + h)] = (g == h ? 1.0 : 0.0) - factor * inverse[static_cast<std::size_t>(g * edge + h)];
     }
   return part;
@@ -103,7 +103,7 @@ std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSph
 }
 
 PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
-                                 const CoulombInteraction& coulomb, InvalidMode policy) {
+                                 const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy) {
   const Mat3& bdot = field.crystal().bdot;
   const GIndex index(field.density.header.g);
   const auto rho = [&](const IVec3& g) {
@@ -115,7 +115,7 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
   };
   const double electrons = rho({}).real();
   const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
-  const std::vector<Cplx> part = screening_part(epsilon, 0, n, coulomb, bdot);
+  const std::vector<Cplx> part = screening_part(epsilon, 0, n, wings);
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   PlasmonPoleModel model = empty_model(n);
@@ -136,11 +136,10 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
   return model;
 }
 
-PlasmonPoleModel godby_needs(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
-                             const CoulombInteraction& coulomb, InvalidMode policy, double frequency_ry) {
-  const Mat3& bdot = field.crystal().bdot;
-  const std::vector<Cplx> at_zero = screening_part(epsilon, 0, n, coulomb, bdot);
-  const std::vector<Cplx> at_imaginary = screening_part(epsilon, 1, n, coulomb, bdot);
+PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
+                             const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy, double frequency_ry) {
+  const std::vector<Cplx> at_zero = screening_part(epsilon, 0, n, wings);
+  const std::vector<Cplx> at_imaginary = screening_part(epsilon, 1, n, wings);
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   PlasmonPoleModel model = empty_model(n);
   for (std::int64_t g = 0; g < n; ++g)

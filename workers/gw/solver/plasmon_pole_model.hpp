@@ -35,10 +35,25 @@ struct PlasmonPoleModel {
   }
 };
 
-/// δ − ε⁻¹(ω) on the first n plane waves, with the wings and head that Σ uses (spec 5): for q → 0 the
-/// wings vanish; elsewhere they are scaled by the mini-zone average of 1/|q+p|.
+/// What the mini-zone average does to one row and one column of ε⁻¹ (spec 5): for q → 0 the wings
+/// vanish; elsewhere ⟨1/|k+p|⟩ replaces 1/|k|, k the shortest q+G.
+///   row G = wing, G' ≠ wing:     ⟨8π/|k+p|⟩ |k| / 8π
+///   column G' = wing, G ≠ wing:  ⟨8π/|k+p|⟩ / (v̄ |k|)
+struct WingFactors {
+  std::int64_t wing = -1;  ///< position in the sphere; −1: no wing is changed
+  double row = 1.0, column = 1.0;
+};
+WingFactors wing_factors(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb, const Mat3& bdot);
+
+/// The same where the field's program is followed (WingRule::kListedPoint): the wing is G = 0 of the
+/// point q as it was listed, which at a rotated q = S q_r + g₀ is G₁ = S⁻¹ g₀ of the irreducible one, with
+/// the length of that q but v̄ of the shortest q+G.
+WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb,
+                                         const Mat3& bdot, const Vec3& q, const IVec3& g1);
+
+/// δ − ε⁻¹(ω) on the first n plane waves, wings scaled.
 std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
-                                 const CoulombInteraction& coulomb, const Mat3& bdot);
+                                 const WingFactors& wings);
 
 /// v̄(q+G) of the sphere; the q of Σ is 0 where ε stands for q → 0.
 std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere, const CoulombInteraction& coulomb);
@@ -47,10 +62,10 @@ std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSph
 ///   Ω²_GG' = ω_p² ρ(G−G')/ρ(0) (q+G)·(q+G') v̄(q+G)/8π,  ω_p² = 16π ρ(0)/Ω
 ///   ω̃'² = Ω²/I = λ e^{iφ};  ω̃² = λ / cos φ
 PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
-                                 const CoulombInteraction& coulomb, InvalidMode policy);
+                                 const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy);
 
 /// Godby–Needs: through ε⁻¹ at 0 and at i·ω_a (frequency 1): ω̃² = ω_a² I(iω_a)/(I(0) − I(iω_a)).
-PlasmonPoleModel godby_needs(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
-                             const CoulombInteraction& coulomb, InvalidMode policy, double frequency_ry);
+PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
+                             const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy, double frequency_ry);
 
 }  // namespace quasi::gw

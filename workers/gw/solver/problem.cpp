@@ -98,15 +98,18 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
   return field;
 }
 
-int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what) {
+int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what,
+                             const std::vector<int>& at) {
   if (wanted > waves.n_bands)
     throw InvalidInput(what + " = " + std::to_string(wanted) + " but the wavefunctions hold " +
                        std::to_string(waves.n_bands) +
                        "; lower it, or give meanfield.vsc and meanfield.vkb so that the missing bands are made");
+  std::vector<int> points = at;
+  for (int ik = 0; at.empty() && ik < waves.n_k(); ++ik) points.push_back(ik);
   for (int n = wanted; n >= minimum; --n) {
     bool splits = false;
-    for (int spin = 0; spin < waves.header.n_spins && n < waves.n_bands; ++spin)
-      for (int ik = 0; ik < waves.n_k(); ++ik)
+    for (int spin = 0; spin < waves.header.n_spins && n > 0 && n < waves.n_bands; ++spin)
+      for (const int ik : points)
         splits = splits || std::abs(waves.energy(spin, ik, n) - waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
     if (!splits) return n;
   }

@@ -34,9 +34,11 @@ struct MeanField {
 /// @throws InvalidInput
 MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted, PlaneWaveField density);
 
-/// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any k of the list.
+/// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the k-points `at`
+/// (empty: all).
 /// @throws InvalidInput if `wanted` exceeds the bands of the file, or nothing above `minimum` is left.
-int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what);
+int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what,
+                             const std::vector<int>& at = {});
 
 /// Multiplets within [begin, end) of one spin and k: (first, last + 1) of each.
 std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin, int end);

@@ -40,6 +40,7 @@ SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSpher
   const Rotation rotation = field.zone.rotation_to(q);
   const SymmetryOperation& s = field.zone.operations()[static_cast<std::size_t>(rotation.operation)];
   SphereAtPoint at;
+  at.g1_of_zero = multiply(inverse(s.rotation), rotation.umklapp);
   for (const IVec3& g1 : sphere.g) {
     const IVec3 rotated = multiply(s.rotation, g1);
     at.box_index.push_back(box_position(rotated - rotation.umklapp, box));
@@ -189,23 +190,28 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
 
     const std::vector<double> v = averaged_coulomb(eps, sphere, coulomb);
     std::vector<Cplx> static_w;  // I_GG' v̄(G')
-    if (options.exact_static_ch || !poles) {
-      static_w = screening_part(eps, 0, n_g, coulomb, field.crystal().bdot);
-      for (std::int64_t g = 0; g < n_g; ++g)
-        for (std::int64_t h = 0; h < n_g; ++h) static_w[static_cast<std::size_t>(g * n_g + h)] *= v[static_cast<std::size_t>(h)];
-    }
     PlasmonPoleModel model;
-    if (poles) {
-      model = options.method == SigmaMethod::kHybertsenLouie
-                  ? hybertsen_louie(field, eps, n_g, coulomb, options.invalid)
-                  : godby_needs(field, eps, n_g, coulomb, options.invalid, options.godby_needs_ry);
-      kernels.load_plasmon_pole(model.view(), options.rules);
-      if (statistics != nullptr) {
-        statistics->elements += n_g * n_g;
-        statistics->skipped += model.skipped;
-        statistics->invalid += model.invalid;
+    const auto prepare = [&](const WingFactors& wings) {
+      if (options.exact_static_ch || !poles) {
+        static_w = screening_part(eps, 0, n_g, wings);
+        for (std::int64_t g = 0; g < n_g; ++g)
+          for (std::int64_t h = 0; h < n_g; ++h) static_w[static_cast<std::size_t>(g * n_g + h)] *= v[static_cast<std::size_t>(h)];
       }
+      if (!poles) return;
+      model = options.method == SigmaMethod::kHybertsenLouie
+                  ? hybertsen_louie(field, eps, n_g, coulomb, wings, options.invalid)
+                  : godby_needs(eps, n_g, coulomb, wings, options.invalid, options.godby_needs_ry);
+      kernels.load_plasmon_pole(model.view(), options.rules);
+    };
+    // The wings belong to the irreducible point unless they follow the listed ones.
+    const bool at_each_point = coulomb.options().wing_rule == WingRule::kListedPoint;
+    prepare(wing_factors(eps, coulomb, field.crystal().bdot));
+    if (statistics != nullptr && poles) {
+      statistics->elements += n_g * n_g;
+      statistics->skipped += model.skipped;
+      statistics->invalid += model.invalid;
     }
+
     const auto box = sum_box(field, sphere.g);
     for (std::size_t i_sum = 0; i_sum < sums.size(); ++i_sum) {
       SelfEnergyAtK& sum = sums[i_sum];
@@ -221,6 +227,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       for (const StarMember& member : members->second) {
         const SphereAtPoint rotated = rotated_sphere(field, member.q, sphere, box);
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
+        if (at_each_point) prepare(wing_factors_of_listed_point(eps, coulomb, field.crystal().bdot, member.q, rotated.g1_of_zero));
         const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, 0, options.bands, box);
         load(kernels, Side::kRight, inner);
         const double weight = member.multiplicity / field.zone_volume_bohr3();

@@ -13,6 +13,7 @@ namespace quasi::gw {
 struct SphereAtPoint {
   std::vector<std::int32_t> box_index;
   std::vector<Cplx> factor;
+  IVec3 g1_of_zero{};  ///< the listed G₁ that G = 0 of the rotated point corresponds to
 };
 SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSphere& sphere, const std::array<int, 3>& box);
 

@@ -1,0 +1,179 @@
+#include "workers/gw/gw_calculation.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/text_files.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Adds the time from its making to its end to one phase.
+class PhaseClock {
+ public:
+  explicit PhaseClock(double* seconds) : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
+  ~PhaseClock() { *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  PhaseClock(const PhaseClock&) = delete;
+  PhaseClock& operator=(const PhaseClock&) = delete;
+
+ private:
+  double* seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
+bool is_fortran_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::int32_t count = 0;
+  in.read(reinterpret_cast<char*>(&count), sizeof count);
+  return in && count == 96;
+}
+
+/// Diagonal V_xc of the outer states for each (k, spin) of the plan, eV; empty without V_xc.
+std::vector<std::vector<double>> exchange_correlation(const Deck& deck, const MeanField& field, const SigmaOptions& options, GwKernels& kernels) {
+  std::vector<std::vector<double>> values;
+  const auto& path = deck.mean_field.vxc;
+  if (path.empty()) return values;
+  const int n_l = options.band_max - options.band_min + 1;
+  if (is_fortran_file(path)) {
+    const PlaneWaveField vxc = read_field(path, "VXC");
+    require_same_crystal(field.waves.header, "WFN", vxc.header, "VXC");
+    for (const int ik : options.kpoints)
+      for (int spin = 0; spin < field.n_spins(); ++spin) {
+        const auto matrix = potential_matrix(field, vxc, ik, spin, options.band_min - 1, options.band_max, kernels);
+        std::vector<double> diagonal;
+        for (int n = 0; n < n_l; ++n) diagonal.push_back(matrix[static_cast<std::size_t>(n * n_l + n)].real() * kRydberg_ev);
+        values.push_back(std::move(diagonal));
+      }
+    return values;
+  }
+  const auto list = read_matrix_elements(path);
+  for (const int ik : options.kpoints) {
+    const KPointElements* point = find_k_point(list, field.waves.k[static_cast<std::size_t>(ik)]);
+    if (point == nullptr) throw InvalidInput("'" + path.string() + "' has no entry for k-point " + std::to_string(ik + 1) + " of WFN");
+    for (int spin = 1; spin <= field.n_spins(); ++spin) {
+      std::vector<double> diagonal;
+      for (int n = options.band_min; n <= options.band_max; ++n) {
+        const auto found = point->diagonal_ev.find({spin, n});
+        if (found == point->diagonal_ev.end())
+          throw InvalidInput("'" + path.string() + "' has no V_xc of band " + std::to_string(n) + " at k-point " + std::to_string(ik + 1) +
+                             "; lower sigma.band_max or give meanfield.vxc = \"VXC\"");
+        diagonal.push_back(found->second.real());
+      }
+      values.push_back(std::move(diagonal));
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress) {
+  if (deck.mean_field.empirical) return empirical_mean_field(deck.mean_field.crystal, kernels, progress);
+  std::optional<Wavefunctions> shifted;
+  if (!deck.mean_field.wfnq.empty()) shifted = read_wavefunctions(deck.mean_field.wfnq);
+  return make_mean_field(read_wavefunctions(deck.mean_field.wfn), std::move(shifted), read_field(deck.mean_field.rho, "RHO"));
+}
+
+Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {
+  Plan plan;
+  const auto count = [&](int wanted, const std::string& key) {
+    const int asked = wanted > 0 ? wanted : field.waves.n_bands;
+    const int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
+    if (used != asked && wanted > 0)
+      plan.notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " + std::to_string(used) + " bands are used");
+    return used;
+  };
+  plan.epsilon.cutoff_ry = deck.epsilon.cutoff_ry;
+  plan.epsilon.bands = count(deck.epsilon.bands, "epsilon.bands");
+  plan.epsilon.memory_budget_bytes = memory_budget_bytes;
+  SigmaOptions& s = plan.sigma;
+  s.method = deck.sigma.method;
+  s.bands = count(deck.sigma.bands, "sigma.bands");
+  s.bare_cutoff_ry = deck.sigma.bare_cutoff_ry > 0.0 ? deck.sigma.bare_cutoff_ry : field.waves.wave_cutoff_ry;
+  s.screened_cutoff_ry = deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry : deck.epsilon.cutoff_ry;
+  if (s.bare_cutoff_ry > field.waves.header.density_cutoff_ry)
+    throw InvalidInput("sigma.bare_cutoff_ry = " + std::to_string(s.bare_cutoff_ry) + " exceeds the density cut-off of " +
+                       std::to_string(field.waves.header.density_cutoff_ry) + " Ry");
+  for (const Vec3& k : deck.sigma.kpoints) {
+    int found = -1;
+    for (int ik = 0; ik < field.waves.n_k(); ++ik) {
+      const Vec3 d = field.waves.k[static_cast<std::size_t>(ik)] - k;
+      if (std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < 1e-5) found = ik;
+    }
+    if (found < 0)
+      throw InvalidInput("sigma.kpoints names (" + std::to_string(k[0]) + ", " + std::to_string(k[1]) + ", " + std::to_string(k[2]) +
+                         "), which is not among the k-points of the mean field");
+    s.kpoints.push_back(found);
+  }
+  if (s.kpoints.empty())
+    for (int ik = 0; ik < field.waves.n_k(); ++ik) s.kpoints.push_back(ik);
+  s.band_min = deck.sigma.band_min;
+  const int wanted_max = deck.sigma.band_max > 0 ? deck.sigma.band_max : std::min(field.n_occupied + 2, field.waves.n_bands);
+  s.band_max = band_count_without_split(field.waves, wanted_max, s.band_min, "sigma.band_max", s.kpoints);
+  if (s.band_max != wanted_max)
+    plan.notes.push_back("sigma.band_max = " + std::to_string(wanted_max) + " splits a multiplet; states up to band " + std::to_string(s.band_max) + " are calculated");
+  if (s.band_min > 1) {
+    const int wanted_min = s.band_min;
+    s.band_min = band_count_without_split(field.waves, wanted_min - 1, 0, "sigma.band_min", s.kpoints) + 1;
+    if (s.band_min != wanted_min)
+      plan.notes.push_back("sigma.band_min = " + std::to_string(wanted_min) + " splits a multiplet; states from band " + std::to_string(s.band_min) + " are calculated");
+  }
+  if (s.band_min > s.band_max)
+    throw InvalidInput("sigma.band_min = " + std::to_string(s.band_min) + " exceeds sigma.band_max = " + std::to_string(s.band_max));
+  s.invalid = deck.sigma.invalid;
+  s.rules = deck.sigma.rules;
+  s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
+  s.memory_budget_bytes = memory_budget_bytes;
+  s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
+  if (s.method == SigmaMethod::kGodbyNeeds) plan.epsilon.frequencies_ry.push_back({0.0, s.godby_needs_ry});
+  plan.derivative = {deck.sigma.derivative == Derivative::kCentral, deck.sigma.derivative_step_ev / kRydberg_ev};
+  s.offsets_ry = s.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : plan.derivative.offsets_ry();
+
+  const double volume = field.crystal().volume_bohr3;
+  const double n_g = volume * std::pow(deck.epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  const double n_v = field.n_occupied, n_c = plan.epsilon.bands - field.n_occupied, n_k = static_cast<double>(field.zone.size());
+  plan.epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
+  plan.sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) * (s.band_max - s.band_min + 1) *
+                           static_cast<double>(s.kpoints.size()) * n_k;
+  plan.memory_bytes = static_cast<std::int64_t>(16.0 * n_g * n_g * (3.0 + static_cast<double>(plan.epsilon.frequencies_ry.size())) +
+                                                std::min(48.0 * n_v * n_c * n_g, static_cast<double>(memory_budget_bytes)));
+  return plan;
+}
+
+Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress) {
+  std::map<std::string, double> seconds{{"mean_field", 0.0}, {"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}};
+  std::optional<MeanField> field;
+  {
+    const PhaseClock clock(&seconds["mean_field"]);
+    field = load_mean_field(deck, kernels, progress);
+  }
+  Calculation run{.field = std::move(*field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
+  run.plan = make_plan(deck, run.field, memory_budget_bytes);
+  for (const std::string& note : run.plan.notes) progress.log(note);
+  const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
+  {
+    const PhaseClock clock(&seconds["epsilon"]);
+    for (const Vec3& q : screening_points(run.field))
+      run.epsilon.push_back(dielectric_matrix(run.field, q, run.plan.epsilon, coulomb, kernels, progress));
+  }
+  {
+    const PhaseClock clock(&seconds["sigma"]);
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress, &run.statistics);
+  }
+  std::vector<std::vector<double>> vxc_ev;
+  {
+    const PhaseClock clock(&seconds["vxc"]);
+    vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
+  }
+  if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
+    for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
+  run.quasiparticles = quasiparticles(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
+  run.seconds = std::move(seconds);
+  return run;
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/gw/input/deck.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/quasiparticle.hpp"
+
+namespace quasi::gw {
+
+/// What a deck comes to once its files are read: counts made consistent, with a note on each change.
+struct Plan {
+  EpsilonOptions epsilon;
+  SigmaOptions sigma;
+  DerivativeRule derivative;
+  std::vector<std::string> notes;      ///< what was repaired, in sentences
+  double epsilon_gflop = 0.0;          ///< of the products of χ
+  double sigma_evaluations = 0.0;      ///< (G, G', n, E, l, q) of the plasmon-pole sum
+  std::int64_t memory_bytes = 0;       ///< largest resident set of the device
+};
+
+struct Calculation {
+  MeanField field;
+  Plan plan;
+  std::vector<DielectricMatrix> epsilon;
+  std::vector<SelfEnergyAtK> sigma;
+  std::vector<Quasiparticle> quasiparticles;
+  SigmaStatistics statistics;
+  std::map<std::string, double> seconds;  ///< by phase
+};
+
+MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress);
+
+/// Pre-flight: band counts that split multiplets are lowered, wanted k-points are looked up, memory
+/// and work are estimated. @throws InvalidInput for what cannot be repaired.
+Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes);
+
+/// Mean field to quasiparticle energies.
+Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress);
+
+}  // namespace quasi::gw

@@ -1,0 +1,172 @@
+#include "workers/gw/gw_task.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+#include "workers/gw/gw_calculation.hpp"
+#include "workers/gw/input/text_files.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi {
+namespace gw {
+namespace {
+
+constexpr std::int64_t kDefaultBudget_bytes = std::int64_t{2} << 30;
+
+const char* method_name(SigmaMethod method) {
+  switch (method) {
+    case SigmaMethod::kCohsex: return "cohsex";
+    case SigmaMethod::kHybertsenLouie: return "hl-gpp";
+    case SigmaMethod::kGodbyNeeds: return "gn-gpp";
+    case SigmaMethod::kContour: return "contour";
+  }
+  return "";
+}
+
+nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(nullptr); }
+
+nlohmann::json plan_of(const Plan& plan) {
+  return {{"epsilon_gflop", plan.epsilon_gflop},
+          {"sigma_evaluations", plan.sigma_evaluations},
+          {"memory_bytes", plan.memory_bytes},
+          {"epsilon_bands", plan.epsilon.bands},
+          {"sigma_bands", plan.sigma.bands},
+          {"band_min", plan.sigma.band_min},
+          {"band_max", plan.sigma.band_max}};
+}
+
+nlohmann::json summary_of(const Calculation& run, const Device& device) {
+  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)}, {"device", device.name()}, {"warnings", run.plan.notes}, {"plan", plan_of(run.plan)}};
+  nlohmann::json states = nlohmann::json::array();
+  for (const Quasiparticle& qp : run.quasiparticles)
+    states.push_back({{"k", qp.k}, {"band", qp.band}, {"spin", qp.spin}, {"e_mf_ev", qp.mean_field_ev}, {"vxc_ev", or_null(qp.vxc_ev)},
+                      {"x_ev", qp.x_ev}, {"sx_ev", qp.sx_ev}, {"ch_ev", qp.ch_ev}, {"ch_bare_ev", qp.ch_bare_ev}, {"sigma_ev", qp.sigma_ev},
+                      {"e_qp0_ev", or_null(qp.qp0_ev)}, {"e_qp1_ev", or_null(qp.qp1_ev)}, {"z", qp.z}});
+  summary["quasiparticles"] = std::move(states);
+  nlohmann::json heads = nlohmann::json::array();
+  for (const DielectricMatrix& m : run.epsilon)
+    heads.push_back({{"q", m.q}, {"n_g", m.size()}, {"epsilon", m.epsilon_diagonal[0].real()}, {"epsilon_inverse", m.inverse[0][0].real()}});
+  summary["eps_head"] = std::move(heads);
+  const Gaps gap = gaps(run.field, run.quasiparticles);
+  nlohmann::json direct = nlohmann::json::array();
+  for (const GapAtK& at : gap.direct)
+    direct.push_back({{"k", at.k}, {"spin", at.spin}, {"mean_field_ev", at.mean_field_ev}, {"quasiparticle_ev", or_null(at.quasiparticle_ev)}});
+  summary["gap"] = {{"fundamental_mean_field_ev", or_null(gap.fundamental_mean_field_ev)},
+                    {"fundamental_ev", or_null(gap.fundamental_ev)},
+                    {"direct", direct}};
+  if (run.statistics.elements > 0)
+    summary["plasmon_poles"] = {{"elements", run.statistics.elements}, {"skipped", run.statistics.skipped}, {"invalid", run.statistics.invalid}};
+  summary["seconds"] = run.seconds;
+  return summary;
+}
+
+void write_result(const std::filesystem::path& path, const Calculation& run) {
+  H5Writer file(path);
+  const auto n = static_cast<std::int64_t>(run.quasiparticles.size());
+  const auto column = [&](const std::string& name, const char* units, const auto& value) {
+    std::vector<double> values;
+    for (const Quasiparticle& qp : run.quasiparticles) values.push_back(value(qp));
+    file.write("/quasiparticles/" + name, values, {n}, units);
+  };
+  std::vector<double> k;
+  std::vector<std::int32_t> band, spin;
+  for (const Quasiparticle& qp : run.quasiparticles) {
+    k.insert(k.end(), qp.k.begin(), qp.k.end());
+    band.push_back(qp.band);
+    spin.push_back(qp.spin);
+  }
+  file.write("/quasiparticles/k", k, {n, 3}, "1");
+  file.write("/quasiparticles/band", band, {n}, "1");
+  file.write("/quasiparticles/spin", spin, {n}, "1");
+  column("mean_field_ev", "eV", [](const Quasiparticle& qp) { return qp.mean_field_ev; });
+  column("x_ev", "eV", [](const Quasiparticle& qp) { return qp.x_ev; });
+  column("sx_ev", "eV", [](const Quasiparticle& qp) { return qp.sx_ev; });
+  column("ch_ev", "eV", [](const Quasiparticle& qp) { return qp.ch_ev; });
+  column("sigma_ev", "eV", [](const Quasiparticle& qp) { return qp.sigma_ev; });
+  column("z", "1", [](const Quasiparticle& qp) { return qp.z; });
+  // Absent where the mean field has no V_xc.
+  if (n > 0 && run.quasiparticles.front().vxc_ev) {
+    column("vxc_ev", "eV", [](const Quasiparticle& qp) { return *qp.vxc_ev; });
+    column("qp0_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp0_ev; });
+    column("qp1_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp1_ev; });
+  }
+  std::vector<double> q, head, head_inverse;
+  for (const DielectricMatrix& m : run.epsilon) {
+    q.insert(q.end(), m.q.begin(), m.q.end());
+    head.push_back(m.epsilon_diagonal[0].real());
+    head_inverse.push_back(m.inverse[0][0].real());
+  }
+  const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
+  file.write("/epsilon/q", q, {n_q, 3}, "1");
+  file.write("/epsilon/head", head, {n_q}, "1");
+  file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
+  file.commit();
+}
+
+void write_energies(const std::filesystem::path& directory, const Calculation& run) {
+  std::vector<QuasiparticleEntry> qp0, qp1;
+  for (const Quasiparticle& qp : run.quasiparticles) {
+    if (!qp.qp0_ev) return;
+    qp0.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp0_ev});
+    qp1.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp1_ev});
+  }
+  write_quasiparticles(directory / "eqp0.dat", qp0);
+  write_quasiparticles(directory / "eqp1.dat", qp1);
+}
+
+class GwTask : public Task {
+ public:
+  nlohmann::json validate(const DeckSource& source, const Device& device) const override {
+    const Deck deck = read_deck(source.path, source.settings);
+    const auto kernels = make_gw_kernels(device);
+    SilentProgress silent;
+    const MeanField field = load_mean_field(deck, *kernels, silent);
+    const Plan plan = make_plan(deck, field, kDefaultBudget_bytes);
+    return {{"ok", true}, {"warnings", plan.notes}, {"plan", plan_of(plan)}};
+  }
+
+  nlohmann::json run(const RunOptions& options, Progress& progress) const override {
+    const Deck deck = read_deck(options.deck.path, options.deck.settings);
+    const auto kernels = make_gw_kernels(options.devices.front());
+    const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : kDefaultBudget_bytes;
+    const Calculation run = run_calculation(deck, *kernels, budget, progress);
+    write_energies(options.output_directory, run);
+    write_result(options.output_directory / "result.h5", run);
+    return summary_of(run, options.devices.front());
+  }
+
+  std::string table(const nlohmann::json& summary) const override {
+    std::string text;
+    char line[200];
+    const auto cell = [](const nlohmann::json& value) {
+      char number[24];
+      if (value.is_null()) return std::string("         -");
+      std::snprintf(number, sizeof number, "%10.4f", value.get<double>());
+      return std::string(number);
+    };
+    nlohmann::json last_k;
+    for (const auto& qp : summary.at("quasiparticles")) {
+      if (qp.at("k") != last_k) {
+        last_k = qp.at("k");
+        std::snprintf(line, sizeof line, "\nk = %9.6f %9.6f %9.6f   (eV)\n band      E_mf      V_xc         X      SX-X        CH     Sigma     E_qp0     E_qp1      Z\n",
+                      last_k[0].get<double>(), last_k[1].get<double>(), last_k[2].get<double>());
+        text += line;
+      }
+      std::snprintf(line, sizeof line, "%5d", qp.at("band").get<int>());
+      text += line;
+      for (const char* name : {"e_mf_ev", "vxc_ev", "x_ev", "sx_ev", "ch_ev", "sigma_ev", "e_qp0_ev", "e_qp1_ev"}) text += cell(qp.at(name));
+      std::snprintf(line, sizeof line, " %6.3f\n", qp.at("z").get<double>());
+      text += line;
+    }
+    const auto& gap = summary.at("gap");
+    text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) + " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
+    return text;
+  }
+};
+
+}  // namespace
+}  // namespace gw
+
+std::unique_ptr<Task> make_gw_task() { return std::make_unique<gw::GwTask>(); }
+
+}  // namespace quasi

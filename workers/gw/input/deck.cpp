@@ -1,0 +1,137 @@
+#include "workers/gw/input/deck.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "workers/backend/error.hpp"
+#include "workers/io/table_reader.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr int kMaxBandCount = 10'000'000;
+
+Vec3 vector_of(TableReader& reader, const std::string& key, const Vec3& fallback) {
+  const auto values = reader.numbers(key, -1e3, 1e3);
+  if (!values) return fallback;
+  if (values->size() != 3) reader.fail(key, "must hold 3 numbers");
+  return {(*values)[0], (*values)[1], (*values)[2]};
+}
+
+IVec3 grid_of(TableReader& reader, const std::string& key, const IVec3& fallback) {
+  const auto values = reader.numbers(key, 1, 1000);
+  if (!values) return fallback;
+  IVec3 grid{};
+  if (values->size() != 3) reader.fail(key, "must hold 3 whole numbers");
+  for (int i = 0; i < 3; ++i) {
+    grid[i] = static_cast<int>((*values)[static_cast<std::size_t>(i)]);
+    if (grid[i] != (*values)[static_cast<std::size_t>(i)]) reader.fail(key, "must hold 3 whole numbers");
+  }
+  return grid;
+}
+
+void read_mean_field(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+  TableReader reader(table, "meanfield", where);
+  auto& m = deck->mean_field;
+  m.empirical = reader.choice("source", 0, {"files", "epm"}) == 1;
+  const auto path_of = [&](const char* key, const char* fallback) {
+    const std::string name = reader.text(key, fallback);
+    return name.empty() ? std::filesystem::path() : directory / name;
+  };
+  m.wfn = path_of("wfn", "");
+  m.wfnq = path_of("wfnq", "");
+  m.rho = path_of("rho", "");
+  m.vxc = path_of("vxc", "");
+  m.vsc = path_of("vsc", "");
+  m.vkb = path_of("vkb", "");
+  auto& c = m.crystal;
+  const auto names = empirical_crystal_names();
+  c.name = names[reader.choice("crystal", 0, names)];
+  c.lattice_bohr = reader.number("lattice_bohr", 0.0, 0.0, 1000.0);
+  c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
+  c.repeats = grid_of(reader, "supercell", c.repeats);
+  c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
+  c.cutoff_ry = reader.number("cutoff_ry", c.cutoff_ry, 0.5, 1000.0);
+  c.k_grid = grid_of(reader, "k_grid", c.k_grid);
+  c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
+  c.q0 = vector_of(reader, "q0", c.q0);
+  if (m.empirical) {
+    for (const char* key : {"wfn", "wfnq", "rho", "vxc", "vsc", "vkb"})
+      if (reader.has(key)) reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
+  } else {
+    for (const char* key : {"crystal", "lattice_bohr", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands", "q0"})
+      if (reader.has(key)) reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
+    for (const char* key : {"wfn", "rho"})
+      if (!reader.has(key)) reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") + " file, or set source = \"epm\"");
+  }
+  reader.finish();
+}
+
+void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "sigma", where);
+  auto& s = deck->sigma;
+  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp"}));
+  s.bands = reader.integer("bands", 0, 1, kMaxBandCount);
+  s.bare_cutoff_ry = reader.number("bare_cutoff_ry", 0.0, 0.1, 10000.0);
+  s.screened_cutoff_ry = reader.number("screened_cutoff_ry", 0.0, 0.1, 10000.0);
+  s.band_min = reader.integer("band_min", 1, 1, kMaxBandCount);
+  s.band_max = reader.integer("band_max", 0, 1, kMaxBandCount);
+  for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{})) s.kpoints.push_back({k[0], k[1], k[2]});
+  s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
+  s.remainder = reader.boolean("static_remainder", false);
+  s.exact_ch = reader.boolean("exact_ch", false);
+  const std::size_t derivative = reader.choice("derivative", deck->compatible ? 1 : 0, {"central", "forward"});
+  s.derivative = derivative == 0 ? Derivative::kCentral : Derivative::kForward;
+  s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kCentral ? 0.02 : 1.0, 1e-4, 10.0);
+  s.imaginary_frequency_ev = reader.number("imaginary_frequency_ev", s.imaginary_frequency_ev, 0.1, 1000.0);
+  s.rules.half_width_ry = reader.number("pole_half_width_ev", 0.5, 0.0, 10.0) / kRydberg_ev;
+  s.rules.screened_exchange_cut = reader.number("sx_cut", 4.0, 0.0, 1e6);
+  if (s.exact_ch && s.method != SigmaMethod::kCohsex) reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
+  if (s.remainder && s.method == SigmaMethod::kCohsex) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
+  reader.finish();
+}
+
+void read_coulomb(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+  TableReader reader(table, "coulomb", where);
+  const std::string file = reader.text("average_file", "");
+  if (!file.empty()) deck->coulomb.average_file = (directory / file).string();
+  deck->coulomb.wing_rule = deck->compatible ? WingRule::kListedPoint : WingRule::kShortest;
+  reader.finish();
+}
+
+}  // namespace
+
+Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,
+                const std::filesystem::path& directory) {
+  const toml::table root = parse_toml(text, where, settings);
+  Deck deck;
+  TableReader reader(&root, "", where);
+  const std::string kind = reader.text("kind", "gw");
+  if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
+  deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
+  read_mean_field(reader.table("meanfield"), where, directory, &deck);
+  TableReader epsilon(reader.table("epsilon"), "epsilon", where);
+  if (!epsilon.has("cutoff_ry")) epsilon.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
+  deck.epsilon.cutoff_ry = epsilon.number("cutoff_ry", 0.0, 0.1, 10000.0);
+  deck.epsilon.bands = epsilon.integer("bands", 0, 1, kMaxBandCount);
+  epsilon.finish();
+  read_sigma(reader.table("sigma"), where, &deck);
+  read_coulomb(reader.table("coulomb"), where, directory, &deck);
+  reader.finish();
+  if (deck.sigma.screened_cutoff_ry > deck.epsilon.cutoff_ry)
+    throw InvalidInput(where + ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) + " exceeds epsilon.cutoff_ry = " +
+                       shown(deck.epsilon.cutoff_ry) + "; ε⁻¹ is not known there");
+  return deck;
+}
+
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
+  std::filesystem::path file = path;
+  if (std::filesystem::is_directory(file)) file /= "deck.toml";
+  std::ifstream in(file);
+  if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_deck(text.str(), settings, file.filename().string(), file.parent_path());
+}
+
+}  // namespace quasi::gw

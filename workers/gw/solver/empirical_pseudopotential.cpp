@@ -1,0 +1,287 @@
+#include "workers/gw/solver/empirical_pseudopotential.hpp"
+
+#include <spglib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/gauge.hpp"
+#include "workers/gw/solver/sigma_sum.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Form factors in Ry at |G|² = 3, 4, 8, 11 (2π/a)²: symmetric and antisymmetric part.
+struct FormFactors {
+  const char* name;
+  double lattice_bohr;
+  double symmetric[4];
+  double antisymmetric[4];
+  int atomic_number[2];
+};
+constexpr FormFactors kTable[] = {
+    {"silicon", 10.2612, {-0.224, 0.0, 0.055, 0.072}, {0, 0, 0, 0}, {14, 14}},
+    {"germanium", 10.6930, {-0.238, 0.0, 0.004, 0.068}, {0, 0, 0, 0}, {32, 32}},
+    {"gaas", 10.6770, {-0.23, 0.0, 0.01, 0.055}, {0.07, 0.05, 0.0, 0.01}, {31, 33}},
+};
+
+const FormFactors& form_factors(const std::string& name) {
+  for (const FormFactors& entry : kTable)
+    if (name == entry.name) return entry;
+  throw InvalidInput("meanfield.crystal = \"" + name + "\" is not built in; known: silicon, germanium, gaas");
+}
+
+struct Structure {
+  Mat3 lattice{};              ///< rows, Bohr
+  std::vector<Vec3> position;  ///< reduced
+  std::vector<int> kind;       ///< 0 or 1
+};
+
+Structure make_structure(const EmpiricalCrystal& wanted, double a) {
+  // The primitive vectors of the reference files, so that q-lists coincide.
+  const Mat3 primitive{{{-0.5, 0.0, 0.5}, {0.0, 0.5, 0.5}, {-0.5, 0.5, 0.0}}};
+  const Mat3 cubic{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  Structure s;
+  const Mat3& cell = wanted.cubic_cell ? cubic : primitive;
+  for (int i = 0; i < 3; ++i) s.lattice[i] = (a * wanted.repeats[i]) * cell[i];
+  std::vector<Vec3> base{{-0.125, -0.125, -0.125}, {0.125, 0.125, 0.125}};
+  std::vector<int> kinds{0, 1};
+  if (wanted.cubic_cell) {
+    base.clear();
+    kinds.clear();
+    for (const Vec3& shift : {Vec3{0, 0, 0}, Vec3{0, 0.5, 0.5}, Vec3{0.5, 0, 0.5}, Vec3{0.5, 0.5, 0}})
+      for (int t = 0; t < 2; ++t) {
+        const double x = t == 0 ? -0.125 : 0.125;
+        base.push_back(shift + Vec3{x, x, x});
+        kinds.push_back(t);
+      }
+  }
+  for (int i = 0; i < wanted.repeats[0]; ++i)
+    for (int j = 0; j < wanted.repeats[1]; ++j)
+      for (int k = 0; k < wanted.repeats[2]; ++k)
+        for (std::size_t n = 0; n < base.size(); ++n) {
+          const Vec3 p = base[n] + to_real({i, j, k});
+          s.position.push_back(Vec3{p[0] / wanted.repeats[0], p[1] / wanted.repeats[1], p[2] / wanted.repeats[2]} + wanted.origin_shift);
+          s.kind.push_back(kinds[n]);
+        }
+  return s;
+}
+
+/// Point operations with their translations. A supercell's pure translations would multiply the group
+/// beyond what the files of the field can hold; it is then used without symmetry.
+std::vector<SymmetryOperation> find_symmetries(const Structure& s, const EmpiricalCrystal& wanted) {
+  const SymmetryOperation identity{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {}};
+  std::vector<SymmetryOperation> operations{identity};
+  if (wanted.cubic_cell || wanted.repeats != IVec3{1, 1, 1}) return operations;
+  double lattice[3][3];
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) lattice[j][i] = s.lattice[i][j];
+  std::vector<std::array<double, 3>> positions(s.position.begin(), s.position.end());
+  const bool same = std::string(wanted.name) != "gaas";
+  std::vector<int> types;
+  for (const int kind : s.kind) types.push_back(same ? 1 : kind + 1);
+  SpglibDataset* data = spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(positions.data()), types.data(),
+                                        static_cast<int>(types.size()), 1e-6);
+  if (data == nullptr) throw InvalidInput("the symmetry of the built-in crystal could not be found");
+  for (int n = 0; n < data->n_operations; ++n) {
+    IMat3 w{};
+    SymmetryOperation operation;
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) w[i][j] = data->rotations[n][i][j];
+    const IMat3 inv = inverse(w);
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) operation.rotation[i][j] = inv[j][i];
+      double t = data->translations[n][i];
+      t -= std::round(t);
+      operation.translation[i] = 2.0 * kPi * t;
+    }
+    if (operation.rotation != identity.rotation) operations.push_back(operation);
+  }
+  spg_free_dataset(data);
+  return operations;
+}
+
+Crystal make_crystal(const Structure& s, const FormFactors& factors, double a, std::vector<SymmetryOperation> operations) {
+  Crystal c;
+  c.alat_bohr = a;
+  c.blat_per_bohr = 2.0 * kPi / a;
+  Mat3 reciprocal{};
+  const Mat3& l = s.lattice;
+  const auto cross = [](const Vec3& x, const Vec3& y) -> Vec3 {
+    return {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
+  };
+  const double det = dot(l[0], cross(l[1], l[2]));
+  c.volume_bohr3 = std::abs(det);
+  for (int i = 0; i < 3; ++i) reciprocal[i] = (2.0 * kPi / det) * cross(l[(i + 1) % 3], l[(i + 2) % 3]);
+  c.recvol_per_bohr3 = std::pow(2.0 * kPi, 3) / c.volume_bohr3;
+  for (int i = 0; i < 3; ++i) {
+    c.avec[i] = (1.0 / a) * l[i];
+    c.bvec[i] = (1.0 / c.blat_per_bohr) * reciprocal[i];
+    for (int j = 0; j < 3; ++j) {
+      c.adot[i][j] = dot(l[i], l[j]);
+      c.bdot[i][j] = dot(reciprocal[i], reciprocal[j]);
+    }
+  }
+  for (std::size_t n = 0; n < s.position.size(); ++n) {
+    Vec3 p{};
+    for (int i = 0; i < 3; ++i) p = p + (s.position[n][i] / a) * l[i];
+    c.atoms.push_back({p, factors.atomic_number[s.kind[n]]});
+  }
+  c.symmetries = std::move(operations);
+  return c;
+}
+
+/// V(G) of the local potential on all differences of a sphere.
+class LocalPotential {
+ public:
+  LocalPotential(const Structure& s, const FormFactors& factors, const Crystal& crystal)
+      : structure_(s), factors_(factors), bdot_(crystal.bdot), unit_ry_(std::pow(2.0 * kPi / crystal.alat_bohr, 2)) {}
+
+  Cplx operator()(const IVec3& g) const {
+    const double length2 = metric_dot(bdot_, to_real(g), to_real(g)) / unit_ry_;
+    constexpr int kShell[] = {3, 4, 8, 11};
+    for (int shell = 0; shell < 4; ++shell) {
+      if (std::abs(length2 - kShell[shell]) > 1e-6) continue;
+      Cplx sum;
+      for (std::size_t n = 0; n < structure_.position.size(); ++n) {
+        const double v = factors_.symmetric[shell] + (structure_.kind[n] == 0 ? -1.0 : 1.0) * factors_.antisymmetric[shell];
+        sum += v * std::polar(1.0, -2.0 * kPi * dot(to_real(g), structure_.position[n]));
+      }
+      return sum / static_cast<double>(structure_.position.size());
+    }
+    return {};
+  }
+
+ private:
+  const Structure& structure_;
+  const FormFactors& factors_;
+  Mat3 bdot_;
+  double unit_ry_;
+};
+
+/// Irreducible points of a Γ-centred grid (shifted by q0), in order of their index, with weights.
+void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
+                        std::vector<Vec3>* points, std::vector<double>* weights) {
+  const auto total = static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
+  std::vector<char> seen(total, 0);
+  const auto index_of = [&](const Vec3& k) {
+    std::size_t index = 0;
+    for (int i = 0; i < 3; ++i) {
+      const long n = std::lround((k[i] - shift[i]) * grid[i]);
+      index = index * static_cast<std::size_t>(grid[i]) + static_cast<std::size_t>(((n % grid[i]) + grid[i]) % grid[i]);
+    }
+    return index;
+  };
+  for (int i = 0; i < grid[0]; ++i)
+    for (int j = 0; j < grid[1]; ++j)
+      for (int k = 0; k < grid[2]; ++k) {
+        const Vec3 point = shift + Vec3{1.0 * i / grid[0], 1.0 * j / grid[1], 1.0 * k / grid[2]};
+        if (seen[index_of(point)]) continue;
+        std::size_t count = 0;
+        for (const SymmetryOperation& s : group) {
+          char& mark = seen[index_of(multiply(s.rotation, point))];
+          count += mark ? 0 : 1;
+          mark = 1;
+        }
+        points->push_back(point);
+        weights->push_back(static_cast<double>(count) / static_cast<double>(total));
+      }
+}
+
+Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wanted, const LocalPotential& potential,
+                    const Vec3& shift, int n_bands, int n_occupied, GwKernels& kernels, Progress& progress) {
+  Wavefunctions w;
+  w.header = header;
+  w.n_bands = n_bands;
+  w.wave_cutoff_ry = wanted.cutoff_ry;
+  w.k_grid = wanted.k_grid;
+  for (int i = 0; i < 3; ++i) w.k_shift[i] = shift[i] * wanted.k_grid[i];
+  std::vector<SymmetryOperation> group;
+  for (const int s : little_group(header.crystal.symmetries, shift, true)) group.push_back(header.crystal.symmetries[static_cast<std::size_t>(s)]);
+  irreducible_points(wanted.k_grid, shift, group, &w.k, &w.weight);
+  for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
+    const GSphere sphere = make_g_sphere(header.crystal.bdot, w.k[ik], wanted.cutoff_ry);
+    const std::int64_t n = sphere.size();
+    if (n < n_bands)
+      throw InvalidInput("meanfield.bands = " + std::to_string(n_bands) + " but the cut-off of " + std::to_string(wanted.cutoff_ry) +
+                         " Ry gives only " + std::to_string(n) + " plane waves; raise meanfield.cutoff_ry");
+    std::vector<Cplx> h(static_cast<std::size_t>(n * n));
+    for (std::int64_t g = 0; g < n; ++g)
+      for (std::int64_t j = 0; j < n; ++j)
+        h[static_cast<std::size_t>(g * n + j)] = potential(sphere.g[static_cast<std::size_t>(g)] - sphere.g[static_cast<std::size_t>(j)]);
+    for (std::int64_t g = 0; g < n; ++g) h[static_cast<std::size_t>(g * n + g)] += sphere.kinetic_ry[static_cast<std::size_t>(g)];
+    std::vector<double> values(static_cast<std::size_t>(n_bands));
+    std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
+    kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands), view<Cplx>(vectors, n_bands, n));
+    fix_gauge(sphere.g, values, 1e-8, vectors);
+    w.waves.push_back({sphere.g, {std::move(vectors)}});
+    w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());
+    for (int band = 0; band < n_bands; ++band) w.occupation.push_back(band < n_occupied ? 1.0 : 0.0);
+    w.first_occupied.push_back(1);
+    w.last_occupied.push_back(n_occupied);
+    progress.report("mean field", static_cast<std::int64_t>(ik) + 1, static_cast<std::int64_t>(w.k.size()));
+  }
+  return w;
+}
+
+/// ρ(G) = (2/N_k) Σ_kv ⟨v| e^{−iGr} |v⟩ over the full zone; electrons.
+void sum_density(const Wavefunctions& w, const BrillouinZone& zone, int n_occupied, GwKernels& kernels, PlaneWaveField* density) {
+  const auto& g = density->header.g;
+  const IVec3 extent = rotated_extent(w, zone);
+  const auto box = product_box(extent, extent, component_extent(g));
+  kernels.set_box(box);
+  std::vector<std::int32_t> index;
+  for (const IVec3& v : g) index.push_back(box_position(v, box));
+  kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
+  std::vector<Cplx> m(g.size());
+  density->values.assign(1, std::vector<Cplx>(g.size()));
+  for (const ZonePoint& point : zone.points()) {
+    const RotatedWaves waves = rotated_waves(w, zone.operations(), zone.rotation_to(point.k), 0, 0, n_occupied);
+    std::vector<std::int32_t> at;
+    for (const IVec3& v : waves.g) at.push_back(box_position(v, box));
+    const auto n_pw = static_cast<std::int64_t>(waves.g.size());
+    for (const Side side : {Side::kLeft, Side::kRight})
+      kernels.load_bands(side, {waves.coefficients.data(), {n_occupied, n_pw}}, view<const std::int32_t>(at, n_pw));
+    for (std::int64_t v = 0; v < n_occupied; ++v) {
+      kernels.pair_products({v, v + 1}, {v, v + 1});
+      kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));
+      for (std::size_t i = 0; i < g.size(); ++i) density->values[0][i] += 2.0 / static_cast<double>(zone.size()) * std::conj(m[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> empirical_crystal_names() {
+  std::vector<std::string> names;
+  for (const FormFactors& entry : kTable) names.emplace_back(entry.name);
+  return names;
+}
+
+MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernels, Progress& progress) {
+  const FormFactors& factors = form_factors(wanted.name);
+  const double a = wanted.lattice_bohr > 0.0 ? wanted.lattice_bohr : factors.lattice_bohr;
+  const Structure structure = make_structure(wanted, a);
+  MeanFieldHeader header;
+  header.title = "WFN-Complex";
+  header.crystal = make_crystal(structure, factors, a, find_symmetries(structure, wanted));
+  header.density_cutoff_ry = 4.0 * wanted.cutoff_ry;
+  header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry).g;
+  const IVec3 extent = component_extent(header.g);
+  for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
+  const LocalPotential potential(structure, factors, header.crystal);
+  const int n_occupied = 2 * static_cast<int>(structure.position.size());  // 4 electrons an atom, 2 a band
+
+  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands, n_occupied, kernels, progress);
+  Wavefunctions shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress);
+  PlaneWaveField density{.header = header, .values = {}};
+  density.header.title = "RHO-Complex";
+  const BrillouinZone zone(waves.k, header.crystal.symmetries, 0, "the built-in crystal");
+  sum_density(waves, zone, n_occupied, kernels, &density);
+  return make_mean_field(std::move(waves), std::move(shifted), std::move(density));
+}
+
+}  // namespace quasi::gw
