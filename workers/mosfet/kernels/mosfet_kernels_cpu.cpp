@@ -216,7 +216,8 @@ class CpuMosfetKernels : public MosfetKernels {
 
   void diagnose(const Point& p, Advance* result) const {
     double smallest = 0.0, top = 0.0, largest = 0.0;
-    for (const double value : p.state.pdf) smallest = std::min(smallest, value);
+    for (const double value : p.state.pdf)
+      if (!(value >= smallest)) smallest = value;  // A NaN stays.
     for (std::int64_t row = 0; row < problem_.rows(); ++row) {
       largest = std::max(largest, p.angle_sum[static_cast<std::size_t>(row)]);
       if (row % problem_.nw == problem_.nw - 1)

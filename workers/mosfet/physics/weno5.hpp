@@ -7,26 +7,26 @@ namespace quasi::mosfet {
 /// Fifth-order WENO value at the half node after c, from five node values with the wind from a to e
 /// (Jiang and Shu). For the other wind direction pass the mirrored stencil.
 ///
-/// ω_r ∝ d_r / (ε_W + β_r)² is formed as d_r Π_{s≠r} B_s, so that one division serves all three
-/// weights. Odd in its arguments: reversing all signs reverses the result bit for bit.
+/// Written in differences of neighbours, as c plus a correction: q0 = c + (5Δ₂−2Δ₁)/6,
+/// q1 = c + (2Δ₃+Δ₂)/6, q2 = c + (4Δ₃−Δ₄)/6. The weights ω_r ∝ d_r/(ε_W+β_r)² are formed as
+/// d_r Π_{s≠r} B_s, so that one division serves all three, and B = (12/13)(ε_W+β): common factors
+/// cancel. Odd in its arguments: reversing all signs reverses the result bit for bit.
 ///
 /// @param epsilon  ε_W; 1e-12 for a pdf scaled to max 1. With the customary 1e-6 the weights are
 ///                 linear wherever Φ < 1e-3, and undershoots reach −2e-3.
 QUASI_HD inline double weno5(double a, double b, double c, double d, double e, double epsilon) {
-  constexpr double kSixth = 1.0 / 6.0, kCurvature = 13.0 / 12.0;
-  const double q0 = 2.0 * a - 7.0 * b + 11.0 * c;
-  const double q1 = -b + 5.0 * c + 2.0 * d;
-  const double q2 = 2.0 * c + 5.0 * d - e;
-  const double c0 = a - 2.0 * b + c, s0 = a - 4.0 * b + 3.0 * c;
-  const double c1 = b - 2.0 * c + d, s1 = b - d;
-  const double c2 = c - 2.0 * d + e, s2 = 3.0 * c - 4.0 * d + e;
-  const double b0 = epsilon + kCurvature * (c0 * c0) + 0.25 * (s0 * s0);
-  const double b1 = epsilon + kCurvature * (c1 * c1) + 0.25 * (s1 * s1);
-  const double b2 = epsilon + kCurvature * (c2 * c2) + 0.25 * (s2 * s2);
-  const double w0 = 0.1 * ((b1 * b2) * (b1 * b2));
-  const double w1 = 0.6 * ((b0 * b2) * (b0 * b2));
-  const double w2 = 0.3 * ((b0 * b1) * (b0 * b1));
-  return (w0 * q0 + w1 * q1 + w2 * q2) / (w0 + w1 + w2) * kSixth;
+  constexpr double kSixth = 1.0 / 6.0, kSlope = 3.0 / 13.0, kScale = 12.0 / 13.0;
+  const double d1 = b - a, d2 = c - b, d3 = d - c, d4 = e - d;
+  const double c0 = d2 - d1, c1 = d3 - d2, c2 = d4 - d3;
+  const double s0 = 3.0 * d2 - d1, s1 = d2 + d3, s2 = 3.0 * d3 - d4;
+  const double tiny = kScale * epsilon;
+  const double b0 = (tiny + c0 * c0) + (kSlope * s0) * s0;
+  const double b1 = (tiny + c1 * c1) + (kSlope * s1) * s1;
+  const double b2 = (tiny + c2 * c2) + (kSlope * s2) * s2;
+  const double t0 = b1 * b2, t1 = b0 * b2, t2 = b0 * b1;
+  const double w0 = t0 * t0, w1 = 6.0 * t1 * t1, w2 = 3.0 * t2 * t2;
+  const double sum = w0 * (5.0 * d2 - 2.0 * d1) + w1 * (2.0 * d3 + d2) + w2 * (4.0 * d3 - d4);
+  return c + kSixth * (sum / (w0 + w1 + w2));
 }
 
 }  // namespace quasi::mosfet

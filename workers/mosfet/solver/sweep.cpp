@@ -278,8 +278,10 @@ class DeviceRun {
         }
         Lane& l = lanes_[lane];
         if (!kept.empty()) l.time_fs = kept.back().time_fs;
-        l.at.min_pdf = std::min(l.at.min_pdf, a.min_pdf);
-        l.at.top_share = std::max(l.at.top_share, a.top_share);
+        if (done == deck_.run.refresh_steps) {  // Not in between: calls have no fixed length.
+          l.at.min_pdf = std::isnan(a.min_pdf) ? a.min_pdf : std::min(l.at.min_pdf, a.min_pdf);
+          l.at.top_share = std::max(l.at.top_share, a.top_share);
+        }
       }
       tell();
     }

@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "tests/support/every_device.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/solver/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+struct Coupled {
+  TransportProblem problem;
+  PointBoundary boundary;
+  PointState start;
+};
+
+Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings = {}) {
+  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.nw", "24"}, {"mesh.nphi", "12"}, {"mesh.wmax_eV", "0.9"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  const Deck deck = test::default_deck(33, 33, all);
+  const Structure s = make_structure(deck);
+  const Equilibrium contact = solve_contact(deck, s, 0);
+  const BiasPoint bias{vgs_v, vds_v};
+  Coupled c{.problem = make_transport_problem(deck, s)};
+  c.boundary = make_point_boundary(deck, c.problem, bias, contact, contact);
+  c.start = make_start(deck, c.problem, bias, c.boundary, solve_equilibrium(deck, s, bias, contact, contact));
+  return c;
+}
+
+std::unique_ptr<MosfetKernels> loaded(const Coupled& c, const Device& device) {
+  auto kernels = make_mosfet_kernels(device);
+  kernels->load(c.problem, 1);
+  kernels->set_boundary(0, c.boundary);
+  kernels->set_state(0, c.start);
+  kernels->refresh(0);
+  return kernels;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0.0;
+  for (std::size_t k = 0; k < a.size(); ++k) largest = std::max(largest, std::fabs(a[k] - b[k]));
+  return largest;
+}
+
+class CoupledStep : public test::OnEveryDevice {};
+
+// One step with the field solved to 1e-12 V: 1e-10 of max Φ and of a volt between back ends, whose
+// frozen matrices differ (block elimination against a single-precision inverse).
+TEST_P(CoupledStep, AgreesWithTheCpu) {
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
+  const auto here = loaded(c, GetParam()), there = loaded(c, find_device("cpu"));
+  const Advance a = here->advance(1, {1e9}, 1.0)[0], b = there->advance(1, {1e9}, 1.0)[0];
+  ASSERT_FALSE(a.chord_failed);
+  ASSERT_FALSE(b.chord_failed);
+  const PointState x = here->state(0), y = there->state(0);
+  EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
+  EXPECT_LT(largest_difference(x.potential_v, y.potential_v), 1e-10);
+  EXPECT_LT(largest_difference(x.energy_ev, y.energy_ev), 1e-10);
+  EXPECT_NEAR(a.steps[0].current_mid, b.steps[0].current_mid, 1e-10);
+  EXPECT_NEAR(a.steps[0].charge_nm, b.steps[0].charge_nm, 1e-10);
+  EXPECT_NEAR(a.min_pdf, b.min_pdf, 1e-12);
+  EXPECT_NEAR(a.top_share, b.top_share, 1e-12);
+}
+
+TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
+  const Coupled c = coupled(0.5, 0.2);
+  const auto once = loaded(c, GetParam()), twice = loaded(c, GetParam());
+  once->advance(8, {1e9}, 1.0);
+  twice->advance(3, {1e9}, 1.0);
+  twice->advance(5, {1e9}, 1.0);
+  const PointState x = once->state(0), y = twice->state(0);
+  EXPECT_EQ(x.pdf, y.pdf);
+  EXPECT_EQ(x.potential_v, y.potential_v);
+  EXPECT_EQ(x.current_integral, y.current_integral);
+}
+
+TEST_P(CoupledStep, RollBackAndStateRestoreTheBits) {
+  const Coupled c = coupled(0.5, 0.2);
+  const auto kernels = loaded(c, GetParam());
+  kernels->advance(4, {1e9}, 1.0);
+  kernels->refresh(0);
+  kernels->save(0);
+  const PointState saved = kernels->state(0);
+  kernels->advance(4, {1e9}, 1.0);
+  const PointState first = kernels->state(0);
+  kernels->roll_back(0);
+  kernels->advance(4, {1e9}, 1.0);
+  EXPECT_EQ(kernels->state(0).pdf, first.pdf);
+
+  const auto other = make_mosfet_kernels(GetParam());
+  other->load(c.problem, 1);
+  other->set_boundary(0, c.boundary);
+  other->set_state(0, saved);
+  other->refresh(0);
+  other->advance(4, {1e9}, 1.0);
+  EXPECT_EQ(other->state(0).pdf, first.pdf);
+  EXPECT_EQ(other->state(0).current_integral, first.current_integral);
+}
+
+// Steps stop exactly at the time asked for and then stand still.
+TEST_P(CoupledStep, StopsAtTheGivenTime) {
+  const Coupled c = coupled(0.5, 0.1);
+  const auto kernels = loaded(c, GetParam());
+  const Advance a = kernels->advance(100, {1.0}, 1.0)[0];
+  EXPECT_LT(a.steps.size(), 100u);
+  EXPECT_NEAR(a.steps.back().time_fs, 1.0, 1e-9);
+  EXPECT_TRUE(kernels->advance(10, {1.0}, 1.0)[0].steps.empty());
+}
+
+// Without drain bias a symmetric device stays antisymmetric in I(x) about its middle at all times, and
+// Φ, V stay symmetric in z.
+TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
+  const Coupled c = coupled(0.6, 0.0, {{"run.tol_V", "1e-12"}});
+  const auto kernels = loaded(c, GetParam());
+  for (int batch = 0; batch < 5; ++batch) {
+    kernels->advance(4, {1e9}, 1.0);
+    const std::vector<double> current = kernels->take_current_integral(0);
+    for (std::size_t i = 0; i < current.size(); ++i)
+      EXPECT_NEAR(current[i], -current[current.size() - 1 - i], 1e-12);
+    const std::vector<double> v = kernels->potential(0);
+    for (int i = 0; i < 33; ++i)
+      for (int j = 0; j < 33; ++j) EXPECT_NEAR(v[i * 33 + j], v[i * 33 + 32 - j], 1e-10);
+  }
+}
+
+QUASI_ON_EVERY_DEVICE(CoupledStep);
+
+}  // namespace
+}  // namespace quasi::mosfet

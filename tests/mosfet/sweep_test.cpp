@@ -1,0 +1,117 @@
+#include "workers/mosfet/solver/sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+Deck small_deck(const std::vector<Setting>& settings) {
+  std::vector<Setting> all{{"mesh.subbands", "1"}, {"mesh.nw", "12"}, {"mesh.nphi", "8"},
+                           {"mesh.wmax_eV", "0.9"}, {"run.refresh_steps", "20"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return test::default_deck(33, 17, all);
+}
+
+/// Cancels after a number of reports; asks for a checkpoint at every look.
+class Interrupting : public SilentProgress {
+ public:
+  explicit Interrupting(int reports) : left_(reports) {}
+  bool cancelled() const override { return left_ <= 0; }
+  bool checkpoint_wanted() override { return true; }
+  int checkpoints = 0;
+  void checkpoint_ready(const std::string&, std::int64_t) override { ++checkpoints; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
+
+ private:
+  int left_;
+};
+
+// Interrupted again and again, a sweep ends with the bits of an undisturbed one: finished points are
+// kept, running ones go on from their checkpoint.
+TEST(Sweep, ResumesWithTheSameBits) {
+  const Deck deck = small_deck({{"bias.vgs", "[0.4, 0.6]"}, {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "24.0"},
+                                {"run.steady_tol", "0.2"}, {"run.window_fs", "8.0"}});
+  SilentProgress silent;
+  const SweepOptions alone{.devices = {find_device("cpu")}};
+  const std::vector<PointResult> expected = run_sweep(deck, alone, silent);
+
+  const test::TemporaryDirectory directory;
+  const SweepOptions resumable{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
+  int interruptions = 0;
+  std::vector<PointResult> resumed;
+  for (int reports = 2;; ++reports) {
+    ASSERT_LT(interruptions, 60);
+    Interrupting progress(reports);
+    try {
+      resumed = run_sweep(deck, resumable, progress);
+      break;
+    } catch (const Cancelled&) {
+      ++interruptions;
+    }
+  }
+  EXPECT_GE(interruptions, 2);
+  ASSERT_EQ(resumed.size(), expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    EXPECT_EQ(resumed[k].status, expected[k].status);
+    for (const auto& [name, value] : expected[k].numbers) EXPECT_EQ(resumed[k].numbers.at(name), value) << name;
+    for (const auto& [name, array] : expected[k].arrays) EXPECT_EQ(resumed[k].arrays.at(name).values, array.values) << name;
+  }
+}
+
+TEST(Sweep, ACheckpointOfAnotherDeckIsRefused) {
+  const test::TemporaryDirectory directory;
+  const SweepOptions options{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
+  SilentProgress silent;
+  run_sweep(small_deck({{"run.t_end_fs", "1.0"}}), options, silent);
+  EXPECT_THROW(run_sweep(small_deck({{"run.t_end_fs", "2.0"}}), options, silent), InvalidInput);
+}
+
+// The number of lanes changes what runs beside a point, not the point.
+TEST(Sweep, LanesDoNotMatter) {
+  const Deck deck = small_deck({{"bias.vgs", "[0.3, 0.4, 0.6]"}, {"bias.vds", "[0.1]"}, {"run.t_end_fs", "6.0"},
+                                {"run.mode", "transient"}});
+  SilentProgress silent;
+  const auto one = run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = {}, .lanes = 1}, silent);
+  const auto three = run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = {}, .lanes = 3}, silent);
+  for (std::size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].numbers, three[k].numbers);
+}
+
+TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
+  const Deck deck = small_deck({{"mesh.wmax_eV", "0.12"}, {"bias.vgs", "0.6"}, {"bias.vds", "0.4"},
+                                {"run.t_end_fs", "200.0"}});
+  SilentProgress silent;
+  try {
+    run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
+    FAIL() << "accepted";
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("raise mesh.wmax_eV"), std::string::npos) << failure.what();
+  }
+}
+
+// The coupled steady state of the reference's coarse run, on the same mesh and scheme: 1065.2 A/m
+// mid-channel, window scatter 0.5; levels of the barrier and density with it.
+TEST(Sweep, CoupledSteadyStateOfTheReference) {
+  if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
+  const Deck deck = test::default_deck(
+      33, 65, {{"mesh.subbands", "3"}, {"mesh.nw", "48"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.9"},
+               {"mesh.phi_flux", "split"}, {"run.weno_epsilon", "1e-6"}, {"bias.vgs", "0.6"}, {"bias.vds", "0.4"},
+               {"run.mode", "steady"}, {"run.t_end_fs", "800.0"}, {"run.steady_tol", "2e-3"}});
+  SilentProgress silent;
+  const PointResult point = run_sweep(deck, {.devices = {find_device("auto")}}, silent)[0];
+  EXPECT_EQ(point.status, "converged");
+  EXPECT_NEAR(point.numbers.at("current_a_per_m") / 1065.2, 1.0, 5e-3);
+  EXPECT_NEAR(point.numbers.at("ballistic_ratio") / 1.157, 1.0, 1e-2);
+  EXPECT_NEAR(point.numbers.at("barrier_top_nu2_ev"), 0.00136, 3e-4);
+  EXPECT_NEAR(point.numbers.at("barrier_top_nu0_ev"), 0.03392, 3e-4);
+}
+
+}  // namespace
+}  // namespace quasi::mosfet

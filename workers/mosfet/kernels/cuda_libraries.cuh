@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cublas_v2.h>
+#include <cusolverDn.h>
+
+#include <string>
+
+#include "workers/backend/check_cuda.cuh"
+
+/// Owners of CUDA's streams, graphs and library handles.
+namespace quasi::mosfet::cuda {
+
+inline void check_blas(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw DeviceLost(std::string(what) + ": cuBLAS status " + std::to_string(status));
+}
+inline void check_solver(cusolverStatus_t status, const char* what) {
+  if (status != CUSOLVER_STATUS_SUCCESS)
+    throw DeviceLost(std::string(what) + ": cuSOLVER status " + std::to_string(status));
+}
+
+class Stream {
+ public:
+  Stream() { quasi::cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// The kernels of one time step as one launch.
+class StepGraph {
+ public:
+  StepGraph() = default;
+  ~StepGraph() {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
+
+  template <typename Work>
+  void capture(cudaStream_t stream, const Work& work) {
+    quasi::cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "graph capture");
+    work();
+    cudaGraph_t graph = nullptr;
+    quasi::cuda::check(cudaStreamEndCapture(stream, &graph), "graph capture");
+    const cudaError_t made = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    quasi::cuda::check(made, "graph of one step");
+  }
+  void launch(cudaStream_t stream) const { quasi::cuda::check(cudaGraphLaunch(graph_, stream), "one step"); }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+/// cuBLAS and cuSOLVER on a stream.
+class LinearAlgebra {
+ public:
+  LinearAlgebra() {
+    check_blas(cublasCreate(&blas_), "cuBLAS");
+    check_solver(cusolverDnCreate(&solver_), "cuSOLVER");
+  }
+  ~LinearAlgebra() {
+    cusolverDnDestroy(solver_);
+    cublasDestroy(blas_);
+  }
+  LinearAlgebra(const LinearAlgebra&) = delete;
+  LinearAlgebra& operator=(const LinearAlgebra&) = delete;
+
+  void use(cudaStream_t stream) {
+    check_blas(cublasSetStream(blas_, stream), "cuBLAS");
+    check_solver(cusolverDnSetStream(solver_, stream), "cuSOLVER");
+  }
+  cublasHandle_t blas() const { return blas_; }
+  cusolverDnHandle_t solver() const { return solver_; }
+
+ private:
+  cublasHandle_t blas_ = nullptr;
+  cusolverDnHandle_t solver_ = nullptr;
+};
+
+}  // namespace quasi::mosfet::cuda

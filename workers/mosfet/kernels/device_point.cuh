@@ -1,0 +1,56 @@
+#pragma once
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+/// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain pointers.
+namespace quasi::mosfet::cuda {
+
+/// The problem on the device; passed to kernels by value.
+struct DeviceProblem {
+  int nx, nz, nw, angles, nphi, n_valleys, subbands, n_families, n_processes;
+  int interior, n_states, n_levels;  ///< nz−2; n_valleys·subbands; n_families·subbands
+  double dx, dz, dw, dphi, alpha, kt, weno_epsilon, tol_v, cfl;
+  bool balanced, scatters, frozen;
+  const double *cos_phi, *sin_phi, *weight;  ///< [angles]
+  const int* mirror;                         ///< [angles]
+  const double *speed, *turning;             ///< [n_valleys][nw]
+  const double *root_mass, *offset;          ///< [n_valleys]
+  const int* family_of;                      ///< [n_valleys]
+  const ScatteringProcess* processes;
+  const double *base, *off;                  ///< H without −V [n_families][interior]
+  const double* eps_cell;                    ///< [nz−1]
+  const double* face_x;                      ///< ε_R Δz of faces between columns [nz]
+  const double* doping;                      ///< [nx][nz]
+  const char* fixed;                         ///< [nx][nz]
+  double residual_unit;
+
+  __device__ EnergyGrid grid() const { return {dw, alpha, kt, nw}; }
+};
+
+/// Numbers of a point that live on the device between kernels.
+struct PointClock {
+  double dt, time, stop, shrink, last_dt, residual;
+  int chord_iterations, failed, active, records;
+  long long step;
+};
+
+/// One bias point; passed to kernels by value.
+struct DevicePoint {
+  double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
+  double *angle_sum, *gain, *loss;        ///< [n_states][nx][nw]
+  double *current_partial;                ///< [n_states][tiles][nx+1][warps]
+  double *current, *current_integral;     ///< [nx+1]
+  double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
+  double *energy, *psi;                   ///< [n_levels][nx](×[nz])
+  double *sheet;                          ///< [n_states][nx]
+  double *family_density;                 ///< [n_families][nx][nz]
+  double *block_max;                      ///< [2][blocks of the field kernel]
+  float *inverse;                         ///< frozen Newton matrix, inverted [nx·nz][nx·nz]
+  const double *inflow_source, *inflow_drain;  ///< [n_states][nw]
+  double pdf_scale;
+  PointClock* clock;
+  StepRecord* records;
+};
+
+}  // namespace quasi::mosfet::cuda
