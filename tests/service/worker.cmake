@@ -20,4 +20,12 @@ if(TARGET quasi-server)
   quasi_add_test(worker_faults_test SOURCES worker_faults_test.cpp
     LIBS quasi_service_fixture LABELS service faults)
   add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine)
+
+  quasi_add_test(kill_test SOURCES kill_test.cpp support/history.cpp
+    LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 600)
+  add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
+  # The full figure takes minutes: run with `ctest -L nightly`.
+  add_test(NAME kill_test_full
+    COMMAND kill_test --gtest_also_run_disabled_tests --gtest_filter=Kill.DISABLED_TwoThousand*)
+  set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 1200)
 endif()

@@ -1,0 +1,214 @@
+// Jobs by the hundred while workers are killed at random and the server every few seconds. Whatever
+// dies when, every acknowledged job ends once, under the fence that was current.
+//
+// QUASI_SEED chooses the sequence of kills (printed); QUASI_KILL_JOBS the number of jobs.
+
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "tests/service/support/history.hpp"
+#include "tests/service/support/service_fixture.hpp"
+
+namespace quasi::test {
+namespace {
+
+constexpr int kWorkers = 5;
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+v1::JobSpec some_work(std::mt19937_64& random) {
+  v1::JobSpec spec;
+  switch (random() % 4) {
+    case 0:
+      spec = noop();
+      break;
+    case 1:
+      spec = sleep_for(0.02 + 0.01 * static_cast<double>(random() % 20));
+      break;
+    case 2:
+      spec = checkpointing(3, 0.03);
+      break;
+    default:
+      spec.mutable_test()->mutable_flaky()->set_failures(static_cast<std::uint32_t>(random() % 2));
+      spec.mutable_test()->mutable_flaky()->set_status(15);
+  }
+  // Workers that stay away longer than the lease cost an attempt; none may run out of them.
+  spec.mutable_retry()->set_max_attempts(10);
+  return spec;
+}
+
+class Chaos {
+ public:
+  Chaos(std::uint64_t n_jobs, std::uint64_t seed) : n_jobs_(n_jobs), random_(seed) {}
+
+  void run() {
+    service_.start_server();
+    for (int i = 0; i < kWorkers; ++i) start_worker(i);
+    auto next_kill = within(0.5), next_server_kill = within(5);
+    std::size_t n_submitted = 0;
+    const auto deadline = within(600);
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (n_submitted < n_jobs_) n_submitted += submit_some(n_jobs_ - n_submitted);
+      if (std::chrono::steady_clock::now() > next_kill) {
+        kill_a_worker();
+        next_kill = within(0.3 + 0.01 * static_cast<double>(random_() % 70));
+      }
+      if (std::chrono::steady_clock::now() > next_server_kill) {
+        service_.kill_server();
+        ++server_kills_;
+        service_.start_server();
+        next_server_kill = within(5);
+      }
+      restart_workers();
+      if (n_submitted == n_jobs_ && all_over()) break;
+      wait_for([] { return false; }, within(0.05));
+    }
+    for (const auto& id : ids_) {
+      history_.acknowledged(id);
+      history_.dumped(service_.get(id));
+    }
+    for (int i = 0; i < kWorkers; ++i) {
+      service_.kill_worker(name(i));
+      history_.worker_log(name(i), service_.worker_log(name(i)));
+    }
+  }
+
+  const History& history() const { return history_; }
+  int worker_kills() const { return worker_kills_; }
+  int server_kills() const { return server_kills_; }
+
+ private:
+  static std::string name(int worker) { return "w" + std::to_string(worker); }
+  void start_worker(int worker) { service_.start_worker(name(worker), {"--slots", "2"}); }
+
+  std::size_t submit_some(std::size_t left) {
+    std::vector<v1::JobSpec> specs;
+    for (std::size_t i = 0; i < std::min<std::size_t>(left, 20); ++i) specs.push_back(some_work(random_));
+    for (const auto& id : service_.submit(specs)) ids_.push_back(id);
+    return specs.size();
+  }
+  void kill_a_worker() {
+    const int worker = static_cast<int>(random_() % kWorkers);
+    if (!service_.worker_runs(name(worker))) return;
+    service_.kill_worker(name(worker));
+    ++worker_kills_;
+    // Mostly back at once; now and then away for longer than the lease.
+    down_[worker] = within(random_() % 8 == 0 ? 3.0 : 0.01 * static_cast<double>(random_() % 50));
+  }
+  void restart_workers() {
+    for (auto entry = down_.begin(); entry != down_.end();) {
+      if (std::chrono::steady_clock::now() < entry->second) {
+        ++entry;
+        continue;
+      }
+      start_worker(entry->first);
+      entry = down_.erase(entry);
+    }
+  }
+  /// True once every job has ended. Ended jobs stay ended, so each is asked about until then only.
+  bool all_over() {
+    for (; n_over_ < ids_.size(); ++n_over_)
+      if (!is_final(service_.get(ids_[n_over_]).state())) return false;
+    return true;
+  }
+
+  std::uint64_t n_jobs_;
+  std::mt19937_64 random_;
+  Service service_;
+  History history_;
+  std::vector<std::string> ids_;
+  std::size_t n_over_ = 0;
+  std::map<int, Deadline> down_;
+  int worker_kills_ = 0, server_kills_ = 0;
+};
+
+void expect_nothing_lost(std::uint64_t n_jobs) {
+  const std::uint64_t seed = number_from("QUASI_SEED", std::random_device{}());
+  n_jobs = number_from("QUASI_KILL_JOBS", n_jobs);
+  std::cout << "QUASI_SEED=" << seed << " QUASI_KILL_JOBS=" << n_jobs << std::endl;
+  const auto start = std::chrono::steady_clock::now();
+  Chaos chaos(n_jobs, seed);
+  chaos.run();
+  const auto verdict = chaos.history().judge();
+  std::cout << n_jobs << " jobs, " << chaos.history().attempts() << " attempts, "
+            << chaos.worker_kills() << " workers and " << chaos.server_kills() << " servers killed, "
+            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
+            << " s: " << verdict.lost << " lost, " << verdict.failed << " failed, " << verdict.doubles
+            << " double, " << verdict.stale << " stale\n";
+  for (const auto& [outcome, count] : chaos.history().outcomes())
+    std::cout << "  " << outcome << ' ' << count << '\n';
+  for (const auto& offence : verdict.offences) ADD_FAILURE() << offence;
+  EXPECT_GT(chaos.worker_kills(), 0);
+}
+
+TEST(Kill, LosesNothing) { expect_nothing_lost(300); }
+
+// The full figure: 2,000 jobs. Minutes; run by the test `kill_test_full`, labelled nightly.
+TEST(Kill, DISABLED_TwoThousandJobsLoseNothing) { expect_nothing_lost(2'000); }
+
+// The judge itself must see what it is there to see.
+class Judge : public testing::Test {
+ protected:
+  v1::Job job(const std::string& id) {
+    v1::Job job;
+    job.set_id(id);
+    job.set_state(v1::JOB_STATE_SUCCEEDED);
+    job.set_attempts(1);
+    job.set_max_attempts(3);
+    job.set_summary_json("{}");
+    job.add_artifacts()->set_name("x");
+    return job;
+  }
+  void attempt(v1::Job& job, std::uint64_t fence, v1::AttemptOutcome outcome, int granted, int ended) {
+    auto* attempt = job.add_attempt_history();
+    attempt->set_number(static_cast<std::uint32_t>(job.attempt_history_size()));
+    attempt->set_fence(fence);
+    attempt->set_outcome(outcome);
+    attempt->mutable_granted()->set_seconds(granted);
+    attempt->mutable_ended()->set_seconds(ended);
+  }
+  History history;
+};
+
+TEST_F(Judge, AcceptsWhatIsRight) {
+  auto right = job("j");
+  attempt(right, 1, v1::ATTEMPT_OUTCOME_EXPIRED, 1, 2);
+  attempt(right, 5, v1::ATTEMPT_OUTCOME_SUCCEEDED, 2, 3);
+  history.acknowledged("j");
+  history.dumped(right);
+  history.worker_log("w", R"({"event":"attempt_over","ending":"succeeded","job":"j","fence":5})");
+  EXPECT_TRUE(history.judge().clean());
+}
+
+TEST_F(Judge, SeesLostDoubleAndStale) {
+  history.acknowledged("gone");
+  auto twice = job("twice");
+  attempt(twice, 1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 2);
+  attempt(twice, 2, v1::ATTEMPT_OUTCOME_SUCCEEDED, 2, 3);
+  history.dumped(twice);
+  auto together = job("together");
+  attempt(together, 3, v1::ATTEMPT_OUTCOME_EXPIRED, 1, 5);
+  attempt(together, 4, v1::ATTEMPT_OUTCOME_SUCCEEDED, 4, 6);
+  history.dumped(together);
+  auto stale = job("stale");
+  attempt(stale, 7, v1::ATTEMPT_OUTCOME_EXPIRED, 1, 2);
+  attempt(stale, 8, v1::ATTEMPT_OUTCOME_SUCCEEDED, 2, 3);
+  history.dumped(stale);
+  history.worker_log("w", R"({"event":"attempt_over","ending":"succeeded","job":"stale","fence":7})");
+  const auto verdict = history.judge();
+  EXPECT_EQ(verdict.lost, 1);
+  EXPECT_EQ(verdict.doubles, 2);
+  EXPECT_EQ(verdict.stale, 1);
+}
+
+}  // namespace
+}  // namespace quasi::test

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "quasi/v1/job.pb.h"
+
+namespace quasi::test {
+
+/// Judges what happened against what was promised: from the ids that clients were given, the jobs as
+/// the server has them in the end, and the daemons' own logs.
+class History {
+ public:
+  /// The server acknowledged this job.
+  void acknowledged(const std::string& job_id) { acknowledged_.insert(job_id); }
+  /// A job of the final dump, with its attempts.
+  void dumped(const v1::Job& job) { jobs_[job.id()] = job; }
+  /// A daemon's log: every attempt whose end the server accepted is in it.
+  void worker_log(const std::string& worker, const std::string& text);
+
+  struct Verdict {
+    int lost = 0;      ///< acknowledged, but not there or not ended (I1)
+    int failed = 0;    ///< ended otherwise than SUCCEEDED
+    int doubles = 0;   ///< more than one success, or two attempts open at once (I2, I6)
+    int stale = 0;     ///< effects under a fence that was not current (I4, I5)
+    int uncounted = 0; ///< attempts above the limit (I13)
+    std::vector<std::string> offences;  ///< a line each
+    bool clean() const { return offences.empty(); }
+  };
+  Verdict judge() const;
+
+  std::size_t attempts() const;
+  /// Ends of attempts by outcome, for the report.
+  std::map<std::string, int> outcomes() const;
+
+ private:
+  void judge_job(const v1::Job& job, Verdict& verdict) const;
+
+  std::set<std::string> acknowledged_;
+  std::map<std::string, v1::Job> jobs_;
+  std::map<std::string, std::set<std::uint64_t>> accepted_;  ///< fences of accepted successes, by job
+};
+
+}  // namespace quasi::test
