@@ -33,6 +33,13 @@ std::string figure(double value) {
   return text.data();
 }
 
+/// Whole seconds: tenths of a guess are noise.
+std::string eta(double seconds) {
+  return seconds < 60.0 ? std::to_string(static_cast<int>(std::ceil(seconds))) + " s" : readable_seconds(seconds);
+}
+
+constexpr std::size_t kNameColumns = 20;
+
 /// Running jobs first: they are what moves.
 int rank(v1::JobState state) {
   switch (state) {
@@ -91,9 +98,9 @@ void LiveView::see(const v1::Progress& progress, const std::string& job_id, std:
 }
 
 std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64_t now_ms,
-                           std::size_t columns) const {
+                           std::size_t columns, std::size_t name_width) const {
   std::string text = id + "  ";
-  if (!job.spec().name().empty()) text += padded(fitted(printable(job.spec().name()), 20), 12) + "  ";
+  if (name_width > 0) text += padded(fitted(printable(job.spec().name()), kNameColumns), name_width) + "  ";
   text += padded(state_word(job.state()), 9);
   if (job.state() == v1::JOB_STATE_RUNNING && job.has_progress()) {
     const v1::Progress& progress = job.progress();
@@ -103,14 +110,17 @@ std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64
           static_cast<double>(progress.done()) / static_cast<double>(progress.total());
       std::array<char, 16> percent{};
       std::snprintf(percent.data(), percent.size(), " %3.0f %%", 100.0 * share);
-      text += " " + progress_bar(share, 18) + percent.data();
+      text += " " + progress_bar(share, 14) + percent.data();
       if (const auto pace = pace_.find(job.id()); pace != pace_.end())
-        if (const double left = pace->second.seconds_left(now_ms); left >= 0.0)
-          text += "  eta " + readable_seconds(std::ceil(left));
+        if (const double left = pace->second.seconds_left(now_ms); left >= 0.0) text += "  eta " + eta(left);
     }
     const std::map<std::string, double> metrics(progress.metrics().begin(),
                                                 progress.metrics().end());
-    for (const auto& [name, value] : metrics) text += "  " + printable(name) + " " + figure(value);
+    // Half a figure would be worse than none.
+    for (const auto& [name, value] : metrics) {
+      const std::string metric = "  " + printable(name) + " " + figure(value);
+      if (display_width(text) + display_width(metric) <= columns) text += metric;
+    }
   } else if (job.state() == v1::JOB_STATE_RUNNING && job.has_started()) {
     text += "  " + readable_seconds(static_cast<double>(now_ms - unix_ms(job.started())) / 1e3);
   } else if (job.has_failure()) {
@@ -129,6 +139,9 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
     return job == jobs.end() ? 3 : rank(job->second.state());
   };
   const bool crowded = ids_.size() > max_lines;
+  std::size_t name_width = 0;
+  for (const auto& [id, job] : jobs)
+    name_width = std::max(name_width, std::min(display_width(job.spec().name()), kNameColumns));
   // With room for all, every job keeps its line: lines that jump are hard to read.
   if (crowded)
     std::stable_sort(order.begin(), order.end(),
@@ -141,7 +154,7 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
     if (n >= own_lines)
       ++rest[job == jobs.end() ? "unknown" : state_word(job->second.state())];
     else if (job != jobs.end())
-      drawn.push_back(line(job->second, shown_ids_[order[n]], now_ms, columns));
+      drawn.push_back(line(job->second, shown_ids_[order[n]], now_ms, columns, name_width));
   }
   if (!rest.empty()) {
     std::string text = "and " + std::to_string(order.size() - own_lines) + " more:";

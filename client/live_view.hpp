@@ -51,7 +51,7 @@ class LiveView {
 
  private:
   std::string line(const v1::Job& job, const std::string& id, std::int64_t now_ms,
-                   std::size_t columns) const;
+                   std::size_t columns, std::size_t name_width) const;
 
   Console& console_;
   std::vector<std::string> ids_;

@@ -119,7 +119,8 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
       const v1::Job job = current(session, id);
       if (!options.follow || is_final(job.state())) {
         session.console.note("no attempt of " + id + " has begun; it is " + state_word(job.state()));
-        break;
+        output.end(id, 0);
+        return ExitStatus::kOk;
       }
     } else if (options.follow && is_transient(status)) {
       const double gone = std::chrono::duration<double>(std::chrono::steady_clock::now() - last_contact).count();
@@ -131,6 +132,7 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
     }
     if (!pause(0.3)) interrupted(id);
   }
+  if (at.attempt == 0 && at.offset == 0) session.console.note("the log of " + id + " is empty");
   output.end(id, at.attempt);
   return ExitStatus::kOk;
 }

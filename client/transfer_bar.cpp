@@ -36,9 +36,10 @@ void TransferBar::clear() {
 }
 
 std::string TransferBar::pace(std::uint64_t bytes) const {
-  const double seconds = std::max(elapsed_s(), 1e-3);
-  return readable_seconds(seconds) + ", " +
-         readable_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) / seconds)) + "/s";
+  const double seconds = elapsed_s();
+  if (seconds < 1.0) return "";
+  return "  (" + readable_seconds(seconds) + ", " +
+         readable_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) / seconds)) + "/s)";
 }
 
 }  // namespace quasi::client

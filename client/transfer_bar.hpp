@@ -21,7 +21,7 @@ class TransferBar {
   void show(std::uint64_t done, std::uint64_t total);
   void clear();
 
-  /// "12 s, 162 MiB/s" since the bar was made.
+  /// "  (12 s, 162 MiB/s)" since the bar was made; "" for what took less than a second.
   std::string pace(std::uint64_t bytes) const;
 
  private:

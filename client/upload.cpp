@@ -106,7 +106,7 @@ std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobR
                       "what was uploaded is kept: the same command continues");
       if (!status.ok()) throw failure_of(status, session.server.address());
       session.console.note("uploaded  " + source.slot + "  " + readable_bytes(source.size_bytes) +
-                           "  sha256:" + digest.substr(0, 8) + "…  (" + bar.pace(source.size_bytes) + ")");
+                           "  sha256:" + digest.substr(0, 8) + "…" + bar.pace(source.size_bytes));
     }
     files.push_back(std::move(file));
   }

@@ -49,8 +49,11 @@ class Process {
     std::vector<char*> argv, envp;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
+    // A worker starts engines in an environment of its own; bits can be compared only if what a
+    // person has set for BLAS does not reach the engine of `quasi run` either.
     for (char** at = environ; *at != nullptr; ++at)
-      if (std::string(*at).rfind("QUASI_", 0) != 0) envp.push_back(*at);
+      if (std::string(*at).rfind("QUASI_", 0) != 0 && std::string(*at).rfind("OPENBLAS_", 0) != 0)
+        envp.push_back(*at);
     for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
     envp.push_back(nullptr);
     if (posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, argv.data(), envp.data()) != 0) pid_ = -1;
@@ -168,7 +171,7 @@ class EndToEnd : public testing::Test {
 
   void start_server() {
     server_ = spawn("server" + std::to_string(++servers_),
-                    {"quasi-server", "--data-dir", path("data").string(), "--listen", socket(),
+                    {"quasi-server", "--data-directory", path("data").string(), "--listen", socket(),
                      "--enable-test-work", "true"});
     ASSERT_TRUE(server_->started());
     const auto deadline = Clock::now() + seconds(30);
@@ -177,7 +180,7 @@ class EndToEnd : public testing::Test {
     FAIL() << "the server does not answer\n" << server_->err();
   }
   void start_worker() {
-    worker_ = spawn("worker", {"quasi-worker", "--server", socket(), "--state-dir", path("worker").string(),
+    worker_ = spawn("worker", {"quasi-worker", "--server", socket(), "--state-directory", path("worker").string(),
                                "--devices", "none", "--slots", "2"});
     ASSERT_TRUE(worker_->started());
   }
@@ -302,10 +305,60 @@ TEST_F(EndToEnd, JobsAreFoundByWhatTheyAre) {
 }
 
 TEST_F(EndToEnd, LogsAreFollowedToTheEnd) {
-  const std::string id = submit(job("steps", "[test.progress]\nsteps = 5\ninterval = \"100ms\""));
+  const std::string id = submit(job("nap", "[test.sleep]\nduration = \"1s\""));
   const Ran followed = quasi({"logs", "-f", id});
   EXPECT_EQ(followed.status, 0) << followed.err;
+  EXPECT_EQ(followed.out, "sleeping\n");
   EXPECT_EQ(quasi({"logs", id}).out, followed.out);
+  EXPECT_EQ(quasi({"logs", id, "--attempt", "7"}).status, 5);
+}
+
+// What a physicist sees: a deck in, a table out, with the server and without.
+TEST_F(EndToEnd, PhysicsFromDeckToTable) {
+  const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  const Ran ran = quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--watch"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find("thermal conductivity"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.err.find("uploaded  deck/CONTROL"), std::string::npos) << ran.err;
+  // The same files again: nothing travels.
+  const json again = json::parse(quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--wait", "--json"}).out);
+  ASSERT_FALSE(again["inputs"].empty());
+  for (const json& input : again["inputs"]) EXPECT_EQ(input["uploaded"], false) << input;
+  EXPECT_EQ(quasi({"fetch", "last", "-d", path("out").string()}).status, 0);
+
+  const Ran here = quasi({"run", "thermal", deck, "--set", "ngrid=3 3 3", "-d", path("here").string()});
+  EXPECT_EQ(here.status, 0) << here.err;
+  EXPECT_NE(here.out.find("thermal conductivity"), std::string::npos) << here.out;
+  const json remote = json::parse(slurp(path("out/summary.json")));
+  const json local = json::parse(slurp(path("here/summary.json")));
+  EXPECT_EQ(remote["summary"]["kappa_w_per_mk"], local["summary"]["kappa_w_per_mk"]);
+}
+
+TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
+  const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"submit", "thermal", deck, "--set", "TT=300"}, {"validate", "thermal", deck, "--set", "TT=300"},
+        {"run", "thermal", deck, "--set", "TT=300", "-d", path("r").string()}}) {
+    const Ran ran = quasi(words);
+    EXPECT_EQ(ran.status, 9) << words[0] << ": " << ran.err;
+    EXPECT_NE(ran.err.find("unknown key"), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.err.find("uploaded"), std::string::npos);
+  }
+  EXPECT_EQ(quasi({"run", "thermal", deck, "--device", "cuda:99", "-d", path("r").string()}).status, 13);
+  EXPECT_EQ(quasi({"run", "thermal", path("absent").string(), "-d", path("r").string()}).status, 9);
+  EXPECT_EQ(quasi({"run", "thermal", deck, "--divice", "cpu"}).status, 2);
+  EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
+  EXPECT_EQ(quasi({"validate", "thermal", deck, "--set", "ngrid=3 3 3"}).status, 0);
+}
+
+TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
+  const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  const auto running = begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
+  std::this_thread::sleep_for(milliseconds(1500));
+  ASSERT_TRUE(running->running()) << running->err();
+  running->send(SIGINT);
+  EXPECT_EQ(running->wait_at_most(seconds(60)), 130) << running->err();
+  EXPECT_FALSE(fs::exists(path("r/result.h5")));
 }
 
 // I16 and I9 as a person meets them: the server dies and comes back while someone watches.

@@ -130,7 +130,7 @@ TEST(ClientText, LiveLinesFitTheTerminal) {
   const auto wide = view.lines(jobs, 0, 200, 20);
   ASSERT_EQ(wide.size(), 1u);
   EXPECT_EQ(wide[0],
-            "j_01J9QK3V8N  silicon κ     running    scattering 3ph [########........]  52 %");
+            "j_01J9QK3V8N  silicon κ  running    scattering 3ph [######......]  52 %");
   for (std::size_t columns = 1; columns < 90; ++columns)
     EXPECT_LE(display_width(view.lines(jobs, 0, columns, 20).at(0)), columns);
 }
