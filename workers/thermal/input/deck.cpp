@@ -5,11 +5,12 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/io/sha256.hpp"
+#include "workers/thermal/input/phonopy_deck.hpp"
 
 namespace quasi::thermal {
 namespace {
 
-constexpr double kThirdOrderWarning = 1e-6;  // sum rule, of the largest element (thermal.md 12.3)
+constexpr double kSumRuleWarning = 1e-6;  // sum rule, of the largest element (thermal.md 12.3)
 
 void hash_file(const std::filesystem::path& file, Sha256& hash) {
   std::ifstream in(file, std::ios::binary);
@@ -29,38 +30,61 @@ std::string scientific(double value) {
   return out.str();
 }
 
-SparseForceConstants read_checked(const std::filesystem::path& file, int order, Deck& deck) {
-  SparseForceConstants constants = read_sparse_force_constants(file, order, deck.crystal);
-  const std::string name = file.filename().string();
+/// Sum rule and duplicates: what can be said of sparse constants by themselves.
+void check_sparse(const SparseForceConstants& constants, const std::string& name, Deck& deck) {
   check_sum_rule(constants, name, deck.control);
   const double violation = sum_rule_violation(constants);
-  if (violation > kThirdOrderWarning)
+  if (violation > kSumRuleWarning)
     deck.warnings.push_back(name + ": the acoustic sum rule over the last atom is broken by " +
                             scientific(violation) + " of the largest element");
   if (constants.n_blocks() < constants.blocks_read)
     deck.warnings.push_back(name + ": " + std::to_string(constants.blocks_read - constants.n_blocks()) +
                             " blocks repeat atoms and cells of others and were added to them");
-  return constants;
+}
+
+/// @return the files read
+std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& directory,
+                                                 const std::vector<Setting>& settings, Deck& deck) {
+  deck.control = read_control(directory, settings);
+  const Control& control = deck.control;
+  deck.crystal = make_crystal(control);
+  deck.second_order = read_second_order(directory, control, deck.crystal);
+  std::vector<std::filesystem::path> files{directory / "CONTROL",
+                                           directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND")};
+  if (control.only_harmonic) return files;
+  files.push_back(directory / "FORCE_CONSTANTS_3RD");
+  deck.third_order = read_sparse_force_constants(files.back(), 3, deck.crystal);
+  check_sparse(deck.third_order, "FORCE_CONSTANTS_3RD", deck);
+  if (!control.four_phonon) return files;
+  files.push_back(directory / "FORCE_CONSTANTS_4TH");
+  deck.fourth_order = read_sparse_force_constants(files.back(), 4, deck.crystal);
+  check_sparse(*deck.fourth_order, "FORCE_CONSTANTS_4TH", deck);
+  return files;
+}
+
+std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& directory,
+                                                const std::vector<Setting>& settings, Deck& deck) {
+  PhonopyDeck phonopy = read_phonopy_deck(directory, settings);
+  deck.control = std::move(phonopy.control);
+  deck.crystal = std::move(phonopy.crystal);
+  deck.second_order = std::move(phonopy.second);
+  if (deck.control.four_phonon)
+    throw InvalidInput("'" + directory.string() + "': a phonopy deck holds no fourth-order constants; set four_phonon = .false.");
+  if (deck.control.only_harmonic) return phonopy.files;
+  if (!phonopy.third)
+    throw InvalidInput("'" + directory.string() + "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
+  deck.third_order = std::move(*phonopy.third);
+  check_sparse(deck.third_order, "fc3.hdf5", deck);
+  return phonopy.files;
 }
 
 }  // namespace
 
 Deck read_deck(const std::filesystem::path& directory, const std::vector<Setting>& settings) {
   Deck deck;
-  deck.control = read_control(directory, settings);
-  const Control& control = deck.control;
-  deck.crystal = make_crystal(control);
-  deck.second_order = read_second_order(directory, control, deck.crystal);
-  std::vector<std::string> files{"CONTROL", control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND"};
-  if (!control.only_harmonic) {
-    deck.third_order = read_checked(directory / "FORCE_CONSTANTS_3RD", 3, deck);
-    files.emplace_back("FORCE_CONSTANTS_3RD");
-    if (control.four_phonon) {
-      deck.fourth_order = read_checked(directory / "FORCE_CONSTANTS_4TH", 4, deck);
-      files.emplace_back("FORCE_CONSTANTS_4TH");
-    }
-  }
-  deck.symmetry = find_symmetry(deck.crystal, control);
+  const std::vector<std::filesystem::path> files =
+      is_phonopy_deck(directory) ? read_phonopy(directory, settings, deck) : read_bte_deck(directory, settings, deck);
+  deck.symmetry = find_symmetry(deck.crystal, deck.control);
   if (!deck.symmetry.dropped.empty()) {
     std::string list;
     for (std::size_t i = 0; i < deck.symmetry.dropped.size() && i < 4; ++i)
@@ -71,7 +95,7 @@ Deck read_deck(const std::filesystem::path& directory, const std::vector<Setting
                             " operations are dropped: " + list);
   }
   Sha256 hash;
-  for (const std::string& file : files) hash_file(directory / file, hash);
+  for (const std::filesystem::path& file : files) hash_file(file, hash);
   for (const Setting& setting : settings) {
     hash.update(setting.key + "=" + setting.value);
     hash.update(std::string_view("\0", 1));

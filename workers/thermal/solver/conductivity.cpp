@@ -49,8 +49,8 @@ std::vector<Mat3> mode_conductivity(const Transport& t, double temperature_k, co
     const double omega = t.modes.omega_rad_ps[mode];
     const double n = bose_einstein(omega, temperature_k, constants.hbar_over_kb_k_ps());
     const double weight = scale * t.symmetry.multiplicity[row / t.modes.n_branches] * n * (n + 1.0) * omega;
-    kappa[row] = t.symmetry.symmetrised(
-        outer(weight, velocity(t, mode), Vec3{f[row * 3], f[row * 3 + 1], f[row * 3 + 2]}));
+    kappa[row] = outer(weight, velocity(t, mode), Vec3{f[row * 3], f[row * 3 + 1], f[row * 3 + 2]});
+    if (t.symmetry.folded) kappa[row] = t.symmetry.symmetrised(kappa[row]);
   }
   return kappa;
 }
@@ -87,7 +87,7 @@ Mat3 small_grain_w_per_mk_nm(const Transport& t, double temperature_k) {
   }
   // k_B 1e-23 · (nm/ps = 1e3 m/s) / nm³ (1e27) per metre of grain, then per nm.
   const double scale = constants.kb_1e23_j_k * 1e-2 / (t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
-  sum = t.symmetry.symmetrised(sum);
+  if (t.symmetry.folded) sum = t.symmetry.symmetrised(sum);
   for (Vec3& row : sum) row = scale * row;
   return sum;
 }

@@ -92,8 +92,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
   Symmetry symmetry;
   std::copy(control.mesh.begin(), control.mesh.end(), symmetry.mesh.n);
   std::vector<IntMat3> rotations{{Index3{1, 0, 0}, Index3{0, 1, 0}, Index3{0, 0, 1}}};
-  symmetry.space_group = "P1 (symmetry off)";
-  if (control.use_symmetry) {
+  {
     double lattice[3][3];
     for (int i = 0; i < 3; ++i)
       for (int d = 0; d < 3; ++d) lattice[d][i] = crystal.lattice_nm[i][d];
@@ -106,7 +105,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
     if (!dataset || dataset->n_operations < 1)
       throw InvalidInput("CONTROL: no space group was found with symprec = " +
                          std::to_string(control.symmetry_tolerance) +
-                         " nm; change 'symprec', or set symmetry = .false.");
+                         " nm; change 'symprec'");
     symmetry.space_group = dataset->international_symbol;
     symmetry.space_group_number = dataset->spacegroup_number;
     for (const int sign : {1, -1})
@@ -132,6 +131,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
     symmetry.operations.push_back(op);
   }
 
+  symmetry.folded = control.use_symmetry;
   const std::int64_t n_q = symmetry.mesh.size();
   symmetry.star_of.assign(static_cast<std::size_t>(n_q), -1);
   symmetry.operation_to.assign(static_cast<std::size_t>(n_q), 0);
@@ -140,7 +140,8 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
     const auto star = static_cast<std::int32_t>(symmetry.irreducible.size());
     symmetry.irreducible.push_back(static_cast<std::int32_t>(point));
     std::int32_t members = 0;
-    for (std::size_t op = 0; op < symmetry.operations.size(); ++op) {
+    const std::size_t n_operations = symmetry.folded ? symmetry.operations.size() : 1;
+    for (std::size_t op = 0; op < n_operations; ++op) {
       const std::int32_t image = symmetry.image(point, static_cast<std::int64_t>(op));
       if (symmetry.star_of[image] >= 0) continue;
       symmetry.star_of[image] = star;

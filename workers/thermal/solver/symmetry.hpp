@@ -26,6 +26,7 @@ struct Symmetry {
   int space_group_number = 1;
   std::vector<Operation> operations;        ///< the identity first
   std::vector<std::string> dropped;         ///< operations that do not map the mesh onto itself
+  bool folded = true;                       ///< false: every point is its own star
 
   std::vector<std::int32_t> irreducible;    ///< [n_irr] representative: lowest number of its star
   std::vector<std::int32_t> multiplicity;   ///< [n_irr] points in the star
@@ -43,8 +44,9 @@ struct Symmetry {
   Mat3 symmetrised(const Mat3& tensor) const;
 };
 
-/// Finds the group with spglib. With control.use_symmetry off: identity alone (every point is its own
-/// star).
+/// Finds the group with spglib. With control.use_symmetry off the mesh is not folded: every point is
+/// computed by itself and κ is not averaged over the group. The group still defines what it defines
+/// anyway: the broadening's average and the little group of each point.
 /// @throws InvalidInput when spglib finds no group, naming `symprec`.
 Symmetry find_symmetry(const Crystal& crystal, const Control& control);
 
