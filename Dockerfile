@@ -43,7 +43,7 @@ COPY --from=build /opt/quasi/bin/quasi-server /usr/local/bin/
 VOLUME /var/lib/quasi
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["quasi-server"]
-CMD ["--data-dir", "/var/lib/quasi", "--listen", "unix:/run/quasi/server.sock"]
+CMD ["--data-directory", "/var/lib/quasi", "--listen", "unix:/run/quasi/server.sock"]
 
 FROM runtime AS worker
 COPY --from=build /opt/libs/worker /opt/quasi/lib
@@ -51,7 +51,7 @@ COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine /usr/l
 VOLUME /var/lib/quasi
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["quasi-worker"]
-CMD ["--state-dir", "/var/lib/quasi", "--server", "unix:/run/quasi/server.sock"]
+CMD ["--state-directory", "/var/lib/quasi", "--server", "unix:/run/quasi/server.sock"]
 
 FROM runtime AS client
 COPY --from=build /opt/libs/client /opt/quasi/lib
