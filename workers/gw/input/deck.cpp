@@ -108,6 +108,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "gw");
   if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
+  reader.table("job");  // Name, priority and limits of the job: the client's to read.
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
   read_mean_field(reader.table("meanfield"), where, directory, &deck);
   TableReader epsilon(reader.table("epsilon"), "epsilon", where);

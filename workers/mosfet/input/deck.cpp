@@ -356,6 +356,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "mosfet");
   if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
+  reader.table("job");  // Name, priority and limits of the job: the client's to read.
   read_geometry(reader.table("geometry"), where, &deck);
   read_doping(reader.table("doping"), where, directory, &deck);
   read_gate(reader.table("gate"), where, &deck);
