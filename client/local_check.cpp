@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "client/engine_process.hpp"
@@ -67,7 +68,12 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
   if (status != ExitStatus::kOk) {
     const std::string crash = describe_engine_end(captured.end);
     const std::string sentence = crash.empty() ? sentence_of(captured.err) : crash;
-    Failure failure(status, request.source + ": " + (sentence.empty() ? "quasi-engine says no" : sentence),
+    // Most sentences of the engine begin with the file already.
+    const std::string file = std::filesystem::path(request.source).filename().string();
+    const bool named = !file.empty() && sentence.find(file) != std::string::npos;
+    Failure failure(status,
+                    (named ? "" : request.source + ": ") +
+                        (sentence.empty() ? "quasi-engine says no" : sentence),
                     status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
                         ? "correct the deck or the --set, then try: quasi validate " +
                               std::string(wire::kind_of(request.spec)) + " " + request.deck.string()

@@ -46,9 +46,11 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   const State state(config.state_directory.value);
   const bool waits = arguments.command == "watch" || arguments.command == "wait" ||
                      (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
-  // Where --timeout limits the waiting, a call keeps the limit it has without it.
-  Connection server(config.address.value,
-                    waits && arguments.config.timeout ? Config().timeout_s.value : config.timeout_s.value);
+  // Where --timeout limits the waiting, a call keeps the limit it has without the flag.
+  ConfigFlags of_calls = arguments.config;
+  if (waits) of_calls.timeout.reset();
+  const Config calls = load_config(config_files(environment), environment, of_calls);
+  Connection server(config.address.value, calls.timeout_s.value);
   Session session{.console = console,
                   .config = config,
                   .state = state,

@@ -208,6 +208,20 @@ void check_decks(Session& session, const std::vector<JobRequest>& requests, bool
   }
 }
 
+/// What the server would accept but a person should know, e.g. that no worker fits at present.
+void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission) {
+  v1::ValidateJobsRequest request;
+  *request.mutable_jobs() = submission.jobs();
+  v1::ValidateJobsResponse response;
+  // Advice only: whatever is wrong with the call, the submission itself will say.
+  if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s()).ok()) return;
+  constexpr int kShown = 3;
+  for (int i = 0; i < std::min(kShown, response.warnings_size()); ++i)
+    session.console.warn(response.warnings(i).field() + ": " + response.warnings(i).message());
+  if (response.warnings_size() > kShown)
+    session.console.warn("and " + std::to_string(response.warnings_size() - kShown) + " more, see: quasi validate");
+}
+
 ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
   v1::ValidateJobsRequest request;
   for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
@@ -263,6 +277,7 @@ ExitStatus submit(Session& session, const SubmitOptions& options) {
   v1::SubmitJobsRequest request;
   request.set_request_id(wire::make_uuid());
   for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
+  mention_warnings(session, request);
   session.state.add_pending({.request_id = request.request_id(),
                              .created_ms = now_unix_ms(),
                              .address = session.server.address(),

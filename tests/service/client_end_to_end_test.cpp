@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -349,6 +350,44 @@ TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   EXPECT_EQ(quasi({"run", "thermal", deck, "--divice", "cpu"}).status, 2);
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
   EXPECT_EQ(quasi({"validate", "thermal", deck, "--set", "ngrid=3 3 3"}).status, 0);
+}
+
+// The same file is a deck for the engine and a job for the client.
+TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
+  const std::string deck = file("eq.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") +
+                                              "\n[job]\nname = \"from the deck\"\npriority = 7\n");
+  const Ran checked = quasi({"validate", deck});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  const json planned = json::parse(quasi({"submit", deck, "--dry-run", "--json"}).out);
+  EXPECT_EQ(planned["jobs"][0]["name"], "from the deck");
+  EXPECT_EQ(planned["jobs"][0]["priority"], 7);
+}
+
+// Broken job files over the whole way: an answer of the table of docs/cli.md, never a crash, never
+// an INTERNAL of the server.
+TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
+  const std::string sound =
+      R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", "test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3}, "resources": {"gpus": 1, "cpus": 2}})";
+  const std::vector<std::string> pieces{"-1", "1e99", "99999999999", "null", "\"\"", "{}", "[]", "\\u0000", "\xc3", ",", "}", "0.5"};
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    std::string text = sound;
+    for (unsigned edits = 1 + random() % 3; edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0)
+        text.erase(at, 1 + random() % 6);
+      else
+        text.insert(at, pieces[random() % pieces.size()]);
+      if (text.empty()) text = "{";
+    }
+    const Ran ran = quasi({"validate", file("fuzz.json", text)});
+    EXPECT_TRUE(ran.status == 0 || ran.status == 9) << ran.status << ": " << ran.err << text;
+    if (ran.status == 9) {
+      EXPECT_TRUE(ran.err.find("fuzz.json") != std::string::npos || ran.err.find("jobs[0]") != std::string::npos)
+          << ran.err << text;
+    }
+  }
 }
 
 TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
