@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/solver/dense_hamiltonian.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -73,9 +74,18 @@ std::vector<std::vector<double>> exchange_correlation(const Deck& deck, const Me
 
 MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress) {
   if (deck.mean_field.empirical) return empirical_mean_field(deck.mean_field.crystal, kernels, progress);
+  const auto& files = deck.mean_field;
   std::optional<Wavefunctions> shifted;
-  if (!deck.mean_field.wfnq.empty()) shifted = read_wavefunctions(deck.mean_field.wfnq);
-  return make_mean_field(read_wavefunctions(deck.mean_field.wfn), std::move(shifted), read_field(deck.mean_field.rho, "RHO"));
+  if (!files.wfnq.empty()) shifted = read_wavefunctions(files.wfnq);
+  Wavefunctions waves = read_wavefunctions(files.wfn);
+  const int wanted = std::max(deck.epsilon.bands, deck.sigma.bands);
+  if (wanted > waves.n_bands && !files.vsc.empty()) {
+    if (!files.vxc.empty() && !is_fortran_file(files.vxc))
+      throw InvalidInput("meanfield.vxc = '" + files.vxc.filename().string() + "' holds matrix elements of other states than the " +
+                         std::to_string(wanted) + " that are made from VSC and VKB; give the file VXC itself");
+    replace_by_dense_states(waves, wanted, read_field(files.vsc, "VSC"), read_projectors(files.vkb), kernels, progress);
+  }
+  return make_mean_field(std::move(waves), std::move(shifted), read_field(files.rho, "RHO"));
 }
 
 Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {

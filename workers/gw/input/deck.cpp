@@ -64,6 +64,7 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
     for (const char* key : {"wfn", "rho"})
       if (!reader.has(key)) reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") + " file, or set source = \"epm\"");
   }
+  if (m.vsc.empty() != m.vkb.empty()) reader.fail(m.vsc.empty() ? "vsc" : "vkb", "is missing: bands beyond WFN need both vsc and vkb");
   reader.finish();
 }
 
