@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/fft_cpu.hpp"
 #include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/gpp_offdiagonal_cpu.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pair_products_cpu.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -35,55 +35,23 @@ class CpuGwKernels : public GwKernels {
   const Device& device() const override { return device_; }
 
   void set_box(std::array<int, 3> box) override {
-    box_ = box;
-    n_r_ = std::int64_t{1} * box[0] * box[1] * box[2];
-    to_real_ = FftPlan(box, FftPlan::Sign::kPlus);
-    for (FftArray& side : waves_) side = FftArray();
-    sphere_.clear();
+    pairs_.set_box(box);
     products_.clear();
     n_left_ = n_right_ = n_g_ = 0;
   }
 
   void load_bands(Side side, View<const Cplx, 2> coefficients,
                   View<const std::int32_t, 1> box_index) override {
-    const std::int64_t n_bands = coefficients.extent[0];
-    const std::int64_t n_pw = coefficients.extent[1];
-    FftArray waves(n_bands * stride());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t n = 0; n < n_bands; ++n) {
-      Cplx* u = waves.data() + n * stride();
-      std::fill(u, u + stride(), kZero);
-      for (std::int64_t g = 0; g < n_pw; ++g) u[box_index(g)] = coefficients(n, g);
-      to_real_.run(u);
-    }
-    waves_[static_cast<int>(side)] = std::move(waves);
+    pairs_.load_bands(side, coefficients, box_index);
   }
 
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) override {
-    sphere_.assign(box_index.data, box_index.data + box_index.extent[0]);
-    sphere_factor_.assign(sphere_.size(), 1.0 / static_cast<double>(n_r_));
-    for (std::int64_t g = 0; g < factor.extent[0]; ++g) sphere_factor_[static_cast<std::size_t>(g)] *= factor(g);
+    pairs_.load_sphere(box_index, factor);
   }
 
   void pair_products(BandRange left, BandRange right) override {
-    resize_products(left.size(), right.size(), static_cast<std::int64_t>(sphere_.size()));
-#pragma omp parallel
-    {
-      FftArray work(stride());
-      Cplx* f = work.data();
-#pragma omp for schedule(static) collapse(2)
-      for (std::int64_t l = left.begin; l < left.end; ++l)
-        for (std::int64_t n = right.begin; n < right.end; ++n) {
-          const Cplx* ul = waves_[0].data() + l * stride();
-          const Cplx* un = waves_[1].data() + n * stride();
-          for (std::int64_t r = 0; r < n_r_; ++r)
-            f[r] = {ul[r].real() * un[r].real() + ul[r].imag() * un[r].imag(),
-                    ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
-          to_real_.run(f);
-          Cplx* m = products_.data() + ((l - left.begin) * n_right_ + (n - right.begin)) * n_g_;
-          for (std::size_t g = 0; g < sphere_.size(); ++g) m[g] = sphere_factor_[g] * f[sphere_[g]];
-        }
-    }
+    resize_products(left.size(), right.size(), pairs_.n_sphere());
+    pairs_.run(left, right, products_.data());
   }
 
   void load_pair_products(View<const Cplx, 3> products) override {
@@ -246,8 +214,6 @@ class CpuGwKernels : public GwKernels {
 
  private:
   std::int64_t n_pairs() const { return n_left_ * n_right_; }
-  /// Values from one band to the next: even, so that each starts on FFTW's alignment.
-  std::int64_t stride() const { return n_r_ + n_r_ % 2; }
   void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
     n_left_ = n_left;
     n_right_ = n_right;
@@ -256,12 +222,7 @@ class CpuGwKernels : public GwKernels {
   }
 
   Device device_;
-  std::array<int, 3> box_{};
-  std::int64_t n_r_ = 0;
-  FftPlan to_real_;
-  FftArray waves_[2];
-  std::vector<std::int32_t> sphere_;
-  std::vector<Cplx> sphere_factor_;  ///< times 1/N_r
+  PairProducts pairs_;
   std::vector<Cplx> products_;  ///< [n_left][n_right][n_g]
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
   std::vector<Cplx> chi_, chi_w_;
