@@ -1,0 +1,130 @@
+// AcquireLeases: a long poll, answered when something fits or the wait is over.
+
+#include <memory>
+#include <mutex>
+
+#include "server/api/calls.hpp"
+#include "server/api/convert.hpp"
+#include "server/api/worker_service.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// Like a PumpedStream, it is at any moment with the writer, parked, or finished; only the holder
+/// of that right goes on.
+class AcquireCall : public grpc::ServerUnaryReactor,
+                    public HubListener,
+                    public std::enable_shared_from_this<AcquireCall> {
+ public:
+  AcquireCall(Services& services, grpc::CallbackServerContext* context,
+              const v1::AcquireLeasesRequest* request, v1::AcquireLeasesResponse* response)
+      : services_(services),
+        context_(context),
+        response_(response),
+        deadline_ms_(services.clock.now().monotonic_ms + to_milliseconds(request->wait())) {
+    command_ = {.worker_id = request->worker_id(),
+                .incarnation = request->incarnation(),
+                .acquire_id = request->acquire_id()};
+    for (const v1::FreeSlot& slot : request->slots())
+      command_.slots.push_back({.device_id = slot.device_id(),
+                                .free_bytes = static_cast<std::int64_t>(slot.free_bytes())});
+    if (request->has_time_left()) command_.time_left_ms = to_milliseconds(request->time_left());
+  }
+
+  void start(const wire::Violations& violations) {
+    self_ = shared_from_this();
+    if (!violations.empty()) return quasi::server::finish(this, context_, to_status(violations));
+    services_.hub.add(self_);
+    ask();
+  }
+
+  void on_commit(const GroupOutcome& outcome) override {
+    if (outcome.jobs_ready) unpark(Why::kReady);
+  }
+  void on_tick(std::int64_t monotonic_ms) override {
+    if (monotonic_ms >= deadline_ms_) unpark(Why::kOver);
+  }
+  void on_close() override { unpark(Why::kOver); }
+  void OnCancel() override { unpark(Why::kOver); }
+  void OnDone() override { const auto self = std::move(self_); }
+
+ private:
+  enum class Why { kReady, kOver };
+
+  void unpark(Why why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (why == Why::kOver) over_ = true;
+      if (!parked_) return;
+      parked_ = false;
+    }
+    if (why == Why::kReady)
+      ask();
+    else
+      Finish(grpc::Status::OK);  // No grant; nobody listens if the call was cancelled.
+  }
+
+  void ask() {
+    auto self = shared_from_this();
+    auto acquired = std::make_shared<Acquired>();
+    const bool posted = services_.writer.post(
+        {.body =
+             [self, acquired](WriteContext& write) {
+               require_awaited(self->context_);
+               *acquired = write.queue.apply(self->command_, write.now);
+             },
+         .done = [self, acquired](
+                     const std::exception_ptr& error) { self->answered(error, *acquired); }});
+    if (!posted) quasi::server::finish(this, context_, busy_status(services_.draining));
+  }
+
+  void answered(const std::exception_ptr& error, const Acquired& acquired) {
+    if (error)
+      return quasi::server::finish(this, context_, to_status(error, "AcquireLeases"));
+    if (acquired.grants.empty()) {
+      const std::lock_guard lock(mutex_);
+      if (!over_ && services_.clock.now().monotonic_ms < deadline_ms_) {
+        parked_ = true;
+        return;
+      }
+    }
+    for (const Grant& grant : acquired.grants) {
+      v1::Grant& message = *response_->add_grants();
+      message.set_job_id(grant.job.uid);
+      message.mutable_attempt()->set_worker_id(grant.attempt.worker_id);
+      message.mutable_attempt()->set_attempt_id(grant.attempt.uid);
+      message.mutable_attempt()->set_fence(static_cast<std::uint64_t>(grant.attempt.fence));
+      message.set_attempt_number(static_cast<std::uint32_t>(grant.attempt.number));
+      *message.mutable_ttl() = to_duration(services_.options.lease_ttl_ms);
+      message.mutable_spec()->ParseFromString(grant.spec);
+      for (const std::string& id : grant.attempt.device_ids) message.add_device_ids(id);
+      if (grant.checkpoint) *message.mutable_checkpoint() = to_message(*grant.checkpoint);
+      *message.mutable_time_limit() = to_duration(grant.job.max_runtime_ms);
+      *message.mutable_stage_timeout() = to_duration(services_.options.stage_timeout_ms);
+    }
+    Finish(grpc::Status::OK);
+  }
+
+  Services& services_;
+  grpc::CallbackServerContext* context_;
+  v1::AcquireLeasesResponse* response_;
+  const std::int64_t deadline_ms_;
+  server::AcquireLeases command_;
+  std::shared_ptr<AcquireCall> self_;
+  std::mutex mutex_;
+  bool parked_ = false;
+  bool over_ = false;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* acquire_leases(Services& services, grpc::CallbackServerContext* context,
+                                         const v1::AcquireLeasesRequest* request,
+                                         v1::AcquireLeasesResponse* response) {
+  const auto call = std::make_shared<AcquireCall>(services, context, request, response);
+  AcquireCall* reactor = call.get();
+  call->start(violations_of(*request));
+  return reactor;
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "quasi/v1/blob_service.grpc.pb.h"
+#include "server/api/services.hpp"
+
+namespace quasi::server {
+
+/// quasi.v1.BlobService.
+class BlobServiceApi : public v1::BlobService::CallbackService {
+ public:
+  explicit BlobServiceApi(Services& services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* FindMissingBlobs(grpc::CallbackServerContext*,
+                                             const v1::FindMissingBlobsRequest*,
+                                             v1::FindMissingBlobsResponse*) override;
+  grpc::ServerReadReactor<v1::WriteBlobRequest>* WriteBlob(grpc::CallbackServerContext*,
+                                                           v1::WriteBlobResponse*) override;
+  grpc::ServerUnaryReactor* QueryUpload(grpc::CallbackServerContext*,
+                                        const v1::QueryUploadRequest*,
+                                        v1::QueryUploadResponse*) override;
+  grpc::ServerWriteReactor<v1::ReadBlobResponse>* ReadBlob(grpc::CallbackServerContext*,
+                                                           const v1::ReadBlobRequest*) override;
+
+ private:
+  Services& services_;
+};
+
+/// The streams, each in a file of its own.
+grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services&, grpc::CallbackServerContext*,
+                                                          v1::WriteBlobResponse*);
+grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services&, grpc::CallbackServerContext*,
+                                                          const v1::ReadBlobRequest&);
+
+}  // namespace quasi::server

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "proto/wire/validate.hpp"
+#include "server/queue/commands.hpp"
+#include "server/store/read_store.hpp"
+
+/// Between the wire's messages and the queue's plain values.
+namespace quasi::server {
+
+google::protobuf::Timestamp to_timestamp(std::int64_t milliseconds);
+google::protobuf::Duration to_duration(std::int64_t milliseconds);
+std::int64_t to_milliseconds(const google::protobuf::Timestamp& time);
+/// Rounded up: 1 ns of a limit is not none.
+std::int64_t to_milliseconds(const google::protobuf::Duration& duration);
+
+NewJob to_new_job(const v1::JobSpec& spec);
+JobQuery to_query(const v1::JobFilter& filter);
+AttemptKey to_key(const v1::AttemptRef& ref);
+FailureInfo to_failure(const v1::Failure& failure);
+UsageInfo to_usage(const v1::Usage& usage);
+DeviceStatus to_device(const v1::Device& device);
+
+v1::Job to_job(const JobView& view);
+v1::Failure to_message(const FailureInfo& failure);
+v1::Attempt to_message(const AttemptRow& attempt);
+v1::Artifact to_message(const ArtifactRow& artifact);
+v1::Checkpoint to_message(const CheckpointRow& checkpoint);
+v1::Device to_message(const DeviceStatus& status);
+v1::WatchEvent to_message(const EventRow& event, const std::string& job_uid);
+
+/// Bytes that are equal for equal messages of this program, for comparing repeated requests.
+std::string canonical_bytes(const google::protobuf::Message& message);
+
+}  // namespace quasi::server

@@ -1,0 +1,338 @@
+#include "server/api/job_service.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "proto/wire/digest.hpp"
+#include "proto/wire/limits.hpp"
+#include "server/api/calls.hpp"
+#include "server/api/convert.hpp"
+#include "server/api/tokens.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// Pages are cut by bytes too: a specification may have 256 KiB, a message 4 MiB.
+constexpr std::size_t kPageBytes = 3U << 20;
+
+std::int32_t page_size(std::int32_t asked) {
+  if (asked == 0) return static_cast<std::int32_t>(limits::kDefaultPageSize);
+  return std::min(asked, static_cast<std::int32_t>(limits::kPageSize));
+}
+
+/// The SHA-256 of a request without its id: what must be equal in a repeat.
+template <class Request>
+std::string body_digest(const Request& request) {
+  Request body = request;
+  body.clear_request_id();
+  return wire::sha256_hex(canonical_bytes(body));
+}
+
+std::string page_payload(Services& services, std::string_view purpose, const std::string& binding,
+                         const std::string& token) {
+  const auto payload = open_token(services.token_key, purpose, binding, token);
+  if (!payload)
+    throw Refused(Refusal::kInvalidArgument, wire::reason::kPageTokenMismatch,
+                  "page_token: was not given out for this query; begin at the first page");
+  return *payload;
+}
+
+Refused no_such_job(const std::string& uid) {
+  return Refused(Refusal::kNotFound, wire::reason::kJob, "there is no job " + uid);
+}
+
+void require_storage(const Services& services) {
+  if (services.storage_low)
+    throw Refused(Refusal::kResourceExhausted, wire::reason::kStorageLow,
+                  "the server's disk is nearly full; work in progress goes on, new work is refused")
+        .retry_in(60'000);
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* JobServiceApi::GetCapabilities(grpc::CallbackServerContext* context,
+                                                         const v1::GetCapabilitiesRequest* request,
+                                                         v1::GetCapabilitiesResponse* response) {
+  return read_call(services_, context, violations_of(*request), "GetCapabilities",
+                   [this, response](ReadStore& store) {
+                     response->set_server_version(QUASI_VERSION);
+                     response->set_api_version("v1");
+                     for (const std::string& kind : wire::all_kinds())
+                       if (kind != "test" || services_.options.enable_test_work)
+                         response->add_kinds(kind);
+                     for (const limits::Limit& limit : limits::published())
+                       (*response->mutable_limits())[std::string(limit.name)] = limit.value;
+                     response->add_pools("default");
+                     for (const WorkerRow& worker : store.workers()) {
+                       const auto& pools = response->pools();
+                       if (std::find(pools.begin(), pools.end(), worker.pool) == pools.end())
+                         response->add_pools(worker.pool);
+                     }
+                     response->set_store_id(services_.store_id);
+                   });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext* context,
+                                                    const v1::SubmitJobsRequest* request,
+                                                    v1::SubmitJobsResponse* response) {
+  wire::Violations violations;
+  wire::validate(*request, {.enable_test_work = services_.options.enable_test_work}, violations);
+  auto command = std::make_shared<server::SubmitJobs>();
+  if (violations.empty()) {
+    command->request_id = request->request_id();
+    command->body_sha256 = body_digest(*request);
+    for (const v1::JobSpec& spec : request->jobs()) command->jobs.push_back(to_new_job(spec));
+  }
+  return write_call(services_, context, violations, "SubmitJobs",
+                    [this, context, command, response](WriteContext& write) {
+                      require_storage(services_);
+                      const Submitted submitted = write.queue.apply(*command, write.now);
+                      for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
+                      if (submitted.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
+                    });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContext* context,
+                                                      const v1::ValidateJobsRequest* request,
+                                                      v1::ValidateJobsResponse* response) {
+  wire::Violations violations;
+  wire::validate(*request, {.enable_test_work = services_.options.enable_test_work}, violations);
+  return read_call(
+      services_, context, {}, "ValidateJobs",
+      [request, response, violations](ReadStore& store) {
+        for (const wire::Violation& violation : violations.list()) {
+          auto& problem = *response->add_problems();
+          problem.set_field(violation.field);
+          problem.set_message(violation.description);
+          problem.set_reason(violation.reason);
+        }
+        const std::vector<WorkerRow> workers = store.workers();
+        for (int i = 0; i < request->jobs_size(); ++i) {
+          const v1::JobSpec& spec = request->jobs(i);
+          const std::string path = "jobs[" + std::to_string(i) + "]";
+          for (int k = 0; k < spec.inputs_size(); ++k) {
+            const v1::Input& input = spec.inputs(k);
+            if (!wire::is_digest(input.digest())) continue;  // Said above.
+            const auto size = store.blob_size(input.digest());
+            if (size && *size == static_cast<std::int64_t>(input.size_bytes())) continue;
+            auto& problem = *response->add_problems();
+            problem.set_field(path + ".inputs[" + std::to_string(k) + "].digest");
+            problem.set_message(size ? "the blob has " + std::to_string(*size) + " bytes"
+                                     : "not in the blob store; upload it first");
+            problem.set_reason(std::string(wire::reason::kInputsMissing));
+          }
+          const NewJob job = to_new_job(spec);
+          const bool known = std::any_of(
+              workers.begin(), workers.end(), [&](const WorkerRow& worker) {
+                if (worker.pool != job.row.pool) return false;
+                const auto& kinds = worker.kinds;
+                return std::find(kinds.begin(), kinds.end(), job.row.kind) != kinds.end() &&
+                       std::any_of(worker.devices.begin(), worker.devices.end(),
+                                   [&](const DeviceRow& device) {
+                                     const bool cuda = device.backend == Backend::kCuda;
+                                     if ((job.row.gpus > 0 ||
+                                          job.row.device == Preference::kCuda) && !cuda)
+                                       return false;
+                                     if (job.row.device == Preference::kCpu && cuda) return false;
+                                     return job.row.memory_bytes <= device.memory_bytes;
+                                   });
+              });
+          if (!known) {
+            auto& warning = *response->add_warnings();
+            warning.set_field(path + ".resources");
+            warning.set_message("no worker of pool " + job.row.pool +
+                                " has registered a device that fits; the job would wait for one");
+            warning.set_reason(std::string(wire::reason::kUnschedulable));
+          }
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* context,
+                                                const v1::GetJobRequest* request,
+                                                v1::GetJobResponse* response) {
+  return read_call(
+      services_, context, violations_of(*request), "GetJob",
+      [request, response](ReadStore& store) {
+        const auto view = store.find(request->job_id());
+        if (!view) throw no_such_job(request->job_id());
+        v1::Job& job = *response->mutable_job();
+        job = to_job(*view);
+        std::map<std::string, std::string> names;
+        for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
+        for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {
+          v1::Attempt& message = *job.add_attempt_history();
+          message = to_message(attempt);
+          message.set_worker_name(names[attempt.worker_id]);
+        }
+        for (const ArtifactRow& artifact : store.artifacts_of(
+                 view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))
+          *job.add_artifacts() = to_message(artifact);
+      });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* context,
+                                                  const v1::ListJobsRequest* request,
+                                                  v1::ListJobsResponse* response) {
+  return read_call(
+      services_, context, violations_of(*request), "ListJobs",
+      [this, request, response](ReadStore& store) {
+        const bool ascending =
+            request->order() == v1::ListJobsRequest::ORDER_CREATED_ASCENDING;
+        const std::string binding =
+            canonical_bytes(request->filter()) + (ascending ? "/up" : "/down");
+        RowId cursor = 0;
+        if (!request->page_token().empty())
+          cursor = std::stoll(page_payload(services_, "jobs", binding, request->page_token()));
+        const std::int32_t size = page_size(request->page_size());
+        const auto order =
+            ascending ? ReadStore::Order::kAscending : ReadStore::Order::kDescending;
+        std::vector<JobView> views =
+            store.list(to_query(request->filter()), order, cursor, size + 1);
+        std::size_t bytes = 0;
+        RowId last = 0;
+        for (std::size_t i = 0; i < views.size(); ++i) {
+          v1::Job job = to_job(views[i]);
+          bytes += job.ByteSizeLong() + 8;
+          if (static_cast<std::int32_t>(i) == size || (i > 0 && bytes > kPageBytes)) {
+            response->set_next_page_token(
+                seal_token(services_.token_key, "jobs", binding, std::to_string(last)));
+            break;
+          }
+          last = views[i].row.id;
+          *response->add_jobs() = std::move(job);
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext* context,
+                                                    const v1::CancelJobsRequest* request,
+                                                    v1::CancelJobsResponse* response) {
+  return write_call(
+      services_, context, violations_of(*request), "CancelJobs",
+      [context, request, response](WriteContext& write) {
+        server::CancelJobs command{.request_id = request->request_id(),
+                           .body_sha256 = body_digest(*request),
+                           .uids = {request->job_ids().begin(), request->job_ids().end()},
+                           .reason = request->reason()};
+        const Cancelled cancelled = write.queue.apply(command, write.now);
+        for (int i = 0; i < request->job_ids_size(); ++i) {
+          auto& result = *response->add_results();
+          result.set_job_id(request->job_ids(i));
+          result.set_state(
+              static_cast<v1::JobState>(cancelled.states[static_cast<std::size_t>(i)]));
+        }
+        if (cancelled.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
+      });
+}
+
+grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
+    grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
+  return watch_jobs(services_, context, *request);
+}
+
+grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
+    grpc::CallbackServerContext* context, const v1::ReadLogsRequest* request) {
+  return read_logs(services_, context, *request);
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerContext* context,
+                                                       const v1::ListArtifactsRequest* request,
+                                                       v1::ListArtifactsResponse* response) {
+  return read_call(
+      services_, context, violations_of(*request), "ListArtifacts",
+      [this, request, response](ReadStore& store) {
+        const auto view = store.find(request->job_id());
+        if (!view) throw no_such_job(request->job_id());
+        std::string after;
+        if (!request->page_token().empty())
+          after = page_payload(services_, "artifacts", request->job_id(), request->page_token());
+        const std::int32_t size = page_size(request->page_size());
+        const auto artifacts = store.artifacts_of(view->row.id, after, size + 1);
+        for (std::size_t i = 0; i < artifacts.size(); ++i) {
+          if (static_cast<std::int32_t>(i) == size) {
+            response->set_next_page_token(seal_token(services_.token_key, "artifacts",
+                                                     request->job_id(), artifacts[i - 1].name));
+            break;
+          }
+          *response->add_artifacts() = to_message(artifacts[i]);
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* context,
+                                                   const v1::ListPoolsRequest* request,
+                                                   v1::ListPoolsResponse* response) {
+  // The writer knows who is alive; the store knows who ever was, and what is queued.
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  (void)request;
+  auto fleet = std::make_shared<std::vector<WorkerStatus>>();
+  const auto answer = [response, fleet](ReadStore& store) {
+    std::map<std::string, v1::Pool> pools;
+    pools["default"];
+    for (const PoolCount& count : store.pools()) {
+      pools[count.pool].set_queued(static_cast<std::uint64_t>(count.queued));
+      pools[count.pool].set_running(static_cast<std::uint64_t>(count.running));
+    }
+    const std::vector<OpenSlot> open = store.open_slots();
+    std::map<std::string, const WorkerStatus*> living;
+    for (const WorkerStatus& status : *fleet) living[status.worker.id] = &status;
+    for (const WorkerRow& known : store.workers()) {
+      const auto alive = living.find(known.id);
+      const bool is_member = alive != living.end();
+      const WorkerRow& row = is_member ? alive->second->worker : known;
+      v1::Worker& worker = *pools[row.pool].add_workers();
+      worker.set_id(row.id);
+      worker.set_name(row.name);
+      worker.set_version(row.version);
+      *worker.mutable_last_seen() = to_timestamp(row.last_seen_ms);
+      for (const std::string& kind : row.kinds) worker.add_kinds(kind);
+      const bool online = is_member && alive->second->online;
+      worker.set_state(!online                     ? v1::WORKER_STATE_LOST
+                       : alive->second->draining ? v1::WORKER_STATE_DRAINING
+                                                 : v1::WORKER_STATE_ONLINE);
+      if (is_member) {
+        for (const DeviceStatus& device : alive->second->devices)
+          *worker.add_devices() = to_message(device);
+      } else {
+        for (const DeviceRow& device : row.devices)
+          *worker.add_devices() = to_message(
+              DeviceStatus{.device = device, .state = DeviceState::kLost});
+      }
+      for (v1::Device& device : *worker.mutable_devices()) {
+        for (const OpenSlot& slot : open) {
+          const auto& ids = slot.device_ids;
+          if (slot.worker_id != row.id || std::find(ids.begin(), ids.end(), device.id()) == ids.end())
+            continue;
+          device.set_busy_slots(device.busy_slots() + 1);
+          device.add_running_job_ids(slot.job_uid);
+        }
+      }
+    }
+    for (auto& [name, pool] : pools) {
+      pool.set_name(name);
+      *response->add_pools() = std::move(pool);
+    }
+  };
+  Services& services = services_;
+  const bool posted = services_.writer.post(
+      {.body = [fleet](WriteContext& write) { *fleet = write.queue.fleet(write.now); },
+       .done = [&services, reactor, context, answer](const std::exception_ptr& error) {
+         if (error) return finish(reactor, context, to_status(error, "ListPools"));
+         const bool read = services.readers.read([reactor, context, answer](ReadStore& store) {
+           grpc::Status status;
+           try {
+             answer(store);
+           } catch (...) {
+             status = to_status(std::current_exception(), "ListPools");
+           }
+           finish(reactor, context, status);
+         });
+         if (!read) finish(reactor, context, busy_status(services.draining));
+       }});
+  if (!posted) finish(reactor, context, busy_status(services_.draining));
+  return reactor;
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "quasi/v1/job_service.grpc.pb.h"
+#include "server/api/services.hpp"
+
+namespace quasi::server {
+
+/// quasi.v1.JobService. Thin: checks, converts, posts.
+class JobServiceApi : public v1::JobService::CallbackService {
+ public:
+  explicit JobServiceApi(Services& services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* GetCapabilities(grpc::CallbackServerContext*,
+                                            const v1::GetCapabilitiesRequest*,
+                                            v1::GetCapabilitiesResponse*) override;
+  grpc::ServerUnaryReactor* SubmitJobs(grpc::CallbackServerContext*, const v1::SubmitJobsRequest*,
+                                       v1::SubmitJobsResponse*) override;
+  grpc::ServerUnaryReactor* ValidateJobs(grpc::CallbackServerContext*,
+                                         const v1::ValidateJobsRequest*,
+                                         v1::ValidateJobsResponse*) override;
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext*, const v1::GetJobRequest*,
+                                   v1::GetJobResponse*) override;
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext*, const v1::ListJobsRequest*,
+                                     v1::ListJobsResponse*) override;
+  grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext*, const v1::CancelJobsRequest*,
+                                       v1::CancelJobsResponse*) override;
+  grpc::ServerWriteReactor<v1::WatchEvent>* WatchJobs(grpc::CallbackServerContext*,
+                                                      const v1::WatchJobsRequest*) override;
+  grpc::ServerWriteReactor<v1::ReadLogsResponse>* ReadLogs(grpc::CallbackServerContext*,
+                                                           const v1::ReadLogsRequest*) override;
+  grpc::ServerUnaryReactor* ListArtifacts(grpc::CallbackServerContext*,
+                                          const v1::ListArtifactsRequest*,
+                                          v1::ListArtifactsResponse*) override;
+  grpc::ServerUnaryReactor* ListPools(grpc::CallbackServerContext*, const v1::ListPoolsRequest*,
+                                      v1::ListPoolsResponse*) override;
+
+ private:
+  Services& services_;
+};
+
+/// The streams, each in a file of its own.
+grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services&, grpc::CallbackServerContext*,
+                                                     const v1::WatchJobsRequest&);
+grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services&, grpc::CallbackServerContext*,
+                                                          const v1::ReadLogsRequest&);
+
+}  // namespace quasi::server

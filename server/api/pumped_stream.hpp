@@ -1,0 +1,176 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include "server/api/services.hpp"
+#include "server/api/status.hpp"
+
+namespace quasi::server {
+
+/// A server stream that is a cursor over the store: reads a page on a reader's thread, writes it
+/// message by message with one write outstanding, reads the next; when there is nothing, it sleeps
+/// until a commit wakes it. Holds one page at most, however slow its reader is.
+///
+/// At any moment exactly one of these is true: a page is being read, a write is outstanding, it is
+/// idle, or it is finished. Only the holder of that right goes on, so no lock is held while gRPC is
+/// called, and `this` is not touched after handing the right to gRPC.
+template <class Message>
+class PumpedStream : public grpc::ServerWriteReactor<Message>,
+                     public HubListener,
+                     public std::enable_shared_from_this<PumpedStream<Message>> {
+ public:
+  PumpedStream(Services& services, grpc::CallbackServerContext* context)
+      : services_(services), context_(context) {}
+
+  /// Begins; keeps itself alive until gRPC is done with it.
+  void start() {
+    self_ = this->shared_from_this();
+    services_.hub.add(self_);
+    read_page();
+  }
+  /// Ends a stream that never started.
+  void refuse(const grpc::Status& status) {
+    self_ = this->shared_from_this();
+    this->Finish(status);
+  }
+
+  void on_commit(const GroupOutcome& outcome) override {
+    if (outcome.wrote) wake();
+  }
+  void on_tick(std::int64_t monotonic_ms) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_ || finishing_ || !tick_due(monotonic_ms)) return;
+    }
+    wake();
+  }
+  void on_close() override {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    wake();
+  }
+
+  void OnWriteDone(bool ok) final {
+    if (!ok) return finish(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
+    page_.pop_front();
+    if (!page_.empty()) return write_front();
+    read_page();
+  }
+  void OnCancel() final {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+    }
+    wake();
+  }
+  void OnDone() final {
+    on_done();
+    const auto self = std::move(self_);  // The last reference, perhaps.
+  }
+
+ protected:
+  enum class Next {
+    kWrite,   ///< messages were added to the page
+    kAgain,   ///< nothing to write yet, but there is more to read
+    kIdle,    ///< nothing new; wake me
+    kFinish,  ///< `status` ends the stream, after the page
+  };
+  /// Reads on. May throw Refused.
+  virtual Next fill(ReadStore& store, std::deque<Message>& page, grpc::Status& status) = 0;
+  /// True if an idle stream wants to be woken by time. Called under the stream's lock.
+  virtual bool tick_due(std::int64_t) { return false; }
+  virtual void on_done() {}
+  virtual const char* method() const = 0;
+
+  Services& services_;
+  grpc::CallbackServerContext* context_;
+
+ private:
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+      if (!idle_ || finishing_) return;
+      idle_ = false;
+    }
+    read_page();
+  }
+
+  /// The caller holds the right to go on.
+  void read_page() {
+    grpc::Status end;
+    bool ending = false;
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = false;
+      if (cancelled_) {
+        ending = true;
+        end = grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
+      } else if (closed_) {
+        ending = true;
+        end = busy_status(true);
+      }
+    }
+    if (ending || last_status_set_) return finish(ending ? end : last_status_);
+    auto self = this->shared_from_this();
+    if (!services_.readers.read([self](ReadStore& store) { self->pump(store); }))
+      finish(busy_status(services_.draining));
+  }
+
+  void pump(ReadStore& store) {
+    grpc::Status status;
+    Next next = Next::kFinish;
+    try {
+      next = fill(store, page_, status);
+    } catch (...) {
+      status = to_status(std::current_exception(), method());
+    }
+    if (next == Next::kFinish) {
+      last_status_set_ = true;
+      last_status_ = status;
+    }
+    if (!page_.empty()) return write_front();
+    if (next == Next::kFinish) return finish(status);
+    if (next == Next::kIdle) {
+      const std::lock_guard lock(mutex_);
+      // A commit that came while we read may not be in what we read.
+      if (!woken_ && !cancelled_ && !closed_) {
+        idle_ = true;
+        return;
+      }
+    }
+    read_page();
+  }
+
+  void write_front() { this->StartWrite(&page_.front()); }
+
+  void finish(const grpc::Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (finishing_) return;
+      finishing_ = true;
+    }
+    this->Finish(status);
+  }
+
+  std::deque<Message> page_;
+  std::shared_ptr<PumpedStream> self_;
+  bool last_status_set_ = false;
+  grpc::Status last_status_;
+  std::mutex mutex_;
+  bool idle_ = false;
+  bool woken_ = false;
+  bool cancelled_ = false;
+  bool closed_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace quasi::server

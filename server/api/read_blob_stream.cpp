@@ -1,0 +1,204 @@
+// ReadBlob: a file, chunk by chunk, hashed as it goes; one chunk in memory.
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "proto/wire/digest.hpp"
+#include "proto/wire/limits.hpp"
+#include "server/api/blob_service.hpp"
+#include "server/api/calls.hpp"
+#include "server/service/log.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// The whole file is hashed from its first byte, whatever part was asked for, and the last chunk is
+/// sent only after the hash was right: no reader gets to the end of a corrupt blob.
+class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
+                       public HubListener,
+                       public std::enable_shared_from_this<ReadBlobStream> {
+ public:
+  ReadBlobStream(Services& services, grpc::CallbackServerContext* context,
+                 const v1::ReadBlobRequest& request)
+      : services_(services), context_(context), request_(request) {}
+
+  void start() {
+    self_ = shared_from_this();
+    wire::Violations violations;
+    wire::validate(request_, violations);
+    if (!violations.empty()) return Finish(to_status(violations));
+    services_.hub.add(self_);
+    auto self = self_;
+    const bool posted = services_.readers.read([self](ReadStore& store) { self->begin(store); });
+    if (!posted) Finish(busy_status(services_.draining));
+  }
+
+  void on_commit(const GroupOutcome&) override {}
+  void on_tick(std::int64_t monotonic_ms) override {
+    const std::int64_t since = write_since_ms_;
+    // A status cannot overtake the chunk that is stuck, so the stream is reset; the reader
+    // continues by offset.
+    if (since > 0 && monotonic_ms - since > services_.options.slow_reader_ms) {
+      log(Level::kInfo, "slow_reader_cut", {{"digest", request_.digest()}});
+      cancel();
+    }
+  }
+  void on_close() override { cancel(); }
+
+  void OnWriteDone(bool ok) override {
+    write_since_ms_ = 0;
+    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
+    if (position_ >= end_) return Finish(grpc::Status::OK);
+    next();
+  }
+  void OnCancel() override { cancelled_ = true; }
+  void OnDone() override {
+    {
+      const std::lock_guard lock(done_mutex_);
+      done_ = true;
+    }
+    const auto self = std::move(self_);
+  }
+
+ private:
+  void cancel() {
+    const std::lock_guard lock(done_mutex_);  // The context goes after OnDone.
+    if (!done_) context_->TryCancel();
+  }
+
+  void begin(ReadStore& store) {
+    grpc::Status status;
+    try {
+      const auto size = store.blob_size(request_.digest());
+      if (!size && store.blob_is_corrupt(request_.digest())) throw corrupt();
+      if (!size)
+        throw Refused(Refusal::kNotFound, wire::reason::kBlob,
+                      "there is no blob " + request_.digest());
+      size_ = static_cast<std::uint64_t>(*size);
+      if (request_.offset() > size_)
+        throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
+                      "offset: the blob has " + std::to_string(size_) + " bytes, asked from " +
+                          std::to_string(request_.offset()));
+      position_ = request_.offset();
+      end_ = request_.limit() == 0 ? size_
+                                   : position_ + std::min(request_.limit(), size_ - position_);
+      return next();
+    } catch (...) {
+      status = to_status(std::current_exception(), "ReadBlob");
+    }
+    Finish(status);
+  }
+
+  Refused corrupt() const {
+    return Refused(Refusal::kDataLoss, wire::reason::kBlobCorrupt,
+                   "blob " + request_.digest() +
+                       " is damaged on the server's disk and is not served; upload it again, or "
+                       "run the job that made it again");
+  }
+
+  void next() {
+    auto self = shared_from_this();
+    if (!services_.files.post([self] { self->send_chunk(); }))
+      Finish(busy_status(services_.draining));
+  }
+
+  void send_chunk() {
+    grpc::Status status;
+    try {
+      if (cancelled_) {
+        status = grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
+      } else {
+        read_chunk();
+        write_since_ms_ = services_.clock.now().monotonic_ms;
+        StartWrite(&response_);
+        return;
+      }
+    } catch (const FileError& error) {
+      status = error.is_missing() ? lost() : to_status(std::current_exception(), "ReadBlob");
+    } catch (const Damaged&) {
+      status = lost();
+    } catch (...) {
+      status = to_status(std::current_exception(), "ReadBlob");
+    }
+    Finish(status);
+  }
+
+  struct Damaged {};
+
+  /// Fills the response with the next chunk; when it is the last one, hashes the rest first.
+  void read_chunk() {
+    if (!file_) file_ = services_.blobs.open(request_.digest());
+    hash_up_to(position_);
+    const std::uint64_t size = std::min<std::uint64_t>(limits::kChunkBytes, end_ - position_);
+    std::string& data = *response_.mutable_data();
+    data.resize(size);
+    if (file_->read(position_, data.data(), size) != size) throw Damaged{};
+    hash_.update(data);
+    hashed_ += size;
+    response_.set_offset(position_);
+    response_.set_size_bytes(size_);
+    position_ += size;
+    if (position_ < end_) return;
+    hash_up_to(size_);
+    if (file_->size() != size_ || hash_.finish_hex() != request_.digest()) throw Damaged{};
+  }
+
+  void hash_up_to(std::uint64_t end) {
+    if (hashed_ >= end) return;
+    std::string buffer(limits::kUploadChunkBytes, '\0');
+    while (hashed_ < end) {
+      const std::uint64_t size = std::min<std::uint64_t>(buffer.size(), end - hashed_);
+      if (cancelled_ || file_->read(hashed_, buffer.data(), size) != size) throw Damaged{};
+      hash_.update(buffer.data(), size);
+      hashed_ += size;
+    }
+  }
+
+  /// Marks the blob, so that it is never served again, and says so.
+  grpc::Status lost() {
+    if (cancelled_) return grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
+    log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
+    const std::string digest = request_.digest();
+    try {
+      services_.blobs.put_aside(digest);
+    } catch (const FileError& error) {
+      log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
+    }
+    services_.writer.post({.body =
+                               [digest](WriteContext& write) {
+                                 write.store.set_blob_state(digest, BlobState::kCorrupt);
+                               },
+                           .done = [](const std::exception_ptr&) {}});
+    return to_status(corrupt());
+  }
+
+  Services& services_;
+  grpc::CallbackServerContext* context_;
+  const v1::ReadBlobRequest request_;
+  std::shared_ptr<ReadBlobStream> self_;
+  v1::ReadBlobResponse response_;
+  std::unique_ptr<FileSystem::File> file_;
+  wire::Sha256 hash_;
+  std::uint64_t size_ = 0;
+  std::uint64_t position_ = 0;
+  std::uint64_t end_ = 0;
+  std::uint64_t hashed_ = 0;
+  std::atomic<std::int64_t> write_since_ms_{0};
+  std::atomic<bool> cancelled_{false};
+  std::mutex done_mutex_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services& services,
+                                                          grpc::CallbackServerContext* context,
+                                                          const v1::ReadBlobRequest& request) {
+  const auto stream = std::make_shared<ReadBlobStream>(services, context, request);
+  ReadBlobStream* reactor = stream.get();
+  stream->start();
+  return reactor;
+}
+
+}  // namespace quasi::server

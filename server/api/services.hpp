@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "server/queue/clock.hpp"
+#include "server/service/hub.hpp"
+#include "server/service/readers.hpp"
+#include "server/service/uploads.hpp"
+#include "server/service/writer.hpp"
+#include "server/store/blob_store.hpp"
+#include "server/store/data_directory.hpp"
+
+namespace quasi::server {
+
+struct ApiOptions {
+  bool enable_test_work = false;
+  std::int64_t lease_ttl_ms = 60'000;
+  std::int64_t heartbeat_interval_ms = 1'000;
+  std::int64_t stage_timeout_ms = 30 * 60'000;
+  std::int64_t orphan_grace_ms = 10 * 60'000;
+  std::int64_t orphan_limit_ms = 24 * 3'600'000;
+  std::int64_t slow_reader_ms = 120'000;
+  std::int64_t bookmark_ms = 15'000;
+  std::int64_t storage_low_bytes = std::int64_t{2} << 30;
+  double storage_low_share = 0.05;
+};
+
+/// What the calls work with; lives longer than the gRPC server.
+struct Services {
+  ApiOptions options;
+  const Clock& clock;
+  std::string store_id;
+  std::string token_key;
+  Writer& writer;
+  Readers& readers;
+  WorkPool& files;  ///< threads for reading, writing and hashing blobs
+  Hub& hub;
+  BlobStore& blobs;
+  Uploads& uploads;
+  LogStore& logs;
+  std::atomic<bool> storage_low{false};
+  std::atomic<bool> draining{false};
+  std::atomic<int> watches{0};
+};
+
+}  // namespace quasi::server

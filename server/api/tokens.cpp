@@ -1,0 +1,76 @@
+#include "server/api/tokens.hpp"
+
+#include <openssl/crypto.h>
+
+#include "proto/wire/digest.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr std::size_t kMacBytes = 16;
+
+std::string mac_of(std::string_view key, std::string_view purpose, std::string_view binding,
+                   std::string_view payload) {
+  std::string message;
+  for (const std::string_view part : {purpose, binding, payload}) {
+    message += std::to_string(part.size()) + ":";
+    message += part;
+  }
+  const auto mac = wire::hmac_sha256(key, message);
+  return std::string(reinterpret_cast<const char*>(mac.data()), kMacBytes);
+}
+
+constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string to_base64url(std::string_view bytes) {
+  std::string text;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char byte : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(byte);
+    count += 8;
+    while (count >= 6) {
+      count -= 6;
+      text.push_back(kAlphabet[bits >> count & 63]);
+    }
+  }
+  if (count > 0) text.push_back(kAlphabet[bits << (6 - count) & 63]);
+  return text;
+}
+
+std::optional<std::string> from_base64url(std::string_view text) {
+  const std::string_view alphabet(kAlphabet, 64);
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const std::size_t value = alphabet.find(c);
+    if (value == std::string_view::npos) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<char>(bits >> count & 255));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string seal_token(std::string_view key, std::string_view purpose, std::string_view binding,
+                       std::string_view payload) {
+  return to_base64url(mac_of(key, purpose, binding, payload) + std::string(payload));
+}
+
+std::optional<std::string> open_token(std::string_view key, std::string_view purpose,
+                                      std::string_view binding, std::string_view token) {
+  const auto bytes = from_base64url(token);
+  if (!bytes || bytes->size() < kMacBytes) return std::nullopt;
+  std::string payload = bytes->substr(kMacBytes);
+  const std::string mac = mac_of(key, purpose, binding, payload);
+  if (CRYPTO_memcmp(mac.data(), bytes->data(), kMacBytes) != 0) return std::nullopt;
+  return payload;
+}
+
+}  // namespace quasi::server

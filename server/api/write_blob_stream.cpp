@@ -1,0 +1,212 @@
+// WriteBlob: one upload, on a file thread; one message in hand at a time.
+
+#include <atomic>
+#include <memory>
+
+#include "proto/wire/limits.hpp"
+#include "server/api/blob_service.hpp"
+#include "server/api/calls.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// Steps follow one another: read a message, handle it on a file thread, read the next. `this` is
+/// not touched after a step has handed over to gRPC.
+class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
+ public:
+  WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
+                  v1::WriteBlobResponse* response)
+      : services_(services), context_(context), response_(response) {
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool ok) override {
+    const bool posted = services_.files.post([this, ok] {
+      try {
+        ok ? handle() : broken();
+      } catch (...) {
+        end(to_status(std::current_exception(), "WriteBlob"));
+      }
+    });
+    if (!posted) end(busy_status(services_.draining));
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void end(const grpc::Status& status) {
+    if (session_) services_.uploads.close(session_, this);
+    Finish(status);
+  }
+
+  void handle() {
+    if (!session_) {
+      if (!message_.has_header())
+        throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
+                      "header: the first message must hold it");
+      return begin();
+    }
+    if (!message_.has_data())
+      throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
+                    "data: every message after the first must hold data");
+    if (message_.data().data().size() > limits::kUploadChunkBytes)
+      throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
+                    "data.data: must have at most " + std::to_string(limits::kUploadChunkBytes) +
+                        " bytes, got " + std::to_string(message_.data().data().size()));
+    bool complete = false;
+    bool checkpoint = false;
+    {
+      const std::lock_guard lock(session_->mutex);
+      require_owned();
+      session_->append(message_.data().offset(), message_.data().data());
+      complete = session_->offset == session_->size_bytes;
+      if (!complete && session_->offset - session_->synced >= limits::kUploadSyncBytes)
+        checkpoint = session_->sync();
+    }
+    if (complete) return publish();
+    if (checkpoint) remember([] {});
+    StartRead(&message_);
+  }
+
+  void require_owned() {
+    if (session_->owner != this)
+      throw Refused(Refusal::kAborted, wire::reason::kOffsetMismatch,
+                    "another stream continues this upload");
+  }
+
+  void begin() {
+    const v1::WriteBlobRequest::Header& header = message_.header();
+    wire::Violations violations;
+    wire::validate(header, violations);
+    if (!violations.empty()) return end(to_status(violations));
+    if (services_.storage_low)
+      throw Refused(Refusal::kResourceExhausted, wire::reason::kStorageLow,
+                    "the server's disk is nearly full; uploads are refused")
+          .retry_in(60'000);
+    digest_ = header.digest();
+    size_bytes_ = header.size_bytes();
+    upload_id_ = header.upload_id();
+    const bool posted = services_.readers.read([this](ReadStore& store) {
+      try {
+        const auto size = store.blob_size(digest_);
+        if (size && static_cast<std::uint64_t>(*size) != size_bytes_)
+          throw Refused(Refusal::kInvalidArgument, wire::reason::kSizeMismatch,
+                        "header.size_bytes: the blob has " + std::to_string(*size) +
+                            " bytes, not " + std::to_string(size_bytes_));
+        if (size) return succeed();
+        std::optional<Uploads::Known> known;
+        if (const auto row = store.upload(upload_id_))
+          known = Uploads::Known{.digest = row->digest,
+                                 .size_bytes = static_cast<std::uint64_t>(row->size_bytes),
+                                 .committed_bytes =
+                                     static_cast<std::uint64_t>(row->committed_bytes)};
+        const bool handed = services_.files.post([this, known] {
+          try {
+            open(known);
+          } catch (...) {
+            end(to_status(std::current_exception(), "WriteBlob"));
+          }
+        });
+        if (!handed) end(busy_status(services_.draining));
+      } catch (...) {
+        end(to_status(std::current_exception(), "WriteBlob"));
+      }
+    });
+    if (!posted) end(busy_status(services_.draining));
+  }
+
+  void open(const std::optional<Uploads::Known>& known) {
+    session_ = services_.uploads.open(upload_id_, digest_, size_bytes_, known, this);
+    bool complete = false;
+    {
+      const std::lock_guard lock(session_->mutex);
+      complete = session_->offset == size_bytes_;
+    }
+    if (complete) return publish();
+    StartRead(&message_);
+  }
+
+  void publish() {
+    {
+      const std::lock_guard lock(session_->mutex);
+      require_owned();
+      services_.uploads.publish(*session_);
+    }
+    const bool posted = services_.writer.post(
+        {.body =
+             [this](WriteContext& write) {
+               if (write.store.blob_state(digest_) == BlobState::kDeleting)
+                 throw Refused(Refusal::kUnavailable, wire::reason::kServerBusy,
+                               "an old copy of this blob is being removed; upload it again")
+                     .retry_in(1'000);
+               write.store.insert_blob(digest_, static_cast<std::int64_t>(size_bytes_),
+                                       write.now.wall_ms);
+               write.store.delete_upload(upload_id_);
+             },
+         .done =
+             [this](const std::exception_ptr& error) {
+               if (error) return end(to_status(error, "WriteBlob"));
+               succeed();
+             }});
+    if (!posted) end(busy_status(services_.draining));
+  }
+
+  void succeed() {
+    response_->set_digest(digest_);
+    response_->set_size_bytes(size_bytes_);
+    end(grpc::Status::OK);
+  }
+
+  /// Writes down how much is on disk, then goes on with `next`.
+  template <class Next>
+  void remember(Next next) {
+    UploadRow row{.upload_id = upload_id_,
+                  .digest = digest_,
+                  .size_bytes = static_cast<std::int64_t>(size_bytes_)};
+    {
+      const std::lock_guard lock(session_->mutex);
+      row.committed_bytes = static_cast<std::int64_t>(session_->synced);
+    }
+    const bool posted = services_.writer.post({.body =
+                                                   [row](WriteContext& write) mutable {
+                                                     row.touched_ms = write.now.wall_ms;
+                                                     write.store.save_upload(row);
+                                                   },
+                                               .done = [next](const std::exception_ptr&) { next(); }});
+    if (!posted) next();
+  }
+
+  /// The stream ended before the blob was complete: what came is kept for a continuation.
+  void broken() {
+    if (!session_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the writer has gone"));
+    std::string message;
+    {
+      const std::lock_guard lock(session_->mutex);
+      require_owned();
+      session_->sync();
+      message = "the stream ended after " + std::to_string(session_->offset) + " of " +
+                std::to_string(size_bytes_) + " bytes; continue the upload from there";
+    }
+    remember([this, message] {
+      end(to_status(Refused(Refusal::kAborted, wire::reason::kOffsetMismatch, message)));
+    });
+  }
+
+  Services& services_;
+  grpc::CallbackServerContext* context_;
+  v1::WriteBlobResponse* response_;
+  v1::WriteBlobRequest message_;
+  std::shared_ptr<UploadSession> session_;
+  std::string digest_;
+  std::string upload_id_;
+  std::uint64_t size_bytes_ = 0;
+};
+
+}  // namespace
+
+grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services& services,
+                                                          grpc::CallbackServerContext* context,
+                                                          v1::WriteBlobResponse* response) {
+  return new WriteBlobStream(services, context, response);
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,83 @@
+// quasi-server: options → objects → serve until signalled.
+
+#include <csignal>
+#include <iostream>
+
+#include "server/server.hpp"
+#include "server/service/log.hpp"
+#include "server/store/data_directory.hpp"
+#include "server/store/file_system.hpp"
+#include "server/store/sqlite.hpp"
+
+namespace {
+
+enum Exit {
+  kOk = 0,
+  kCorrupt = 65,
+  kAlreadyRunning = 73,
+  kIo = 74,
+  kPermissions = 77,
+  kConfiguration = 78,
+};
+
+int fail(int status, const std::string& what) {
+  std::cerr << "quasi-server: " << what << '\n';
+  return status;
+}
+
+quasi::server::Level level_of(const std::string& name) {
+  using quasi::server::Level;
+  if (name == "debug") return Level::kDebug;
+  if (name == "warning") return Level::kWarning;
+  if (name == "error") return Level::kError;
+  return Level::kInfo;
+}
+
+int serve(const quasi::server::ServerOptions& options, const sigset_t& signals) {
+  using namespace quasi::server;
+  set_log_level(level_of(options.log_level));
+  Server server(options);
+  log(Level::kInfo, "ready",
+      {{"version", QUASI_VERSION}, {"data_directory", options.data_directory}});
+  int signal = 0;
+  sigwait(&signals, &signal);
+  log(Level::kInfo, "stopping", {{"signal", std::to_string(signal)}});
+  server.stop();
+  log(Level::kInfo, "stopped");
+  return kOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace quasi::server;
+  // Blocked before any thread starts, so that only sigwait sees them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const CommandLine line = parse_command_line(argc, argv);
+    switch (line.action) {
+      case Action::kExit: return line.exit_status;
+      case Action::kCheckConfig: std::cout << "the configuration is sound\n"; return kOk;
+      case Action::kPrintConfig: print_configuration(line, std::cout); return kOk;
+      case Action::kServe: break;
+    }
+    return serve(line.options, signals);
+  } catch (const BadConfiguration& error) {
+    return fail(kConfiguration, error.what());
+  } catch (const NetworkFileSystem& error) {
+    return fail(kConfiguration, error.what());
+  } catch (const AlreadyRunning& error) {
+    return fail(kAlreadyRunning, error.what());
+  } catch (const SqliteError& error) {
+    return fail(error.is_corrupt() ? kCorrupt : kIo, error.what());
+  } catch (const FileError& error) {
+    return fail(error.error == EACCES || error.error == EPERM ? kPermissions : kIo, error.what());
+  } catch (const std::exception& error) {
+    return fail(kConfiguration, error.what());
+  }
+}

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "server/api/services.hpp"
+#include "server/queue/queue_core.hpp"
+#include "server/service/housekeeping.hpp"
+
+namespace quasi::server {
+
+/// A configuration that cannot be served. Exit status 78.
+struct BadConfiguration : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Everything that can be set, once, before anything starts.
+struct ServerOptions {
+  std::string data_directory = "/var/lib/quasi";
+  std::vector<std::string> listen = {"127.0.0.1:7460"};
+  bool allow_network_file_system = false;
+  bool reflection = true;
+  std::string log_level = "info";
+  std::int32_t readers = 4;
+  std::int32_t file_threads = 4;
+  std::int64_t tick_ms = 100;
+  std::int64_t garbage_interval_ms = 600'000;
+  std::int64_t shutdown_ms = 10'000;
+  QueueOptions queue;
+  ApiOptions api;
+  RetentionOptions retention;
+};
+
+/// What the command line asks for beside serving.
+enum class Action { kServe, kPrintConfig, kCheckConfig, kExit };
+
+struct CommandLine {
+  Action action = Action::kServe;
+  ServerOptions options;
+  int exit_status = 0;  ///< of kExit (--help, --version, a wrong flag)
+  std::map<std::string, std::string> sources;  ///< where each key that was set came from
+};
+
+/// Built-in < /etc/quasi/server.toml (or --config) < environment QUASI_SERVER_* < flags. Unknown
+/// keys are errors with the nearest known key; every value is checked.
+/// @throws BadConfiguration naming the key, the value, the limit and the source.
+CommandLine parse_command_line(int argc, const char* const* argv);
+
+/// Each value and where it came from, as TOML with comments.
+void print_configuration(const CommandLine& line, std::ostream& out);
+
+/// Until users and TLS exist, only loopback addresses and Unix sockets are served.
+/// @throws BadConfiguration that says why.
+void require_local(const std::string& address);
+
+}  // namespace quasi::server

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/queue/rows.hpp"
+
+/// What the queue can be asked to do, and what it answers. Plain values: no wire, no threads.
+namespace quasi::server {
+
+struct SubmitJobs {
+  std::string request_id;
+  std::string body_sha256;
+  std::vector<NewJob> jobs;  ///< rows carry what was asked; the queue sets ids, states and times
+};
+struct Submitted {
+  std::vector<std::string> uids;
+  bool replayed = false;
+};
+
+struct CancelJobs {
+  std::string request_id;  ///< may be empty
+  std::string body_sha256;
+  std::vector<std::string> uids;
+  std::string reason;
+};
+struct Cancelled {
+  std::vector<JobState> states;
+  bool replayed = false;
+};
+
+/// Names an attempt; checked against the job's current fence in every call.
+struct AttemptKey {
+  std::string worker_id;
+  std::string attempt_uid;
+  std::int64_t fence = 0;
+};
+
+enum class Directive : std::uint8_t {  // Numbers of quasi.v1.Directive.
+  kContinue = 1,
+  kCancel = 2,
+  kCheckpointNow = 3,
+  kDrain = 4,
+  kFenced = 5,
+};
+
+/// The numbers of quasi.v1.DeviceState.
+enum class DeviceState : std::uint8_t {
+  kUnsaid = 0,
+  kReady = 1,
+  kBusyForeign = 2,
+  kQuarantined = 3,
+  kLost = 4,
+};
+
+/// A device as its worker last described it.
+struct DeviceStatus {
+  DeviceRow device;
+  std::int64_t free_bytes = 0;
+  DeviceState state = DeviceState::kReady;
+  std::string state_reason;
+  double utilization = 0;
+  double temperature_c = 0;
+  double power_watts = 0;
+};
+
+struct RegisterWorker {
+  WorkerRow worker;
+  std::vector<DeviceStatus> devices;
+  std::vector<AttemptKey> salvage;
+};
+struct Registered {
+  std::vector<Directive> salvage;  ///< in the order asked
+};
+
+struct FreeSlot {
+  std::string device_id;
+  std::int64_t free_bytes = 0;  ///< 0: as registered
+};
+struct AcquireLeases {
+  std::string worker_id;
+  std::string incarnation;
+  std::string acquire_id;
+  std::vector<FreeSlot> slots;
+  std::optional<std::int64_t> time_left_ms;
+};
+struct Grant {
+  JobRow job;
+  AttemptRow attempt;
+  std::string spec;
+  std::optional<CheckpointRow> checkpoint;
+};
+struct Acquired {
+  std::vector<Grant> grants;
+};
+
+struct AttemptProgress {
+  std::string attempt_uid;
+  std::int64_t fence = 0;
+  std::string progress;  ///< serialised quasi.v1.Progress; empty: nothing new
+};
+struct Heartbeat {
+  std::string worker_id;
+  std::string incarnation;
+  std::vector<AttemptProgress> attempts;
+  std::vector<DeviceStatus> devices;
+  bool draining = false;
+};
+struct HeartbeatAnswer {
+  std::vector<Directive> directives;  ///< in the order asked
+};
+
+struct StartAttempt {
+  AttemptKey key;
+};
+
+struct AppendLog {
+  AttemptKey key;
+  std::int64_t offset = 0;
+  std::string data;
+};
+struct LogAppended {
+  std::int64_t length = 0;
+  bool full = false;
+};
+
+struct RecordCheckpoint {
+  AttemptKey key;
+  CheckpointRow checkpoint;
+};
+
+struct CompleteAttempt {
+  AttemptKey key;
+  AttemptOutcome outcome = AttemptOutcome::kSucceeded;  ///< SUCCEEDED, FAILED or CANCELLED
+  std::vector<ArtifactRow> artifacts;
+  std::string summary_json;
+  FailureInfo failure;
+  UsageInfo usage;
+  std::string report_digest;
+};
+
+/// The numbers of quasi.v1.ReleaseReason.
+enum class ReleaseReason : std::uint8_t {
+  kDrain = 1,
+  kRestart = 2,
+  kBusyForeign = 3,
+  kStageTimeout = 4,
+  kUnwanted = 5,
+};
+struct ReleaseLease {
+  AttemptKey key;
+  ReleaseReason reason = ReleaseReason::kDrain;
+  std::string message;
+};
+
+struct JobAfter {
+  JobState state = JobState::kQueued;
+};
+
+/// Workers as they are now.
+struct WorkerStatus {
+  WorkerRow worker;
+  bool online = false;
+  bool draining = false;
+  std::vector<DeviceStatus> devices;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,159 @@
+#include "server/queue/fleet.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "server/queue/refused.hpp"
+
+namespace quasi::server {
+
+void Fleet::put(const RegisterWorker& command, std::int64_t monotonic_ms) {
+  Member member;
+  member.worker = command.worker;
+  member.last_seen_ms = monotonic_ms;
+  for (const DeviceStatus& status : command.devices) member.devices[status.device.id] = status;
+  members_[command.worker.id] = std::move(member);
+}
+
+Fleet::Member* Fleet::find(const std::string& worker_id) {
+  const auto found = members_.find(worker_id);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
+Fleet::Member& Fleet::require(const std::string& worker_id, const std::string& incarnation) {
+  Member* member = find(worker_id);
+  if (member == nullptr)
+    throw Refused(Refusal::kNotFound, "WORKER",
+                  "worker " + worker_id + " is not known to this server process; register again");
+  if (member->worker.incarnation != incarnation)
+    throw Refused(Refusal::kAborted, "FENCED",
+                  "another process has registered as worker " + worker_id +
+                      "; this incarnation has no rights any more");
+  return *member;
+}
+
+void Fleet::update(Member& member, const std::vector<DeviceStatus>& devices) {
+  for (const DeviceStatus& status : devices) {
+    const auto found = member.devices.find(status.device.id);
+    if (found == member.devices.end()) continue;
+    DeviceStatus& known = found->second;
+    if (status.free_bytes > 0) known.free_bytes = status.free_bytes;
+    if (status.state != DeviceState::kUnsaid) {
+      known.state = status.state;
+      known.state_reason = status.state_reason;
+    }
+    known.utilization = status.utilization;
+    known.temperature_c = status.temperature_c;
+    known.power_watts = status.power_watts;
+  }
+}
+
+std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
+                                     const std::vector<FreeSlot>& offered,
+                                     const std::vector<AttemptRow>& open_attempts) {
+  std::map<std::string, std::int32_t> room;
+  for (const auto& [id, status] : member.devices) room[id] = status.device.slots;
+  for (const AttemptRow& attempt : open_attempts)
+    for (const std::string& id : attempt.device_ids) --room[id];
+  std::vector<UsableSlot> slots;
+  for (const FreeSlot& offer : offered) {
+    const auto found = member.devices.find(offer.device_id);
+    if (found == member.devices.end() || found->second.state != DeviceState::kReady) continue;
+    if (room[offer.device_id]-- <= 0) continue;
+    const DeviceStatus& status = found->second;
+    slots.push_back({.device_id = offer.device_id,
+                     .backend = status.device.backend,
+                     .free_bytes = offer.free_bytes > 0 ? offer.free_bytes
+                                                        : status.device.memory_bytes});
+  }
+  std::stable_sort(slots.begin(), slots.end(), [](const UsableSlot& a, const UsableSlot& b) {
+    if (a.backend != b.backend) return a.backend == Backend::kCuda;
+    return a.free_bytes < b.free_bytes;
+  });
+  return slots;
+}
+
+namespace {
+
+bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend) {
+  if (gpus > 0) return backend == Backend::kCuda;
+  if (wanted == Preference::kCpu) return backend == Backend::kCpu;
+  if (wanted == Preference::kCuda) return backend == Backend::kCuda;
+  return true;
+}
+
+bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
+  return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;
+}
+
+/// A job avoids the device on which it met a GPU_FAULT as long as another ready device of any
+/// online worker would do.
+bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device) {
+  if (job.avoid_device.empty() || job.avoid_device != device) return false;
+  for (const auto& [worker_id, member] : fleet.members()) {
+    if (member.draining || member.worker.pool != job.pool) continue;
+    for (const auto& [id, status] : member.devices) {
+      if (worker_id + "/" + id == device || status.state != DeviceState::kReady) continue;
+      if (backend_fits(job.device, job.gpus, status.device.backend) &&
+          job.memory_bytes <= status.device.memory_bytes)
+        return true;
+    }
+  }
+  return false;
+}
+
+/// The slots a job would get, by index; empty if it does not fit.
+std::vector<std::size_t> fit(const JobRow& job, const Fleet& fleet, const Fleet::Member& member,
+                             const std::vector<UsableSlot>& slots) {
+  const auto wanted = static_cast<std::size_t>(std::max(job.gpus, 1));
+  std::vector<std::size_t> chosen;
+  std::set<std::string> devices;
+  for (std::size_t i = 0; i < slots.size() && chosen.size() < wanted; ++i) {
+    const UsableSlot& slot = slots[i];
+    if (!backend_fits(job.device, job.gpus, slot.backend)) continue;
+    if (!memory_fits(job.memory_bytes, slot) || devices.count(slot.device_id) > 0) continue;
+    if (must_avoid(job, fleet, member.worker.id + "/" + slot.device_id)) continue;
+    chosen.push_back(i);
+    devices.insert(slot.device_id);
+  }
+  if (chosen.size() < wanted) chosen.clear();
+  return chosen;
+}
+
+bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
+                       const std::vector<UsableSlot>& slots) {
+  const auto& kinds = member.worker.kinds;
+  if (std::find(kinds.begin(), kinds.end(), placement.kind) == kinds.end()) return false;
+  const std::int64_t least = placement.memory_class == 0
+                                 ? 0
+                                 : std::int64_t{1} << placement.memory_class;
+  for (const UsableSlot& slot : slots)
+    if (backend_fits(placement.device, placement.gpus, slot.backend) && least <= slot.free_bytes)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
+                                 const std::vector<UsableSlot>& slots,
+                                 std::optional<std::int64_t> time_left_ms) {
+  constexpr std::int32_t kHeads = 32;
+  std::optional<Choice> best;
+  for (const std::string& key : store.ready_placements(member.worker.pool)) {
+    if (!placement_may_fit(decode_placement(key), member, slots)) continue;
+    for (const JobRow& job : store.ready_heads(member.worker.pool, key, kHeads)) {
+      if (best && (job.priority < best->job.priority ||
+                   (job.priority == best->job.priority && job.id > best->job.id)))
+        break;  // Heads come in order: no later one of this placement is better.
+      if (time_left_ms && job.max_runtime_ms > *time_left_ms) continue;
+      std::vector<std::size_t> chosen = fit(job, fleet, member, slots);
+      if (chosen.empty()) continue;
+      best = Choice{.job = job, .slots = std::move(chosen)};
+      break;
+    }
+  }
+  return best;
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/queue/commands.hpp"
+#include "server/queue/store.hpp"
+
+namespace quasi::server {
+
+/// The workers that have registered since this process started, as they last described themselves.
+/// In memory only: whoever lives says so again.
+class Fleet {
+ public:
+  struct Member {
+    WorkerRow worker;
+    std::map<std::string, DeviceStatus> devices;
+    bool draining = false;
+    std::int64_t last_seen_ms = 0;  ///< monotonic
+  };
+
+  void put(const RegisterWorker& command, std::int64_t monotonic_ms);
+  Member* find(const std::string& worker_id);
+  /// @throws Refused NOT_FOUND / WORKER or ABORTED / FENCED for another incarnation.
+  Member& require(const std::string& worker_id, const std::string& incarnation);
+  void update(Member& member, const std::vector<DeviceStatus>& devices);
+  const std::map<std::string, Member>& members() const { return members_; }
+
+ private:
+  std::map<std::string, Member> members_;
+};
+
+/// Room on a device for one more attempt, as far as server and worker agree.
+struct UsableSlot {
+  std::string device_id;
+  Backend backend = Backend::kCpu;
+  std::int64_t free_bytes = 0;
+};
+
+/// What the worker offers, without the devices that are not ready and without what open attempts
+/// already occupy (I6); CUDA first, smaller memory first, so that the best fit comes first.
+std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
+                                     const std::vector<FreeSlot>& offered,
+                                     const std::vector<AttemptRow>& open_attempts);
+
+/// A choice of the scheduler: the job, and the slots (indices) that it gets.
+struct Choice {
+  JobRow job;
+  std::vector<std::size_t> slots;
+};
+
+/// The next job for these slots: over the placements that fit, highest priority, then oldest. Looks
+/// at 32 jobs of each placement at most, so its cost does not depend on how many wait.
+std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
+                                 const std::vector<UsableSlot>& slots,
+                                 std::optional<std::int64_t> time_left_ms);
+
+}  // namespace quasi::server

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace quasi::server {
+
+/// Deadlines of open attempts on the monotonic clock, by fence. In memory only: the database knows
+/// the fence, not a time, so that no jump of the wall clock expires or prolongs anything.
+class Leases {
+ public:
+  void set(std::int64_t fence, std::int64_t deadline_ms) {
+    erase(fence);
+    deadlines_[fence] = deadline_ms;
+    order_.insert({deadline_ms, fence});
+  }
+  void erase(std::int64_t fence) {
+    const auto found = deadlines_.find(fence);
+    if (found == deadlines_.end()) return;
+    order_.erase({found->second, fence});
+    deadlines_.erase(found);
+  }
+  void clear() {
+    deadlines_.clear();
+    order_.clear();
+  }
+
+  /// Fences whose time is over, the oldest first, at most `limit`.
+  std::vector<std::int64_t> expired(std::int64_t now_ms, std::size_t limit) const {
+    std::vector<std::int64_t> fences;
+    for (const auto& [deadline, fence] : order_) {
+      if (deadline > now_ms || fences.size() == limit) break;
+      fences.push_back(fence);
+    }
+    return fences;
+  }
+  std::optional<std::int64_t> deadline(std::int64_t fence) const {
+    const auto found = deadlines_.find(fence);
+    if (found == deadlines_.end()) return std::nullopt;
+    return found->second;
+  }
+  std::size_t size() const { return deadlines_.size(); }
+
+ private:
+  std::map<std::int64_t, std::int64_t> deadlines_;
+  std::set<std::pair<std::int64_t, std::int64_t>> order_;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,213 @@
+#include "server/queue/queue_core.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "server/queue/refused.hpp"
+
+namespace quasi::server {
+namespace {
+
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+/// The stored answer to a request that was seen before.
+std::optional<std::string> replay(Store& store, const std::string& request_id,
+                                  const std::string& method, const std::string& body_sha256) {
+  if (request_id.empty()) return std::nullopt;
+  const auto known = store.find_request(request_id);
+  if (!known) return std::nullopt;
+  if (known->method != method || known->body_sha256 != body_sha256)
+    throw Refused(Refusal::kAlreadyExists, "REQUEST_ID_REUSED",
+                  "request_id " + request_id +
+                      " was used for another request; take a new one for each request");
+  return known->response;
+}
+
+void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
+  std::vector<Refused::Precondition> missing;
+  std::map<std::string, std::int64_t> sizes;
+  for (const NewJob& job : jobs) {
+    for (const JobInput& input : job.inputs) {
+      auto [known, first] = sizes.try_emplace(input.digest, -1);
+      if (first) known->second = store.blob_size(input.digest).value_or(-1);
+      if (known->second == input.size_bytes) continue;
+      if (!first && known->second < 0) continue;  // Named already.
+      missing.push_back(
+          {.type = "INPUTS_MISSING",
+           .subject = input.digest,
+           .description = known->second < 0
+                              ? "not in the blob store; upload it first"
+                              : "has " + std::to_string(known->second) + " bytes, not " +
+                                    std::to_string(input.size_bytes)});
+    }
+  }
+  if (missing.empty()) return;
+  Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
+                  std::to_string(missing.size()) + " input(s) are not in the blob store");
+  refused.preconditions = std::move(missing);
+  throw refused;
+}
+
+}  // namespace
+
+QueueCore::QueueCore(Store& store, LogFiles& logs, RandomSource& random,
+                     const QueueOptions& options)
+    : store_(store), logs_(logs), random_(random), options_(options) {}
+
+void QueueCore::recover(Now now) {
+  leases_.clear();
+  attempt_of_fence_.clear();
+  for (const AttemptRow& attempt : store_.open_attempts()) {
+    leases_.set(attempt.fence,
+                now.monotonic_ms + options_.lease_ttl_ms + options_.restart_grace_ms);
+    attempt_of_fence_[attempt.fence] = attempt.uid;
+  }
+  became_ready_ = true;
+}
+
+bool QueueCore::take_ready_flag() { return std::exchange(became_ready_, false); }
+
+Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
+  if (const auto answer = replay(store_, command.request_id, "SubmitJobs", command.body_sha256))
+    return {.uids = lines_of(*answer), .replayed = true};
+  require_inputs(store_, command.jobs);
+  Submitted submitted;
+  for (const NewJob& asked : command.jobs) {
+    NewJob job = asked;
+    JobRow& row = job.row;
+    row.uid = make_id('j', now.wall_ms, random_);
+    row.state = JobState::kQueued;
+    row.ready = row.not_before_ms <= now.wall_ms;
+    if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
+    row.revision = 1;
+    row.job_seq = 1;
+    row.created_ms = now.wall_ms;
+    row.id = store_.insert_job(job);
+    store_.append_event(
+        {.job_id = row.id, .job_seq = 1, .time_ms = now.wall_ms, .to = JobState::kQueued,
+         .not_before_ms = row.ready ? 0 : row.not_before_ms});
+    became_ready_ = became_ready_ || row.ready;
+    submitted.uids.push_back(row.uid);
+  }
+  store_.save_request(command.request_id,
+                      {.method = "SubmitJobs",
+                       .body_sha256 = command.body_sha256,
+                       .response = joined(submitted.uids)},
+                      now.wall_ms + options_.request_ttl_ms);
+  return submitted;
+}
+
+Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
+  if (const auto answer = replay(store_, command.request_id, "CancelJobs", command.body_sha256)) {
+    Cancelled cancelled{.states = {}, .replayed = true};
+    for (const std::string& line : lines_of(*answer))
+      cancelled.states.push_back(static_cast<JobState>(std::stoi(line)));
+    return cancelled;
+  }
+  Cancelled cancelled;
+  std::vector<std::string> answer;
+  for (const std::string& uid : command.uids) {
+    auto job = store_.find_job(uid);
+    if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+    if (!is_final(job->state) && job->state != JobState::kCancelling) {
+      job->cancel_requested_ms = now.wall_ms;
+      move(*job, JobEvent::kCancel, {.message = command.reason}, now);
+    }
+    cancelled.states.push_back(job->state);
+    answer.push_back(std::to_string(static_cast<int>(job->state)));
+  }
+  if (!command.request_id.empty())
+    store_.save_request(command.request_id,
+                        {.method = "CancelJobs",
+                         .body_sha256 = command.body_sha256,
+                         .response = joined(answer)},
+                        now.wall_ms + options_.request_ttl_ms);
+  return cancelled;
+}
+
+void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
+  const auto next = next_state(job.state, event);
+  if (!next) throw std::logic_error("job " + job.uid + " cannot move from " +
+                                    std::string(name_of(job.state)));
+  EventRow row{.job_id = job.id,
+               .job_seq = job.job_seq + 1,
+               .time_ms = now.wall_ms,
+               .from = job.state,
+               .to = *next,
+               .failure = note.failure,
+               .message = note.message,
+               .reinstated = note.reinstated};
+  if (note.attempt != nullptr) {
+    row.attempt = note.attempt->number;
+    row.attempt_uid = note.attempt->uid;
+    row.fence = note.attempt->fence;
+    row.worker_id = note.attempt->worker_id;
+  }
+  if (*next == JobState::kQueued && !job.ready) row.not_before_ms = job.not_before_ms;
+  job.state = *next;
+  ++job.job_seq;
+  ++job.revision;
+  if (is_final(job.state)) job.ended_ms = now.wall_ms;
+  store_.update_job(job);
+  store_.append_event(row);
+  if (job.state == JobState::kQueued && job.ready) became_ready_ = true;
+}
+
+void QueueCore::set_not_before(JobRow& job, std::int64_t delay_ms, Now now) {
+  job.ready = delay_ms <= 0;
+  if (!job.ready) job.not_before_ms = now.wall_ms + delay_ms;
+}
+
+bool QueueCore::tick(Now now) {
+  constexpr std::size_t kExpiriesPerTick = 256;
+  for (const std::int64_t fence : leases_.expired(now.monotonic_ms, kExpiriesPerTick)) {
+    const auto attempt = store_.find_attempt(attempt_of_fence_[fence]);
+    if (attempt && attempt->outcome == AttemptOutcome::kOpen) {
+      Held held{.job = *store_.job(attempt->job_id), .attempt = *attempt};
+      if (held.job.state == JobState::kCancelling) {
+        end_cancelled(held, AttemptOutcome::kExpired, now);
+      } else {
+        end_failed(held, AttemptOutcome::kExpired,
+                   {.reason = FailureReason::kWorkerLost,
+                    .message = "worker " + attempt->worker_id + " was not heard of for " +
+                               std::to_string(options_.lease_ttl_ms / 1000) + " s"},
+                   now);
+      }
+    }
+    leases_.erase(fence);
+    attempt_of_fence_.erase(fence);
+  }
+  if (store_.promote_delayed(now.wall_ms) > 0) became_ready_ = true;
+  return became_ready_;
+}
+
+std::vector<WorkerStatus> QueueCore::fleet(Now now) const {
+  std::vector<WorkerStatus> workers;
+  for (const auto& [id, member] : fleet_.members()) {
+    WorkerStatus status{.worker = member.worker,
+                        .online = now.monotonic_ms - member.last_seen_ms <= options_.lease_ttl_ms,
+                        .draining = member.draining,
+                        .devices = {}};
+    status.worker.last_seen_ms = now.wall_ms - (now.monotonic_ms - member.last_seen_ms);
+    for (const auto& [device_id, device] : member.devices) status.devices.push_back(device);
+    workers.push_back(std::move(status));
+  }
+  return workers;
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/queue/clock.hpp"
+#include "server/queue/commands.hpp"
+#include "server/queue/fleet.hpp"
+#include "server/queue/ids.hpp"
+#include "server/queue/leases.hpp"
+#include "server/queue/log_files.hpp"
+#include "server/queue/store.hpp"
+
+namespace quasi::server {
+
+struct QueueOptions {
+  std::int64_t lease_ttl_ms = 60'000;
+  std::int64_t restart_grace_ms = 30'000;    ///< beside a full TTL, for leases open at start
+  std::int64_t requeue_delay_ms = 30'000;    ///< after a lease expired
+  std::int64_t retry_back_off_ms = 30'000;   ///< after the first failed attempt; doubles
+  std::int64_t default_max_runtime_ms = 24 * 3'600'000;
+  std::int64_t request_ttl_ms = 7 * 86'400'000LL;
+};
+
+/// All rules on jobs: submit, grant, start, report, cancel, expire.
+///
+/// No threads, no gRPC, no wall clock of its own: every command gets the moment it happens at, and
+/// works on a Store inside the caller's transaction. A command either takes effect as a whole or
+/// throws Refused; after any exception the caller rolls its savepoint back. What lives only in
+/// memory (lease deadlines, the fleet) is changed after the last call that may throw; if a commit
+/// fails as a whole, `recover` rebuilds it. One caller at a time.
+class QueueCore {
+ public:
+  QueueCore(Store& store, LogFiles& logs, RandomSource& random, const QueueOptions& options);
+
+  /// Once after opening the store: every open lease gets a full TTL and the grace.
+  void recover(Now now);
+
+  // People.
+  Submitted apply(const SubmitJobs& command, Now now);
+  Cancelled apply(const CancelJobs& command, Now now);
+
+  // Workers.
+  Registered apply(const RegisterWorker& command, Now now);
+  Acquired apply(const AcquireLeases& command, Now now);
+  HeartbeatAnswer apply(const Heartbeat& command, Now now);
+  void apply(const StartAttempt& command, Now now);
+  LogAppended apply(const AppendLog& command, Now now);
+  void apply(const RecordCheckpoint& command, Now now);
+  JobAfter apply(const CompleteAttempt& command, Now now);
+  JobAfter apply(const ReleaseLease& command, Now now);
+
+  /// Expires leases and wakes delayed jobs; called a few times a second.
+  /// @return true if jobs became ready.
+  bool tick(Now now);
+
+  std::vector<WorkerStatus> fleet(Now now) const;
+  /// True if something is open or lost that `tick` will have to look at.
+  std::size_t open_leases() const { return leases_.size(); }
+  /// Says whether jobs became ready since the last call.
+  bool take_ready_flag();
+
+ private:
+  struct Held {
+    JobRow job;
+    AttemptRow attempt;
+  };
+
+  /// The job and attempt that `key` names, if it still has the right to act; an expired lease whose
+  /// job was not granted again is reinstated first.
+  /// @throws Refused ABORTED / FENCED.
+  Held require_current(const AttemptKey& key, Now now);
+  std::optional<Held> find_current(const AttemptKey& key, Now now);
+  AttemptRow find_attempt_of(const AttemptKey& key);
+  [[noreturn]] void throw_fenced(const AttemptKey& key);
+
+  std::optional<Grant> grant_one(const AcquireLeases& command, std::vector<UsableSlot>& slots,
+                                 Now now);
+  Grant existing_grant(const AttemptRow& attempt);
+
+  /// Moves the job and writes its event; the one way a state changes.
+  struct Note {
+    const AttemptRow* attempt = nullptr;
+    std::string message;
+    FailureInfo failure;
+    bool reinstated = false;
+  };
+  void move(JobRow& job, JobEvent event, const Note& note, Now now);
+  void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
+  void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
+  void reinstate(Held& held, Now now);
+  void give_back_count(Held& held);
+
+  JobState end_failed(Held& held, AttemptOutcome outcome, const FailureInfo& failure, Now now);
+  JobState end_released(Held& held, ReleaseReason reason, const std::string& message, Now now);
+  JobState end_cancelled(Held& held, AttemptOutcome outcome, Now now);
+  EventRow detail(const Held& held, EventType type, Now now) const;
+  bool detail_due(RowId job, EventType type, Now now);
+
+  Store& store_;
+  LogFiles& logs_;
+  RandomSource& random_;
+  QueueOptions options_;
+  Leases leases_;
+  std::map<std::int64_t, std::string> attempt_of_fence_;
+  Fleet fleet_;
+  std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic
+  bool became_ready_ = false;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,485 @@
+// The worker's side of the queue: grants, reports and what they do to a job.
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "proto/wire/limits.hpp"
+#include "server/queue/queue_core.hpp"
+#include "server/queue/refused.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr std::int64_t kDetailIntervalMs = 1'000;  ///< Progress and log events: one a second a job.
+constexpr std::string_view kLogCut = "\n[the log reached its limit and is cut here]\n";
+
+Refused wrong_state(const JobRow& job, const std::string& what) {
+  return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
+                 "job " + job.uid + " is " + std::string(name_of(job.state)) + ": " + what)
+      .with("state", std::string(name_of(job.state)));
+}
+
+}  // namespace
+
+AttemptRow QueueCore::find_attempt_of(const AttemptKey& key) {
+  auto attempt = store_.find_attempt(key.attempt_uid);
+  if (!attempt || attempt->fence != key.fence || attempt->worker_id != key.worker_id)
+    throw_fenced(key);
+  return std::move(*attempt);
+}
+
+void QueueCore::throw_fenced(const AttemptKey& key) {
+  Refused refused(Refusal::kAborted, "FENCED",
+                  "attempt " + key.attempt_uid + " with fence " + std::to_string(key.fence) +
+                      " does not hold its job any more; stop the child and publish nothing");
+  // A fence of the future means that the store was restored from an old copy.
+  if (key.fence > store_.newest_fence()) refused.with("future", "true");
+  throw refused;
+}
+
+std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, Now now) {
+  auto attempt = store_.find_attempt(key.attempt_uid);
+  if (!attempt || attempt->fence != key.fence || attempt->worker_id != key.worker_id)
+    return std::nullopt;
+  auto job = store_.job(attempt->job_id);
+  if (!job || job->fence != key.fence) return std::nullopt;
+  Held held{.job = std::move(*job), .attempt = std::move(*attempt)};
+  if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
+  if (held.attempt.outcome == AttemptOutcome::kExpired && held.job.state == JobState::kQueued) {
+    reinstate(held, now);
+    return held;
+  }
+  return std::nullopt;
+}
+
+QueueCore::Held QueueCore::require_current(const AttemptKey& key, Now now) {
+  auto held = find_current(key, now);
+  if (!held) throw_fenced(key);
+  return std::move(*held);
+}
+
+void QueueCore::reinstate(Held& held, Now now) {
+  JobRow& job = held.job;
+  AttemptRow& attempt = held.attempt;
+  attempt.outcome = AttemptOutcome::kOpen;
+  attempt.ended_ms = 0;
+  attempt.failure = {};
+  if (!attempt.counted) {
+    attempt.counted = true;
+    ++job.attempts;
+  }
+  store_.update_attempt(attempt);
+  job.open_attempt = attempt.id;
+  job.ready = true;
+  job.failure = {};
+  move(job, attempt.started_ms > 0 ? JobEvent::kReinstateRunning : JobEvent::kReinstateLeased,
+       {.attempt = &attempt, .message = "the worker is back", .reinstated = true}, now);
+  leases_.set(attempt.fence, now.monotonic_ms + options_.lease_ttl_ms);
+  attempt_of_fence_[attempt.fence] = attempt.uid;
+}
+
+void QueueCore::close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now) {
+  attempt.outcome = outcome;
+  attempt.end_state = end_state;
+  attempt.ended_ms = now.wall_ms;
+  store_.update_attempt(attempt);
+  leases_.erase(attempt.fence);
+  attempt_of_fence_.erase(attempt.fence);
+}
+
+void QueueCore::give_back_count(Held& held) {
+  if (!held.attempt.counted) return;
+  held.attempt.counted = false;
+  --held.job.attempts;
+}
+
+JobState QueueCore::end_failed(Held& held, AttemptOutcome outcome, const FailureInfo& failure,
+                               Now now) {
+  JobRow& job = held.job;
+  AttemptRow& attempt = held.attempt;
+  attempt.failure = failure;
+  if (failure.reason == FailureReason::kChildCrashed && !attempt.new_checkpoint) ++job.crashes;
+  if (failure.reason == FailureReason::kGpuOom) ++job.gpu_ooms;
+  if (failure.reason == FailureReason::kHostOom) ++job.host_ooms;
+  RetryDecision decision = decide_retry({.reason = failure.reason,
+                                         .new_checkpoint = attempt.new_checkpoint,
+                                         .attempts = job.attempts,
+                                         .max_attempts = job.max_attempts,
+                                         .grants = job.grants,
+                                         .crashes = job.crashes,
+                                         .gpu_ooms = job.gpu_ooms,
+                                         .host_ooms = job.host_ooms});
+  job.failure = failure;
+  if (decision.retry && failure.reason == FailureReason::kGpuOom) {
+    // Half as much again, and more than the device that was too small.
+    std::int64_t needed = job.memory_bytes + job.memory_bytes / 2;
+    std::int64_t largest = 0;
+    for (const auto& [worker_id, member] : fleet_.members()) {
+      for (const auto& [device_id, status] : member.devices) {
+        if (status.device.backend != Backend::kCuda || member.worker.pool != job.pool) continue;
+        largest = std::max(largest, status.device.memory_bytes);
+        const auto& used = attempt.device_ids;
+        if (worker_id == attempt.worker_id &&
+            std::find(used.begin(), used.end(), device_id) != used.end())
+          needed = std::max(needed, status.device.memory_bytes + 1);
+      }
+    }
+    if (needed <= largest) {
+      job.memory_bytes = needed;
+    } else {
+      decision = {.retry = false, .counted = decision.counted, .delay = RetryDelay::kNone};
+      job.failure.message += " (no device of pool " + job.pool + " has more memory)";
+    }
+  }
+  if (failure.reason == FailureReason::kGpuFault && !attempt.device_ids.empty())
+    job.avoid_device = attempt.worker_id + "/" + attempt.device_ids.front();
+  if (!decision.counted) give_back_count(held);
+  const JobState end_state = decision.retry ? JobState::kQueued : JobState::kFailed;
+  close(attempt, outcome, end_state, now);
+  job.open_attempt.reset();
+  if (decision.retry) {
+    std::int64_t delay_ms = 0;
+    if (decision.delay == RetryDelay::kRequeueDelay) delay_ms = options_.requeue_delay_ms;
+    if (decision.delay == RetryDelay::kBackOff)
+      delay_ms = back_off_ms(options_.retry_back_off_ms, job.attempts, random_.uniform());
+    set_not_before(job, delay_ms, now);
+    move(job, JobEvent::kRequeue, {.attempt = &attempt, .failure = job.failure}, now);
+  } else {
+    move(job, JobEvent::kFail, {.attempt = &attempt, .failure = job.failure}, now);
+  }
+  return job.state;
+}
+
+JobState QueueCore::end_released(Held& held, ReleaseReason reason, const std::string& message,
+                                 Now now) {
+  JobRow& job = held.job;
+  AttemptRow& attempt = held.attempt;
+  attempt.release_message = message;
+  give_back_count(held);
+  const bool again = may_be_granted_again(job.grants, job.max_attempts);
+  close(attempt, AttemptOutcome::kReleased, again ? JobState::kQueued : JobState::kFailed, now);
+  job.open_attempt.reset();
+  if (!again) {
+    job.failure = {.reason = FailureReason::kWorkerLost,
+                   .message = "given back by workers too often: granted " +
+                              std::to_string(job.grants) + " times; last: " + message};
+    move(job, JobEvent::kFail, {.attempt = &attempt, .message = message, .failure = job.failure},
+         now);
+    return job.state;
+  }
+  const bool wait =
+      reason == ReleaseReason::kBusyForeign || reason == ReleaseReason::kStageTimeout;
+  set_not_before(job, wait ? options_.requeue_delay_ms : 0, now);
+  move(job, JobEvent::kRequeue, {.attempt = &attempt, .message = message}, now);
+  return job.state;
+}
+
+JobState QueueCore::end_cancelled(Held& held, AttemptOutcome outcome, Now now) {
+  close(held.attempt, outcome, JobState::kCancelled, now);
+  held.job.open_attempt.reset();
+  move(held.job, JobEvent::kStopped, {.attempt = &held.attempt}, now);
+  return held.job.state;
+}
+
+Registered QueueCore::apply(const RegisterWorker& command, Now now) {
+  const WorkerRow& worker = command.worker;
+  store_.save_worker(worker);
+  for (AttemptRow& attempt : store_.open_attempts_of(worker.id)) {
+    if (attempt.incarnation == worker.incarnation) continue;
+    const bool salvaged = std::any_of(
+        command.salvage.begin(), command.salvage.end(), [&](const AttemptKey& key) {
+          return key.attempt_uid == attempt.uid && key.fence == attempt.fence;
+        });
+    if (salvaged) continue;
+    Held held{.job = *store_.job(attempt.job_id), .attempt = attempt};
+    if (held.job.state == JobState::kCancelling)
+      end_cancelled(held, AttemptOutcome::kReleased, now);
+    else
+      end_released(held, ReleaseReason::kRestart, "the worker was restarted", now);
+  }
+  Registered registered;
+  for (const AttemptKey& key : command.salvage) {
+    auto held = find_current(key, now);
+    if (!held) {
+      registered.salvage.push_back(Directive::kFenced);
+      continue;
+    }
+    if (held->attempt.incarnation != worker.incarnation) {
+      held->attempt.incarnation = worker.incarnation;
+      store_.update_attempt(held->attempt);
+    }
+    leases_.set(key.fence, now.monotonic_ms + options_.lease_ttl_ms);
+    registered.salvage.push_back(held->job.state == JobState::kCancelling ? Directive::kCancel
+                                                                          : Directive::kContinue);
+  }
+  fleet_.put(command, now.monotonic_ms);
+  return registered;
+}
+
+Grant QueueCore::existing_grant(const AttemptRow& attempt) {
+  Grant grant;
+  grant.job = *store_.job(attempt.job_id);
+  grant.attempt = attempt;
+  grant.spec = store_.spec_of(attempt.job_id);
+  if (grant.job.resume) grant.checkpoint = store_.newest_checkpoint(attempt.job_id);
+  return grant;
+}
+
+std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
+                                          std::vector<UsableSlot>& slots, Now now) {
+  const Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
+  auto choice = choose_job(store_, fleet_, member, slots, command.time_left_ms);
+  if (!choice) return std::nullopt;
+  JobRow& job = choice->job;
+  ++job.attempts;
+  ++job.grants;
+  job.fence = store_.next_fence();
+  AttemptRow attempt{.uid = make_id('a', now.wall_ms, random_),
+                     .job_id = job.id,
+                     .number = job.grants,
+                     .fence = job.fence,
+                     .worker_id = command.worker_id,
+                     .incarnation = command.incarnation,
+                     .acquire_id = command.acquire_id,
+                     .granted_ms = now.wall_ms};
+  for (const std::size_t index : choice->slots)
+    attempt.device_ids.push_back(slots[index].device_id);
+  attempt.id = store_.insert_attempt(attempt);
+  job.open_attempt = attempt.id;
+  move(job, JobEvent::kGrant, {.attempt = &attempt}, now);
+  for (auto index = choice->slots.rbegin(); index != choice->slots.rend(); ++index)
+    slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(*index));
+  leases_.set(job.fence, now.monotonic_ms + options_.lease_ttl_ms);
+  attempt_of_fence_[job.fence] = attempt.uid;
+  return existing_grant(attempt);
+}
+
+Acquired QueueCore::apply(const AcquireLeases& command, Now now) {
+  Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
+  Acquired acquired;
+  for (const AttemptRow& attempt : store_.attempts_of_acquire(command.acquire_id)) {
+    if (attempt.outcome != AttemptOutcome::kOpen || attempt.worker_id != command.worker_id)
+      continue;
+    acquired.grants.push_back(existing_grant(attempt));
+    leases_.set(attempt.fence, now.monotonic_ms + options_.lease_ttl_ms);
+  }
+  member.last_seen_ms = now.monotonic_ms;
+  if (!acquired.grants.empty() || member.draining) return acquired;
+  std::vector<UsableSlot> slots =
+      usable_slots(member, command.slots, store_.open_attempts_of(command.worker_id));
+  while (!slots.empty()) {
+    auto grant = grant_one(command, slots, now);
+    if (!grant) break;
+    acquired.grants.push_back(std::move(*grant));
+  }
+  return acquired;
+}
+
+bool QueueCore::detail_due(RowId job, EventType type, Now now) {
+  const auto [entry, first] = last_detail_ms_.try_emplace({job, type}, now.monotonic_ms);
+  if (first) {
+    // Entries of ended jobs are of no use; drop what has been silent for a minute.
+    if (last_detail_ms_.size() > 4'096)
+      std::erase_if(last_detail_ms_, [&](const auto& item) {
+        return now.monotonic_ms - item.second > 60'000;
+      });
+    return true;
+  }
+  if (now.monotonic_ms - entry->second < kDetailIntervalMs) return false;
+  entry->second = now.monotonic_ms;
+  return true;
+}
+
+EventRow QueueCore::detail(const Held& held, EventType type, Now now) const {
+  return {.job_id = held.job.id,
+          .time_ms = now.wall_ms,
+          .type = type,
+          .to = held.job.state,
+          .attempt = held.attempt.number,
+          .attempt_uid = held.attempt.uid,
+          .fence = held.attempt.fence};
+}
+
+HeartbeatAnswer QueueCore::apply(const Heartbeat& command, Now now) {
+  Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
+  HeartbeatAnswer answer;
+  for (const AttemptProgress& report : command.attempts) {
+    auto held = find_current({.worker_id = command.worker_id,
+                              .attempt_uid = report.attempt_uid,
+                              .fence = report.fence},
+                             now);
+    if (!held) {
+      answer.directives.push_back(Directive::kFenced);
+      continue;
+    }
+    if (!report.progress.empty() && detail_due(held->job.id, EventType::kProgress, now)) {
+      EventRow event = detail(*held, EventType::kProgress, now);
+      event.progress = report.progress;
+      store_.append_event(event);
+      store_.save_progress(held->job.id, report.progress, now.wall_ms);
+    }
+    leases_.set(report.fence, now.monotonic_ms + options_.lease_ttl_ms);
+    answer.directives.push_back(held->job.state == JobState::kCancelling ? Directive::kCancel
+                                                                         : Directive::kContinue);
+  }
+  fleet_.update(member, command.devices);
+  member.draining = command.draining;
+  member.last_seen_ms = now.monotonic_ms;
+  return answer;
+}
+
+void QueueCore::apply(const StartAttempt& command, Now now) {
+  Held held = require_current(command.key, now);
+  if (held.attempt.started_ms > 0) return;
+  held.attempt.started_ms = now.wall_ms;
+  store_.update_attempt(held.attempt);
+  // While a cancel is under way the state stays; the next heartbeat says so.
+  if (held.job.state != JobState::kLeased) return;
+  if (held.job.started_ms == 0) held.job.started_ms = now.wall_ms;
+  move(held.job, JobEvent::kStart, {.attempt = &held.attempt}, now);
+}
+
+LogAppended QueueCore::apply(const AppendLog& command, Now now) {
+  Held held = require_current(command.key, now);
+  AttemptRow& attempt = held.attempt;
+  if (attempt.log_full) return {.length = attempt.log_bytes, .full = true};
+  const auto mismatch = [&](const std::string& why) {
+    return Refused(Refusal::kAborted, "OFFSET_MISMATCH",
+                   "the log of attempt " + attempt.uid + " has " +
+                       std::to_string(attempt.log_bytes) + " bytes; " + why)
+        .with("length", std::to_string(attempt.log_bytes));
+  };
+  if (command.offset > attempt.log_bytes)
+    throw mismatch("an append at " + std::to_string(command.offset) + " would leave a gap");
+  std::string_view data = command.data;
+  const auto overlap = static_cast<std::size_t>(
+      std::min<std::int64_t>(attempt.log_bytes - command.offset,
+                             static_cast<std::int64_t>(data.size())));
+  if (overlap > 0) {
+    if (logs_.read(attempt.uid, command.offset, static_cast<std::int64_t>(overlap)) !=
+        data.substr(0, overlap))
+      throw mismatch("the bytes at " + std::to_string(command.offset) + " differ");
+    data.remove_prefix(overlap);
+  }
+  if (data.empty()) return {.length = attempt.log_bytes, .full = false};
+  const auto room = static_cast<std::int64_t>(limits::kLogBytes) - attempt.log_bytes -
+                    static_cast<std::int64_t>(kLogCut.size());
+  std::string bytes(data.substr(0, static_cast<std::size_t>(std::max<std::int64_t>(room, 0))));
+  if (bytes.size() < data.size()) {
+    bytes += kLogCut;
+    attempt.log_full = true;
+  }
+  logs_.write(attempt.uid, attempt.log_bytes, bytes);
+  attempt.log_bytes += static_cast<std::int64_t>(bytes.size());
+  store_.update_attempt(attempt);
+  if (detail_due(held.job.id, EventType::kLogGrown, now)) {
+    EventRow event = detail(held, EventType::kLogGrown, now);
+    event.log_bytes = attempt.log_bytes;
+    store_.append_event(event);
+  }
+  return {.length = attempt.log_bytes, .full = attempt.log_full};
+}
+
+void QueueCore::apply(const RecordCheckpoint& command, Now now) {
+  Held held = require_current(command.key, now);
+  const CheckpointRow& asked = command.checkpoint;
+  const auto newest = store_.newest_checkpoint(held.job.id);
+  if (newest && newest->sequence >= asked.sequence) {
+    if (newest->sequence == asked.sequence && newest->fence == command.key.fence &&
+        newest->digest == asked.digest && newest->step == asked.step)
+      return;
+    throw wrong_state(held.job, "checkpoint " + std::to_string(asked.sequence) +
+                                    " does not follow " + std::to_string(newest->sequence))
+        .with("sequence", std::to_string(newest->sequence));
+  }
+  const auto size = store_.blob_size(asked.digest);
+  if (!size || *size != asked.size_bytes) {
+    Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
+                    "the checkpoint is not in the blob store; upload it first");
+    refused.preconditions.push_back(
+        {.type = "INPUTS_MISSING", .subject = asked.digest, .description = "upload it first"});
+    throw refused;
+  }
+  CheckpointRow row = asked;
+  row.fence = command.key.fence;
+  row.created_ms = now.wall_ms;
+  store_.insert_checkpoint(held.job.id, row);
+  store_.drop_old_checkpoints(held.job.id, held.job.checkpoints_kept);
+  held.attempt.new_checkpoint = true;
+  store_.update_attempt(held.attempt);
+  EventRow event = detail(held, EventType::kCheckpoint, now);
+  event.checkpoint = row;
+  store_.append_event(event);
+}
+
+JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
+  {
+    const AttemptRow attempt = find_attempt_of(command.key);
+    if (!attempt.report_digest.empty()) {
+      if (attempt.report_digest == command.report_digest) return {attempt.end_state};
+      throw wrong_state(*store_.job(attempt.job_id),
+                        "attempt " + attempt.uid + " was reported with another content");
+    }
+  }
+  Held held = require_current(command.key, now);
+  JobRow& job = held.job;
+  AttemptRow& attempt = held.attempt;
+  attempt.report_digest = command.report_digest;
+  attempt.usage = command.usage;
+  if (job.state == JobState::kCancelling) return {end_cancelled(held, AttemptOutcome::kCancelled, now)};
+  if (command.outcome == AttemptOutcome::kCancelled)
+    throw wrong_state(job, "nobody asked to cancel it; release the lease instead");
+  if (command.outcome == AttemptOutcome::kFailed)
+    return {end_failed(held, AttemptOutcome::kFailed, command.failure, now)};
+
+  if (job.state != JobState::kRunning)
+    throw wrong_state(job, "an attempt succeeds after StartAttempt, not before");
+  std::vector<Refused::Precondition> missing;
+  for (const ArtifactRow& artifact : command.artifacts) {
+    const auto size = store_.blob_size(artifact.digest);
+    if (size && *size == artifact.size_bytes) continue;
+    missing.push_back({.type = "INPUTS_MISSING",
+                       .subject = artifact.digest,
+                       .description = artifact.name + " is not in the blob store with " +
+                                      std::to_string(artifact.size_bytes) + " bytes"});
+  }
+  if (!missing.empty()) {
+    Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
+                    std::to_string(missing.size()) + " artefact(s) are not in the blob store");
+    refused.preconditions = std::move(missing);
+    throw refused;
+  }
+  for (const ArtifactRow& artifact : command.artifacts) store_.insert_artifact(job.id, artifact);
+  store_.set_summary(job.id, command.summary_json);
+  close(attempt, AttemptOutcome::kSucceeded, JobState::kSucceeded, now);
+  job.open_attempt.reset();
+  job.failure = {};
+  move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
+  return {job.state};
+}
+
+JobAfter QueueCore::apply(const ReleaseLease& command, Now now) {
+  {
+    const AttemptRow attempt = find_attempt_of(command.key);
+    // Said before: the same answer, whatever happened to the job since.
+    if (attempt.outcome == AttemptOutcome::kReleased) return {attempt.end_state};
+  }
+  Held held = require_current(command.key, now);
+  if (held.job.state == JobState::kCancelling)
+    return {end_cancelled(held, AttemptOutcome::kReleased, now)};
+  if (command.reason == ReleaseReason::kBusyForeign) {
+    // Until the worker says otherwise, so that the job is not granted to the same device at once.
+    if (Fleet::Member* member = fleet_.find(command.key.worker_id)) {
+      for (const std::string& id : held.attempt.device_ids) {
+        const auto device = member->devices.find(id);
+        if (device == member->devices.end()) continue;
+        device->second.state = DeviceState::kBusyForeign;
+        device->second.state_reason = command.message;
+      }
+    }
+  }
+  return {end_released(held, command.reason, command.message, now)};
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quasi::server {
+
+/// Why a call is refused; becomes a gRPC status in server/api/status.cpp and nowhere else.
+enum class Refusal : std::uint8_t {
+  kInvalidArgument,
+  kNotFound,
+  kAlreadyExists,
+  kFailedPrecondition,
+  kAborted,
+  kOutOfRange,
+  kResourceExhausted,
+  kUnavailable,
+  kDeadlineExceeded,
+  kDataLoss,
+};
+
+/// A command that has no effect. Thrown by the queue and the stores before anything was changed,
+/// or inside a savepoint that is then rolled back.
+struct Refused : std::runtime_error {
+  struct Precondition {
+    std::string type, subject, description;
+  };
+
+  Refused(Refusal kind_, std::string_view reason_, const std::string& message)
+      : std::runtime_error(message), kind(kind_), reason(reason_) {}
+
+  Refused& with(const std::string& key, const std::string& value) {
+    metadata[key] = value;
+    return *this;
+  }
+  Refused& retry_in(std::int64_t milliseconds) {
+    retry_after_ms = milliseconds;
+    return *this;
+  }
+
+  Refusal kind;
+  std::string reason;  ///< ErrorInfo.reason, see proto/wire/status.hpp
+  std::map<std::string, std::string> metadata;
+  std::vector<Precondition> preconditions;
+  std::optional<std::int64_t> retry_after_ms;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/queue/job_state.hpp"
+#include "server/queue/retry.hpp"
+
+/// What the store keeps, as plain values. Times are milliseconds since 1970, for display and for
+/// not_before; 0 is "not yet". Ids of rows are the store's own numbers, `uid` is what the wire uses.
+namespace quasi::server {
+
+using RowId = std::int64_t;
+
+/// Which processor a job wants; the numbers of quasi.v1.DevicePreference.
+enum class Preference : std::uint8_t { kAuto = 1, kCpu = 2, kCuda = 3 };
+
+/// The numbers of quasi.v1.DeviceBackend.
+enum class Backend : std::uint8_t { kCpu = 1, kCuda = 2 };
+
+/// What decides which slots can take a job. Jobs of equal placement stand in one queue, so that a
+/// claim reads only the heads of few queues, however many jobs wait.
+struct Placement {
+  std::string kind;
+  Preference device = Preference::kAuto;
+  std::int32_t gpus = 0;
+  std::int32_t memory_class = 0;  ///< floor(log2(bytes)) of what it needs per GPU; 0: not stated
+
+  bool operator==(const Placement&) const = default;
+};
+
+/// "test/1/0/0"; the store's key of the queue.
+std::string encode(const Placement& placement);
+Placement decode_placement(std::string_view text);
+std::int32_t memory_class_of(std::int64_t bytes);
+
+struct FailureInfo {
+  FailureReason reason = FailureReason::kNone;
+  std::string message;
+  std::optional<std::int32_t> exit_status;
+  std::optional<std::int32_t> signal;
+
+  bool operator==(const FailureInfo&) const = default;
+};
+
+struct JobRow {
+  RowId id = 0;  ///< rises with submission
+  std::string uid;
+  std::string name;
+  std::string kind;
+  JobState state = JobState::kQueued;
+  FailureInfo failure;
+  std::int32_t priority = 0;
+  std::string pool;
+  Preference device = Preference::kAuto;
+  std::int32_t gpus = 0;
+  std::int64_t memory_bytes = 0;   ///< per GPU; raised after GPU_OOM
+  std::int64_t max_runtime_ms = 0;
+  std::int64_t not_before_ms = 0;
+  bool ready = true;               ///< not_before has passed; only ready jobs are claimed
+  std::int32_t attempts = 0;       ///< counted ones
+  std::int32_t max_attempts = 3;
+  std::int32_t grants = 0;
+  std::int32_t crashes = 0;
+  std::int32_t gpu_ooms = 0;
+  std::int32_t host_ooms = 0;
+  bool resume = true;
+  std::int32_t checkpoints_kept = 2;
+  std::int64_t fence = 0;                 ///< of the newest grant
+  std::optional<RowId> open_attempt;
+  std::string avoid_device;               ///< of the last GPU_FAULT: "worker/device"
+  std::int64_t revision = 1;
+  std::int64_t job_seq = 0;
+  std::int64_t created_ms = 0;
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;
+  std::int64_t cancel_requested_ms = 0;
+
+  Placement placement() const;
+  bool operator==(const JobRow&) const = default;
+};
+
+struct JobInput {
+  std::string slot;
+  std::string digest;
+  std::int64_t size_bytes = 0;
+};
+
+/// A job as it is inserted: the row and what never changes.
+struct NewJob {
+  JobRow row;
+  std::string spec;  ///< serialised JobSpec, opaque here
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::vector<JobInput> inputs;
+};
+
+/// The numbers of quasi.v1.AttemptOutcome.
+enum class AttemptOutcome : std::uint8_t {
+  kOpen = 0,
+  kSucceeded = 1,
+  kFailed = 2,
+  kCancelled = 3,
+  kReleased = 4,
+  kExpired = 5,
+};
+
+struct UsageInfo {
+  double wall_seconds = 0;
+  double gpu_seconds = 0;
+  std::int64_t peak_gpu_bytes = 0;
+  std::int64_t peak_ram_bytes = 0;
+  double energy_joules = 0;
+
+  bool operator==(const UsageInfo&) const = default;
+};
+
+struct AttemptRow {
+  RowId id = 0;
+  std::string uid;
+  RowId job_id = 0;
+  std::int32_t number = 0;
+  std::int64_t fence = 0;
+  std::string worker_id;
+  std::string incarnation;
+  std::vector<std::string> device_ids;
+  std::string acquire_id;
+  std::int64_t granted_ms = 0;
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;
+  AttemptOutcome outcome = AttemptOutcome::kOpen;
+  FailureInfo failure;
+  std::string release_message;
+  UsageInfo usage;
+  std::int64_t log_bytes = 0;
+  bool log_full = false;
+  bool counted = true;         ///< stands in the job's counter
+  bool new_checkpoint = false; ///< recorded one of its own
+  std::string report_digest;   ///< SHA-256 of the CompleteAttempt that ended it, without the ref
+  JobState end_state = JobState::kQueued;  ///< of the job, right after the attempt ended
+
+  bool operator==(const AttemptRow&) const = default;
+};
+
+struct ArtifactRow {
+  std::string name;
+  std::string digest;
+  std::int64_t size_bytes = 0;
+  std::string media_type;
+
+  bool operator==(const ArtifactRow&) const = default;
+};
+
+struct CheckpointRow {
+  std::int64_t sequence = 0;
+  std::int64_t step = 0;
+  std::string digest;
+  std::int64_t size_bytes = 0;
+  std::int64_t fence = 0;
+  std::int64_t created_ms = 0;
+
+  bool operator==(const CheckpointRow&) const = default;
+};
+
+enum class EventType : std::uint8_t {
+  kState = 1,
+  kProgress = 2,
+  kLogGrown = 3,
+  kCheckpoint = 4,
+};
+
+/// One line of a job's history.
+struct EventRow {
+  std::int64_t seq = 0;      ///< given by the store; rises
+  RowId job_id = 0;
+  std::int64_t job_seq = 0;  ///< of state events: 1, 2, … without gaps; otherwise 0
+  std::int64_t time_ms = 0;
+  EventType type = EventType::kState;
+  std::optional<JobState> from;  ///< nothing: submitted
+  JobState to = JobState::kQueued;
+  FailureInfo failure;
+  std::int32_t attempt = 0;
+  std::string attempt_uid;
+  std::int64_t fence = 0;
+  std::string worker_id;
+  std::string message;
+  bool reinstated = false;
+  std::int64_t not_before_ms = 0;
+  std::string progress;        ///< of PROGRESS: serialised quasi.v1.Progress, opaque here
+  std::int64_t log_bytes = 0;  ///< of LOG_GROWN
+  CheckpointRow checkpoint;    ///< of CHECKPOINT
+};
+
+struct DeviceRow {
+  std::string id;
+  Backend backend = Backend::kCpu;
+  std::string model;
+  std::int64_t memory_bytes = 0;
+  std::int32_t slots = 0;
+};
+
+struct WorkerRow {
+  std::string id;
+  std::string incarnation;
+  std::string name;
+  std::string version;
+  std::string pool;
+  std::vector<std::string> kinds;
+  std::vector<DeviceRow> devices;
+  std::int64_t last_seen_ms = 0;
+};
+
+struct RequestRow {
+  std::string method;
+  std::string body_sha256;
+  std::string response;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/queue/rows.hpp"
+
+namespace quasi::server {
+
+/// Where the queue lives. One caller at a time; every call happens inside a transaction that the
+/// caller's owner opened. In production SQLite, in model tests a few maps.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Jobs.
+  virtual RowId insert_job(const NewJob& job) = 0;
+  virtual void update_job(const JobRow& row) = 0;
+  virtual std::optional<JobRow> find_job(std::string_view uid) = 0;
+  virtual std::optional<JobRow> job(RowId id) = 0;
+  virtual std::string spec_of(RowId job) = 0;
+  virtual void set_summary(RowId job, const std::string& summary_json) = 0;
+
+  /// Placements with at least one ready job of the pool.
+  virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;
+  /// The first ready jobs of one placement: highest priority, then oldest.
+  virtual std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
+                                          std::int32_t limit) = 0;
+  /// Marks queued jobs ready whose not_before has passed. @return how many.
+  virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
+
+  // Attempts.
+  virtual RowId insert_attempt(const AttemptRow& row) = 0;
+  virtual void update_attempt(const AttemptRow& row) = 0;
+  virtual std::optional<AttemptRow> find_attempt(std::string_view uid) = 0;
+  virtual std::optional<AttemptRow> attempt(RowId id) = 0;
+  virtual std::vector<AttemptRow> open_attempts() = 0;
+  virtual std::vector<AttemptRow> open_attempts_of(const std::string& worker_id) = 0;
+  virtual std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) = 0;
+
+  // Counters. The fence is unique and rises over the life of the store.
+  virtual std::int64_t next_fence() = 0;
+  virtual std::int64_t newest_fence() = 0;
+
+  // History.
+  virtual std::int64_t append_event(const EventRow& event) = 0;
+  virtual void save_progress(RowId job, const std::string& body, std::int64_t now_ms) = 0;
+
+  // Files.
+  virtual std::optional<std::int64_t> blob_size(std::string_view digest) = 0;
+  virtual void insert_artifact(RowId job, const ArtifactRow& artifact) = 0;
+  virtual std::optional<CheckpointRow> newest_checkpoint(RowId job) = 0;
+  virtual void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) = 0;
+  /// Keeps the newest `keep`.
+  virtual void drop_old_checkpoints(RowId job, std::int32_t keep) = 0;
+
+  // Workers.
+  virtual void save_worker(const WorkerRow& worker) = 0;
+
+  // Answers to repeated requests.
+  virtual std::optional<RequestRow> find_request(const std::string& request_id) = 0;
+  virtual void save_request(const std::string& request_id, const RequestRow& request,
+                            std::int64_t expires_ms) = 0;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,211 @@
+#include "server/server.hpp"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "proto/wire/limits.hpp"
+#include "server/api/blob_service.hpp"
+#include "server/api/job_service.hpp"
+#include "server/api/status.hpp"
+#include "server/api/worker_service.hpp"
+#include "server/service/log.hpp"
+
+namespace quasi::server {
+namespace {
+
+[[noreturn]] void end_process(const StorageFatal& error) {
+  log(Level::kError, error.exit_status == 65 ? "database_corrupt" : "storage_failed",
+      {{"what", error.what()},
+       {"do", error.exit_status == 65
+                  ? "restore the data directory from a backup, or have SQLite recover quasi.db"
+                  : "check the disk; what was acknowledged is in the data directory"}});
+  // No destructor may run: what is on disk is unknown, and nothing more must be written.
+  ::_exit(error.exit_status);
+}
+
+}  // namespace
+
+struct Server::Parts {
+  explicit Parts(const ServerOptions& options_)
+      : options(options_),
+        directory(options.data_directory, options.allow_network_file_system),
+        logs(system_files(), options.data_directory),
+        blobs(system_files(), options.data_directory),
+        uploads(blobs),
+        engine(directory.database_path(), logs, random, options.queue, clock),
+        readers(directory.database_path(), static_cast<std::size_t>(options.readers)),
+        files(static_cast<std::size_t>(options.file_threads)),
+        writer((reconcile_files(engine.store(), blobs), engine),
+               {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
+                .on_fatal = [](const StorageFatal& error) { end_process(error); }}),
+        services{.options = options.api,
+                 .clock = clock,
+                 .store_id = engine.store_id(),
+                 .token_key = engine.token_key(),
+                 .writer = writer,
+                 .readers = readers,
+                 .files = files,
+                 .hub = hub,
+                 .blobs = blobs,
+                 .uploads = uploads,
+                 .logs = logs},
+        jobs(services),
+        workers(services),
+        blob_calls(services) {}
+
+  void listen();
+  void run_timer();
+  void look_at_storage();
+
+  ServerOptions options;
+  SystemClock clock;
+  SystemRandom random;
+  DataDirectory directory;
+  LogStore logs;
+  BlobStore blobs;
+  Uploads uploads;
+  Hub hub;
+  QueueEngine engine;
+  Readers readers;
+  WorkPool files;
+  Writer writer;
+  Services services;
+  JobServiceApi jobs;
+  WorkerServiceApi workers;
+  BlobServiceApi blob_calls;
+  std::unique_ptr<grpc::Server> grpc_server;
+  std::vector<std::string> addresses;
+
+  std::mutex timer_mutex;
+  std::condition_variable timer_changed;
+  bool timer_stop = false;
+  std::thread timer;
+  bool stopped = false;
+};
+
+void Server::Parts::listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  std::vector<int> ports(options.listen.size(), -1);
+  for (std::size_t i = 0; i < options.listen.size(); ++i) {
+    require_local(options.listen[i]);
+    // A socket left by a server that was killed; ours is the data directory, so it is nobody's.
+    if (options.listen[i].starts_with("unix:")) ::unlink(options.listen[i].substr(5).c_str());
+    builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+  }
+  grpc::ResourceQuota quota("quasi-server");
+  quota.Resize(512U << 20);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits::kMetadataBytes));
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.RegisterService(&jobs);
+  builder.RegisterService(&workers);
+  builder.RegisterService(&blob_calls);
+  grpc_server = builder.BuildAndStart();
+  for (std::size_t i = 0; i < options.listen.size(); ++i) {
+    std::string address = options.listen[i];
+    const bool is_unix = address.starts_with("unix:");
+    if (!grpc_server || (!is_unix && ports[i] <= 0))
+      throw BadConfiguration("listen: cannot bind " + address +
+                             "; is it in use, or its directory missing?");
+    if (is_unix)
+      ::chmod(address.substr(5).c_str(), 0660);
+    else
+      address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);
+    addresses.push_back(address);
+    log(Level::kInfo, "listening", {{"address", address}});
+  }
+  grpc_server->GetHealthCheckService()->SetServingStatus(true);
+  timer = std::thread([this] { run_timer(); });
+}
+
+void Server::Parts::look_at_storage() {
+  const auto [free_bytes, total_bytes] = directory.space();
+  const bool low = free_bytes < options.api.storage_low_bytes ||
+                   static_cast<double>(free_bytes) <
+                       options.api.storage_low_share * static_cast<double>(total_bytes);
+  if (low != services.storage_low.exchange(low))
+    log(low ? Level::kWarning : Level::kInfo, low ? "storage_low" : "storage_back",
+        {{"free_bytes", std::to_string(free_bytes)}});
+}
+
+void Server::Parts::run_timer() {
+  std::int64_t next_storage = 0;
+  std::int64_t next_garbage = clock.now().monotonic_ms + options.garbage_interval_ms;
+  std::unique_lock lock(timer_mutex);
+  for (;;) {
+    lock.unlock();
+    const std::int64_t now = clock.now().monotonic_ms;
+    writer.post({.body = [](WriteContext& write) { write.queue.tick(write.now); },
+                 .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
+    hub.tick(now);
+    try {
+      if (now >= next_storage) {
+        next_storage = now + 5'000;
+        look_at_storage();
+      }
+      if (now >= next_garbage) {
+        next_garbage = now + options.garbage_interval_ms;
+        collect_garbage(writer, files, blobs, options.retention);
+      }
+    } catch (const FileError& error) {
+      log(Level::kWarning, "housekeeping_failed", {{"what", error.what()}});
+    }
+    lock.lock();
+    timer_changed.wait_for(lock, std::chrono::milliseconds(options.tick_ms),
+                           [this] { return timer_stop; });
+    if (timer_stop) return;
+  }
+}
+
+Server::Server(const ServerOptions& options) : parts_(std::make_unique<Parts>(options)) {
+  parts_->listen();
+}
+
+Server::~Server() { stop(); }
+
+const std::vector<std::string>& Server::addresses() const { return parts_->addresses; }
+
+void Server::stop() {
+  Parts& parts = *parts_;
+  if (parts.stopped) return;
+  parts.stopped = true;
+  parts.services.draining = true;
+  if (parts.grpc_server) {
+    if (auto* health = parts.grpc_server->GetHealthCheckService())
+      health->SetServingStatus(false);
+    // Streams and long polls end by themselves now; what does not is cut at the deadline.
+    parts.hub.close();
+    parts.grpc_server->Shutdown(std::chrono::system_clock::now() +
+                                std::chrono::milliseconds(parts.options.shutdown_ms));
+  }
+  if (parts.timer.joinable()) {
+    {
+      const std::lock_guard lock(parts.timer_mutex);
+      parts.timer_stop = true;
+    }
+    parts.timer_changed.notify_one();
+    parts.timer.join();
+  }
+  parts.grpc_server.reset();
+  parts.files.close();
+  parts.writer.close();
+  parts.readers.close();
+  for (const std::string& address : parts.addresses)
+    if (address.starts_with("unix:")) ::unlink(address.substr(5).c_str());
+}
+
+}  // namespace quasi::server

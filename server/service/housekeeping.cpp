@@ -1,0 +1,81 @@
+#include "server/service/housekeeping.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/service/log.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr std::int32_t kStep = 256;
+
+struct Found {
+  std::vector<std::string> blobs;
+  std::vector<std::string> uploads;
+};
+
+void report(const std::exception_ptr& error) {
+  if (!error) return;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& failure) {
+    log(Level::kWarning, "garbage_collection_failed", {{"what", failure.what()}});
+  }
+}
+
+}  // namespace
+
+void reconcile_files(SqliteStore& store, BlobStore& blobs) {
+  std::set<std::string> known;
+  for (const UploadRow& upload : store.uploads()) known.insert(upload.upload_id);
+  for (const std::string& name : blobs.staged())
+    if (known.count(name) == 0) blobs.remove_staging(name);
+  for (const std::string& digest : store.blobs_in(BlobState::kDeleting)) {
+    blobs.remove(digest);
+    store.delete_blob(digest);
+  }
+}
+
+void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
+                     const RetentionOptions& options) {
+  auto found = std::make_shared<Found>();
+  writer.post(
+      {.body =
+           [found, options](WriteContext& write) {
+             const std::int64_t now = write.now.wall_ms;
+             write.store.prune(now, now - options.passing_events_ms, kStep);
+             found->blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);
+             for (const std::string& digest : found->blobs)
+               write.store.set_blob_state(digest, BlobState::kDeleting);
+             for (const UploadRow& upload : write.store.uploads()) {
+               if (upload.touched_ms >= now - options.upload_idle_ms) continue;
+               found->uploads.push_back(upload.upload_id);
+               write.store.delete_upload(upload.upload_id);
+             }
+           },
+       .done =
+           [found, &writer, &files, &blobs](const std::exception_ptr& error) {
+             report(error);
+             if (error || (found->blobs.empty() && found->uploads.empty())) return;
+             files.post([found, &writer, &blobs] {
+               try {
+                 for (const std::string& upload : found->uploads) blobs.remove_staging(upload);
+                 for (const std::string& digest : found->blobs) blobs.remove(digest);
+               } catch (const FileError& failure) {
+                 // The rows stay marked; the next start finishes the work.
+                 log(Level::kWarning, "garbage_collection_failed", {{"what", failure.what()}});
+                 return;
+               }
+               writer.post({.body =
+                                [found](WriteContext& write) {
+                                  for (const std::string& digest : found->blobs)
+                                    write.store.delete_blob(digest);
+                                },
+                            .done = report});
+             });
+           }});
+}
+
+}  // namespace quasi::server

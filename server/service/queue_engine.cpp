@@ -1,0 +1,133 @@
+#include "server/service/queue_engine.hpp"
+
+#include <sqlite3.h>
+
+#include <vector>
+
+#include "server/queue/refused.hpp"
+#include "server/service/log.hpp"
+#include "server/store/schema.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr int kExitCorrupt = 65;
+constexpr int kExitIo = 74;
+
+Refused storage_full() {
+  return Refused(Refusal::kUnavailable, "STORAGE_FULL",
+                 "the server's disk is full; nothing was changed, try again later")
+      .retry_in(10'000);
+}
+
+[[noreturn]] void die(const SqliteError& error) {
+  throw StorageFatal(error.is_corrupt() ? kExitCorrupt : kExitIo, error.what());
+}
+
+bool is_fatal(const SqliteError& error) { return error.is_io() || error.is_corrupt(); }
+
+}  // namespace
+
+QueueEngine::QueueEngine(const std::string& database_path, LogStore& logs, RandomSource& random,
+                         const QueueOptions& options, const Clock& clock, const std::string& vfs)
+    : clock_(clock),
+      logs_(logs),
+      database_(database_path, Database::Mode::kWriter, vfs),
+      store_((prepare_schema(database_), database_)),
+      queue_(store_, logs, random, options) {
+  recover(logs, random);
+}
+
+void QueueEngine::recover(LogStore& logs, RandomSource& random) {
+  database_.execute("BEGIN IMMEDIATE");
+  if (store_.meta("store_id").empty()) {
+    store_.set_meta("store_id", make_id('s', clock_.now().wall_ms, random));
+    std::string key;
+    for (int i = 0; i < 4; ++i) {
+      const std::uint64_t bits = random.next();
+      key.append(reinterpret_cast<const char*>(&bits), sizeof bits);
+    }
+    store_.set_meta("token_key", key);
+  }
+  const std::string epoch = store_.meta("epoch");
+  store_.set_meta("epoch", std::to_string(epoch.empty() ? 1 : std::stoll(epoch) + 1));
+  store_id_ = store_.meta("store_id");
+  token_key_ = store_.meta("token_key");
+  // Logs of attempts that may still grow; those of ended ones are read to their committed length.
+  for (const AttemptRow& attempt : store_.open_attempts())
+    logs.truncate(attempt.uid, attempt.log_bytes);
+  database_.execute("COMMIT");
+  queue_.recover(clock_.now());
+}
+
+GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
+  std::vector<std::exception_ptr> failures(tasks.size());
+  const auto finish_all = [&](const std::exception_ptr& failure) {
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      if (tasks[i].done) tasks[i].done(failure ? failure : failures[i]);
+  };
+  GroupOutcome outcome;
+  bool memory_is_stale = false;
+  try {
+    const std::int64_t changes_before = sqlite3_total_changes64(database_.handle());
+    database_.execute("BEGIN IMMEDIATE");
+    WriteContext context{.queue = queue_, .store = store_, .now = clock_.now()};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      database_.execute("SAVEPOINT task");
+      try {
+        tasks[i].body(context);
+      } catch (const Refused&) {
+        failures[i] = std::current_exception();
+      } catch (const SqliteError& error) {
+        if (error.is_full() || is_fatal(error)) throw;
+        failures[i] = std::current_exception();
+        memory_is_stale = true;
+      } catch (const FileError& error) {
+        // A log could not be written. Full: like a full database. Otherwise the disk is failing.
+        if (error.is_full()) throw;
+        throw StorageFatal(kExitIo, error.what());
+      } catch (const StorageFatal&) {
+        throw;
+      } catch (...) {
+        failures[i] = std::current_exception();
+        memory_is_stale = true;
+      }
+      if (failures[i]) database_.execute("ROLLBACK TO task");
+      database_.execute("RELEASE task");
+    }
+    logs_.sync_written();
+    database_.execute("COMMIT");
+    outcome.wrote = sqlite3_total_changes64(database_.handle()) != changes_before;
+  } catch (const SqliteError& error) {
+    if (!error.is_full()) die(error);
+    if (sqlite3_get_autocommit(database_.handle()) == 0) database_.execute("ROLLBACK");
+    queue_.recover(clock_.now());
+    finish_all(std::make_exception_ptr(storage_full()));
+    return outcome;
+  } catch (const FileError& error) {
+    if (!error.is_full()) throw StorageFatal(kExitIo, error.what());
+    if (sqlite3_get_autocommit(database_.handle()) == 0) database_.execute("ROLLBACK");
+    queue_.recover(clock_.now());
+    finish_all(std::make_exception_ptr(storage_full()));
+    return outcome;
+  }
+  // A bug's half-done change of what is only in memory: rebuild it.
+  if (memory_is_stale) queue_.recover(clock_.now());
+  outcome.jobs_ready = queue_.take_ready_flag();
+  finish_all(nullptr);
+  return outcome;
+}
+
+void QueueEngine::checkpoint(Database::Checkpoint mode) {
+  try {
+    database_.checkpoint(mode);
+  } catch (const SqliteError& error) {
+    if (error.is_full()) {
+      log(Level::kWarning, "checkpoint_postponed", {{"reason", error.what()}});
+      return;
+    }
+    die(error);
+  }
+}
+
+}  // namespace quasi::server

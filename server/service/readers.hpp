@@ -1,0 +1,47 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/store/read_store.hpp"
+
+namespace quasi::server {
+
+/// A few threads, each with a read connection of its own (or none).
+class WorkPool {
+ public:
+  explicit WorkPool(std::size_t threads) : WorkPool(threads, {}) {}
+  ~WorkPool();
+
+  /// @return false if the queue is full or closed.
+  bool post(std::function<void()> work);
+  void close();
+
+ protected:
+  WorkPool(std::size_t threads, std::function<void()> on_thread_start);
+
+ private:
+  void run();
+  std::function<void()> on_thread_start_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// Threads that read the database.
+class Readers : public WorkPool {
+ public:
+  Readers(const std::string& database_path, std::size_t threads);
+  /// @return false if the queue is full or closed.
+  bool read(std::function<void(ReadStore&)> work);
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,76 @@
+#include "server/service/writer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+namespace quasi::server {
+namespace {
+
+constexpr std::size_t kQueueLimit = 4'096;
+constexpr std::size_t kGroupLimit = 256;
+constexpr std::int64_t kCheckpointPages = 1'000;
+
+}  // namespace
+
+Writer::Writer(QueueEngine& engine, Hooks hooks)
+    : engine_(engine), hooks_(std::move(hooks)), thread_([this] { run(); }) {}
+
+Writer::~Writer() { close(); }
+
+bool Writer::post(WriteTask task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || waiting_.size() >= kQueueLimit) return false;
+    waiting_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void Writer::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::size_t Writer::depth() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+void Writer::run() {
+  std::vector<WriteTask> group;
+  try {
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        // Idle for a second: fold the whole log into the file, so that a start has little to read.
+        if (!changed_.wait_for(lock, std::chrono::seconds(1),
+                               [&] { return closed_ || !waiting_.empty(); })) {
+          lock.unlock();
+          if (engine_.wal_pages() > 0) engine_.checkpoint(Database::Checkpoint::kTruncate);
+          continue;
+        }
+        if (waiting_.empty()) break;  // Closed, and all is done.
+        const auto size = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kGroupLimit));
+        group.assign(std::make_move_iterator(waiting_.begin()),
+                     std::make_move_iterator(waiting_.begin() + size));
+        waiting_.erase(waiting_.begin(), waiting_.begin() + size);
+      }
+      const GroupOutcome outcome = engine_.run_group(group);
+      group.clear();
+      if (hooks_.on_commit) hooks_.on_commit(outcome);
+      if (engine_.wal_pages() > kCheckpointPages)
+        engine_.checkpoint(Database::Checkpoint::kPassive);
+    }
+    engine_.checkpoint(Database::Checkpoint::kTruncate);
+  } catch (const StorageFatal& error) {
+    hooks_.on_fatal(error);
+  }
+}
+
+}  // namespace quasi::server

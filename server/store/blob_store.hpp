@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/store/file_system.hpp"
+
+namespace quasi::server {
+
+/// Content-addressed files below one directory.
+///
+///   blobs/sha256/ab/cd/<64 hex>   final: complete, synced, read-only, never modified
+///   staging/<upload id>           partial uploads
+///   corrupt/<64 hex>              what no longer hashes to its name; never served
+///
+/// A file gets its final name after its bytes are synced, and both directories are synced after
+/// that; the row in the database follows. So a file may lie here without a row, never the reverse.
+/// Thread-safe; one upload by one thread at a time.
+class BlobStore {
+ public:
+  /// Creates the directories where they are missing.
+  BlobStore(FileSystem& files, std::string root);
+
+  std::string path_of(std::string_view digest) const;
+
+  /// Opens the staging file of an upload; a new one is empty.
+  std::unique_ptr<FileSystem::File> open_staging(const std::string& upload_id);
+  bool has_staging(const std::string& upload_id) const;
+  void remove_staging(const std::string& upload_id);
+  std::vector<std::string> staged() const;
+
+  /// Gives a staging file, whose bytes were synced and hash to `digest`, its final name, durably.
+  void publish(const std::string& upload_id, std::string_view digest);
+  std::unique_ptr<FileSystem::File> open(std::string_view digest) const;
+  bool has(std::string_view digest) const;
+  void remove(std::string_view digest);
+  void put_aside(std::string_view digest);
+
+ private:
+  std::string staging_path(const std::string& upload_id) const;
+  FileSystem& files_;
+  std::string root_;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,304 @@
+#include "server/store/read_store.hpp"
+
+#include <map>
+
+#include "server/queue/refused.hpp"
+#include "server/store/sqlite_store.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// WHERE with its parameters in order: numbers and texts.
+class Where {
+ public:
+  void add(const std::string& condition) { text_ += (text_.empty() ? " WHERE " : " AND ") + condition; }
+  template <class Values>
+  void any_of(const std::string& column, const Values& values) {
+    if (values.empty()) return;
+    std::string list;
+    for (const auto& value : values) {
+      list += list.empty() ? "?" : ",?";
+      push(value);
+    }
+    add(column + " IN (" + list + ")");
+  }
+  void push(const std::string& value) { values_.push_back({.text = value, .number = 0, .is_text = true}); }
+  void push(std::int64_t value) { values_.push_back({.text = {}, .number = value, .is_text = false}); }
+  void push(JobState value) { push(static_cast<std::int64_t>(value)); }
+  const std::string& text() const { return text_; }
+  void bind(Statement& statement) const {
+    statement.reset();
+    int index = 0;
+    for (const Value& value : values_) {
+      ++index;
+      if (value.is_text)
+        statement.bind_at(index, value.text);
+      else
+        statement.bind_at(index, value.number);
+    }
+  }
+
+ private:
+  struct Value {
+    std::string text;
+    std::int64_t number;
+    bool is_text;
+  };
+  std::string text_;
+  std::vector<Value> values_;
+};
+
+/// The first string that sorts after everything that begins with `prefix`; "" if there is none.
+std::string after_prefix(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) prefix.pop_back();
+  if (!prefix.empty()) ++prefix.back();
+  return prefix;
+}
+
+void restrict(Where& where, const JobQuery& query) {
+  where.any_of("j.uid", query.uids);
+  where.any_of("j.state", query.states);
+  where.any_of("j.kind", query.kinds);
+  for (const auto& [key, value] : query.labels) {
+    where.add("EXISTS (SELECT 1 FROM job_labels l WHERE l.job_id=j.id AND l.key=? AND l.value=?)");
+    where.push(key);
+    where.push(value);
+  }
+  if (!query.name_prefix.empty()) {
+    where.add("substr(CAST(j.name AS BLOB), 1, ?) = CAST(? AS BLOB)");
+    where.push(static_cast<std::int64_t>(query.name_prefix.size()));
+    where.push(query.name_prefix);
+  }
+  if (query.created_after_ms > 0) {
+    where.add("j.created_ms > ?");
+    where.push(query.created_after_ms);
+  }
+  if (query.created_before_ms > 0) {
+    where.add("j.created_ms < ?");
+    where.push(query.created_before_ms);
+  }
+}
+
+const std::string kViewColumns =
+    std::string(kJobColumns) +
+    ", j.spec, (SELECT body FROM progress p WHERE p.job_id=j.id)"
+    ", coalesce((SELECT log_bytes FROM attempts a WHERE a.job_id=j.id ORDER BY a.number DESC "
+    "LIMIT 1), 0)"
+    ", c.sequence, c.step, c.digest, c.size_bytes, c.fence, c.created_ms";
+const std::string kViewFrom =
+    " FROM jobs j LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
+    "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
+constexpr int kAfterJob = 34;  ///< Number of kJobColumns.
+
+}  // namespace
+
+ReadStore::ReadStore(const std::string& path) : database_(path, Database::Mode::kReader) {}
+
+JobView ReadStore::read_view(const Statement& row) {
+  JobView view;
+  view.row = read_job(row);
+  view.spec = row.text(kAfterJob);
+  view.progress = row.text(kAfterJob + 1);
+  view.log_bytes = row.integer(kAfterJob + 2);
+  if (!row.is_null(kAfterJob + 3))
+    view.checkpoint = CheckpointRow{.sequence = row.integer(kAfterJob + 3),
+                                    .step = row.integer(kAfterJob + 4),
+                                    .digest = row.text(kAfterJob + 5),
+                                    .size_bytes = row.integer(kAfterJob + 6),
+                                    .fence = row.integer(kAfterJob + 7),
+                                    .created_ms = row.integer(kAfterJob + 8)};
+  return view;
+}
+
+std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
+  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary" + kViewFrom +
+                                     " WHERE j.uid >= ? AND j.uid < ? ORDER BY j.uid LIMIT 2");
+  Rows rows(statement.bind(uid_or_prefix, after_prefix(uid_or_prefix)));
+  if (!rows.next()) return std::nullopt;
+  JobView view = read_view(*rows);
+  view.summary_json = rows->text(kAfterJob + 9);
+  if (rows.next())
+    throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
+                  "several jobs begin with " + uid_or_prefix + ", e.g. " + view.row.uid + " and " +
+                      rows->text(1) + "; give more characters");
+  return view;
+}
+
+std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId cursor,
+                                     std::int32_t limit) {
+  Where where;
+  restrict(where, query);
+  const bool down = order == Order::kDescending;
+  if (cursor > 0) {
+    where.add(down ? "j.id < ?" : "j.id > ?");
+    where.push(cursor);
+  }
+  where.push(static_cast<std::int64_t>(limit));
+  Statement statement(database_, "SELECT " + kViewColumns + kViewFrom + where.text() +
+                                     " ORDER BY j.id " + (down ? "DESC" : "ASC") + " LIMIT ?");
+  where.bind(statement);
+  std::vector<JobView> views;
+  Rows rows(statement);
+  while (rows.next()) views.push_back(read_view(*rows));
+  return views;
+}
+
+bool ReadStore::matches(const JobQuery& query, RowId job) {
+  Where where;
+  restrict(where, query);
+  where.add("j.id = ?");
+  where.push(job);
+  Statement statement(database_, "SELECT 1 FROM jobs j" + where.text());
+  where.bind(statement);
+  Rows rows(statement);
+  return rows.next();
+}
+
+std::optional<std::string> ReadStore::uid_of(RowId job) {
+  Statement statement(database_, "SELECT uid FROM jobs WHERE id=?");
+  Rows rows(statement.bind(job));
+  if (!rows.next()) return std::nullopt;
+  return rows->text(0);
+}
+
+RowId ReadStore::newest_job() {
+  Statement statement(database_, "SELECT coalesce(max(id), 0) FROM jobs");
+  Rows rows(statement);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
+std::vector<AttemptRow> ReadStore::attempts_of(RowId job, std::int32_t limit) {
+  Statement statement(database_, "SELECT * FROM (SELECT " + std::string(kAttemptColumns) +
+                                     " FROM attempts a WHERE a.job_id=? ORDER BY a.number DESC "
+                                     "LIMIT ?) ORDER BY number");
+  Rows rows(statement.bind(job, limit));
+  std::vector<AttemptRow> attempts;
+  while (rows.next()) attempts.push_back(read_attempt(*rows));
+  return attempts;
+}
+
+std::vector<ArtifactRow> ReadStore::artifacts_of(RowId job, const std::string& after,
+                                                 std::int32_t limit) {
+  Statement statement(database_,
+                      "SELECT name, digest, size_bytes, media_type FROM artifacts "
+                      "WHERE job_id=? AND name>? ORDER BY name LIMIT ?");
+  Rows rows(statement.bind(job, after, limit));
+  std::vector<ArtifactRow> artifacts;
+  while (rows.next())
+    artifacts.push_back({.name = rows->text(0),
+                         .digest = rows->text(1),
+                         .size_bytes = rows->integer(2),
+                         .media_type = rows->text(3)});
+  return artifacts;
+}
+
+std::optional<LogView> ReadStore::log_of(RowId job, std::int32_t number) {
+  Statement statement(database_,
+                      "SELECT uid, number, log_bytes, outcome FROM attempts WHERE job_id=?1 AND "
+                      "(?2=0 OR number=?2) ORDER BY number DESC LIMIT 1");
+  Rows rows(statement.bind(job, number));
+  if (!rows.next()) return std::nullopt;
+  return LogView{.attempt_uid = rows->text(0),
+                 .number = rows->small(1),
+                 .bytes = rows->integer(2),
+                 .ended = rows->integer(3) != 0};
+}
+
+std::int64_t ReadStore::newest_event() {
+  Statement statement(database_, "SELECT coalesce(max(seq), 0) FROM events");
+  Rows rows(statement);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
+std::vector<EventRow> ReadStore::events_after(std::int64_t seq, std::int32_t limit) {
+  Statement statement(database_, "SELECT " + std::string(kEventColumns) +
+                                     " FROM events e WHERE e.seq>? ORDER BY e.seq LIMIT ?");
+  Rows rows(statement.bind(seq, limit));
+  std::vector<EventRow> events;
+  while (rows.next()) events.push_back(read_event(*rows));
+  return events;
+}
+
+std::optional<std::int64_t> ReadStore::blob_size(const std::string& digest) {
+  Statement statement(database_, "SELECT size_bytes FROM blobs WHERE digest=? AND state=1");
+  Rows rows(statement.bind(digest));
+  if (!rows.next()) return std::nullopt;
+  return rows->integer(0);
+}
+
+bool ReadStore::blob_is_corrupt(const std::string& digest) {
+  Statement statement(database_, "SELECT 1 FROM blobs WHERE digest=? AND state=3");
+  Rows rows(statement.bind(digest));
+  return rows.next();
+}
+
+std::optional<ReadStore::UploadView> ReadStore::upload(const std::string& upload_id) {
+  Statement statement(
+      database_, "SELECT digest, size_bytes, committed_bytes FROM uploads WHERE upload_id=?");
+  Rows rows(statement.bind(upload_id));
+  if (!rows.next()) return std::nullopt;
+  return UploadView{.digest = rows->text(0),
+                    .size_bytes = rows->integer(1),
+                    .committed_bytes = rows->integer(2)};
+}
+
+std::vector<PoolCount> ReadStore::pools() {
+  Statement statement(database_,
+                      "SELECT pool, sum(state=3), sum(state IN (4,5,6)) FROM jobs WHERE state<7 "
+                      "GROUP BY pool");
+  Rows rows(statement);
+  std::vector<PoolCount> pools;
+  while (rows.next())
+    pools.push_back(
+        {.pool = rows->text(0), .queued = rows->integer(1), .running = rows->integer(2)});
+  return pools;
+}
+
+std::vector<OpenSlot> ReadStore::open_slots() {
+  Statement statement(database_,
+                      "SELECT a.worker_id, a.device_ids, j.uid FROM attempts a JOIN jobs j ON "
+                      "j.id=a.job_id WHERE a.outcome=0");
+  Rows rows(statement);
+  std::vector<OpenSlot> slots;
+  while (rows.next())
+    slots.push_back({.worker_id = rows->text(0),
+                     .device_ids = split_lines(rows->text(1)),
+                     .job_uid = rows->text(2)});
+  return slots;
+}
+
+std::vector<WorkerRow> ReadStore::workers() {
+  std::map<std::string, WorkerRow> workers;
+  Statement statement(database_,
+                      "SELECT id, incarnation, name, version, pool, kinds, last_seen_ms FROM "
+                      "workers");
+  {
+    Rows rows(statement);
+    while (rows.next()) {
+      WorkerRow worker{.id = rows->text(0),
+                       .incarnation = rows->text(1),
+                       .name = rows->text(2),
+                       .version = rows->text(3),
+                       .pool = rows->text(4),
+                       .kinds = split_lines(rows->text(5)),
+                       .devices = {},
+                       .last_seen_ms = rows->integer(6)};
+      workers[worker.id] = std::move(worker);
+    }
+  }
+  Statement devices(database_,
+                    "SELECT worker_id, id, backend, model, memory_bytes, slots FROM devices");
+  Rows rows(devices);
+  while (rows.next())
+    workers[rows->text(0)].devices.push_back({.id = rows->text(1),
+                                              .backend = static_cast<Backend>(rows->small(2)),
+                                              .model = rows->text(3),
+                                              .memory_bytes = rows->integer(4),
+                                              .slots = rows->small(5)});
+  std::vector<WorkerRow> list;
+  for (auto& [id, worker] : workers)
+    if (!worker.id.empty()) list.push_back(std::move(worker));
+  return list;
+}
+
+}  // namespace quasi::server

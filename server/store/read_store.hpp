@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/queue/rows.hpp"
+#include "server/store/sqlite.hpp"
+
+namespace quasi::server {
+
+/// Which jobs are meant; what is set applies, all of it.
+struct JobQuery {
+  std::vector<std::string> uids;
+  std::vector<JobState> states;
+  std::vector<std::string> kinds;
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::string name_prefix;
+  std::int64_t created_after_ms = 0;
+  std::int64_t created_before_ms = 0;
+};
+
+/// A job with what belongs to it in every view.
+struct JobView {
+  JobRow row;
+  std::string spec;
+  std::string progress;  ///< serialised quasi.v1.Progress; empty: none yet
+  std::optional<CheckpointRow> checkpoint;
+  std::int64_t log_bytes = 0;  ///< of the newest attempt
+  std::string summary_json;    ///< find() only
+};
+
+struct JobIdentity {
+  RowId id = 0;
+  std::string uid;
+};
+
+struct LogView {
+  std::string attempt_uid;
+  std::int32_t number = 0;
+  std::int64_t bytes = 0;
+  bool ended = false;
+};
+
+struct PoolCount {
+  std::string pool;
+  std::int64_t queued = 0;
+  std::int64_t running = 0;
+};
+
+struct OpenSlot {
+  std::string worker_id;
+  std::vector<std::string> device_ids;
+  std::string job_uid;
+};
+
+/// The read side of the database: one connection, one thread. Every call is one statement or one
+/// short read transaction; none is left open between calls.
+class ReadStore {
+ public:
+  explicit ReadStore(const std::string& path);
+
+  /// By uid or by a unique beginning of one.
+  /// @throws Refused INVALID_ARGUMENT if several jobs begin so.
+  std::optional<JobView> find(const std::string& uid_or_prefix);
+  /// Jobs beyond `cursor` in the order asked (0: from the end), at most `limit`.
+  enum class Order { kAscending, kDescending };
+  std::vector<JobView> list(const JobQuery& query, Order order, RowId cursor, std::int32_t limit);
+  bool matches(const JobQuery& query, RowId job);
+  std::optional<std::string> uid_of(RowId job);
+  RowId newest_job();
+
+  std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
+  std::vector<ArtifactRow> artifacts_of(RowId job, const std::string& after, std::int32_t limit);
+  /// Attempt `number` of the job; 0: the newest. Nothing if there is none.
+  std::optional<LogView> log_of(RowId job, std::int32_t number);
+
+  std::int64_t newest_event();
+  /// Events after `seq`, the oldest first.
+  std::vector<EventRow> events_after(std::int64_t seq, std::int32_t limit);
+
+  std::optional<std::int64_t> blob_size(const std::string& digest);
+  bool blob_is_corrupt(const std::string& digest);
+  /// Committed bytes of an upload.
+  struct UploadView {
+    std::string digest;
+    std::int64_t size_bytes = 0;
+    std::int64_t committed_bytes = 0;
+  };
+  std::optional<UploadView> upload(const std::string& upload_id);
+
+  std::vector<PoolCount> pools();
+  std::vector<OpenSlot> open_slots();
+  std::vector<WorkerRow> workers();
+
+ private:
+  JobView read_view(const Statement& row);
+  Database database_;
+};
+
+}  // namespace quasi::server

@@ -1,0 +1,152 @@
+// How rows of the three wide tables are read; the writer and the readers share it.
+
+#include "server/store/sqlite_store.hpp"
+
+namespace quasi::server {
+
+const std::string_view kJobColumns =
+    "j.id, j.uid, j.name, j.kind, j.state, j.reason, j.message, j.exit_status, j.signal, "
+    "j.priority, j.pool, j.device, j.gpus, j.memory_bytes, j.max_runtime_ms, j.not_before_ms, "
+    "j.ready, j.attempts, j.max_attempts, j.grants, j.crashes, j.gpu_ooms, j.host_ooms, j.resume, "
+    "j.checkpoints_kept, j.fence, j.open_attempt, j.avoid_device, j.revision, j.job_seq, "
+    "j.created_ms, j.started_ms, j.ended_ms, j.cancel_requested_ms";
+
+JobRow read_job(const Statement& row) {
+  int c = 0;
+  JobRow job;
+  job.id = row.integer(c++);
+  job.uid = row.text(c++);
+  job.name = row.text(c++);
+  job.kind = row.text(c++);
+  job.state = static_cast<JobState>(row.small(c++));
+  job.failure.reason = static_cast<FailureReason>(row.small(c++));
+  job.failure.message = row.text(c++);
+  job.failure.exit_status = row.optional_small(c++);
+  job.failure.signal = row.optional_small(c++);
+  job.priority = row.small(c++);
+  job.pool = row.text(c++);
+  job.device = static_cast<Preference>(row.small(c++));
+  job.gpus = row.small(c++);
+  job.memory_bytes = row.integer(c++);
+  job.max_runtime_ms = row.integer(c++);
+  job.not_before_ms = row.integer(c++);
+  job.ready = row.integer(c++) != 0;
+  job.attempts = row.small(c++);
+  job.max_attempts = row.small(c++);
+  job.grants = row.small(c++);
+  job.crashes = row.small(c++);
+  job.gpu_ooms = row.small(c++);
+  job.host_ooms = row.small(c++);
+  job.resume = row.integer(c++) != 0;
+  job.checkpoints_kept = row.small(c++);
+  job.fence = row.integer(c++);
+  if (!row.is_null(c)) job.open_attempt = row.integer(c);
+  ++c;
+  job.avoid_device = row.text(c++);
+  job.revision = row.integer(c++);
+  job.job_seq = row.integer(c++);
+  job.created_ms = row.integer(c++);
+  job.started_ms = row.integer(c++);
+  job.ended_ms = row.integer(c++);
+  job.cancel_requested_ms = row.integer(c++);
+  return job;
+}
+
+const std::string_view kAttemptColumns =
+    "a.id, a.uid, a.job_id, a.number, a.fence, a.worker_id, a.incarnation, a.device_ids, "
+    "a.acquire_id, a.granted_ms, a.started_ms, a.ended_ms, a.outcome, a.reason, a.message, "
+    "a.exit_status, a.signal, a.release_message, a.wall_seconds, a.gpu_seconds, a.peak_gpu_bytes, "
+    "a.peak_ram_bytes, a.energy_joules, a.log_bytes, a.log_full, a.counted, a.new_checkpoint, "
+    "a.report_digest, a.end_state";
+
+AttemptRow read_attempt(const Statement& row) {
+  int c = 0;
+  AttemptRow attempt;
+  attempt.id = row.integer(c++);
+  attempt.uid = row.text(c++);
+  attempt.job_id = row.integer(c++);
+  attempt.number = row.small(c++);
+  attempt.fence = row.integer(c++);
+  attempt.worker_id = row.text(c++);
+  attempt.incarnation = row.text(c++);
+  attempt.device_ids = split_lines(row.text(c++));
+  attempt.acquire_id = row.text(c++);
+  attempt.granted_ms = row.integer(c++);
+  attempt.started_ms = row.integer(c++);
+  attempt.ended_ms = row.integer(c++);
+  attempt.outcome = static_cast<AttemptOutcome>(row.small(c++));
+  attempt.failure.reason = static_cast<FailureReason>(row.small(c++));
+  attempt.failure.message = row.text(c++);
+  attempt.failure.exit_status = row.optional_small(c++);
+  attempt.failure.signal = row.optional_small(c++);
+  attempt.release_message = row.text(c++);
+  attempt.usage.wall_seconds = row.real(c++);
+  attempt.usage.gpu_seconds = row.real(c++);
+  attempt.usage.peak_gpu_bytes = row.integer(c++);
+  attempt.usage.peak_ram_bytes = row.integer(c++);
+  attempt.usage.energy_joules = row.real(c++);
+  attempt.log_bytes = row.integer(c++);
+  attempt.log_full = row.integer(c++) != 0;
+  attempt.counted = row.integer(c++) != 0;
+  attempt.new_checkpoint = row.integer(c++) != 0;
+  attempt.report_digest = row.text(c++);
+  attempt.end_state = static_cast<JobState>(row.small(c++));
+  return attempt;
+}
+
+const std::string_view kEventColumns =
+    "e.seq, e.job_id, e.job_seq, e.time_ms, e.type, e.from_state, e.to_state, e.reason, e.failure, "
+    "e.exit_status, e.signal, e.attempt, e.attempt_uid, e.fence, e.worker_id, e.message, "
+    "e.reinstated, e.not_before_ms, e.progress, e.log_bytes, e.cp_sequence, e.cp_step, "
+    "e.cp_digest, e.cp_size";
+
+EventRow read_event(const Statement& row) {
+  int c = 0;
+  EventRow event;
+  event.seq = row.integer(c++);
+  event.job_id = row.integer(c++);
+  event.job_seq = row.integer(c++);
+  event.time_ms = row.integer(c++);
+  event.type = static_cast<EventType>(row.small(c++));
+  if (!row.is_null(c)) event.from = static_cast<JobState>(row.small(c));
+  ++c;
+  event.to = static_cast<JobState>(row.small(c++));
+  event.failure.reason = static_cast<FailureReason>(row.small(c++));
+  event.failure.message = row.text(c++);
+  event.failure.exit_status = row.optional_small(c++);
+  event.failure.signal = row.optional_small(c++);
+  event.attempt = row.small(c++);
+  event.attempt_uid = row.text(c++);
+  event.fence = row.integer(c++);
+  event.worker_id = row.text(c++);
+  event.message = row.text(c++);
+  event.reinstated = row.integer(c++) != 0;
+  event.not_before_ms = row.integer(c++);
+  event.progress = row.text(c++);
+  event.log_bytes = row.integer(c++);
+  event.checkpoint.sequence = row.integer(c++);
+  event.checkpoint.step = row.integer(c++);
+  event.checkpoint.digest = row.text(c++);
+  event.checkpoint.size_bytes = row.integer(c++);
+  event.checkpoint.fence = event.fence;
+  event.checkpoint.created_ms = event.time_ms;
+  return event;
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    lines.push_back(text.substr(start, end - start));
+    start = end == std::string::npos ? text.size() : end + 1;
+  }
+  return lines;
+}
+
+}  // namespace quasi::server

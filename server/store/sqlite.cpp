@@ -1,0 +1,149 @@
+#include "server/store/sqlite.hpp"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace quasi::server {
+namespace {
+
+[[noreturn]] void fail(sqlite3* handle, int code, const std::string& what) {
+  const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
+  const char* message = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  throw SqliteError(extended != SQLITE_OK ? extended : code, what + ": " + message);
+}
+
+}  // namespace
+
+bool SqliteError::is_constraint() const { return code == SQLITE_CONSTRAINT; }
+bool SqliteError::is_full() const { return code == SQLITE_FULL; }
+bool SqliteError::is_corrupt() const { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
+bool SqliteError::is_io() const { return code == SQLITE_IOERR; }
+
+Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READWRITE |
+                    (mode == Mode::kWriter ? SQLITE_OPEN_CREATE : 0);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle_, flags, vfs.empty() ? nullptr : vfs.c_str());
+  if (code != SQLITE_OK) {
+    const std::string message = handle_ ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    sqlite3_close_v2(handle_);
+    throw SqliteError(code, "open " + path + ": " + message);
+  }
+  sqlite3_busy_timeout(handle_, 5'000);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  // FULL, not NORMAL: NORMAL loses acknowledged work at power loss.
+  execute(
+      "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+      "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;");
+  if (mode == Mode::kReader) execute("PRAGMA query_only = ON;");
+  sqlite3_wal_autocheckpoint(handle_, 0);
+  sqlite3_wal_hook(handle_, &Database::on_wal, this);
+}
+
+Database::~Database() { sqlite3_close_v2(handle_); }
+
+int Database::on_wal(void* self, sqlite3*, const char*, int pages) {
+  static_cast<Database*>(self)->wal_pages_ = pages;
+  return SQLITE_OK;
+}
+
+void Database::execute(const char* sql) {
+  const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(handle_, code, std::string(sql).substr(0, 60));
+}
+
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+
+std::int64_t Database::changes() const { return sqlite3_changes64(handle_); }
+
+std::int32_t Database::checkpoint(Checkpoint mode) {
+  int log = 0;
+  int done = 0;
+  const int code = sqlite3_wal_checkpoint_v2(
+      handle_, nullptr,
+      mode == Checkpoint::kPassive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, &log,
+      &done);
+  // A reader in the way is no failure: the rest goes with the next checkpoint.
+  if (code != SQLITE_OK && (code & 0xFF) != SQLITE_BUSY) fail(handle_, code, "checkpoint");
+  if (code == SQLITE_OK) wal_pages_ = log - done;
+  return log - done;
+}
+
+Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
+  const int code =
+      sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (code != SQLITE_OK) fail(database.handle(), code, std::string(sql));
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
+
+void Statement::run() {
+  while (step()) {
+  }
+  reset();
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  const int extended = sqlite3_extended_errcode(database_->handle());
+  const std::string message =
+      std::string(sqlite3_errmsg(database_->handle())) + " in: " + sqlite3_sql(statement_);
+  sqlite3_reset(statement_);
+  throw SqliteError(extended, message);
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+std::string Statement::text(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data == nullptr ? std::string()
+                         : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+std::optional<std::int32_t> Statement::optional_small(int column) const {
+  if (is_null(column)) return std::nullopt;
+  return small(column);
+}
+
+// Bound bytes are copied: callers bind temporaries.
+void Statement::bind_integer(int index, std::int64_t value) {
+  if (sqlite3_bind_int64(statement_, index, value) != SQLITE_OK)
+    fail(database_->handle(), SQLITE_ERROR, "bind");
+}
+void Statement::bind_real(int index, double value) {
+  if (sqlite3_bind_double(statement_, index, value) != SQLITE_OK)
+    fail(database_->handle(), SQLITE_ERROR, "bind");
+}
+void Statement::bind_text(int index, std::string_view value) {
+  if (sqlite3_bind_text(statement_, index, value.data() ? value.data() : "",
+                        static_cast<int>(value.size()), SQLITE_TRANSIENT) != SQLITE_OK)
+    fail(database_->handle(), SQLITE_ERROR, "bind");
+}
+void Statement::bind_blob(int index, std::string_view value) {
+  if (sqlite3_bind_blob(statement_, index, value.data() ? value.data() : "",
+                        static_cast<int>(value.size()), SQLITE_TRANSIENT) != SQLITE_OK)
+    fail(database_->handle(), SQLITE_ERROR, "bind");
+}
+void Statement::bind_null(int index) {
+  if (sqlite3_bind_null(statement_, index) != SQLITE_OK)
+    fail(database_->handle(), SQLITE_ERROR, "bind");
+}
+
+}  // namespace quasi::server

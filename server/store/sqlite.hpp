@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace quasi::server {
+
+/// A call to SQLite failed. `code` is the primary result code, `extended` the extended one.
+struct SqliteError : std::runtime_error {
+  SqliteError(int extended_, const std::string& message)
+      : std::runtime_error(message), code(extended_ & 0xFF), extended(extended_) {}
+  /// A trigger, CHECK or UNIQUE refused: a bug of ours, nothing was committed.
+  bool is_constraint() const;
+  bool is_full() const;
+  bool is_corrupt() const;
+  /// Reading or writing the file failed; what is on disk is unknown.
+  bool is_io() const;
+  int code;
+  int extended;
+};
+
+/// One connection. Not thread-safe: one thread at a time.
+class Database {
+ public:
+  enum class Mode { kWriter, kReader };
+
+  /// Opens (a writer creates) the file. `vfs` empty: the system's.
+  /// @throws SqliteError.
+  Database(const std::string& path, Mode mode, const std::string& vfs = {});
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  /// Runs statements without results.
+  void execute(const char* sql);
+  std::int64_t last_insert_id() const;
+  std::int64_t changes() const;
+  /// Moves WAL pages into the file. @return pages left in the log.
+  enum class Checkpoint { kPassive, kTruncate };
+  std::int32_t checkpoint(Checkpoint mode);
+  std::int64_t wal_pages() const { return wal_pages_; }
+  sqlite3* handle() const { return handle_; }
+
+ private:
+  static int on_wal(void* self, sqlite3*, const char*, int pages);
+  sqlite3* handle_ = nullptr;
+  std::int64_t wal_pages_ = 0;
+};
+
+/// A prepared statement, reset and unbound after each use by its owner's `Row` going away.
+class Statement {
+ public:
+  Statement(Database& database, std::string_view sql);
+  ~Statement();
+  Statement(Statement&& other) noexcept;
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  /// Binds the values in order, from parameter 1 on, and leaves the statement ready to step.
+  template <class... Values>
+  Statement& bind(const Values&... values) {
+    reset();
+    int index = 0;
+    (bind_one(++index, values), ...);
+    return *this;
+  }
+  /// Binds one value; for lists whose length is known at run time only.
+  void bind_at(int index, std::int64_t value) { bind_integer(index, value); }
+  void bind_at(int index, std::string_view value) { bind_text(index, value); }
+  /// Runs to the end; for statements without results.
+  void run();
+  /// @return true while there is a row.
+  bool step();
+  void reset();
+
+  std::int64_t integer(int column) const;
+  std::int32_t small(int column) const { return static_cast<std::int32_t>(integer(column)); }
+  double real(int column) const;
+  std::string text(int column) const;  ///< also of blobs; "" for NULL
+  bool is_null(int column) const;
+  std::optional<std::int32_t> optional_small(int column) const;
+
+ private:
+  void bind_integer(int index, std::int64_t value);
+  void bind_real(int index, double value);
+  void bind_text(int index, std::string_view value);
+  void bind_null(int index);
+  void bind_blob(int index, std::string_view value);
+
+ public:
+  /// Marks bytes that are not text.
+  struct Blob {
+    std::string_view bytes;
+  };
+
+ private:
+  void bind_one(int index, std::string_view value) { bind_text(index, value); }
+  void bind_one(int index, const std::string& value) { bind_text(index, value); }
+  void bind_one(int index, const char* value) { bind_text(index, value); }
+  void bind_one(int index, Blob value) { bind_blob(index, value.bytes); }
+  void bind_one(int index, std::nullopt_t) { bind_null(index); }
+  template <class Value>
+  void bind_one(int index, const std::optional<Value>& value) {
+    if (value)
+      bind_one(index, *value);
+    else
+      bind_null(index);
+  }
+  template <class Value>
+    requires std::is_integral_v<Value> || std::is_enum_v<Value>
+  void bind_one(int index, Value value) {
+    bind_integer(index, static_cast<std::int64_t>(value));
+  }
+  void bind_one(int index, double value) { bind_real(index, value); }
+
+  Database* database_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+/// Resets the statement when the reader of its rows is done, so that no read transaction lingers.
+class Rows {
+ public:
+  explicit Rows(Statement& statement) : statement_(statement) {}
+  ~Rows() { statement_.reset(); }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  bool next() { return statement_.step(); }
+  const Statement* operator->() const { return &statement_; }
+  const Statement& operator*() const { return statement_; }
+
+ private:
+  Statement& statement_;
+};
+
+}  // namespace quasi::server

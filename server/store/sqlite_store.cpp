@@ -1,0 +1,378 @@
+#include "server/store/sqlite_store.hpp"
+
+#include "server/queue/refused.hpp"
+
+namespace quasi::server {
+
+SqliteStore::SqliteStore(Database& database) : database_(database) {}
+SqliteStore::~SqliteStore() = default;
+
+Statement& SqliteStore::sql(std::string_view text) {
+  const auto known = statements_.find(text.data());
+  if (known != statements_.end()) return known->second;
+  return statements_.emplace(text.data(), Statement(database_, text)).first->second;
+}
+
+RowId SqliteStore::insert_job(const NewJob& job) {
+  const JobRow& row = job.row;
+  sql("INSERT INTO jobs (uid, name, kind, state, priority, pool, placement, device, gpus, "
+      "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
+      "checkpoints_kept, revision, job_seq, created_ms, spec) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool,
+            encode(row.placement()), row.device, row.gpus, row.memory_bytes, row.max_runtime_ms,
+            row.not_before_ms, row.ready, row.max_attempts, row.resume, row.checkpoints_kept,
+            row.revision, row.job_seq, row.created_ms, Statement::Blob{job.spec})
+      .run();
+  const RowId id = database_.last_insert_id();
+  for (const auto& [key, value] : job.labels)
+    sql("INSERT INTO job_labels VALUES (?,?,?)").bind(id, key, value).run();
+  for (const JobInput& input : job.inputs)
+    sql("INSERT INTO job_inputs VALUES (?,?,?,?)")
+        .bind(id, input.slot, input.digest, input.size_bytes)
+        .run();
+  return id;
+}
+
+void SqliteStore::update_job(const JobRow& row) {
+  sql("UPDATE jobs SET state=?, reason=?, message=?, exit_status=?, signal=?, placement=?, "
+      "memory_bytes=?, not_before_ms=?, ready=?, attempts=?, grants=?, crashes=?, gpu_ooms=?, "
+      "host_ooms=?, fence=?, open_attempt=?, avoid_device=?, revision=?, job_seq=?, started_ms=?, "
+      "ended_ms=?, cancel_requested_ms=? WHERE id=?")
+      .bind(row.state, row.failure.reason, row.failure.message, row.failure.exit_status,
+            row.failure.signal, encode(row.placement()), row.memory_bytes, row.not_before_ms,
+            row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms, row.host_ooms,
+            row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
+            row.started_ms, row.ended_ms, row.cancel_requested_ms, row.id)
+      .run();
+}
+
+namespace {
+
+template <class Row, class Read>
+std::optional<Row> one(Statement& statement, Read read) {
+  Rows rows(statement);
+  if (!rows.next()) return std::nullopt;
+  return read(*rows);
+}
+
+template <class Row, class Read>
+std::vector<Row> all(Statement& statement, Read read) {
+  std::vector<Row> list;
+  Rows rows(statement);
+  while (rows.next()) list.push_back(read(*rows));
+  return list;
+}
+
+std::string first_text(const Statement& row) { return row.text(0); }
+
+const std::string kJobByUid = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.uid=?";
+const std::string kJobById = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.id=?";
+const std::string kReadyHeads =
+    "SELECT " + std::string(kJobColumns) +
+    " FROM jobs j WHERE j.pool=? AND j.placement=? AND j.state=3 AND j.ready=1 "
+    "ORDER BY j.priority DESC, j.id LIMIT ?";
+const std::string kAttemptByUid =
+    "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.uid=?";
+const std::string kAttemptById =
+    "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.id=?";
+const std::string kOpenAttempts =
+    "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.outcome=0 ORDER BY a.fence";
+const std::string kOpenAttemptsOf =
+    "SELECT " + std::string(kAttemptColumns) +
+    " FROM attempts a WHERE a.outcome=0 AND a.worker_id=? ORDER BY a.fence";
+const std::string kAttemptsOfAcquire =
+    "SELECT " + std::string(kAttemptColumns) +
+    " FROM attempts a WHERE a.acquire_id=? ORDER BY a.fence";
+
+}  // namespace
+
+std::optional<JobRow> SqliteStore::find_job(std::string_view uid) {
+  return one<JobRow>(sql(kJobByUid).bind(uid), read_job);
+}
+
+std::optional<JobRow> SqliteStore::job(RowId id) {
+  return one<JobRow>(sql(kJobById).bind(id), read_job);
+}
+
+std::string SqliteStore::spec_of(RowId job) {
+  return one<std::string>(sql("SELECT spec FROM jobs WHERE id=?").bind(job), first_text)
+      .value_or("");
+}
+
+void SqliteStore::set_summary(RowId job, const std::string& summary_json) {
+  sql("UPDATE jobs SET summary=? WHERE id=?").bind(summary_json, job).run();
+}
+
+std::vector<std::string> SqliteStore::ready_placements(const std::string& pool) {
+  // A loose scan of the index: one seek for each placement, not one step for each job.
+  return all<std::string>(
+      sql("WITH RECURSIVE p(placement) AS ("
+          " SELECT min(placement) FROM jobs WHERE pool=?1 AND state=3 AND ready=1"
+          " UNION ALL SELECT (SELECT min(j.placement) FROM jobs j WHERE j.pool=?1 AND j.state=3"
+          "   AND j.ready=1 AND j.placement > p.placement) FROM p WHERE p.placement IS NOT NULL)"
+          " SELECT placement FROM p WHERE placement IS NOT NULL")
+          .bind(pool),
+      first_text);
+}
+
+std::vector<JobRow> SqliteStore::ready_heads(const std::string& pool, const std::string& placement,
+                                             std::int32_t limit) {
+  return all<JobRow>(sql(kReadyHeads).bind(pool, placement, limit), read_job);
+}
+
+std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
+  // Asked several times a second: nearly always nothing is due, and then nothing is written.
+  if (!one<std::string>(
+          sql("SELECT id FROM jobs WHERE state=3 AND ready=0 AND not_before_ms<=? LIMIT 1")
+              .bind(now_ms),
+          first_text))
+    return 0;
+  sql("UPDATE jobs SET ready=1, revision=revision+1 "
+      "WHERE state=3 AND ready=0 AND not_before_ms<=?")
+      .bind(now_ms)
+      .run();
+  return static_cast<std::int32_t>(database_.changes());
+}
+
+RowId SqliteStore::insert_attempt(const AttemptRow& row) {
+  sql("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, device_ids, "
+      "acquire_id, granted_ms) VALUES (?,?,?,?,?,?,?,?,?)")
+      .bind(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
+            join_lines(row.device_ids), row.acquire_id, row.granted_ms)
+      .run();
+  return database_.last_insert_id();
+}
+
+void SqliteStore::update_attempt(const AttemptRow& row) {
+  sql("UPDATE attempts SET incarnation=?, started_ms=?, ended_ms=?, outcome=?, reason=?, "
+      "message=?, exit_status=?, signal=?, release_message=?, wall_seconds=?, gpu_seconds=?, "
+      "peak_gpu_bytes=?, peak_ram_bytes=?, energy_joules=?, log_bytes=?, log_full=?, counted=?, "
+      "new_checkpoint=?, report_digest=?, end_state=? WHERE id=?")
+      .bind(row.incarnation, row.started_ms, row.ended_ms, row.outcome, row.failure.reason,
+            row.failure.message, row.failure.exit_status, row.failure.signal, row.release_message,
+            row.usage.wall_seconds, row.usage.gpu_seconds, row.usage.peak_gpu_bytes,
+            row.usage.peak_ram_bytes, row.usage.energy_joules, row.log_bytes, row.log_full,
+            row.counted, row.new_checkpoint, row.report_digest, row.end_state, row.id)
+      .run();
+}
+
+std::optional<AttemptRow> SqliteStore::find_attempt(std::string_view uid) {
+  return one<AttemptRow>(sql(kAttemptByUid).bind(uid), read_attempt);
+}
+
+std::optional<AttemptRow> SqliteStore::attempt(RowId id) {
+  return one<AttemptRow>(sql(kAttemptById).bind(id), read_attempt);
+}
+
+std::vector<AttemptRow> SqliteStore::open_attempts() {
+  return all<AttemptRow>(sql(kOpenAttempts).bind(), read_attempt);
+}
+
+std::vector<AttemptRow> SqliteStore::open_attempts_of(const std::string& worker_id) {
+  return all<AttemptRow>(sql(kOpenAttemptsOf).bind(worker_id), read_attempt);
+}
+
+std::vector<AttemptRow> SqliteStore::attempts_of_acquire(const std::string& acquire_id) {
+  return all<AttemptRow>(sql(kAttemptsOfAcquire).bind(acquire_id), read_attempt);
+}
+
+std::int64_t SqliteStore::next_fence() {
+  sql("UPDATE counters SET value=value+1 WHERE name='fence'").bind().run();
+  return newest_fence();
+}
+
+std::int64_t SqliteStore::newest_fence() {
+  Rows rows(sql("SELECT value FROM counters WHERE name='fence'").bind());
+  return rows.next() ? rows->integer(0) : 0;
+}
+
+std::int64_t SqliteStore::append_event(const EventRow& event) {
+  const bool checkpoint = event.type == EventType::kCheckpoint;
+  const auto if_checkpoint = [&](std::int64_t value) {
+    return checkpoint ? std::optional<std::int64_t>(value) : std::nullopt;
+  };
+  std::optional<std::int32_t> from;
+  if (event.from) from = static_cast<std::int32_t>(*event.from);
+  sql("INSERT INTO events (job_id, job_seq, time_ms, type, from_state, to_state, reason, failure, "
+      "exit_status, signal, attempt, attempt_uid, fence, worker_id, message, reinstated, "
+      "not_before_ms, progress, log_bytes, cp_sequence, cp_step, cp_digest, cp_size) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(event.job_id, event.job_seq, event.time_ms, event.type, from, event.to,
+            event.failure.reason, event.failure.message, event.failure.exit_status,
+            event.failure.signal, event.attempt, event.attempt_uid, event.fence, event.worker_id,
+            event.message, event.reinstated, event.not_before_ms, Statement::Blob{event.progress},
+            event.log_bytes, if_checkpoint(event.checkpoint.sequence),
+            if_checkpoint(event.checkpoint.step),
+            checkpoint ? std::optional<std::string>(event.checkpoint.digest) : std::nullopt,
+            if_checkpoint(event.checkpoint.size_bytes))
+      .run();
+  return database_.last_insert_id();
+}
+
+void SqliteStore::save_progress(RowId job, const std::string& body, std::int64_t now_ms) {
+  sql("INSERT INTO progress VALUES (?,?,?) ON CONFLICT (job_id) DO UPDATE SET body=excluded.body, "
+      "time_ms=excluded.time_ms")
+      .bind(job, Statement::Blob{body}, now_ms)
+      .run();
+}
+
+std::optional<std::int64_t> SqliteStore::blob_size(std::string_view digest) {
+  return one<std::int64_t>(
+      sql("SELECT size_bytes FROM blobs WHERE digest=? AND state=1").bind(digest),
+      [](const Statement& row) { return row.integer(0); });
+}
+
+void SqliteStore::insert_artifact(RowId job, const ArtifactRow& artifact) {
+  sql("INSERT INTO artifacts VALUES (?,?,?,?,?)")
+      .bind(job, artifact.name, artifact.digest, artifact.size_bytes, artifact.media_type)
+      .run();
+}
+
+std::optional<CheckpointRow> SqliteStore::newest_checkpoint(RowId job) {
+  return one<CheckpointRow>(
+      sql("SELECT sequence, step, digest, size_bytes, fence, created_ms FROM checkpoints "
+          "WHERE job_id=? ORDER BY sequence DESC LIMIT 1")
+          .bind(job),
+      [](const Statement& row) {
+        return CheckpointRow{.sequence = row.integer(0),
+                             .step = row.integer(1),
+                             .digest = row.text(2),
+                             .size_bytes = row.integer(3),
+                             .fence = row.integer(4),
+                             .created_ms = row.integer(5)};
+      });
+}
+
+void SqliteStore::insert_checkpoint(RowId job, const CheckpointRow& checkpoint) {
+  sql("INSERT INTO checkpoints VALUES (?,?,?,?,?,?,?)")
+      .bind(job, checkpoint.sequence, checkpoint.step, checkpoint.digest, checkpoint.size_bytes,
+            checkpoint.fence, checkpoint.created_ms)
+      .run();
+}
+
+void SqliteStore::drop_old_checkpoints(RowId job, std::int32_t keep) {
+  sql("DELETE FROM checkpoints WHERE job_id=?1 AND sequence NOT IN (SELECT sequence FROM "
+      "checkpoints WHERE job_id=?1 ORDER BY sequence DESC LIMIT ?2)")
+      .bind(job, keep)
+      .run();
+}
+
+void SqliteStore::save_worker(const WorkerRow& worker) {
+  sql("INSERT INTO workers VALUES (?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
+      "incarnation=excluded.incarnation, name=excluded.name, version=excluded.version, "
+      "pool=excluded.pool, kinds=excluded.kinds, last_seen_ms=excluded.last_seen_ms")
+      .bind(worker.id, worker.incarnation, worker.name, worker.version, worker.pool,
+            join_lines(worker.kinds), worker.last_seen_ms)
+      .run();
+  sql("DELETE FROM devices WHERE worker_id=?").bind(worker.id).run();
+  for (const DeviceRow& device : worker.devices)
+    sql("INSERT INTO devices VALUES (?,?,?,?,?,?)")
+        .bind(worker.id, device.id, device.backend, device.model, device.memory_bytes,
+              device.slots)
+        .run();
+}
+
+std::optional<RequestRow> SqliteStore::find_request(const std::string& request_id) {
+  return one<RequestRow>(
+      sql("SELECT method, body_sha256, response FROM requests WHERE request_id=?").bind(request_id),
+      [](const Statement& row) {
+        return RequestRow{
+            .method = row.text(0), .body_sha256 = row.text(1), .response = row.text(2)};
+      });
+}
+
+void SqliteStore::save_request(const std::string& request_id, const RequestRow& request,
+                               std::int64_t expires_ms) {
+  sql("INSERT INTO requests VALUES (?,?,?,?,?)")
+      .bind(request_id, request.method, request.body_sha256, request.response, expires_ms)
+      .run();
+}
+
+std::optional<BlobState> SqliteStore::blob_state(std::string_view digest) {
+  return one<BlobState>(sql("SELECT state FROM blobs WHERE digest=?").bind(digest),
+                        [](const Statement& row) { return static_cast<BlobState>(row.small(0)); });
+}
+
+void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes,
+                              std::int64_t now_ms) {
+  // A corrupt blob that is uploaded again is healed.
+  sql("INSERT INTO blobs VALUES (?,?,?,1) ON CONFLICT (digest) DO UPDATE SET state=1, "
+      "size_bytes=excluded.size_bytes, created_ms=excluded.created_ms")
+      .bind(digest, size_bytes, now_ms)
+      .run();
+}
+
+void SqliteStore::set_blob_state(const std::string& digest, BlobState state) {
+  sql("UPDATE blobs SET state=? WHERE digest=?").bind(state, digest).run();
+}
+
+void SqliteStore::delete_blob(const std::string& digest) {
+  sql("DELETE FROM blobs WHERE digest=? AND state=2").bind(digest).run();
+}
+
+std::vector<std::string> SqliteStore::unreferenced_blobs(std::int64_t before_ms,
+                                                         std::int32_t limit) {
+  return all<std::string>(
+      sql("SELECT digest FROM blobs b WHERE created_ms<? AND state=1 "
+          "AND NOT EXISTS (SELECT 1 FROM job_inputs i WHERE i.digest=b.digest) "
+          "AND NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.digest=b.digest) "
+          "AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.digest=b.digest) LIMIT ?")
+          .bind(before_ms, limit),
+      first_text);
+}
+
+std::vector<std::string> SqliteStore::blobs_in(BlobState state) {
+  return all<std::string>(sql("SELECT digest FROM blobs WHERE state=?").bind(state), first_text);
+}
+
+void SqliteStore::save_upload(const UploadRow& upload) {
+  sql("INSERT INTO uploads VALUES (?,?,?,?,?) ON CONFLICT (upload_id) DO UPDATE SET "
+      "committed_bytes=excluded.committed_bytes, touched_ms=excluded.touched_ms")
+      .bind(upload.upload_id, upload.digest, upload.size_bytes, upload.committed_bytes,
+            upload.touched_ms)
+      .run();
+}
+
+void SqliteStore::delete_upload(const std::string& upload_id) {
+  sql("DELETE FROM uploads WHERE upload_id=?").bind(upload_id).run();
+}
+
+std::vector<UploadRow> SqliteStore::uploads() {
+  return all<UploadRow>(
+      sql("SELECT upload_id, digest, size_bytes, committed_bytes, touched_ms FROM uploads").bind(),
+      [](const Statement& row) {
+        return UploadRow{.upload_id = row.text(0),
+                         .digest = row.text(1),
+                         .size_bytes = row.integer(2),
+                         .committed_bytes = row.integer(3),
+                         .touched_ms = row.integer(4)};
+      });
+}
+
+std::string SqliteStore::meta(const std::string& key) {
+  return one<std::string>(sql("SELECT value FROM meta WHERE key=?").bind(key), first_text)
+      .value_or("");
+}
+
+void SqliteStore::set_meta(const std::string& key, std::string_view value) {
+  sql("INSERT INTO meta VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value=excluded.value")
+      .bind(key, Statement::Blob{value})
+      .run();
+}
+
+std::int64_t SqliteStore::prune(std::int64_t now_ms, std::int64_t events_before_ms,
+                                std::int32_t limit) {
+  sql("DELETE FROM requests WHERE request_id IN (SELECT request_id FROM requests "
+      "WHERE expires_ms<? LIMIT ?)")
+      .bind(now_ms, limit)
+      .run();
+  std::int64_t removed = database_.changes();
+  sql("DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE type<>1 AND time_ms<? "
+      "LIMIT ?)")
+      .bind(events_before_ms, limit)
+      .run();
+  return removed + database_.changes();
+}
+
+}  // namespace quasi::server

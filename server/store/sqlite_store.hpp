@@ -1,0 +1,102 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/queue/store.hpp"
+#include "server/store/sqlite.hpp"
+
+namespace quasi::server {
+
+struct UploadRow {
+  std::string upload_id;
+  std::string digest;
+  std::int64_t size_bytes = 0;
+  std::int64_t committed_bytes = 0;
+  std::int64_t touched_ms = 0;
+};
+
+/// The numbers of the `state` of a blob.
+enum class BlobState : std::uint8_t { kPresent = 1, kDeleting = 2, kCorrupt = 3 };
+
+/// The write side of the database. All SQL that changes something is here; the caller opens the
+/// transactions. One thread.
+class SqliteStore : public Store {
+ public:
+  explicit SqliteStore(Database& database);
+  ~SqliteStore() override;
+
+  RowId insert_job(const NewJob& job) override;
+  void update_job(const JobRow& row) override;
+  std::optional<JobRow> find_job(std::string_view uid) override;
+  std::optional<JobRow> job(RowId id) override;
+  std::string spec_of(RowId job) override;
+  void set_summary(RowId job, const std::string& summary_json) override;
+  std::vector<std::string> ready_placements(const std::string& pool) override;
+  std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
+                                  std::int32_t limit) override;
+  std::int32_t promote_delayed(std::int64_t now_ms) override;
+  RowId insert_attempt(const AttemptRow& row) override;
+  void update_attempt(const AttemptRow& row) override;
+  std::optional<AttemptRow> find_attempt(std::string_view uid) override;
+  std::optional<AttemptRow> attempt(RowId id) override;
+  std::vector<AttemptRow> open_attempts() override;
+  std::vector<AttemptRow> open_attempts_of(const std::string& worker_id) override;
+  std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) override;
+  std::int64_t next_fence() override;
+  std::int64_t newest_fence() override;
+  std::int64_t append_event(const EventRow& event) override;
+  void save_progress(RowId job, const std::string& body, std::int64_t now_ms) override;
+  std::optional<std::int64_t> blob_size(std::string_view digest) override;
+  void insert_artifact(RowId job, const ArtifactRow& artifact) override;
+  std::optional<CheckpointRow> newest_checkpoint(RowId job) override;
+  void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) override;
+  void drop_old_checkpoints(RowId job, std::int32_t keep) override;
+  void save_worker(const WorkerRow& worker) override;
+  std::optional<RequestRow> find_request(const std::string& request_id) override;
+  void save_request(const std::string& request_id, const RequestRow& request,
+                    std::int64_t expires_ms) override;
+
+  // Blobs. A row is written after its file is complete, and removed after its file is gone.
+  std::optional<BlobState> blob_state(std::string_view digest);
+  void insert_blob(const std::string& digest, std::int64_t size_bytes, std::int64_t now_ms);
+  void set_blob_state(const std::string& digest, BlobState state);
+  void delete_blob(const std::string& digest);
+  /// Unreferenced blobs older than `before_ms`, at most `limit`.
+  std::vector<std::string> unreferenced_blobs(std::int64_t before_ms, std::int32_t limit);
+  std::vector<std::string> blobs_in(BlobState state);
+
+  // Uploads that may be continued.
+  void save_upload(const UploadRow& upload);
+  void delete_upload(const std::string& upload_id);
+  std::vector<UploadRow> uploads();
+
+  // Housekeeping.
+  std::string meta(const std::string& key);
+  void set_meta(const std::string& key, std::string_view value);
+  /// Forgets expired answers and passing events older than `events_before_ms`. @return how many.
+  std::int64_t prune(std::int64_t now_ms, std::int64_t events_before_ms, std::int32_t limit);
+
+ private:
+  /// Prepared once. Keyed by the address of the text: each call site has its own, which stays.
+  Statement& sql(std::string_view text);
+
+  Database& database_;
+  std::unordered_map<const char*, Statement> statements_;
+};
+
+/// Columns of a jobs row in the order that read_job expects.
+extern const std::string_view kJobColumns;
+extern const std::string_view kAttemptColumns;
+extern const std::string_view kEventColumns;
+JobRow read_job(const Statement& row);
+AttemptRow read_attempt(const Statement& row);
+EventRow read_event(const Statement& row);
+
+/// Lists of plain names as one text column, a line each.
+std::string join_lines(const std::vector<std::string>& lines);
+std::vector<std::string> split_lines(const std::string& text);
+
+}  // namespace quasi::server
