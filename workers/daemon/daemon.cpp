@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 
 #include "proto/wire/channel.hpp"
 #include "proto/wire/chunks.hpp"
+#include "workers/daemon/engine_facts.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/event_loop.hpp"
 #include "workers/daemon/grpc_link.hpp"
@@ -39,12 +41,8 @@ std::string host_name() {
 }
 
 fs::path engine_path(const WorkerConfig& config) {
-  const fs::path path = config.engine.empty()
-                            ? fs::read_symlink("/proc/self/exe").parent_path() / "quasi-engine"
-                            : fs::path(config.engine);
-  if (access(path.c_str(), X_OK) != 0)
-    throw ConfigError("engine '" + path.string() + "' cannot be executed; set 'engine'");
-  return path;
+  return config.engine.empty() ? fs::read_symlink("/proc/self/exe").parent_path() / "quasi-engine"
+                               : fs::path(config.engine);
 }
 
 /// What engines inherit: what programs need to find their files and speak their user's language,
@@ -113,14 +111,15 @@ class StopSignals {
   int descriptor_ = -1;
 };
 
-SupervisorSettings supervisor_settings(const WorkerConfig& config, std::string worker_id) {
+SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineFacts& facts,
+                                       std::string worker_id) {
   SupervisorSettings settings;
   settings.worker_id = std::move(worker_id);
   settings.incarnation = wire::make_uuid();
   settings.name = config.name.empty() ? host_name() : config.name;
   settings.pool = config.pool;
   settings.version = QUASI_VERSION;
-  settings.kinds = {"thermal", "mosfet", "gw", "test"};
+  settings.kinds = facts.kinds;
   settings.keep_fenced = milliseconds(config.keep_fenced_s);
   settings.make_uuid = wire::make_uuid;
   settings.has_scratch = [directory = config.state_directory,
@@ -135,12 +134,27 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, std::string w
   return settings;
 }
 
+/// An engine without CUDA can do nothing with a GPU: "auto" then means the CPU, and says so.
+std::unique_ptr<DeviceSource> make_devices_for(const WorkerConfig& config, const EngineFacts& facts,
+                                               WorkerLog& log) {
+  auto source = make_devices(config);
+  const auto devices = source->devices();
+  const bool gpus = std::any_of(devices.begin(), devices.end(),
+                                [](const WorkerDevice& device) { return device.cuda; });
+  if (!gpus || facts.cuda || config.devices.starts_with("fake:")) return source;
+  const std::string why = "the engine cannot use the GPUs: " + facts.cuda_absence;
+  if (config.devices == "nvml") throw ConfigError(why);
+  log.warning("gpus_left_alone", {{"why", why}});
+  return make_cpu_slots(static_cast<int>(config.slots));
+}
+
 DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log) {
   PosixFileSystem files;
   const fs::path state = config.state_directory;
   files.make_directory(state);
   const StateLock lock(state);
-  const auto source = make_devices(config);
+  const EngineFacts facts = ask_engine(engine_path(config));
+  const auto source = make_devices_for(config, facts, log);
   DeviceBoard devices(*source, log);
   AttemptStore store(files, state);
   InputCache inputs(files, state / "cache", static_cast<std::uint64_t>(config.cache_bytes));
@@ -157,7 +171,7 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
   // Destroyed in this order: the attempts, then the calls and transfers that answer to them.
   ThreadPool background(loop, kTransferThreads);
   GrpcLink server(loop, channel);
-  Supervisor supervisor(supervisor_settings(config, load_worker_id(files, state)), engine,
+  Supervisor supervisor(supervisor_settings(config, facts, load_worker_id(files, state)), engine,
                         {.clock = clock,
                          .files = files,
                          .store = store,

@@ -13,8 +13,9 @@ namespace {
 
 constexpr const char* kManifest = "manifest.json";
 
-/// "job", "attempt" and "content" name what was computed; "content_digest" is of "content" alone,
-/// which holds nothing that differs between two runs with the same result. Keys are sorted.
+/// "content" names what went in and what came out, and "content_digest" is of that alone; how the run
+/// went stands apart, in "run". Keys are sorted. (Files that tell their own timings, as summary.json
+/// does, have another digest in each run.)
 std::string manifest(const v1::Grant& grant, const std::vector<v1::Artifact>& artifacts,
                      const ManifestFacts& facts) {
   const v1::JobSpec& spec = grant.spec();

@@ -2,6 +2,9 @@
 
 #include <sys/types.h>
 
+#include <string>
+#include <vector>
+
 namespace quasi {
 
 /// How quasi-engine was started by a worker daemon.
@@ -16,5 +19,8 @@ struct ExecOptions {
 /// @return the exit status of the contract (ExitStatus). In a build without the service: kUsage,
 ///         with the reason on standard error.
 int exec_attempt(const ExecOptions& options);
+
+/// Kinds that only exec_attempt knows: test work, where the service is built; none elsewhere.
+std::vector<std::string> exec_kinds();
 
 }  // namespace quasi

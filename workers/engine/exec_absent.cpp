@@ -11,4 +11,6 @@ int exec_attempt(const ExecOptions&) {
   return static_cast<int>(ExitStatus::kUsage);
 }
 
+std::vector<std::string> exec_kinds() { return {}; }
+
 }  // namespace quasi

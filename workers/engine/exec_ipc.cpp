@@ -221,4 +221,6 @@ int exec_attempt(const ExecOptions& options) {
   return static_cast<int>(status);
 }
 
+std::vector<std::string> exec_kinds() { return {"test"}; }
+
 }  // namespace quasi

@@ -72,8 +72,11 @@ void print_devices(bool json) {
                   static_cast<double>(device.memory_bytes) / (1 << 30));
   }
   const std::string absence = cuda_absence();
+  std::vector<std::string> kinds = task_kinds();
+  for (auto& kind : exec_kinds()) kinds.push_back(std::move(kind));
   if (json)
-    std::cout << nlohmann::json{{"devices", list}, {"cuda_absence", absence}}.dump(2) << '\n';
+    std::cout << nlohmann::json{{"devices", list}, {"cuda_absence", absence}, {"kinds", kinds}}.dump(2)
+              << '\n';
   else if (!absence.empty())
     std::printf("no CUDA device: %s\n", absence.c_str());
 }
