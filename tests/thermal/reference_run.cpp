@@ -9,8 +9,6 @@
 #include "tests/support/reference_data.hpp"
 
 namespace quasi::thermal::test {
-namespace {
-
 std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) {
   const bool zipped = !std::filesystem::exists(plain);
   const std::string command = zipped ? "gzip -dc '" + plain.string() + ".gz'" : "cat '" + plain.string() + "'";
@@ -31,8 +29,6 @@ std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) 
   }
   return rows;
 }
-
-}  // namespace
 
 ReferenceRun::ReferenceRun(const std::string& name) {
   const auto si = quasi::test::reference_dir() / "thermal/si";

@@ -9,6 +9,9 @@
 
 namespace quasi::thermal::test {
 
+/// Rows of numbers of a text file, plain or gzipped; a row ends at its first word that is no number.
+std::vector<std::vector<double>> numbers_of(const std::filesystem::path& file);
+
 /// One run of the reference program: its CONTROL, the deck's force constants, and its BTE.* tables.
 class ReferenceRun {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/result_file.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
 #include "workers/thermal/solver/scattering.hpp"
@@ -66,6 +67,7 @@ class ThermalTask : public Task {
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);
     out.commit();
+    if (!options.exports.empty()) write_bte_files(deck, result, options.output_directory);
     return summarise(deck, result, device);
   }
 

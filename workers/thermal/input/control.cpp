@@ -21,6 +21,9 @@ constexpr int kMaxElements = 118;
 constexpr int kMaxMeshAxis = 1024;
 constexpr int kMaxSupercellAxis = 256;
 constexpr std::size_t kMaxTemperatures = 10000;
+constexpr double kMaxModes = 2e7;     // their eigenvectors alone are 2 GB for six branches
+constexpr double kMaxPosition = 100;  // fractional coordinates; images matter, but not that far away
+constexpr double kMaxSymmetryTolerance_nm = 0.1;
 
 using Value = NamelistValue;
 using Assignment = NamelistAssignment;
@@ -405,7 +408,7 @@ class Builder {
       throw InvalidInput(where_ + ": 'T' lists more than " + std::to_string(kMaxTemperatures) + " temperatures");
     for (const double value : t)
       if (!(value > 0.0))
-        throw InvalidInput(where_ + ": temperatures must be positive, got " + number_text(value) + " K");
+        throw InvalidInput(where_ + ": temperatures ('T') must be positive, got " + number_text(value) + " K");
   }
 
   void required() {
@@ -413,17 +416,24 @@ class Builder {
     if (c.mesh[0] < 1 || c.mesh[1] < 1 || c.mesh[2] < 1) missing("ngrid");
     if (c.supercell[0] < 1 || c.supercell[1] < 1 || c.supercell[2] < 1) missing("scell");
     const double points = 1.0 * c.mesh[0] * c.mesh[1] * c.mesh[2];
-    if (points * c.n_branches() > 2.0e9)
-      throw InvalidInput(where_ + ": 'ngrid' gives " + number_text(points * c.n_branches()) +
-                         " modes; at most 2e9 can be numbered");
+    if (points * c.n_branches() > kMaxModes)
+      throw InvalidInput(where_ + ": 'ngrid' gives " + number_text(points * c.n_branches()) + " modes, more than the limit of " +
+                         number_text(kMaxModes) + "; use a coarser mesh");
     for (int i = 0; i < 3; ++i)
       for (int d = 0; d < 3; ++d)
         if (std::isnan(c.lattvec[i][d])) missing("lattvec(" + std::to_string(d + 1) + "," + std::to_string(i + 1) + ")");
+    if (c.symmetry_tolerance > kMaxSymmetryTolerance_nm)
+      throw InvalidInput(where_ + ": 'symprec' = " + number_text(c.symmetry_tolerance) + " nm is above the limit of " +
+                         number_text(kMaxSymmetryTolerance_nm));
     for (int atom = 0; atom < c.n_atoms; ++atom) {
       if (c.types[atom] == 0) missing("types(" + std::to_string(atom + 1) + ")");
       for (int d = 0; d < 3; ++d)
         if (std::isnan(c.positions[atom][d]))
           missing("positions(" + std::to_string(d + 1) + "," + std::to_string(atom + 1) + ")");
+      for (const double x : c.positions[atom])
+        if (std::fabs(x) > kMaxPosition)
+          throw InvalidInput(where_ + ": 'positions' of atom " + std::to_string(atom + 1) + " holds " + number_text(x) +
+                             ", beyond the limit of " + number_text(kMaxPosition) + " cells");
     }
     for (int e = 0; e < c.n_elements; ++e) {
       if (c.elements[e].empty()) missing("elements(" + std::to_string(e + 1) + ")");

@@ -1,0 +1,126 @@
+// The task as the engine runs it: summary, result.h5, exported files, the same bits again.
+
+#include "workers/thermal/thermal_task.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/reference_data.hpp"
+#include "tests/thermal/reference_run.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi {
+namespace {
+
+nlohmann::json run(const std::filesystem::path& deck, const std::vector<std::string>& settings,
+                   const std::filesystem::path& out, const std::vector<std::string>& exports = {}) {
+  DeckSource source{.path = deck, .settings = {}};
+  for (const auto& text : settings) source.settings.push_back(parse_setting(text));
+  SilentProgress silent;
+  return make_thermal_task()->run({.deck = source, .devices = {Device{}}, .output_directory = out, .exports = exports}, silent);
+}
+std::filesystem::path silicon() { return test::source_dir() / "examples/thermal/silicon"; }
+
+TEST(ThermalTask, SummaryAndResultFileAgree) {
+  const test::TemporaryDirectory out;
+  const auto summary = run(silicon(), {"ngrid=4,4,4", "T=200,300"}, out.path());
+  EXPECT_EQ(summary["temperatures_k"], nlohmann::json({200.0, 300.0}));
+  ASSERT_EQ(summary["kappa_w_per_mk"].size(), 2u);
+  const H5Reader file(out.path() / "result.h5");
+  const auto rta = file.doubles("/kappa/rta");
+  const auto converged = file.doubles("/kappa/converged");
+  for (std::size_t t = 0; t < 2; ++t)
+    for (std::size_t i = 0; i < 9; ++i) {
+      EXPECT_EQ(rta[t * 9 + i], summary["kappa_rta_w_per_mk"][t][i / 3][i % 3].get<double>());
+      EXPECT_EQ(converged[t * 9 + i], summary["kappa_w_per_mk"][t][i / 3][i % 3].get<double>());
+    }
+  EXPECT_EQ(file.text_attribute("/kappa/rta", "units"), "W/(m K)");
+  EXPECT_EQ(file.text_attribute("/rates/3ph_absorption", "units"), "1/ps");
+  EXPECT_EQ(file.text("/provenance/deck_sha256"), summary["deck_sha256"].get<std::string>());
+  EXPECT_EQ(file.text("/provenance/device"), "cpu");
+  EXPECT_GT(file.number("/provenance/seconds/scattering_3ph"), 0.0);
+  EXPECT_GT(summary["processes_3ph"]["absorption"].get<int>(), 0);
+  EXPECT_NE(make_thermal_task()->table(summary).find("BTE"), std::string::npos);
+  // κ by mode adds up to κ.
+  const auto by_mode = file.doubles("/temperature_001/mode_kappa");
+  double sum = 0.0;
+  for (std::size_t i = 0; i < by_mode.size(); i += 9) sum += by_mode[i];
+  EXPECT_NEAR(sum / converged[9], 1.0, 1e-12);
+  const auto cumulative = file.doubles("/temperature_001/cumulative_by_path/kappa");
+  EXPECT_NEAR(cumulative[cumulative.size() - 9] / converged[9], 1.0, 1e-12);
+}
+
+TEST(ThermalTask, WithoutIterationKappaIsNull) {
+  const test::TemporaryDirectory out;
+  const auto summary = run(silicon(), {"ngrid=3,3,3", "convergence=F"}, out.path());
+  EXPECT_TRUE(summary["kappa_w_per_mk"].is_null());
+  EXPECT_FALSE(H5Reader(out.path() / "result.h5").has("/kappa/converged"));
+}
+
+// Same deck, same device: the same numbers to the last bit, with one thread and with two.
+TEST(ThermalTask, SameBitsAgain) {
+  const int threads = omp_get_max_threads();
+  std::vector<nlohmann::json> kappa;
+  for (const int n : {1, 2, 2}) {
+    omp_set_num_threads(n);
+    const test::TemporaryDirectory out;
+    const auto summary = run(silicon(), {"ngrid=5,5,5"}, out.path());
+    kappa.push_back({summary["kappa_rta_w_per_mk"], summary["kappa_w_per_mk"], summary["residual"]});
+  }
+  omp_set_num_threads(threads);
+  EXPECT_EQ(kappa[0], kappa[1]);
+  EXPECT_EQ(kappa[1], kappa[2]);
+}
+
+TEST(ThermalTask, ValidatePrintsAPlan) {
+  const auto report = make_thermal_task()->validate({.path = silicon(), .settings = {{"ngrid", "8 8 8"}}}, Device{});
+  EXPECT_TRUE(report["ok"].get<bool>());
+  EXPECT_EQ(report["plan"]["irreducible_points"], 29);
+  EXPECT_GT(report["plan"]["processes_3ph_estimate"].get<double>(), 1e5);
+  EXPECT_LT(report["plan"]["processes_3ph_estimate"].get<double>(), 1e6);
+  EXPECT_GT(report["plan"]["memory_bytes"].get<double>(), 1e6);
+}
+
+TEST(ThermalTask, RefusesAnUnknownExport) {
+  const test::TemporaryDirectory out;
+  EXPECT_THROW(run(silicon(), {"ngrid=2,2,2"}, out.path(), {"xml"}), InvalidInput);
+}
+
+// The exported BTE.* files against the reference program's own, number by number.
+TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
+  QUASI_NEED_REFERENCE("thermal/si/runs");
+  const thermal::test::ReferenceRun reference("3ph_m08_sb1.0_iso");
+  const test::TemporaryDirectory out;
+  run(reference.deck(), {"compat=fourphonon"}, out.path(), {"bte"});
+  struct File { const char* name; double tolerance; };  // relative to the file's largest number of a column
+  for (const File& file : {File{"BTE.ReciprocalLatticeVectors", 1e-9}, File{"BTE.qpoints", 1e-9}, File{"BTE.qpoints_full", 1e-9},
+                           File{"BTE.omega", 1e-8}, File{"BTE.v", 1e-7}, File{"BTE.w_boundary", 1e-7}, File{"BTE.w_isotopic", 2e-3},
+                           File{"BTE.dos", 1e-4}, File{"BTE.pdos", 2e-3}, File{"BTE.P3", 1e-6}, File{"BTE.P3_plus", 1e-6},
+                           File{"BTE.P3_minus", 1e-6}, File{"BTE.P3_total", 1e-6}, File{"BTE.P3_plus_total", 1e-6},
+                           File{"BTE.cvVsT", 2e-5}, File{"BTE.KappaTensorVsT_sg", 2e-5}, File{"BTE.KappaTensorVsT_RTA", 2e-4},
+                           File{"T300K/BTE.w_3ph", 2e-3}, File{"T300K/BTE.w", 2e-3}, File{"T300K/BTE.WP3", 2e-3},
+                           File{"T300K/BTE.cv", 1e-6}, File{"T300K/BTE.kappa_sg", 2e-5},
+                           File{"T300K/BTE.cumulative_kappaVsOmega_tensor", 2e-3}}) {
+    const auto expected = reference.table(file.name);
+    const auto found = thermal::test::numbers_of(out.path() / file.name);
+    ASSERT_EQ(found.size(), expected.size()) << file.name;
+    std::vector<double> scale(expected[0].size(), 0.0);
+    for (const auto& row : expected)
+      for (std::size_t c = 0; c < scale.size(); ++c) scale[c] = std::max(scale[c], std::fabs(row.at(c)));
+    if (std::string(file.name).find("appa") != std::string::npos)  // tensors: off-diagonals are zero but for rounding
+      for (std::size_t c = 1; c < scale.size(); ++c) scale[c] = *std::max_element(scale.begin() + 1, scale.end());
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      ASSERT_GE(found[r].size(), scale.size()) << file.name << " row " << r;
+      for (std::size_t c = 0; c < scale.size(); ++c)
+        ASSERT_NEAR(found[r][c], expected[r][c], file.tolerance * std::max(scale[c], 1e-6 * scale.back()) + 1e-12)
+            << file.name << " row " << r << " column " << c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quasi

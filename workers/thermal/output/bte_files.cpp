@@ -1,0 +1,287 @@
+#include "workers/thermal/output/bte_files.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+/// One text file; Fortran's E20.10 is "0.1234567890E+01", which printf cannot write by itself.
+class TextFile {
+ public:
+  explicit TextFile(const std::filesystem::path& path) : path_(path), out_(path) {
+    if (!out_) throw StorageError("cannot create '" + path.string() + "'");
+  }
+  /// @throws StorageError when the disk is full.
+  void close() {
+    out_.flush();
+    if (!out_) throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
+  }
+  TextFile& real(double value, int width, int digits) {
+    std::string text = "0." + std::string(static_cast<std::size_t>(digits), '0') + "E+00";
+    if (value != 0.0) {
+      char buffer[64];
+      std::snprintf(buffer, sizeof buffer, "%.*E", digits - 1, std::fabs(value));
+      const std::string scientific = buffer;
+      const auto e = scientific.find('E');
+      std::string mantissa = scientific.substr(0, e);
+      mantissa.erase(1, mantissa.size() > 1 ? 1 : 0);  // the point moves in front
+      const int exponent = std::stoi(scientific.substr(e + 1)) + 1;
+      std::snprintf(buffer, sizeof buffer, std::abs(exponent) > 99 ? "%+04d" : "E%+03d", exponent);
+      text = std::string(value < 0.0 ? "-0." : "0.") + mantissa + buffer;
+    }
+    if (static_cast<int>(text.size()) < width) out_ << std::string(static_cast<std::size_t>(width) - text.size(), ' ');
+    out_ << text;
+    return *this;
+  }
+  TextFile& integer(std::int64_t value, int width) {
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%*lld", width, static_cast<long long>(value));
+    out_ << buffer;
+    return *this;
+  }
+  TextFile& fixed(double value, int width, int digits) {
+    char buffer[400];
+    std::snprintf(buffer, sizeof buffer, "%*.*f", width, digits, value);
+    out_ << buffer;
+    return *this;
+  }
+  TextFile& text(const std::string& words) { out_ << words; return *this; }
+  TextFile& end() { out_ << '\n'; return *this; }
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream out_;
+};
+
+/// Everything the writers share.
+struct Export {
+  const Deck& deck;
+  const ConductivityRun& run;
+  const Transport& transport;
+  std::filesystem::path directory;
+  int nb;
+  std::int64_t n_irr;
+
+  double omega(std::int64_t row) const { return run.modes.omega_rad_ps[transport.mode_of_row(row)]; }
+
+  /// ω and a value of every mode, band-major.
+  template <typename Value>
+  void mode_file(const std::filesystem::path& name, int width, int digits, const Value& value) const {
+    TextFile file(directory / name);
+    for (int s = 0; s < nb; ++s)
+      for (std::int64_t i = 0; i < n_irr; ++i)
+        file.real(omega(i * nb + s), width, digits).real(value(i * nb + s), width, digits).end();
+    file.close();
+  }
+  /// One row of nb values for each irreducible point.
+  template <typename Value>
+  void point_file(const std::filesystem::path& name, const Value& value) const {
+    TextFile file(directory / name);
+    for (std::int64_t i = 0; i < n_irr; ++i) {
+      for (int s = 0; s < nb; ++s) file.real(value(i * nb + s), 20, 10);
+      file.end();
+    }
+    file.close();
+  }
+  template <typename Value>
+  double mesh_sum(const Value& value) const {
+    double sum = 0.0;
+    for (std::int64_t row = 0; row < n_irr * nb; ++row) sum += deck.symmetry.multiplicity[row / nb] * value(row);
+    return sum;
+  }
+};
+
+void tensor(TextFile& file, const Mat3& k, int width, int digits) {
+  for (int j = 0; j < 3; ++j)
+    for (int i = 0; i < 3; ++i) file.real(k[i][j], width, digits);
+}
+
+void write_mesh(const Export& x) {
+  TextFile lattice(x.directory / "BTE.ReciprocalLatticeVectors");
+  const Mat3 b = x.deck.crystal.reciprocal_per_nm();
+  for (int i = 0; i < 3; ++i) {
+    for (const double value : b[i]) lattice.fixed(value, 20, 10);
+    lattice.text("   # nm-1,b" + std::to_string(i + 1)).end();
+  }
+  lattice.close();
+  const Symmetry& symmetry = x.deck.symmetry;
+  const auto fractional = [&](TextFile& file, std::int64_t q) {
+    int c[3];
+    symmetry.mesh.coordinates(q, c);
+    for (int d = 0; d < 3; ++d) file.real(static_cast<double>(c[d]) / symmetry.mesh.n[d], 20, 10);
+    file.end();
+  };
+  TextFile points(x.directory / "BTE.qpoints");
+  for (std::int64_t i = 0; i < x.n_irr; ++i) {
+    points.integer(i + 1, 9).integer(symmetry.irreducible[i] + 1, 9).integer(symmetry.multiplicity[i], 9).text(" ");
+    fractional(points, symmetry.irreducible[i]);
+  }
+  points.close();
+  TextFile full(x.directory / "BTE.qpoints_full");
+  for (std::int64_t q = 0; q < symmetry.mesh.size(); ++q) {
+    full.integer(q + 1, 9).integer(symmetry.star_of[q] + 1, 9).text(" ");
+    fractional(full, q);
+  }
+  full.close();
+}
+
+void write_harmonic(const Export& x) {
+  const Modes& modes = x.run.modes;
+  x.point_file("BTE.omega", [&](std::int64_t row) { return x.omega(row); });
+  const auto velocity_file = [&](const char* name, std::int64_t n, const auto& point) {
+    TextFile file(x.directory / name);
+    for (int s = 0; s < x.nb; ++s)
+      for (std::int64_t i = 0; i < n; ++i) {
+        for (int d = 0; d < 3; ++d) file.real(modes.velocity_km_s[(point(i) * x.nb + s) * 3 + d], 20, 10);
+        file.end();
+      }
+    file.close();
+  };
+  velocity_file("BTE.v", x.n_irr, [&](std::int64_t i) { return static_cast<std::int64_t>(x.deck.symmetry.irreducible[i]); });
+  velocity_file("BTE.v_full", modes.n_q, [](std::int64_t i) { return i; });
+  x.mode_file("BTE.w_boundary", 20, 10, [&](std::int64_t row) {
+    const double* v = &modes.velocity_km_s[static_cast<std::size_t>(x.transport.mode_of_row(row) * 3)];
+    return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+  });
+  if (!x.run.isotope_per_ps.empty())
+    x.mode_file("BTE.w_isotopic", 20, 10, [&](std::int64_t row) { return x.run.isotope_per_ps[row]; });
+  const DensityOfStates dos = density_of_states(x.transport);
+  TextFile total_file(x.directory / "BTE.dos");
+  TextFile by_atom(x.directory / "BTE.pdos");
+  const int n_atoms = x.deck.crystal.n_atoms();
+  for (std::size_t tick = 0; tick < dos.omega_rad_ps.size(); ++tick) {
+    total_file.real(dos.omega_rad_ps[tick], 14, 5).real(dos.total_ps[tick], 14, 5).end();
+    by_atom.real(dos.omega_rad_ps[tick], 14, 5);
+    for (int atom = 0; atom < n_atoms; ++atom) by_atom.real(dos.by_atom_ps[tick * n_atoms + atom], 14, 5);
+    by_atom.end();
+  }
+  total_file.close();
+  by_atom.close();
+}
+
+/// P3 = (2/3)(P+ + P−/2), P± = Σ δ/(Nq² nb³).
+void write_phase_space(const Export& x) {
+  const double nq = static_cast<double>(x.run.modes.n_q);
+  const double scale = 1.0 / (nq * nq * x.nb * x.nb * x.nb);
+  const auto plus = [&](std::int64_t row) { return scale * x.run.three_phonon.phase_space_absorption_ps[row]; };
+  const auto minus = [&](std::int64_t row) { return scale * x.run.three_phonon.phase_space_emission_ps[row]; };
+  const auto both = [&](std::int64_t row) { return 2.0 / 3.0 * (plus(row) + 0.5 * minus(row)); };
+  x.point_file("BTE.P3_plus", plus);
+  x.point_file("BTE.P3_minus", minus);
+  x.point_file("BTE.P3", both);
+  const auto total_file = [&](const char* name, double value) {
+    TextFile file(x.directory / name);
+    file.real(value, 26, 17).end();
+    file.close();
+  };
+  total_file("BTE.P3_plus_total", x.mesh_sum(plus));
+  total_file("BTE.P3_minus_total", x.mesh_sum(minus));
+  total_file("BTE.P3_total", x.mesh_sum(both));
+}
+
+void write_temperature(const Export& x, std::size_t t, const TemperatureResult& r) {
+  std::string name = "T";
+  name.append(std::to_string(std::lround(r.temperature_k))).append("K");
+  const std::filesystem::path folder = name;
+  std::error_code failure;
+  std::filesystem::create_directories(x.directory / folder, failure);
+  if (failure) throw StorageError("cannot create '" + (x.directory / folder).string() + "': " + failure.message());
+  const ThreePhononRates& three = x.run.three_phonon;
+  const std::int64_t offset = static_cast<std::int64_t>(t) * x.n_irr * x.nb;
+  const auto column = [&](const char* file, int width, int digits, const auto& value) {
+    x.mode_file(folder / file, width, digits, value);
+  };
+  column("BTE.w_3ph_plus", 20, 10, [&](std::int64_t row) { return three.absorption_per_ps[offset + row]; });
+  column("BTE.w_3ph_minus", 20, 10, [&](std::int64_t row) { return three.emission_per_ps[offset + row]; });
+  column("BTE.w_3ph", 20, 10, [&](std::int64_t row) { return three.absorption_per_ps[offset + row] + three.emission_per_ps[offset + row]; });
+  column("BTE.WP3_plus", 14, 5, [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row]; });
+  column("BTE.WP3_minus", 14, 5, [&](std::int64_t row) { return three.weighted_emission_ps4[offset + row]; });
+  column("BTE.WP3", 14, 5, [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row] + three.weighted_emission_ps4[offset + row]; });
+  column("BTE.w", 20, 10, [&](std::int64_t row) { return r.rate_per_ps[row]; });
+  const double factor = sheet_factor(x.deck);
+  const auto scaled = [&](Mat3 k) {
+    for (Vec3& row : k) row = factor * row;
+    return k;
+  };
+  std::vector<Mat3> history{r.kappa_rta_w_per_mk};
+  if (r.converged) history = r.solution.kappa_history_w_per_mk;
+  TextFile tensors(x.directory / folder / "BTE.kappa_tensor");
+  TextFile scalars(x.directory / folder / "BTE.kappa_scalar");
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const Mat3 k = scaled(history[i]);
+    tensors.integer(static_cast<std::int64_t>(i), 9);
+    tensor(tensors, k, 20, 10);
+    tensors.end();
+    scalars.integer(static_cast<std::int64_t>(i), 9).real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
+  }
+  tensors.close();
+  scalars.close();
+  if (r.converged) column("BTE.w_final", 20, 10, [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
+  const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
+  const auto& field = r.converged ? r.solution.f : r.field_rta;
+  const Cumulative path = cumulative_by_path(x.transport, by_mode, field);
+  const Cumulative spectrum = cumulative_by_omega(x.transport, by_mode);
+  TextFile path_scalar(x.directory / folder / "BTE.cumulative_kappa_scalar");
+  TextFile path_tensor(x.directory / folder / "BTE.cumulative_kappa_tensor");
+  TextFile omega_tensor(x.directory / folder / "BTE.cumulative_kappaVsOmega_tensor");
+  for (std::size_t i = 0; i < path.abscissa.size(); ++i) {
+    const Mat3 k = scaled(path.kappa_w_per_mk[i]);
+    path_scalar.real(path.abscissa[i], 20, 10).real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
+    path_tensor.real(path.abscissa[i], 20, 10);
+    tensor(path_tensor, k, 20, 10);
+    path_tensor.end();
+    omega_tensor.real(spectrum.abscissa[i], 20, 10);
+    tensor(omega_tensor, scaled(spectrum.kappa_w_per_mk[i]), 20, 10);
+    omega_tensor.end();
+  }
+  path_scalar.close();
+  path_tensor.close();
+  omega_tensor.close();
+  TextFile heat(x.directory / folder / "BTE.cv");
+  heat.real(r.heat_capacity_j_m3_k, 26, 17).end();
+  heat.close();
+  TextFile grain(x.directory / folder / "BTE.kappa_sg");
+  tensor(grain, scaled(r.small_grain_w_per_mk_nm), 14, 5);
+  grain.end();
+  grain.close();
+}
+
+void write_sweep(const Export& x) {
+  TextFile heat(x.directory / "BTE.cvVsT");
+  TextFile grain(x.directory / "BTE.KappaTensorVsT_sg");
+  TextFile rta(x.directory / "BTE.KappaTensorVsT_RTA");
+  TextFile converged(x.directory / "BTE.KappaTensorVsT_CONV");
+  const double factor = sheet_factor(x.deck);
+  const auto line = [&](TextFile& file, double temperature, Mat3 k) -> TextFile& {
+    for (Vec3& row : k) row = factor * row;
+    file.fixed(temperature, 7, 1);
+    tensor(file, k, 14, 5);
+    return file;
+  };
+  for (const TemperatureResult& r : x.run.by_temperature) {
+    heat.fixed(r.temperature_k, 7, 1).real(r.heat_capacity_j_m3_k, 14, 5).end();
+    line(grain, r.temperature_k, r.small_grain_w_per_mk_nm).end();
+    line(rta, r.temperature_k, r.kappa_rta_w_per_mk).end();
+    if (r.converged) line(converged, r.temperature_k, r.kappa_w_per_mk).integer(r.solution.iterations, 6).end();
+  }
+  for (TextFile* file : {&heat, &grain, &rta, &converged}) file->close();
+}
+
+}  // namespace
+
+void write_bte_files(const Deck& deck, const ConductivityRun& run, const std::filesystem::path& directory) {
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Export x{deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
+  write_mesh(x);
+  write_harmonic(x);
+  if (run.three_phonon.n_temperatures == 0) return;
+  write_phase_space(x);
+  for (std::size_t t = 0; t < run.by_temperature.size(); ++t) write_temperature(x, t, run.by_temperature[t]);
+  write_sweep(x);
+}
+
+}  // namespace quasi::thermal
