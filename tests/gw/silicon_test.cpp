@@ -1,10 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "tests/gw/reference_files.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
-#include "workers/gw/solver/sigma.hpp"
+#include "workers/gw/solver/dense_hamiltonian.hpp"
+#include "workers/gw/solver/quasiparticle.hpp"
 #include "workers/io/hdf5.hpp"
 
 // Silicon on a 4×4×4 grid against an established plane-wave GW program (spec, reference/gw/si2).
@@ -95,37 +100,197 @@ TEST_F(Silicon, InverseDielectricMatrixAtGammaEqualsReference) {
   EXPECT_LT(deviation_from(files_->file("eps0mat.h5"), *epsilon_), 1e-10);
 }
 
-TEST_F(Silicon, SelfEnergyAtGammaWithStoredCoulombAverages) {
-  const CoulombInteraction stored(field_->crystal(), field_->waves.k_grid, {.wing_rule = WingRule::kListedPoint, .average_file = files_->file("vcoul_gamma.dat").string()});
-  SigmaOptions options{.bands = kBands, .bare_cutoff_ry = 25.0, .screened_cutoff_ry = 10.0, .band_min = 1, .band_max = 14, .kpoints = {0}};
-  options.offsets_ry = {0.0, 1.0 / kRydberg_ev};
-  SilentProgress silent;
-  const auto sigma = self_energy(*field_, *epsilon_, options, stored, *kernels_, silent, nullptr);
-  double dx = 0, dsx = 0, dch = 0, dsig = 0;
-  for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt"))) {
+/// Largest deviations from a table's columns at Γ, multiplets averaged, eV.
+struct Deviation {
+  double x = 0.0, sx = 0.0, ch = 0.0, sigma = 0.0, z = 0.0;
+  int compared = 0;
+};
+Deviation deviation_at_gamma(const MeanField& field, const std::vector<Quasiparticle>& ours, const std::filesystem::path& table) {
+  Deviation d;
+  for (const auto& row : read_sigma_table(table)) {
     if (dot(row.k, row.k) > 1e-12) continue;
-    const auto groups = multiplets(field_->waves, 0, 0, 0, 14);
-    for (const auto& [begin, end] : groups) {
-      if (row.band - 1 < begin || row.band - 1 >= end) continue;
-      double x = 0, sx = 0, ch = 0;
-      for (int n = begin; n < end; ++n) {
-        x += sigma[0].x_ry[static_cast<std::size_t>(n)] / (end - begin);
-        sx += sigma[0].sx_ry[0][static_cast<std::size_t>(n)].real() / (end - begin);
-        ch += sigma[0].ch_ry[0][static_cast<std::size_t>(n)].real() / (end - begin);
-      }
-      x *= kRydberg_ev;
-      sx *= kRydberg_ev;
-      ch *= kRydberg_ev;
-      dx = std::max(dx, std::abs(x - row.column.at("X")));
-      dsx = std::max(dsx, std::abs(sx - row.column.at("SX-X")));
-      dch = std::max(dch, std::abs(ch - row.column.at("CH")));
-      dsig = std::max(dsig, std::abs(x + sx + ch - row.column.at("Sig")));
+    for (const Quasiparticle& qp : ours) {
+      if (qp.band != row.band || dot(qp.k, qp.k) > 1e-12) continue;
+      ++d.compared;
+      d.x = std::max(d.x, std::abs(qp.x_ev - row.column.at("X")));
+      d.sx = std::max(d.sx, std::abs(qp.sx_ev - row.column.at("SX-X")));
+      d.ch = std::max(d.ch, std::abs(qp.ch_ev - row.column.at("CH")));
+      d.sigma = std::max(d.sigma, std::abs(qp.sigma_ev - row.column.at("Sig")));
+      if (row.column.count("CH`") > 0) d.ch = std::max(d.ch, std::abs(qp.ch_bare_ev - row.column.at("CH`")));
+      d.z = std::max(d.z, std::abs(qp.z - row.column.at("Znk")));
     }
   }
-  EXPECT_LT(dx, 1e-6);
-  EXPECT_LT(dsx, 2e-4);
-  EXPECT_LT(dch, 2e-4);
-  EXPECT_LT(dsig, 1e-4);
+  (void)field;
+  return d;
+}
+
+/// Σ at Γ with the v̄ that the reference drew, so that nothing random is left between the two.
+class SiliconSigma : public Silicon {
+ protected:
+  void SetUp() override {
+    Silicon::SetUp();
+    if (IsSkipped()) return;
+    stored_.emplace(field_->crystal(), field_->waves.k_grid,
+                    CoulombOptions{.wing_rule = WingRule::kListedPoint, .average_file = files_->file("vcoul_gamma.dat").string()});
+  }
+  SigmaOptions options(int band_max = 14) const {
+    SigmaOptions o{.bands = kBands, .bare_cutoff_ry = 25.0, .screened_cutoff_ry = 10.0, .band_min = 1, .band_max = band_max, .kpoints = {0}};
+    o.offsets_ry = rule_.offsets_ry();
+    return o;
+  }
+  std::vector<Quasiparticle> solve(const SigmaOptions& o, const std::vector<DielectricMatrix>& epsilon, bool remainder = false) {
+    SilentProgress silent;
+    return quasiparticles(*field_, self_energy(*field_, epsilon, o, *stored_, *kernels_, silent, nullptr), {}, o, rule_, remainder);
+  }
+  DerivativeRule rule_{false, 1.0 / kRydberg_ev};  // The reference's forward difference of 1 eV.
+  std::optional<CoulombInteraction> stored_;
+};
+
+// Tolerances throughout: X to the digits of the stored v̄ (8), SX and CH to 2e-4 eV, because elements whose ω̃
+// lies on a rule's threshold may fall on either side, and Σ, where such elements cancel, to 1e-4 eV.
+void expect_close(const Deviation& d, int expected_count) {
+  EXPECT_EQ(d.compared, expected_count);
+  EXPECT_LT(d.x, 1e-6);
+  EXPECT_LT(d.sx, 2e-4);
+  EXPECT_LT(d.ch, 2e-4);
+  EXPECT_LT(d.sigma, 1e-4);
+  EXPECT_LT(d.z, 1e-4);
+}
+
+TEST_F(SiliconSigma, HybertsenLouie) {
+  expect_close(deviation_at_gamma(*field_, solve(options(), *epsilon_), files_->file("out/sigma_hl30.txt")), 14);
+}
+
+TEST_F(SiliconSigma, StaticRemainder) {
+  SigmaOptions o = options();
+  o.exact_static_ch = true;
+  expect_close(deviation_at_gamma(*field_, solve(o, *epsilon_, true), files_->file("out/sigma_hl30_sr.txt")), 14);
+}
+
+TEST_F(SiliconSigma, InvalidModePolicies) {
+  for (const auto& [policy, name] : {std::pair{InvalidMode::kSkip, "0"}, {InvalidMode::kImaginary, "1"}, {InvalidMode::kTwoRydberg, "2"}}) {
+    SCOPED_TRACE(std::string("policy ") + name);
+    SigmaOptions o = options();
+    o.invalid = policy;
+    const Deviation d = deviation_at_gamma(*field_, solve(o, *epsilon_), files_->file(std::string("out/sigma_hl30_inv") + name + ".txt"));
+    expect_close(d, d.compared);
+    EXPECT_GE(d.compared, 8);
+  }
+}
+
+TEST_F(SiliconSigma, GodbyNeeds) {
+  SilentProgress silent;
+  EpsilonOptions with_frequency{.cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
+  with_frequency.frequencies_ry.push_back({0.0, 2.0});  // 27.2114 eV
+  std::vector<DielectricMatrix> epsilon;
+  for (const Vec3& q : screening_points(*field_)) epsilon.push_back(dielectric_matrix(*field_, q, with_frequency, *coulomb_, *kernels_, silent));
+  SigmaOptions o = options();
+  o.method = SigmaMethod::kGodbyNeeds;
+  o.godby_needs_ry = 2.0;
+  const Deviation d = deviation_at_gamma(*field_, solve(o, epsilon), files_->file("out/sigma_gn30.txt"));
+  // 2.4e-4 eV is what was found here, four times the deviation of Hybertsen-Louie; the reference's own wing
+  // average of the second matrix is drawn at random too.
+  EXPECT_LT(d.x, 1e-6);
+  EXPECT_LT(d.sx, 3e-4);
+  EXPECT_LT(d.ch, 3e-4);
+  EXPECT_LT(d.sigma, 3e-4);
+  EXPECT_GE(d.compared, 8);
+}
+
+// Values of an independent evaluation with the same inputs and v̄ (the reference's README); 5e-5 eV
+// because its average of 1/|q+p| in the wings is not stored and is drawn at random.
+TEST_F(SiliconSigma, StaticCohsex) {
+  SigmaOptions o = options(8);
+  o.method = SigmaMethod::kCohsex;
+  o.offsets_ry = {0.0};
+  SilentProgress silent;
+  const auto sums = self_energy(*field_, *epsilon_, o, *stored_, *kernels_, silent, nullptr);
+  struct Level {
+    int begin, end;
+    double sx, partial, exact;
+  };
+  for (const Level& level : {Level{0, 1, 12.943715, -8.953382, -9.332157}, Level{1, 4, 8.965928, -8.627820, -9.864491},
+                             Level{4, 7, 3.425430, -7.961276, -9.089352}, Level{7, 8, 3.435717, -8.722257, -9.894505}}) {
+    Cplx sx, partial, exact;
+    for (int n = level.begin; n < level.end; ++n) {
+      const auto l = static_cast<std::size_t>(n);
+      const double w = kRydberg_ev / (level.end - level.begin);
+      sx += w * sums[0].sx_ry[0][l];
+      partial += w * sums[0].ch_static_ry[l];
+      exact += w * sums[0].ch_exact_ry[l];
+    }
+    EXPECT_NEAR(sx.real(), level.sx, 5e-5);
+    EXPECT_NEAR(partial.real(), level.partial, 5e-5);
+    EXPECT_NEAR(exact.real(), level.exact, 5e-5);
+    EXPECT_NEAR(exact.imag(), 0.0, 1e-6);
+  }
+}
+
+// With our own average, which is exact and symmetric where the reference's is a random sum: 8 meV in X and
+// 5 meV in Σ at Γ, where no representative of q is ambiguous; differences between states 2 meV.
+TEST_F(SiliconSigma, DeterministicAverage) {
+  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = WingRule::kListedPoint});
+  SigmaOptions o = options(8);
+  SilentProgress silent;
+  const auto list = quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr), {}, o, rule_, false);
+  const Deviation d = deviation_at_gamma(*field_, list, files_->file("out/sigma_hl30.txt"));
+  EXPECT_EQ(d.compared, 8);
+  EXPECT_LT(d.x, 8e-3);
+  EXPECT_LT(d.sigma, 5e-3);
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt"))) {
+    if (dot(row.k, row.k) > 1e-12 || row.band > 8) continue;
+    const double shift = list[static_cast<std::size_t>(row.band - 1)].sigma_ev - row.column.at("Sig");
+    low = std::min(low, shift);
+    high = std::max(high, shift);
+  }
+  EXPECT_LT(high - low, 2e-3);
+}
+
+// Members of a multiplet have one Σ without being averaged (property 6), because v̄ and W have the crystal's
+// symmetry. What is left, 1e-7 Ry, is the asymmetry of the states in the file.
+TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
+  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {});
+  SigmaOptions o = options(8);
+  o.reduce_q = false;
+  o.offsets_ry = {0.0};
+  SilentProgress silent;
+  const auto sums = self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr);
+  for (const auto& [begin, end] : multiplets(field_->waves, 0, 0, 0, 8))
+    for (int n = begin + 1; n < end; ++n) {
+      const auto a = static_cast<std::size_t>(begin), b = static_cast<std::size_t>(n);
+      EXPECT_NEAR(sums[0].x_ry[a], sums[0].x_ry[b], 1e-9);
+      EXPECT_NEAR(sums[0].sx_ry[0][a].real() + sums[0].ch_ry[0][a].real(), sums[0].sx_ry[0][b].real() + sums[0].ch_ry[0][b].real(), 1e-7);
+    }
+}
+
+// The 537 plane waves at Γ and every band at the other k, against the reference's own diagonalisation.
+TEST_F(Silicon, EigenvaluesOfTheDenseHamiltonian) {
+  Wavefunctions waves = field_->waves;
+  SilentProgress silent;
+  waves.k.resize(1);  // Γ alone keeps the test short; the job over all k is in the decks.
+  waves.weight = {1.0};
+  waves.waves.resize(1);
+  waves.last_occupied.resize(1);
+  waves.energy_ry.resize(static_cast<std::size_t>(waves.n_bands));
+  const PlaneWaveField vsc = read_field(files_->file("VSC"), "VSC");
+  const Projectors vkb = read_projectors(files_->file("VKB"));
+  replace_by_dense_states(waves, 537, vsc, vkb, *kernels_, silent);
+  std::ifstream in(files_->file("out/eigenvalues_full_eV.txt"));
+  std::vector<double> expected;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream fields(line);
+    double value = 0.0;
+    for (int i = 0; i < 3; ++i) fields >> value;  // The k-point.
+    while (fields >> value) expected.push_back(value);
+    break;
+  }
+  ASSERT_EQ(expected.size(), 537u);
+  for (std::size_t n = 0; n < 537; ++n) EXPECT_NEAR(waves.energy_ry[n] * kRydberg_ev, expected[n], 1e-8) << n;
+  // The potential of exchange and correlation in its place is noticed.
+  Wavefunctions again = waves;
+  EXPECT_THROW(replace_by_dense_states(again, 100, read_field(files_->file("VXC"), "VSC"), vkb, *kernels_, silent), InvalidInput);
 }
 
 }  // namespace

@@ -165,6 +165,12 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
   run.plan = make_plan(deck, run.field, memory_budget_bytes);
   for (const std::string& note : run.plan.notes) progress.log(note);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
+  // Before the long phases: a V_xc that does not fit ends the job at once.
+  std::vector<std::vector<double>> vxc_ev;
+  {
+    const PhaseClock clock(&seconds["vxc"]);
+    vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
+  }
   {
     const PhaseClock clock(&seconds["epsilon"]);
     for (const Vec3& q : screening_points(run.field))
@@ -173,11 +179,6 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
   {
     const PhaseClock clock(&seconds["sigma"]);
     run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress, &run.statistics);
-  }
-  std::vector<std::vector<double>> vxc_ev;
-  {
-    const PhaseClock clock(&seconds["vxc"]);
-    vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;

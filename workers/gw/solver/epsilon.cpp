@@ -20,8 +20,8 @@ std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::arra
   return at;
 }
 
-/// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes. For f = S q + g₀,
-/// (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
+}  // namespace
+
 std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere& sphere,
                                     const std::vector<SymmetryOperation>& operations,
                                     const std::vector<int>& group, bool at_gamma) {
@@ -51,8 +51,6 @@ std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere&
   for (Cplx& value : sum) value *= scale;
   return sum;
 }
-
-}  // namespace
 
 std::vector<Vec3> screening_points(const MeanField& field) {
   std::vector<Vec3> points;

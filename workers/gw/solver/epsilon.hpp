@@ -44,6 +44,12 @@ std::vector<std::vector<Cplx>> polarizability(const MeanField& field, const Diel
                                               const EpsilonOptions& options, GwKernels& kernels,
                                               Progress& progress);
 
+/// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes, or makes a matrix
+/// symmetric. For f = S q + g₀, (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
+std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere& sphere,
+                                    const std::vector<SymmetryOperation>& operations, const std::vector<int>& group,
+                                    bool at_gamma);
+
 /// ε⁻¹ of one q: ε̃ = 1 − v½ χ v½ inverted by Cholesky at ω = 0 and on the imaginary axis, by LU
 /// elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const EpsilonOptions& options,

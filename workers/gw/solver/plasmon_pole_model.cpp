@@ -61,23 +61,26 @@ PlasmonPoleModel empty_model(std::int64_t n) {
 }  // namespace
 
 WingFactors wing_factors(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb, const Mat3& bdot) {
-  if (epsilon.at_gamma) return {0, 0.0, 0.0};
+  if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
   if (!coulomb.averages()) return {};
   const Vec3 k = epsilon.q + to_real(epsilon.sphere.g[0]);
   const double length = std::sqrt(metric_dot(bdot, k, k));
   const double average = coulomb.averaged_inverse(k);
-  return {0, average * length / kEightPi, average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
+  WingFactors factors{{}, average * length / kEightPi, average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
+  for (std::int64_t g = 0; g < epsilon.size(); ++g)
+    if (epsilon.sphere.kinetic_ry[static_cast<std::size_t>(g)] < epsilon.sphere.kinetic_ry[0] + 1e-8) factors.wings.push_back(g);
+  return factors;
 }
 
 WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb,
                                          const Mat3& bdot, const Vec3& q, const IVec3& g1) {
-  if (epsilon.at_gamma) return {0, 0.0, 0.0};
+  if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
   if (!coulomb.averages()) return {};
   const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), g1);
   if (found == epsilon.sphere.g.end()) return {};
   const double length = std::sqrt(metric_dot(bdot, q, q));
   const double average = coulomb.averaged_inverse(q);
-  return {found - epsilon.sphere.g.begin(), average * length / kEightPi,
+  return {{found - epsilon.sphere.g.begin()}, average * length / kEightPi,
           average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
 }
 
@@ -86,9 +89,12 @@ std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t fr
   const std::int64_t edge = epsilon.size();
   const auto& inverse = epsilon.inverse.at(frequency);
   std::vector<Cplx> part(static_cast<std::size_t>(n * n));
+  std::vector<char> is_wing(static_cast<std::size_t>(edge), 0);
+  for (const std::int64_t g : wings.wings) is_wing[static_cast<std::size_t>(g)] = 1;
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
-      const double factor = g == h ? 1.0 : g == wings.wing ? wings.row : h == wings.wing ? wings.column : 1.0;
+      const bool row = is_wing[static_cast<std::size_t>(g)] != 0, column = is_wing[static_cast<std::size_t>(h)] != 0;
+      const double factor = row == column ? 1.0 : row ? wings.row : wings.column;
       part[static_cast<std::size_t>(g * n + h)] = (g == h ? 1.0 : 0.0) - factor * inverse[static_cast<std::size_t>(g * edge + h)];
     }
   return part;

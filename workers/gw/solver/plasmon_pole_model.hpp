@@ -37,10 +37,12 @@ struct PlasmonPoleModel {
 
 /// What the mini-zone average does to one row and one column of ε⁻¹ (spec 5): for q → 0 the wings
 /// vanish; elsewhere ⟨1/|k+p|⟩ replaces 1/|k|, k the shortest q+G.
-///   row G = wing, G' ≠ wing:     ⟨8π/|k+p|⟩ |k| / 8π
-///   column G' = wing, G ≠ wing:  ⟨8π/|k+p|⟩ / (v̄ |k|)
+///   row of a wing, column of none:  ⟨8π/|k+p|⟩ |k| / 8π
+///   column of a wing, row of none:  ⟨8π/|k+p|⟩ / (v̄ |k|)
+/// On the zone boundary several q+G are equally short. All of them are wings then: choosing one would break
+/// the symmetry of W.
 struct WingFactors {
-  std::int64_t wing = -1;  ///< position in the sphere; −1: no wing is changed
+  std::vector<std::int64_t> wings;  ///< positions in the sphere; empty: none is changed
   double row = 1.0, column = 1.0;
 };
 WingFactors wing_factors(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb, const Mat3& bdot);

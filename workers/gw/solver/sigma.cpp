@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/memory_budget.hpp"
@@ -180,7 +181,15 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
     for (const auto& star : stars[static_cast<std::size_t>(ik)]) work += static_cast<std::int64_t>(star.second.size()) * field.n_spins();
 
   for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
-    const DielectricMatrix& eps = epsilon[iq];
+    const bool at_each_point = coulomb.options().wing_rule == WingRule::kListedPoint;
+    // The body of ε⁻¹ at q₀ depends on the direction of q₀; Σ at q = 0 wants the crystal's symmetry.
+    std::optional<DielectricMatrix> symmetric;
+    if (epsilon[iq].at_gamma && !at_each_point) {
+      symmetric = epsilon[iq];
+      const std::vector<int> group = little_group(field.zone.operations(), {}, false);
+      for (auto& matrix : symmetric->inverse) matrix = summed_over_group(matrix, symmetric->sphere, field.zone.operations(), group, true);
+    }
+    const DielectricMatrix& eps = symmetric ? *symmetric : epsilon[iq];
     std::int64_t n_g = 0;
     while (n_g < eps.size() && eps.sphere.kinetic_ry[static_cast<std::size_t>(n_g)] < options.screened_cutoff_ry) ++n_g;
     GSphere sphere = eps.sphere;
@@ -203,8 +212,6 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                   : godby_needs(eps, n_g, coulomb, wings, options.invalid, options.godby_needs_ry);
       kernels.load_plasmon_pole(model.view(), options.rules);
     };
-    // The wings belong to the irreducible point unless they follow the listed ones.
-    const bool at_each_point = coulomb.options().wing_rule == WingRule::kListedPoint;
     prepare(wing_factors(eps, coulomb, field.crystal().bdot));
     if (statistics != nullptr && poles) {
       statistics->elements += n_g * n_g;
@@ -227,6 +234,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       for (const StarMember& member : members->second) {
         const SphereAtPoint rotated = rotated_sphere(field, member.q, sphere, box);
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
+        // The wings belong to the irreducible point unless they follow the listed ones.
         if (at_each_point) prepare(wing_factors_of_listed_point(eps, coulomb, field.crystal().bdot, member.q, rotated.g1_of_zero));
         const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, 0, options.bands, box);
         load(kernels, Side::kRight, inner);
