@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace quasi::gw {
 
@@ -60,6 +61,86 @@ class FftPlan {
 
  private:
   fftw_plan plan_ = nullptr;
+};
+
+/// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box where only the G of a sphere are wanted.
+///
+/// Axis by axis, last axis first; after each, the lines of frequencies that no wanted G has are left
+/// out. With half of each axis wanted, 1 + ½ + ¼ of three passes remain. Other values are left
+/// undefined.
+class SphereTransform {
+ public:
+  SphereTransform() = default;
+  /// @param box_index  (i·n1 + j)·n2 + k of the wanted G
+  SphereTransform(std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
+    const std::array<std::vector<Range>, 3> wanted = wanted_ranges(box, box_index);
+    FftArray scratch(std::int64_t{1} * box[0] * box[1] * box[2]);
+    const int plane = box[1] * box[2];
+    add_plan(scratch, 0, {box[2], 1, 1}, {{box[0] * box[1], box[2], box[2]}});
+    for (const Range& k : wanted[2])
+      add_plan(scratch, k.begin, {box[1], box[2], box[2]}, {{box[0], plane, plane}, {k.size(), 1, 1}});
+    for (const Range& j : wanted[1])
+      for (const Range& k : wanted[2])
+        add_plan(scratch, j.begin * box[2] + k.begin, {box[0], plane, plane},
+                 {{j.size(), box[2], box[2]}, {k.size(), 1, 1}});
+  }
+  ~SphereTransform() {
+    for (const Step& step : steps_) fftw_destroy_plan(step.plan);
+  }
+  SphereTransform(SphereTransform&& other) noexcept : steps_(std::exchange(other.steps_, {})) {}
+  SphereTransform& operator=(SphereTransform&& other) noexcept {
+    std::swap(steps_, other.steps_);
+    return *this;
+  }
+
+  /// @param data  from FftArray, at its start
+  void run(std::complex<double>* data) const {
+    for (const Step& step : steps_) {
+      auto* at = reinterpret_cast<fftw_complex*>(data + step.offset);
+      fftw_execute_dft(step.plan, at, at);
+    }
+  }
+
+ private:
+  struct Step {
+    fftw_plan plan;
+    std::int64_t offset;
+  };
+  struct Range {
+    int begin, end;
+    int size() const { return end - begin; }
+  };
+
+  /// Frequencies of each axis that occur, as runs of consecutive indices.
+  static std::array<std::vector<Range>, 3> wanted_ranges(std::array<int, 3> box,
+                                                         const std::vector<std::int32_t>& box_index) {
+    std::array<std::vector<char>, 3> occurs;
+    for (int d = 0; d < 3; ++d) occurs[d].assign(static_cast<std::size_t>(box[d]), 0);
+    for (const std::int32_t index : box_index) {
+      occurs[0][static_cast<std::size_t>(index / (box[1] * box[2]))] = 1;
+      occurs[1][static_cast<std::size_t>(index / box[2] % box[1])] = 1;
+      occurs[2][static_cast<std::size_t>(index % box[2])] = 1;
+    }
+    std::array<std::vector<Range>, 3> ranges;
+    for (int d = 0; d < 3; ++d)
+      for (int i = 0; i < box[d]; ++i) {
+        if (!occurs[d][static_cast<std::size_t>(i)]) continue;
+        if (ranges[d].empty() || ranges[d].back().end != i)
+          ranges[d].push_back({i, i + 1});
+        else
+          ranges[d].back().end = i + 1;
+      }
+    return ranges;
+  }
+
+  void add_plan(const FftArray& scratch, std::int64_t offset, fftw_iodim axis, std::vector<fftw_iodim> many) {
+    auto* at = reinterpret_cast<fftw_complex*>(scratch.data() + offset);
+    steps_.push_back({fftw_plan_guru_dft(1, &axis, static_cast<int>(many.size()), many.data(), at, at,
+                                         FFTW_BACKWARD, FFTW_ESTIMATE),
+                      offset});
+  }
+
+  std::vector<Step> steps_;
 };
 
 }  // namespace quasi::gw

@@ -26,6 +26,7 @@ void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients, View<
 
 void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) {
   sphere_.assign(box_index.data, box_index.data + box_index.extent[0]);
+  to_sphere_ = SphereTransform(box_, sphere_);
   factor_.assign(sphere_.size(), Cplx{1.0, 0.0});
   std::copy(factor.data, factor.data + factor.extent[0], factor_.begin());
 }
@@ -33,7 +34,7 @@ void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const
 bool PairProducts::convolution_is_cheaper(std::int64_t n_right) const {
   // Flops of a matrix product against those of an FFT and its product on the box, and the gather of the
   // convolution matrix spread over the bands that use it.
-  constexpr double kProductOverTransformSpeed = 8.0;
+  constexpr double kProductOverTransformSpeed = 4.0;
   constexpr double kGatherFlops = 40.0;
   const double matrix = static_cast<double>(bands_[1].n_pw) * static_cast<double>(sphere_.size());
   const double n = static_cast<double>(n_r_);
@@ -77,7 +78,7 @@ void PairProducts::by_transform(BandRange left, BandRange right, Cplx* products)
         for (std::int64_t r = 0; r < n_r_; ++r)
           f[r] = {ul[r].real() * un[r].real() + ul[r].imag() * un[r].imag(),
                   ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
-        to_real_.run(f);
+        to_sphere_.run(f);
         Cplx* m = products + ((l - left.begin) * n_right + (n - right.begin)) * n_g;
         for (std::int64_t g = 0; g < n_g; ++g)
           m[g] = scale * factor_[static_cast<std::size_t>(g)] * f[sphere_[static_cast<std::size_t>(g)]];
