@@ -14,7 +14,9 @@ namespace {
 using Real = long double;
 using Vector = std::vector<Real>;
 
-constexpr int kMaxTerms = 40;
+constexpr int kMaxRationalTerms = 40;
+/// Beyond this the fit's normal numbers exceed what Real can hold: errors near 4e-6 stay.
+constexpr int kMaxExponentialTerms = 16;
 
 /// Row-major matrix.
 struct Matrix {
@@ -140,13 +142,13 @@ LogFit refine_least_squares(LogFit fit, const Vector& points) {
     const LogFit trial = fit.moved(least_squares(a, b), 1);
     const Real trial_square = sum_of_squares(trial, points);
     if (trial_square < square) {
-      const bool stalled = trial_square > square * 0.99999L;
+      const bool stalled = trial_square > square * 0.999L && damping < 1e-12L;
       fit = trial;
       square = trial_square;
-      damping = std::max(damping / 8, Real{1e-24L});
+      damping = std::max(damping / 10, Real{1e-26L});
       if (stalled) break;
     } else {
-      damping *= 5;
+      damping *= 4;
     }
   }
   return fit;
@@ -202,6 +204,50 @@ LogFit refine_ripple(LogFit fit, const Vector& points) {
   return fit;
 }
 
+/// A first guess with one term more: the best exponents of K + 1 terms interlace with those of K.
+LogFit with_one_more(const LogFit& fit, Real log_ratio) {
+  const std::size_t n = fit.size();
+  if (n == 0) return {{-log_ratio / 2}, {-log_ratio / 2}};
+  std::vector<std::size_t> order(n);
+  for (std::size_t k = 0; k < n; ++k) order[k] = k;
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return fit.exponent[a] < fit.exponent[b]; });
+  Vector exponent, weight;
+  for (std::size_t k : order) {
+    exponent.push_back(fit.exponent[k]);
+    weight.push_back(fit.weight[k]);
+  }
+  LogFit more;
+  const auto add = [&](Real e, Real w) {
+    more.exponent.push_back(e);
+    more.weight.push_back(w);
+  };
+  const Real first_gap = n > 1 ? exponent[1] - exponent[0] : log_ratio / 2;
+  const Real last_gap = n > 1 ? exponent[n - 1] - exponent[n - 2] : log_ratio / 2;
+  add(exponent[0] - 0.3L * first_gap, weight[0] - 0.2L * first_gap);
+  for (std::size_t k = 0; k + 1 < n; ++k)
+    add((exponent[k] + exponent[k + 1]) / 2, (weight[k] + weight[k + 1]) / 2);
+  add(exponent[n - 1] + 0.6L * last_gap, weight[n - 1] + 0.6L * last_gap);
+  return more;
+}
+
+/// One term more than `fit`, refined.
+LogFit refined_with_one_more(const LogFit& fit, Real ratio) {
+  const std::size_t n = fit.size() + 1;
+  const LogFit start = refine_least_squares(with_one_more(fit, std::log(ratio)),
+                                            graded_points(ratio, static_cast<int>(10 * n) + 20));
+  return refine_ripple(start, graded_points(ratio, 601));
+}
+
+ExponentialFit as_numbers(const LogFit& fit, Real ratio) {
+  ExponentialFit result;
+  for (std::size_t k = 0; k < fit.size(); ++k) {
+    result.exponent.push_back(static_cast<double>(std::exp(fit.exponent[k])));
+    result.weight.push_back(static_cast<double>(std::exp(fit.weight[k])));
+  }
+  result.error_relative = static_cast<double>(fit.largest_error(graded_points(ratio, 2001)));
+  return result;
+}
+
 /// ω̃/(x + ω̃) with τ = 1/ω̃.
 Real pole_factor(Real x, Real tau) { return 1 / (1 + x * tau); }
 
@@ -230,7 +276,7 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
   fit.family = SeparableFamily::kRational;
   Vector fine_x, fine_tau;
   grid_of(3 * kPoints + 1, fine_x, fine_tau);
-  while (fit.size() < kMaxTerms) {
+  while (fit.size() < kMaxRationalTerms) {
     std::size_t p = 0, q = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
       for (std::size_t j = 0; j < tau.size(); ++j)
@@ -262,16 +308,16 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
     if (pivot == 0) break;
   }
   throw NotConverged("interpolating the plasmon poles to the tolerance asked for needs more than " +
-                     std::to_string(kMaxTerms) + " terms; ask for a looser tolerance or the two products");
+                     std::to_string(kMaxRationalTerms) + " terms; ask for a looser tolerance or the two products");
 }
 
 SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
   const double y_min = range.x_min_ry + range.pole_min_ry;
   const double ratio = (range.x_max_ry + range.pole_max_ry) / y_min;
-  // The smallest error falls like exp(−π² K / log(8 ratio)): no fewer terms can do.
-  const double fewest = std::log(1.0 / tolerance) * std::log(8.0 * ratio) / 9.8696;
-  for (int n = std::max(1, static_cast<int>(fewest) - 1); n <= kMaxTerms; ++n) {
-    const ExponentialFit fit = fit_reciprocal(ratio, n);
+  LogFit logs;
+  for (int n = 1; n <= kMaxExponentialTerms; ++n) {
+    logs = refined_with_one_more(logs, ratio);
+    const ExponentialFit fit = as_numbers(logs, ratio);
     if (fit.error_relative > tolerance) continue;
     SeparablePole pole;
     pole.family = SeparableFamily::kExponential;
@@ -286,32 +332,16 @@ SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
   }
   throw NotConverged("an exponential sum for 1/y over a ratio of " + std::to_string(ratio) +
                      " does not reach the tolerance with " +
-                     std::to_string(kMaxTerms) + " terms; ask for a looser tolerance or the two products");
+                     std::to_string(kMaxExponentialTerms) +
+                     " terms; ask for a looser tolerance or for rational sums");
 }
 
 }  // namespace
 
 ExponentialFit fit_reciprocal(double ratio, int n_terms) {
-  // Trapezoid in s = log t: for K terms the nodes reach from well below 1/ratio to a few.
   LogFit fit;
-  const Real low = std::log(Real{0.4L} / ratio) - 0.08L * n_terms;
-  const Real high = std::log(Real{1.5L}) + 0.10L * n_terms;
-  const Real h = n_terms == 1 ? high - low : (high - low) / (n_terms - 1);
-  for (int k = 0; k < n_terms; ++k) {
-    const Real s = n_terms == 1 ? (low + high) / 2 : low + k * h;
-    fit.exponent.push_back(s);
-    fit.weight.push_back(s + std::log(h));
-  }
-  fit = refine_least_squares(fit, graded_points(ratio, 10 * n_terms + 20));
-  const Vector fine = graded_points(ratio, 601);
-  fit = refine_ripple(fit, fine);
-  ExponentialFit result;
-  for (std::size_t k = 0; k < fit.size(); ++k) {
-    result.exponent.push_back(static_cast<double>(std::exp(fit.exponent[k])));
-    result.weight.push_back(static_cast<double>(std::exp(fit.weight[k])));
-  }
-  result.error_relative = static_cast<double>(fit.largest_error(graded_points(ratio, 2001)));
-  return result;
+  while (fit.size() < static_cast<std::size_t>(n_terms)) fit = refined_with_one_more(fit, ratio);
+  return as_numbers(fit, ratio);
 }
 
 std::vector<double> SeparablePole::coefficients(double x_magnitude_ry) const {
