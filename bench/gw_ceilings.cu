@@ -3,6 +3,7 @@
 
 #include <cublas_v2.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -110,29 +111,52 @@ int main() {
   const auto model = random_there(6 * n_g * n_g);
   for (const std::int64_t n_sigma : {128, 256, 512}) {
     const auto m = random_there(n_sigma * n_g);
-    for (const std::int64_t columns : {n_g, 3 * n_g, 6 * n_g}) {
-      DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
-      const double seconds = seconds_of(stream.get(), 2, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g},
-                           {model.data(), columns}, 0.0, t.data(), columns);
+    for (const std::int64_t columns : {3 * n_g, 6 * n_g}) {
+      DeviceBuffer<double2> t(static_cast<std::size_t>(2 * n_sigma * columns), "product");
+      const double flops = 8.0 * static_cast<double>(n_sigma * columns) * n_g;
+      double seconds = seconds_of(stream.get(), 2, [&] {
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g}, {model.data(), columns}, 0.0,
+                           t.data(), columns);
       });
       std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", n_sigma, columns, n_g,
-                  8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
+                  flops / seconds / 1e12);
+      const double one = 1.0, zero = 0.0;
+      seconds = seconds_of(stream.get(), 2, [&] {
+        check(cublasDgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(2 * columns), static_cast<int>(2 * n_sigma), n_g,
+                          &one, reinterpret_cast<const double*>(model.data()), static_cast<int>(2 * columns),
+                          reinterpret_cast<const double*>(m.data()), n_g, &zero, reinterpret_cast<double*>(t.data()),
+                          static_cast<int>(2 * columns)),
+              "dgemm");
+      });
+      std::printf("{\"case\": \"the same as one real product\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", 2 * n_sigma,
+                  2 * columns, n_g, flops / seconds / 1e12);
     }
   }
   {
     const std::int64_t rows = 24576;
     const auto a = random_there(rows * n_g);
+    const double counted = 4.0 * static_cast<double>(rows) * n_g * n_g;
     DeviceBuffer<double2> c(static_cast<std::size_t>(n_g * n_g), "chi");
     c.zero("chi", stream.get());
-    const double counted = 4.0 * static_cast<double>(rows) * n_g * n_g;
     double seconds = seconds_of(stream.get(), 2, [&] { gw::cuda::add_hermitian(blas.get(), n_g, rows, -1.0, a.data(), c.data()); });
-    std::printf("{\"case\": \"hermitian product by blocks\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
-    const double alpha = -1.0, beta = 1.0;
-    seconds = seconds_of(stream.get(), 1, [&] {
-      check(cublasZherk(blas.get(), CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n_g, static_cast<int>(rows), &alpha, a.data(), n_g, &beta, c.data(), n_g), "zherk");
-    });
     std::printf("{\"case\": \"zherk\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
+    // The same triangle by general products of blocks of columns: operations issued beside it.
+    for (const int width : {768, 1408, 2816}) {
+      const double2 alpha{-1.0, 0.0}, one{1.0, 0.0};
+      double issued = 0.0;
+      seconds = seconds_of(stream.get(), 2, [&] {
+        issued = 0.0;
+        for (int i = 0; i < n_g; i += width) {
+          const int columns = std::min<int>(width, n_g - i);
+          check(cublasZgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_C, n_g - i, columns, static_cast<int>(rows), &alpha, a.data() + i, n_g,
+                            a.data() + i, n_g, &one, c.data() + i * n_g + i, n_g),
+                "blocks");
+          issued += 8.0 * (n_g - i) * columns * static_cast<double>(rows);
+        }
+      });
+      std::printf("{\"case\": \"the same by blocks of %d\", \"tflops_4nng2\": %.2f, \"issued\": %.2f}\n", width, counted / seconds / 1e12,
+                  issued / seconds / 1e12);
+    }
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cufft.h>
 #include <cusolverDn.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -69,6 +70,15 @@ inline Stream make_stream() {
   return Stream(stream);
 }
 
+/// A stream whose thread blocks go before those of other streams, where there is room for them.
+inline Stream make_urgent_stream() {
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "reading stream priorities");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest), "making a stream");
+  return Stream(stream);
+}
+
 inline Event make_event() {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
@@ -90,6 +100,22 @@ inline CusolverHandle make_cusolver(cudaStream_t stream) {
   check(cusolverDnSetStream(handle, stream), "giving cuSOLVER its stream");
   return owned;
 }
+
+/// Page-locked host memory: the device copies to and from it at full speed.
+template <typename T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer(std::int64_t count, const char* what) {
+    check(cudaMallocHost(reinterpret_cast<void**>(&data_), static_cast<std::size_t>(count) * sizeof(T)), what);
+  }
+  ~PinnedBuffer() { cudaFreeHost(data_); }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
 
 /// A cuFFT plan; its handle is an int whose 0 is valid, hence a class of its own.
 class FftPlanCuda {

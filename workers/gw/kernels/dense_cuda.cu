@@ -12,8 +12,6 @@ using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::for_each_index;
 
-constexpr std::int64_t kColumnsPerBlock = 768;
-
 int read_info(const DeviceBuffer<int>& info, cudaStream_t stream, const char* what) {
   check(cudaStreamSynchronize(stream), what);
   return quasi::cuda::to_host(info, what).front();
@@ -47,16 +45,12 @@ struct Conjugate {
 
 void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
                    const double2* a, double2* c) {
-  const double2 alpha{sign, 0.0}, one{1.0, 0.0};
-  const int stride = static_cast<int>(n);
-  for (std::int64_t i = 0; i < n; i += kColumnsPerBlock) {
-    // Column-major: rows j ≥ i of columns [i, i + width), element (j, i) = Σ a(j) a*(i).
-    const int width = static_cast<int>(std::min(kColumnsPerBlock, n - i));
-    check(cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_C, static_cast<int>(n - i), width,
-                      static_cast<int>(n_rows), &alpha, a + i, stride, a + i, stride, &one,
-                      c + i * n + i, stride),
-          "Hermitian product");
-  }
+  // Column-major lower is row-major upper: element (j, i) = Σ a(j) a*(i).
+  const double one = 1.0;
+  const int order = static_cast<int>(n);
+  check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows), &sign, a, order, &one,
+                    c, order),
+        "Hermitian product");
 }
 
 void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream) {

@@ -119,19 +119,21 @@ struct DirectRows {
     const double u_re = fma(e.a_re, mh.x, e.a_im * mh.y);
     const double u_im = fma(e.a_im, mh.x, -e.a_re * mh.y);
     const double c[2] = {fma(mg.x, u_re, -mg.y * u_im), fma(mg.x, u_im, mg.y * u_re)};
+    const auto value = [](double weight, PoleQuotient q) {
+      return weight * q.numerator * reciprocal_of_normal(q.denominator);
+    };
 #pragma unroll
     for (int k = 0; k < K; ++k) {
       double total = 0.0;
       double sx = 0.0;
       if (row[K] != 0.0)
-        total += row[K] * pole_factor_occupied(row[k], e.pole, rules.screened_exchange_cut);
+        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut));
       if (row[K + 1] != 0.0)
-        total += row[K + 1] *
-                 pole_factor_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio);
+        total += value(row[K + 1], pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio));
       if (row[K + 2] != 0.0)
-        sx = row[K + 2] * pole_factor_screened_exchange(row[k], e.pole, rules.half_width_ry,
-                                                        rules.max_ratio,
-                                                        rules.screened_exchange_cut);
+        sx = value(row[K + 2],
+                   pole_quotient_screened_exchange(row[k], e.pole, rules.half_width_ry, rules.max_ratio,
+                                                   rules.screened_exchange_cut));
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
         t[part * K + k] = fma(c[part], total, t[part * K + k]);

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/memory_budget.hpp"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/reciprocal.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw::cuda {
@@ -12,50 +14,120 @@ namespace {
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 
-/// Energies of one buffer of P: enough columns that the products fill every round of thread blocks.
-constexpr int kMaxEnergiesPerBuffer = 6;
-constexpr int kThreads = 128;
+/// Energies of one buffer of P, and rows of one product. At N_G = 11,075 three energies make 260
+/// columns of 128 × 128 blocks of cuBLAS, two rounds of an H200's 132 multiprocessors: 55 TFLOP/s with
+/// 128 rows, where 512 rows in one call give 48.
+constexpr int kMaxEnergiesPerBuffer = 3;
+constexpr std::int64_t kRowsPerProduct = 128;
+constexpr int kMaxThreads = 1024;
 
 struct Energies {
   double x_ry[kMaxEnergiesPerBuffer];
   int count;
 };
 
+/// What goes into the elements (G, G') of one matrix, loaded one step ahead of its use.
+struct PoleElement {
+  double2 strength;
+  double pole_ry;
+};
+__device__ PoleElement load(const PoleModelOnDevice& model, std::int64_t at) {
+  return {model.strength[at], model.pole_ry[at]};
+}
+
+/// Calls make(g, h, element) for every element: a row G a block in turn, its columns over the threads.
+/// No index is divided: 64-bit division costs more than the element's arithmetic.
+template <typename Make>
+__device__ void for_each_element(const PoleModelOnDevice& model, Make make) {
+  for (std::int64_t g = blockIdx.x; g < model.n_g; g += gridDim.x) {
+    const std::int64_t row = g * model.n_g;
+    std::int64_t h = threadIdx.x;
+    if (h >= model.n_g) continue;
+    PoleElement next = load(model, row + h);
+    while (h < model.n_g) {
+      const PoleElement element = next;
+      if (h + blockDim.x < model.n_g) next = load(model, row + h + blockDim.x);
+      make(g, h, element);
+      h += blockDim.x;
+    }
+  }
+}
+
 /// P[G][e][G'] = A_GG' F(x_e, ω̃_GG'): A and ω̃ are read once for all energies of the buffer.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMaxThreads, 1)
 make_p(PoleModelOnDevice model, PoleRules rules, Energies energies, double occupation, double2* p) {
-  const std::int64_t h = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (h >= model.n_g) return;
-  for (std::int64_t g = blockIdx.y; g < model.n_g; g += gridDim.y) {
-    const double2 a = model.strength[g * model.n_g + h];
-    const double pole = model.pole_ry[g * model.n_g + h];
+  for_each_element(model, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
     double2* to = p + g * energies.count * model.n_g + h;
 #pragma unroll
     for (int e = 0; e < kMaxEnergiesPerBuffer; ++e)
       if (e < energies.count) {
-        const double f = pole_factor(energies.x_ry[e], pole, occupation, rules.half_width_ry,
-                                     rules.max_ratio, rules.screened_exchange_cut);
-        to[e * model.n_g] = {f * a.x, f * a.y};
+        const PoleQuotient q = pole_quotient(energies.x_ry[e], element.pole_ry, occupation,
+                                             rules.half_width_ry, rules.max_ratio,
+                                             rules.screened_exchange_cut);
+        const double f = q.numerator * reciprocal_of_normal(q.denominator);
+        to[e * model.n_g] = {f * element.strength.x, f * element.strength.y};
       }
-  }
+  });
 }
 
 /// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG'.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMaxThreads, 1)
 make_q(PoleModelOnDevice model, SeparableFamily family, double node, double2* q) {
-  const std::int64_t h = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (h >= model.n_g) return;
-  for (std::int64_t g = blockIdx.y; g < model.n_g; g += gridDim.y) {
-    const std::int64_t at = g * model.n_g + h;
-    const double2 a = model.strength[at];
-    const double f = separable_term(family, node, model.pole_ry[at], kStaticPole_ry);
-    q[at] = {f * a.x, f * a.y};
-  }
+  for_each_element(model, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
+    const double f = separable_term(family, node, element.pole_ry, kStaticPole_ry);
+    q[g * model.n_g + h] = {f * element.strength.x, f * element.strength.y};
+  });
 }
 
-dim3 grid_of(std::int64_t n_g) {
-  return dim3(static_cast<unsigned>((n_g + kThreads - 1) / kThreads),
-              static_cast<unsigned>(std::min<std::int64_t>(n_g, 32768)));
+/// How a maker of P or Q is launched beside the products of n_left rows.
+///
+/// Both want the whole device and take turns if they may. Up to 256 rows the maker is a few blocks,
+/// each filling the shared memory of its multiprocessor and so keeping products off it: with 128 rows
+/// 15 such blocks gave 38.4 TFLOP/s where taking turns gave 34.8. With more rows taking turns is as
+/// fast.
+struct MakerShape {
+  unsigned blocks, threads;
+  int shared_bytes;
+};
+constexpr int kSharedOfMaker_bytes = 200 * 1024;
+MakerShape maker_shape(std::int64_t n_left) {
+  int device = 0, multiprocessors = 0;
+  check(cudaGetDevice(&device), "reading the device");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "reading the device");
+  if (n_left > 256) return {static_cast<unsigned>(16 * multiprocessors), 128, 0};
+  // Multiprocessor time of an element: 2.5 ps to make it, 0.15 ps a row to multiply it (one H200).
+  const double share = 2.5 / (2.5 + 0.15 * static_cast<double>(n_left));
+  return {static_cast<unsigned>(std::max(1.0, multiprocessors * share + 0.5)), kMaxThreads, kSharedOfMaker_bytes};
+}
+
+std::string scientific(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2e", value);
+  return text;
+}
+
+/// to[i] += from[i] through two pinned buffers, one copied into while the other is added.
+void add_to_host(const double2* from, std::int64_t count, Cplx* to) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 21;
+  constexpr const char* kWhat = "copying the self-energy back";
+  const PinnedBuffer<double2> pinned[2] = {PinnedBuffer<double2>(std::min(count, kPiece), kWhat),
+                                           PinnedBuffer<double2>(std::min(count, kPiece), kWhat)};
+  const Stream stream = make_stream();
+  const auto start = [&](std::int64_t first) {
+    check(cudaMemcpyAsync(pinned[first / kPiece % 2].data(), from + first,
+                          static_cast<std::size_t>(std::min(kPiece, count - first)) * sizeof(double2),
+                          cudaMemcpyDeviceToHost, stream.get()),
+          kWhat);
+  };
+  start(0);
+  for (std::int64_t first = 0; first < count; first += kPiece) {
+    check(cudaStreamSynchronize(stream.get()), kWhat);
+    if (first + kPiece < count) start(first + kPiece);
+    const double2* piece = pinned[first / kPiece % 2].data();
+    const std::int64_t size = std::min(kPiece, count - first);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < size; ++i) to[first + i] += Cplx(piece[i].x, piece[i].y);
+  }
 }
 
 class OffDiagonalSum {
@@ -66,8 +138,10 @@ class OffDiagonalSum {
       : in_(input), plan_(plan), weight_(weight), options_(options), streams_(streams),
         n_g_(input.model.n_g), n_energies_(sigma.extent[0]), workspace_bytes_(workspace_bytes),
         sigma_(static_cast<std::size_t>(sigma.size()), kWhat) {
-    sigma_.copy_from(reinterpret_cast<const double2*>(sigma.data),
-                     static_cast<std::size_t>(sigma.size()), kWhat);
+    sigma_.zero(kWhat, streams.products);
+    for (const void* maker : {reinterpret_cast<const void*>(make_p), reinterpret_cast<const void*>(make_q)})
+      check(cudaFuncSetAttribute(maker, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedOfMaker_bytes), kWhat);
+    maker_ = maker_shape(in_.n_left);
     check(cudaDeviceSynchronize(), kWhat);
     report_ = {.pairs = plan.pairs,
                .direct_pairs = plan.direct_pairs,
@@ -103,15 +177,14 @@ class OffDiagonalSum {
           for (int e = 0; e < energies.count; ++e)
             energies.x_ry[e] = energies_ry(first + e) - band_ry(run.band);
           check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
-          make_p<<<grid_of(n_g_), kThreads, 0, streams_.preparation>>>(
+          make_p<<<maker_.blocks, maker_.threads, maker_.shared_bytes, streams_.preparation>>>(
               in_.model, in_.rules, energies, occupation(run.band), p_[buffer].data());
           check_launch(kWhat);
           check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
           check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
           const std::int64_t columns = energies.count * n_g_;
           double2* to = t.data() + (first - begin) * n_g_;
-          multiply(streams_.blas, options_.products, in_.n_left, columns, n_g_, 1.0,
-                   bands_of(run.band), {p_[buffer].data(), columns}, 0.0, to, t_stride);
+          multiply_blocks(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns}, to, t_stride);
           measure_residual_once(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns},
                                 {to, t_stride});
           check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
@@ -147,7 +220,7 @@ class OffDiagonalSum {
     for (std::int64_t k = 0; k < n_terms; ++k) {
       const int buffer = static_cast<int>(k % 2);
       check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
-      make_q<<<grid_of(n_g_), kThreads, 0, streams_.preparation>>>(
+      make_q<<<maker_.blocks, maker_.threads, maker_.shared_bytes, streams_.preparation>>>(
           in_.model, plan_.pole.family, plan_.pole.node[static_cast<std::size_t>(k)], q[buffer].data());
       check_launch(kWhat);
       check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
@@ -178,8 +251,7 @@ class OffDiagonalSum {
 
   GwKernels::OffDiagonalReport finish(View<Cplx, 3> sigma) {
     check(cudaStreamSynchronize(streams_.products), kWhat);
-    check(cudaMemcpy(sigma.data, sigma_.data(), sigma_.size() * sizeof(double2), cudaMemcpyDeviceToHost),
-          kWhat);
+    add_to_host(sigma_.data(), sigma.size(), sigma.data);
     return report_;
   }
 
@@ -189,6 +261,13 @@ class OffDiagonalSum {
   /// M_ln for all l of band n: rows l.
   DeviceMatrix bands_of(std::int64_t band) const {
     return {in_.products + band * n_g_, in_.n_right * n_g_};
+  }
+
+  /// C[m][n] = A B by blocks of rows.
+  void multiply_blocks(std::int64_t m, std::int64_t n, DeviceMatrix a, DeviceMatrix b, double2* c, std::int64_t c_stride) {
+    for (std::int64_t row = 0; row < m; row += kRowsPerProduct)
+      multiply(streams_.blas, options_.products, std::min(kRowsPerProduct, m - row), n, n_g_, 1.0,
+               {a.data + row * a.stride, a.stride}, b, 0.0, c + row * c_stride, c_stride);
   }
 
   /// T[l][n in block][G'] = M Q; one product if the block is everything, else one an outer state.
@@ -212,8 +291,8 @@ class OffDiagonalSum {
     measured_ = true;
     report_.residual = product_residual(streams_.blas, streams_.products, m, n, n_g_, a, b, c);
     if (!(report_.residual <= options_.max_residual))
-      throw NotConverged("the products asked for have a residual of " + std::to_string(report_.residual) +
-                         " but at most " + std::to_string(options_.max_residual) +
+      throw NotConverged("the products asked for have a residual of " + scientific(report_.residual) +
+                         " but at most " + scientific(options_.max_residual) +
                          " is allowed; ask for native products");
   }
 
@@ -231,6 +310,7 @@ class OffDiagonalSum {
   std::int64_t n_g_, n_energies_, workspace_bytes_;
   DeviceBuffer<double2> sigma_;
   DeviceBuffer<double2> p_[2];
+  MakerShape maker_{};
   bool measured_ = false;
   GwKernels::OffDiagonalReport report_;
 };

@@ -72,7 +72,7 @@ class CudaGwKernels : public GwKernels {
   explicit CudaGwKernels(const Device& device) : device_(device) {
     use_device(device);
     stream_ = cuda::make_stream();
-    preparation_ = cuda::make_stream();
+    preparation_ = cuda::make_urgent_stream();
     blas_ = cuda::make_cublas(stream_.get());
     solver_ = cuda::make_cusolver(stream_.get());
   }

@@ -16,49 +16,83 @@ namespace quasi::gw {
 /// whose sum is ½ I ω̃/(x + ω̃): one reciprocal, and no cancellation at x ≈ ω̃, where the
 /// separate terms diverge with opposite signs.
 
-/// Empty band: 1/(x − ω̃); 0 within max(γ, ω̃/max_ratio) of the pole.
-QUASI_HD inline double pole_factor_empty(double x_ry, double pole_ry, double half_width_ry,
-                                         double max_ratio) {
+/// A factor as a quotient with one division left to do, whose denominator is never near 0: kernels
+/// with a faster reciprocal than the compiler's use theirs.
+struct PoleQuotient {
+  double numerator;
+  double denominator;
+  QUASI_HD double value() const { return numerator / denominator; }
+};
+
+/// True within max(γ, ω̃/max_ratio) of the pole at x = ω̃, where CH is dropped.
+QUASI_HD inline bool near_pole(double x_ry, double pole_ry, double half_width_ry,
+                               double max_ratio) {
   const double y = x_ry - pole_ry;
   const double distance = y < 0 ? -y : y;
-  const double from_ratio = pole_ry / max_ratio;
-  return distance <= (half_width_ry > from_ratio ? half_width_ry : from_ratio) ? 0.0 : 1.0 / y;
+  return (distance <= half_width_ry) | (distance * max_ratio <= pole_ry);
+}
+
+/// Empty band: 1/(x − ω̃); 0 near the pole.
+QUASI_HD inline PoleQuotient pole_quotient_empty(double x_ry, double pole_ry, double half_width_ry,
+                                                 double max_ratio) {
+  const bool dropped = near_pole(x_ry, pole_ry, half_width_ry, max_ratio);
+  return {dropped ? 0.0 : 1.0, dropped ? 1.0 : x_ry - pole_ry};
 }
 
 /// Occupied band: 1/(x + ω̃). Where x < 0 and |ω̃²/(x² − ω̃²)| exceeds `cut`, SX − X is dropped and
 /// CH alone, 1/(x − ω̃), stays.
-QUASI_HD inline double pole_factor_occupied(double x_ry, double pole_ry, double cut) {
+QUASI_HD inline PoleQuotient pole_quotient_occupied(double x_ry, double pole_ry, double cut) {
   const double y = x_ry + pole_ry;
   const double z = x_ry - pole_ry;
   const double product = y * z;
-  const bool dropped = x_ry < 0 && pole_ry * pole_ry > cut * (product < 0 ? -product : product);
-  return 1.0 / (dropped ? z : y);
+  const bool dropped = (x_ry < 0) & (pole_ry * pole_ry > cut * (product < 0 ? -product : product));
+  return {1.0, dropped ? z : y};
 }
 
-/// SX − X of an occupied band alone, so that CH = pole_factor_occupied − this.
-/// Where CH vanishes (x within the width of ω̃) SX − X is the whole sum.
-QUASI_HD inline double pole_factor_screened_exchange(double x_ry, double pole_ry,
-                                                     double half_width_ry, double max_ratio,
-                                                     double cut) {
+/// SX − X of an occupied band alone, so that CH = occupied − this. Where CH vanishes (near x = ω̃)
+/// SX − X is the whole sum.
+QUASI_HD inline PoleQuotient pole_quotient_screened_exchange(double x_ry, double pole_ry,
+                                                             double half_width_ry, double max_ratio,
+                                                             double cut) {
   const double y = x_ry + pole_ry;
-  const double z = x_ry - pole_ry;
-  const double product = y * z;
+  const double product = y * (x_ry - pole_ry);
   const double magnitude = product < 0 ? -product : product;
-  if (x_ry < 0 && pole_ry * pole_ry > cut * magnitude) return 0.0;
-  const double distance = z < 0 ? -z : z;
-  const double from_ratio = pole_ry / max_ratio;
-  if (distance <= (half_width_ry > from_ratio ? half_width_ry : from_ratio)) return 1.0 / y;
-  return -2.0 * pole_ry / product;
+  const bool dropped = (x_ry < 0) & (pole_ry * pole_ry > cut * magnitude);
+  const bool whole = near_pole(x_ry, pole_ry, half_width_ry, max_ratio);
+  const double numerator = whole ? 1.0 : -2.0 * pole_ry;
+  const double denominator = whole ? y : product;
+  return {dropped ? 0.0 : numerator, dropped ? 1.0 : denominator};
 }
 
 /// A band of occupation f between: f · occupied + (1 − f) · empty.
+QUASI_HD inline PoleQuotient pole_quotient(double x_ry, double pole_ry, double occupation,
+                                           double half_width_ry, double max_ratio, double cut) {
+  if (occupation == 1.0) return pole_quotient_occupied(x_ry, pole_ry, cut);
+  if (occupation == 0.0)
+    return pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio);
+  return {occupation * pole_quotient_occupied(x_ry, pole_ry, cut).value() +
+              (1.0 - occupation) *
+                  pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio).value(),
+          1.0};
+}
+
+// The same as numbers.
+
+QUASI_HD inline double pole_factor_empty(double x_ry, double pole_ry, double half_width_ry,
+                                         double max_ratio) {
+  return pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio).value();
+}
+QUASI_HD inline double pole_factor_occupied(double x_ry, double pole_ry, double cut) {
+  return pole_quotient_occupied(x_ry, pole_ry, cut).value();
+}
+QUASI_HD inline double pole_factor_screened_exchange(double x_ry, double pole_ry,
+                                                     double half_width_ry, double max_ratio,
+                                                     double cut) {
+  return pole_quotient_screened_exchange(x_ry, pole_ry, half_width_ry, max_ratio, cut).value();
+}
 QUASI_HD inline double pole_factor(double x_ry, double pole_ry, double occupation,
                                    double half_width_ry, double max_ratio, double cut) {
-  double factor = 0.0;
-  if (occupation > 0.0) factor += occupation * pole_factor_occupied(x_ry, pole_ry, cut);
-  if (occupation < 1.0)
-    factor += (1.0 - occupation) * pole_factor_empty(x_ry, pole_ry, half_width_ry, max_ratio);
-  return factor;
+  return pole_quotient(x_ry, pole_ry, occupation, half_width_ry, max_ratio, cut).value();
 }
 
 }  // namespace quasi::gw
