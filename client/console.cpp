@@ -51,7 +51,10 @@ Terminal Terminal::detect(bool no_color,
   terminal.err = isatty(STDERR_FILENO) != 0 && !dumb;
   terminal.colour = !no_color && !dumb && (no_color_wish == nullptr || *no_color_wish == '\0');
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.columns = size.ws_col;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    terminal.columns = size.ws_col;
+    terminal.rows = size.ws_row;
+  }
   return terminal;
 }
 

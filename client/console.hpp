@@ -28,6 +28,7 @@ struct Terminal {
   bool err = false;     ///< standard error is
   bool colour = true;   ///< neither NO_COLOR, TERM=dumb nor --no-color forbids colours
   int columns = 80;
+  int rows = 24;
 
   /// Looks at descriptors 1 and 2 and at the environment. NO_COLOR counts when it is not empty.
   static Terminal detect(bool no_color,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "client/job_view.hpp"
 #include "client/readable.hpp"
@@ -158,7 +159,9 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
   }
   if (!rest.empty()) {
     std::string text = "and " + std::to_string(order.size() - own_lines) + " more:";
-    for (const auto& [state, count] : rest) text += " " + std::to_string(count) + " " + state;
+    const char* comma = " ";
+    for (const auto& [state, count] : rest)
+      text += std::exchange(comma, ", ") + std::to_string(count) + " " + state;
     drawn.push_back(fitted(text, columns));
   }
   if (!remark_.empty()) drawn.push_back(fitted(remark_, columns));
@@ -168,10 +171,12 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
 void LiveView::draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms) {
   if (!console_.terminal().err || console_.quiet()) return;
   const auto columns = static_cast<std::size_t>(std::max(console_.terminal().columns - 1, 20));
+  // A line for the remark, one for the prompt; more than 20 jobs nobody reads.
+  const auto max_lines = static_cast<std::size_t>(std::clamp(console_.terminal().rows - 2, 3, 20));
   std::string text;
   if (drawn_ > 0) text += "\033[" + std::to_string(drawn_) + "A";
   std::size_t count = 0;
-  for (const std::string& drawn : lines(jobs, now_ms, columns, 20)) {
+  for (const std::string& drawn : lines(jobs, now_ms, columns, max_lines)) {
     text += "\r\033[K" + drawn + "\n";
     ++count;
   }

@@ -6,13 +6,16 @@
 
 #include "client/job_ids.hpp"
 #include "client/job_view.hpp"
+#include "client/jobs.hpp"
 #include "client/live_view.hpp"
 #include "client/outcome.hpp"
 #include "client/readable.hpp"
-#include "client/table.hpp"
 
 namespace quasi::client {
 namespace {
+
+/// Of more jobs a list is shown, not every result's table.
+constexpr std::size_t kTables = 8;
 
 Json event_json(const v1::WatchEvent& event) {
   Json json{{"time", event.has_time() ? Json(rfc3339(unix_ms(event.time()))) : Json()},
@@ -136,6 +139,12 @@ void print_outcomes(Session& session, const std::vector<Outcome>& outcomes) {
     for (const Outcome& outcome : outcomes) console.data(outcome.job.id() + "\n");
     return;
   }
+  if (outcomes.size() > kTables) {
+    std::vector<v1::Job> jobs;
+    for (const Outcome& outcome : outcomes) jobs.push_back(outcome.job);
+    console.data(jobs_table(console, jobs, now_unix_ms()));
+    return;
+  }
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (i > 0) console.data("\n");
     console.data(outcome_text(console, outcomes[i], true));
@@ -151,7 +160,8 @@ void advise(Session& session, const std::vector<Outcome>& outcomes) {
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.job.state() == v1::JOB_STATE_SUCCEEDED && !outcome.job.artifacts().empty())
-      return session.console.note("its files: quasi fetch " + outcome.job.id());
+      return session.console.note(outcomes.size() > 1 ? "the files of one: quasi fetch " + outcome.job.id()
+                                                      : "its files: quasi fetch " + outcome.job.id());
   }
 }
 

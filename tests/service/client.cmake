@@ -4,14 +4,11 @@ quasi_add_test(client_test
           client_text_test.cpp
   LIBS quasi_client LABELS service)
 # The programs as they are, over a real server and a real worker.
-if(TARGET quasi-server)
 quasi_add_test(client_end_to_end_test
   SOURCES client_end_to_end_test.cpp
   LIBS quasi_json LABELS service TIMEOUT 300)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine)
-set(end_to_end client_end_to_end_test)
-endif()
-foreach(test client_test ${end_to_end})
+foreach(test client_test client_end_to_end_test)
   target_compile_options(${test} PRIVATE -Wno-restrict $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${test} PRIVATE
     QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
