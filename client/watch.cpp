@@ -50,10 +50,6 @@ Json event_json(const v1::WatchEvent& event) {
       json["event"] = "checkpoint";
       json["step"] = event.checkpoint().step();
       break;
-    case v1::WatchEvent::kArtifact:
-      json["event"] = "artifact";
-      json["artifact"] = artifact_json(event.artifact());
-      break;
     default: json["event"] = "unknown"; break;
   }
   return json;

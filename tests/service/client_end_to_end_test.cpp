@@ -155,7 +155,7 @@ class EndToEnd : public testing::Test {
     if (!fs::exists(path("client.toml"))) file("client.toml", "");
     return spawn("quasi" + std::to_string(++commands_), std::move(words));
   }
-  Ran quasi(std::vector<std::string> words, seconds limit = seconds(60)) {
+  Ran quasi(std::vector<std::string> words, seconds limit = seconds(100)) {
     const auto process = begin(std::move(words));
     const int status = process->wait_at_most(limit);
     return {status, process->out(), process->err()};
