@@ -117,6 +117,8 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load({{"scell", "1 0 1"}}); }, {"scell"});
   expect_refused([&] { deck.load({{"solver", "cg"}, {"compat", "fourphonon"}}); }, {"cg", "symmetric"});
   expect_refused([&] { deck.load({{"nanowires", "T"}}); }, {"nanowires", "norientations"});
+  expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}, {"convergence", "F"}}); }, {"num_sample_process_3ph", "exact"});
+  expect_refused([&] { deck.load({{"nanowires", "T"}, {"norientations", "1"}, {"orientations", "1 0 0"}}); }, {"nanowires", "not computed"});
   deck.replace("CONTROL", "types=2*1 ", " ");
   expect_refused([&] { deck.load(); }, {"types(1)", "required"});
 }

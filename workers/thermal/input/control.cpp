@@ -500,10 +500,13 @@ class Builder {
     if (c.nanowires)
       for (const Index3& axis : c.orientations)
         if (axis == Index3{0, 0, 0}) impossible("'orientations' has an axis that is not set or zero");
+    if (c.nanowires)
+      impossible("'nanowires' = .true.: wires are not computed by this version; 'boundary_length_nm' adds "
+                 "boundary scattering of a stated length");
+    if (c.samples_3ph > 0 || c.samples_3ph_phase_space > 0)
+      impossible("'num_sample_process_3ph' and 'num_sample_process_3ph_phase_space': three-phonon sums are "
+                 "exact here, at less cost than sampling; leave them at -1");
     if (c.radius_max_nm < c.radius_min_nm) impossible("'rmax' is below 'rmin'");
-    if (c.strategy != Strategy::kFactorised && c.samples_3ph > 0)
-      impossible("'strategy' other than factorised enumerates every process; it excludes "
-                 "'num_sample_process_3ph'");
   }
 
   std::string where_;

@@ -29,22 +29,35 @@ struct Tables3 {
   }
 };
 
+/// A mode's frequency and spread vector in registers.
+struct ModeData {
+  double omega;
+  Spread spread;
+};
+__device__ inline ModeData mode_data(const ProcessRules3& rules, std::int64_t mode) {
+  return {__ldg(rules.omega_rad_ps + mode),
+          {__ldg(rules.spread_rad_ps + 3 * mode), __ldg(rules.spread_rad_ps + 3 * mode + 1), __ldg(rules.spread_rad_ps + 3 * mode + 2)}};
+}
+
 /// Calls hit(process) for every process of mode m0 with q'' = q0 + p: both channels, in fixed order.
+/// The tests are ProcessRules3::allowed, taken apart so that a mode's data are loaded once.
 template <typename Hit>
-__device__ inline void test_point(const Tables3& t, std::int64_t m0, std::int64_t q0, std::int64_t p, const Hit& hit) {
+__device__ inline void test_point(const Tables3& t, const ModeData& zero, std::int64_t q0, std::int64_t p, const Hit& hit) {
   const std::int64_t q2 = t.mesh.add(q0, p, 1);
   const std::int64_t minus = t.mesh.minus(p);
-  for (int channel = 0; channel < 2; ++channel) {
-    const Channel3 kind = channel == 0 ? Channel3::kAbsorption : Channel3::kEmission;
-    const std::int64_t q1 = channel == 0 ? p : minus;
+  const ProcessRules3& rules = t.rules;
+  for (int s2 = 0; s2 < t.nb; ++s2) {
+    const ModeData two = mode_data(rules, q2 * t.nb + s2);
+    if (two.omega >= ProcessRules3::kInactive) continue;
     for (int s1 = 0; s1 < t.nb; ++s1)
-      for (int s2 = 0; s2 < t.nb; ++s2) {
-        double mismatch;
-        double width;
-        const std::int64_t m1 = q1 * t.nb + s1;
-        const std::int64_t m2 = q2 * t.nb + s2;
-        if (t.rules.allowed(kind, m0, m1, m2, mismatch, width))
-          hit(Process3{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1), static_cast<std::int32_t>(m2), 0.0});
+      for (int channel = 0; channel < 2; ++channel) {
+        const std::int64_t m1 = (channel == 0 ? p : minus) * t.nb + s1;
+        const ModeData one = mode_data(rules, m1);
+        if (one.omega >= ProcessRules3::kInactive) continue;
+        const Channel3 kind = channel == 0 ? Channel3::kAbsorption : Channel3::kEmission;
+        const double mismatch = ProcessRules3::mismatch(kind, zero.omega, one.omega, two.omega);
+        if (rules.in_window(mismatch, width_squared_3ph(rules.broadening, zero.spread, one.spread, two.spread)))
+          hit(Process3{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1), static_cast<std::int32_t>(q2 * t.nb + s2), 0.0});
       }
   }
 }
@@ -52,10 +65,11 @@ __device__ inline void test_point(const Tables3& t, std::int64_t m0, std::int64_
 /// Counts of one row by a block: [row][absorption, emission].
 __global__ void __launch_bounds__(kThreads) count_kernel(Tables3 t, const std::int64_t* rows, std::int64_t* counts) {
   const std::int64_t m0 = t.mode_of_row(rows[blockIdx.x]);
+  const ModeData zero = mode_data(t.rules, m0);
   int mine[2] = {0, 0};
   if (t.rules.active(m0))
     for (std::int64_t p = threadIdx.x; p < t.mesh.size(); p += kThreads)
-      test_point(t, m0, m0 / t.nb, p, [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
+      test_point(t, zero, m0 / t.nb, p, [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
   using Reduce = cub::BlockReduce<int, kThreads>;
   __shared__ typename Reduce::TempStorage storage;
   for (int c = 0; c < 2; ++c) {
@@ -72,20 +86,21 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(Tables3 t, std::int64_t 
   const std::int64_t row = first_row + blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
   if (!t.rules.active(m0)) return;
+  const ModeData zero = mode_data(t.rules, m0);
   using Scan = cub::BlockScan<int, kThreads>;
   __shared__ typename Scan::TempStorage storage;
   std::int64_t at = first_process[row] - base;
   for (std::int64_t start = 0; start < t.mesh.size(); start += kThreads) {
     const std::int64_t p = start + threadIdx.x;
     int mine = 0;
-    if (p < t.mesh.size()) test_point(t, m0, m0 / t.nb, p, [&](const Process3&) { ++mine; });
+    if (p < t.mesh.size()) test_point(t, zero, m0 / t.nb, p, [&](const Process3&) { ++mine; });
     int before;
     int total;
     Scan(storage).ExclusiveSum(mine, before, total);
     __syncthreads();
     if (mine > 0) {
       Process3* out = list + at + before;
-      test_point(t, m0, m0 / t.nb, p, [&](const Process3& process) { *out++ = process; });
+      test_point(t, zero, m0 / t.nb, p, [&](const Process3& process) { *out++ = process; });
     }
     at += total;
   }
@@ -305,10 +320,11 @@ __global__ void __launch_bounds__(kThreads) test_and_sum_kernel(Tables3 t, Block
                                                                 int first_t, int n_t, RowOutputs3 out) {
   const std::int64_t row = blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
+  const ModeData zero = mode_data(t.rules, m0);
   ThreadSums3 sums;
   if (t.rules.active(m0))
     for (std::int64_t p = threadIdx.x; p < t.mesh.size(); p += kThreads)
-      test_point(t, m0, m0 / t.nb, p, [&](const Process3& process) {
+      test_point(t, zero, m0 / t.nb, p, [&](const Process3& process) {
         double mismatch;
         double width;
         t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0, process.partner(),

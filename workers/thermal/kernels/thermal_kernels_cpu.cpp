@@ -87,7 +87,7 @@ class CpuThreePhononKernels : public ThreePhononKernels {
                               const Visit& visit) const;
   void enumerate(std::int64_t m0, std::vector<Accepted>& out) const;
   void run_row(std::int64_t row, Workspace& work, const std::vector<Accepted>* list, Process3* kept,
-               ThreePhononRates& rates) const;
+               std::int64_t* counts, ThreePhononRates& rates) const;
   void tabulate(const std::vector<double>& temperatures_k);
   const OccupationTables& tables_at(double temperature_k);
 
@@ -380,11 +380,12 @@ void CpuThreePhononKernels::tabulate(const std::vector<double>& temperatures_k) 
 }
 
 void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std::vector<Accepted>* list,
-                                    Process3* kept, ThreePhononRates& rates) const {
+                                    Process3* kept, std::int64_t* counts, ThreePhononRates& rates) const {
   const std::int64_t m0 = mode_of_row(row);
   const auto n_t = static_cast<std::size_t>(n_temperatures_);
   work.sums.assign(n_t, {});
   double phase_space[2] = {0.0, 0.0};
+  counts[0] = counts[1] = 0;
   const auto visit = [&](const Accepted& process, double amplitude_squared) {
     const bool emission = process.first < 0;
     const std::int64_t m1 = emission ? ~process.first : process.first;
@@ -396,6 +397,7 @@ void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std
                                       problem_->first_zone[m0 / nb_].data(), problem_->first_zone[m1 / nb_].data(),
                                       problem_->first_zone[m2 / nb_].data());
     phase_space[emission ? 1 : 0] += delta;
+    ++counts[emission ? 1 : 0];
     const double* n1 = &occupation_[static_cast<std::size_t>(m1) * n_t];
     const double* n2 = &occupation_[static_cast<std::size_t>(m2) * n_t];
     for (std::size_t t = 0; t < n_t; ++t)
@@ -437,24 +439,25 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
   result.phase_space_absorption_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
   result.phase_space_emission_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
 
-  // Count, scan, fill: the list's place is known, and refused if it cannot fit, before work starts.
+  // Count, scan, fill: where a list is wanted its place is known, and refused if it cannot fit, before
+  // work starts. Rates alone need no list, and are counted as they are summed.
+  const bool list_all = problem_->strategy == Strategy::kListHost || problem_->strategy == Strategy::kListDevice;
+  const bool count_first = keep_processes || list_all;
   std::vector<std::int64_t> all(static_cast<std::size_t>(n_rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   constexpr std::int64_t kChunk = 64;
   std::vector<std::int64_t> counts;
-  for (std::int64_t first = 0; first < n_rows; first += kChunk * 4) {
+  if (!count_first) counts.assign(static_cast<std::size_t>(2 * n_rows), 0);
+  for (std::int64_t first = 0; count_first && first < n_rows; first += kChunk * 4) {
     progress.report("enumerate 3ph", first, n_rows);
     const auto part = count({all.begin() + first, all.begin() + std::min(n_rows, first + kChunk * 4)});
     counts.insert(counts.end(), part.begin(), part.end());
   }
   first_process_.assign(static_cast<std::size_t>(n_rows) + 1, 0);
   for (std::int64_t row = 0; row < n_rows; ++row) {
-    result.n_absorption += counts[2 * row];
-    result.n_emission += counts[2 * row + 1];
     first_process_[row + 1] = first_process_[row] + counts[2 * row] + counts[2 * row + 1];
   }
   const std::int64_t n_processes = first_process_.back();
-  const bool list_all = problem_->strategy == Strategy::kListHost || problem_->strategy == Strategy::kListDevice;
   const std::int64_t need = (keep_processes ? n_processes * static_cast<std::int64_t>(sizeof(Process3)) : 0) +
                             (list_all ? n_processes * static_cast<std::int64_t>(sizeof(Accepted)) : 0);
   const std::int64_t have = problem_->memory_budget_bytes > 0 ? problem_->memory_budget_bytes
@@ -493,8 +496,12 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
         enumerate(mode_of_row(row), mine);
         list = &mine;
       }
-      run_row(row, work, list, keep_processes ? kept_.data() + first_process_[row] : nullptr, result);
+      run_row(row, work, list, keep_processes ? kept_.data() + first_process_[row] : nullptr, &counts[2 * row], result);
     }
+  }
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    result.n_absorption += counts[2 * row];
+    result.n_emission += counts[2 * row + 1];
   }
   progress.report("scattering 3ph", n_rows, n_rows);
   result.seconds_evaluate = seconds_since(middle);
