@@ -60,8 +60,9 @@ std::vector<v1::FreeSlot> DeviceBoard::free_slots() const {
     for (int slot = entry.busy; slot < entry.device.slots; ++slot) {
       v1::FreeSlot free;
       free.set_device_id(entry.device.uuid);
+      // At least one: zero would say "as registered".
       free.set_free_bytes(static_cast<std::uint64_t>(
-          std::max<std::int64_t>(0, entry.health.free_bytes - kMarginBytes)));
+          std::max<std::int64_t>(1, entry.health.free_bytes - kMarginBytes)));
       slots.push_back(std::move(free));
     }
   }
