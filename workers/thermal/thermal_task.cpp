@@ -1,9 +1,11 @@
 #include "workers/thermal/thermal_task.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/output/bte_files.hpp"
+#include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_file.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
 #include "workers/thermal/solver/scattering.hpp"
@@ -57,18 +59,24 @@ class ThermalTask : public Task {
       if (format != "bte") throw InvalidInput("export '" + format + "' is unknown for thermal; known: bte");
     ConductivityRun result = start_run(deck, progress);
     for (const std::string& warning : result.warnings) progress.log("warning: " + warning);
+    std::optional<FourPhononRun> four_phonon;
     if (!deck.control.only_harmonic) {
       const auto kernels = make_three_phonon_kernels(device);
       ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, std::move(deck.third_order),
                                                              deck.symmetry, result.modes, deck.control);
       add_scattering(deck, *kernels, problem, result, progress);
-      add_conductivity(deck, *kernels, FurtherScattering{}, result, progress);
+      if (deck.fourth_order)
+        four_phonon = run_four_phonon(deck, device, result, options.checkpoint_directory, progress);
+      add_conductivity(deck, *kernels, four_phonon ? four_phonon->further : FurtherScattering{}, result, progress);
     }
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);
+    if (four_phonon) write_result_4ph(deck, *four_phonon, out);
     out.commit();
     if (!options.exports.empty()) write_bte_files(deck, result, options.output_directory);
-    return summarise(deck, result, device);
+    nlohmann::json summary = summarise(deck, result, device);
+    if (four_phonon) summarise_4ph(*four_phonon, summary);
+    return summary;
   }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }

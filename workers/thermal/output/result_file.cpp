@@ -207,6 +207,13 @@ std::string kappa_table(const nlohmann::json& summary) {
   std::snprintf(line, sizeof line, "three-phonon processes: %lld absorption, %lld emission\n",
                 processes["absorption"].get<long long>(), processes["emission"].get<long long>());
   text += line;
+  if (summary.contains("processes_4ph")) {
+    const auto& four = summary["processes_4ph"];
+    std::snprintf(line, sizeof line, "four-phonon processes: %lld recombination, %lld redistribution, %lld splitting\n",
+                  four["recombination"].get<long long>(), four["redistribution"].get<long long>(),
+                  four["splitting"].get<long long>());
+    text += line;
+  }
   text += "thermal conductivity (W/m/K)\n      T (K)            xx          yy          zz          xy          xz          yz\n";
   const auto row = [&](double temperature, const char* label, const nlohmann::json& k) {
     std::snprintf(line, sizeof line, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature, label,

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "workers/io/hdf5.hpp"
+#include "workers/thermal/solver/four_phonon_run.hpp"
+
+namespace quasi::thermal {
+
+/// Rates, phase spaces, counts and rules of four-phonon scattering into an open result file.
+void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out);
+
+/// What four phonons add to the `summary` of --json: processes_4ph and the rules in force.
+void summarise_4ph(const FourPhononRun& run, nlohmann::json& summary);
+
+}  // namespace quasi::thermal
