@@ -6,6 +6,11 @@
 /// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain pointers.
 namespace quasi::mosfet::cuda {
 
+/// One process that joins two states: which partner, which process.
+struct JoinedProcess {
+  int other, process;
+};
+
 /// The problem on the device; passed to kernels by value.
 struct DeviceProblem {
   int nx, nz, nw, angles, nphi, n_valleys, subbands, n_families, n_processes;
@@ -18,6 +23,9 @@ struct DeviceProblem {
   const double *root_mass, *offset;          ///< [n_valleys]
   const int* family_of;                      ///< [n_valleys]
   const ScatteringProcess* processes;
+  const JoinedProcess* joined;               ///< [n_valleys][most_joined]
+  const int* joined_count;                   ///< [n_valleys]
+  int most_joined;
   const double *base, *off;                  ///< H without −V [n_families][interior]
   const double* eps_cell;                    ///< [nz−1]
   const double* face_x;                      ///< ε_R Δz of faces between columns [nz]

@@ -3,6 +3,7 @@
 #include <cooperative_groups.h>
 
 #include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/warp_level.cuh"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -15,7 +16,7 @@ constexpr double kResidualTolerance = 1e-6;
 
 inline std::size_t field_shared_bytes(const DeviceProblem& p) {
   const std::size_t n = static_cast<std::size_t>(p.interior);
-  return sizeof(double) * (static_cast<std::size_t>(p.nx) * p.nz + 2 * n + 3 * n * p.subbands + 64);
+  return sizeof(double) * (static_cast<std::size_t>(p.nx) * p.nz + 2 * n + 5 * n * p.subbands + 64);
 }
 
 __device__ inline double block_maximum(double value, double* scratch) {
@@ -59,10 +60,8 @@ field_kernel(DeviceProblem p, DevicePoint q, int stage) {
   double* diagonal = residual + p.nx * p.nz;              // [interior]
   double* off = diagonal + p.interior;                    // [interior]
   double* psi_of = off + p.interior;                      // [subbands][interior]
-  double* forward = psi_of + p.subbands * p.interior;     // [subbands][interior]
-  double* backward = forward + p.subbands * p.interior;   // [subbands][interior]
-  double* scratch = backward + p.subbands * p.interior;   // [64]
-  __shared__ double scale_ev;
+  double* workspace = psi_of + p.subbands * p.interior;   // [subbands][4][interior]
+  double* scratch = workspace + 4 * p.subbands * p.interior;  // [64]
   __shared__ int lost;
 
   const int blocks = gridDim.x;
@@ -109,18 +108,23 @@ field_kernel(DeviceProblem p, DevicePoint q, int stage) {
     for (int k = threadIdx.x; k < p.interior; k += blockDim.x)
       diagonal[k] = p.base[family * p.interior + k] - q.potential[i * p.nz + k + 1];
     __syncthreads();
-    if (threadIdx.x == 0) scale_ev = gershgorin_bound(diagonal, off, p.interior);
-    __syncthreads();
-    if (lane == 0 && warp < p.subbands) {
-      // One warp a level, so that the recurrences of different levels do not share a scheduler slot.
-      for (int b = warp; b < p.subbands; b += warps) {
-        double* energy = q.energy + static_cast<long long>(family * p.subbands + b) * p.nx + i;
-        const Tridiagonal t{diagonal, off, p.interior, scale_ev};
-        double level = *energy;
-        if (!solve_level(t, b, true, p.dz, &level, psi_of + b * p.interior, forward + b * p.interior,
-                         backward + b * p.interior))
-          lost = 1;
+    double bound = 0.0;
+    for (int k = threadIdx.x; k < p.interior; k += blockDim.x)
+      bound = fmax(bound, fabs(diagonal[k]) + (k > 0 ? fabs(off[k - 1]) : 0.0) +
+                              (k + 1 < p.interior ? fabs(off[k]) : 0.0));
+    const double scale_ev = block_maximum(bound, scratch);
+    for (int b = warp; b < p.subbands; b += warps) {  // One warp a level.
+      double* energy = q.energy + static_cast<long long>(family * p.subbands + b) * p.nx + i;
+      const Tridiagonal t{diagonal, off, p.interior, scale_ev};
+      double* work = workspace + 4 * b * p.interior;
+      double level = *energy;
+      __syncwarp();
+      const bool good = warp_solve_level(t, b, p.dz, &level,
+                                         {psi_of + b * p.interior, work, work + p.interior, work + 2 * p.interior,
+                                          work + 3 * p.interior});
+      if (lane == 0) {
         *energy = level;
+        if (!good) lost = 1;
       }
     }
     __syncthreads();

@@ -101,6 +101,13 @@ struct Moments {
   std::vector<double> pdf_w;           ///< Φ̃ [n_valleys][subbands][nx][nw], 1/(nm² eV)
 };
 
+/// Time of one kernel, as profile() finds it.
+struct KernelTime {
+  std::string name;
+  double milliseconds = 0;  ///< median of one call
+  int calls_per_step = 0;
+};
+
 /// The heavy part of the simulation on one device: transport, scattering, and Schrödinger–Poisson
 /// with ϱ given, for several bias points of one device at once.
 ///
@@ -131,6 +138,9 @@ class MosfetKernels {
   /// Keeps a copy of one state where it is, and returns to it.
   virtual void save(int point) = 0;
   virtual void roll_back(int point) = 0;
+
+  /// Times every kernel of a step alone, on the present state of a point, which is left as it was.
+  virtual std::vector<KernelTime> profile(int point, int repeats) = 0;
 };
 
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device);

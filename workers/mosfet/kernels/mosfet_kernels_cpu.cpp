@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <memory>
 
@@ -119,6 +120,46 @@ class CpuMosfetKernels : public MosfetKernels {
     saved_[static_cast<std::size_t>(point)] = at(point);
   }
   void roll_back(int point) override { at(point) = saved_.at(static_cast<std::size_t>(point)); }
+
+  std::vector<KernelTime> profile(int point, int repeats) override {
+    Point& p = at(point);
+    const Point kept = p;
+    std::vector<KernelTime> times;
+    const auto measure = [&](const char* name, int calls, const auto& work) {
+      std::vector<double> each;
+      for (int k = 0; k < repeats; ++k) {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        each.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
+      times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
+    };
+    energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
+    if (problem_.scheme != ScatteringScheme::kNone)
+      measure("scattering", 3, [&] {
+        overlaps(problem_, p.state.psi.data(), overlap_.data());
+        scattering_rates(problem_, p.state.energy_ev.data(), overlap_.data(), p.angle_sum.data(), gain_.data(),
+                         loss_.data());
+      });
+    measure("transport", 3, [&] {
+      transport_stage(problem_,
+                      {.pdf_n = p.state.pdf.data(), .pdf_s = p.state.pdf.data(), .slope_ev_nm = slope_.data(),
+                       .gain = gain_.data(), .loss = loss_.data(), .inflow_source = p.boundary.inflow_source.data(),
+                       .inflow_drain = p.boundary.inflow_drain.data(), .share_n = 0.75, .share_s = 0.25,
+                       .dt_fs = 1e-3},
+                      {.pdf = stage_a_.data(), .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
+    });
+    if (!problem_.frozen_field) {
+      measure("field", 3, [&] {
+        iterations_[static_cast<std::size_t>(point)]->solve(p.boundary, p.sheet_nm2, &p.state.potential_v,
+                                                            &p.state.energy_ev, &p.state.psi);
+      });
+      measure("refresh", 0, [&] { refresh(point); });
+    }
+    p = kept;
+    return times;
+  }
 
  private:
   Point& at(int point) { return points_.at(static_cast<std::size_t>(point)); }

@@ -132,7 +132,9 @@ class CudaMosfetKernels : public MosfetKernels {
     points_.clear();
     upload_problem();
     shape_ = cuda::transport_shape(problem_, multiprocessors_);
-    if (shape_.columns > 64) throw InvalidInput("mesh.nx is too large for the CUDA back end's segments");
+    if (shape_.threads > (problem_.range == AngleRange::kFull ? cuda::kFullThreads : cuda::kHalfThreads))
+      throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " is too fine for the CUDA back end; use at most " +
+                         (problem_.range == AngleRange::kFull ? "84" : "112"));
     choose_state_groups();
     set_shared_memory_limits();
     for (int k = 0; k < n_points; ++k) points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
@@ -314,6 +316,52 @@ class CudaMosfetKernels : public MosfetKernels {
   void save(int point) override { exchange(point, true); }
   void roll_back(int point) override { exchange(point, false); }
 
+  std::vector<KernelTime> profile(int point, int repeats) override {
+    PointOnDevice& p = at(point);
+    save(point);
+    PointClock clock = to_host(p.clock, "clock")[0];
+    clock.active = 1;
+    clock.failed = 0;
+    clock.records = 0;
+    clock.stop = clock.time + 1e3;
+    clock.shrink = 1.0;
+    clock.dt = clock.last_dt;
+    p.clock.copy_from(&clock, 1, "clock");
+    check(cudaStreamSynchronize(nullptr), "clock");
+    cudaEvent_t begin = nullptr, end = nullptr;
+    check(cudaEventCreate(&begin), "event");
+    check(cudaEventCreate(&end), "event");
+    std::vector<KernelTime> times;
+    const auto measure = [&](const char* name, int calls, const auto& work) {
+      std::vector<float> each;
+      for (int k = 0; k < repeats; ++k) {
+        check(cudaEventRecord(begin, p.stream.get()), "event");
+        work();
+        check(cudaEventRecord(end, p.stream.get()), "event");
+        check(cudaEventSynchronize(end), name);
+        float one = 0.0f;
+        check(cudaEventElapsedTime(&one, begin, end), "event");
+        each.push_back(one);
+      }
+      std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
+      times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
+    };
+    measure("time step", 1, [&] { cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device); });
+    if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
+    measure("transport, stage 1", 1, [&] { transport(p, {p.pdf.data(), p.pdf.data(), p.stage_a.data(), 0.0, 1.0, 1.0, true}); });
+    measure("transport, stage 2", 2, [&] { transport(p, {p.pdf.data(), p.stage_a.data(), p.stage_b.data(), 0.75, 0.25, 0.0, false}); });
+    measure("field", 3, [&] { field(p, 1); });
+    measure("current", 1, [&] {
+      cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
+    });
+    if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    check_launch("profile");
+    roll_back(point);
+    return times;
+  }
+
  private:
   PointOnDevice& at(int point) { return *points_.at(static_cast<std::size_t>(point)); }
   void wait(const PointOnDevice& p) { check(cudaStreamSynchronize(p.stream.get()), "steps of a bias point"); }
@@ -377,6 +425,25 @@ class CudaMosfetKernels : public MosfetKernels {
     d.eps_cell = table(s.eps_cell);
     d.face_x = table(face);
     d.doping = table(s.doping_nm3);
+    // Which (partner, process) pairs each valley has: the same for all its subbands.
+    std::vector<std::vector<cuda::JoinedProcess>> lists(static_cast<std::size_t>(d.n_valleys));
+    for (int v = 0; v < d.n_valleys; ++v)
+      for (int other = 0; other < d.n_states; ++other)
+        for (int process = 0; process < d.n_processes; ++process)
+          if ((problem_.processes[process].kind == ProcessKind::kF) != (v == other / d.subbands))
+            lists[v].push_back({other, process});
+    std::vector<int> counts;
+    std::vector<cuda::JoinedProcess> joined;
+    for (const auto& list : lists) d.most_joined = std::max(d.most_joined, static_cast<int>(list.size()));
+    for (auto& list : lists) {
+      counts.push_back(static_cast<int>(list.size()));
+      list.resize(static_cast<std::size_t>(d.most_joined));
+      joined.insert(joined.end(), list.begin(), list.end());
+    }
+    joined_ = {joined, "joined processes"};
+    joined_count_ = {counts, "joined processes"};
+    d.joined = joined_.data();
+    d.joined_count = joined_count_.data();
     mirror_ = {problem_.mirror, "mirrored angles"};
     family_of_ = {s.family_of, "families"};
     fixed_ = {problem_.fixed, "fixed nodes"};
@@ -450,7 +517,10 @@ class CudaMosfetKernels : public MosfetKernels {
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
     const dim3 grid(static_cast<unsigned>(device_problem_.nx), static_cast<unsigned>(device_problem_.n_states / states_per_block_));
-    cuda::scattering_kernel<<<grid, 768, cuda::scattering_shared_bytes(device_problem_, states_per_block_), p.stream.get()>>>(
+    // Whole rounds of the block over its (state, w) pairs.
+    const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
+    const auto threads = static_cast<unsigned>(((items + rounds - 1) / rounds + 31) / 32 * 32);
+    cuda::scattering_kernel<<<grid, threads, cuda::scattering_shared_bytes(device_problem_, states_per_block_), p.stream.get()>>>(
         device_problem_, p.device, states_per_block_);
     check_launch("scattering");
   }
@@ -526,7 +596,8 @@ class CudaMosfetKernels : public MosfetKernels {
   DeviceProblem device_problem_{};
   TransportShape shape_{};
   std::vector<DeviceBuffer<double>> tables_;
-  DeviceBuffer<int> mirror_, family_of_, info_;
+  DeviceBuffer<int> mirror_, family_of_, joined_count_, info_;
+  DeviceBuffer<cuda::JoinedProcess> joined_;
   DeviceBuffer<char> fixed_;
   DeviceBuffer<ScatteringProcess> processes_;
   DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, matrix_, workspace_, extremes_;

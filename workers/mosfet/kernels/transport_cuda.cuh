@@ -1,10 +1,13 @@
 #pragma once
 
 #include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/fast_quotient.cuh"
 #include "workers/mosfet/physics/gradient.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
 
 namespace quasi::mosfet::cuda {
+
+constexpr int kMaxColumns = 64;  ///< of a segment along x
 
 /// Shape of the fused transport kernel: a block owns `tile` rows of w of one state and all angles, and
 /// marches along a segment of x. Thread (r, m): r = 0 only closes the lower w interface of the tile.
@@ -22,20 +25,26 @@ struct TransportShape {
   }
 };
 
+/// Threads of a block: two blocks share a multiprocessor on the half range, so that one computes while
+/// the other waits at a barrier; rows of the full circle are too long for that.
+constexpr int kHalfThreads = 320, kFullThreads = 512;
+
 inline TransportShape transport_shape(const TransportProblem& problem, int multiprocessors) {
   TransportShape shape;
-  shape.tile = 512 / problem.angles - 1;
+  const bool full = problem.range == AngleRange::kFull;
+  shape.tile = (full ? kFullThreads : kHalfThreads) / problem.angles - 1;
   if (shape.tile > problem.nw) shape.tile = problem.nw;
-  if (shape.tile < 1) shape.tile = 1;
+  if (shape.tile < 5) shape.tile = 5;  // Five halo rows are fetched by five rows of threads.
   shape.threads = ((shape.tile + 1) * problem.angles + 31) / 32 * 32;
   shape.tiles = (problem.nw + shape.tile - 1) / shape.tile;
   // Enough segments that the last wave of blocks is nearly full; each costs one more x flux.
-  const int nx = problem.structure.nx;
+  const int nx = problem.structure.nx, slots = multiprocessors * (full ? 1 : 2);
   double best = 1e300;
-  for (int segments = 1; segments <= nx / 6; ++segments) {
+  for (int segments = 1; segments == 1 || segments <= nx / 6; ++segments) {
     const int columns = (nx + segments - 1) / segments;
+    if (columns > kMaxColumns) continue;
     const int blocks = shape.tiles * problem.n_states() * ((nx + columns - 1) / columns);
-    const int waves = (blocks + multiprocessors - 1) / multiprocessors;
+    const int waves = (blocks + slots - 1) / slots;
     const double cost = waves * (columns + 0.6);
     if (cost < best) {
       best = cost;
@@ -61,8 +70,9 @@ struct StageBuffers {
 /// x flux stays in a register for the next plane, and the w and φ fluxes are exchanged through shared
 /// memory. Sums run in a fixed tree: same bits every time.
 template <bool kSplit, bool kFull>
-__global__ void __launch_bounds__(544, 1)
-transport_kernel(DeviceProblem p, DevicePoint q, StageBuffers stage, TransportShape shape) {
+__global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1 : 2)
+transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
+                 const __grid_constant__ StageBuffers stage, const __grid_constant__ TransportShape shape) {
   if (!q.clock->active) return;
   extern __shared__ double shared[];
   const int n = p.angles, tile = shape.tile;
@@ -71,81 +81,83 @@ transport_kernel(DeviceProblem p, DevicePoint q, StageBuffers stage, TransportSh
   double* angle_plane = speed_plane + 2 * plane;      // [2 or 2×split][tile+1][n+6]
   double* w_flux = angle_plane + 4 * padded;          // [tile+1][n]
   double* phi_flux = w_flux + (tile + 1) * n;         // [tile+1][n]
-  double* result = phi_flux + (tile + 1) * n;         // [tile+1][n]: weight·Φ^{new}
-  double* slope_of = result + (tile + 1) * n;         // ε' of the segment's columns [columns ≤ 64]
+  double* result = phi_flux + (tile + 1) * n;         // [tile+1][n]: weight·Φ of the column before
+  double* slope_of = result + (tile + 1) * n;         // ε' of the segment's columns [kMaxColumns]
 
   const int state = blockIdx.y, first = blockIdx.x * tile;
   const int begin = blockIdx.z * shape.columns;
   const int end = min(p.nx, begin + shape.columns);
   const int valley = state / p.subbands;
-  const int t = threadIdx.x, r = t / n, m = t - r * n;
+  const int t = threadIdx.x;
+  // Threads past the last row repeat it and store nothing: no branch around the fluxes.
+  const bool in_block = t < (tile + 1) * n;
+  const int r = in_block ? t / n : tile, m = in_block ? t - r * n : t - (tile + 1) * n;
   const int l = first - 1 + r;
-  const bool in_block = r <= tile;
-  const bool own = in_block && r > 0 && l < p.nw;
-  const long long plane_size = static_cast<long long>(p.nw) * n;
+  const bool row_exists = r > 0 && l < p.nw;
+  const bool own = in_block && row_exists;
+  const int plane_size = p.nw * n;
   const double* base_s = stage.pdf_s + static_cast<long long>(state) * p.nx * plane_size;
   const double* speed = p.speed + valley * p.nw;
   const double dt = q.clock->dt;
+  const double per_dx = 1.0 / p.dx, per_dw = 1.0 / p.dw, per_dphi = 1.0 / p.dphi;
+  const double epsilon = p.weno_epsilon;
+  constexpr FastQuotient quotient{};
 
   {
     const double* row = q.energy + static_cast<long long>(p.family_of[valley] * p.subbands + state % p.subbands) * p.nx;
     for (int k = t; k < end - begin; k += blockDim.x) slope_of[k] = gradient_at(row, begin + k, p.nx, p.dx);
   }
 
-  const double cos_m = in_block ? p.cos_phi[m] : 0.0;
-  const double sin_m = in_block ? p.sin_phi[m] : 0.0;
-  const double weight_m = in_block ? p.weight[m] : 0.0;
-  const double speed_l = own ? speed[l] : 0.0;
-  const double turning_l = own ? p.turning[valley * p.nw + l] : 0.0;
+  const double cos_m = p.cos_phi[m], sin_m = p.sin_phi[m];
+  const double weight_m = own ? p.weight[m] : 0.0;
+  const double speed_l = row_exists ? speed[l] : 0.0;
+  const double turning_l = row_exists ? p.turning[valley * p.nw + l] * per_dphi : 0.0;
+  const double x_factor = speed_l * cos_m;                    // Zero in the direction across.
+  const double w_factor = l < p.nw - 1 ? -cos_m : 0.0;        // The top is closed.
   const bool forward = cos_m > 0.0;
-  const long long at_lm = own ? static_cast<long long>(l) * n + m : 0;
+  const int at_lm = row_exists ? l * n + m : 0;
 
-  // Φ at plane i, with the contacts' distributions beyond the ends.
-  const double inflow_source = own ? q.inflow_source[state * p.nw + l] : 0.0;
-  const double inflow_drain = own ? q.inflow_drain[state * p.nw + l] : 0.0;
+  // Φ at plane i, with the contacts' distributions beyond the ends; zero in rows that do not exist.
+  const double inflow_source = row_exists ? q.inflow_source[state * p.nw + l] : 0.0;
+  const double inflow_drain = row_exists ? q.inflow_drain[state * p.nw + l] : 0.0;
   const auto value = [&](int i) {
-    if (i < 0) return cos_m > 0.0 ? inflow_source : base_s[at_lm];
-    if (i >= p.nx) return cos_m < 0.0 ? inflow_drain : base_s[(p.nx - 1) * plane_size + at_lm];
-    return base_s[i * plane_size + at_lm];
+    if (!row_exists) return 0.0;
+    if (i < 0 && forward) return inflow_source;
+    if (i >= p.nx && !forward) return inflow_drain;
+    return base_s[static_cast<long long>(min(max(i, 0), p.nx - 1)) * plane_size + at_lm];
   };
-  // vΦ of a row outside the own rows: the mirrored angle below w = 0, nothing above the top.
-  const auto halo = [&](int i, int row, int angle) {
-    if (row >= p.nw) return 0.0;
-    const int k = row < 0 ? -1 - row : row;
-    const int a = row < 0 ? p.mirror[angle] : angle;
-    return speed[k] * base_s[i * plane_size + static_cast<long long>(k) * n + a];
+  // vΦ of a row that is not the block's own: the mirrored angle below w = 0, nothing above the top. Rows
+  // first−3, first−2 and first+tile … first+tile+2 are fetched by thread rows 0 … 4, row first−1 by its
+  // own thread.
+  const auto halo_offset = [&](int row, int angle) {
+    return row < 0 ? (-1 - row) * n + p.mirror[angle] : row < p.nw ? row * n + angle : 0;
   };
-  // Which halo value this thread fetches: rows first−3, first−2 and first+tile … first+tile+2.
-  const int halo_row = t / n, halo_angle = t - halo_row * n;
-  const bool fetches = halo_row < 5;
-  const int halo_l = halo_row < 2 ? first - 3 + halo_row : first + tile + halo_row - 2;
-  const int halo_at = (halo_row < 2 ? halo_row : tile + 1 + halo_row) * n + halo_angle;
+  const auto halo_speed = [&](int row) { return row < 0 ? speed[-1 - row] : row < p.nw ? speed[row] : 0.0; };
+  const bool fetches = in_block && r < 5;
+  const int halo_l = r < 2 ? first - 3 + r : first + tile + r - 2;
+  const int halo_at = (r < 2 ? r : tile + 1 + r) * n + m;
+  const int halo_from = fetches ? halo_offset(halo_l, m) : 0;
+  const double halo_factor = fetches ? halo_speed(halo_l) : 0.0;
+  const bool edge = in_block && r == 0;
+  const int edge_from = edge ? halo_offset(l, m) : 0;
+  const double edge_factor = edge ? halo_speed(l) : 0.0;
 
-  double v0 = 0, v1 = 0, v2 = 0, v3 = 0, v4 = 0, v5 = 0;
-  if (own) {
-    v0 = value(begin - 3);
-    v1 = value(begin - 2);
-    v2 = value(begin - 1);
-    v3 = value(begin);
-    v4 = value(begin + 1);
-    v5 = value(begin + 2);
-  }
+  double v0 = value(begin - 3), v1 = value(begin - 2), v2 = value(begin - 1), v3 = value(begin);
+  double v4 = value(begin + 1), v5 = value(begin + 2);
   const auto x_flux = [&]() {
-    const double a = forward ? v0 : v5, b = forward ? v1 : v4, c = forward ? v2 : v3;
-    const double d = forward ? v3 : v2, e = forward ? v4 : v1;
-    return cos_m == 0.0 ? 0.0 : speed_l * cos_m * weno5(a, b, c, d, e, p.weno_epsilon);
+    return x_factor * weno5(forward ? v0 : v5, forward ? v1 : v4, forward ? v2 : v3, forward ? v3 : v2,
+                            forward ? v4 : v1, epsilon, quotient);
   };
   double* partial = q.current_partial +
       (static_cast<long long>(state) * shape.tiles + blockIdx.x) * (p.nx + 1) * shape.warps();
   const auto keep_current = [&](int half_node, double flux) {
-    double sum = own ? weight_m * flux : 0.0;
+    double sum = weight_m * flux;
     for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
     if ((t & 31) == 0) {
       double* slot = partial + static_cast<long long>(half_node) * shape.warps() + t / 32;
       *slot = (stage.first ? 0.0 : *slot) + stage.flux_weight * sum;
     }
   };
-
   // Φ̃ of the rows of a finished column, one warp a row; runs between two barriers of the next column.
   const auto sum_rows = [&](int i) {
     const int lane = t & 31;
@@ -157,115 +169,96 @@ transport_kernel(DeviceProblem p, DevicePoint q, StageBuffers stage, TransportSh
     }
   };
 
-  double flux_before = own ? x_flux() : 0.0;
+  double flux_before = x_flux();
   if (begin == 0) keep_current(0, flux_before);
-  double ahead = own ? value(begin + 3) : 0.0;
-  double halo_ahead = fetches ? halo(begin, halo_l, halo_angle) : 0.0;
-  double edge_ahead = in_block && r == 0 ? halo(begin, l, m) : 0.0;
+  double ahead = value(begin + 3);
+  const double* halo_plane = base_s + static_cast<long long>(begin) * plane_size;
+  double halo_ahead = fetches ? halo_plane[halo_from] : 0.0;
+  double edge_ahead = edge ? halo_plane[edge_from] : 0.0;
+  long long row = (static_cast<long long>(state) * p.nx + begin) * p.nw + (row_exists ? l : 0);
   __syncthreads();
 
-  for (int i = begin; i < end; ++i) {
+  for (int i = begin; i < end; ++i, row += p.nw) {
     const double slope = slope_of[i - begin];
     const double sigma = slope < 0.0 ? -1.0 : 1.0;
     const int parity = (i - begin) & 1;
     double* vs = speed_plane + parity * plane;
-    double* plus = angle_plane + parity * (kSplit ? 2 : 1) * padded;
+    double* plus = angle_plane + parity * (kSplit ? 2 : 1) * padded + r * row_pad + 3;
     double* minus = plus + padded;
     const double centre = v3;
 
     // The plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
-    if (own) vs[(r + 2) * n + m] = speed_l * centre;
-    if (in_block && r == 0) vs[2 * n + m] = edge_ahead;
-    if (in_block && r > 0 && l >= p.nw) vs[(r + 2) * n + m] = 0.0;
-    if (fetches) vs[halo_at] = halo_ahead;
-    if (own) {
-      double* up = plus + r * row_pad + 3;
-      double* down = minus + r * row_pad + 3;
-      if constexpr (!kSplit) {
-        const double g = sin_m * centre;
-        up[m] = g;
-        if (m >= 1 && m <= 3) up[-m] = -g;
-        if (m >= n - 4 && m <= n - 2) up[2 * (n - 1) - m] = -g;
+    vs[(r + 2) * n + m] = edge ? edge_factor * edge_ahead : speed_l * centre;
+    if (fetches) vs[halo_at] = halo_factor * halo_ahead;
+    if constexpr (!kSplit) {
+      const double g = sin_m * centre;
+      plus[m] = g;
+      if (m >= 1 && m <= 3) plus[-m] = -g;
+      if (m >= n - 4 && m <= n - 2) plus[2 * (n - 1) - m] = -g;
+    } else {
+      const double u = 0.5 * (sigma * sin_m + 1.0) * centre;
+      const double d = 0.5 * (sigma * sin_m - 1.0) * centre;
+      plus[m] = u;
+      minus[m] = d;
+      if constexpr (!kFull) {
+        if (m >= 1 && m <= 3) { plus[-m] = -d; minus[-m] = -u; }
+        if (m >= n - 4 && m <= n - 2) { plus[2 * (n - 1) - m] = -d; minus[2 * (n - 1) - m] = -u; }
       } else {
-        const double u = 0.5 * (sigma * sin_m + 1.0) * centre;
-        const double d = 0.5 * (sigma * sin_m - 1.0) * centre;
-        up[m] = u;
-        down[m] = d;
-        if constexpr (!kFull) {
-          if (m >= 1 && m <= 3) { up[-m] = -d; down[-m] = -u; }
-          if (m >= n - 4 && m <= n - 2) { up[2 * (n - 1) - m] = -d; down[2 * (n - 1) - m] = -u; }
-        } else {
-          if (m >= n - 3) { up[m - n] = u; down[m - n] = d; }
-          if (m <= 2) { up[m + n] = u; down[m + n] = d; }
-        }
+        if (m >= n - 3) { plus[m - n] = u; minus[m - n] = d; }
+        if (m <= 2) { plus[m + n] = u; minus[m + n] = d; }
       }
     }
     v0 = v1; v1 = v2; v2 = v3; v3 = v4; v4 = v5; v5 = ahead;
     if (i + 1 < end) {
-      if (own) ahead = value(i + 4);
-      if (fetches) halo_ahead = halo(i + 1, halo_l, halo_angle);
-      if (in_block && r == 0) edge_ahead = halo(i + 1, l, m);
+      ahead = value(i + 4);
+      halo_plane += plane_size;
+      if (fetches) halo_ahead = halo_plane[halo_from];
+      if (edge) edge_ahead = halo_plane[edge_from];
     }
-    const long long row = (static_cast<long long>(state) * p.nx + i) * p.nw + l;
     double old = 0.0, gain = 0.0, loss = 0.0;
-    if (own) {
-      if (stage.share_n != 0.0) old = stage.pdf_n[row * n + m];
-      if (p.scatters) {
-        gain = q.gain[row];
-        loss = q.loss[row];
-      }
+    if (own && stage.share_n != 0.0) old = stage.pdf_n[row * n + m];
+    if (own && p.scatters) {
+      gain = q.gain[row];
+      loss = q.loss[row];
     }
     __syncthreads();
-    if (i > begin) sum_rows(i - 1);
 
-    // w: wind against ε' cos φ; closed at the top.
-    if (in_block) {
-      double flux = 0.0;
-      if (l < p.nw - 1 && cos_m != 0.0) {
-        const double* h = vs + r * n + m;
-        const bool up_wind = forward == (slope < 0.0);
-        const double a = h[up_wind ? 0 : 5 * n], b = h[up_wind ? n : 4 * n], c = h[up_wind ? 2 * n : 3 * n];
-        const double d = h[up_wind ? 3 * n : 2 * n], e = h[up_wind ? 4 * n : n];
-        flux = -slope * cos_m * weno5(a, b, c, d, e, p.weno_epsilon);
-      }
-      w_flux[r * n + m] = flux;
+    // Three reconstructions in one stretch of code. x: wind by cos φ. w: against ε' cos φ. φ: on the half
+    // circle by ε' alone, F at m+½.
+    const double flux_after = x_flux();
+    const bool up_wind = forward == (slope < 0.0);
+    const double* h = vs + (up_wind ? r : r + 5) * n + m;
+    const int stride = up_wind ? n : -n;
+    const double along_w = slope * w_factor *
+        weno5(h[0], h[stride], h[2 * stride], h[3 * stride], h[4 * stride], epsilon, quotient);
+    double along_phi;
+    if constexpr (!kSplit) {
+      const bool left = sigma > 0.0;
+      const double* g = plus + m + (left ? -2 : 3);
+      const int one = left ? 1 : -1;
+      along_phi = sigma * weno5(g[0], g[one], g[2 * one], g[3 * one], g[4 * one], epsilon, quotient);
+    } else {
+      const double *g = plus + m, *d = minus + m;
+      along_phi = weno5(g[-2], g[-1], g[0], g[1], g[2], epsilon, quotient) +
+                  weno5(d[3], d[2], d[1], d[0], d[-1], epsilon, quotient);
     }
-    // φ: upwind with the sign of ε' on the half circle, or split; F at m+½.
-    if (own && (kFull || m < n - 1)) {
-      const double* g = plus + r * row_pad + 3 + m;
-      if constexpr (!kSplit) {
-        const bool left = sigma > 0.0;
-        const double a = g[left ? -2 : 3], b = g[left ? -1 : 2], c = g[left ? 0 : 1];
-        const double d = g[left ? 1 : 0], e = g[left ? 2 : -1];
-        phi_flux[r * n + m] = sigma * weno5(a, b, c, d, e, p.weno_epsilon);
-      } else {
-        const double* h = minus + r * row_pad + 3 + m;
-        phi_flux[r * n + m] = weno5(g[-2], g[-1], g[0], g[1], g[2], p.weno_epsilon) +
-                              weno5(h[3], h[2], h[1], h[0], h[-1], p.weno_epsilon);
-      }
-    }
-    const double flux_after = own ? x_flux() : 0.0;
+    w_flux[r * n + m] = along_w;
+    phi_flux[r * n + m] = along_phi;
     keep_current(i + 1, flux_after);
+    if (i > begin) sum_rows(i - 1);
     __syncthreads();
 
     if (own) {
       const double* turn = phi_flux + r * n;
-      double before, after;
-      if constexpr (kFull) {
-        after = turn[m];
-        before = turn[m == 0 ? n - 1 : m - 1];
-      } else {
-        after = m == n - 1 ? -turn[n - 2] : turn[m];
-        before = m == 0 ? -turn[0] : turn[m - 1];
-      }
-      const double rhs = gain - loss * centre - (flux_after - flux_before) / p.dx -
-                         (w_flux[r * n + m] - w_flux[(r - 1) * n + m]) / p.dw -
-                         fabs(slope) * turning_l * ((after - before) / p.dphi);
+      const double after = !kFull && m == n - 1 ? -turn[n - 2] : along_phi;
+      const double before = kFull ? turn[m == 0 ? n - 1 : m - 1] : m == 0 ? -along_phi : turn[m - 1];
+      const double rhs = gain - loss * centre - (flux_after - flux_before) * per_dx -
+                         (along_w - w_flux[(r - 1) * n + m]) * per_dw - fabs(slope) * turning_l * (after - before);
       const double fresh = stage.share_n * old + stage.share_s * (centre + dt * rhs);
       stage.out[row * n + m] = fresh;
       result[r * n + m] = weight_m * fresh;
-      flux_before = flux_after;
     }
+    flux_before = flux_after;
   }
   __syncthreads();
   sum_rows(end - 1);
@@ -353,11 +346,13 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
     __syncthreads();
     slope = lane < warps ? slopes[lane] : 0.0;
     for (int step = 16; step > 0; step >>= 1) slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
-    for (int k = threadIdx.x; k < p.nw * p.angles; k += blockDim.x) {
-      const int l = k / p.angles, m = k - l * p.angles;
-      const double along = p.speed[v * p.nw + l] * (1.0 / p.dx + slope / p.dw);
-      const double around = slope * p.turning[v * p.nw + l] / p.dphi;
-      largest = fmax(largest, along * fabs(p.cos_phi[m]) + around * fabs(p.sin_phi[m]));
+    // |cos φ| and |sin φ| repeat in every quadrant: the first one is enough.
+    const double per_length = 1.0 / p.dx + slope / p.dw, per_angle = slope / p.dphi;
+    for (int l = threadIdx.x; l < p.nw; l += blockDim.x) {
+      const double along = p.speed[v * p.nw + l] * per_length;
+      const double around = p.turning[v * p.nw + l] * per_angle;
+      for (int m = 0; m <= p.nphi / 4; ++m)
+        largest = fmax(largest, along * p.cos_phi[m] + around * p.sin_phi[m]);
     }
     __syncthreads();
   }

@@ -4,6 +4,11 @@
 
 namespace quasi::mosfet {
 
+/// a/b as the language has it.
+struct ExactQuotient {
+  QUASI_HD double operator()(double a, double b) const { return a / b; }
+};
+
 /// Fifth-order WENO value at the half node after c, from five node values with the wind from a to e
 /// (Jiang and Shu). For the other wind direction pass the mirrored stencil.
 ///
@@ -14,7 +19,10 @@ namespace quasi::mosfet {
 ///
 /// @param epsilon  ε_W; 1e-12 for a pdf scaled to max 1. With the customary 1e-6 the weights are
 ///                 linear wherever Φ < 1e-3, and undershoots reach −2e-3.
-QUASI_HD inline double weno5(double a, double b, double c, double d, double e, double epsilon) {
+/// @param divide   the one division; a back end may pass one without special cases
+template <typename Quotient = ExactQuotient>
+QUASI_HD inline double weno5(double a, double b, double c, double d, double e, double epsilon,
+                             Quotient divide = {}) {
   constexpr double kSixth = 1.0 / 6.0, kSlope = 3.0 / 13.0, kScale = 12.0 / 13.0;
   const double d1 = b - a, d2 = c - b, d3 = d - c, d4 = e - d;
   const double c0 = d2 - d1, c1 = d3 - d2, c2 = d4 - d3;
@@ -26,7 +34,7 @@ QUASI_HD inline double weno5(double a, double b, double c, double d, double e, d
   const double t0 = b1 * b2, t1 = b0 * b2, t2 = b0 * b1;
   const double w0 = t0 * t0, w1 = 6.0 * t1 * t1, w2 = 3.0 * t2 * t2;
   const double sum = w0 * (5.0 * d2 - 2.0 * d1) + w1 * (2.0 * d3 + d2) + w2 * (4.0 * d3 - d4);
-  return c + kSixth * (sum / (w0 + w1 + w2));
+  return c + kSixth * divide(sum, w0 + w1 + w2);
 }
 
 }  // namespace quasi::mosfet

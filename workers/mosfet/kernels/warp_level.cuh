@@ -1,0 +1,103 @@
+#pragma once
+
+#include "workers/mosfet/kernels/fast_quotient.cuh"
+#include "workers/mosfet/physics/tridiagonal.hpp"
+
+namespace quasi::mosfet::cuda {
+
+/// Workspace of one warp on one level, all [n].
+struct LevelWorkspace {
+  double *psi, *forward, *backward, *up, *down;
+};
+
+/// Pivots of T − shift from one end: lane 0 from the first row, lane 1 from the last, at the same time.
+/// `ratio` gets −off/pivot, by which the vector continues. Returns the number of negative pivots.
+__device__ inline int sweep_pivots(const Tridiagonal& t, double shift, bool from_last, double* pivots, double* ratio) {
+  double pivot = 0.0, inverse = 0.0, off = 0.0;
+  int count = 0;
+  for (int step = 0; step < t.n; ++step) {
+    const int k = from_last ? t.n - 1 - step : step;
+    pivot = guarded_pivot(t.diagonal[k] - shift - off * off * inverse, t.scale_ev);
+    inverse = fast_reciprocal(pivot);
+    count += pivot < 0.0;
+    if (step + 1 < t.n) off = t.off[from_last ? k - 1 : k];
+    if (pivots != nullptr) {
+      pivots[k] = pivot;
+      ratio[k] = -off * inverse;
+    }
+  }
+  return count;
+}
+
+/// solve_level() with a warm start, by one warp: forward and backward recurrences on two lanes at once,
+/// everything else spread over the lanes. Falls back to the plain cold solver on lane 0.
+/// @return true if the pair converged and is certified; *lambda_ev is the same on all lanes.
+__device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double step_nm, double* lambda_ev,
+                                        const LevelWorkspace& work) {
+  constexpr unsigned kAll = 0xffffffffu;
+  constexpr int kMaxIterations = 8;
+  const int lane = threadIdx.x & 31;
+  double norm2 = -1.0, shift = *lambda_ev;
+  for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
+    if (lane < 2) sweep_pivots(t, shift, lane == 1, lane == 1 ? work.backward : work.forward, lane == 1 ? work.down : work.up);
+    __syncwarp();
+    double gamma = 1e300;
+    int twist = 0;
+    for (int k = lane; k < t.n; k += 32) {
+      const double candidate = work.forward[k] + work.backward[k] - (t.diagonal[k] - shift);
+      if (fabs(candidate) < fabs(gamma)) {
+        gamma = candidate;
+        twist = k;
+      }
+    }
+    for (int step = 16; step > 0; step >>= 1) {
+      const double other = __shfl_xor_sync(kAll, gamma, step);
+      const int at = __shfl_xor_sync(kAll, twist, step);
+      if (fabs(other) < fabs(gamma) || (fabs(other) == fabs(gamma) && at < twist)) {
+        gamma = other;
+        twist = at;
+      }
+    }
+    if (lane == 0) {
+      double y = 1.0;
+      work.psi[twist] = 1.0;
+      for (int k = twist; k > 0; --k) work.psi[k - 1] = y = work.up[k - 1] * y;
+    } else if (lane == 1) {
+      double y = 1.0;
+      for (int k = twist; k + 1 < t.n; ++k) work.psi[k + 1] = y = work.down[k + 1] * y;
+    }
+    __syncwarp();
+    double sum = 0.0;
+    for (int k = lane; k < t.n; k += 32) sum += work.psi[k] * work.psi[k];
+    for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(kAll, sum, step);
+    shift += gamma / sum;
+    if (fabs(gamma) <= 4e-15 * t.scale_ev * sqrt(sum)) norm2 = sum;
+  }
+  const double width = 1e-13 * t.scale_ev;
+  int count = 0;
+  if (lane < 2) count = sweep_pivots(t, lane == 0 ? shift - width : shift + width, false, nullptr, nullptr);
+  const int below = __shfl_sync(kAll, count, 0), above = __shfl_sync(kAll, count, 1);
+  if (norm2 < 0.0 || below > level || above <= level) {
+    int good = 0;
+    if (lane == 0)
+      good = solve_level(t, level, false, step_nm, &shift, work.psi, work.forward, work.backward);
+    __syncwarp();
+    *lambda_ev = __shfl_sync(kAll, shift, 0);
+    return __shfl_sync(kAll, good, 0) != 0;
+  }
+  double largest = 0.0;
+  for (int k = lane; k < t.n; k += 32) largest = fmax(largest, fabs(work.psi[k]));
+  for (int step = 16; step > 0; step >>= 1) largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
+  int first = t.n;  // First component above 1e-3 of the largest decides the sign.
+  for (int k = lane; k < t.n; k += 32)
+    if (fabs(work.psi[k]) > 1e-3 * largest && k < first) first = k;
+  for (int step = 16; step > 0; step >>= 1) first = min(first, __shfl_xor_sync(kAll, first, step));
+  const double factor = (work.psi[first] > 0.0 ? 1.0 : -1.0) / sqrt(step_nm * norm2);
+  __syncwarp();
+  for (int k = lane; k < t.n; k += 32) work.psi[k] *= factor;
+  __syncwarp();
+  *lambda_ev = shift;
+  return true;
+}
+
+}  // namespace quasi::mosfet::cuda
