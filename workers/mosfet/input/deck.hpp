@@ -78,7 +78,7 @@ struct Deck {
     double t_end_fs = 2000.0, cfl = 0.7, steady_tol = 1e-3, window_fs = 50.0;
     double weno_epsilon = 1e-12;
     double tol_v = 1e-6;
-    int refresh_steps = 200;
+    int refresh_steps = 400;
     double checkpoint_s = 60.0;
   } run;
 

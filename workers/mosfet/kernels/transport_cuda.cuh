@@ -27,7 +27,7 @@ struct TransportShape {
 
 /// Threads of a block: two blocks share a multiprocessor on the half range, so that one computes while
 /// the other waits at a barrier; rows of the full circle are too long for that.
-constexpr int kHalfThreads = 320, kFullThreads = 512;
+constexpr int kHalfThreads = 256, kHalfBlocks = 2, kFullThreads = 512;
 
 inline TransportShape transport_shape(const TransportProblem& problem, int multiprocessors) {
   TransportShape shape;
@@ -38,7 +38,7 @@ inline TransportShape transport_shape(const TransportProblem& problem, int multi
   shape.threads = ((shape.tile + 1) * problem.angles + 31) / 32 * 32;
   shape.tiles = (problem.nw + shape.tile - 1) / shape.tile;
   // Enough segments that the last wave of blocks is nearly full; each costs one more x flux.
-  const int nx = problem.structure.nx, slots = multiprocessors * (full ? 1 : 2);
+  const int nx = problem.structure.nx, slots = multiprocessors * (full ? 1 : kHalfBlocks);
   double best = 1e300;
   for (int segments = 1; segments == 1 || segments <= nx / 6; ++segments) {
     const int columns = (nx + segments - 1) / segments;
@@ -70,7 +70,7 @@ struct StageBuffers {
 /// x flux stays in a register for the next plane, and the w and φ fluxes are exchanged through shared
 /// memory. Sums run in a fixed tree: same bits every time.
 template <bool kSplit, bool kFull>
-__global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1 : 2)
+__global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1 : kHalfBlocks)
 transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
                  const __grid_constant__ StageBuffers stage, const __grid_constant__ TransportShape shape) {
   if (!q.clock->active) return;
@@ -91,7 +91,7 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
   const int t = threadIdx.x;
   // Threads past the last row repeat it and store nothing: no branch around the fluxes.
   const bool in_block = t < (tile + 1) * n;
-  const int r = in_block ? t / n : tile, m = in_block ? t - r * n : t - (tile + 1) * n;
+  const int r = in_block ? t / n : tile, m = t % n;
   const int l = first - 1 + r;
   const bool row_exists = r > 0 && l < p.nw;
   const bool own = in_block && row_exists;
