@@ -10,7 +10,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
 
@@ -90,7 +90,9 @@ constexpr const char* kCsvHeader =
 std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& options, Progress& progress) {
   const auto csv = options.output_directory / "iv.csv";
   std::map<int, std::string> rows;
-  SweepOptions sweep{.devices = options.devices, .checkpoint_directory = options.checkpoint_directory};
+  SweepOptions sweep;
+  sweep.devices = options.devices;
+  sweep.checkpoint_directory = options.checkpoint_directory;
   // Every finished point is on disk at once, for people; the checkpoint keeps it for the machine.
   sweep.on_finished = [&](int point, const PointResult& result) {
     rows[point] = csv_row(result);
@@ -150,7 +152,7 @@ nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& poin
 class MosfetTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device&) const override {
-    const Deck deck = read_deck(source);
+    const Deck deck = read_deck(source.path, source.settings);
     const Structure s = make_structure(deck);
     const double angles = deck.mesh.range == AngleRange::kHalf ? deck.mesh.nphi / 2 + 1 : deck.mesh.nphi;
     const double points = s.n_valleys() * s.subbands * static_cast<double>(s.nx) * deck.mesh.nw * angles;
@@ -165,7 +167,7 @@ class MosfetTask : public Task {
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
-    const Deck deck = read_deck(options.deck);
+    const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
     openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
     const std::vector<PointResult> points = deck.run.mode == RunMode::kEquilibrium

@@ -376,14 +376,14 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   return deck;
 }
 
-Deck read_deck(const DeckSource& source) {
-  std::filesystem::path file = source.path;
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
+  std::filesystem::path file = path;
   if (std::filesystem::is_directory(file)) file /= "deck.toml";
   std::ifstream in(file);
   if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");
   std::ostringstream text;
   text << in.rdbuf();
-  return parse_deck(text.str(), source.settings, file.filename().string(), file.parent_path());
+  return parse_deck(text.str(), settings, file.filename().string(), file.parent_path());
 }
 
 }  // namespace quasi::mosfet

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "workers/engine/task.hpp"
+#include "workers/io/settings.hpp"
 #include "workers/mosfet/physics/model.hpp"
 
 namespace quasi::mosfet {
@@ -96,7 +97,7 @@ struct Deck {
 /// Reads and checks a TOML deck: every entry has its range, an unknown key is an error that names the
 /// nearest known one.
 /// @throws InvalidInput naming key, value, limit and remedy.
-Deck read_deck(const DeckSource& source);
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 
 /// The same from text, for tests; `where` stands for the file name, `directory` for its folder.
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,

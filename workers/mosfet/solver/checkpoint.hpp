@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 #include "workers/mosfet/solver/point_progress.hpp"
 
 namespace quasi::mosfet {

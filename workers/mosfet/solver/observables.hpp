@@ -4,7 +4,7 @@
 
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
-#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 
 namespace quasi::mosfet {
 

@@ -7,7 +7,7 @@
 #include "workers/backend/device.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/mosfet/input/deck.hpp"
-#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 #include "workers/mosfet/solver/point_progress.hpp"
 
 namespace quasi::mosfet {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/point_result.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 
 #include <utility>
 
