@@ -1,7 +1,5 @@
 #include "server/service/queue_engine.hpp"
 
-#include <sqlite3.h>
-
 #include <vector>
 
 #include "server/queue/refused.hpp"
@@ -69,7 +67,7 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   GroupOutcome outcome;
   bool memory_is_stale = false;
   try {
-    const std::int64_t changes_before = sqlite3_total_changes64(database_.handle());
+    const std::int64_t changes_before = database_.total_changes();
     database_.execute("BEGIN IMMEDIATE");
     WriteContext context{.queue = queue_, .store = store_, .now = clock_.now()};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -97,16 +95,16 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
     }
     logs_.sync_written();
     database_.execute("COMMIT");
-    outcome.wrote = sqlite3_total_changes64(database_.handle()) != changes_before;
+    outcome.wrote = database_.total_changes() != changes_before;
   } catch (const SqliteError& error) {
     if (!error.is_full()) die(error);
-    if (sqlite3_get_autocommit(database_.handle()) == 0) database_.execute("ROLLBACK");
+    database_.rollback_if_open();
     queue_.recover(clock_.now());
     finish_all(std::make_exception_ptr(storage_full()));
     return outcome;
   } catch (const FileError& error) {
     if (!error.is_full()) throw StorageFatal(kExitIo, error.what());
-    if (sqlite3_get_autocommit(database_.handle()) == 0) database_.execute("ROLLBACK");
+    database_.rollback_if_open();
     queue_.recover(clock_.now());
     finish_all(std::make_exception_ptr(storage_full()));
     return outcome;

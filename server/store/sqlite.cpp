@@ -55,6 +55,12 @@ void Database::execute(const char* sql) {
 
 std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
 
+std::int64_t Database::total_changes() const { return sqlite3_total_changes64(handle_); }
+
+void Database::rollback_if_open() {
+  if (sqlite3_get_autocommit(handle_) == 0) execute("ROLLBACK");
+}
+
 std::int64_t Database::changes() const { return sqlite3_changes64(handle_); }
 
 std::int32_t Database::checkpoint(Checkpoint mode) {

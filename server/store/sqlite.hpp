@@ -42,6 +42,10 @@ class Database {
   void execute(const char* sql);
   std::int64_t last_insert_id() const;
   std::int64_t changes() const;
+  /// Rows changed since the connection was opened.
+  std::int64_t total_changes() const;
+  /// Rolls back if a transaction is open; SQLite itself ends some on failure.
+  void rollback_if_open();
   /// Moves WAL pages into the file. @return pages left in the log.
   enum class Checkpoint { kPassive, kTruncate };
   std::int32_t checkpoint(Checkpoint mode);

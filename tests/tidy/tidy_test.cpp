@@ -89,9 +89,18 @@ std::vector<Direction> directions() {
     input.push_back("workers/io/");
     auto solver = with({"physics", "kernels", "input", "solver"});
     solver.push_back("workers/io/");
+    solver.push_back(room + "point_result.hpp");  // what one bias point leaves, plain data
     table.push_back({room + "physics/", with({"physics"})});
-    table.push_back({room + "kernels/", with({"physics", "kernels"})});
+    // The interface of thermal's kernels takes the typed problem as it is: deck, constants, modes, plan.
+    auto kernels = with({"physics", "kernels"});
+    if (kind == "thermal")
+      for (const char* typed : {"input/control.hpp", "input/force_constants.hpp", "solver/harmonic.hpp",
+                                "solver/contraction_plan_4ph.hpp"})
+        kernels.push_back(room + typed);
+    table.push_back({room + "kernels/", kernels});
     table.push_back({room + "input/", input});
+    // A deck carries the options of every step, so its file alone knows the solvers' option types.
+    table.push_back({room + "input/deck.", kind_wide});
     table.push_back({room + "solver/", solver});
     table.push_back({room, kind_wide});
   }
