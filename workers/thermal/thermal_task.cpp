@@ -19,6 +19,7 @@ class ThermalTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
+    require_supported_4ph(deck.control);
     SilentProgress silent;
     ConductivityRun run = start_run(deck, silent);
     nlohmann::json plan{{"mesh", {deck.control.mesh[0], deck.control.mesh[1], deck.control.mesh[2]}},
@@ -53,6 +54,7 @@ class ThermalTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
     Deck deck = read_deck(options.deck.path, options.deck.settings);
+    require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
     for (const std::string& format : options.exports)

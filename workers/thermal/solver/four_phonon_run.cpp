@@ -2,13 +2,27 @@
 
 #include <chrono>
 #include <cmath>
+#include <string>
 
 #include "workers/backend/error.hpp"
 
 namespace quasi::thermal {
 
+void require_supported_4ph(const Control& control) {
+  if (!control.four_phonon) return;
+  if (control.four_phonon_iteration)
+    throw InvalidInput("'four_phonon_iteration' = .true. is not available: four phonons enter the relaxation "
+                       "times, three phonons are iterated; set it to .false.");
+  if (control.samples_4ph > 0 || control.samples_4ph_phase_space > 0)
+    throw InvalidInput("'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' are not available: "
+                       "every four-phonon process is summed; set them to -1");
+  if (control.strategy != Strategy::kFactorised)
+    throw InvalidInput("'strategy' other than factorised is not available with 'four_phonon' = .true.");
+}
+
 FourPhononRun run_four_phonon(const Deck& deck, const Device& device, ConductivityRun& run,
                               const std::filesystem::path& checkpoint_directory, Progress& progress) {
+  require_supported_4ph(deck.control);
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const Control& control = deck.control;

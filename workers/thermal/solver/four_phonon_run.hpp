@@ -17,6 +17,10 @@ struct FourPhononRun {
   FurtherScattering further; ///< for add_conductivity
 };
 
+/// @throws InvalidInput for what the keys of the reference allow and four phonons here do not do yet:
+///         iterated four-phonon scattering, sampling, strategies other than the factorised one.
+void require_supported_4ph(const Control& control);
+
 /// Four-phonon rates of a deck that has fourth-order constants; times go to run.seconds.
 /// @throws InvalidInput when a rate is not finite, OutOfMemory before starting when the plan does not
 ///         fit (need and budget in the message), and what the kernels throw.

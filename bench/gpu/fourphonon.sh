@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Checks and times four-phonon scattering on the machine's first CUDA device.
+#
+#   bench/gpu/fourphonon.sh [BIN]   BIN: folder of the tests and of thermal_4ph_bench; built here under
+#                                   build/gpu if not given
+#   DECK   the deck (examples/thermal/silicon); MESHES="10 16"; WHOLE=1 adds the whole 32³ mesh
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+bin=${1:-}
+if [ -z "$bin" ]; then
+  timeout 60 cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_SERVICE=OFF \
+    ${CMAKE_EXTRA:-} >/dev/null || exit 1
+  timeout 400 cmake --build build/gpu --target thermal_kernels_4ph_test thermal_reference_4ph_test \
+    thermal_4ph_bench | tail -3 || exit 1
+  bin=build/gpu/bin
+fi
+deck=${DECK:-examples/thermal/silicon}
+export QUASI_REQUIRE_DEVICE=cuda
+timeout 120 "$bin/thermal_kernels_4ph_test" --gtest_brief=1 || exit 1
+timeout 120 "$bin/thermal_reference_4ph_test" --gtest_brief=1 || exit 1
+for n in ${MESHES:-10 16}; do
+  for rules in --compat ""; do
+    timeout 120 "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 $rules --device cuda:0
+  done
+done
+[ "${WHOLE:-0}" = 0 ] || timeout 600 "$bin/thermal_4ph_bench" "$deck" --mesh 32 --sb 0.1 --device cuda:0
