@@ -25,6 +25,9 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_;
 };
 
+constexpr double kImaginaryScale_ry = 2.0;    // ω₀ of the imaginary grid, about the plasma energy of a solid.
+constexpr double kBroadeningAtZero_ev = 1e-4;  // ε⁻¹(ω = 0) is real; its broadening only guards the division.
+
 /// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
 bool is_fortran_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -140,6 +143,14 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
   if (s.method == SigmaMethod::kGodbyNeeds) plan.epsilon.frequencies_ry.push_back({0.0, s.godby_needs_ry});
+  if (s.method == SigmaMethod::kContour) {
+    const auto& e = deck.epsilon;
+    s.contour.imaginary_ry = imaginary_grid(e.imaginary_points, kImaginaryScale_ry);
+    const int n_real = static_cast<int>(std::floor(e.real_max_ev / e.real_step_ev + 1e-9)) + 1;
+    for (int i = 0; i < n_real; ++i) s.contour.real_ry.push_back(i * e.real_step_ev / kRydberg_ev);
+    s.contour.rule = deck.sigma.imaginary_rule;
+    plan.epsilon.frequencies_ry = s.contour.frequencies_ry(e.broadening_ev / kRydberg_ev, kBroadeningAtZero_ev / kRydberg_ev);
+  }
   plan.derivative = {deck.sigma.derivative == Derivative::kCentral, deck.sigma.derivative_step_ev / kRydberg_ev};
   s.offsets_ry = s.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : plan.derivative.offsets_ry();
 

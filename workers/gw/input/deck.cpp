@@ -71,7 +71,7 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
 void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "sigma", where);
   auto& s = deck->sigma;
-  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp"}));
+  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour"}));
   s.bands = reader.integer("bands", 0, 1, kMaxBandCount);
   s.bare_cutoff_ry = reader.number("bare_cutoff_ry", 0.0, 0.1, 10000.0);
   s.screened_cutoff_ry = reader.number("screened_cutoff_ry", 0.0, 0.1, 10000.0);
@@ -79,6 +79,7 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.band_max = reader.integer("band_max", 0, 1, kMaxBandCount);
   for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{})) s.kpoints.push_back({k[0], k[1], k[2]});
   s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
+  s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
   s.remainder = reader.boolean("static_remainder", false);
   s.exact_ch = reader.boolean("exact_ch", false);
   const std::size_t derivative = reader.choice("derivative", deck->compatible ? 1 : 0, {"central", "forward"});
@@ -88,7 +89,7 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.rules.half_width_ry = reader.number("pole_half_width_ev", 0.5, 0.0, 10.0) / kRydberg_ev;
   s.rules.screened_exchange_cut = reader.number("sx_cut", 4.0, 0.0, 1e6);
   if (s.exact_ch && s.method != SigmaMethod::kCohsex) reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
-  if (s.remainder && s.method == SigmaMethod::kCohsex) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
+  if (s.remainder && (s.method == SigmaMethod::kCohsex || s.method == SigmaMethod::kContour)) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
   reader.finish();
 }
 
@@ -116,6 +117,11 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   if (!epsilon.has("cutoff_ry")) epsilon.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
   deck.epsilon.cutoff_ry = epsilon.number("cutoff_ry", 0.0, 0.1, 10000.0);
   deck.epsilon.bands = epsilon.integer("bands", 0, 1, kMaxBandCount);
+  auto& e = deck.epsilon;
+  e.real_max_ev = epsilon.number("real_max_ev", e.real_max_ev, 0.1, 1000.0);
+  e.real_step_ev = epsilon.number("real_step_ev", e.real_step_ev, 1e-3, 10.0);
+  e.broadening_ev = epsilon.number("broadening_ev", e.broadening_ev, 1e-4, 10.0);
+  e.imaginary_points = epsilon.integer("imaginary_points", e.imaginary_points, 4, 1000);
   epsilon.finish();
   read_sigma(reader.table("sigma"), where, &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);

@@ -24,6 +24,9 @@ struct Deck {
   struct {
     double cutoff_ry = 0.0;
     int bands = 0;               ///< 0: all
+    double real_max_ev = 20.0, real_step_ev = 0.25;  ///< grids of contour deformation
+    double broadening_ev = 0.1;
+    int imaginary_points = 20;
   } epsilon;
   struct {
     SigmaMethod method = SigmaMethod::kHybertsenLouie;
@@ -33,6 +36,7 @@ struct Deck {
     int band_min = 1, band_max = 0;   ///< 0: two above the highest occupied
     std::vector<Vec3> kpoints;        ///< empty: all
     InvalidMode invalid = InvalidMode::kStatic;
+    ImaginaryRule imaginary_rule = ImaginaryRule::kQuadratic;
     bool remainder = false;
     bool exact_ch = false;
     Derivative derivative = Derivative::kCentral;

@@ -147,6 +147,58 @@ void add_imaginary_poles(const PlasmonPoleModel& model, const std::vector<Cplx>&
     }
 }
 
+/// Contour deformation (spec 6.5) of one block of inner bands. S(ω) = Σ_GG' M (δ − ε⁻¹(ω)) v̄ M* is formed
+/// at every imaginary point, and at the real points that some residue lies between.
+void add_contour(const DielectricMatrix& epsilon, const WingFactors& wings, const std::vector<double>& v, std::int64_t n_g,
+                 const SigmaOptions& options, const std::vector<double>& x, const std::vector<double>& occupation,
+                 std::int64_t n_l, std::int64_t n_b, std::int64_t n_e, double weight, GwKernels& kernels, SelfEnergyAtK& sum) {
+  const ContourGrid& grid = options.contour;
+  std::vector<Cplx> forms(static_cast<std::size_t>(n_l * n_b));
+  const auto form_at = [&](std::size_t frequency) {
+    std::vector<Cplx> w = screening_part(epsilon, frequency, n_g, wings);
+    for (std::int64_t g = 0; g < n_g; ++g)
+      for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] *= v[static_cast<std::size_t>(h)];
+    kernels.quadratic_forms(view<const Cplx>(w, n_g, n_g), view<Cplx>(forms, n_l, n_b));
+  };
+  const auto for_each = [&](const auto& body) {
+    for (std::int64_t p = 0; p < n_l * n_b; ++p)
+      for (std::int64_t e = 0; e < n_e; ++e) body(p, p / n_b, e, x[static_cast<std::size_t>(p * n_e + e)], occupation[static_cast<std::size_t>(p % n_b)] > 0.5);
+  };
+  std::vector<std::vector<double>> weights(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) weights[i] = contour_weights(grid.imaginary_ry, x[i], grid.rule);
+  for (std::size_t j = 0; j < grid.imaginary_ry.size(); ++j) {
+    form_at(j);
+    for_each([&](std::int64_t p, std::int64_t l, std::int64_t e, double, bool) {
+      sum.ch_ry[static_cast<std::size_t>(e)][static_cast<std::size_t>(l)] +=
+          weight * weights[static_cast<std::size_t>(p * n_e + e)][j] * forms[static_cast<std::size_t>(p)];
+    });
+  }
+  // Linear interpolation of S between real points: weights of each point, by pair and energy.
+  std::vector<std::vector<std::pair<std::size_t, double>>> at_point(grid.real_ry.size());
+  for_each([&](std::int64_t p, std::int64_t, std::int64_t e, double energy, bool occupied) {
+    const double sign = residue_sign(energy, occupied);
+    if (sign == 0.0) return;
+    const double omega = std::abs(energy);
+    if (omega > grid.real_ry.back())
+      throw InvalidInput("a residue lies at " + std::to_string(omega * kRydberg_ev) + " eV, beyond the real-axis grid that ends at " +
+                         std::to_string(grid.real_ry.back() * kRydberg_ev) + " eV; raise epsilon.real_max_ev");
+    std::size_t i = static_cast<std::size_t>(std::upper_bound(grid.real_ry.begin(), grid.real_ry.end(), omega) - grid.real_ry.begin());
+    i = std::min(i, grid.real_ry.size() - 1);
+    const double t = (omega - grid.real_ry[i - 1]) / (grid.real_ry[i] - grid.real_ry[i - 1]);
+    const auto at = static_cast<std::size_t>(p * n_e + e);
+    at_point[i - 1].emplace_back(at, sign * (1.0 - t));
+    at_point[i].emplace_back(at, sign * t);
+  });
+  for (std::size_t i = 0; i < at_point.size(); ++i) {
+    if (at_point[i].empty()) continue;
+    form_at(grid.imaginary_ry.size() + i);
+    for (const auto& [at, share] : at_point[i]) {
+      const auto p = static_cast<std::int64_t>(at) / n_e, e = static_cast<std::int64_t>(at) % n_e;
+      sum.sx_ry[static_cast<std::size_t>(e)][static_cast<std::size_t>(p / n_b)] += weight * share * forms[static_cast<std::size_t>(p)];
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
@@ -154,6 +206,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                                        GwKernels& kernels, Progress& progress, SigmaStatistics* statistics) {
   const std::int64_t n_l = options.band_max - options.band_min + 1;
   const auto n_e = static_cast<std::int64_t>(options.offsets_ry.size());
+  const bool contour = options.method == SigmaMethod::kContour;
   const bool poles = options.method == SigmaMethod::kHybertsenLouie || options.method == SigmaMethod::kGodbyNeeds;
   std::vector<SelfEnergyAtK> sums;
   std::vector<std::map<int, std::vector<StarMember>>> stars(field.waves.k.size());
@@ -164,7 +217,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       sum.x_ry.assign(static_cast<std::size_t>(n_l), 0.0);
       sum.sx_ry.assign(static_cast<std::size_t>(n_e), std::vector<Cplx>(static_cast<std::size_t>(n_l)));
       sum.ch_ry = sum.sx_ry;
-      if (options.exact_static_ch || !poles) {
+      if (options.exact_static_ch || options.method == SigmaMethod::kCohsex) {
         sum.ch_static_ry.assign(static_cast<std::size_t>(n_l), Cplx{});
         sum.ch_exact_ry = sum.ch_static_ry;
       }
@@ -172,7 +225,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
     }
   }
   std::vector<ChargeTable> charges;
-  if (options.exact_static_ch || !poles)
+  if (options.exact_static_ch || options.method == SigmaMethod::kCohsex)
     for (const SelfEnergyAtK& sum : sums)
       charges.push_back(charge_table(field, sum.k_index, sum.spin, options.band_min - 1, options.band_max,
                                      options.screened_cutoff_ry, kernels));
@@ -200,8 +253,10 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
     const std::vector<double> v = averaged_coulomb(eps, sphere, coulomb);
     std::vector<Cplx> static_w;  // I_GG' v̄(G')
     PlasmonPoleModel model;
+    WingFactors current_wings;
     const auto prepare = [&](const WingFactors& wings) {
-      if (options.exact_static_ch || !poles) {
+      current_wings = wings;
+      if (options.exact_static_ch || options.method == SigmaMethod::kCohsex) {
         static_w = screening_part(eps, 0, n_g, wings);
         for (std::int64_t g = 0; g < n_g; ++g)
           for (std::int64_t h = 0; h < n_g; ++h) static_w[static_cast<std::size_t>(g * n_g + h)] *= v[static_cast<std::size_t>(h)];
@@ -245,7 +300,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
           kernels.pair_products({0, n_l}, {begin, end});
           std::vector<double> occupation(static_cast<std::size_t>(n_b));
           for (std::int64_t n = 0; n < n_b; ++n) occupation[static_cast<std::size_t>(n)] = begin + n < n_v ? 1.0 : 0.0;
-          if (poles) {
+          if (poles || contour) {
             std::vector<double> x(static_cast<std::size_t>(n_l * n_b * n_e));
             for (std::int64_t l = 0; l < n_l; ++l)
               for (std::int64_t n = 0; n < n_b; ++n)
@@ -254,6 +309,10 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                       field.waves.energy(sum.spin, sum.k_index, options.band_min - 1 + static_cast<int>(l)) +
                       options.offsets_ry[static_cast<std::size_t>(e)] -
                       field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(begin + n));
+            if (contour) {
+              add_contour(eps, current_wings, v, n_g, options, x, occupation, n_l, n_b, n_e, weight, kernels, sum);
+              continue;
+            }
             std::vector<Cplx> total(static_cast<std::size_t>(n_l * n_e)), sx(total.size());
             kernels.sigma_diagonal(view<const double>(x, n_l, n_b, n_e), view<const double>(occupation, n_b), weight,
                                    view<Cplx>(total, n_l, n_e), view<Cplx>(sx, n_l, n_e));
@@ -276,7 +335,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
               for (std::int64_t n = 0; n < n_b; ++n) {
                 const Cplx form = weight * forms[static_cast<std::size_t>(l * n_b + n)];
                 sum.ch_static_ry[static_cast<std::size_t>(l)] -= 0.5 * form;
-                if (!poles)
+                if (options.method == SigmaMethod::kCohsex)
                   for (auto& sx : sum.sx_ry) sx[static_cast<std::size_t>(l)] += occupation[static_cast<std::size_t>(n)] * form;
               }
           }
@@ -290,7 +349,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       }
     }
   }
-  if (!poles)
+  if (options.method == SigmaMethod::kCohsex)
     for (SelfEnergyAtK& sum : sums)
       for (auto& ch : sum.ch_ry) ch = sum.ch_static_ry;
   return sums;

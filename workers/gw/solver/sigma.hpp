@@ -3,11 +3,27 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/physics/contour.hpp"
 #include "workers/gw/solver/plasmon_pole_model.hpp"
 
 namespace quasi::gw {
 
 enum class SigmaMethod { kCohsex, kHybertsenLouie, kGodbyNeeds, kContour };
+
+/// Frequencies at which kContour needs ε⁻¹; their order in DielectricMatrix::inverse is: ω = 0, then the
+/// imaginary points after the first, then the real points.
+struct ContourGrid {
+  std::vector<double> imaginary_ry;  ///< u_j; the first is 0
+  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
+  ImaginaryRule rule = ImaginaryRule::kQuadratic;
+
+  std::vector<Cplx> frequencies_ry(double broadening_ry, double broadening_at_zero_ry) const {
+    std::vector<Cplx> all{Cplx{}};
+    for (std::size_t j = 1; j < imaginary_ry.size(); ++j) all.emplace_back(0.0, imaginary_ry[j]);
+    for (std::size_t i = 0; i < real_ry.size(); ++i) all.emplace_back(real_ry[i], i == 0 ? broadening_at_zero_ry : broadening_ry);
+    return all;
+  }
+};
 
 struct SigmaOptions {
   SigmaMethod method = SigmaMethod::kHybertsenLouie;
@@ -22,6 +38,7 @@ struct SigmaOptions {
   bool reduce_q = true;                ///< sum q over the little group's wedge (diagonal elements, averaged)
   double godby_needs_ry = 2.0;
   std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted
+  ContourGrid contour;                 ///< frequencies of ε⁻¹, for kContour
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
@@ -31,8 +48,8 @@ struct SelfEnergyAtK {
   int k_index = 0;
   int spin = 0;
   std::vector<double> x_ry;                 ///< bare exchange, [n_l]
-  std::vector<std::vector<Cplx>> sx_ry;     ///< SX − X, [n_offsets][n_l]
-  std::vector<std::vector<Cplx>> ch_ry;     ///< CH, [n_offsets][n_l]
+  std::vector<std::vector<Cplx>> sx_ry;     ///< SX − X; residues for kContour; [n_offsets][n_l]
+  std::vector<std::vector<Cplx>> ch_ry;     ///< CH; integral along iu for kContour; [n_offsets][n_l]
   std::vector<Cplx> ch_static_ry;           ///< static CH by the band sum, [n_l]; with exact_static_ch
   std::vector<Cplx> ch_exact_ry;            ///< static CH, completed; with exact_static_ch
 };

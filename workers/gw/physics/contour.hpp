@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <span>
+#include <vector>
+
+#include "workers/gw/physics/crystal.hpp"
+
+namespace quasi::gw {
+
+/// How S(iu) is continued between the points of the imaginary axis.
+enum class ImaginaryRule {
+  kConstant,   ///< S constant around each point, edges half way (the field's default)
+  kQuadratic,  ///< parabolas through three neighbours, exact moments of the kernel
+};
+
+/// |x| below this is x = 0⁺: members of one multiplet differ by rounding, and must not fall on both sides
+/// of the step that the residues make there.
+inline constexpr double kSameEnergy_ry = 1e-7;
+inline double snapped(double x_ry) { return std::abs(x_ry) < kSameEnergy_ry ? 0.0 : x_ry; }
+
+/// u_j = ω₀ t/(1 − t), t = j/N, j = 0 … N−1.
+inline std::vector<double> imaginary_grid(int n, double scale_ry) {
+  std::vector<double> u(static_cast<std::size_t>(n));
+  for (int j = 0; j < n; ++j) {
+    const double t = static_cast<double>(j) / n;
+    u[static_cast<std::size_t>(j)] = scale_ry * t / (1.0 - t);
+  }
+  return u;
+}
+
+/// Weights w_j of (1/π) ∫₀^∞ du S(iu) x/(x² + u²) ≈ Σ_j w_j S(iu_j). x = 0 is taken as its limit from above,
+/// where the integral is ½ S(0).
+///
+/// Beyond the last point S falls as 1/u² (quadratic rule) or is cut (constant rule).
+inline std::vector<double> contour_weights(std::span<const double> u, double x_ry, ImaginaryRule rule) {
+  const double x = snapped(x_ry) == 0.0 ? 1e-12 : x_ry;
+  const std::size_t n = u.size();
+  std::vector<double> w(n, 0.0);
+  const auto angle = [&](double at) { return std::atan(at / x); };
+  if (rule == ImaginaryRule::kConstant) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const double start = j == 0 ? 0.0 : 0.5 * (u[j - 1] + u[j]);
+      const double end = j + 1 < n ? 0.5 * (u[j] + u[j + 1]) : 0.5 * (3.0 * u[j] - u[j - 1]);
+      w[j] = (angle(end) - angle(start)) / kPi;
+    }
+    return w;
+  }
+  // Moments of x/(x²+u²) over [a, b]: 1 → Δatan, u → x/2 Δln(x²+u²), u² → x (b − a) − x² Δatan.
+  for (std::size_t j = 0; j + 1 < n; ++j) {
+    const double a = u[j], b = u[j + 1];
+    const double m0 = angle(b) - angle(a);
+    const double m1 = 0.5 * x * std::log((x * x + b * b) / (x * x + a * a));
+    const double m2 = x * (b - a) - x * x * m0;
+    const std::size_t first = j + 2 < n ? j : j - 1;  // The parabola through first, first+1, first+2.
+    for (std::size_t i = first; i < first + 3; ++i) {
+      const double p = u[first + (i == first ? 1 : 0)], q = u[first + (i == first + 2 ? 1 : 2)];
+      const double scale = (u[i] - p) * (u[i] - q);
+      w[i] += (m2 - (p + q) * m1 + p * q * m0) / scale / kPi;
+    }
+  }
+  // Tail S ≈ S_N (u_N/u)²: ∫_b^∞ x b²/(u² (x²+u²)) du = (b²/x²) [x/b − (π/2·sgn x − atan(b/x))].
+  const double b = u[n - 1];
+  const double ratio = b / x;
+  const double half_turn = x > 0.0 ? 0.5 * kPi : -0.5 * kPi;
+  w[n - 1] += std::abs(ratio) > 1e4 ? 1.0 / (3.0 * ratio * kPi)  // Expanded: the bracket cancels to (x/b)³/3.
+                                    : ratio * ratio * (1.0 / ratio - (half_turn - std::atan(ratio))) / kPi;
+  return w;
+}
+
+/// Sign with which S(|x|) enters as a residue: −1 for an empty band at x ≥ 0, +1 for an occupied one at
+/// x < 0, else 0.
+inline double residue_sign(double x_ry, bool occupied) {
+  const double x = snapped(x_ry);
+  if (!occupied && x >= 0.0) return -1.0;
+  if (occupied && x < 0.0) return 1.0;
+  return 0.0;
+}
+
+}  // namespace quasi::gw
