@@ -270,8 +270,7 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   TableReader reader(table, "contact", where);
   deck->contact = reader.choice("potential", 0, {"column", "neumann"}) == 0 ? ContactKind::kColumn
                                                                            : ContactKind::kNeumann;
-  deck->inflow = reader.choice("inflow", 0, {"fixed", "neutral"}) == 0 ? InflowKind::kFixed
-                                                                      : InflowKind::kNeutral;
+  reader.choice("inflow", 0, {"fixed"});
   reader.finish();
 }
 
@@ -307,7 +306,6 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
       reader.fail("fields", "names '" + field + "', which is no output" +
                                 (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
     }
-  o.pdf_at_fs = reader.numbers("pdf_at_fs", 0.0, 1e6).value_or(std::vector<double>{});
   reader.finish();
 }
 

@@ -20,7 +20,6 @@ struct PhononProcess {
 enum class StatisticsKind { kMaxwell, kFermi };
 enum class RunMode { kEquilibrium, kTransient, kSteady };
 enum class ContactKind { kColumn, kNeumann };
-enum class InflowKind { kFixed, kNeutral };
 
 struct BiasPoint {
   double vgs_v = 0;
@@ -70,7 +69,6 @@ struct Deck {
 
   StatisticsKind statistics = StatisticsKind::kMaxwell;
   ContactKind contact = ContactKind::kColumn;
-  InflowKind inflow = InflowKind::kFixed;
 
   std::vector<BiasPoint> points;
 
@@ -86,7 +84,6 @@ struct Deck {
   struct Output {
     double every_fs = 10.0;
     std::vector<std::string> fields;
-    std::vector<double> pdf_at_fs;
     bool has(const std::string& field) const;
   } output;
 
