@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 timeout 60 cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_SERVICE=OFF -DQUASI_CUDA=ON \
   ${CMAKE_EXTRA:-} >/dev/null || exit 1
-timeout 400 cmake --build build/gpu 2>&1 | tail -3 || exit 1
+timeout 400 cmake --build build/gpu -- -k 0 > build/gpu/build.log 2>&1 || grep -E "FAILED|error|undefined" build/gpu/build.log | head -20
 export QUASI_REQUIRE_DEVICE=cuda OMP_NUM_THREADS=4 OPENBLAS_NUM_THREADS=1
 timeout 300 ctest --test-dir build/gpu -LE nightly -j 4 2>&1 | grep -E 'Failed|Exception|Timeout|tests passed|Total Test time' | grep -vE 'Passed|Stage'
 for kind in thermal gw mosfet; do
