@@ -92,6 +92,8 @@ class QueueCore {
   void move(JobRow& job, JobEvent event, const Note& note, Now now);
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
+  /// False if other attempts occupy its devices by now: a slot never carries two (I6).
+  bool has_room_for(const AttemptRow& attempt);
   void reinstate(Held& held, Now now);
   void give_back_count(Held& held);
 

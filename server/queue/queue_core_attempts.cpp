@@ -46,7 +46,8 @@ std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, No
   if (!job || job->fence != key.fence) return std::nullopt;
   Held held{.job = std::move(*job), .attempt = std::move(*attempt)};
   if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
-  if (held.attempt.outcome == AttemptOutcome::kExpired && held.job.state == JobState::kQueued) {
+  if (held.attempt.outcome == AttemptOutcome::kExpired && held.job.state == JobState::kQueued &&
+      has_room_for(held.attempt)) {
     reinstate(held, now);
     return held;
   }
@@ -57,6 +58,22 @@ QueueCore::Held QueueCore::require_current(const AttemptKey& key, Now now) {
   auto held = find_current(key, now);
   if (!held) throw_fenced(key);
   return std::move(*held);
+}
+
+bool QueueCore::has_room_for(const AttemptRow& attempt) {
+  const Fleet::Member* member = fleet_.find(attempt.worker_id);
+  if (member == nullptr) return true;  // After a restart of the server: it registers next.
+  const auto open = store_.open_attempts_of(attempt.worker_id);
+  return std::all_of(
+      attempt.device_ids.begin(), attempt.device_ids.end(), [&](const std::string& id) {
+        const auto device = member->devices.find(id);
+        if (device == member->devices.end()) return false;
+        const auto busy = std::count_if(open.begin(), open.end(), [&](const AttemptRow& other) {
+          return std::find(other.device_ids.begin(), other.device_ids.end(), id) !=
+                 other.device_ids.end();
+        });
+        return busy < device->second.device.slots;
+      });
 }
 
 void QueueCore::reinstate(Held& held, Now now) {

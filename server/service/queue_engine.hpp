@@ -63,6 +63,7 @@ class QueueEngine {
   const std::string& store_id() const { return store_id_; }
   /// Key of the MACs on page and resume tokens.
   const std::string& token_key() const { return token_key_; }
+  Database& database() { return database_; }
   SqliteStore& store() { return store_; }
   QueueCore& queue() { return queue_; }
 

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/wire/digest.hpp"
+#include "server/queue/refused.hpp"
+#include "server/service/housekeeping.hpp"
+#include "server/service/queue_engine.hpp"
+#include "server/service/uploads.hpp"
+#include "server/store/blob_store.hpp"
+
+namespace quasi::server::test {
+
+class FakeClock : public Clock {
+ public:
+  Now now() const override { return time; }
+  void advance(std::int64_t ms) {
+    time.wall_ms += ms;
+    time.monotonic_ms += ms;
+  }
+  Now time{.wall_ms = 1'700'000'000'000, .monotonic_ms = 1'000};
+};
+
+/// A server's queue, database and files without its threads and its network, on any file system.
+struct QueueWorld {
+  QueueWorld(FileSystem& files, const std::string& root, const std::string& database,
+             const std::string& vfs, FakeClock& clock_, RandomSource& random,
+             const QueueOptions& options)
+      : clock(clock_),
+        logs(files, root),
+        blobs(files, root),
+        uploads(blobs),
+        engine(database, logs, random, options, clock_, vfs) {
+    reconcile_files(engine.store(), blobs);
+  }
+
+  /// One command in a group of its own; rethrows what it was refused with.
+  void run(std::function<void(WriteContext&)> body) {
+    std::exception_ptr failure;
+    WriteTask task{.body = std::move(body),
+                   .done = [&](std::exception_ptr error) { failure = std::move(error); }};
+    engine.run_group({&task, 1});
+    if (failure) std::rethrow_exception(failure);
+  }
+  template <class Command>
+  auto apply(const Command& command) {
+    using Result = decltype(engine.queue().apply(command, clock.now()));
+    if constexpr (std::is_void_v<Result>) {
+      run([&](WriteContext& write) { write.queue.apply(command, write.now); });
+    } else {
+      Result result{};
+      run([&](WriteContext& write) { result = write.queue.apply(command, write.now); });
+      return result;
+    }
+  }
+  /// Stores bytes as the upload calls do: staged, synced, renamed, recorded. @return the digest.
+  std::string put_blob(const std::string& bytes) {
+    const std::string digest = wire::sha256_hex(bytes);
+    const std::string id = "upload-" + digest.substr(0, 12);
+    const auto session = uploads.open(id, digest, bytes.size(), std::nullopt, this);
+    session->append(0, bytes);
+    uploads.publish(*session);
+    uploads.close(session, this);
+    run([&](WriteContext& write) {
+      write.store.insert_blob(digest, static_cast<std::int64_t>(bytes.size()), write.now.wall_ms);
+    });
+    return digest;
+  }
+
+  FakeClock& clock;
+  LogStore logs;
+  BlobStore blobs;
+  Uploads uploads;
+  QueueEngine engine;
+};
+
+inline std::string uuid_of(std::uint64_t number) {
+  const std::string hex = wire::sha256_hex(std::to_string(number)).substr(0, 32);
+  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
+         hex.substr(16, 4) + "-" + hex.substr(20);
+}
+
+inline NewJob simple_job(const std::string& name, std::int32_t max_attempts = 3) {
+  NewJob job;
+  job.row.name = name;
+  job.row.kind = "test";
+  job.row.pool = "default";
+  job.row.max_attempts = max_attempts;
+  job.spec = "spec of " + name;
+  return job;
+}
+
+inline RegisterWorker simple_worker(const std::string& id, std::uint64_t incarnation,
+                                    std::int32_t slots) {
+  RegisterWorker command;
+  const DeviceRow device{.id = "cpu", .backend = Backend::kCpu, .model = "fake",
+                         .memory_bytes = std::int64_t{1} << 34, .slots = slots};
+  command.worker = {.id = id, .incarnation = uuid_of(incarnation), .name = id, .version = "test",
+                    .pool = "default", .kinds = {"test"}, .devices = {device}};
+  command.devices = {{.device = device}};
+  return command;
+}
+
+inline AcquireLeases simple_acquire(const RegisterWorker& worker, std::uint64_t acquire,
+                                    std::size_t slots) {
+  AcquireLeases command{.worker_id = worker.worker.id, .incarnation = worker.worker.incarnation,
+                        .acquire_id = uuid_of(acquire)};
+  command.slots.assign(slots, {.device_id = "cpu"});
+  return command;
+}
+
+inline AttemptKey key_of(const Grant& grant) {
+  return {.worker_id = grant.attempt.worker_id, .attempt_uid = grant.attempt.uid,
+          .fence = grant.attempt.fence};
+}
+
+}  // namespace quasi::server::test
