@@ -75,10 +75,14 @@ RandomCrystal random_crystal(int n_atoms, std::array<int, 3> mesh, unsigned seed
     c.oracle.omega.emplace_back();
     c.oracle.e.emplace_back();
     c.oracle.p.emplace_back();
+    c.oracle.set.emplace_back();
     for (int s = 0; s < nb; ++s) {
       const double omega = q == 0 && s < 3 ? 0.0 : 30.0 + 25.0 * unit(random);
       c.oracle.omega.back().push_back(omega);
       p.omega_rad_ps.push_back(omega);
+      const int set = s / 2 * 2;  // pairs of branches pass for degenerate
+      c.oracle.set.back().push_back(set);
+      p.set.push_back(q * nb + set);
       std::array<double, 3> spread;
       for (double& x : spread) x = 3.0 * unit(random);
       c.oracle.p.back().push_back(spread);

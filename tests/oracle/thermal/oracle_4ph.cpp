@@ -64,7 +64,7 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
         for (int s1 = 0; s1 < nb; ++s1)
           for (int s2 = 0; s2 < nb; ++s2)
             for (int s3 = 0; s3 < nb; ++s3) {
-              const int m0 = point * nb + branch, m1 = q1 * nb + s1, m2 = q2 * nb + s2, m3 = q3 * nb + s3;
+              const int m1 = q1 * nb + s1, m2 = q2 * nb + s2, m3 = q3 * nb + s3;
               double weight = 1.0;
               if (formal) {
                 weight = channel == 2 ? 1.0 / 6.0 : 0.5;
@@ -72,7 +72,12 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
                          (channel == 2 && (m1 > m2 || m2 > m3))) {
                 continue;
               }
-              if (channel == 1 && (m2 == m0 || m3 == m0 || m1 == m2 || m1 == m3)) continue;
+              const auto same_set = [&](int qa, int sa, int qb, int sb) {
+                return qa == qb && c.set[qa][sa] == c.set[qb][sb];
+              };
+              if (channel == 1 && (same_set(q2, s2, point, branch) || same_set(q3, s3, point, branch) ||
+                                   same_set(q2, s2, q1, s1) || same_set(q3, s3, q1, s1)))
+                continue;
               const double w0 = c.omega[point][branch], w1 = c.omega[q1][s1], w2 = c.omega[q2][s2],
                            w3 = c.omega[q3][s3];
               if (w0 <= 0 || w1 <= 0 || w2 <= 0 || w3 <= 0) continue;

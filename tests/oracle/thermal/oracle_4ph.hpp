@@ -21,6 +21,7 @@ struct Crystal4ph {
   std::vector<double> mass_amu;
   std::vector<Block4ph> block;
   std::vector<std::vector<double>> omega;  ///< [point][branch], rad/ps; point = (k N2 + j) N1 + i
+  std::vector<std::vector<int>> set;       ///< [point][branch] first branch of the degenerate set
   std::vector<std::vector<std::vector<std::complex<double>>>> e;  ///< [point][branch][3κ+α]
   std::vector<std::vector<std::array<double, 3>>> p;              ///< [point][branch] spread vectors
 };

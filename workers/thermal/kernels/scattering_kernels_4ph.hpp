@@ -17,6 +17,8 @@ struct Problem4ph {
   int n_branches = 0;
   Rules4ph rules;
   std::vector<double> omega_rad_ps;     ///< [n_modes]; 0 for modes that take no part
+  std::vector<std::int32_t> set;        ///< [n_modes] first mode of the degenerate set; of itself where
+                                        ///< sets play no part
   std::vector<double> spread_rad_ps;    ///< [n_modes][3], without sb
   std::vector<double> temperatures_k;
   std::vector<double> occupation;       ///< [n_temperatures][n_modes]; 0 where ω is 0

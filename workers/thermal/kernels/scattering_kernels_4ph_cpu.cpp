@@ -211,6 +211,7 @@ Tables4ph Problem4ph::host_tables() const {
   t.n_temperatures = static_cast<int>(temperatures_k.size());
   t.rules = rules;
   t.omega = omega_rad_ps.data();
+  t.set = set.data();
   t.spread = spread_rad_ps.data();
   t.occupation = occupation.data();
   t.eigenvector = reinterpret_cast<const Complex<double>*>(eigenvector.data());

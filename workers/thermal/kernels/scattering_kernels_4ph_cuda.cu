@@ -397,6 +397,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     if (p.plan.n_atoms > 255) throw InvalidInput("four phonons on CUDA: more than 255 atoms in the cell");
     t_ = p.host_tables();
     omega_ = upload(p.omega_rad_ps, "ω");
+    set_ = upload(p.set, "degenerate sets");
     spread_ = upload(p.spread_rad_ps, "mode spreads");
     occupation_ = upload(p.occupation, "occupations");
     eigenvector_ = DeviceBuffer<Complex<double>>(p.eigenvector.size(), "eigenvectors");
@@ -414,6 +415,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     phase_ = DeviceBuffer<Complex<double>>(p.phase.size() / 2, "phases");
     phase_.copy_from(reinterpret_cast<const Complex<double>*>(p.phase.data()), p.phase.size() / 2, "phases");
     t_.omega = omega_.data();
+    t_.set = set_.data();
     t_.spread = spread_.data();
     t_.occupation = occupation_.data();
     t_.eigenvector = eigenvector_.data();
@@ -612,7 +614,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, total_;
   DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_base_;
   DeviceBuffer<std::int16_t> zone_;
-  DeviceBuffer<std::int32_t> point_, list_[kLists], walk_step_, walk_first_, walk_atoms_, walk_order_;
+  DeviceBuffer<std::int32_t> set_, point_, list_[kLists], walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
   DeviceBuffer<std::uint32_t> key_[2];
   DeviceBuffer<std::int32_t> spare_value_[2], pair_[2], bin_begin_[2], third_[2];

@@ -19,6 +19,7 @@ struct Tables4ph {
   Rules4ph rules;
 
   const double* omega = nullptr;               ///< [n_modes]; 0 for modes that take no part
+  const std::int32_t* set = nullptr;           ///< [n_modes] first mode of the degenerate set
   const double* spread = nullptr;              ///< [n_modes][3], without sb
   const double* occupation = nullptr;          ///< [n_temperatures][n_modes]
   const Complex<double>* eigenvector = nullptr;  ///< [n_modes][n_branches]
@@ -113,10 +114,12 @@ QUASI_HD inline bool is_normal_4ph(const Tables4ph& tables, Channel4ph channel, 
 QUASI_HD inline Process4ph test_candidate_4ph(const Tables4ph& tables, Channel4ph channel,
                                               std::int32_t mode0, std::int32_t mode1,
                                               std::int32_t mode2, std::int32_t mode3) {
+  if (channel == Channel4ph::kRedistribution &&
+      exchanges_nothing(tables.set[mode0], tables.set[mode1], tables.set[mode2], tables.set[mode3]))
+    return {};
   const double omega[4] = {tables.omega[mode0], tables.omega[mode1], tables.omega[mode2],
                            tables.omega[mode3]};
-  const double multiplicity = multiplicity_4ph(channel, tables.rules.exact_weights, mode0, mode1,
-                                               mode2, mode3);
+  const double multiplicity = multiplicity_4ph(channel, tables.rules.exact_weights, mode1, mode2, mode3);
   return find_process_4ph(channel, tables.rules, multiplicity, omega, tables.p(mode0),
                           tables.p(mode1), tables.p(mode2), tables.p(mode3));
 }

@@ -59,6 +59,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
         static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights)})
     d.add_bytes(&value, sizeof value);
   d.add(p.omega_rad_ps);
+  d.add(p.set);
   d.add(p.spread_rad_ps);
   d.add(p.temperatures_k);
   d.add(p.occupation);

@@ -120,6 +120,10 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.omega_rad_ps = modes.omega_rad_ps;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
     if (!modes.active(mode, control.omega_max_rad_ps)) problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
+  problem.set.resize(problem.omega_rad_ps.size());
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
+    problem.set[static_cast<std::size_t>(mode)] = static_cast<std::int32_t>(
+        control.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)] : mode);
   problem.spread_rad_ps = modes.spread_rad_ps;
   problem.temperatures_k = control.temperatures_k;
   problem.occupation.reserve(problem.temperatures_k.size() * problem.omega_rad_ps.size());
