@@ -30,7 +30,7 @@ const std::map<std::string, std::vector<std::string>>& patterns_by_kind() {
       {"mosfet", {"*.toml", "*.csv", "*.dat"}},
       {"gw",
        {"epsilon.inp", "sigma.inp", "*.toml", "WFN*", "wfn*", "RHO", "VXC", "VSC", "VKB", "vxc.dat",
-        "vxc2.dat", "rho*.h5", "vxc*.h5", "vsc*.h5", "vkb*.h5", "subweights.dat"}},
+        "vxc2.dat", "rho*.h5", "vxc*.h5", "vsc*.h5", "vkb*.h5", "subweights.dat", "eps0mat.h5", "epsmat.h5", "vcoul*"}},
   };
   return table;
 }

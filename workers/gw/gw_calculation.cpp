@@ -25,8 +25,82 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_;
 };
 
-constexpr double kImaginaryScale_ry = 2.0;    // ω₀ of the imaginary grid, about the plasma energy of a solid.
 constexpr double kBroadeningAtZero_ev = 1e-4;  // ε⁻¹(ω = 0) is real; its broadening only guards the division.
+
+bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
+  const Vec3 d = a - b;
+  return std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < tolerance;
+}
+
+/// The real axis 0, step, … up to its end, and the imaginary one, as the deck describes them.
+ContourGrid contour_grid(const Deck& deck) {
+  const auto& e = deck.epsilon;
+  ContourGrid grid{.imaginary_ry = imaginary_grid(e.imaginary_points, e.imaginary_scale_ry), .real_ry = {}, .rule = deck.sigma.imaginary_rule};
+  const int n_real = static_cast<int>(std::floor(e.real_max_ev / e.real_step_ev + 1e-9)) + 1;
+  for (int i = 0; i < n_real; ++i) grid.real_ry.push_back(i * e.real_step_ev / kRydberg_ev);
+  return grid;
+}
+
+/// What a list of frequencies in the order of DielectricMatrix::inverse says of its grids.
+ContourGrid grid_of_frequencies(const std::vector<Cplx>& frequencies, int n_real, ImaginaryRule rule) {
+  ContourGrid grid{.imaginary_ry = {}, .real_ry = {}, .rule = rule};
+  const std::size_t n_imaginary = frequencies.size() - static_cast<std::size_t>(n_real);
+  for (std::size_t f = 0; f < frequencies.size(); ++f)
+    if (f < n_imaginary) grid.imaginary_ry.push_back(frequencies[f].imag());
+    else grid.real_ry.push_back(frequencies[f].real());
+  return grid;
+}
+
+/// Frequencies of ε⁻¹ that the deck or the method of Σ asks for.
+void set_frequencies(const Deck& deck, Plan* plan) {
+  EpsilonOptions& e = plan->epsilon;
+  SigmaOptions& s = plan->sigma;
+  const double broadening = deck.epsilon.broadening_ev / kRydberg_ev, at_zero = kBroadeningAtZero_ev / kRydberg_ev;
+  if (plan->stored) {
+    e.frequencies_ry = plan->stored->frequencies_ry;
+    e.n_real = plan->stored->n_real;
+    if (deck.sigma.method == SigmaMethod::kContour) {
+      if (e.n_real < 2 || e.frequencies_ry.size() - static_cast<std::size_t>(e.n_real) < 4)
+        throw InvalidInput("sigma.method = \"contour\" needs ε⁻¹ on a real and an imaginary axis; the stored files hold " +
+                           std::to_string(e.n_real) + " real frequencies of " + std::to_string(e.frequencies_ry.size()));
+      s.contour = grid_of_frequencies(e.frequencies_ry, e.n_real, deck.sigma.imaginary_rule);
+    }
+    if (deck.sigma.method == SigmaMethod::kGodbyNeeds) {
+      if (e.frequencies_ry.size() < 2 || !(e.frequencies_ry[1].imag() > 0.0) || e.frequencies_ry[1].real() != 0.0)
+        throw InvalidInput("sigma.method = \"gn-gpp\" needs ε⁻¹ at 0 and at one imaginary frequency, which the stored files lack");
+      s.godby_needs_ry = e.frequencies_ry[1].imag();
+    }
+    return;
+  }
+  const FrequencySet asked = deck.epsilon.frequencies;
+  const bool contour = deck.sigma.method == SigmaMethod::kContour && !deck.stop_after_epsilon;
+  const bool needs_pair = deck.sigma.method == SigmaMethod::kGodbyNeeds && !deck.stop_after_epsilon;
+  if (needs_pair || asked == FrequencySet::kGodbyNeeds) e.frequencies_ry.push_back({0.0, s.godby_needs_ry});
+  ContourGrid grid = contour_grid(deck);
+  if (contour) s.contour = grid;
+  if (contour || asked == FrequencySet::kBoth || asked == FrequencySet::kImaginary || asked == FrequencySet::kReal) {
+    if (asked == FrequencySet::kImaginary) grid.real_ry.clear();
+    if (asked == FrequencySet::kReal) grid.imaginary_ry.resize(1);
+    e.frequencies_ry = grid.frequencies_ry(broadening, at_zero);
+    e.n_real = static_cast<int>(grid.real_ry.size());
+  }
+}
+
+/// A field deck's list of q must be the irreducible points of WFN with Γ replaced by a small q₀.
+void check_listed_points(const Deck& deck, const MeanField& field) {
+  if (deck.epsilon.occupied_bands > 0 && deck.epsilon.occupied_bands != field.n_occupied)
+    throw InvalidInput("band_occupation counts " + std::to_string(deck.epsilon.occupied_bands) + " occupied bands, WFN " + std::to_string(field.n_occupied));
+  if (deck.epsilon.qpoints.empty()) return;
+  for (const Vec3& wanted : screening_points(field)) {
+    bool found = false;
+    for (const Vec3& q : deck.epsilon.qpoints) found = found || same_points(q, wanted, 1e-5);
+    if (!found) {
+      char text[80];
+      std::snprintf(text, sizeof text, "(%.6f, %.6f, %.6f)", wanted[0], wanted[1], wanted[2]);
+      throw InvalidInput(std::string("the list of q-points lacks ") + text + ", which Σ needs: list the irreducible points of WFN, Γ replaced by q₀ of WFNq");
+    }
+  }
+}
 
 /// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
 bool is_fortran_file(const std::filesystem::path& path) {
@@ -75,6 +149,8 @@ std::vector<std::vector<double>> exchange_correlation(const Deck& deck, const Me
 
 }  // namespace
 
+EpsilonFiles epsilon_files(const Deck& deck) { return {deck.epsilon.eps0mat, deck.epsilon.epsmat}; }
+
 MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress) {
   if (deck.mean_field.empirical) return empirical_mean_field(deck.mean_field.crystal, kernels, progress);
   const auto& files = deck.mean_field;
@@ -100,23 +176,25 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
       plan.notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " + std::to_string(used) + " bands are used");
     return used;
   };
-  plan.epsilon.cutoff_ry = deck.epsilon.cutoff_ry;
-  plan.epsilon.bands = count(deck.epsilon.bands, "epsilon.bands");
+  if (!deck.epsilon.eps0mat.empty()) plan.stored = describe_epsilon(epsilon_files(deck));
+  check_listed_points(deck, field);
+  plan.epsilon.cutoff_ry = plan.stored ? plan.stored->cutoff_ry : deck.epsilon.cutoff_ry;
+  plan.epsilon.bands = plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands");
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = count(deck.sigma.bands, "sigma.bands");
   s.bare_cutoff_ry = deck.sigma.bare_cutoff_ry > 0.0 ? deck.sigma.bare_cutoff_ry : field.waves.wave_cutoff_ry;
-  s.screened_cutoff_ry = deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry : deck.epsilon.cutoff_ry;
+  s.screened_cutoff_ry = deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry : plan.epsilon.cutoff_ry;
+  if (s.screened_cutoff_ry > plan.epsilon.cutoff_ry)
+    throw InvalidInput("sigma.screened_cutoff_ry = " + std::to_string(s.screened_cutoff_ry) + " exceeds the cut-off of ε⁻¹, " + std::to_string(plan.epsilon.cutoff_ry) + " Ry");
   if (s.bare_cutoff_ry > field.waves.header.density_cutoff_ry)
     throw InvalidInput("sigma.bare_cutoff_ry = " + std::to_string(s.bare_cutoff_ry) + " exceeds the density cut-off of " +
                        std::to_string(field.waves.header.density_cutoff_ry) + " Ry");
   for (const Vec3& k : deck.sigma.kpoints) {
     int found = -1;
-    for (int ik = 0; ik < field.waves.n_k(); ++ik) {
-      const Vec3 d = field.waves.k[static_cast<std::size_t>(ik)] - k;
-      if (std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < 1e-5) found = ik;
-    }
+    for (int ik = 0; ik < field.waves.n_k(); ++ik)
+      if (same_points(field.waves.k[static_cast<std::size_t>(ik)], k, 1e-5)) found = ik;
     if (found < 0)
       throw InvalidInput("sigma.kpoints names (" + std::to_string(k[0]) + ", " + std::to_string(k[1]) + ", " + std::to_string(k[2]) +
                          "), which is not among the k-points of the mean field");
@@ -142,20 +220,12 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
   s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
-  if (s.method == SigmaMethod::kGodbyNeeds) plan.epsilon.frequencies_ry.push_back({0.0, s.godby_needs_ry});
-  if (s.method == SigmaMethod::kContour) {
-    const auto& e = deck.epsilon;
-    s.contour.imaginary_ry = imaginary_grid(e.imaginary_points, kImaginaryScale_ry);
-    const int n_real = static_cast<int>(std::floor(e.real_max_ev / e.real_step_ev + 1e-9)) + 1;
-    for (int i = 0; i < n_real; ++i) s.contour.real_ry.push_back(i * e.real_step_ev / kRydberg_ev);
-    s.contour.rule = deck.sigma.imaginary_rule;
-    plan.epsilon.frequencies_ry = s.contour.frequencies_ry(e.broadening_ev / kRydberg_ev, kBroadeningAtZero_ev / kRydberg_ev);
-  }
+  set_frequencies(deck, &plan);
   plan.derivative = {deck.sigma.derivative == Derivative::kCentral, deck.sigma.derivative_step_ev / kRydberg_ev};
   s.offsets_ry = s.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : plan.derivative.offsets_ry();
 
   const double volume = field.crystal().volume_bohr3;
-  const double n_g = volume * std::pow(deck.epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  const double n_g = volume * std::pow(plan.epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
   const double n_v = field.n_occupied, n_c = plan.epsilon.bands - field.n_occupied, n_k = static_cast<double>(field.zone.size());
   plan.epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
   plan.sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) * (s.band_max - s.band_min + 1) *
@@ -180,12 +250,19 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
   std::vector<std::vector<double>> vxc_ev;
   {
     const PhaseClock clock(&seconds["vxc"]);
-    vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
+    if (!deck.stop_after_epsilon) vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
   }
   {
     const PhaseClock clock(&seconds["epsilon"]);
-    for (const Vec3& q : screening_points(run.field))
-      run.epsilon.push_back(dielectric_matrix(run.field, q, run.plan.epsilon, coulomb, kernels, progress));
+    if (run.plan.stored)
+      run.epsilon = read_epsilon(epsilon_files(deck), run.field, coulomb);
+    else
+      for (const Vec3& q : screening_points(run.field))
+        run.epsilon.push_back(dielectric_matrix(run.field, q, run.plan.epsilon, coulomb, kernels, progress));
+  }
+  if (deck.stop_after_epsilon) {
+    run.seconds = std::move(seconds);
+    return run;
   }
   {
     const PhaseClock clock(&seconds["sigma"]);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "workers/backend/progress.hpp"
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/epsilon_file.hpp"
 #include "workers/gw/solver/quasiparticle.hpp"
 
 namespace quasi::gw {
@@ -17,6 +19,7 @@ struct Plan {
   SigmaOptions sigma;
   DerivativeRule derivative;
   std::vector<std::string> notes;      ///< what was repaired, in sentences
+  std::optional<StoredEpsilon> stored;  ///< ε⁻¹ comes from files
   double epsilon_gflop = 0.0;          ///< of the products of χ
   double sigma_evaluations = 0.0;      ///< (G, G', n, E, l, q) of the plasmon-pole sum
   std::int64_t memory_bytes = 0;       ///< largest resident set of the device
@@ -37,6 +40,8 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
 /// Pre-flight: band counts that split multiplets are lowered, wanted k-points are looked up, memory
 /// and work are estimated. @throws InvalidInput for what cannot be repaired.
 Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes);
+
+EpsilonFiles epsilon_files(const Deck& deck);
 
 /// Mean field to quasiparticle energies.
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress);

@@ -45,7 +45,9 @@ nlohmann::json summary_of(const Calculation& run, const Device& device) {
   summary["quasiparticles"] = std::move(states);
   nlohmann::json heads = nlohmann::json::array();
   for (const DielectricMatrix& m : run.epsilon)
-    heads.push_back({{"q", m.q}, {"n_g", m.size()}, {"epsilon", m.epsilon_diagonal[0].real()}, {"epsilon_inverse", m.inverse[0][0].real()}});
+    heads.push_back({{"q", m.q}, {"n_g", m.size()},
+                     {"epsilon", m.epsilon_diagonal.empty() ? nlohmann::json(nullptr) : nlohmann::json(m.epsilon_diagonal[0].real())},
+                     {"epsilon_inverse", m.inverse[0][0].real()}});
   summary["eps_head"] = std::move(heads);
   const Gaps gap = gaps(run.field, run.quasiparticles);
   nlohmann::json direct = nlohmann::json::array();
@@ -91,14 +93,22 @@ void write_result(const std::filesystem::path& path, const Calculation& run) {
     column("qp1_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp1_ev; });
   }
   std::vector<double> q, head, head_inverse;
+  std::vector<Cplx> of_frequency;
   for (const DielectricMatrix& m : run.epsilon) {
     q.insert(q.end(), m.q.begin(), m.q.end());
-    head.push_back(m.epsilon_diagonal[0].real());
+    if (!m.epsilon_diagonal.empty()) head.push_back(m.epsilon_diagonal[0].real());
     head_inverse.push_back(m.inverse[0][0].real());
+    for (const auto& inverse : m.inverse) of_frequency.push_back(inverse[0]);
   }
   const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
   file.write("/epsilon/q", q, {n_q, 3}, "1");
-  file.write("/epsilon/head", head, {n_q}, "1");
+  if (!head.empty()) file.write("/epsilon/head", head, {n_q}, "1");
+  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, −Im of it the loss function.
+  const auto n_f = static_cast<std::int64_t>(run.plan.epsilon.frequencies_ry.size());
+  std::vector<Cplx> frequencies;
+  for (const Cplx& omega : run.plan.epsilon.frequencies_ry) frequencies.push_back(omega * kRydberg_ev);
+  file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
+  file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
   file.commit();
 }
@@ -130,7 +140,10 @@ class GwTask : public Task {
     const auto kernels = make_gw_kernels(options.devices.front());
     const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : kDefaultBudget_bytes;
     const Calculation run = run_calculation(deck, *kernels, budget, progress);
-    write_energies(options.output_directory, run);
+    if (deck.epsilon.write)
+      write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
+                    CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
+    if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_result(options.output_directory / "result.h5", run);
     return summary_of(run, options.devices.front());
   }

@@ -220,6 +220,34 @@ void H5Writer::write(const std::string& path, std::span<const std::complex<doubl
   write_typed(path, values.data(), values.size() * 2, H5T_NATIVE_DOUBLE, with_parts, units);
 }
 
+void H5Writer::create(const std::string& path, std::initializer_list<std::int64_t> shape, std::string_view units) {
+  const std::vector<hsize_t> extent(shape.begin(), shape.end());
+  const H5Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), 0);
+  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_DOUBLE, space.id(), links.id(),
+                                    creation.id(), H5P_DEFAULT),
+                         H5Dclose);
+  if (dataset.id() < 0) throw StorageError("cannot create dataset '" + path + "' in " + quoted(temporary_));
+  attribute(path, "units", units);
+}
+
+void H5Writer::write_slab(const std::string& path, std::span<const std::int64_t> start,
+                          std::span<const std::int64_t> count, std::span<const double> values) {
+  if (product(count) != static_cast<std::int64_t>(values.size()))
+    throw std::logic_error("part of dataset '" + path + "': counts and number of values differ");
+  const H5Handle dataset(H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+  const H5Handle space(H5Dget_space(dataset.id()), H5Sclose);
+  const std::vector<hsize_t> first(start.begin(), start.end());
+  const std::vector<hsize_t> extent(count.begin(), count.end());
+  const H5Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr) < 0 ||
+      H5Dwrite(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT, values.data()) < 0)
+    throw StorageError("cannot write dataset '" + path + "' to " + quoted(temporary_));
+}
+
 void H5Writer::write_scalar(const std::string& path, double value, std::string_view units) {
   write_typed(path, &value, 1, H5T_NATIVE_DOUBLE, {}, units);
 }

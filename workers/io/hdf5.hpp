@@ -84,6 +84,11 @@ class H5Writer {
     write(path, std::span<const T>(values), std::span<const std::int64_t>(shape.begin(), shape.size()),
           units);
   }
+  /// A dataset of doubles of this shape, all zero, to be filled by write_slab.
+  void create(const std::string& path, std::initializer_list<std::int64_t> shape, std::string_view units);
+  /// Fills start[d] … start[d]+count[d]-1 of a dataset that create() made.
+  void write_slab(const std::string& path, std::span<const std::int64_t> start,
+                  std::span<const std::int64_t> count, std::span<const double> values);
   void write_scalar(const std::string& path, double value, std::string_view units);
   void write_scalar(const std::string& path, std::int64_t value, std::string_view units);
   void write_text(const std::string& path, std::string_view text);

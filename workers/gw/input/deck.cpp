@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/field_deck.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -68,6 +69,32 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   reader.finish();
 }
 
+void read_epsilon(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+  TableReader reader(table, "epsilon", where);
+  auto& e = deck->epsilon;
+  const std::string gamma = reader.text("eps0mat", ""), others = reader.text("epsmat", "");
+  if (!gamma.empty()) e.eps0mat = directory / gamma;
+  if (!others.empty()) e.epsmat = directory / others;
+  if (gamma.empty() && !others.empty()) reader.fail("eps0mat", "is missing: stored ε⁻¹ needs the file of q → 0 too");
+  if (gamma.empty() && !reader.has("cutoff_ry")) reader.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
+  e.cutoff_ry = reader.number("cutoff_ry", 0.0, 0.1, 10000.0);
+  e.bands = reader.integer("bands", 0, 1, kMaxBandCount);
+  e.write = reader.boolean("write", gamma.empty());
+  e.frequencies = static_cast<FrequencySet>(reader.choice("frequencies", 0, {"auto", "static", "imaginary", "real", "both", "godby-needs"}));
+  for (const auto& q : reader.vectors("qpoints", 3).value_or(std::vector<std::vector<double>>{})) e.qpoints.push_back({q[0], q[1], q[2]});
+  e.occupied_bands = reader.integer("occupied_bands", 0, 1, kMaxBandCount);
+  e.real_max_ev = reader.number("real_max_ev", e.real_max_ev, 0.1, 1000.0);
+  e.real_step_ev = reader.number("real_step_ev", e.real_step_ev, 1e-3, 10.0);
+  e.broadening_ev = reader.number("broadening_ev", e.broadening_ev, 1e-4, 10.0);
+  e.imaginary_points = reader.integer("imaginary_points", e.imaginary_points, 4, 1000);
+  e.imaginary_scale_ry = reader.number("imaginary_scale_ry", e.imaginary_scale_ry, 0.01, 1000.0);
+  if (!gamma.empty())
+    for (const char* key : {"cutoff_ry", "bands", "frequencies", "write", "qpoints", "occupied_bands", "real_max_ev", "real_step_ev",
+                            "broadening_ev", "imaginary_points", "imaginary_scale_ry"})
+      if (reader.has(key)) reader.fail(key, "cannot stand beside eps0mat: it follows from the stored ε⁻¹");
+  reader.finish();
+}
+
 void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "sigma", where);
   auto& s = deck->sigma;
@@ -113,20 +140,18 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   reader.table("job");  // Name, priority and limits of the job: the client's to read.
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
   read_mean_field(reader.table("meanfield"), where, directory, &deck);
-  TableReader epsilon(reader.table("epsilon"), "epsilon", where);
-  if (!epsilon.has("cutoff_ry")) epsilon.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
-  deck.epsilon.cutoff_ry = epsilon.number("cutoff_ry", 0.0, 0.1, 10000.0);
-  deck.epsilon.bands = epsilon.integer("bands", 0, 1, kMaxBandCount);
-  auto& e = deck.epsilon;
-  e.real_max_ev = epsilon.number("real_max_ev", e.real_max_ev, 0.1, 1000.0);
-  e.real_step_ev = epsilon.number("real_step_ev", e.real_step_ev, 1e-3, 10.0);
-  e.broadening_ev = epsilon.number("broadening_ev", e.broadening_ev, 1e-4, 10.0);
-  e.imaginary_points = epsilon.integer("imaginary_points", e.imaginary_points, 4, 1000);
-  epsilon.finish();
+  deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
+  read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(reader.table("sigma"), where, &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
   reader.finish();
-  if (deck.sigma.screened_cutoff_ry > deck.epsilon.cutoff_ry)
+  const auto& wanted = deck.epsilon.frequencies;
+  const bool needs_own = deck.sigma.method == SigmaMethod::kContour || deck.sigma.method == SigmaMethod::kGodbyNeeds;
+  if (wanted != FrequencySet::kAutomatic && needs_own && !deck.stop_after_epsilon)
+    throw InvalidInput(where + ": epsilon.frequencies cannot be chosen beside this sigma.method, which sets them itself; leave it out");
+  if (deck.stop_after_epsilon && !deck.epsilon.eps0mat.empty())
+    throw InvalidInput(where + ": stop_after = \"epsilon\" leaves nothing to do with a stored ε⁻¹ (epsilon.eps0mat)");
+  if (deck.epsilon.cutoff_ry > 0.0 && deck.sigma.screened_cutoff_ry > deck.epsilon.cutoff_ry)
     throw InvalidInput(where + ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) + " exceeds epsilon.cutoff_ry = " +
                        shown(deck.epsilon.cutoff_ry) + "; ε⁻¹ is not known there");
   return deck;
@@ -134,6 +159,13 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
 
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
   std::filesystem::path file = path;
+  if (std::filesystem::is_directory(file) && !std::filesystem::exists(file / "deck.toml") && has_field_deck(file))
+    return parse_deck(translate_field_deck(file), settings, file.filename().string() + " (epsilon.inp, sigma.inp)", file);
+  if (file.extension() == ".inp") {
+    if (!has_field_deck(file.parent_path()))
+      throw InvalidInput("'" + file.string() + "': the field's decks are read as epsilon.inp and sigma.inp of one directory");
+    return parse_deck(translate_field_deck(file.parent_path()), settings, file.filename().string(), file.parent_path());
+  }
   if (std::filesystem::is_directory(file)) file /= "deck.toml";
   std::ifstream in(file);
   if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");

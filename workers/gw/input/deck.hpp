@@ -11,6 +11,9 @@
 
 namespace quasi::gw {
 
+/// Frequencies of ε⁻¹ beside those that the method of Σ needs; kAutomatic: only those.
+enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyNeeds };
+
 /// How the slope dΣ/dE of the linearised quasiparticle equation is found.
 enum class Derivative { kCentral, kForward };
 
@@ -22,11 +25,17 @@ struct Deck {
     EmpiricalCrystal crystal;
   } mean_field;
   struct {
-    double cutoff_ry = 0.0;
+    double cutoff_ry = 0.0;      ///< 0: that of stored files
     int bands = 0;               ///< 0: all
+    FrequencySet frequencies = FrequencySet::kAutomatic;
+    std::filesystem::path eps0mat, epsmat;           ///< stored ε⁻¹ that Σ starts from; empty: it is calculated
+    bool write = true;                               ///< eps0mat.h5 and epsmat.h5 among the results
+    std::vector<Vec3> qpoints;                       ///< as a field deck lists them; empty: the irreducible points
+    int occupied_bands = 0;                          ///< as a field deck counts them; 0: WFN's
     double real_max_ev = 20.0, real_step_ev = 0.25;  ///< grids of contour deformation
     double broadening_ev = 0.1;
     int imaginary_points = 20;
+    double imaginary_scale_ry = 2.0;
   } epsilon;
   struct {
     SigmaMethod method = SigmaMethod::kHybertsenLouie;
@@ -46,11 +55,13 @@ struct Deck {
   } sigma;
   CoulombOptions coulomb;
   bool compatible = false;  ///< compat = "bgw"
+  bool stop_after_epsilon = false;
 };
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,
                 const std::filesystem::path& directory);
-/// A TOML file, or a directory that holds deck.toml.
+/// A TOML file, a directory that holds deck.toml, or the field's own decks: a directory that holds
+/// epsilon.inp or sigma.inp, or one of these files (input/field_deck.hpp).
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 
 }  // namespace quasi::gw

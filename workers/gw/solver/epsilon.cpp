@@ -162,6 +162,8 @@ DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const 
       for (std::size_t h = 0; h < n; ++h) m[g * n + h] *= root[g] / root[h];
   }
   matrix.inverse = std::move(chi);
+  matrix.frequencies_ry = options.frequencies_ry;
+  matrix.n_real = options.n_real;
   return matrix;
 }
 

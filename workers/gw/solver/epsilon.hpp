@@ -19,7 +19,9 @@ struct DielectricMatrix {
   GSphere sphere;
   std::vector<double> coulomb;    ///< plain v(q+G), Ry Bohr³ (no average), [n]
   std::vector<std::vector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0
-  std::vector<Cplx> epsilon_diagonal;      ///< ε_GG(0), [n]
+  std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
+  int n_real = 0;                          ///< the last so many lie on the real axis
+  std::vector<Cplx> epsilon_diagonal;      ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
 
   std::int64_t size() const { return sphere.size(); }
 };
@@ -28,6 +30,7 @@ struct EpsilonOptions {
   double cutoff_ry = 10.0;
   int bands = 0;                               ///< counted from 1, multiplets complete
   std::vector<Cplx> frequencies_ry{Cplx{}};    ///< first: 0; then iu or ω + iη
+  int n_real = 0;                              ///< the last so many lie on the real axis
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
