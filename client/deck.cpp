@@ -26,7 +26,8 @@ const std::map<std::string, std::vector<std::string>>& patterns_by_kind() {
   static const std::map<std::string, std::vector<std::string>> table{
       {"thermal",
        {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH",
-        "espresso.ifc2", "POSCAR", "BORN", "*.toml", "fc2.hdf5", "fc3.hdf5", "*.yaml"}},
+        "espresso.ifc2", "POSCAR", "BORN", "*.toml", "fc2.hdf5", "force_constants.hdf5", "fc3.hdf5",
+        "*.yaml"}},
       {"mosfet", {"*.toml", "*.csv", "*.dat"}},
       {"gw",
        {"epsilon.inp", "sigma.inp", "*.toml", "WFN*", "wfn*", "RHO", "VXC", "VSC", "VKB", "vxc.dat",
@@ -132,7 +133,33 @@ void for_each_text(const toml::node& node, const auto& use) {
   }
 }
 
-Deck collect_toml(const fs::path& file) {
+/// The files of the kind in the directory that a TOML deck's top-level `directory` names.
+void collect_named_directory(const std::string& kind, const fs::path& file, const toml::table& table,
+                             std::set<std::string>& taken, Deck& deck) {
+  const toml::node* node = table.get("directory");
+  const toml::value<std::string>* text = node == nullptr ? nullptr : node->as_string();
+  if (text == nullptr) return;
+  const fs::path relative = fs::path(text->get()).lexically_normal();
+  if (relative.is_absolute() || (!relative.empty() && relative.begin()->string() == ".."))
+    throw Failure(ExitStatus::kInvalidInput,
+                  where(file, *node) + ": '" + text->get() + "' lies outside the deck's directory",
+                  "put the directory beside the deck; only what is in or below '" +
+                      file.parent_path().string() + "' travels");
+  const fs::path directory = file.parent_path() / relative;
+  if (fs::is_symlink(fs::symlink_status(directory))) refuse_link(directory);
+  if (!fs::is_directory(directory))
+    throw Failure(ExitStatus::kLocalFile, where(file, *node) + ": no directory '" + directory.string() + "'",
+                  "name the directory of the deck's files, relative to the TOML file");
+  std::string prefix = relative == "." ? "" : relative.generic_string();
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  for (LocalInput& input : collect_directory(kind, directory).inputs) {
+    if (input.path.extension() == ".toml") continue;  // another deck on the same files
+    input.slot = "deck/" + prefix + input.slot.substr(5);
+    if (taken.insert(input.slot).second) deck.inputs.push_back(std::move(input));
+  }
+}
+
+Deck collect_toml(const std::string& kind, const fs::path& file) {
   const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
   const std::string name = file.filename().string();
   // A name that cannot be a slot would stop a deck for its file name alone.
@@ -142,6 +169,7 @@ Deck collect_toml(const fs::path& file) {
 
   const toml::table table = parse_toml(file, read_whole(file, kTomlLimitBytes));
   std::set<std::string> taken{deck.slot};
+  collect_named_directory(kind, file, table, taken, deck);
   for_each_text(table, [&](const std::string& text, const toml::node& node) {
     if (text.empty() || text.size() > 1024 || text.find('\n') != std::string::npos) return;
     const fs::path named(text);
@@ -209,7 +237,7 @@ Deck collect_deck(const std::string& kind, const fs::path& path) {
     throw Failure(ExitStatus::kLocalFile, "no deck '" + path.string() + "'",
                   "check the spelling of the path");
   if (fs::is_directory(status)) return collect_directory(kind, path);
-  if (path.extension() == ".toml") return collect_toml(path);
+  if (path.extension() == ".toml") return collect_toml(kind, path);
   throw Failure(ExitStatus::kInvalidInput,
                 "'" + path.string() + "' is neither a deck directory nor a TOML file",
                 "give the directory that holds it: '" +

@@ -186,6 +186,28 @@ TEST_F(ClientFiles, ATomlDeckBringsTheFilesItNames) {
   EXPECT_EQ(collect_deck("gw", file("d/my deck.toml", "a = 1")).slot, "deck/deck.toml");
 }
 
+// A thermal deck in TOML: the files of its directory travel, results and other decks there do not.
+TEST_F(ClientFiles, ATomlDeckBringsTheDirectoryItNames) {
+  file("t/deck.toml", "kind = \"thermal\"\ndirectory = \"si\"\nT = 300\n");
+  for (const char* name : {"t/si/POSCAR", "t/si/fc2.hdf5", "t/si/fc3.hdf5", "t/si/BORN", "t/si/phono3py_disp.yaml",
+                           "t/si/result.h5", "t/si/other.toml", "t/unrelated"})
+    file(name, "x");
+  const auto slots_of = [&](const fs::path& deck) {
+    std::vector<std::string> slots;
+    for (const LocalInput& input : collect_deck("thermal", deck).inputs) slots.push_back(input.slot);
+    return slots;
+  };
+  EXPECT_EQ(slots_of(path("t/deck.toml")),
+            (std::vector<std::string>{"deck/deck.toml", "deck/si/BORN", "deck/si/POSCAR", "deck/si/fc2.hdf5",
+                                      "deck/si/fc3.hdf5", "deck/si/phono3py_disp.yaml"}));
+  EXPECT_EQ(slots_of(file("t/si/here.toml", "kind = \"thermal\"\ndirectory = \".\"\n")),
+            (std::vector<std::string>{"deck/BORN", "deck/POSCAR", "deck/fc2.hdf5", "deck/fc3.hdf5", "deck/here.toml",
+                                      "deck/phono3py_disp.yaml"}));
+  EXPECT_SAYS(failure_in([&] { collect_deck("thermal", file("t/a.toml", "directory = \"../t2\"")); }),
+              "lies outside the deck's directory");
+  EXPECT_SAYS(failure_in([&] { collect_deck("thermal", file("t/b.toml", "directory = \"gone\"")); }), "no directory");
+}
+
 TEST_F(ClientFiles, NamesThatCannotBeSlotsAreSaidToBeSo) {
   EXPECT_EQ(slot_problem("deck/WFN_2-x.h5"), "");
   for (const char* wrong : {"", "/a", "a//b", "a/", ".a", "a/..", "a b", "a/b/c/d/e/f/g/h/i", "κ"})

@@ -153,6 +153,12 @@ class Builder {
     }
   }
 
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, key] : keys_) result.push_back(name);
+    return result;
+  }
+
   Control finish() {
     temperatures();
     required();
@@ -170,11 +176,6 @@ class Builder {
     bool sizes = false;
   };
 
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (const auto& [name, key] : keys_) result.push_back(name);
-    return result;
-  }
   bool given(const std::string& key) const { return given_.count(key) > 0; }
   [[noreturn]] void missing(const std::string& key) const {
     throw InvalidInput(where_ + ": '" + key + "' is required and not set");
@@ -524,7 +525,7 @@ class Builder {
 }  // namespace
 
 Control parse_control(const std::string& text, const std::string& where,
-                      const std::vector<Setting>& settings) {
+                      const std::vector<NamelistAssignment>& overrides) {
   const std::vector<Assignment> deck = parse_namelists(text, where);
   std::set<std::string> groups;
   for (const Assignment& a : deck) {
@@ -533,8 +534,6 @@ Control parse_control(const std::string& text, const std::string& where,
       throw InvalidInput(unknown_key_message(std::string("&").append(a.group), a.where,
                                              {"&allocations", "&crystal", "&parameters", "&flags"}));
   }
-  std::vector<Assignment> overrides;
-  for (const Setting& setting : settings) overrides.push_back(parse_namelist_setting(setting.key, setting.value));
 
   Builder builder(where);
   builder.sizes_only(deck);
@@ -545,7 +544,27 @@ Control parse_control(const std::string& text, const std::string& where,
   return builder.finish();
 }
 
+std::vector<NamelistAssignment> assignments_of(const std::vector<Setting>& settings) {
+  std::vector<Assignment> assignments;
+  for (const Setting& setting : settings) {
+    std::string value = setting.value;
+    if (value.starts_with('['))
+      std::erase_if(value, [](char c) { return c == '[' || c == ']'; });
+    assignments.push_back(parse_namelist_setting(setting.key, value));
+  }
+  return assignments;
+}
+
+const std::vector<std::string>& control_keys() {
+  static const std::vector<std::string> keys = Builder("").names();
+  return keys;
+}
+
 Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings) {
+  return read_control(directory, assignments_of(settings));
+}
+
+Control read_control(const std::filesystem::path& directory, const std::vector<NamelistAssignment>& overrides) {
   const std::filesystem::path file = directory / "CONTROL";
   std::error_code failure;
   if (!std::filesystem::is_directory(directory, failure))
@@ -559,7 +578,7 @@ Control read_control(const std::filesystem::path& directory, const std::vector<S
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
     if (text.size() > kMaxBytes) throw InvalidInput("'" + file.string() + "' is larger than 16 MiB; is it a CONTROL file?");
   }
-  return parse_control(text, "CONTROL", settings);
+  return parse_control(text, "CONTROL", overrides);
 }
 
 }  // namespace quasi::thermal

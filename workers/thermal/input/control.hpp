@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/io/settings.hpp"
+#include "workers/thermal/input/namelist.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
@@ -104,14 +105,20 @@ struct Control {
   int n_branches() const { return 3 * n_atoms; }
 };
 
-/// Reads DIRECTORY/CONTROL and applies `settings` on top (key=value in namelist syntax, any key of
-/// any group).
+/// Reads DIRECTORY/CONTROL and lays `overrides` on top (any key of any group), in their order.
 /// @throws InvalidInput naming line, key, value and remedy: unknown keys with the nearest known one,
 ///         wrong counts or types, impossible combinations (thermal.md 1.1), `tdep` and `Ewald`.
+Control read_control(const std::filesystem::path& directory, const std::vector<NamelistAssignment>& overrides);
 Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings);
 
-/// The same from text; `where` names it in messages.
+/// The same from text; `where` names it in messages. Empty text: everything comes from the overrides.
 Control parse_control(const std::string& text, const std::string& where,
-                      const std::vector<Setting>& settings);
+                      const std::vector<NamelistAssignment>& overrides);
+
+/// The user's `--set key=value`: namelist syntax, or a list in brackets as TOML writes it.
+std::vector<NamelistAssignment> assignments_of(const std::vector<Setting>& settings);
+
+/// Every key a CONTROL may hold, in lower case.
+const std::vector<std::string>& control_keys();
 
 }  // namespace quasi::thermal

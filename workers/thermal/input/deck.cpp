@@ -1,11 +1,13 @@
 #include "workers/thermal/input/deck.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/sha256.hpp"
 #include "workers/thermal/input/phonopy_deck.hpp"
+#include "workers/thermal/input/toml_deck.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -44,13 +46,19 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
 
 /// @return the files read
 std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& directory,
-                                                 const std::vector<Setting>& settings, Deck& deck) {
-  deck.control = read_control(directory, settings);
+                                                 const std::vector<NamelistAssignment>& overrides,
+                                                 const std::string& toml_name, Deck& deck) {
+  std::vector<std::filesystem::path> files;
+  if (!toml_name.empty() && !std::filesystem::exists(directory / "CONTROL")) {
+    deck.control = parse_control("", toml_name, overrides);
+  } else {
+    deck.control = read_control(directory, overrides);
+    files.push_back(directory / "CONTROL");
+  }
   const Control& control = deck.control;
   deck.crystal = make_crystal(control);
   deck.second_order = read_second_order(directory, control, deck.crystal);
-  std::vector<std::filesystem::path> files{directory / "CONTROL",
-                                           directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND")};
+  files.push_back(directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND"));
   if (control.only_harmonic) return files;
   files.push_back(directory / "FORCE_CONSTANTS_3RD");
   deck.third_order = read_sparse_force_constants(files.back(), 3, deck.crystal);
@@ -63,8 +71,8 @@ std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& di
 }
 
 std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& directory,
-                                                const std::vector<Setting>& settings, Deck& deck) {
-  PhonopyDeck phonopy = read_phonopy_deck(directory, settings);
+                                                const std::vector<NamelistAssignment>& overrides, Deck& deck) {
+  PhonopyDeck phonopy = read_phonopy_deck(directory, overrides);
   deck.control = std::move(phonopy.control);
   deck.crystal = std::move(phonopy.crystal);
   deck.second_order = std::move(phonopy.second);
@@ -80,10 +88,32 @@ std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& dir
 
 }  // namespace
 
-Deck read_deck(const std::filesystem::path& directory, const std::vector<Setting>& settings) {
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
   Deck deck;
-  const std::vector<std::filesystem::path> files =
-      is_phonopy_deck(directory) ? read_phonopy(directory, settings, deck) : read_bte_deck(directory, settings, deck);
+  std::filesystem::path directory = path;
+  std::filesystem::path toml;
+  std::vector<NamelistAssignment> overrides;
+  std::vector<Setting> own = settings;
+  if (std::filesystem::is_regular_file(path)) {
+    toml = path;
+  } else if (std::filesystem::is_regular_file(path / "deck.toml")) {
+    toml = path / "deck.toml";
+  }
+  if (!toml.empty()) {
+    TomlDeck read = read_toml_deck(toml);
+    overrides = std::move(read.assignments);
+    directory = read.directory;
+    const auto named = std::find_if(own.begin(), own.end(), [](const Setting& s) { return s.key == "directory"; });
+    if (named != own.end()) {
+      directory = toml.parent_path() / named->value;
+      own.erase(named);
+    }
+  }
+  for (NamelistAssignment& assignment : assignments_of(own)) overrides.push_back(std::move(assignment));
+  std::vector<std::filesystem::path> files = is_phonopy_deck(directory)
+                                                 ? read_phonopy(directory, overrides, deck)
+                                                 : read_bte_deck(directory, overrides, toml.filename().string(), deck);
+  if (!toml.empty()) files.push_back(toml);
   deck.symmetry = find_symmetry(deck.crystal, deck.control);
   if (!deck.symmetry.dropped.empty()) {
     std::string list;

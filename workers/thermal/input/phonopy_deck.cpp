@@ -303,21 +303,22 @@ bool is_phonopy_deck(const fs::path& directory) {
           !first_present(directory, {"fc2.hdf5", "force_constants.hdf5"}).empty());
 }
 
-PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<Setting>& settings) {
-  std::vector<Setting> wanted;
+PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<NamelistAssignment>& overrides) {
+  std::vector<NamelistAssignment> wanted;
   Index3 repeats{0, 0, 0};
   bool has_mesh = false;
-  for (const Setting& setting : settings) {
-    has_mesh = has_mesh || setting.key.starts_with("ngrid");
-    if (setting.key != "scell") {
-      wanted.push_back(setting);
+  for (const NamelistAssignment& a : overrides) {
+    has_mesh = has_mesh || a.key == "ngrid";
+    if (a.key != "scell") {
+      wanted.push_back(a);
       continue;
     }
-    std::string text = setting.value;
-    std::replace(text.begin(), text.end(), ',', ' ');
-    std::istringstream in(text);
-    if (!(in >> repeats[0] >> repeats[1] >> repeats[2]) || std::min({repeats[0], repeats[1], repeats[2]}) < 1)
-      throw InvalidInput("'scell' must be three positive integers, got '" + setting.value + "'");
+    if (a.values.size() != 3) throw InvalidInput(a.where + ": 'scell' must be three positive integers");
+    for (std::size_t i = 0; i < 3; ++i) {
+      const long long n = namelist_integer(a.values[i], a);
+      if (n < 1 || n > 256) throw InvalidInput(a.where + ": 'scell' must lie between 1 and 256, got " + std::to_string(n));
+      repeats[i] = static_cast<int>(n);
+    }
   }
   if (!has_mesh)
     throw InvalidInput("'ngrid' is required: a phonopy deck does not say the wave-vector mesh; add e.g. "

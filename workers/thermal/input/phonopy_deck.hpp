@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "workers/io/settings.hpp"
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
@@ -21,7 +20,7 @@ namespace quasi::thermal {
 ///   POSCAR                               the primitive cell, where there is no yaml; `scell` then says
 ///                                        how often it is repeated
 ///
-/// What such a deck does not say (mesh, temperatures, …) comes from `settings`, in the keys of CONTROL;
+/// What such a deck does not say (mesh, temperatures, …) comes from `overrides`, in the keys of CONTROL;
 /// `ngrid` is required. Isotopes default to the natural composition, masses are the yaml's.
 struct PhonopyDeck {
   Control control;
@@ -35,6 +34,7 @@ struct PhonopyDeck {
 bool is_phonopy_deck(const std::filesystem::path& directory);
 
 /// @throws InvalidInput naming file, key or dataset, what was found and the remedy.
-PhonopyDeck read_phonopy_deck(const std::filesystem::path& directory, const std::vector<Setting>& settings);
+PhonopyDeck read_phonopy_deck(const std::filesystem::path& directory,
+                              const std::vector<NamelistAssignment>& overrides);
 
 }  // namespace quasi::thermal
