@@ -134,6 +134,36 @@ TEST_F(WorkerSupervisor, AGrantThatCrossesTheDrainIsGivenBack) {
   EXPECT_EQ(job.executions, 0);
 }
 
+// The answer with the grant is lost on its way and the drain comes before the poll is repeated: the
+// worker asks once more, under the same id, and gives back what it never knew it had.
+TEST_F(WorkerSupervisor, AGrantWhoseAnswerWasLostIsGivenBackByTheDrain) {
+  world.start_daemon();
+  for (int i = 0; i < 20; ++i) world.step();
+  world.lose_next_grants = true;
+  auto& job = world.submit("noop");
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kLeased; }));
+  ASSERT_FALSE(world.lose_next_grants);
+  world.step();  // The worker hears that the call failed, and means to repeat it.
+  const auto granted_at = world.clock.now();
+  world.supervisor().drain();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_FALSE(job.open);
+  EXPECT_EQ(job.releases, std::vector<v1::ReleaseReason>{v1::RELEASE_REASON_UNWANTED});
+  EXPECT_EQ(job.executions, 0);
+  EXPECT_LT(world.clock.now() - granted_at, world.lease_ttl) << "it waited for the lease to end";
+}
+
+// With the server away nobody can tell what was granted; the worker does not wait for long.
+TEST_F(WorkerSupervisor, ADrainWithoutAServerEnds) {
+  world.start_daemon();
+  for (int i = 0; i < 20; ++i) world.step();
+  world.server_reachable = false;
+  const auto since = world.clock.now();
+  world.supervisor().drain();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_LE(world.clock.now() - since, world.lease_ttl + Milliseconds(500));
+}
+
 TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
   auto& job = world.submit("noop");
   world.start_daemon();

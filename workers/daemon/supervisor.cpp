@@ -142,8 +142,9 @@ void Supervisor::acquire() {
   const bool may_take = !draining_ && settings_.has_scratch();
   if (may_take)
     for (auto& slot : devices_.free_slots()) *request.add_slots() = std::move(slot);
-  if (poll_.last) {
-    // Only to hear what the broken-off poll was granted; whatever comes is given back.
+  const bool last = asks_last();
+  if (last) {
+    // Only to hear what an unanswered poll was granted; whatever comes is given back.
     for (const auto& device : devices_.describe())
       if (request.slots_size() == 0) request.add_slots()->set_device_id(device.id());
   } else if (request.slots_size() == 0) {
@@ -151,12 +152,13 @@ void Supervisor::acquire() {
   }
   if (poll_.id.empty()) poll_.id = settings_.make_uuid();
   poll_.in_flight = true;
+  poll_.broken_off = false;
   poll_.n_slots = static_cast<std::size_t>(request.slots_size());
   request.set_worker_id(settings_.worker_id);
   request.set_incarnation(settings_.incarnation);
   request.set_acquire_id(poll_.id);
   *request.mutable_wait() =
-      TimeUtil::MillisecondsToDuration(poll_.last ? 0 : settings_.acquire_wait.count());
+      TimeUtil::MillisecondsToDuration(last ? 0 : settings_.acquire_wait.count());
   ports_.server.acquire(request,
                         [this](const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
                           acquired(status, response);
@@ -176,21 +178,9 @@ void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesRes
   // The same id again: what was granted in an answer that got lost is granted once more.
   if (wire::reason_of(status) == wire::reason::kWorker) {
     registered_ = false;
-    poll_.last = false;
     return register_now();
   }
-  if (poll_.last) {
-    poll_ = {};  // the leases, if any, end with their time
-    return;
-  }
-  if (status.error_code() == grpc::StatusCode::CANCELLED) {
-    poll_.last = draining_;
-    return acquire();
-  }
-  if (draining_) {
-    poll_ = {};
-    return;
-  }
+  if (status.error_code() == grpc::StatusCode::CANCELLED && poll_.broken_off) return acquire();
   again_later(acquire_again_);
 }
 
@@ -325,13 +315,14 @@ void Supervisor::collect() {
   }
   if (!freed) return;
   // A poll under way speaks only of the slots that were free when it began.
-  if (poll_.in_flight && !poll_.last)
-    ports_.server.cancel_acquire();
+  if (poll_.in_flight && !draining_)
+    break_off_poll();
   else
     acquire();
 }
 
 void Supervisor::tick() {
+  if (asks_last() && now() >= stop_asking_) poll_ = {};  // the leases, if any, end with their time
   if (due(register_again_.at)) register_now();
   if (due(acquire_again_.at)) {
     acquire_again_.at.reset();
@@ -366,6 +357,7 @@ std::optional<MonotonicTime> Supervisor::next_deadline() const {
   consider(acquire_again_.at);
   if (registered_) consider(next_heartbeat_);
   consider(next_device_look_);
+  if (asks_last()) consider(stop_asking_);
   for (const auto& [fence, runner] : runners_) consider(runner->next_deadline());
   return next;
 }
@@ -374,7 +366,14 @@ void Supervisor::drain() {
   if (draining_) return;
   draining_ = true;
   ports_.log.info("draining", {{"attempts", runners_.size()}});
-  if (poll_.in_flight) ports_.server.cancel_acquire();
+  // What the last poll was granted may have been lost on its way: asked once more, the server says
+  // it again, and it is given back instead of waiting for the end of its lease.
+  stop_asking_ = now() + std::min(lease_ttl_, settings_.last_ask_limit);
+  acquire_again_ = {};
+  if (poll_.in_flight)
+    break_off_poll();
+  else
+    acquire();
   const auto runners = runners_;
   for (const auto& [fence, runner] : runners) runner->drain();
   collect();
@@ -387,7 +386,12 @@ void Supervisor::stop_now() {
   collect();
 }
 
-bool Supervisor::finished() const { return draining_ && runners_.empty() && !poll_.in_flight; }
+bool Supervisor::finished() const { return draining_ && runners_.empty() && poll_.id.empty(); }
+
+void Supervisor::break_off_poll() {
+  poll_.broken_off = true;
+  ports_.server.cancel_acquire();
+}
 
 void Supervisor::again_later(Pacer& pacer) {
   pacer.delay = std::clamp(pacer.delay * 2, settings_.retry_first, settings_.retry_most);

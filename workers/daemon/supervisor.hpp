@@ -24,6 +24,7 @@ struct SupervisorSettings {
   Milliseconds retry_most{5'000};
   Milliseconds keep_fenced{std::chrono::hours(24)};
   Milliseconds device_interval{5'000};
+  Milliseconds last_ask_limit{10'000};  ///< of a drain, for grants whose answer was lost
   std::function<bool()> has_scratch = [] { return true; };  ///< disk for new work
   std::function<std::string()> make_uuid;
   std::function<double()> jitter = [] { return 0.0; };  ///< in [-1, 1]
@@ -63,7 +64,7 @@ class Supervisor {
     std::string id;
     std::size_t n_slots = 0;
     bool in_flight = false;
-    bool last = false;  ///< asked while draining, to learn what an earlier poll was granted
+    bool broken_off = false;  ///< by us; anything else that ends it early is a trouble
   };
 
   MonotonicTime now() const { return ports_.clock.now(); }
@@ -74,6 +75,9 @@ class Supervisor {
                   const grpc::Status& status, const v1::RegisterResponse& response);
   void take_up_salvage(const v1::RegisterResponse& response);
   void acquire();
+  void break_off_poll();
+  /// A drain asks only to learn what a poll without an answer was granted.
+  bool asks_last() const { return draining_ && !poll_.id.empty(); }
   void acquired(const grpc::Status& status, const v1::AcquireLeasesResponse& response);
   void take(const v1::Grant& grant);
   void decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending);
@@ -111,6 +115,7 @@ class Supervisor {
   Milliseconds orphan_limit_{86'400'000};
   bool grace_over_ = false;
   bool draining_ = false;
+  MonotonicTime stop_asking_{};
 };
 
 }  // namespace quasi

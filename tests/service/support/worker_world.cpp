@@ -250,7 +250,10 @@ class WorkerWorld::Link : public ServerLink {
         [this, request = poll.request](v1::AcquireLeasesResponse& response) {
           answering_ = false;
           world_.grant(request, response);
-          return grpc::Status::OK;
+          if (response.grants().empty() || !world_.lose_next_grants) return grpc::Status::OK;
+          world_.lose_next_grants = false;
+          response.Clear();
+          return unavailable();
         },
         [this] { answering_ = false; });
   }

@@ -85,6 +85,7 @@ class WorkerWorld {
   QuietLog log;
   EngineSettings engine;
   bool server_reachable = true;
+  bool lose_next_grants = false;  ///< the next answer with grants is lost on its way
   Milliseconds lease_ttl{2'000};
   std::vector<std::string> violations;   ///< of the rules that the world watches
   int fenced_answers = 0;
