@@ -18,7 +18,7 @@
 namespace quasi::client {
 namespace {
 
-constexpr int kPage = 1000;
+constexpr int kJobsPerPage = 1000;
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -240,8 +240,8 @@ ExitStatus list(Session& session, const ListOptions& options) {
   std::vector<v1::Job> jobs;
   bool more = true;
   while (more) {
-    const int wanted = options.all ? kPage : options.limit - static_cast<int>(jobs.size());
-    request.set_page_size(std::min(kPage, wanted));
+    const int wanted = options.all ? kJobsPerPage : options.limit - static_cast<int>(jobs.size());
+    request.set_page_size(std::min(kJobsPerPage, wanted));
     v1::ListJobsResponse page = session.server.call(&Jobs::ListJobs, request);
     for (v1::Job& job : *page.mutable_jobs()) jobs.push_back(std::move(job));
     request.set_page_token(page.next_page_token());
@@ -307,9 +307,9 @@ ExitStatus cancel(Session& session, const CancelOptions& options) {
     }
   }
   std::vector<v1::CancelJobsResponse::Result> results;
-  for (std::size_t start = 0; start < ids.size(); start += kPage) {
+  for (std::size_t start = 0; start < ids.size(); start += kJobsPerPage) {
     v1::CancelJobsRequest request;
-    for (std::size_t i = start; i < std::min(start + kPage, ids.size()); ++i)
+    for (std::size_t i = start; i < std::min(start + kJobsPerPage, ids.size()); ++i)
       request.add_job_ids(ids[i]);
     request.set_reason(options.reason);
     const v1::CancelJobsResponse response = session.server.call(&Jobs::CancelJobs, request);
