@@ -154,7 +154,7 @@ v1::DeckWork* deck_work(v1::JobSpec& spec) {
   return static_cast<v1::DeckWork*>(spec.GetReflection()->MutableMessage(&spec, field));
 }
 
-JobRequest job_from_deck(const std::string& kind, const fs::path& path) {
+JobRequest deck_settings(const std::string& kind, const fs::path& path) {
   JobRequest request{.source = path.string(), .spec = {}, .files = {}, .deck = path};
   v1::DeckWork& work = set_deck_kind(request.spec, kind);
   std::error_code ignored;
@@ -167,11 +167,23 @@ JobRequest job_from_deck(const std::string& kind, const fs::path& path) {
                     "leave the kind out on the command line");
     apply_job_table(document, request.spec, work);
   }
-  Deck deck = collect_deck(kind, path);
-  work.set_deck(deck.slot);
-  request.files = std::move(deck.inputs);
   if (request.spec.name().empty()) request.spec.set_name(deck_name(path));
   return request;
+}
+
+JobRequest job_from_deck(const std::string& kind, const fs::path& path) {
+  JobRequest request = deck_settings(kind, path);
+  Deck deck = collect_deck(kind, path);
+  deck_work(request.spec)->set_deck(deck.slot);
+  request.files = std::move(deck.inputs);
+  return request;
+}
+
+std::string kind_of_toml(const fs::path& path) {
+  if (path.extension() != ".toml") return "";
+  const SourceDocument document = read_document(path);
+  const auto kind = document.value.find("kind");
+  return kind != document.value.end() && kind->is_string() ? kind->get<std::string>() : "";
 }
 
 std::vector<JobRequest> jobs_from_file(const fs::path& path) {

@@ -22,6 +22,12 @@ struct JobRequest {
 v1::DeckWork* deck_work(v1::JobSpec& spec);
 const v1::DeckWork* deck_work(const v1::JobSpec& spec);
 
+/// What a deck says of its job, without looking at the files it needs: for running it where it is.
+JobRequest deck_settings(const std::string& kind, const std::filesystem::path& path);
+
+/// The kind that a TOML deck states at its top; "" if the file is a job file.
+std::string kind_of_toml(const std::filesystem::path& path);
+
 /// A deck of a kind: directory or TOML file. The job's name is the deck's; a TOML deck's [job]
 /// table sets any field of JobSpec, and `device` and `exports` of DeckWork.
 JobRequest job_from_deck(const std::string& kind, const std::filesystem::path& path);

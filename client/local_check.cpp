@@ -63,6 +63,10 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
     arguments.push_back("--set");
     arguments.push_back(setting.key() + "=" + setting.value());
   }
+  for (const std::string& format : work->exports()) {
+    arguments.push_back("--export");
+    arguments.push_back(format);
+  }
   const CapturedEnd captured = capture_engine(*engine, arguments);
   const ExitStatus status = status_of_engine(captured.end);
   if (status != ExitStatus::kOk) {

@@ -4,6 +4,7 @@
 
 #include "client/engine_process.hpp"
 #include "client/job_file.hpp"
+#include "client/local_check.hpp"
 #include "proto/wire/validate.hpp"
 
 namespace quasi::client {
@@ -13,12 +14,20 @@ namespace {
 struct Target {
   std::string kind;
   std::string deck;
-  std::vector<v1::Setting> settings;
-  std::vector<std::string> exports;
+  v1::DeckWork work;  ///< its settings, exports and device
 };
 
+Target target_of(const std::string& kind, const std::filesystem::path& deck) {
+  // A TOML deck's [job] is checked as for a submission; what concerns a queue has no effect here.
+  JobRequest request = deck_settings(kind, deck);
+  deck_work(request.spec)->set_deck("deck");
+  request.files.push_back({.slot = "deck", .path = deck, .size_bytes = 0});  // stays where it is
+  check_limits({request});
+  return {.kind = kind, .deck = deck.string(), .work = *deck_work(request.spec)};
+}
+
 Target target_of(const RunCommandOptions& options) {
-  if (options.words.size() == 2) return {.kind = options.words[0], .deck = options.words[1]};
+  if (options.words.size() == 2) return target_of(options.words[0], options.words[1]);
   if (options.words.size() != 1)
     throw Failure(ExitStatus::kUsage, "one deck is run at a time",
                   "usage: quasi run KIND DECK, or quasi run DECK.toml");
@@ -31,15 +40,23 @@ Target target_of(const RunCommandOptions& options) {
   if (std::filesystem::is_directory(word, ignored))
     throw Failure(ExitStatus::kUsage, "'" + word + "' is a directory; which kind of deck is in it?",
                   "usage: quasi run KIND " + word);
+  if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
   const std::vector<JobRequest> requests = jobs_from_file(word);
   if (requests.size() != 1 || requests.front().deck.empty() || deck_work(requests.front().spec) == nullptr)
     throw Failure(ExitStatus::kInvalidInput, "'" + word + "' does not name exactly one deck on this machine",
                   "give the deck itself: quasi run KIND DECK");
   const JobRequest& request = requests.front();
-  Target target{.kind = std::string(wire::kind_of(request.spec)), .deck = request.deck.string()};
-  target.settings.assign(deck_work(request.spec)->settings().begin(), deck_work(request.spec)->settings().end());
-  target.exports.assign(deck_work(request.spec)->exports().begin(), deck_work(request.spec)->exports().end());
-  return target;
+  return {.kind = std::string(wire::kind_of(request.spec)),
+          .deck = request.deck.string(),
+          .work = *deck_work(request.spec)};
+}
+
+std::string device_name(v1::DevicePreference preference) {
+  switch (preference) {
+    case v1::DEVICE_PREFERENCE_CPU: return "cpu";
+    case v1::DEVICE_PREFERENCE_CUDA: return "cuda:0";
+    default: return "";
+  }
 }
 
 }  // namespace
@@ -54,10 +71,10 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
     arguments.push_back(value);
   };
   add("--output", options.output);
-  add("--device", options.device);
-  for (const v1::Setting& setting : target.settings) add("--set", setting.key() + "=" + setting.value());
+  add("--device", options.device.empty() ? device_name(target.work.device()) : options.device);
+  for (const v1::Setting& setting : target.work.settings()) add("--set", setting.key() + "=" + setting.value());
   for (const std::string& setting : options.settings) add("--set", setting);
-  for (const std::string& format : target.exports) add("--export", format);
+  for (const std::string& format : target.work.exports()) add("--export", format);
   for (const std::string& format : options.exports) add("--export", format);
   if (console.json()) arguments.emplace_back("--json");
   if (console.quiet()) arguments.emplace_back("--quiet");

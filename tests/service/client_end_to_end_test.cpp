@@ -375,6 +375,77 @@ TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
   const json planned = json::parse(quasi({"submit", deck, "--dry-run", "--json"}).out);
   EXPECT_EQ(planned.at("jobs").at(0).at("name"), "from the deck");
   EXPECT_EQ(planned.at("jobs").at(0).at("priority"), 7);
+
+  const std::string wrong = file("wrong.toml", "kind = \"mosfet\"\n[job]\npriorty = 7\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"validate", wrong}, {"submit", wrong}, {"run", wrong, "-d", path("r").string()},
+        {"run", "mosfet", wrong, "-d", path("r").string()}}) {
+    const Ran ran = quasi(words);
+    EXPECT_EQ(ran.status, 9) << words[0] << ": " << ran.err;
+    EXPECT_NE(ran.err.find("wrong.toml:3: job.priorty: unknown key 'priorty' in 'job'; did you mean 'priority'?"),
+              std::string::npos)
+        << ran.err;
+  }
+}
+
+// A TOML deck of each kind, its [job], the files it names and --set, from submission to result; the
+// same deck run here gives the same summary.
+TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
+  fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("silicon-sw"));
+  const std::string job_table = "\n[job]\nname = \"mine\"\nmax_runtime = \"5m\"\n";
+  struct Deck {
+    std::string kind, file, key;
+    std::vector<std::string> settings;
+  };
+  const std::vector<Deck> decks{
+      {"thermal", file("sw.toml", "kind = \"thermal\"\ndirectory = \"silicon-sw\"\nngrid = [2, 2, 2]\n" + job_table),
+       "kappa_w_per_mk", {"T=350"}},
+      {"mosfet", file("mos.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") + job_table),
+       "", {}},
+      {"gw", file("gw.toml", slurp(test::source_dir() / "examples/gw/silicon-epm.toml") + job_table), "", {}}};
+  for (const Deck& deck : decks) {
+    SCOPED_TRACE(deck.kind);
+    std::vector<std::string> words{"submit", deck.file, "--wait", "--json"};
+    std::vector<std::string> here{"run", deck.file, "-d", path("here-" + deck.kind).string()};
+    for (const std::string& setting : deck.settings)
+      for (auto* line : {&words, &here}) line->insert(line->end(), {"--set", setting});
+    const Ran ran = quasi(words);
+    ASSERT_EQ(ran.status, 0) << ran.err << ran.out;
+    const json job = json::parse(ran.out)["jobs"][0];
+    EXPECT_EQ(job["name"], "mine");
+    EXPECT_EQ(job["kind"], deck.kind);
+    ASSERT_EQ(quasi({"fetch", job["id"], "-d", path("out-" + deck.kind).string()}).status, 0);
+    ASSERT_EQ(quasi(here).status, 0);
+    const json remote = json::parse(slurp(path("out-" + deck.kind + "/summary.json")));
+    const json local = json::parse(slurp(path("here-" + deck.kind + "/summary.json")));
+    ASSERT_FALSE(remote["summary"].empty());
+    if (deck.kind == "thermal") {
+      EXPECT_EQ(remote["summary"]["temperatures_k"], json::array({350.0}));
+      EXPECT_EQ(remote["summary"]["kappa_w_per_mk"], local["summary"]["kappa_w_per_mk"]);
+    }
+  }
+}
+
+TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
+  const std::string thermal = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  const std::string mosfet = (test::source_dir() / "examples/mosfet/equilibrium.toml").string();
+  const auto expect_refused = [&](const std::vector<std::string>& deck, const std::vector<std::string>& flags,
+                                  const std::string& says) {
+    for (const std::string verb : {"validate", "submit", "run"}) {
+      std::vector<std::string> words{verb};
+      words.insert(words.end(), deck.begin(), deck.end());
+      words.insert(words.end(), flags.begin(), flags.end());
+      if (verb == "run") words.insert(words.end(), {"-d", path("r").string()});
+      const Ran ran = quasi(words);
+      EXPECT_EQ(ran.status, 9) << verb << ": " << ran.err;
+      EXPECT_NE(ran.err.find(says), std::string::npos) << verb << ": " << ran.err;
+    }
+  };
+  expect_refused({"thermal", thermal}, {"--export", "btw"}, "export 'btw' is unknown for thermal; did you mean 'bte'?");
+  expect_refused({mosfet}, {"--export", "bte"}, "a mosfet job writes no further formats");
+  expect_refused({"thermal", thermal}, {"--set", "ngird=3 3 3"}, "did you mean 'ngrid'?");
+  expect_refused({mosfet}, {"--set", "geometry.chanel_nm=3"}, "did you mean");
+  EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
 }
 
 // Broken job files over the whole way: an answer of the table of docs/cli.md, never a crash, never

@@ -121,6 +121,7 @@ void run(const Arguments& arguments) {
 }
 
 void validate(const Arguments& arguments) {
+  require_exports(arguments.kind, arguments.exports);
   const auto task = make_task(arguments.kind);
   const nlohmann::json report = task->validate(deck_source(arguments), find_device(arguments.device));
   std::cout << report.dump(2) << '\n';
@@ -138,14 +139,14 @@ int main_(int argc, char** argv) {
     command->add_option("--device", arguments.device, "auto, cpu or cuda:N")->capture_default_str();
     command->add_option("--set", arguments.settings, "override a key of the deck: key=value")
         ->allow_extra_args(false);
+    command->add_option("--export", arguments.exports, "further formats, e.g. bte")
+        ->allow_extra_args(false);
     command->add_flag("--json", arguments.json, "one JSON document on standard output");
   };
   CLI::App* run_command = app.add_subcommand("run", "run a job here and now");
   common(run_command);
   run_command->add_option("-d,--output", arguments.output, "directory for the results")
       ->capture_default_str();
-  run_command->add_option("--export", arguments.exports, "further formats, e.g. bte")
-      ->allow_extra_args(false);
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);

@@ -1,5 +1,6 @@
 #include "workers/engine/run_task.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <new>
@@ -52,7 +53,24 @@ ExitStatus guarded(const std::function<void()>& body, std::string* message) {
   }
 }
 
+void require_exports(const std::string& kind, const std::vector<std::string>& formats) {
+  const std::vector<std::string> known = make_task(kind)->exports();
+  for (const std::string& format : formats) {
+    if (std::find(known.begin(), known.end(), format) != known.end()) continue;
+    if (known.empty())
+      throw InvalidInput("export '" + format + "': a " + kind +
+                         " job writes no further formats; everything is in result.h5");
+    std::string list;
+    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+    const std::string nearest = nearest_name(format, known);
+    throw InvalidInput("export '" + format + "' is unknown for " + kind +
+                       (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") +
+                       "; known: " + list);
+  }
+}
+
 nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress) {
+  require_exports(kind, options.exports);
   const auto task = make_task(kind);
   const auto start = std::chrono::steady_clock::now();
   use_device(options.devices.front());

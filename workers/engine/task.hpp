@@ -44,6 +44,9 @@ class Task {
   /// @return the `summary` of --json: plain numbers and lists, names with units at the end.
   virtual nlohmann::json run(const RunOptions& options, Progress& progress) const = 0;
 
+  /// The further formats that run() can write, beside result.h5.
+  virtual std::vector<std::string> exports() const { return {}; }
+
   /// The table a person wants to see, from a summary that run() returned.
   virtual std::string table(const nlohmann::json& summary) const = 0;
 };

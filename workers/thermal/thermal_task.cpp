@@ -57,8 +57,6 @@ class ThermalTask : public Task {
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
-    for (const std::string& format : options.exports)
-      if (format != "bte") throw InvalidInput("export '" + format + "' is unknown for thermal; known: bte");
     ConductivityRun result = start_run(deck, progress);
     for (const std::string& warning : result.warnings) progress.log("warning: " + warning);
     std::optional<FourPhononRun> four_phonon;
@@ -80,6 +78,8 @@ class ThermalTask : public Task {
     if (four_phonon) summarise_4ph(*four_phonon, summary);
     return summary;
   }
+
+  std::vector<std::string> exports() const override { return {"bte"}; }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 

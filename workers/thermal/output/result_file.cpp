@@ -215,10 +215,13 @@ std::string kappa_table(const nlohmann::json& summary) {
     text += line;
   }
   text += "thermal conductivity (W/m/K)\n      T (K)            xx          yy          zz          xy          xz          yz\n";
+  // Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep it.
+  const auto shown = [](const nlohmann::json& value) {
+    return std::abs(value.get<double>()) < 5e-5 ? 0.0 : value.get<double>();
+  };
   const auto row = [&](double temperature, const char* label, const nlohmann::json& k) {
     std::snprintf(line, sizeof line, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature, label,
-                  k[0][0].get<double>(), k[1][1].get<double>(), k[2][2].get<double>(), k[0][1].get<double>(),
-                  k[0][2].get<double>(), k[1][2].get<double>());
+                  shown(k[0][0]), shown(k[1][1]), shown(k[2][2]), shown(k[0][1]), shown(k[0][2]), shown(k[1][2]));
     text += line;
   };
   const auto& temperatures = summary["temperatures_k"];
