@@ -15,22 +15,14 @@ constexpr double kNegligible = 1e-6;
 constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
 
-/// Fills one element from I and the squared frequency ω̃'² (complex).
-void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
-                 InvalidMode policy) {
+/// Fills one element from I and ω̃², real; below 0 the policy decides.
+void set_pole(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, double pole2, double coulomb, InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
-  const double lambda = std::abs(squared);
-  const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
-  if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
-    ++model.skipped;
-    return;
-  }
-  const double pole2 = lambda / cosine;
   double pole = 0.0;
-  if (pole2 > 0.0) {
-    pole = std::sqrt(pole2);
+  if (pole2 >= 0.0) {
+    pole = std::min(std::sqrt(pole2), kStaticPole_ry);
   } else {
     ++model.invalid;
     switch (policy) {
@@ -47,8 +39,24 @@ void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i
         break;
     }
   }
+  if (pole == 0.0) return;
   model.strength[at] = 0.5 * pole * coulomb * i;
   model.pole_ry[at] = pole;
+}
+
+/// Fills one element from I and the squared frequency ω̃'² (complex).
+void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
+                 InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(g * model.n + h);
+  model.strength[at] = Cplx{};
+  model.pole_ry[at] = kStaticPole_ry;
+  const double lambda = std::abs(squared);
+  const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
+  if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
+    ++model.skipped;
+    return;
+  }
+  set_pole(model, g, h, i, lambda / cosine, coulomb, policy);
 }
 
 PlasmonPoleModel empty_model(std::int64_t n) {
@@ -161,10 +169,17 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
       const auto at = static_cast<std::size_t>(g * n + h);
+      // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a distant pole
+      // and acts statically, which is not nothing.
+      if (std::abs(at_zero[at]) < kNegligible && std::abs(at_imaginary[at]) < kNegligible) {
+        set_element(model, g, h, {}, {}, 0.0, policy);
+        continue;
+      }
       const Cplx difference = at_zero[at] - at_imaginary[at];
-      const bool negligible = std::abs(at_zero[at]) < kNegligible || std::abs(difference) < kNegligible;
-      const Cplx squared = negligible ? Cplx{} : frequency_ry * frequency_ry * at_imaginary[at] / difference;
-      set_element(model, g, h, negligible ? Cplx{} : at_zero[at], squared, v[static_cast<std::size_t>(h)], policy);
+      const double squared = frequency_ry * frequency_ry * (at_imaginary[at] / difference).real();
+      // No change at all: ω̃ is infinite.
+      set_pole(model, g, h, at_zero[at], difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, v[static_cast<std::size_t>(h)],
+               policy);
     }
   return model;
 }

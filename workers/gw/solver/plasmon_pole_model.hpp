@@ -66,7 +66,7 @@ std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSph
 PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
                                  const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy);
 
-/// Godby–Needs: through ε⁻¹ at 0 and at i·ω_a (frequency 1): ω̃² = ω_a² I(iω_a)/(I(0) − I(iω_a)).
+/// Godby–Needs: through ε⁻¹ at 0 and at i·ω_a (frequency 1): ω̃² = ω_a² Re[I(iω_a)/(I(0) − I(iω_a))].
 PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
                              const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy, double frequency_ry);
 
