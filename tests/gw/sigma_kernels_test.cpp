@@ -100,6 +100,37 @@ TEST_P(GwSigmaKernels, DiagonalAtOddSizes) {
   check_diagonal(GetParam(), 131, 41, 3, Symmetry::kHermitian, 6);
 }
 
+// Value and slope in one call: the value is that of the plain sum, the slope that of each split term
+// differentiated by hand; tolerance 1e-11 of the sum of absolute terms, which poles dominate.
+TEST_P(GwSigmaKernels, SlopeAgreesWithTheDifferentiatedTerms) {
+  for (const Symmetry symmetry : {Symmetry::kNone, Symmetry::kHermitian}) {
+    const int n_g = 37;
+    const std::int64_t n_left = 3, n_bands = 15;
+    const RandomPoleModel model(n_g, symmetry, 51);
+    const Bands bands(n_bands, 52);
+    const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 53);
+    std::vector<double> x;
+    for (std::int64_t l = 0; l < n_left; ++l)
+      for (double band : bands.energy_ry) x.push_back(0.4 + 0.9 * static_cast<double>(l) - band);
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
+    kernels->load_plasmon_pole(model.view(), {});
+    std::vector<Cplx> total(n_left, {1.0, 0.0}), sx(n_left), slope(n_left, {0.0, 2.0});
+    kernels->sigma_diagonal_slope({x.data(), {n_left, n_bands}}, {bands.occupation.data(), {n_bands}}, 0.6,
+                                  {total.data(), {n_left}}, {sx.data(), {n_left}}, {slope.data(), {n_left}});
+    for (std::int64_t l = 0; l < n_left; ++l) {
+      const std::vector<double> x_of_n(x.begin() + l * n_bands, x.begin() + (l + 1) * n_bands);
+      const std::vector<Cplx> m(products.begin() + l * n_bands * n_g, products.begin() + (l + 1) * n_bands * n_g);
+      const auto value = oracle::gw::diagonal(model.oracle, {}, m, x_of_n, bands.occupation);
+      const auto expected = oracle::gw::diagonal_slope(model.oracle, {}, m, x_of_n, bands.occupation);
+      const double tolerance = 1e-11 * absolute_sum(model) * static_cast<double>(n_bands);
+      EXPECT_LE(std::abs(total[l] - 1.0 - 0.6 * (value.sx + value.ch)), tolerance) << l;
+      EXPECT_LE(std::abs(sx[l] - 0.6 * value.sx), tolerance) << l;
+      EXPECT_LE(std::abs(slope[l] - Cplx(0.0, 2.0) - 0.6 * (expected.sx + expected.ch)), 1e-11 * expected.magnitude) << l;
+    }
+  }
+}
+
 // The same calls give the same bits.
 TEST_P(GwSigmaKernels, DiagonalRepeatsBitForBit) {
   const int n_g = 70;

@@ -26,6 +26,22 @@ Terms split_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules
   return terms;
 }
 
+Terms split_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rules) {
+  Terms slopes;
+  if (pole_ry == 0.0 || std::isinf(pole_ry)) return slopes;
+  const double delta = pole_ry / (x_ry - pole_ry);
+  const double square = x_ry * x_ry - pole_ry * pole_ry;
+  if (std::abs(x_ry - pole_ry) > rules.half_width_ry && delta * delta < rules.max_delta_squared) {
+    slopes.ch = -0.5 * pole_ry / ((x_ry - pole_ry) * (x_ry - pole_ry));
+    if (occupied) slopes.sx = 2.0 * x_ry * pole_ry * pole_ry / (square * square);
+  } else if (occupied) {
+    // δ/(4δ + 2) = ½ ω̃/(x + ω̃).
+    slopes.sx = -0.5 * pole_ry / ((x_ry + pole_ry) * (x_ry + pole_ry));
+  }
+  if (occupied && x_ry < 0.0 && std::abs(pole_ry * pole_ry / square) > rules.screened_exchange_cut) slopes.sx = 0.0;
+  return slopes;
+}
+
 namespace {
 
 Terms weighted_terms(double x_ry, double pole_ry, double occupation, const Rules& rules) {
@@ -49,6 +65,27 @@ Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Comp
                                 model.coulomb[h] * std::conj(products[n * n_g + h]);
         sums.sx += terms.sx * element;
         sums.ch += terms.ch * element;
+      }
+  return sums;
+}
+
+Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
+                    const std::vector<double>& x_ry, const std::vector<double>& occupation) {
+  Sums sums;
+  const int n_g = model.n_g;
+  for (std::size_t n = 0; n < x_ry.size(); ++n)
+    for (int g = 0; g < n_g; ++g)
+      for (int h = 0; h < n_g; ++h) {
+        const double pole = model.pole_ry[g * n_g + h];
+        const Terms occupied = split_slopes(x_ry[n], pole, true, rules);
+        const Terms empty = split_slopes(x_ry[n], pole, false, rules);
+        const Complex element = products[n * n_g + g] * model.i_minus_epsinv[g * n_g + h] *
+                                model.coulomb[h] * std::conj(products[n * n_g + h]);
+        const double sx = occupation[n] * occupied.sx;
+        const double ch = occupation[n] * occupied.ch + (1.0 - occupation[n]) * empty.ch;
+        sums.sx += sx * element;
+        sums.ch += ch * element;
+        sums.magnitude += (std::abs(sx) + std::abs(ch)) * std::abs(element);
       }
   return sums;
 }

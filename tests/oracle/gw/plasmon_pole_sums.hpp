@@ -31,14 +31,22 @@ struct Terms {
 /// Spec 6.2, split form: two terms, with the established rules near poles.
 Terms split_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules);
 
+/// Slopes of the two terms after x, each by its own formula.
+Terms split_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rules);
+
 struct Sums {
   Complex sx, ch;
+  double magnitude = 0.0;  ///< Σ of absolute terms (diagonal_slope alone)
 };
 
 /// Σ_n Σ_GG' M_n(G) F_n,GG'(x_n) M*_n(G') v̄(G') for one outer state.
 /// @param products  M, [n_bands][n_g];  occupation f_n weighs occupied and empty forms
 Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
               const std::vector<double>& x_ry, const std::vector<double>& occupation);
+
+/// The same with slopes of the terms.
+Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
+                    const std::vector<double>& x_ry, const std::vector<double>& occupation);
 
 /// Σ_n Σ_GG' M_ln(G) F_n,GG'(x_n) v̄(G') M*_mn(G'), with the split terms summed.
 Complex off_diagonal(const PoleModel& model, const Rules& rules,

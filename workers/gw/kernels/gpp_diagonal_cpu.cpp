@@ -166,6 +166,20 @@ class GroupSum {
       };
       for (int k = 0; k < K; ++k) {
         const double xk = x[k];
+        if (k == 1 && group_.second_is_slope) {
+          // d/dx of 1/(x ± ω̃), and of the 0 of a dropped term, is −f².
+          if (occupied != 0.0)
+            add(-occupied, total[k], [=](double pole) {
+              const double f = pole_factor_occupied(xk, pole, rules.screened_exchange_cut);
+              return f * f;
+            });
+          if (empty != 0.0)
+            add(-empty, total[k], [=](double pole) {
+              const double f = pole_factor_empty(xk, pole, rules.half_width_ry, rules.max_ratio);
+              return f * f;
+            });
+          continue;
+        }
         if (occupied != 0.0)
           add(occupied, total[k], [=](double pole) {
             return pole_factor_occupied(xk, pole, rules.screened_exchange_cut);

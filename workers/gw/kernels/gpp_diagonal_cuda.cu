@@ -39,6 +39,7 @@ struct Tile {
 struct TileWork {
   PoleModelOnDevice model;
   PoleRules rules;
+  bool second_is_slope;
   const double2* products;   ///< M, [pair][n_g]
   const std::int64_t* pair;  ///< [n_rows], l·n_right + n
   const double* row;         ///< [n_rows][Rows::kLength]
@@ -114,26 +115,30 @@ struct DirectRows {
 
   double t[kSums] = {};
   PoleRules rules;
+  bool second_is_slope = false;
 
   __device__ void add(const Element& e, double2 mg, double2 mh, const double* row) {
     const double u_re = fma(e.a_re, mh.x, e.a_im * mh.y);
     const double u_im = fma(e.a_im, mh.x, -e.a_re * mh.y);
     const double c[2] = {fma(mg.x, u_re, -mg.y * u_im), fma(mg.x, u_im, mg.y * u_re)};
-    const auto value = [](double weight, PoleQuotient q) {
-      return weight * q.numerator * reciprocal_of_normal(q.denominator);
+    const auto value = [](double weight, PoleQuotient q, bool slope) {
+      const double f = q.numerator * reciprocal_of_normal(q.denominator);
+      // d/dx of 1/(x ± ω̃), and of the 0 of a dropped term, is −f².
+      return weight * (slope ? -f * f : f);
     };
 #pragma unroll
     for (int k = 0; k < K; ++k) {
+      const bool slope = k == 1 && second_is_slope;
       double total = 0.0;
       double sx = 0.0;
       if (row[K] != 0.0)
-        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut));
+        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut), slope);
       if (row[K + 1] != 0.0)
-        total += value(row[K + 1], pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio));
-      if (row[K + 2] != 0.0)
+        total += value(row[K + 1], pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio), slope);
+      if (row[K + 2] != 0.0 && !slope)
         sx = value(row[K + 2],
                    pole_quotient_screened_exchange(row[k], e.pole, rules.half_width_ry, rules.max_ratio,
-                                                   rules.screened_exchange_cut));
+                                                   rules.screened_exchange_cut), false);
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
         t[part * K + k] = fma(c[part], total, t[part * K + k]);
@@ -228,7 +233,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_tile(const TileWor
     }
 
   Rows rows;
-  if constexpr (requires { rows.rules; }) rows.rules = work.rules;
+  if constexpr (requires { rows.rules; }) {
+    rows.rules = work.rules;
+    rows.second_is_slope = work.second_is_slope;
+  }
   double sums[Rows::kSums] = {};
   for (int c = begin; c < end; ++c) {
     const int stage = (c - begin) % kStages;
@@ -316,7 +324,7 @@ std::vector<Chunk> chunks_of(const std::vector<std::int32_t>& row_begin) {
 
 /// Sums of all rows of one sort, [n_left][Rows::kSums].
 template <typename Rows>
-std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules,
+std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules, bool second_is_slope,
                              const std::vector<std::int32_t>& row_begin,
                              const std::vector<std::int32_t>& band, const std::vector<double>& row,
                              const double2* products, std::int64_t n_right, cudaStream_t stream) {
@@ -347,6 +355,7 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
 
   const TileWork work{.model = model,
                       .rules = rules,
+                      .second_is_slope = second_is_slope,
                       .products = products,
                       .pair = pair_there.data(),
                       .row = row_there.data(),
@@ -374,10 +383,10 @@ template <int K, bool kReal>
 DiagonalSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules,
                        const PoleGroup& group, const double2* products, std::int64_t n_left,
                        std::int64_t n_right, cudaStream_t stream) {
-  const auto smooth = sum_rows<SmoothRows<K, kReal>>(model, rules, group.smooth_begin,
+  const auto smooth = sum_rows<SmoothRows<K, kReal>>(model, rules, group.second_is_slope, group.smooth_begin,
                                                      group.smooth_band, group.smooth_row, products,
                                                      n_right, stream);
-  const auto direct = sum_rows<DirectRows<K, kReal>>(model, rules, group.direct_begin,
+  const auto direct = sum_rows<DirectRows<K, kReal>>(model, rules, group.second_is_slope, group.direct_begin,
                                                      group.direct_band, group.direct_row, products,
                                                      n_right, stream);
   constexpr int kParts = kReal ? 1 : 2;

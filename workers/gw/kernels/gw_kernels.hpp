@@ -112,6 +112,15 @@ class GwKernels {
   virtual void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation,
                               double weight, View<Cplx, 2> total, View<Cplx, 2> sx) = 0;
 
+  /// Σ at one energy an outer state together with its analytic slope; total and sx as sigma_diagonal,
+  ///
+  ///   slope[l] += w Σ_n Σ_GG' M_ln(G) (d/dx) F_n,GG'(x_ln) v̄(G') M*_ln(G')
+  ///
+  /// where terms that the rules near poles replace or drop count as they stand.
+  /// @param x_ry  E_l − E_n, [n_left][n_right]
+  virtual void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
+                                    View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) = 0;
+
   /// How sigma_offdiagonal works.
   struct OffDiagonalOptions {
     /// The two products of spec 7 for every (n, E); or, for pairs that cross no pole, sums of terms

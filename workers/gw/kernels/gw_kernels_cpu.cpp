@@ -139,6 +139,20 @@ class CpuGwKernels : public GwKernels {
       add_gpp_diagonal_cpu(planes_, rules_, group, products, total, sx);
   }
 
+  void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
+                            View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) override {
+    const View<const Cplx, 3> products{products_.data(), {n_left_, n_right_, n_g_}};
+    const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+    std::vector<Cplx> both(static_cast<std::size_t>(2 * n_left_)), both_sx(both.size());
+    add_gpp_diagonal_cpu(planes_, rules_, make_slope_group(x_ry, occupation, weight, rules_, wanted), products,
+                         {both.data(), {n_left_, 2}}, {both_sx.data(), {n_left_, 2}});
+    for (std::int64_t l = 0; l < n_left_; ++l) {
+      total(l) += both[static_cast<std::size_t>(2 * l)];
+      slope(l) += both[static_cast<std::size_t>(2 * l + 1)];
+      if (sx.data) sx(l) += both_sx[static_cast<std::size_t>(2 * l)];
+    }
+  }
+
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {

@@ -210,6 +210,19 @@ class CudaGwKernels : public GwKernels {
     }
   }
 
+  void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
+                            View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) override {
+    use_device(device_);
+    const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+    const auto sums = cuda::gpp_diagonal_cuda(model_, rules_, make_slope_group(x_ry, occupation, weight, rules_, wanted),
+                                              products_.data(), n_left_, n_right_, stream_.get());
+    for (std::int64_t l = 0; l < n_left_; ++l) {
+      total(l) += sums.total[static_cast<std::size_t>(2 * l)];
+      slope(l) += sums.total[static_cast<std::size_t>(2 * l + 1)];
+      if (sx.data) sx(l) += sums.sx[static_cast<std::size_t>(2 * l)];
+    }
+  }
+
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {

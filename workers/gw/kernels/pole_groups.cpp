@@ -40,13 +40,7 @@ void append_direct_row(PoleGroup& group, const double* x_ry, double occupied, do
   for (double w : {occupied, empty, screened_exchange}) group.direct_row.push_back(w);
 }
 
-}  // namespace
-
-std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
-                                        View<const double, 1> occupation, double weight,
-                                        const PoleRules& rules,
-                                        ScreenedExchange screened_exchange) {
-  const std::int64_t n_left = x_ry.extent[0];
+void check_pairs(View<const double, 3> x_ry, View<const double, 1> occupation) {
   const std::int64_t n_right = x_ry.extent[1];
   const std::int64_t n_energies = x_ry.extent[2];
   for (std::int64_t n = 0; n < n_right; ++n)
@@ -58,6 +52,51 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
       throw InvalidInput("E − E_n of outer state " + std::to_string(i / (n_right * n_energies)) +
                          " and band " + std::to_string(i / n_energies % n_right) +
                          " is not finite");
+}
+
+}  // namespace
+
+PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
+                           const PoleRules& rules, ScreenedExchange screened_exchange) {
+  const std::int64_t n_left = x_ry.extent[0];
+  const std::int64_t n_right = x_ry.extent[1];
+  check_pairs({x_ry.data, {n_left, n_right, 1}}, occupation);
+  PoleGroup group;
+  group.n_energies = 2;
+  group.second_is_slope = true;
+  group.smooth_begin.push_back(0);
+  group.direct_begin.push_back(0);
+  for (std::int64_t l = 0; l < n_left; ++l) {
+    for (std::int64_t n = 0; n < n_right; ++n) {
+      const double x = x_ry(l, n);
+      const double f = occupation(n);
+      const bool smooth = crosses_no_pole(x, f, rules);
+      const bool apart = f > 0.0 && screened_exchange == ScreenedExchange::kWanted;
+      if (smooth) {
+        const double a = std::abs(x), factor = f == 1.0 ? weight : -weight;
+        for (double number : {2.0 * a, a * a, factor, factor * a, 0.0, -weight}) group.smooth_row.push_back(number);
+        group.smooth_band.push_back(static_cast<std::int32_t>(n));
+      }
+      if (!smooth || apart) {
+        const double both[] = {x, x};
+        append_direct_row(group, both, smooth ? 0.0 : weight * f, smooth ? 0.0 : weight * (1.0 - f), apart ? weight * f : 0.0);
+        group.direct_band.push_back(static_cast<std::int32_t>(n));
+      }
+    }
+    group.smooth_begin.push_back(static_cast<std::int32_t>(group.smooth_band.size()));
+    group.direct_begin.push_back(static_cast<std::int32_t>(group.direct_band.size()));
+  }
+  return group;
+}
+
+std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
+                                        View<const double, 1> occupation, double weight,
+                                        const PoleRules& rules,
+                                        ScreenedExchange screened_exchange) {
+  check_pairs(x_ry, occupation);
+  const std::int64_t n_left = x_ry.extent[0];
+  const std::int64_t n_right = x_ry.extent[1];
+  const std::int64_t n_energies = x_ry.extent[2];
 
   // Groups of equal size within one: 5 energies are 3 + 2, not 4 + 1.
   const std::int64_t n_groups = (n_energies + kMaxEnergiesPerGroup - 1) / kMaxEnergiesPerGroup;
