@@ -25,6 +25,8 @@ class PhaseClock {
   std::chrono::steady_clock::time_point start_;
 };
 
+constexpr int kContinuationPoints = 16;        // of Σ(μ + iω); more only fit rounding
+constexpr double kContinuationScale_ry = 1.0;
 constexpr double kBroadeningAtZero_ev = 1e-4;  // ε⁻¹(ω = 0) is real; its broadening only guards the division.
 
 bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
@@ -32,11 +34,38 @@ bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
   return std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < tolerance;
 }
 
+/// Largest |E − E_n| at which ε⁻¹ is needed on the real axis, eV: residues lie between E and the gap; the
+/// real-axis form wants the whole spectrum, transitions and plasmons.
+double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s) {
+  double needed = 0.0;
+  const auto [low, high] = std::minmax_element(s.offsets_ry.begin(), s.offsets_ry.end());
+  for (int spin = 0; spin < field.n_spins(); ++spin) {
+    const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+    double top = -1e300, bottom = 1e300, highest = -1e300, lowest = 1e300;
+    for (int ik = 0; ik < field.waves.n_k(); ++ik) {
+      top = std::max(top, field.waves.energy(spin, ik, n_v - 1));
+      bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
+      lowest = std::min(lowest, field.waves.energy(spin, ik, 0));
+      highest = std::max(highest, field.waves.energy(spin, ik, s.bands - 1));
+    }
+    if (s.method == SigmaMethod::kRealAxis) {
+      const double plasma_ry = std::sqrt(16.0 * kPi * field.n_electrons() / field.crystal().volume_bohr3);
+      needed = std::max(needed, highest - lowest + plasma_ry);
+      continue;
+    }
+    for (const int ik : s.kpoints) {
+      needed = std::max(needed, field.waves.energy(spin, ik, s.band_max - 1) + *high - bottom);
+      needed = std::max(needed, top - field.waves.energy(spin, ik, s.band_min - 1) - *low);
+    }
+  }
+  return needed * kRydberg_ev;
+}
+
 /// The real axis 0, step, … up to its end, and the imaginary one, as the deck describes them.
-ContourGrid contour_grid(const Deck& deck) {
+ContourGrid contour_grid(const Deck& deck, double reach_ev) {
   const auto& e = deck.epsilon;
   ContourGrid grid{.imaginary_ry = imaginary_grid(e.imaginary_points, e.imaginary_scale_ry), .real_ry = {}, .rule = deck.sigma.imaginary_rule};
-  const int n_real = static_cast<int>(std::floor(e.real_max_ev / e.real_step_ev + 1e-9)) + 1;
+  const int n_real = static_cast<int>(std::floor(reach_ev / e.real_step_ev + 1e-9)) + 1;
   for (int i = 0; i < n_real; ++i) grid.real_ry.push_back(i * e.real_step_ev / kRydberg_ev);
   return grid;
 }
@@ -51,19 +80,26 @@ ContourGrid grid_of_frequencies(const std::vector<Cplx>& frequencies, int n_real
   return grid;
 }
 
-/// Frequencies of ε⁻¹ that the deck or the method of Σ asks for.
-void set_frequencies(const Deck& deck, Plan* plan) {
+/// Frequencies of ε⁻¹ that the deck or the method of Σ asks for. The real axis is extended to what Σ needs.
+void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan) {
   EpsilonOptions& e = plan->epsilon;
   SigmaOptions& s = plan->sigma;
+  if (s.method == SigmaMethod::kImaginaryAxis)
+    for (int j = 0; j < kContinuationPoints; ++j) {
+      const double t = (j + 0.5) / kContinuationPoints;
+      s.contour.continuation_ry.push_back(kContinuationScale_ry * t / (1.0 - t));
+    }
   const double broadening = deck.epsilon.broadening_ev / kRydberg_ev, at_zero = kBroadeningAtZero_ev / kRydberg_ev;
   if (plan->stored) {
     e.frequencies_ry = plan->stored->frequencies_ry;
     e.n_real = plan->stored->n_real;
-    if (deck.sigma.method == SigmaMethod::kContour) {
+    if (uses_frequencies(deck.sigma.method)) {
       if (e.n_real < 2 || e.frequencies_ry.size() - static_cast<std::size_t>(e.n_real) < 4)
-        throw InvalidInput("sigma.method = \"contour\" needs ε⁻¹ on a real and an imaginary axis; the stored files hold " +
+        throw InvalidInput("this sigma.method needs ε⁻¹ on a real and an imaginary axis; the stored files hold " +
                            std::to_string(e.n_real) + " real frequencies of " + std::to_string(e.frequencies_ry.size()));
-      s.contour = grid_of_frequencies(e.frequencies_ry, e.n_real, deck.sigma.imaginary_rule);
+      ContourGrid grid = grid_of_frequencies(e.frequencies_ry, e.n_real, deck.sigma.imaginary_rule);
+      grid.continuation_ry = s.contour.continuation_ry;
+      s.contour = std::move(grid);
     }
     if (deck.sigma.method == SigmaMethod::kGodbyNeeds) {
       if (e.frequencies_ry.size() < 2 || !(e.frequencies_ry[1].imag() > 0.0) || e.frequencies_ry[1].real() != 0.0)
@@ -73,10 +109,19 @@ void set_frequencies(const Deck& deck, Plan* plan) {
     return;
   }
   const FrequencySet asked = deck.epsilon.frequencies;
-  const bool contour = deck.sigma.method == SigmaMethod::kContour && !deck.stop_after_epsilon;
+  const bool contour = uses_frequencies(deck.sigma.method) && !deck.stop_after_epsilon;
   const bool needs_pair = deck.sigma.method == SigmaMethod::kGodbyNeeds && !deck.stop_after_epsilon;
   if (needs_pair || asked == FrequencySet::kGodbyNeeds) e.frequencies_ry.push_back({0.0, s.godby_needs_ry});
-  ContourGrid grid = contour_grid(deck);
+  double reach_ev = deck.epsilon.real_max_ev;
+  const double needed_ev = contour && s.method != SigmaMethod::kImaginaryAxis ? largest_real_frequency_ev(field, s) : 0.0;
+  if (needed_ev > reach_ev) {
+    plan->notes.push_back("epsilon.real_max_ev = " + shown(reach_ev) + " ends below the energies that Σ needs");
+    reach_ev = std::ceil(needed_ev / deck.epsilon.real_step_ev) * deck.epsilon.real_step_ev;
+    plan->notes.back() += "; the real axis reaches " + shown(reach_ev) + " eV";
+  }
+  ContourGrid grid = contour_grid(deck, reach_ev);
+  if (s.method == SigmaMethod::kImaginaryAxis && asked == FrequencySet::kAutomatic) grid.real_ry.clear();
+  grid.continuation_ry = s.contour.continuation_ry;
   if (contour) s.contour = grid;
   if (contour || asked == FrequencySet::kBoth || asked == FrequencySet::kImaginary || asked == FrequencySet::kReal) {
     if (asked == FrequencySet::kImaginary) grid.real_ry.clear();
@@ -220,9 +265,15 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
   s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
-  set_frequencies(deck, &plan);
-  plan.derivative = {deck.sigma.derivative == Derivative::kCentral, deck.sigma.derivative_step_ev / kRydberg_ev};
+  plan.derivative = {deck.sigma.derivative, deck.sigma.derivative_step_ev / kRydberg_ev};
   s.offsets_ry = s.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : plan.derivative.offsets_ry();
+  s.slope = s.method != SigmaMethod::kCohsex && deck.sigma.derivative == Derivative::kAnalytic;
+  plan.spectrum_offset = s.offsets_ry.size();
+  if (deck.sigma.spectrum.wanted()) {
+    const auto grid = deck.sigma.spectrum.offsets_ry();
+    s.offsets_ry.insert(s.offsets_ry.end(), grid.begin(), grid.end());
+  }
+  set_frequencies(deck, field, &plan);
 
   const double volume = field.crystal().volume_bohr3;
   const double n_g = volume * std::pow(plan.epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
@@ -271,6 +322,10 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
   run.quasiparticles = quasiparticles(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
+  if (deck.sigma.spectrum.wanted()) {
+    run.spectra = spectra(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
+    if (deck.sigma.solution == Solution::kGraphical) use_graphical_solution(run.spectra, run.quasiparticles);
+  }
   run.seconds = std::move(seconds);
   return run;
 }

@@ -9,7 +9,7 @@
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/epsilon_file.hpp"
-#include "workers/gw/solver/quasiparticle.hpp"
+#include "workers/gw/solver/graphical.hpp"
 
 namespace quasi::gw {
 
@@ -18,6 +18,7 @@ struct Plan {
   EpsilonOptions epsilon;
   SigmaOptions sigma;
   DerivativeRule derivative;
+  std::size_t spectrum_offset = 0;     ///< first of SigmaOptions::offsets_ry that belongs to the spectra
   std::vector<std::string> notes;      ///< what was repaired, in sentences
   std::optional<StoredEpsilon> stored;  ///< ε⁻¹ comes from files
   double epsilon_gflop = 0.0;          ///< of the products of χ
@@ -31,6 +32,7 @@ struct Calculation {
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;
+  std::vector<Spectrum> spectra;          ///< where asked for
   SigmaStatistics statistics;
   std::map<std::string, double> seconds;  ///< by phase
 };

@@ -5,6 +5,7 @@
 
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/sigma_results.hpp"
 #include "workers/io/hdf5.hpp"
 
 namespace quasi {
@@ -19,6 +20,8 @@ const char* method_name(SigmaMethod method) {
     case SigmaMethod::kHybertsenLouie: return "hl-gpp";
     case SigmaMethod::kGodbyNeeds: return "gn-gpp";
     case SigmaMethod::kContour: return "contour";
+    case SigmaMethod::kRealAxis: return "real-axis";
+    case SigmaMethod::kImaginaryAxis: return "imaginary-axis";
   }
   return "";
 }
@@ -58,6 +61,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device) {
                     {"direct", direct}};
   if (run.statistics.elements > 0)
     summary["plasmon_poles"] = {{"elements", run.statistics.elements}, {"skipped", run.statistics.skipped}, {"invalid", run.statistics.invalid}};
+  add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
   return summary;
 }
@@ -110,6 +114,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run) {
   file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
   file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
+  write_sigma_results(run, file);
   file.commit();
 }
 

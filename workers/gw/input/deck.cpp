@@ -98,7 +98,7 @@ void read_epsilon(const toml::table* table, const std::string& where, const std:
 void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "sigma", where);
   auto& s = deck->sigma;
-  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour"}));
+  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour", "real-axis", "imaginary-axis"}));
   s.bands = reader.integer("bands", 0, 1, kMaxBandCount);
   s.bare_cutoff_ry = reader.number("bare_cutoff_ry", 0.0, 0.1, 10000.0);
   s.screened_cutoff_ry = reader.number("screened_cutoff_ry", 0.0, 0.1, 10000.0);
@@ -109,14 +109,24 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
   s.remainder = reader.boolean("static_remainder", false);
   s.exact_ch = reader.boolean("exact_ch", false);
-  const std::size_t derivative = reader.choice("derivative", deck->compatible ? 1 : 0, {"central", "forward"});
-  s.derivative = derivative == 0 ? Derivative::kCentral : Derivative::kForward;
-  s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kCentral ? 0.02 : 1.0, 1e-4, 10.0);
+  const bool poles = s.method == SigmaMethod::kHybertsenLouie || s.method == SigmaMethod::kGodbyNeeds;
+  s.derivative = static_cast<Derivative>(reader.choice("derivative", deck->compatible ? 2 : poles ? 0 : 1, {"analytic", "central", "forward"}));
+  if (s.derivative == Derivative::kAnalytic && uses_frequencies(s.method))
+    reader.fail("derivative", "= \"analytic\" belongs to the plasmon-pole methods; ε⁻¹ on a grid of frequencies has no derivative at its points");
+  s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
+  s.solution = static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical"}));
+  auto& g = s.spectrum;
+  g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0, 0.0, 200.0);
+  g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);
+  g.broadening_ev = reader.number("spectrum_broadening_ev", g.broadening_ev, 0.0, 10.0);
+  if (s.solution == Solution::kGraphical && !g.wanted()) reader.fail("spectrum_window_ev", "= 0 leaves the graphical solution without a grid");
+  if (g.wanted() && g.window_ev < 2.0 * g.step_ev) reader.fail("spectrum_step_ev", "must be at most half of sigma.spectrum_window_ev");
+  if (g.wanted() && s.method == SigmaMethod::kCohsex) reader.fail("spectrum_window_ev", "has no meaning for the static method \"cohsex\"");
   s.imaginary_frequency_ev = reader.number("imaginary_frequency_ev", s.imaginary_frequency_ev, 0.1, 1000.0);
   s.rules.half_width_ry = reader.number("pole_half_width_ev", 0.5, 0.0, 10.0) / kRydberg_ev;
   s.rules.screened_exchange_cut = reader.number("sx_cut", 4.0, 0.0, 1e6);
   if (s.exact_ch && s.method != SigmaMethod::kCohsex) reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
-  if (s.remainder && (s.method == SigmaMethod::kCohsex || s.method == SigmaMethod::kContour)) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
+  if (s.remainder && !poles) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
   reader.finish();
 }
 
@@ -146,7 +156,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
   reader.finish();
   const auto& wanted = deck.epsilon.frequencies;
-  const bool needs_own = deck.sigma.method == SigmaMethod::kContour || deck.sigma.method == SigmaMethod::kGodbyNeeds;
+  const bool needs_own = uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;
   if (wanted != FrequencySet::kAutomatic && needs_own && !deck.stop_after_epsilon)
     throw InvalidInput(where + ": epsilon.frequencies cannot be chosen beside this sigma.method, which sets them itself; leave it out");
   if (deck.stop_after_epsilon && !deck.epsilon.eps0mat.empty())

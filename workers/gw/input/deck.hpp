@@ -6,7 +6,7 @@
 
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/empirical_pseudopotential.hpp"
-#include "workers/gw/solver/sigma.hpp"
+#include "workers/gw/solver/graphical.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::gw {
@@ -14,8 +14,8 @@ namespace quasi::gw {
 /// Frequencies of ε⁻¹ beside those that the method of Σ needs; kAutomatic: only those.
 enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyNeeds };
 
-/// How the slope dΣ/dE of the linearised quasiparticle equation is found.
-enum class Derivative { kCentral, kForward };
+/// Which solution of the quasiparticle equation becomes E_qp1.
+enum class Solution { kLinearised, kGraphical };
 
 /// A GW job as the user wrote it; every key is described in docs/jobs/gw.md.
 struct Deck {
@@ -48,8 +48,10 @@ struct Deck {
     ImaginaryRule imaginary_rule = ImaginaryRule::kQuadratic;
     bool remainder = false;
     bool exact_ch = false;
-    Derivative derivative = Derivative::kCentral;
+    Derivative derivative = Derivative::kAnalytic;
     double derivative_step_ev = 0.0;  ///< 0: 0.02 central, 1 forward
+    Solution solution = Solution::kLinearised;
+    SpectrumGrid spectrum;
     double imaginary_frequency_ev = 2.0 * kRydberg_ev;
     PoleRules rules;
   } sigma;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "workers/gw/physics/crystal.hpp"
@@ -34,11 +35,14 @@ inline std::vector<double> imaginary_grid(int n, double scale_ry) {
 /// Weights w_j of (1/π) ∫₀^∞ du S(iu) x/(x² + u²) ≈ Σ_j w_j S(iu_j). x = 0 is taken as its limit from above,
 /// where the integral is ½ S(0).
 ///
-/// Beyond the last point S falls as 1/u² (quadratic rule) or is cut (constant rule).
-inline std::vector<double> contour_weights(std::span<const double> u, double x_ry, ImaginaryRule rule) {
-  const double x = snapped(x_ry) == 0.0 ? 1e-12 : x_ry;
+/// Beyond the last point S falls as 1/u² (quadratic rule) or is cut (constant rule). A complex x, off the
+/// imaginary axis, gives Σ at complex energies.
+template <typename Scalar>
+std::vector<Scalar> contour_weights(std::span<const double> u, Scalar x_ry, ImaginaryRule rule) {
+  Scalar x = x_ry;
+  if constexpr (std::is_same_v<Scalar, double>) x = snapped(x_ry) == 0.0 ? 1e-12 : x_ry;
   const std::size_t n = u.size();
-  std::vector<double> w(n, 0.0);
+  std::vector<Scalar> w(n, Scalar{});
   const auto angle = [&](double at) { return std::atan(at / x); };
   if (rule == ImaginaryRule::kConstant) {
     for (std::size_t j = 0; j < n; ++j) {
@@ -51,9 +55,9 @@ inline std::vector<double> contour_weights(std::span<const double> u, double x_r
   // Moments of x/(x²+u²) over [a, b]: 1 → Δatan, u → x/2 Δln(x²+u²), u² → x (b − a) − x² Δatan.
   for (std::size_t j = 0; j + 1 < n; ++j) {
     const double a = u[j], b = u[j + 1];
-    const double m0 = angle(b) - angle(a);
-    const double m1 = 0.5 * x * std::log((x * x + b * b) / (x * x + a * a));
-    const double m2 = x * (b - a) - x * x * m0;
+    const Scalar m0 = angle(b) - angle(a);
+    const Scalar m1 = 0.5 * x * (std::log(x * x + b * b) - std::log(x * x + a * a));
+    const Scalar m2 = x * (b - a) - x * x * m0;
     const std::size_t first = j + 2 < n ? j : j - 1;  // The parabola through first, first+1, first+2.
     for (std::size_t i = first; i < first + 3; ++i) {
       const double p = u[first + (i == first ? 1 : 0)], q = u[first + (i == first + 2 ? 1 : 2)];
@@ -63,11 +67,40 @@ inline std::vector<double> contour_weights(std::span<const double> u, double x_r
   }
   // Tail S ≈ S_N (u_N/u)²: ∫_b^∞ x b²/(u² (x²+u²)) du = (b²/x²) [x/b − (π/2·sgn x − atan(b/x))].
   const double b = u[n - 1];
-  const double ratio = b / x;
-  const double half_turn = x > 0.0 ? 0.5 * kPi : -0.5 * kPi;
+  const Scalar ratio = b / x;
+  const double half_turn = std::real(x) > 0.0 ? 0.5 * kPi : -0.5 * kPi;
   w[n - 1] += std::abs(ratio) > 1e4 ? 1.0 / (3.0 * ratio * kPi)  // Expanded: the bracket cancels to (x/b)³/3.
                                     : ratio * ratio * (1.0 / ratio - (half_turn - std::atan(ratio))) / kPi;
   return w;
+}
+
+/// f(x) = ∫₀^ω_N dω B(ω)/(x − ω + i0) for B given at points and linear between them:
+/// an empty band's Σ_c on the real axis, B = Im S/π; an occupied band's is −f(−x).
+inline std::complex<double> spectral_integral(std::span<const double> omega, std::span<const double> b, double x) {
+  std::complex<double> sum;
+  for (std::size_t i = 0; i + 1 < omega.size(); ++i) {
+    const double low = omega[i], high = omega[i + 1];
+    const double slope = (b[i + 1] - b[i]) / (high - low);
+    const double at_x = b[i] + slope * (x - low);
+    // The logarithms of neighbouring segments cancel at their common point.
+    const auto distance = [&](double end) { return std::max(std::abs(x - end), 1e-12); };
+    sum += at_x * std::log(distance(low) / distance(high)) - slope * (high - low);
+    if (x >= low && x < high) sum -= std::complex<double>(0.0, kPi * at_x);
+  }
+  return sum;
+}
+
+/// Continued fraction through (z_j, f_j) (Thiele), evaluated at z.
+inline std::complex<double> continued(std::span<const std::complex<double>> z, std::span<const std::complex<double>> f,
+                                      std::complex<double> at) {
+  using C = std::complex<double>;
+  const std::size_t n = z.size();
+  std::vector<C> a(f.begin(), f.end());
+  for (std::size_t k = 1; k < n; ++k)
+    for (std::size_t j = k; j < n; ++j) a[j] = (a[k - 1] - a[j]) / ((z[j] - z[k - 1]) * a[j]);
+  C tail{1.0, 0.0};
+  for (std::size_t k = n - 1; k > 0; --k) tail = 1.0 + a[k] * (at - z[k - 1]) / tail;
+  return a[0] / tail;
 }
 
 /// Sign with which S(|x|) enters as a residue: −1 for an empty band at x ≥ 0, +1 for an occupied one at

@@ -22,6 +22,15 @@ struct MeanField {
   int n_occupied = 0;                         ///< occupied bands per spin, the same at every k
   std::vector<int> n_occupied_of_spin;
 
+  /// Energies of the mean field itself, [spin][k][band], where an outer loop has put others into
+  /// waves.energy_ry, which are those of G; else empty.
+  std::vector<double> reference_energy_ry;
+
+  double reference_energy(int spin, int ik, int band) const {
+    if (reference_energy_ry.empty()) return waves.energy(spin, ik, band);
+    return reference_energy_ry[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) *
+                                   static_cast<std::size_t>(waves.n_bands) + static_cast<std::size_t>(band)];
+  }
   const Crystal& crystal() const { return waves.header.crystal; }
   int n_spins() const { return waves.header.n_spins; }
   double n_electrons() const;

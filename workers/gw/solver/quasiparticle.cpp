@@ -32,11 +32,15 @@ std::vector<Quasiparticle> quasiparticles(const MeanField& field, const std::vec
       if (remainder) qp.ch_ev += 0.5 * average([&](std::size_t l) { return (at.ch_exact_ry[l] - at.ch_static_ry[l]).real(); });
       qp.sigma_ev = qp.x_ev + qp.sx_ev + qp.ch_ev;
       std::vector<double> dynamic;  // SX + CH at the energies of the rule
-      for (std::size_t e = 0; e < at.sx_ry.size(); ++e)
+      for (std::size_t e = 0; e < rule.offsets_ry().size() && e < at.sx_ry.size(); ++e)
         dynamic.push_back(average([&](std::size_t l) { return (at.sx_ry[e][l] + at.ch_ry[e][l]).real(); }));
       const double step_ev = rule.step_ry * kRydberg_ev;
       double slope = 0.0;
-      if (dynamic.size() > 1) slope = rule.central ? (dynamic[2] - dynamic[1]) / (2.0 * step_ev) : (dynamic[1] - dynamic[0]) / step_ev;
+      if (options.method != SigmaMethod::kCohsex) {
+        if (rule.kind == Derivative::kAnalytic) slope = average([&](std::size_t l) { return at.slope[l].real(); }) / kRydberg_ev;
+        if (rule.kind == Derivative::kCentral) slope = (dynamic[2] - dynamic[1]) / (2.0 * step_ev);
+        if (rule.kind == Derivative::kForward) slope = (dynamic[1] - dynamic[0]) / step_ev;
+      }
       qp.z = 1.0 / (1.0 - slope);
       if (!std::isfinite(qp.sigma_ev) || !std::isfinite(qp.z))
         throw NotConverged("the self-energy of band " + std::to_string(begin + 1) + " at k-point " + std::to_string(at.k_index + 1) +
@@ -49,11 +53,12 @@ std::vector<Quasiparticle> quasiparticles(const MeanField& field, const std::vec
       }
       for (int n = begin; n < end; ++n) {
         qp.band = n + 1;
-        qp.mean_field_ev = field.waves.energy(at.spin, at.k_index, n) * kRydberg_ev;
+        qp.mean_field_ev = field.reference_energy(at.spin, at.k_index, n) * kRydberg_ev;
+        const double evaluated_ev = field.waves.energy(at.spin, at.k_index, n) * kRydberg_ev;
         if (vxc) {
           qp.vxc_ev = vxc;
           qp.qp0_ev = qp.mean_field_ev - *vxc + qp.sigma_ev;
-          qp.qp1_ev = qp.mean_field_ev + qp.z * (*qp.qp0_ev - qp.mean_field_ev);
+          qp.qp1_ev = evaluated_ev + qp.z * (*qp.qp0_ev - evaluated_ev);
         }
         list.push_back(qp);
       }

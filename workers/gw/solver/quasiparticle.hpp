@@ -22,16 +22,26 @@ struct Quasiparticle {
   double z = 1.0;
 };
 
+/// How the slope dΣ/dE of the linearised quasiparticle equation is found.
+enum class Derivative { kAnalytic, kCentral, kForward };
+
 struct DerivativeRule {
-  bool central = true;
+  Derivative kind = Derivative::kCentral;
   double step_ry = 0.02 / kRydberg_ev;
   /// Energies, relative to E_l, at which Σ is needed: 0 first.
   std::vector<double> offsets_ry() const {
-    return central ? std::vector<double>{0.0, -step_ry, step_ry} : std::vector<double>{0.0, step_ry};
+    switch (kind) {
+      case Derivative::kAnalytic: return {0.0};
+      case Derivative::kCentral: return {0.0, -step_ry, step_ry};
+      case Derivative::kForward: return {0.0, step_ry};
+    }
+    return {0.0};
   }
 };
 
-/// E_qp0 = E − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)   (spec 6.6)
+/// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)   (spec 6.6)
+/// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop.
+/// @param sigma   offsets: those of `rule` first; others may follow
 /// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
 /// @param remainder  adds ½ (CH_exact − CH_partial), static
 std::vector<Quasiparticle> quasiparticles(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,

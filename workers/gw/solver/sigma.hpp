@@ -8,14 +8,19 @@
 
 namespace quasi::gw {
 
-enum class SigmaMethod { kCohsex, kHybertsenLouie, kGodbyNeeds, kContour };
+/// kRealAxis and kImaginaryAxis find the same Σ as kContour from Im ε⁻¹ on a dense real grid and by analytic
+/// continuation; they check it.
+enum class SigmaMethod { kCohsex, kHybertsenLouie, kGodbyNeeds, kContour, kRealAxis, kImaginaryAxis };
+inline bool uses_frequencies(SigmaMethod method) { return method >= SigmaMethod::kContour; }
 
-/// Frequencies at which kContour needs ε⁻¹; their order in DielectricMatrix::inverse is: ω = 0, then the
+/// Frequencies at which the three full-frequency methods need ε⁻¹; their order in DielectricMatrix::inverse is: ω = 0, then the
 /// imaginary points after the first, then the real points.
 struct ContourGrid {
   std::vector<double> imaginary_ry;  ///< u_j; the first is 0
   std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
   ImaginaryRule rule = ImaginaryRule::kQuadratic;
+  /// iω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap; then continued to E.
+  std::vector<double> continuation_ry;
 
   std::vector<Cplx> frequencies_ry(double broadening_ry, double broadening_at_zero_ry) const {
     std::vector<Cplx> all{Cplx{}};
@@ -37,7 +42,8 @@ struct SigmaOptions {
   bool exact_static_ch = false;        ///< for the static remainder and exact COHSEX
   bool reduce_q = true;                ///< sum q over the little group's wedge (diagonal elements, averaged)
   double godby_needs_ry = 2.0;
-  std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted
+  std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted; the first is 0
+  bool slope = false;                  ///< plasmon poles: dΣ/dE at the first offset, analytic
   ContourGrid contour;                 ///< frequencies of ε⁻¹, for kContour
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
@@ -50,8 +56,10 @@ struct SelfEnergyAtK {
   std::vector<double> x_ry;                 ///< bare exchange, [n_l]
   std::vector<std::vector<Cplx>> sx_ry;     ///< SX − X; residues for kContour; [n_offsets][n_l]
   std::vector<std::vector<Cplx>> ch_ry;     ///< CH; integral along iu for kContour; [n_offsets][n_l]
+  std::vector<Cplx> slope;                  ///< dΣ/dE, [n_l]; where asked for
   std::vector<Cplx> ch_static_ry;           ///< static CH by the band sum, [n_l]; with exact_static_ch
   std::vector<Cplx> ch_exact_ry;            ///< static CH, completed; with exact_static_ch
+  std::vector<std::vector<Cplx>> axis_ry;   ///< kImaginaryAxis: Σ_c(μ + iω), [n_points][n_l]
 };
 
 struct SigmaStatistics {

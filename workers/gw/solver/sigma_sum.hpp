@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <vector>
 
 #include "workers/gw/solver/sigma.hpp"
@@ -24,6 +25,49 @@ struct WavesAtPoint {
 };
 WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end, const std::array<int, 3>& box);
 void load(GwKernels& kernels, Side side, const WavesAtPoint& at);
+
+/// Weighted q-points of one outer k that belong to one irreducible q.
+struct StarMember {
+  Vec3 q{};
+  double multiplicity = 1.0;
+};
+/// All q of the zone by irreducible q; with `reduce`, one of each orbit of the little group of k.
+std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k, bool reduce);
+
+/// ε⁻¹ as Σ uses it at one irreducible q, and the sphere kept by the screened cut-off. Where the field's
+/// program is not followed, the body at q₀, which depends on the direction of q₀, is made symmetric.
+struct ScreeningAtQ {
+  DielectricMatrix epsilon;
+  GSphere sphere;
+  std::vector<double> coulomb;  ///< v̄(q+G)
+};
+ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
+                          const CoulombInteraction& coulomb);
+
+/// The pole model of an irreducible q, by the method and policy of the options.
+PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
+                               const CoulombInteraction& coulomb, const WingFactors& wings);
+
+/// I_GG' v̄(G') of one frequency, wings scaled.
+std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings);
+
+/// One block of inner bands at one q: what the full-frequency methods add up.
+struct FrequencyBlock {
+  std::int64_t n_l = 0, n_b = 0;
+  std::vector<double> outer_ry;       ///< E_l, [n_l]
+  std::vector<double> inner_ry;       ///< E_n, [n_b]
+  std::vector<double> occupation;     ///< [n_b]
+  double midgap_ry = 0.0;
+  double weight = 1.0;
+};
+/// Adds one block, in the kernels' pair products, to Σ_c by contour deformation, on the real axis, or at
+/// points of the imaginary axis (SelfEnergyAtK::axis_ry). @throws InvalidInput where a grid ends too soon.
+void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options,
+                        const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum);
+/// Continues the values on the imaginary axis to the real energies wanted.
+void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap_ry, const SigmaOptions& options, SelfEnergyAtK& sum);
+/// Middle between the highest occupied and the lowest empty energy of the whole zone.
+double midgap_ry(const MeanField& field, int spin);
 
 /// FFT box for sums over the zone that keep the plane waves `kept` of an irreducible q.
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept);

@@ -1,0 +1,57 @@
+#include "workers/gw/sigma_results.hpp"
+
+namespace quasi::gw {
+namespace {
+
+nlohmann::json summary_of(const Spectrum& s) {
+  nlohmann::json roots = nlohmann::json::array();
+  for (const Root& root : s.roots) roots.push_back({{"energy_ev", root.energy_ev}, {"z", root.z}});
+  nlohmann::json entry{{"k", s.k},
+                       {"spin", s.spin},
+                       {"band_begin", s.band_begin},
+                       {"band_end", s.band_end},
+                       {"status", s.spectral_per_ev.empty() ? nullptr : nlohmann::json(name_of(s.status))},
+                       {"roots", roots},
+                       {"e_graphical_ev", s.best ? nlohmann::json(s.best->energy_ev) : nlohmann::json(nullptr)},
+                       {"z_graphical", s.best ? nlohmann::json(s.best->z) : nlohmann::json(nullptr)}};
+  if (!s.spectral_per_ev.empty()) entry["spectral_norm"] = s.norm;
+  return entry;
+}
+
+void write_spectra(const std::vector<Spectrum>& spectra, H5Writer& file) {
+  const auto n = static_cast<std::int64_t>(spectra.size());
+  const auto n_e = static_cast<std::int64_t>(spectra.front().energy_ev.size());
+  std::vector<double> k, energy, a;
+  std::vector<Cplx> sigma;
+  std::vector<std::int32_t> band, spin;
+  for (const Spectrum& s : spectra) {
+    k.insert(k.end(), s.k.begin(), s.k.end());
+    band.insert(band.end(), {s.band_begin, s.band_end});
+    spin.push_back(s.spin);
+    energy.insert(energy.end(), s.energy_ev.begin(), s.energy_ev.end());
+    sigma.insert(sigma.end(), s.sigma_ev.begin(), s.sigma_ev.end());
+    a.insert(a.end(), s.spectral_per_ev.begin(), s.spectral_per_ev.end());
+  }
+  file.write("/spectra/k", k, {n, 3}, "1");
+  file.write("/spectra/bands", band, {n, 2}, "1");
+  file.write("/spectra/spin", spin, {n}, "1");
+  file.write("/spectra/energy_ev", energy, {n, n_e}, "eV");
+  file.write("/spectra/sigma_ev", sigma, {n, n_e}, "eV");
+  if (!a.empty()) file.write("/spectra/spectral_function", a, {n, n_e}, "1/eV");
+}
+
+}  // namespace
+
+void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
+  if (!run.spectra.empty()) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Spectrum& s : run.spectra) list.push_back(summary_of(s));
+    summary["spectra"] = std::move(list);
+  }
+}
+
+void write_sigma_results(const Calculation& run, H5Writer& file) {
+  if (!run.spectra.empty()) write_spectra(run.spectra, file);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "workers/gw/gw_calculation.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::gw {
+
+/// What Σ on a grid of energies, the full matrix and outer loops add to the summary and to result.h5.
+void add_sigma_summary(const Calculation& run, nlohmann::json& summary);
+void write_sigma_results(const Calculation& run, H5Writer& file);
+
+}  // namespace quasi::gw

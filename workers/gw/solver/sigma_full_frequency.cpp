@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/sigma_sum.hpp"
+
+// Σ_c from ε⁻¹ at many frequencies, three ways (spec 6.5).
+namespace quasi::gw {
+namespace {
+
+/// S(ω) = Σ_GG' M (δ − ε⁻¹(ω))_GG' v̄ M* of every pair of the resident block, [n_l][n_b].
+std::vector<Cplx> forms_at(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings,
+                           const FrequencyBlock& block, GwKernels& kernels) {
+  const std::int64_t n_g = at.sphere.size();
+  const std::vector<Cplx> w = screened_matrix(at, frequency, wings);
+  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l * block.n_b));
+  kernels.quadratic_forms(view<const Cplx>(w, n_g, n_g), view<Cplx>(forms, block.n_l, block.n_b));
+  return forms;
+}
+
+/// Calls body(pair, l, e, x, occupied) for every pair and energy, x = E_l + offset − E_n.
+template <typename Body>
+void for_each_energy(const FrequencyBlock& block, const std::vector<double>& offsets_ry, Body&& body) {
+  for (std::int64_t l = 0; l < block.n_l; ++l)
+    for (std::int64_t n = 0; n < block.n_b; ++n)
+      for (std::size_t e = 0; e < offsets_ry.size(); ++e)
+        body(static_cast<std::size_t>(l * block.n_b + n), static_cast<std::size_t>(l), e,
+             block.outer_ry[static_cast<std::size_t>(l)] + offsets_ry[e] - block.inner_ry[static_cast<std::size_t>(n)],
+             block.occupation[static_cast<std::size_t>(n)] > 0.5);
+}
+
+[[noreturn]] void refuse_frequency(double omega_ry, const ContourGrid& grid) {
+  throw InvalidInput("ε⁻¹ is needed at " + std::to_string(omega_ry * kRydberg_ev) + " eV, beyond the real-axis grid that ends at " +
+                     std::to_string(grid.real_ry.back() * kRydberg_ev) + " eV; raise epsilon.real_max_ev");
+}
+
+/// Residues (sx) and the integral along iu (ch). S is formed at every imaginary point, and at the real
+/// points that some residue lies between.
+void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
+                 GwKernels& kernels, SelfEnergyAtK& sum) {
+  const ContourGrid& grid = options.contour;
+  const std::size_t n_e = options.offsets_ry.size();
+  std::vector<std::vector<double>> weights;
+  for_each_energy(block, options.offsets_ry, [&](std::size_t, std::size_t, std::size_t, double x, bool) {
+    weights.push_back(contour_weights<double>(grid.imaginary_ry, x, grid.rule));
+  });
+  for (std::size_t j = 0; j < grid.imaginary_ry.size(); ++j) {
+    const auto forms = forms_at(at, j, wings, block, kernels);
+    for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double, bool) {
+      sum.ch_ry[e][l] += block.weight * weights[p * n_e + e][j] * forms[p];
+    });
+  }
+  // Linear interpolation of S between real points: shares of each point, by pair and energy.
+  struct Share {
+    std::size_t pair, l, e;
+    double factor;
+  };
+  std::vector<std::vector<Share>> at_point(grid.real_ry.size());
+  for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double x, bool occupied) {
+    const double sign = residue_sign(x, occupied);
+    if (sign == 0.0) return;
+    const double omega = std::abs(x);
+    if (omega > grid.real_ry.back()) refuse_frequency(omega, grid);
+    std::size_t i = static_cast<std::size_t>(std::upper_bound(grid.real_ry.begin(), grid.real_ry.end(), omega) - grid.real_ry.begin());
+    i = std::min(i, grid.real_ry.size() - 1);
+    const double t = (omega - grid.real_ry[i - 1]) / (grid.real_ry[i] - grid.real_ry[i - 1]);
+    at_point[i - 1].push_back({p, l, e, sign * (1.0 - t)});
+    at_point[i].push_back({p, l, e, sign * t});
+  });
+  for (std::size_t i = 0; i < at_point.size(); ++i) {
+    if (at_point[i].empty()) continue;
+    const auto forms = forms_at(at, grid.imaginary_ry.size() + i, wings, block, kernels);
+    for (const Share& share : at_point[i]) sum.sx_ry[share.e][share.l] += block.weight * share.factor * forms[share.pair];
+  }
+}
+
+/// Σ_c = Σ_empty f(x) − Σ_occupied f(−x), f(x) = ∫ dω B(ω)/(x − ω + i0), B = Im S/π on the dense grid. The bands'
+/// whole contribution is counted in ch.
+void add_real_axis(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
+                   GwKernels& kernels, SelfEnergyAtK& sum) {
+  const ContourGrid& grid = options.contour;
+  const std::size_t n_pairs = static_cast<std::size_t>(block.n_l * block.n_b), n_w = grid.real_ry.size();
+  std::vector<double> spectrum(n_pairs * n_w);
+  for (std::size_t i = 0; i < n_w; ++i) {
+    const auto forms = forms_at(at, grid.imaginary_ry.size() + i, wings, block, kernels);
+    for (std::size_t p = 0; p < n_pairs; ++p) spectrum[p * n_w + i] = forms[p].imag() / kPi;
+  }
+  for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double x, bool occupied) {
+    const std::span<const double> b(spectrum.data() + p * n_w, n_w);
+    sum.ch_ry[e][l] += block.weight * (occupied ? -spectral_integral(grid.real_ry, b, -x) : spectral_integral(grid.real_ry, b, x));
+  });
+}
+
+/// Σ_c(μ + iω) = (1/π) ∫ du S(iu) x/(x² + u²) with x = μ + iω − E_n: no residues on this line.
+void add_imaginary_axis(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
+                        GwKernels& kernels, SelfEnergyAtK& sum) {
+  const ContourGrid& grid = options.contour;
+  const std::size_t n_z = grid.continuation_ry.size(), n_b = static_cast<std::size_t>(block.n_b);
+  if (sum.axis_ry.empty()) sum.axis_ry.assign(n_z, std::vector<Cplx>(static_cast<std::size_t>(block.n_l)));
+  std::vector<std::vector<Cplx>> weights;
+  for (std::size_t n = 0; n < n_b; ++n)
+    for (const double omega : grid.continuation_ry)
+      weights.push_back(contour_weights<Cplx>(grid.imaginary_ry, Cplx(block.midgap_ry - block.inner_ry[n], omega), grid.rule));
+  for (std::size_t j = 0; j < grid.imaginary_ry.size(); ++j) {
+    const auto forms = forms_at(at, j, wings, block, kernels);
+    for (std::size_t p = 0; p < forms.size(); ++p)
+      for (std::size_t z = 0; z < n_z; ++z) sum.axis_ry[z][p / n_b] += block.weight * weights[(p % n_b) * n_z + z][j] * forms[p];
+  }
+}
+
+}  // namespace
+
+double midgap_ry(const MeanField& field, int spin) {
+  const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+  double top = -std::numeric_limits<double>::infinity(), bottom = std::numeric_limits<double>::infinity();
+  for (int ik = 0; ik < field.waves.n_k(); ++ik) {
+    top = std::max(top, field.waves.energy(spin, ik, n_v - 1));
+    bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
+  }
+  return 0.5 * (top + bottom);
+}
+
+void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options,
+                        const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum) {
+  switch (options.method) {
+    case SigmaMethod::kContour: return add_contour(at, wings, options, block, kernels, sum);
+    case SigmaMethod::kRealAxis: return add_real_axis(at, wings, options, block, kernels, sum);
+    case SigmaMethod::kImaginaryAxis: return add_imaginary_axis(at, wings, options, block, kernels, sum);
+    default: throw InvalidInput("this method needs no frequencies");
+  }
+}
+
+void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap, const SigmaOptions& options, SelfEnergyAtK& sum) {
+  const auto& axis = options.contour.continuation_ry;
+  for (std::size_t l = 0; l < outer_ry.size(); ++l) {
+    std::vector<Cplx> z, f;
+    // Σ at E below μ is continued from the lower half of the line, above from the upper: Σ(μ − iω) = Σ(μ + iω)*.
+    const bool below = outer_ry[l] < midgap;
+    for (std::size_t j = 0; j < axis.size(); ++j) {
+      const Cplx value = sum.axis_ry[j][l];
+      z.emplace_back(midgap, below ? -axis[j] : axis[j]);
+      f.push_back(below ? std::conj(value) : value);
+    }
+    for (std::size_t e = 0; e < options.offsets_ry.size(); ++e) sum.ch_ry[e][l] += continued(z, f, outer_ry[l] + options.offsets_ry[e]);
+  }
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,97 @@
+#include "workers/gw/solver/sigma_sum.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quasi::gw {
+
+std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k, bool reduce) {
+  std::vector<int> group;
+  if (reduce) group = little_group(field.zone.operations(), k, false);
+  // Listed points represent their orbits where they can: their matrices then need no rotation.
+  std::vector<char> listed(static_cast<std::size_t>(field.zone.size()), 0);
+  for (const Vec3& point : field.waves.k) listed[static_cast<std::size_t>(field.zone.index_of(point))] = 1;
+  std::map<int, std::vector<StarMember>> stars;
+  if (!reduce)
+    for (const ZonePoint& point : field.zone.points()) stars[point.irreducible].push_back({point.k, 1.0});
+  else
+    for (const Orbit& orbit : orbits(field.zone, group, listed)) {
+      const ZonePoint& point = field.zone.points()[static_cast<std::size_t>(orbit.representative)];
+      stars[point.irreducible].push_back({point.k, static_cast<double>(orbit.size)});
+    }
+  return stars;
+}
+
+SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSphere& sphere, const std::array<int, 3>& box) {
+  const Rotation rotation = field.zone.rotation_to(q);
+  const SymmetryOperation& s = field.zone.operations()[static_cast<std::size_t>(rotation.operation)];
+  SphereAtPoint at;
+  at.g1_of_zero = multiply(inverse(s.rotation), rotation.umklapp);
+  for (const IVec3& g1 : sphere.g) {
+    const IVec3 rotated = multiply(s.rotation, g1);
+    at.box_index.push_back(box_position(rotated - rotation.umklapp, box));
+    at.factor.push_back(std::polar(1.0, -dot(to_real(rotated), s.translation)));
+  }
+  return at;
+}
+
+WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end, const std::array<int, 3>& box) {
+  WavesAtPoint at;
+  at.rotation = field.zone.rotation_to(k);
+  at.waves = rotated_waves(field.waves, field.zone.operations(), at.rotation, spin, begin, end);
+  for (const IVec3& g : at.waves.g) at.box_index.push_back(box_position(g, box));
+  return at;
+}
+
+void load(GwKernels& kernels, Side side, const WavesAtPoint& at) {
+  const auto n_pw = static_cast<std::int64_t>(at.waves.g.size());
+  kernels.load_bands(side, {at.waves.coefficients.data(), {static_cast<std::int64_t>(at.waves.coefficients.size()) / n_pw, n_pw}},
+                     view<const std::int32_t>(at.box_index, n_pw));
+}
+
+std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept) {
+  // Waves are used at k − q, which may lie one reciprocal vector from their folded image, and spheres
+  // at rotated q.
+  IVec3 extent = rotated_extent(field.waves, field.zone);
+  IVec3 sphere = component_extent(kept);
+  for (const SymmetryOperation& s : field.zone.operations())
+    for (const IVec3& g : kept) {
+      const IVec3 rotated = multiply(s.rotation, g);
+      for (int i = 0; i < 3; ++i) sphere[i] = std::max(sphere[i], std::abs(rotated[i]) + 1);
+    }
+  IVec3 shifted = extent;
+  for (int& x : shifted) ++x;
+  return product_box(extent, shifted, sphere);
+}
+
+ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
+                          const CoulombInteraction& coulomb) {
+  ScreeningAtQ at{.epsilon = epsilon, .sphere = epsilon.sphere, .coulomb = {}};
+  if (epsilon.at_gamma && coulomb.options().wing_rule != WingRule::kListedPoint) {
+    const std::vector<int> group = little_group(field.zone.operations(), {}, false);
+    for (auto& matrix : at.epsilon.inverse) matrix = summed_over_group(matrix, epsilon.sphere, field.zone.operations(), group, true);
+  }
+  std::size_t n_g = 0;
+  while (n_g < at.sphere.g.size() && at.sphere.kinetic_ry[n_g] < screened_cutoff_ry) ++n_g;
+  at.sphere.g.resize(n_g);
+  at.sphere.kinetic_ry.resize(n_g);
+  at.coulomb = averaged_coulomb(at.epsilon, at.sphere, coulomb);
+  return at;
+}
+
+PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
+                               const CoulombInteraction& coulomb, const WingFactors& wings) {
+  return options.method == SigmaMethod::kHybertsenLouie
+             ? hybertsen_louie(field, at.epsilon, at.sphere.size(), coulomb, wings, options.invalid)
+             : godby_needs(at.epsilon, at.sphere.size(), coulomb, wings, options.invalid, options.godby_needs_ry);
+}
+
+std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings) {
+  const std::int64_t n_g = at.sphere.size();
+  std::vector<Cplx> w = screening_part(at.epsilon, frequency, n_g, wings);
+  for (std::int64_t g = 0; g < n_g; ++g)
+    for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] *= at.coulomb[static_cast<std::size_t>(h)];
+  return w;
+}
+
+}  // namespace quasi::gw
