@@ -8,6 +8,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
