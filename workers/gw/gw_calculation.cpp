@@ -210,7 +210,24 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
                          std::to_string(wanted) + " that are made from VSC and VKB; give the file VXC itself");
     replace_by_dense_states(waves, wanted, read_field(files.vsc, "VSC"), read_projectors(files.vkb), kernels, progress);
   }
-  return make_mean_field(std::move(waves), std::move(shifted), read_field(files.rho, "RHO"));
+  std::shared_ptr<const RadialProjectors> nonlocal;
+  if (files.long_wave != LongWave::kStates && deck.epsilon.eps0mat.empty()) {
+    const Projectors projectors = read_projectors(files.vkb);
+    require_same_crystal(waves.header, "WFN", projectors.header, "VKB");
+    nonlocal = std::make_shared<const RadialProjectors>(projectors);
+    progress.log("q → 0 without WFNq: projectors between the plane waves of VKB are known to " + shown(nonlocal->residual()) + " of their maximum");
+    if (nonlocal->residual() > files.max_projector_residual)
+      throw InvalidInput("the projectors of VKB are known between its plane waves only to " + shown(nonlocal->residual()) + " of their maximum, more than " +
+                         shown(files.max_projector_residual) + " (meanfield.max_projector_residual); give meanfield.wfnq");
+    if (files.long_wave == LongWave::kDense) shifted = shifted_dense_states(waves, files.q0, read_field(files.vsc, "VSC"), *nonlocal, kernels, progress);
+  }
+  MeanField field = make_mean_field(std::move(waves), std::move(shifted), read_field(files.rho, "RHO"));
+  field.nonlocal = nonlocal;
+  if (files.long_wave == LongWave::kVelocity) {
+    field.by_velocity = true;
+    field.q0 = files.q0;
+  }
+  return field;
 }
 
 Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {

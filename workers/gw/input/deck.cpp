@@ -56,12 +56,25 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   c.k_grid = grid_of(reader, "k_grid", c.k_grid);
   c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
   c.q0 = vector_of(reader, "q0", c.q0);
+  m.q0 = c.q0;
+  if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2) reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
+  const std::size_t limit = reader.choice("long_wave", 0, {"auto", "states", "dense", "kp"});
+  c.by_velocity = limit == 3 || (limit == 0 && !deck->compatible);
+  if (limit > 0) m.long_wave = static_cast<LongWave>(limit - 1);
+  else if (m.wfnq.empty() && !m.vkb.empty()) m.long_wave = LongWave::kDense;
+  m.max_projector_residual = reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
   if (m.empirical) {
+    if (limit == 2) reader.fail("long_wave", "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
     for (const char* key : {"wfn", "wfnq", "rho", "vxc", "vsc", "vkb"})
       if (reader.has(key)) reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
   } else {
-    for (const char* key : {"crystal", "lattice_bohr", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands", "q0"})
+    for (const char* key : {"crystal", "lattice_bohr", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands"})
       if (reader.has(key)) reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
+    const bool own = m.long_wave != LongWave::kStates;
+    if (reader.has("q0") && !own) reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
+    if (limit == 1 && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
+    if (own && !m.wfnq.empty()) reader.fail("wfnq", "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
+    if (own && m.vkb.empty()) reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
     for (const char* key : {"wfn", "rho"})
       if (!reader.has(key)) reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") + " file, or set source = \"epm\"");
   }

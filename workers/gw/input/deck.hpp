@@ -17,12 +17,18 @@ enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyN
 /// Which solution of the quasiparticle equation becomes E_qp1.
 enum class Solution { kLinearised, kGraphical };
 
+/// How the limit q → 0 is taken: occupied states at k + q₀ from WFNq; the same, diagonalised here; or k·p.
+enum class LongWave { kStates, kDense, kVelocity };
+
 /// A GW job as the user wrote it; every key is described in docs/jobs/gw.md.
 struct Deck {
   struct {
     bool empirical = false;
     std::filesystem::path wfn, wfnq, rho, vxc, vsc, vkb;  ///< empty: not given
     EmpiricalCrystal crystal;
+    LongWave long_wave = LongWave::kStates;  ///< with files
+    Vec3 q0{0.001, 0.0, 0.0};
+    double max_projector_residual = 1e-4;
   } mean_field;
   struct {
     double cutoff_ry = 0.0;      ///< 0: that of stored files

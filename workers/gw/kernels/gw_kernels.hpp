@@ -76,6 +76,8 @@ class GwKernels {
   /// Replaces the resident block by the host's, [n_left][n_right][n_g] (tests, bands off the grid).
   virtual void load_pair_products(View<const Cplx, 3> products) = 0;
   virtual void read_pair_products(View<Cplx, 3> products) const = 0;
+  /// M[l][n][g] ← values[l][n] for one plane wave g (the limit q → 0 of G = 0 by k·p).
+  virtual void replace_plane_wave(std::int64_t g, View<const Cplx, 2> values) = 0;
   /// M ← M·B, B [n_g][n_basis]: the block becomes [n_left][n_right][n_basis] (static subspace).
   virtual void project_pair_products(View<const Cplx, 2> basis) = 0;
 

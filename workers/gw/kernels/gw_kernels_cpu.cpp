@@ -62,6 +62,10 @@ class CpuGwKernels : public GwKernels {
     std::copy(products_.begin(), products_.end(), products.data);
   }
 
+  void replace_plane_wave(std::int64_t g, View<const Cplx, 2> values) override {
+    for (std::int64_t p = 0; p < n_pairs(); ++p) products_[static_cast<std::size_t>(p * n_g_ + g)] = values.data[p];
+  }
+
   void project_pair_products(View<const Cplx, 2> basis) override {
     const std::int64_t n_basis = basis.extent[1];
     std::vector<Cplx> projected(static_cast<std::size_t>(n_pairs() * n_basis));

@@ -109,6 +109,12 @@ class CudaGwKernels : public GwKernels {
     use_device(device_);
     to_host(products_.data(), n_pairs() * n_g_, products.data, "pair products");
   }
+  void replace_plane_wave(std::int64_t g, View<const Cplx, 2> values) override {
+    use_device(device_);
+    check(cudaMemcpy2D(products_.data() + g, static_cast<std::size_t>(n_g_) * sizeof(double2), values.data, sizeof(double2),
+                       sizeof(double2), static_cast<std::size_t>(n_pairs()), cudaMemcpyHostToDevice),
+          "limit q -> 0");
+  }
   void project_pair_products(View<const Cplx, 2> basis) override {
     use_device(device_);
     const std::int64_t n_basis = basis.extent[1];

@@ -128,6 +128,34 @@ RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<Symmetr
   return result;
 }
 
+void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
+                        std::vector<Vec3>* points, std::vector<double>* weights) {
+  const auto total = static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
+  std::vector<char> seen(total, 0);
+  const auto index_of = [&](const Vec3& k) {
+    std::size_t index = 0;
+    for (int i = 0; i < 3; ++i) {
+      const long n = std::lround((k[i] - shift[i]) * grid[i]);
+      index = index * static_cast<std::size_t>(grid[i]) + static_cast<std::size_t>(((n % grid[i]) + grid[i]) % grid[i]);
+    }
+    return index;
+  };
+  for (int i = 0; i < grid[0]; ++i)
+    for (int j = 0; j < grid[1]; ++j)
+      for (int k = 0; k < grid[2]; ++k) {
+        const Vec3 point = shift + Vec3{1.0 * i / grid[0], 1.0 * j / grid[1], 1.0 * k / grid[2]};
+        if (seen[index_of(point)]) continue;
+        std::size_t count = 0;
+        for (const SymmetryOperation& s : group) {
+          char& mark = seen[index_of(multiply(s.rotation, point))];
+          count += mark ? 0 : 1;
+          mark = 1;
+        }
+        points->push_back(point);
+        weights->push_back(static_cast<double>(count) / static_cast<double>(total));
+      }
+}
+
 IVec3 rotated_extent(const Wavefunctions& waves, const BrillouinZone& zone) {
   IVec3 extent{};
   for (const ZonePoint& point : zone.points()) {

@@ -52,6 +52,10 @@ class BrillouinZone {
 /// Operations with S q ≡ q modulo G; with `exact`, S q = q (the point q₀ beside Γ).
 std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, const Vec3& q, bool exact);
 
+/// Irreducible points of a Γ-centred grid (shifted by q₀, reduced), in order of their index, with weights.
+void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
+                        std::vector<Vec3>* points, std::vector<double>* weights);
+
 /// One orbit of zone points under a group: a representative and how many points it stands for.
 struct Orbit {
   std::int64_t representative = 0;

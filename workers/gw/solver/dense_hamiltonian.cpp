@@ -7,24 +7,13 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/brillouin_zone.hpp"
 #include "workers/gw/solver/gauge.hpp"
+#include "workers/gw/solver/long_wave.hpp"
+#include "workers/gw/solver/mini_zone.hpp"
 
 namespace quasi::gw {
 namespace {
-
-/// Σ_q D_pq conj(β_q(G)) needs the projectors of an atom together: they are grouped by species, atoms of
-/// one species in file order. Returns the first projector of each atom.
-std::vector<int> first_projector(const Projectors& p) {
-  std::vector<int> first(p.species.size());
-  int next = 0;
-  for (int species = 0; species < static_cast<int>(p.projectors_of_species.size()); ++species)
-    for (std::size_t atom = 0; atom < p.species.size(); ++atom)
-      if (p.species[atom] == species) {
-        first[atom] = next;
-        next += p.projectors_of_species[static_cast<std::size_t>(species)];
-      }
-  return first;
-}
 
 int projector_k_index(const Projectors& p, const Vec3& k) {
   for (std::size_t i = 0; i < p.k.size(); ++i) {
@@ -37,10 +26,10 @@ int projector_k_index(const Projectors& p, const Vec3& k) {
 
 }  // namespace
 
-std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin, const PlaneWaveField& potential,
-                                    const Projectors& projectors) {
-  const auto& g = waves.waves[static_cast<std::size_t>(k_index)].g;
-  const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
+namespace {
+
+/// Kinetic energy and local potential at k on the plane waves `g`.
+std::vector<Cplx> local_hamiltonian(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g, const PlaneWaveField& potential, int spin) {
   const std::size_t n = g.size();
   const GIndex field_index(potential.header.g);
   const auto& v = potential.values[static_cast<std::size_t>(std::min<int>(spin, static_cast<int>(potential.values.size()) - 1))];
@@ -52,39 +41,92 @@ std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int
     }
   for (std::size_t i = 0; i < n; ++i) {
     const Vec3 p = k + to_real(g[i]);
-    h[i * n + i] += metric_dot(waves.header.crystal.bdot, p, p);
+    h[i * n + i] += metric_dot(crystal.bdot, p, p);
   }
+  return h;
+}
+
+/// H += Σ_p β_p(G) right_p(G'), right = D β*; both [n_projectors][n].
+void add_projectors(const std::vector<Cplx>& beta, const std::vector<Cplx>& right, std::size_t n, std::vector<Cplx>& h) {
+  const Cplx one{1.0, 0.0};
+  const auto edge = static_cast<int>(n);
+  if (beta.empty()) return;
+  cblas_zgemm(CblasRowMajor, CblasTrans, CblasNoTrans, edge, edge, static_cast<int>(beta.size() / n), &one, beta.data(), edge, right.data(),
+              edge, &one, h.data(), edge);
+}
+
+std::vector<Cplx> conjugate(std::vector<Cplx> values) {
+  for (Cplx& value : values) value = std::conj(value);
+  return values;
+}
+
+}  // namespace
+
+std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin, const PlaneWaveField& potential,
+                                    const Projectors& projectors) {
+  const auto& g = waves.waves[static_cast<std::size_t>(k_index)].g;
+  const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
+  const std::size_t n = g.size();
+  std::vector<Cplx> h = local_hamiltonian(waves.header.crystal, k, g, potential, spin);
   const int pk = projector_k_index(projectors, k);
   const auto& list = projectors.g[static_cast<std::size_t>(pk)];
   const GIndex projector_index(list);
   const auto n_proj = static_cast<std::size_t>(projectors.n_projectors);
-  if (n_proj == 0) return h;
-  std::vector<Cplx> beta(n_proj * n), scaled(n_proj * n);
+  std::vector<Cplx> beta(n_proj * n);
   const Cplx* from = projectors.beta[static_cast<std::size_t>(pk)].data() + static_cast<std::size_t>(spin) * n_proj * list.size();
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t at = projector_index.find(g[i]);
     if (at < 0) throw InvalidInput("VKB lacks a plane wave of k-point " + std::to_string(k_index + 1) + " of WFN");
     for (std::size_t p = 0; p < n_proj; ++p) beta[p * n + i] = from[p * list.size() + static_cast<std::size_t>(at)];
   }
-  const std::vector<int> first = first_projector(projectors);
-  const auto edge = static_cast<std::size_t>(projectors.max_projectors);
-  for (std::size_t atom = 0; atom < first.size(); ++atom) {
-    const int count = projectors.projectors_of_species[static_cast<std::size_t>(projectors.species[atom])];
-    const double* d = projectors.d_ry.data() + (static_cast<std::size_t>(spin) * first.size() + atom) * edge * edge;
-    for (int p = 0; p < count; ++p)
-      for (int q = 0; q < count; ++q) {
-        const double value = d[static_cast<std::size_t>(q) * edge + static_cast<std::size_t>(p)];
-        if (value == 0.0) continue;
-        const Cplx* source = beta.data() + static_cast<std::size_t>(first[atom] + q) * n;
-        Cplx* target = scaled.data() + static_cast<std::size_t>(first[atom] + p) * n;
-        for (std::size_t i = 0; i < n; ++i) target[i] += value * std::conj(source[i]);
-      }
-  }
-  const Cplx one{1.0, 0.0};
-  const auto edge_n = static_cast<int>(n);
-  cblas_zgemm(CblasRowMajor, CblasTrans, CblasNoTrans, edge_n, edge_n, static_cast<int>(n_proj), &one, beta.data(), edge_n,
-              scaled.data(), edge_n, &one, h.data(), edge_n);
+  add_projectors(beta, apply_d(projectors, conjugate(beta), n, spin), n, h);
   return h;
+}
+
+std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g, int spin, const PlaneWaveField& potential,
+                                       const RadialProjectors& projectors) {
+  std::vector<Cplx> h = local_hamiltonian(crystal, k, g, potential, spin);
+  std::vector<Vec3> points;
+  for (const IVec3& v : g) points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr, k + to_real(v)));
+  const std::vector<Cplx> beta = projectors.at(points);
+  add_projectors(beta, projectors.apply_d(conjugate(beta), g.size(), spin), g.size(), h);
+  return h;
+}
+
+Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0, const PlaneWaveField& potential, const RadialProjectors& projectors,
+                                   GwKernels& kernels, Progress& progress) {
+  Wavefunctions w;
+  w.header = waves.header;
+  w.wave_cutoff_ry = waves.wave_cutoff_ry;
+  w.k_grid = waves.k_grid;
+  for (int i = 0; i < 3; ++i) w.k_shift[i] = q0[i] * waves.k_grid[i];
+  const Crystal& crystal = waves.header.crystal;
+  std::vector<SymmetryOperation> group;
+  for (const int s : little_group(crystal.symmetries, q0, true)) group.push_back(crystal.symmetries[static_cast<std::size_t>(s)]);
+  irreducible_points(waves.k_grid, q0, group, &w.k, &w.weight);
+  const int n_spins = waves.header.n_spins;
+  for (int spin = 0; spin < n_spins; ++spin) w.n_bands = std::max(w.n_bands, waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())] + 1);
+  w.waves.resize(w.k.size());
+  for (int spin = 0; spin < n_spins; ++spin) {
+    const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
+    for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
+      const GSphere sphere = make_g_sphere(crystal.bdot, w.k[ik], w.wave_cutoff_ry);
+      const std::int64_t n = sphere.size();
+      const auto h = dense_hamiltonian_at(crystal, w.k[ik], sphere.g, spin, potential, projectors);
+      std::vector<double> values(static_cast<std::size_t>(w.n_bands));
+      std::vector<Cplx> vectors(static_cast<std::size_t>(w.n_bands * n));
+      kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, w.n_bands), view<Cplx>(vectors, w.n_bands, n));
+      fix_gauge(sphere.g, values, kDegenerateStates_ry, vectors);
+      w.waves[ik].g = sphere.g;
+      w.waves[ik].coefficients.push_back(std::move(vectors));
+      w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());
+      for (int band = 0; band < w.n_bands; ++band) w.occupation.push_back(band < n_v ? 1.0 : 0.0);
+      w.first_occupied.push_back(1);
+      w.last_occupied.push_back(n_v);
+      progress.report("states at k + q0", static_cast<std::int64_t>(static_cast<std::size_t>(spin) * w.k.size() + ik) + 1, n_spins * static_cast<std::int64_t>(w.k.size()));
+    }
+  }
+  return w;
 }
 
 void replace_by_dense_states(Wavefunctions& waves, int n_bands, const PlaneWaveField& potential, const Projectors& projectors,

@@ -3,6 +3,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/gw/input/mean_field.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/long_wave.hpp"
 
 namespace quasi::gw {
 
@@ -14,6 +15,15 @@ namespace quasi::gw {
 /// @throws InvalidInput if the projector file lacks the k-point or a plane wave of it.
 std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin, const PlaneWaveField& potential,
                                     const Projectors& projectors);
+
+/// The same at any k, with projectors fitted between the plane waves of their file.
+std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g, int spin, const PlaneWaveField& potential,
+                                       const RadialProjectors& projectors);
+
+/// What a file WFNq would hold: the occupied bands and one more on the grid of `waves` shifted by q₀, each on
+/// its own sphere |k+q₀+G|² < cut-off.
+Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0, const PlaneWaveField& potential, const RadialProjectors& projectors,
+                                   GwKernels& kernels, Progress& progress);
 
 /// Replaces all states by the n_bands lowest eigenstates of H, in a gauge that depends on H alone.
 /// Occupations stay with the band numbers. Matrix elements of V_xc must be made anew from VXC.

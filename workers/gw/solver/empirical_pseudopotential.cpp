@@ -134,62 +134,29 @@ Crystal make_crystal(const Structure& s, const FormFactors& factors, double a, s
   return c;
 }
 
-/// V(G) of the local potential on all differences of a sphere.
+/// V(G) of the local potential where it is not 0.
 class LocalPotential {
  public:
-  LocalPotential(const Structure& s, const FormFactors& factors, const Crystal& crystal)
-      : structure_(s), factors_(factors), bdot_(crystal.bdot), unit_ry_(std::pow(2.0 * kPi / crystal.alat_bohr, 2)) {}
-
-  Cplx operator()(const IVec3& g) const {
-    const double length2 = metric_dot(bdot_, to_real(g), to_real(g)) / unit_ry_;
+  LocalPotential(const Structure& s, const FormFactors& factors, const Crystal& crystal) {
+    const double unit_ry = std::pow(2.0 * kPi / crystal.alat_bohr, 2);
     constexpr int kShell[] = {3, 4, 8, 11};
-    for (int shell = 0; shell < 4; ++shell) {
-      if (std::abs(length2 - kShell[shell]) > 1e-6) continue;
-      Cplx sum;
-      for (std::size_t n = 0; n < structure_.position.size(); ++n) {
-        const double v = factors_.symmetric[shell] + (structure_.kind[n] == 0 ? -1.0 : 1.0) * factors_.antisymmetric[shell];
-        sum += v * std::polar(1.0, -2.0 * kPi * dot(to_real(g), structure_.position[n]));
+    const GSphere sphere = make_g_sphere(crystal.bdot, {}, (kShell[3] + 0.5) * unit_ry);
+    for (std::size_t i = 0; i < sphere.g.size(); ++i)
+      for (int shell = 0; shell < 4; ++shell) {
+        if (std::abs(sphere.kinetic_ry[i] / unit_ry - kShell[shell]) > 1e-6) continue;
+        Cplx sum;
+        for (std::size_t n = 0; n < s.position.size(); ++n) {
+          const double v = factors.symmetric[shell] + (s.kind[n] == 0 ? -1.0 : 1.0) * factors.antisymmetric[shell];
+          sum += v * std::polar(1.0, -2.0 * kPi * dot(to_real(sphere.g[i]), s.position[n]));
+        }
+        values_.emplace_back(sphere.g[i], sum / static_cast<double>(s.position.size()));
       }
-      return sum / static_cast<double>(structure_.position.size());
-    }
-    return {};
   }
+  const std::vector<std::pair<IVec3, Cplx>>& values() const { return values_; }
 
  private:
-  const Structure& structure_;
-  const FormFactors& factors_;
-  Mat3 bdot_;
-  double unit_ry_;
+  std::vector<std::pair<IVec3, Cplx>> values_;
 };
-
-/// Irreducible points of a Γ-centred grid (shifted by q0), in order of their index, with weights.
-void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
-                        std::vector<Vec3>* points, std::vector<double>* weights) {
-  const auto total = static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
-  std::vector<char> seen(total, 0);
-  const auto index_of = [&](const Vec3& k) {
-    std::size_t index = 0;
-    for (int i = 0; i < 3; ++i) {
-      const long n = std::lround((k[i] - shift[i]) * grid[i]);
-      index = index * static_cast<std::size_t>(grid[i]) + static_cast<std::size_t>(((n % grid[i]) + grid[i]) % grid[i]);
-    }
-    return index;
-  };
-  for (int i = 0; i < grid[0]; ++i)
-    for (int j = 0; j < grid[1]; ++j)
-      for (int k = 0; k < grid[2]; ++k) {
-        const Vec3 point = shift + Vec3{1.0 * i / grid[0], 1.0 * j / grid[1], 1.0 * k / grid[2]};
-        if (seen[index_of(point)]) continue;
-        std::size_t count = 0;
-        for (const SymmetryOperation& s : group) {
-          char& mark = seen[index_of(multiply(s.rotation, point))];
-          count += mark ? 0 : 1;
-          mark = 1;
-        }
-        points->push_back(point);
-        weights->push_back(static_cast<double>(count) / static_cast<double>(total));
-      }
-}
 
 Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wanted, const LocalPotential& potential,
                     const Vec3& shift, int n_bands, int n_occupied, GwKernels& kernels, Progress& progress) {
@@ -208,10 +175,14 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
     if (n < n_bands)
       throw InvalidInput("meanfield.bands = " + std::to_string(n_bands) + " but the cut-off of " + std::to_string(wanted.cutoff_ry) +
                          " Ry gives only " + std::to_string(n) + " plane waves; raise meanfield.cutoff_ry");
+    // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure factors.
+    const GIndex index(sphere.g);
     std::vector<Cplx> h(static_cast<std::size_t>(n * n));
-    for (std::int64_t g = 0; g < n; ++g)
-      for (std::int64_t j = 0; j < n; ++j)
-        h[static_cast<std::size_t>(g * n + j)] = potential(sphere.g[static_cast<std::size_t>(g)] - sphere.g[static_cast<std::size_t>(j)]);
+    for (const auto& [difference, value] : potential.values())
+      for (std::int64_t j = 0; j < n; ++j) {
+        const std::int32_t g = index.find(sphere.g[static_cast<std::size_t>(j)] + difference);
+        if (g >= 0) h[static_cast<std::size_t>(g * n + j)] = value;
+      }
     for (std::int64_t g = 0; g < n; ++g) h[static_cast<std::size_t>(g * n + g)] += sphere.kinetic_ry[static_cast<std::size_t>(g)];
     std::vector<double> values(static_cast<std::size_t>(n_bands));
     std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
@@ -276,12 +247,16 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   const int n_occupied = 2 * static_cast<int>(structure.position.size());  // 4 electrons an atom, 2 a band
 
   Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands, n_occupied, kernels, progress);
-  Wavefunctions shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress);
+  std::optional<Wavefunctions> shifted;
+  if (!wanted.by_velocity) shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress);
   PlaneWaveField density{.header = header, .values = {}};
   density.header.title = "RHO-Complex";
   const BrillouinZone zone(waves.k, header.crystal.symmetries, 0, "the built-in crystal");
   sum_density(waves, zone, n_occupied, kernels, &density);
-  return make_mean_field(std::move(waves), std::move(shifted), std::move(density));
+  MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
+  field.by_velocity = wanted.by_velocity;
+  field.q0 = wanted.q0;
+  return field;
 }
 
 }  // namespace quasi::gw

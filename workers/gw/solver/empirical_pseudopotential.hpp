@@ -22,13 +22,14 @@ struct EmpiricalCrystal {
   double cutoff_ry = 11.0;
   IVec3 k_grid{1, 1, 1};
   int bands = 20;
-  Vec3 q0{0.001, 0.0, 0.0};          ///< shift of the second set, reduced
+  Vec3 q0{0.001, 0.0, 0.0};          ///< reduced; shift of the second set, or direction and length of k·p
+  bool by_velocity = true;           ///< q → 0 by k·p, exact since H is local; else by a second set
 };
 
 std::vector<std::string> empirical_crystal_names();
 
-/// Diagonalises at the irreducible points of the grid and at those of the grid shifted by q₀, and sums
-/// the density of the occupied bands.
+/// Diagonalises at the irreducible points of the grid, without `by_velocity` at those of the grid shifted by
+/// q₀ too, and sums the density of the occupied bands.
 MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels, Progress& progress);
 
 }  // namespace quasi::gw

@@ -64,8 +64,10 @@ std::vector<Vec3> screening_points(const MeanField& field) {
 std::vector<std::vector<Cplx>> polarizability(const MeanField& field, const DielectricMatrix& at,
                                               const EpsilonOptions& options, GwKernels& kernels, Progress& progress) {
   const bool at_gamma = at.at_gamma;
-  const Wavefunctions& left_waves = at_gamma ? *field.shifted : field.waves;
-  const BrillouinZone& left_zone = at_gamma ? *field.shifted_zone : field.zone;
+  const bool by_velocity = at_gamma && field.by_velocity;
+  const bool shifted = at_gamma && !by_velocity;
+  const Wavefunctions& left_waves = shifted ? *field.shifted : field.waves;
+  const BrillouinZone& left_zone = shifted ? *field.shifted_zone : field.zone;
   const auto& operations = field.zone.operations();
   // At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
   // the wings in a typical file), so the full zone is summed there.
@@ -93,16 +95,27 @@ std::vector<std::vector<Cplx>> polarizability(const MeanField& field, const Diel
     for (const Orbit& orbit : wedge) {
       const Vec3& k = field.zone.points()[static_cast<std::size_t>(orbit.representative)].k;
       const Rotation right_rotation = field.zone.rotation_to(k);
-      const Rotation left_rotation = left_zone.rotation_to(k + at.q);
+      const Rotation left_rotation = left_zone.rotation_to(by_velocity ? k : k + at.q);
       const RotatedWaves left = rotated_waves(left_waves, left_zone.operations(), left_rotation, spin, 0, n_v);
       const RotatedWaves right = rotated_waves(field.waves, operations, right_rotation, spin, n_v, options.bands);
       const auto left_index = positions(left.g, box);
       const auto right_index = positions(right.g, box);
       kernels.load_bands(Side::kLeft, bands_view(left), view<const std::int32_t>(left_index, left_index.size()));
       kernels.load_bands(Side::kRight, bands_view(right), view<const std::int32_t>(right_index, right_index.size()));
+      // k·p: M_vc(q → 0; 0) = ⟨v| q·∂H/∂k |c⟩/(E_v − E_c), at S k_r with the direction S⁻¹ q.
+      std::vector<Cplx> head;
+      if (by_velocity) {
+        const SymmetryOperation& s = operations[static_cast<std::size_t>(right_rotation.operation)];
+        head = velocity_matrix(field.waves, right_rotation.irreducible, spin, n_v, options.bands, multiply(inverse(s.rotation), at.q), field.nonlocal.get());
+        for (int i = 0; i < n_v; ++i)
+          for (int c = 0; c < n_c; ++c)
+            head[static_cast<std::size_t>(i) * static_cast<std::size_t>(n_c) + static_cast<std::size_t>(c)] /=
+                field.waves.energy(spin, right_rotation.irreducible, i) - field.waves.energy(spin, right_rotation.irreducible, n_v + c);
+      }
       for (std::int64_t v = 0; v < n_v; v += block) {
         const BandRange range{v, std::min<std::int64_t>(n_v, v + block)};
         kernels.pair_products(range, {0, n_c});
+        if (by_velocity) kernels.replace_plane_wave(0, {head.data() + v * n_c, {range.size(), n_c}});
         std::vector<double> weight(static_cast<std::size_t>(range.size() * n_c));
         std::vector<Cplx> weights(weight.size() * static_cast<std::size_t>(n_other));
         for (std::int64_t i = 0; i < range.size(); ++i)
@@ -140,8 +153,9 @@ DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const 
   DielectricMatrix matrix;
   matrix.q = q;
   matrix.at_gamma = metric_dot(field.crystal().bdot, q, q) < 1e-3;
-  if (matrix.at_gamma && !field.shifted)
-    throw InvalidInput("the point q → 0 needs wavefunctions on a slightly shifted grid: give meanfield.wfnq");
+  if (matrix.at_gamma && !field.shifted && !field.by_velocity)
+    throw InvalidInput("the point q → 0 needs wavefunctions on a slightly shifted grid (meanfield.wfnq), or the Hamiltonian for k·p "
+                       "(meanfield.vsc and meanfield.vkb)");
   matrix.sphere = make_g_sphere(field.crystal().bdot, matrix.at_gamma ? Vec3{} : q, options.cutoff_ry);
   const auto n = static_cast<std::size_t>(matrix.size());
   for (const IVec3& g : matrix.sphere.g) matrix.coulomb.push_back(coulomb.plain(q, g));

@@ -62,7 +62,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
   BrillouinZone zone(waves.k, waves.header.crystal.symmetries, expected, "WFN");
   if (zone.index_of({0, 0, 0}) < 0)
     throw InvalidInput("WFN holds no Γ point; its k-grid must be Γ-centred (shift 0) because q = k − k' must lie on it");
-  MeanField field{.waves = std::move(waves), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .density = std::move(density),
+  MeanField field{.waves = std::move(waves), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .nonlocal = {}, .density = std::move(density),
                   .n_occupied_of_spin = {}};
   field.n_occupied_of_spin = occupied_bands(field.waves);
   field.n_occupied = *std::max_element(field.n_occupied_of_spin.begin(), field.n_occupied_of_spin.end());

@@ -7,6 +7,7 @@
 
 #include "workers/gw/input/mean_field.hpp"
 #include "workers/gw/solver/brillouin_zone.hpp"
+#include "workers/gw/solver/long_wave.hpp"
 
 namespace quasi::gw {
 
@@ -18,6 +19,8 @@ struct MeanField {
   std::optional<Wavefunctions> shifted;       ///< WFNq: at least the occupied bands on k + q₀
   std::optional<BrillouinZone> shifted_zone;
   Vec3 q0{};                                  ///< reduced
+  bool by_velocity = false;                   ///< q → 0 by k·p from `waves` alone; `shifted` is then absent
+  std::shared_ptr<const RadialProjectors> nonlocal;  ///< non-local part of H, for by_velocity; null: H is local
   PlaneWaveField density;                     ///< ρ(G); ρ(0) is the number of electrons
   int n_occupied = 0;                         ///< occupied bands per spin, the same at every k
   std::vector<int> n_occupied_of_spin;
