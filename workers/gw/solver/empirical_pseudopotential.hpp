@@ -23,7 +23,7 @@ struct EmpiricalCrystal {
   IVec3 k_grid{1, 1, 1};
   int bands = 20;
   Vec3 q0{0.001, 0.0, 0.0};          ///< reduced; shift of the second set, or direction and length of k·p
-  bool by_velocity = true;           ///< q → 0 by k·p, exact since H is local; else by a second set
+  bool by_velocity = false;          ///< q → 0 by k·p, exact since H is local; else by a second set
 };
 
 std::vector<std::string> empirical_crystal_names();

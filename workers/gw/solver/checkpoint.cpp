@@ -1,0 +1,157 @@
+#include "workers/gw/solver/checkpoint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi::gw {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[8] = {'q', 's', 'i', 'g', 'w', 'c', '0', '1'};
+constexpr std::uint64_t kMaxName = 256, kMaxValues = std::uint64_t{1} << 40;
+
+/// The step in "ckpt-STEP", or nothing.
+std::optional<std::int64_t> step_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (name.rfind("ckpt-", 0) != 0 || name.size() < 6 || name.find_first_not_of("0123456789", 5) != std::string::npos || name.size() > 20) return {};
+  return std::stoll(name.substr(5));
+}
+
+std::vector<std::pair<std::int64_t, fs::path>> files_in(const fs::path& directory) {
+  std::vector<std::pair<std::int64_t, fs::path>> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(directory, none))
+    if (const auto step = step_of(entry.path())) files.emplace_back(*step, entry.path());
+  std::sort(files.rbegin(), files.rend());
+  return files;
+}
+
+/// The pieces of one file; nothing if it is of another problem or not whole.
+std::optional<std::map<std::string, std::vector<double>>> read_file(const fs::path& path, std::uint64_t digest) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[8];
+  std::uint64_t header[2];
+  if (!in.read(magic, sizeof magic) || std::memcmp(magic, kMagic, sizeof magic) != 0) return {};
+  if (!in.read(reinterpret_cast<char*>(header), sizeof header) || header[0] != digest) return {};
+  std::map<std::string, std::vector<double>> pieces;
+  ProblemDigest sum;
+  for (std::uint64_t i = 0; i < header[1]; ++i) {
+    std::uint64_t sizes[2];
+    if (!in.read(reinterpret_cast<char*>(sizes), sizeof sizes) || sizes[0] > kMaxName || sizes[1] > kMaxValues) return {};
+    std::string name(sizes[0], '\0');
+    // A damaged count must not become an allocation: the file bounds it.
+    std::error_code none;
+    if (sizes[1] * sizeof(double) > fs::file_size(path, none)) return {};
+    std::vector<double> values(sizes[1]);
+    if (!in.read(name.data(), static_cast<std::streamsize>(name.size()))) return {};
+    if (!in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(double)))) return {};
+    sum.add(name.data(), name.size());
+    sum.add(values);
+    pieces.emplace(std::move(name), std::move(values));
+  }
+  std::uint64_t stored = 0;
+  if (!in.read(reinterpret_cast<char*>(&stored), sizeof stored) || stored != sum.value()) return {};
+  return pieces;
+}
+
+}  // namespace
+
+void ProblemDigest::add(const void* data, std::size_t size) {
+  const auto* byte = static_cast<const unsigned char*>(data);
+  const auto mix = [this](std::uint64_t word) {
+    value_ = (value_ ^ word) * 0x100000001b3ull;
+    value_ ^= value_ >> 29;
+  };
+  for (; size >= 8; size -= 8, byte += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, byte, 8);
+    mix(word);
+  }
+  for (std::size_t i = 0; i < size; ++i) mix(byte[i]);
+}
+
+Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval_s, Progress& progress)
+    : directory_(std::move(directory)), digest_(digest), interval_s_(interval_s), progress_(&progress) {
+  for (const auto& [step, path] : files_in(directory_)) {
+    step_ = std::max(step_, step);
+    if (!pieces_.empty()) continue;
+    if (auto pieces = read_file(path, digest)) {
+      pieces_ = std::move(*pieces);
+      progress.log("resumed from " + path.filename().string() + ": " + std::to_string(pieces_.size()) + " finished pieces");
+    } else {
+      progress.log("checkpoint " + path.filename().string() + " is of other input or damaged; it is not used");
+    }
+  }
+}
+
+std::optional<std::vector<double>> Checkpoint::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pieces_.find(key);
+  if (found == pieces_.end()) return {};
+  return found->second;
+}
+
+void Checkpoint::put(const std::string& key, std::vector<double> values) {
+  if (directory_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  pieces_[key] = std::move(values);
+  write_if_due();
+}
+
+void Checkpoint::forget(const std::string& prefix) {
+  const std::lock_guard lock(mutex_);
+  for (auto piece = pieces_.lower_bound(prefix); piece != pieces_.end() && piece->first.rfind(prefix, 0) == 0;) piece = pieces_.erase(piece);
+}
+
+void Checkpoint::write_if_due() {
+  const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - written_).count();
+  if (elapsed_s < interval_s_ && !progress_->checkpoint_wanted()) return;
+  const auto older = files_in(directory_);
+  const fs::path path = directory_ / ("ckpt-" + std::to_string(++step_)), temporary = path.string() + ".tmp";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    const auto write = [&](const void* data, std::size_t size) { out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); };
+    const std::uint64_t header[2] = {digest_, pieces_.size()};
+    write(kMagic, sizeof kMagic);
+    write(header, sizeof header);
+    ProblemDigest sum;
+    for (const auto& [name, values] : pieces_) {
+      const std::uint64_t sizes[2] = {name.size(), values.size()};
+      write(sizes, sizeof sizes);
+      write(name.data(), name.size());
+      write(values.data(), values.size() * sizeof(double));
+      sum.add(name.data(), name.size());
+      sum.add(values);
+    }
+    const std::uint64_t check = sum.value();
+    write(&check, sizeof check);
+    if (!out.flush()) throw StorageError("cannot write checkpoint '" + temporary.string() + "'; is the disk full?");
+  }
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  std::error_code failure;
+  if (synced) fs::rename(temporary, path, failure);
+  if (!synced || failure) throw StorageError("cannot complete checkpoint '" + path.string() + "'");
+  // The one before stays until the next: whoever copies it away may still be reading.
+  for (std::size_t i = 1; i < older.size(); ++i) fs::remove(older[i].second, failure);
+  written_ = std::chrono::steady_clock::now();
+  progress_->checkpoint_ready(path.string(), step_);
+}
+
+void Checkpoint::finish() {
+  if (directory_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  std::error_code none;
+  for (const auto& [step, path] : files_in(directory_)) fs::remove(path, none);
+  pieces_.clear();
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+
+namespace quasi::gw {
+
+/// FNV-1a over 64-bit words: tells two problems apart, protects against nothing.
+class ProblemDigest {
+ public:
+  void add(const void* data, std::size_t size);
+  template <typename T>
+  void add(const std::vector<T>& values) {
+    add(values.data(), values.size() * sizeof(T));
+  }
+  void add(double value) { add(&value, sizeof value); }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325ull;
+};
+
+/// Finished pieces of a job by name, on disk as one file "ckpt-STEP" that is complete or absent. A resumed job
+/// takes the pieces as they are and makes the others, so that it gives the same bits.
+///
+/// Thread-safe. Pieces are written together, at most once an interval, and when the worker drains.
+class Checkpoint {
+ public:
+  /// Keeps nothing: jobs without a directory.
+  Checkpoint() = default;
+  /// Reads the newest whole file in `directory` that has this digest; says so in the log. Files of other
+  /// problems, or broken ones, are passed over.
+  Checkpoint(std::filesystem::path directory, std::uint64_t digest, double interval_s, Progress& progress);
+
+  std::optional<std::vector<double>> find(const std::string& key) const;
+  void put(const std::string& key, std::vector<double> values);
+  /// Forgets pieces that a larger one has taken up: all whose names begin so.
+  void forget(const std::string& prefix);
+  /// Removes the files: the job is done.
+  void finish();
+
+ private:
+  void write_if_due();
+  std::filesystem::path directory_;
+  std::uint64_t digest_ = 0;
+  double interval_s_ = 0.0;
+  Progress* progress_ = nullptr;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<double>> pieces_;
+  std::int64_t step_ = 0;
+  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace quasi::gw
