@@ -33,7 +33,7 @@ void run(const Arguments& a) {
   const Equilibrium contact = solve_contact(deck, s, 0);
   const PointBoundary boundary = make_point_boundary(deck, problem, bias, contact, contact);
   const PointState start =
-      make_start(deck, problem, bias, boundary, solve_equilibrium(deck, s, bias, contact, contact));
+      make_start(deck, problem, bias, boundary, contact, contact, solve_equilibrium(deck, s, bias, contact, contact));
   const Device device = find_device(a.device);
   use_device(device);
   const auto kernels = make_mosfet_kernels(device);

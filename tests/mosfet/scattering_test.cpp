@@ -9,6 +9,7 @@
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/kernels/transport_cpu.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
 #include "workers/units/constants.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
@@ -20,7 +21,7 @@ namespace {
 struct Well {
   TransportProblem problem;
   Subbands levels;
-  std::vector<double> overlap;
+  std::vector<double> overlap, roughness;
 
   explicit Well(const std::vector<Setting>& settings) {
     const Deck deck = test::default_deck(33, 65, settings);
@@ -31,6 +32,9 @@ struct Well {
     const std::size_t count = levels.energy_ev.size();
     overlap.resize(count * count);
     overlaps(problem, levels.psi.data(), overlap.data());
+    if (problem.roughness_spectrum.empty()) return;
+    roughness.resize(overlap.size());
+    roughness_strengths(problem, levels.psi.data(), roughness.data());
   }
   double energy(int state) const {
     const Structure& s = problem.structure;
@@ -44,11 +48,22 @@ struct Well {
                        std::exp(-(energy(a) + problem.grid().w(l)) / kt));
     return sums;
   }
+  /// Φ̃ of Fermi–Dirac with pdf_scale 1, E_F in eV above the bottom of the well.
+  std::vector<double> fermi_dirac(double fermi_ev) const {
+    std::vector<double> sums;
+    for (int a = 0; a < problem.n_states(); ++a)
+      for (int l = 0; l < problem.nw; ++l)
+        sums.push_back(full(a, l) * fermi_function((fermi_ev - energy(a) - problem.grid().w(l)) / problem.kt_ev));
+    return sums;
+  }
+  double full(int state, int l) const {
+    return problem.full_filling(state / problem.structure.subbands, 1.0) * problem.grid().kane(l);
+  }
   // ∂Φ̃/∂t by scattering alone: 2π gain − λΦ̃.
   std::vector<double> change(const std::vector<double>& sums, std::vector<double>* loss) const {
     std::vector<double> gain(sums.size());
     loss->resize(sums.size());
-    scattering_rates(problem, levels.energy_ev.data(), overlap.data(), sums.data(), gain.data(), loss->data());
+    scattering_rates(problem, {levels.energy_ev.data(), overlap.data(), roughness.empty() ? nullptr : roughness.data()}, 1.0, sums.data(), gain.data(), loss->data());
     for (std::size_t k = 0; k < gain.size(); ++k) gain[k] = 2.0 * units::kPi * gain[k] - (*loss)[k] * sums[k];
     return gain;
   }
@@ -97,17 +112,34 @@ TEST(Scattering, LossRatesMatchTheReference) {
   EXPECT_GT(compared, 50);
 }
 
+/// Every process that the balanced scheme knows, Maxwell and Fermi.
+const std::vector<std::vector<Setting>> kBalancedModels = {
+    {},
+    {{"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}},
+    {{"statistics.kind", "fermi"}},
+    {{"statistics.kind", "fermi"}, {"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}}};
+
+Well well_on(const char* nw, const std::vector<Setting>& settings) {
+  std::vector<Setting> all{{"mesh.nw", nw}, {"mesh.wmax_eV", "0.6"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return Well(all);
+}
+
+// Cells from slightly negative to overfilled: blocking conserves whatever f is. 1e-13 of the rates; the
+// room of an overfilled cell is a difference of 1e-9, which costs seven digits there.
 TEST(Scattering, BalancedConservesParticlesOfAnyPdf) {
+  for (const auto& settings : kBalancedModels)
   for (const char* nw : {"17", "32", "57"}) {
-    const Well well({{"mesh.nw", nw}, {"mesh.wmax_eV", "0.6"}});
+    const Well well = well_on(nw, settings);
     std::mt19937 random(2);
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
-    std::vector<double> sums(static_cast<std::size_t>(well.problem.n_states()) * well.problem.nw), loss;
-    for (double& value : sums) value = uniform(random);
+    std::uniform_real_distribution<double> uniform(-0.01, 1.02);
+    std::vector<double> sums, loss;
+    for (int a = 0; a < well.problem.n_states(); ++a)
+      for (int l = 0; l < well.problem.nw; ++l) sums.push_back(uniform(random) * well.full(a, l));
     double total = 0.0, scale = 0.0;
     for (const double value : well.change(sums, &loss)) total += value;
-    for (std::size_t k = 0; k < sums.size(); ++k) scale += loss[k] * sums[k];
-    EXPECT_LT(std::fabs(total) / scale, 1e-13);
+    for (std::size_t k = 0; k < sums.size(); ++k) scale += loss[k] * std::fabs(sums[k]);
+    EXPECT_LT(std::fabs(total) / scale, well.problem.pauli ? 1e-8 : 1e-13);
   }
 }
 
@@ -119,6 +151,85 @@ TEST(Scattering, BalancedAnnihilatesTheMaxwellian) {
     const std::vector<double> change = well.change(sums, &loss);
     for (std::size_t k = 0; k < sums.size(); ++k) EXPECT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k]);
   }
+}
+
+TEST(Scattering, BlockedConservesToRoundOffBelowFull) {
+  const Well well = well_on("32", kBalancedModels[3]);
+  std::mt19937 random(4);
+  std::uniform_real_distribution<double> uniform(-0.01, 0.99);
+  std::vector<double> sums, loss;
+  for (int a = 0; a < well.problem.n_states(); ++a)
+    for (int l = 0; l < 32; ++l) sums.push_back(uniform(random) * well.full(a, l));
+  double total = 0.0, scale = 0.0;
+  for (const double value : well.change(sums, &loss)) total += value;
+  for (std::size_t k = 0; k < sums.size(); ++k) scale += loss[k] * std::fabs(sums[k]);
+  EXPECT_LT(std::fabs(total) / scale, 1e-13);
+}
+
+// Fermi–Dirac at any level, from an empty to a strongly degenerate well, is annihilated pointwise:
+// 1e-12 of the rate of loss.
+TEST(Scattering, BlockedAnnihilatesFermiDirac) {
+  for (const std::size_t model : {2u, 3u})
+    for (const double fermi_ev : {-0.3, 0.0, 0.1, 0.25})
+      for (const char* nw : {"17", "32", "57"}) {
+        const Well well = well_on(nw, kBalancedModels[model]);
+        const std::vector<double> sums = well.fermi_dirac(fermi_ev);
+        std::vector<double> loss;
+        const std::vector<double> change = well.change(sums, &loss);
+        for (std::size_t k = 0; k < sums.size(); ++k)
+          ASSERT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k]) << fermi_ev << ' ' << nw << ' ' << k;
+      }
+}
+
+// In a nearly empty band blocking is nothing: the rates are Maxwell's to the filling, 1e-9.
+TEST(Scattering, BlockingFadesWithTheFilling) {
+  const Well blocked = well_on("32", kBalancedModels[2]), plain = well_on("32", kBalancedModels[0]);
+  std::vector<double> sums = plain.maxwellian(2.0 * plain.problem.kt_ev), loss, blocked_loss;
+  double fullest = 0.0;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const auto l = static_cast<int>(k % 32), a = static_cast<int>(k / 32);
+    sums[k] *= 1e-10;
+    fullest = std::max(fullest, sums[k] / plain.full(a, l));
+  }
+  const std::vector<double> expected = plain.change(sums, &loss), found = blocked.change(sums, &blocked_loss);
+  EXPECT_LT(fullest, 1e-9);
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    EXPECT_NEAR(blocked_loss[k] / loss[k], 1.0, 1e-8);
+    EXPECT_LT(std::fabs(found[k] - expected[k]), 1e-8 * loss[k] * sums[k] + 1e-8 * std::fabs(expected[k]));
+  }
+}
+
+// A hot, blocked, crowded start relaxes to Fermi–Dirac of its own density.
+TEST(Scattering, BlockedElectronsRelaxToFermiDirac) {
+  const Well well({{"mesh.nw", "32"}, {"mesh.wmax_eV", "0.5"}, {"mesh.subbands", "2"}, {"statistics.kind", "fermi"}});
+  std::vector<double> sums, loss;
+  for (int a = 0; a < well.problem.n_states(); ++a)
+    for (int l = 0; l < 32; ++l)
+      sums.push_back(0.8 * well.full(a, l) * std::exp(-(well.energy(a) + well.problem.grid().w(l)) / 0.12));
+  const auto total = [](const std::vector<double>& v) {
+    double sum = 0.0;
+    for (const double value : v) sum += value;
+    return sum;
+  };
+  const double start = total(sums), dt = 4.0;
+  for (int step = 0; step < 4000; ++step) {
+    const std::vector<double> first = well.change(sums, &loss);
+    std::vector<double> middle(sums);
+    for (std::size_t k = 0; k < sums.size(); ++k) middle[k] += dt * first[k];
+    const std::vector<double> second = well.change(middle, &loss);
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += 0.5 * dt * (first[k] + second[k]);
+  }
+  EXPECT_NEAR(total(sums) / start, 1.0, 1e-12);
+  double low = -1.0, high = 1.0;  // The Fermi level of this density.
+  while (high - low > 1e-14) {
+    const double middle = 0.5 * (low + high);
+    (total(well.fermi_dirac(middle)) < start ? low : high) = middle;
+  }
+  const std::vector<double> target = well.fermi_dirac(low);
+  EXPECT_GT(target[0] / well.full(0, 0) + target[2 * 32 * 2] / well.full(4, 0), 0.5);  // Crowded indeed.
+  double distance = 0.0;
+  for (std::size_t k = 0; k < sums.size(); ++k) distance += std::fabs(sums[k] - target[k]);
+  EXPECT_LT(distance / start, 1e-7);
 }
 
 // The paper's interpolation leaves a residual that shrinks with Δw; it is kept for comparison.

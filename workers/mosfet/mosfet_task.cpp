@@ -23,6 +23,7 @@ const char* mode_name(RunMode mode) {
     case RunMode::kEquilibrium: return "equilibrium";
     case RunMode::kTransient: return "transient";
     case RunMode::kSteady: return "steady";
+    case RunMode::kMobility: return "mobility";
   }
   return "";
 }
@@ -93,6 +94,7 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   SweepOptions sweep;
   sweep.devices = options.devices;
   sweep.checkpoint_directory = options.checkpoint_directory;
+  sweep.output_directory = options.output_directory;
   // Every finished point is on disk at once, for people; the checkpoint keeps it for the machine.
   sweep.on_finished = [&](int point, const PointResult& result) {
     rows[point] = csv_row(result);

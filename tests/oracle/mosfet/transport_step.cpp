@@ -128,6 +128,15 @@ class Step {
     for (int a = 0; a < states; ++a)
       for (int l = 0; l < t_.nw; ++l)
         for (int m = 0; m < t_.nphi; ++m) sum[a * t_.nw + l] += dphi_ * f[at(a / t_.subbands, a % t_.subbands, i, l, m)];
+    if (!t_.elastic.empty())
+      for (int a = 0; a < states; ++a)
+        for (int l = 0; l < t_.nw; ++l) {
+          const double rate = t_.elastic[(static_cast<std::size_t>(a / t_.subbands) * t_.nx + i) * t_.nw + l];
+          for (int m = 0; m < t_.nphi; ++m) {
+            const std::size_t k = at(a / t_.subbands, a % t_.subbands, i, l, m);
+            (*out)[k] += rate * (sum[a * t_.nw + l] / (2 * kPi) - f[k]);
+          }
+        }
     for (const auto& process : t_.processes)
       for (int low = 0; low < states; ++low)
         for (int high = 0; high < states; ++high) {
@@ -154,6 +163,11 @@ class Step {
               b[1] = gamma / t_.dw - 0.5 - nodes[0];
               b[0] = 1 - b[1];
             }
+            if (t_.pauli) {
+              blocked_link(f, i, vl, low % t_.subbands, l, vh, high % t_.subbands, nodes, b, gamma, c * up, c * down,
+                           &sum[low * t_.nw], &sum[high * t_.nw], out);
+              continue;
+            }
             for (int k = 0; k < 2; ++k) {
               const int h = nodes[k];
               const double g = jacobian(vh, gamma) * std::exp(-gamma / t_.kt) / (jacobian(vh, w(h)) * std::exp(-w(h) / t_.kt));
@@ -170,6 +184,33 @@ class Step {
           const std::size_t k = at(a / t_.subbands, a % t_.subbands, i, l, m);
           (*out)[k] += gain[a * t_.nw + l] - loss[a * t_.nw + l] * f[k];
         }
+  }
+
+  // One link with blocking: what goes up and what comes down, spread over the angles of either end.
+  void blocked_link(const std::vector<double>& f, int i, int vl, int pl, int l, int vh, int ph, const int nodes[2],
+                    const double b[2], double gamma, double up, double down, const double* sum_low,
+                    const double* sum_high, std::vector<double>* out) const {
+    const double full_l = t_.states * jacobian(vl, w(l)), f_l = sum_low[l] / (2 * kPi * full_l);
+    double f_h[2], share[2], odds = 0;
+    for (int k = 0; k < 2; ++k) {
+      f_h[k] = sum_high[nodes[k]] / (2 * kPi * t_.states * jacobian(vh, w(nodes[k])));
+      share[k] = b[k] * f_h[k] / (1 - f_h[k]) * std::exp(-(gamma - w(nodes[k])) / t_.kt);
+      odds += share[k];
+    }
+    const double f_gamma = odds / (1 + odds);
+    const double c = jacobian(vl, w(l)) * jacobian(vh, gamma) * 2 * kPi * t_.states;
+    const double emitted = c * down * f_gamma * (1 - f_l), absorbed = c * up * f_l * (1 - f_gamma);
+    for (int m = 0; m < t_.nphi; ++m) {
+      const std::size_t low = at(vl, pl, i, l, m);
+      const double here = f[low] / full_l;
+      (*out)[low] += emitted * (1 - here) / (1 - f_l) - absorbed * here / f_l;
+      for (int k = 0; k < 2; ++k) {
+        if (b[k] == 0) continue;
+        const std::size_t high = at(vh, ph, i, nodes[k], m);
+        const double there = f[high] / (t_.states * jacobian(vh, w(nodes[k])));
+        (*out)[high] += b[k] * absorbed * (1 - there) / (1 - f_h[k]) - share[k] / odds * emitted * there / f_h[k];
+      }
+    }
   }
 
   const Transport& t_;

@@ -20,6 +20,10 @@ struct Transport {
     double coupling, occupation, energy;  ///< c Z (without the ½ of ordered elastic pairs)
   };
   std::vector<Process> processes;
+
+  bool pauli = false;   ///< final states block
+  double states = 0;    ///< K in units of the pdf: Φ = K s f; read with blocking
+  std::vector<double> elastic;  ///< rate of relaxation to the angular mean [valleys][nx][nw]; may be empty
 };
 
 /// One TVD-RK3 step of `pdf` [valleys][subbands][nx][nw][nphi] with frozen ε: upwind WENO-5 in every

@@ -197,8 +197,36 @@ void read_scattering(const toml::table* table, const std::string& where, Deck* d
     }
     s.processes = kept;
   }
+  s.impurities = reader.boolean("impurities", false);
+  if (const toml::table* rough = reader.table("roughness")) {
+    TableReader entry(rough, "scattering.roughness", where);
+    s.roughness.height_nm = entry.number("height_nm", 0.3, 0.0, 3.0);
+    s.roughness.length_nm = entry.number("length_nm", 1.5, 0.1, 50.0);
+    s.roughness.spectrum = entry.choice("spectrum", 0, {"exponential", "gaussian"}) == 0
+                               ? RoughnessSpectrum::kExponential : RoughnessSpectrum::kGaussian;
+    entry.finish();
+  }
+  const bool beyond = s.impurities || s.roughness.height_nm > 0.0;
+  if (beyond && s.scheme != ScatteringScheme::kBalanced)
+    reader.fail("scheme", "= \"paper\" or \"none\" has no impurities and no roughness; use \"balanced\" or leave them out");
   if (s.scheme == ScatteringScheme::kNone) s.processes.clear();
   reader.finish();
+}
+
+Waveform read_waveform(TableReader& reader, const std::string& key, double largest_v) {
+  Waveform wave;
+  const auto corners = reader.pairs(key);
+  if (!corners) return wave;
+  for (const auto& [t, v] : *corners) {
+    if (t < 0.0 || (!wave.t_fs.empty() && t <= wave.t_fs.back()))
+      reader.fail(key, "has a corner at " + shown(t) + " fs: times must be 0 or later and increase");
+    if (std::fabs(v) > largest_v)
+      reader.fail(key, "has a corner at " + shown(v) + " V, outside ±" + shown(largest_v) + " V");
+    wave.t_fs.push_back(t);
+    wave.value_v.push_back(v);
+  }
+  if (wave.t_fs.empty()) reader.fail(key, "has no corner; give [[t_fs, volts], …]");
+  return wave;
 }
 
 void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
@@ -220,6 +248,8 @@ void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
   }
   if (deck->points.empty()) reader.fail(points ? "points" : "vgs", "names no bias point");
   if (deck->points.size() > 10000) reader.fail("vgs", "× vds asks for more than 10000 points");
+  deck->gate_wave = read_waveform(reader, "waveform_vgs", 5.0);
+  deck->drain_wave = read_waveform(reader, "waveform_vds", 2.0);
   reader.finish();
 }
 
@@ -250,7 +280,8 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
                             "changes between nodes");
   double largest_vds = 0.0;
   for (const BiasPoint& point : deck->points)
-    largest_vds = std::max(largest_vds, std::fabs(point.vds_v));
+    for (const double extra : deck->drain_wave.value_v.empty() ? std::vector<double>{0.0} : deck->drain_wave.value_v)
+      largest_vds = std::max({largest_vds, std::fabs(point.vds_v), std::fabs(point.vds_v + extra)});
   const auto word = reader.word("wmax_eV");
   if (word && *word != "auto") reader.fail("wmax_eV", "must be a number or \"auto\"");
   m.wmax_ev = word || !reader.has("wmax_eV") ? std::max(0.9, largest_vds + 0.6)
@@ -263,6 +294,13 @@ void read_statistics(const toml::table* table, const std::string& where, Deck* d
   TableReader reader(table, "statistics", where);
   deck->statistics = reader.choice("kind", 0, {"maxwell", "fermi"}) == 0 ? StatisticsKind::kMaxwell
                                                                        : StatisticsKind::kFermi;
+  const bool fermi = deck->statistics == StatisticsKind::kFermi;
+  deck->pauli = reader.boolean("pauli", fermi);
+  if (deck->pauli != fermi)
+    reader.fail("pauli", fermi ? "= false contradicts kind = \"fermi\": without blocking, scattering relaxes to Maxwell's distribution"
+                               : "= true needs kind = \"fermi\": blocked scattering relaxes to Fermi's distribution");
+  if (fermi && deck->scattering.scheme == ScatteringScheme::kPaper)
+    reader.fail("kind", "= \"fermi\" needs scattering.scheme = \"balanced\"; \"paper\" knows no blocking");
   reader.finish();
 }
 
@@ -277,8 +315,28 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "run", where);
   auto& r = deck->run;
-  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium}[reader.choice(
-      "mode", 0, {"steady", "transient", "equilibrium"})];
+  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium, RunMode::kMobility}[reader.choice(
+      "mode", 0, {"steady", "transient", "equilibrium", "mobility"})];
+  r.transport = std::array{TransportModel::kBoltzmann, TransportModel::kBallistic,
+                           TransportModel::kDriftDiffusion}[reader.choice(
+      "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
+  const bool in_time = r.mode == RunMode::kTransient;
+  if (r.transport == TransportModel::kDriftDiffusion && r.mode != RunMode::kSteady)
+    reader.fail("transport", "= \"drift-diffusion\" is a steady solution; set run.mode = \"steady\"");
+  if (r.transport == TransportModel::kBallistic) {
+    deck->scattering.scheme = ScatteringScheme::kNone;
+    deck->scattering.processes.clear();
+    deck->scattering.roughness.height_nm = 0.0;
+    deck->scattering.impurities = false;
+  }
+  if (r.transport == TransportModel::kDriftDiffusion || r.mode == RunMode::kMobility) {
+    const auto& s = deck->scattering;
+    if (s.scheme != ScatteringScheme::kBalanced || (s.processes.empty() && !s.impurities && s.roughness.height_nm == 0.0))
+      reader.fail(r.mode == RunMode::kMobility ? "mode" : "transport",
+                  "needs scattering with scheme = \"balanced\": the mobility comes from it");
+  }
+  if (!in_time && !(deck->gate_wave.t_fs.empty() && deck->drain_wave.t_fs.empty()))
+    reader.fail("mode", "must be \"transient\" for bias.waveform_vgs or bias.waveform_vds");
   r.t_end_fs = reader.number("t_end_fs", r.t_end_fs, 1e-6, 1e6);
   r.cfl = reader.number("cfl", r.cfl, 0.01, 1.0);
   r.steady_tol = reader.number("steady_tol", r.steady_tol, 1e-8, 0.5);
@@ -298,6 +356,13 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   const std::vector<std::string> known = {"current",  "density", "potential", "subbands",
                                           "velocity", "energy",  "psi",       "pdf_w"};
   o.every_fs = reader.number("every_fs", o.every_fs, 1e-3, 1e6);
+  o.threshold_a_per_m = reader.number("threshold_a_per_m", 0.1, 1e-9, 1e6);
+  o.pdf_at_fs = reader.numbers("pdf_at_fs", 0.0, 1e6).value_or(std::vector<double>{});
+  std::sort(o.pdf_at_fs.begin(), o.pdf_at_fs.end());
+  if (!o.pdf_at_fs.empty() && deck->run.mode != RunMode::kTransient)
+    reader.fail("pdf_at_fs", "needs run.mode = \"transient\"");
+  if (!o.pdf_at_fs.empty() && o.pdf_at_fs.back() > deck->run.t_end_fs)
+    reader.fail("pdf_at_fs", "= " + shown(o.pdf_at_fs.back()) + " lies after run.t_end_fs = " + shown(deck->run.t_end_fs));
   o.fields = reader.texts("fields").value_or(std::vector<std::string>{
       "current", "density", "potential", "subbands", "velocity", "energy"});
   for (const std::string& field : o.fields)
@@ -309,47 +374,39 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   reader.finish();
 }
 
-// Places `value` under the dotted `key`, making tables on the way.
-void apply_setting(toml::table* root, const Setting& setting) {
-  toml::table* table = root;
-  std::string key = setting.key;
-  for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.')) {
-    const std::string head = key.substr(0, dot);
-    if (!table->contains(head)) table->insert(head, toml::table{});
-    table = table->get(head)->as_table();
-    if (table == nullptr) throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
-    key = key.substr(dot + 1);
-  }
-  toml::table parsed;
-  try {
-    parsed = toml::parse("x = " + setting.value);
-  } catch (const toml::parse_error&) {
-    parsed.insert("x", setting.value);  // A bare word such as run.mode=steady.
-  }
-  table->insert_or_assign(key, std::move(*parsed.get("x")));
-}
-
 }  // namespace
 
 bool Deck::Output::has(const std::string& field) const {
   return std::find(fields.begin(), fields.end(), field) != fields.end();
 }
 
+double Waveform::at(double t) const {
+  if (t_fs.empty()) return 0.0;
+  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
+  if (upper == t_fs.begin()) return value_v.front();
+  if (upper == t_fs.end()) return value_v.back();
+  const auto k = static_cast<std::size_t>(upper - t_fs.begin());
+  const double share = (t - t_fs[k - 1]) / (t_fs[k] - t_fs[k - 1]);
+  return value_v[k - 1] + share * (value_v[k] - value_v[k - 1]);
+}
+
+double Waveform::next_corner(double t) const {
+  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
+  return upper == t_fs.end() ? INFINITY : *upper;
+}
+
+bool Waveform::moves(double t) const {
+  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
+  if (upper == t_fs.begin() || upper == t_fs.end()) return false;
+  const auto k = static_cast<std::size_t>(upper - t_fs.begin());
+  return value_v[k] != value_v[k - 1];
+}
+
 double Deck::kt_ev() const { return units::kBoltzmann_ev_k * material.temperature_k; }
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory) {
-  toml::table root;
-  try {
-    root = toml::parse(text, where);
-  } catch (const toml::parse_error& failure) {
-    std::ostringstream place;
-    place << where << ", line " << failure.source().begin.line << ": "
-          << failure.description();
-    throw InvalidInput(place.str());
-  }
-  for (const Setting& setting : settings) apply_setting(&root, setting);
-
+  const toml::table root = parse_toml(text, where, settings);
   Deck deck;
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "mosfet");
@@ -368,9 +425,6 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_run(reader.table("run"), where, &deck);
   read_output(reader.table("output"), where, &deck);
   reader.finish();
-  if (deck.statistics == StatisticsKind::kFermi && deck.run.mode != RunMode::kEquilibrium)
-    throw InvalidInput(where + ": statistics.kind = \"fermi\" is offered for run.mode = "
-                               "\"equilibrium\" only; transport uses \"maxwell\"");
   return deck;
 }
 

@@ -6,6 +6,7 @@
 
 #include "workers/io/settings.hpp"
 #include "workers/mosfet/physics/model.hpp"
+#include "workers/mosfet/physics/roughness.hpp"
 
 namespace quasi::mosfet {
 
@@ -18,8 +19,21 @@ struct PhononProcess {
 };
 
 enum class StatisticsKind { kMaxwell, kFermi };
-enum class RunMode { kEquilibrium, kTransient, kSteady };
+enum class RunMode { kEquilibrium, kTransient, kSteady, kMobility };
+/// What moves the electrons: the Boltzmann equation, the same without scattering, or a quasi-Fermi
+/// level with the low-field mobility of the same scattering.
+enum class TransportModel { kBoltzmann, kBallistic, kDriftDiffusion };
 enum class ContactKind { kColumn, kNeumann };
+
+/// Piecewise linear in time, constant before the first and after the last corner.
+struct Waveform {
+  std::vector<double> t_fs, value_v;
+  double at(double t_fs_now) const;
+  /// The first corner later than t; infinity if there is none.
+  double next_corner(double t_fs_now) const;
+  /// True if the value changes right after t.
+  bool moves(double t_fs_now) const;
+};
 
 struct BiasPoint {
   double vgs_v = 0;
@@ -65,15 +79,20 @@ struct Deck {
   struct Scattering {
     ScatteringScheme scheme = ScatteringScheme::kBalanced;
     std::vector<PhononProcess> processes;
+    Roughness roughness;      ///< of both silicon/oxide interfaces; height 0: smooth
+    bool impurities = false;  ///< ionised donors relax momentum (Brooks and Herring)
   } scattering;
 
   StatisticsKind statistics = StatisticsKind::kMaxwell;
+  bool pauli = false;  ///< final states block; goes with Fermi statistics
   ContactKind contact = ContactKind::kColumn;
 
   std::vector<BiasPoint> points;
+  Waveform gate_wave, drain_wave;  ///< added to V_GS and V_DS of every point; transient mode
 
   struct Run {
     RunMode mode = RunMode::kSteady;
+    TransportModel transport = TransportModel::kBoltzmann;
     double t_end_fs = 2000.0, cfl = 0.7, steady_tol = 1e-3, window_fs = 50.0;
     double weno_epsilon = 1e-12;
     double tol_v = 1e-6;
@@ -84,6 +103,8 @@ struct Deck {
   struct Output {
     double every_fs = 10.0;
     std::vector<std::string> fields;
+    std::vector<double> pdf_at_fs;  ///< times of snapshots of the pdf; transient mode
+    double threshold_a_per_m = 0.1; ///< constant-current definition of V_th
     bool has(const std::string& field) const;
   } output;
 

@@ -53,6 +53,8 @@ Structure make_structure(const Deck& deck) {
 
   const int lower = static_cast<int>(std::lround(deck.geometry.oxide_top_nm / s.dz_nm));
   const int upper = lower + static_cast<int>(std::lround(deck.geometry.silicon_nm / s.dz_nm));
+  s.silicon_first = lower;
+  s.silicon_last = upper;
   const auto is_silicon = [&](int cell) { return cell >= lower && cell < upper; };
   for (int cell = 0; cell < s.nz - 1; ++cell)
     s.eps_cell.push_back(is_silicon(cell) ? deck.material.eps_si : deck.material.eps_ox);

@@ -16,7 +16,11 @@ struct DeviceProblem {
   int nx, nz, nw, angles, nphi, n_valleys, subbands, n_families, n_processes;
   int interior, n_states, n_levels;  ///< nz−2; n_valleys·subbands; n_families·subbands
   double dx, dz, dw, dphi, alpha, kt, weno_epsilon, tol_v, cfl;
-  bool balanced, scatters, frozen;
+  bool balanced, scatters, frozen, pauli;
+  int silicon_first, silicon_last;           ///< z nodes of the interfaces
+  const double* roughness_spectrum;          ///< [n_valleys][nw][nw]; null where smooth
+  const double* elastic_rate;                ///< [n_valleys][nx][nw]; null: none
+  const double* mz;                          ///< [n_families]
   const double *cos_phi, *sin_phi, *weight;  ///< [angles]
   const int* mirror;                         ///< [angles]
   const double *speed, *turning;             ///< [n_valleys][nw]

@@ -45,6 +45,12 @@ __device__ inline double residual_at(const DeviceProblem& p, const double* v, co
   return flux + kChargeOverEpsilon0_v_nm * width * p.dz * (n - p.doping[at]);
 }
 
+/// V ← given value, where it is given.
+__global__ void fix_potential_kernel(DeviceProblem p, const double* fixed_v, double* potential) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at < p.nx * p.nz && p.fixed[at]) potential[at] = fixed_v[at];
+}
+
 /// Schrödinger–Poisson with the ϱ of the stage just computed: one cooperative kernel, blocks (column,
 /// family), no host in the loop. Prologue: ϱ and the predicted V; then chord steps, each two grid
 /// barriers: levels (warm twisted Rayleigh quotients) and density per column, then every block forms the

@@ -9,13 +9,14 @@
 #include "workers/mosfet/physics/model.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
 #include "workers/mosfet/physics/structure.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 
 /// One process as the kernels see it.
 struct ScatteringProcess {
   ProcessKind kind = ProcessKind::kElastic;
-  double coupling = 0;    ///< c_μ Z (½ for the elastic one), already divided by ħ²
+  double coupling = 0;    ///< c_μ Z (½ for an elastic one), already divided by ħ²; roughness: ½/(2πħ³)
   double occupation = 0;  ///< N_μ
   double energy_ev = 0;
 };
@@ -39,11 +40,18 @@ struct TransportProblem {
   std::vector<double> root_mass;                 ///< √(m_x m_y) [n_valleys], eV fs² nm⁻²
   ScatteringScheme scheme = ScatteringScheme::kBalanced;
   std::vector<ScatteringProcess> processes;
+  std::vector<double> roughness_spectrum;  ///< Ŝ_ν(w,w') [n_valleys][nw][nw], nm⁴; empty: smooth
+  std::vector<double> elastic_rate_fs;     ///< relaxation to the angular mean [n_valleys][nx][nw]; empty: none
+  bool pauli = false;                      ///< final states block in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
+  /// F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
+  double full_filling(int valley, double pdf_scale) const {
+    return 2.0 * units::kPi * kStates_per_ev2_fs2 * root_mass[static_cast<std::size_t>(valley)] / pdf_scale;
+  }
   int n_states() const { return structure.n_valleys() * structure.subbands; }
   std::int64_t rows() const { return static_cast<std::int64_t>(n_states()) * structure.nx * nw; }
   std::int64_t pdf_size() const { return rows() * angles; }
@@ -85,11 +93,18 @@ struct StepRecord {
   double residual = 0;       ///< last ‖P‖∞/‖(e/ε0)N_D‖∞ of the step
 };
 
+/// How far the angular means f̄ of the occupation leave [0, 1] after a batch of steps.
+struct Filling {
+  double lowest = 0, highest = 0;
+  double outside = 0;  ///< cells with f̄ < 0 or f̄ > 1
+};
+
 /// What a batch of steps produced for one point.
 struct Advance {
   std::vector<StepRecord> steps;
   double min_pdf = 0;                    ///< after the batch, of max 1
   double top_share = 0;                  ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
+  Filling filling;                       ///< with Pauli blocking only
   bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; roll back
 };
 
@@ -120,6 +135,8 @@ class MosfetKernels {
 
   virtual void load(const TransportProblem& problem, int n_points) = 0;
   virtual void set_boundary(int point, const PointBoundary& boundary) = 0;
+  /// New values [nx][nz] of V where it is given, from the next step on.
+  virtual void set_fixed_potential(int point, const std::vector<double>& fixed_v) = 0;
   virtual void set_state(int point, const PointState& state) = 0;
   virtual PointState state(int point) = 0;
   virtual Moments moments(int point) = 0;

@@ -45,9 +45,17 @@ class CpuMosfetKernels : public MosfetKernels {
     slope_.resize(static_cast<std::size_t>(problem_.level_count()));
     const std::size_t levels = static_cast<std::size_t>(problem_.structure.n_families()) * problem_.structure.subbands;
     overlap_.resize(levels * levels * problem_.structure.nx);
+    roughness_.resize(problem_.roughness_spectrum.empty() ? 0 : overlap_.size());
   }
 
   void set_boundary(int point, const PointBoundary& boundary) override { at(point).boundary = boundary; }
+
+  void set_fixed_potential(int point, const std::vector<double>& fixed_v) override {
+    Point& p = at(point);
+    p.boundary.fixed_v = fixed_v;
+    for (std::size_t k = 0; k < fixed_v.size(); ++k)
+      if (problem_.fixed[k]) p.state.potential_v[k] = fixed_v[k];
+  }
 
   void set_state(int point, const PointState& state) override {
     Point& p = at(point);
@@ -137,11 +145,7 @@ class CpuMosfetKernels : public MosfetKernels {
     };
     energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
     if (problem_.scheme != ScatteringScheme::kNone)
-      measure("scattering", 3, [&] {
-        overlaps(problem_, p.state.psi.data(), overlap_.data());
-        scattering_rates(problem_, p.state.energy_ev.data(), overlap_.data(), p.angle_sum.data(), gain_.data(),
-                         loss_.data());
-      });
+      measure("scattering", 3, [&] { scatter(p); });
     measure("transport", 3, [&] {
       transport_stage(problem_,
                       {.pdf_n = p.state.pdf.data(), .pdf_s = p.state.pdf.data(), .slope_ev_nm = slope_.data(),
@@ -175,6 +179,16 @@ class CpuMosfetKernels : public MosfetKernels {
     return out;
   }
 
+  void scatter(const Point& p) {
+    overlaps(problem_, p.state.psi.data(), overlap_.data());
+    LevelCoupling levels{p.state.energy_ev.data(), overlap_.data()};
+    if (!problem_.roughness_spectrum.empty()) {
+      roughness_strengths(problem_, p.state.psi.data(), roughness_.data());
+      levels.roughness = roughness_.data();
+    }
+    scattering_rates(problem_, levels, p.boundary.pdf_scale, p.angle_sum.data(), gain_.data(), loss_.data());
+  }
+
   void one_step(Point& p, const FieldIteration& iteration, double stop_fs, double shrink, Advance* result) {
     const Structure& s = problem_.structure;
     energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
@@ -189,11 +203,7 @@ class CpuMosfetKernels : public MosfetKernels {
     const double* from = p.state.pdf.data();
     for (int stage = 0; stage < 3; ++stage) {
       if (stage > 0) energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
-      if (problem_.scheme != ScatteringScheme::kNone) {
-        overlaps(problem_, p.state.psi.data(), overlap_.data());
-        scattering_rates(problem_, p.state.energy_ev.data(), overlap_.data(), p.angle_sum.data(),
-                         gain_.data(), loss_.data());
-      }
+      if (problem_.scheme != ScatteringScheme::kNone) scatter(p);
       const Stage& c = kStages[static_cast<std::size_t>(stage)];
       // The last stage writes over Φⁿ, which each row then reads at itself only.
       double* to = stage == 0 ? stage_a_.data() : stage == 1 ? stage_b_.data() : p.state.pdf.data();
@@ -266,12 +276,13 @@ class CpuMosfetKernels : public MosfetKernels {
     }
     result->min_pdf = smallest;
     result->top_share = largest > 0.0 ? top / largest : 0.0;
+    if (problem_.pauli) result->filling = filling_of(problem_, p.boundary.pdf_scale, p.angle_sum.data());
   }
 
   TransportProblem problem_;
   std::vector<Point> points_, saved_;
   std::vector<std::unique_ptr<FieldIteration>> iterations_;
-  std::vector<double> stage_a_, stage_b_, gain_, loss_, flux_sum_, slope_, overlap_;
+  std::vector<double> stage_a_, stage_b_, gain_, loss_, flux_sum_, slope_, overlap_, roughness_;
 };
 
 }  // namespace

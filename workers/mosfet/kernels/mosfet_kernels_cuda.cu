@@ -1,16 +1,13 @@
-#include <cublas_v2.h>
-#include <cusolverDn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 
-#include "workers/mosfet/kernels/cuda_libraries.cuh"
-#include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/field_cuda.cuh"
+#include "workers/mosfet/kernels/matrix_refresh.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
-#include "workers/mosfet/kernels/refresh_cuda.cuh"
+#include "workers/mosfet/kernels/point_on_device.cuh"
+#include "workers/mosfet/kernels/problem_tables.cuh"
 #include "workers/mosfet/kernels/scattering_cuda.cuh"
 #include "workers/mosfet/kernels/transport_cuda.cuh"
 
@@ -19,101 +16,18 @@ namespace {
 
 using cuda::DevicePoint;
 using cuda::DeviceProblem;
-using cuda::LinearAlgebra;
+using cuda::PointOnDevice;
 using cuda::PointClock;
 using cuda::StageBuffers;
 using cuda::StepGraph;
-using cuda::Stream;
 using cuda::TransportShape;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::to_host;
 
-constexpr int kMaxRecords = 4096;
-constexpr int kLargestInterior = 511;
 constexpr struct { double share_n, share_s, flux_weight; } kStages[3] = {
     {0.0, 1.0, 1.0 / 6.0}, {0.75, 0.25, 1.0 / 6.0}, {1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0}};
-
-/// Everything of one bias point on the device, its stream and the graph of its step. Points advance on
-/// streams of their own, so that the latency of one point's field iteration hides behind another's
-/// transport.
-class PointOnDevice {
- public:
-  PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
-    const Structure& s = problem.structure;
-    const auto rows = static_cast<std::size_t>(problem.rows()), size = static_cast<std::size_t>(problem.pdf_size());
-    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz, levels = static_cast<std::size_t>(problem.level_count());
-    const auto states = static_cast<std::size_t>(problem.n_states());
-    pdf = {size, "pdf"};
-    stage_a = {size, "pdf of stage 1"};
-    stage_b = {size, "pdf of stage 2"};
-    saved_pdf = {size, "saved pdf"};
-    angle_sum = {rows, "angular sums"};
-    saved_sum = {rows, "saved angular sums"};
-    gain = {rows, "scattering gain"};
-    loss = {rows, "scattering loss"};
-    current_partial = {states * shape.tiles * (s.nx + 1) * shape.warps(), "partial currents"};
-    current = {static_cast<std::size_t>(s.nx) + 1, "current"};
-    // One block of doubles for all that a roll-back restores beside the pdf.
-    const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
-    std::size_t total = 0;
-    for (const std::size_t one : sizes) total += one;
-    fields = {total, "fields"};
-    saved_fields = {total, "saved fields"};
-    fields.zero("fields");
-    v_n = {nodes, "potential"};
-    v_1 = {nodes, "potential of stage 1"};
-    v_2 = {nodes, "potential of stage 2"};
-    sheet = {states * s.nx, "sheet density"};
-    family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
-    family_density.zero("density");
-    block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
-    inverse = {nodes * ((nodes + 3) / 4 * 4), "inverse of the Newton matrix"};
-    inflow_source = {states * problem.nw, "inflow"};
-    inflow_drain = {states * problem.nw, "inflow"};
-    clock = {1, "clock"};
-    saved_clock = {1, "saved clock"};
-    records = {kMaxRecords, "records"};
-
-    device.pdf = pdf.data();
-    device.stage_a = stage_a.data();
-    device.stage_b = stage_b.data();
-    device.angle_sum = angle_sum.data();
-    device.gain = gain.data();
-    device.loss = loss.data();
-    device.current_partial = current_partial.data();
-    device.current = current.data();
-    double* at = fields.data();
-    double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.psi,
-                               &device.current_integral};
-    for (int k = 0; k < 6; ++k) {
-      *places[k] = at;
-      at += sizes[k];
-    }
-    device.v_n = v_n.data();
-    device.v_1 = v_1.data();
-    device.v_2 = v_2.data();
-    device.sheet = sheet.data();
-    device.family_density = family_density.data();
-    device.block_max = block_max.data();
-    device.inverse = inverse.data();
-    device.inflow_source = inflow_source.data();
-    device.inflow_drain = inflow_drain.data();
-    device.clock = clock.data();
-    device.records = records.data();
-  }
-
-  Stream stream;
-  std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
-  DevicePoint device{};
-  PointBoundary boundary;
-  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, current_partial, current,
-      fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
-  DeviceBuffer<float> inverse;
-  DeviceBuffer<PointClock> clock, saved_clock;
-  DeviceBuffer<StepRecord> records;
-};
 
 class CudaMosfetKernels : public MosfetKernels {
  public:
@@ -125,12 +39,12 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void load(const TransportProblem& problem, int n_points) override {
-    if (problem.structure.interior() > kLargestInterior)
+    if (problem.structure.interior() > cuda::kLargestInterior)
       throw InvalidInput("mesh.nz = " + std::to_string(problem.structure.nz) + " exceeds " +
-                         std::to_string(kLargestInterior + 2) + ", the limit of the CUDA back end");
+                         std::to_string(cuda::kLargestInterior + 2) + ", the limit of the CUDA back end");
     problem_ = problem;
     points_.clear();
-    upload_problem();
+    device_problem_ = tables_.upload(problem_);
     shape_ = cuda::transport_shape(problem_, multiprocessors_);
     if (shape_.threads > (problem_.range == AngleRange::kFull ? cuda::kFullThreads : cuda::kHalfThreads))
       throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " is too fine for the CUDA back end; use at most " +
@@ -138,7 +52,7 @@ class CudaMosfetKernels : public MosfetKernels {
     choose_state_groups();
     set_shared_memory_limits();
     for (int k = 0; k < n_points; ++k) points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
-    if (!problem_.frozen_field) allocate_refresh();
+    if (!problem_.frozen_field) refresh_.allocate(device_problem_);
   }
 
   void set_boundary(int point, const PointBoundary& boundary) override {
@@ -148,6 +62,18 @@ class CudaMosfetKernels : public MosfetKernels {
     p.inflow_drain.copy_from(boundary.inflow_drain.data(), boundary.inflow_drain.size(), "inflow");
     if (p.device.pdf_scale != boundary.pdf_scale) p.step.reset();
     p.device.pdf_scale = boundary.pdf_scale;
+    wait(p);
+  }
+
+  void set_fixed_potential(int point, const std::vector<double>& fixed_v) override {
+    PointOnDevice& p = at(point);
+    p.boundary.fixed_v = fixed_v;
+    wait(p);
+    fixed_v_ = {fixed_v, "given potentials"};
+    check(cudaStreamSynchronize(nullptr), "given potentials");
+    const auto blocks = static_cast<unsigned>((fixed_v.size() + 255) / 256);
+    cuda::fix_potential_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, fixed_v_.data(), p.device.potential);
+    check_launch("given potentials");
     wait(p);
   }
 
@@ -244,39 +170,11 @@ class CudaMosfetKernels : public MosfetKernels {
     const cudaStream_t stream = p.stream.get();
     // The scratch of a refresh is shared by all points: the last one must be done with it.
     for (const auto& other : points_) wait(*other);
-    const int n = device_problem_.interior, nx = device_problem_.nx, nf = device_problem_.n_families;
-    const int pairs = nf * nx * n, rank = device_problem_.n_levels * n, nodes = nx * device_problem_.nz;
-    if (n <= 63)
-      cuda::all_states_kernel<63><<<(pairs + 63) / 64, 64, 0, stream>>>(device_problem_, p.device.potential, energies_.data(), vectors_.data());
-    else if (n <= 127)
-      cuda::all_states_kernel<127><<<(pairs + 63) / 64, 64, 0, stream>>>(device_problem_, p.device.potential, energies_.data(), vectors_.data());
-    else
-      cuda::all_states_kernel<kLargestInterior><<<(pairs + 63) / 64, 64, 0, stream>>>(device_problem_, p.device.potential, energies_.data(), vectors_.data());
-    check_launch("all states");
-    cuda::pair_products_kernel<<<dim3(rank, nx), 64, 0, stream>>>(device_problem_, p.device, energies_.data(),
-                                                                 vectors_.data(), products_.data(), weighted_.data());
-    check_launch("pair products");
-    libraries_.use(stream);
-    const double one = 1.0, zero = 0.0;
-    // Row-major [rank][n] is column-major n × rank: A = weighted · productsᵀ.
-    cuda::check_blas(cublasDgemmStridedBatched(libraries_.blas(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
-                                               weighted_.data(), n, static_cast<long long>(rank) * n, products_.data(),
-                                               n, static_cast<long long>(rank) * n, &zero, responses_.data(), n,
-                                               static_cast<long long>(n) * n, nx),
-                     "density response");
-    cuda::assemble_kernel<<<nodes, 256, 0, stream>>>(device_problem_, responses_.data(), matrix_.data());
-    check_launch("Newton matrix");
-    const auto lower = CUBLAS_FILL_MODE_LOWER;
-    cuda::check_solver(cusolverDnDpotrf(libraries_.solver(), lower, nodes, matrix_.data(), nodes, workspace_.data(),
-                                        static_cast<int>(workspace_.size()), info_.data()), "Cholesky factor");
-    cuda::check_solver(cusolverDnDpotri(libraries_.solver(), lower, nodes, matrix_.data(), nodes, workspace_.data(),
-                                        static_cast<int>(workspace_.size()), info_.data() + 1), "inverse");
-    cuda::narrow_inverse_kernel<<<nodes, 256, 0, stream>>>(nodes, matrix_.data(), p.inverse.data());
-    check_launch("inverse");
+    refresh_.run(device_problem_, p.device, p.inverse.data(), stream);
   }
 
   std::vector<Advance> advance(int n, const std::vector<double>& stop_fs, double shrink) override {
-    if (n > kMaxRecords) n = kMaxRecords;
+    if (n > cuda::kMaxRecords) n = cuda::kMaxRecords;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       PointOnDevice& p = *points_[k];
       wait(p);
@@ -386,77 +284,6 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
   }
 
-  void upload_problem() {
-    const Structure& s = problem_.structure;
-    DeviceProblem& d = device_problem_;
-    d = {};
-    d.nx = s.nx; d.nz = s.nz; d.nw = problem_.nw; d.angles = problem_.angles; d.nphi = problem_.nphi;
-    d.n_valleys = s.n_valleys(); d.subbands = s.subbands; d.n_families = s.n_families();
-    d.n_processes = static_cast<int>(problem_.processes.size());
-    d.interior = s.interior(); d.n_states = problem_.n_states(); d.n_levels = s.n_families() * s.subbands;
-    d.dx = s.dx_nm; d.dz = s.dz_nm; d.dw = problem_.dw_ev; d.dphi = problem_.dphi;
-    d.alpha = problem_.alpha_per_ev; d.kt = problem_.kt_ev; d.weno_epsilon = problem_.weno_epsilon;
-    d.tol_v = problem_.tol_v; d.cfl = problem_.cfl;
-    d.scatters = problem_.scheme != ScatteringScheme::kNone;
-    d.balanced = problem_.scheme == ScatteringScheme::kBalanced;
-    d.frozen = problem_.frozen_field;
-    std::vector<double> offset, base, off, face;
-    for (const ValleyPair& valley : s.valleys) offset.push_back(valley.offset_ev);
-    for (const auto& family : s.families) {
-      base.insert(base.end(), family.base_ev.begin(), family.base_ev.end());
-      off.insert(off.end(), family.off_ev.begin(), family.off_ev.end());
-      off.push_back(0.0);
-    }
-    for (int j = 0; j < s.nz; ++j) face.push_back(s.face_x(j));
-    tables_.clear();
-    const auto table = [&](const std::vector<double>& values) {
-      tables_.emplace_back(values, "tables");
-      return static_cast<const double*>(tables_.back().data());
-    };
-    d.cos_phi = table(problem_.cos_phi);
-    d.sin_phi = table(problem_.sin_phi);
-    d.weight = table(problem_.weight);
-    d.speed = table(problem_.speed_nm_fs);
-    d.turning = table(problem_.turning_nm_ev_fs);
-    d.root_mass = table(problem_.root_mass);
-    d.offset = table(offset);
-    d.base = table(base);
-    d.off = table(off);
-    d.eps_cell = table(s.eps_cell);
-    d.face_x = table(face);
-    d.doping = table(s.doping_nm3);
-    // Which (partner, process) pairs each valley has: the same for all its subbands.
-    std::vector<std::vector<cuda::JoinedProcess>> lists(static_cast<std::size_t>(d.n_valleys));
-    for (int v = 0; v < d.n_valleys; ++v)
-      for (int other = 0; other < d.n_states; ++other)
-        for (int process = 0; process < d.n_processes; ++process)
-          if ((problem_.processes[process].kind == ProcessKind::kF) != (v == other / d.subbands))
-            lists[v].push_back({other, process});
-    std::vector<int> counts;
-    std::vector<cuda::JoinedProcess> joined;
-    for (const auto& list : lists) d.most_joined = std::max(d.most_joined, static_cast<int>(list.size()));
-    for (auto& list : lists) {
-      counts.push_back(static_cast<int>(list.size()));
-      list.resize(static_cast<std::size_t>(d.most_joined));
-      joined.insert(joined.end(), list.begin(), list.end());
-    }
-    joined_ = {joined, "joined processes"};
-    joined_count_ = {counts, "joined processes"};
-    d.joined = joined_.data();
-    d.joined_count = joined_count_.data();
-    mirror_ = {problem_.mirror, "mirrored angles"};
-    family_of_ = {s.family_of, "families"};
-    fixed_ = {problem_.fixed, "fixed nodes"};
-    processes_ = {problem_.processes, "processes"};
-    d.mirror = mirror_.data();
-    d.family_of = family_of_.data();
-    d.fixed = fixed_.data();
-    d.processes = processes_.data();
-    d.residual_unit = kChargeOverEpsilon0_v_nm * *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end()) *
-                      s.dx_nm * s.dz_nm;
-    check(cudaStreamSynchronize(nullptr), "tables");
-  }
-
   // The fewest states a block that still give every multiprocessor a block, if shared memory allows.
   void choose_state_groups() {
     const int states = device_problem_.n_states;
@@ -486,7 +313,7 @@ class CudaMosfetKernels : public MosfetKernels {
     allow(cuda::transport_kernel<true, false>, bytes, "transport");
     allow(cuda::transport_kernel<true, true>, bytes, "transport");
     if (device_problem_.scatters)
-      allow(cuda::scattering_kernel, cuda::scattering_shared_bytes(device_problem_, states_per_block_), "scattering");
+      allow(cuda::scattering_kernel_of(device_problem_), cuda::scattering_shared_bytes(device_problem_, states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
     int blocks = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, cuda::kFieldThreads,
@@ -496,31 +323,14 @@ class CudaMosfetKernels : public MosfetKernels {
                          " holds at once (" + std::to_string(blocks * multiprocessors_) + ")");
   }
 
-  void allocate_refresh() {
-    const auto nodes = static_cast<std::size_t>(device_problem_.nx) * device_problem_.nz;
-    const auto n = static_cast<std::size_t>(device_problem_.interior), nx = static_cast<std::size_t>(device_problem_.nx);
-    const std::size_t columns = nx * device_problem_.n_families, rank = device_problem_.n_levels * n;
-    energies_ = {columns * n, "all levels"};
-    vectors_ = {columns * n * n, "all wave functions"};
-    products_ = {nx * rank * n, "pair products"};
-    weighted_ = {nx * rank * n, "weighted pair products"};
-    responses_ = {nx * n * n, "density response"};
-    matrix_ = {nodes * nodes, "Newton matrix"};
-    info_ = {2, "factor status"};
-    int factor = 0, inverse = 0;
-    const int order = static_cast<int>(nodes);
-    cuda::check_solver(cusolverDnDpotrf_bufferSize(libraries_.solver(), CUBLAS_FILL_MODE_LOWER, order, matrix_.data(), order, &factor), "Cholesky factor");
-    cuda::check_solver(cusolverDnDpotri_bufferSize(libraries_.solver(), CUBLAS_FILL_MODE_LOWER, order, matrix_.data(), order, &inverse), "inverse");
-    workspace_ = {static_cast<std::size_t>(std::max(factor, inverse)), "workspace of the inverse"};
-  }
-
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
     const dim3 grid(static_cast<unsigned>(device_problem_.nx), static_cast<unsigned>(device_problem_.n_states / states_per_block_));
     // Whole rounds of the block over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
     const auto threads = static_cast<unsigned>(((items + rounds - 1) / rounds + 31) / 32 * 32);
-    cuda::scattering_kernel<<<grid, threads, cuda::scattering_shared_bytes(device_problem_, states_per_block_), p.stream.get()>>>(
+    const cuda::ScatteringKernel kernel = cuda::scattering_kernel_of(device_problem_);
+    kernel<<<grid, threads, cuda::scattering_shared_bytes(device_problem_, states_per_block_), p.stream.get()>>>(
         device_problem_, p.device, states_per_block_);
     check_launch("scattering");
   }
@@ -573,9 +383,8 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void extremes(PointOnDevice& p, Advance* result) {
-    if (extremes_.size() == 0) extremes_ = {3 * kExtremeBlocks, "extremes"};
-    cuda::extremes_kernel<<<kExtremeBlocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(), p.angle_sum.data(),
-                                                                     extremes_.data());
+    if (extremes_.size() == 0) extremes_ = {6 * kExtremeBlocks, "extremes"};
+    cuda::extremes_kernel<<<kExtremeBlocks, 256, 0, p.stream.get()>>>(device_problem_, p.device, extremes_.data());
     check_launch("extremes");
     wait(p);
     const std::vector<double> all = to_host(extremes_, "extremes");
@@ -585,6 +394,9 @@ class CudaMosfetKernels : public MosfetKernels {
       if (std::isnan(all[k])) result->min_pdf = all[k];
       top = std::max(top, all[kExtremeBlocks + k]);
       largest = std::max(largest, all[2 * kExtremeBlocks + k]);
+      result->filling.lowest = std::min(result->filling.lowest, all[3 * kExtremeBlocks + k]);
+      result->filling.highest = std::max(result->filling.highest, all[4 * kExtremeBlocks + k]);
+      result->filling.outside += all[5 * kExtremeBlocks + k];
     }
     result->top_share = largest > 0.0 ? top / largest : 0.0;
   }
@@ -595,13 +407,9 @@ class CudaMosfetKernels : public MosfetKernels {
   TransportProblem problem_;
   DeviceProblem device_problem_{};
   TransportShape shape_{};
-  std::vector<DeviceBuffer<double>> tables_;
-  DeviceBuffer<int> mirror_, family_of_, joined_count_, info_;
-  DeviceBuffer<cuda::JoinedProcess> joined_;
-  DeviceBuffer<char> fixed_;
-  DeviceBuffer<ScatteringProcess> processes_;
-  DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, matrix_, workspace_, extremes_;
-  LinearAlgebra libraries_;
+  cuda::ProblemTables tables_;
+  cuda::MatrixRefresh refresh_;
+  DeviceBuffer<double> extremes_, fixed_v_;
   std::vector<std::unique_ptr<PointOnDevice>> points_;
 };
 

@@ -7,6 +7,8 @@
 /// Renewal of the frozen Newton matrix: all states of every column, their density response, assembly.
 namespace quasi::mosfet::cuda {
 
+constexpr int kLargestInterior = 511;
+
 /// Every eigenpair of every (family, column): one thread a pair, workspace in local memory.
 /// energies [n_families][nx][interior], vectors [n_families][nx][interior][interior].
 template <int kMaxInterior>

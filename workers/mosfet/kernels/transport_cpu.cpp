@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/mosfet/physics/gradient.hpp"
+#include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
 
 namespace quasi::mosfet {
@@ -294,6 +295,37 @@ void overlaps(const TransportProblem& problem, const double* psi, double* overla
         overlap_per_nm[(static_cast<std::int64_t>(p) * count + q) * s.nx + i] = sum * s.dz_nm;
         overlap_per_nm[(static_cast<std::int64_t>(q) * count + p) * s.nx + i] = sum * s.dz_nm;
       }
+}
+
+void roughness_strengths(const TransportProblem& problem, const double* psi, double* strength) {
+  const Structure& s = problem.structure;
+  const int count = s.n_families() * s.subbands;
+#pragma omp parallel for schedule(static)
+  for (int i = 0; i < s.nx; ++i)
+    for (int p = 0; p < count; ++p)
+      for (int q = 0; q < count; ++q) {
+        const int family = p / s.subbands;
+        const double* a = psi + (static_cast<std::int64_t>(p) * s.nx + i) * s.nz;
+        const double* b = psi + (static_cast<std::int64_t>(q) * s.nx + i) * s.nz;
+        strength[(static_cast<std::int64_t>(p) * count + q) * s.nx + i] =
+            family != q / s.subbands ? 0.0
+                                     : roughness_strength(a, b, s.silicon_first, s.silicon_last, s.dz_nm,
+                                                          s.families[static_cast<std::size_t>(family)].mz_m0);
+      }
+}
+
+Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum) {
+  const int nw = problem.nw, nx = problem.structure.nx, subbands = problem.structure.subbands;
+  Filling filling;
+  for (std::int64_t row = 0; row < problem.rows(); ++row) {
+    const auto valley = static_cast<int>(row / nw / nx / subbands);
+    const double f = angle_sum[row] / problem.grid().kane(static_cast<int>(row % nw)) /
+                     problem.full_filling(valley, pdf_scale);
+    filling.lowest = std::min(filling.lowest, f);
+    filling.highest = std::max(filling.highest, f);
+    filling.outside += f < 0.0 || f > 1.0;
+  }
+  return filling;
 }
 
 void energy_slopes(const TransportProblem& problem, const double* energy_ev, double* slope_ev_nm) {

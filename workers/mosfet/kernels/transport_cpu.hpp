@@ -32,13 +32,26 @@ void transport_stage(const TransportProblem& problem, const StageInput& in, cons
 /// Φ̃ = Σ_φ weight Φ of a whole pdf.
 void sum_angles(const TransportProblem& problem, const double* pdf, double* angle_sum);
 
+/// What scattering needs of the levels of one point.
+struct LevelCoupling {
+  const double* energy_ev = nullptr;   ///< [n_families][subbands][nx]
+  const double* overlap = nullptr;     ///< W [families·subbands][families·subbands][nx]
+  const double* roughness = nullptr;   ///< F_top² + F_bottom², same shape; null where smooth
+};
+
 /// Gain and loss of every (state, x, w) of one point.
-/// @param overlap  W [families·subbands][families·subbands][nx]
-void scattering_rates(const TransportProblem& problem, const double* energy_ev,
-                      const double* overlap, const double* angle_sum, double* gain, double* loss);
+/// @param pdf_scale  Φ*, read with Pauli blocking
+void scattering_rates(const TransportProblem& problem, const LevelCoupling& levels, double pdf_scale,
+                      const double* angle_sum, double* gain, double* loss);
 
 /// W_{pp'} = ∫|ψ_p|²|ψ_p'|² dz for all pairs of (family, subband), [fp][fp][nx].
 void overlaps(const TransportProblem& problem, const double* psi, double* overlap_per_nm);
+
+/// F_top² + F_bottom² of roughness_strength() for all pairs, (eV/nm)²; zero between families.
+void roughness_strengths(const TransportProblem& problem, const double* psi, double* strength);
+
+/// Extremes of f̄ = Φ̃/(2πK s) over all cells.
+Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum);
 
 /// ε' at the nodes: fourth order inside, second order next to the contacts, one-sided at them.
 void energy_slopes(const TransportProblem& problem, const double* energy_ev, double* slope_ev_nm);

@@ -4,6 +4,7 @@
 #include "workers/mosfet/kernels/fast_quotient.cuh"
 #include "workers/mosfet/physics/gradient.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet::cuda {
 
@@ -288,42 +289,42 @@ __global__ void sheet_kernel(DeviceProblem p, DevicePoint q) {
   }
 }
 
-/// Per block: smallest Φ, largest Φ̃ of the top cells, largest Φ̃ of all; [3][blocks]. A NaN stays.
-__global__ void extremes_kernel(DeviceProblem p, const double* pdf, const double* angle_sum, double* out) {
-  __shared__ double kept[3][32];
+/// Per block: smallest Φ, largest Φ̃ of the top cells, largest Φ̃ of all; with Pauli blocking also the
+/// smallest and largest f̄ and the number of cells outside [0, 1]; [6][blocks]. A NaN stays.
+__global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
+  __shared__ double kept[6][32];
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
   const long long from = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
   const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
-  double smallest = 0.0, top = 0.0, largest = 0.0;
-  for (long long k = from; k < rows * p.angles; k += stride) {
-    const double value = pdf[k];
-    if (!(value >= smallest)) smallest = value;
-  }
+  const auto lower = [](double a, double b) { return !(a >= b) ? a : b; };
+  double smallest = 0.0, top = 0.0, largest = 0.0, lowest_f = 0.0, highest_f = 0.0, outside = 0.0;
+  for (long long k = from; k < rows * p.angles; k += stride) smallest = lower(q.pdf[k], smallest);
   for (long long k = from; k < rows; k += stride) {
-    largest = fmax(largest, angle_sum[k]);
-    if (k % p.nw == p.nw - 1) top = fmax(top, angle_sum[k]);
+    largest = fmax(largest, q.angle_sum[k]);
+    if (k % p.nw == p.nw - 1) top = fmax(top, q.angle_sum[k]);
+    if (!p.pauli) continue;
+    const int valley = static_cast<int>(k / p.nw / p.nx / p.subbands);
+    const double f = q.angle_sum[k] / p.grid().kane(static_cast<int>(k % p.nw)) * q.pdf_scale /
+                     (2.0 * units::kPi * kStates_per_ev2_fs2 * p.root_mass[valley]);
+    lowest_f = fmin(lowest_f, f);
+    highest_f = fmax(highest_f, f);
+    outside += f < 0.0 || f > 1.0 ? 1.0 : 0.0;
   }
-  for (int step = 16; step > 0; step >>= 1) {
-    const double other = __shfl_xor_sync(0xffffffffu, smallest, step);
-    if (!(other >= smallest)) smallest = other;
-    top = fmax(top, __shfl_xor_sync(0xffffffffu, top, step));
-    largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
-  }
-  if ((threadIdx.x & 31) == 0) {
-    kept[0][threadIdx.x / 32] = smallest;
-    kept[1][threadIdx.x / 32] = top;
-    kept[2][threadIdx.x / 32] = largest;
+  double* const mine[6] = {&smallest, &top, &largest, &lowest_f, &highest_f, &outside};
+  const auto merge = [&](int which, double a, double b) {
+    return which == 0 || which == 3 ? lower(b, a) : which == 5 ? a + b : fmax(a, b);
+  };
+  for (int which = 0; which < 6; ++which) {
+    for (int step = 16; step > 0; step >>= 1)
+      *mine[which] = merge(which, *mine[which], __shfl_xor_sync(0xffffffffu, *mine[which], step));
+    if ((threadIdx.x & 31) == 0) kept[which][threadIdx.x / 32] = *mine[which];
   }
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int k = 1; k < static_cast<int>(blockDim.x) / 32; ++k) {
-    if (!(kept[0][k] >= smallest)) smallest = kept[0][k];
-    top = fmax(top, kept[1][k]);
-    largest = fmax(largest, kept[2][k]);
-  }
-  out[blockIdx.x] = smallest;
-  out[gridDim.x + blockIdx.x] = top;
-  out[2 * gridDim.x + blockIdx.x] = largest;
+  if (threadIdx.x >= 6) return;
+  const int which = threadIdx.x;
+  double value = kept[which][0];
+  for (int k = 1; k < static_cast<int>(blockDim.x) / 32; ++k) value = merge(which, value, kept[which][k]);
+  out[static_cast<long long>(which) * gridDim.x + blockIdx.x] = value;
 }
 
 /// Δt of a step, from the largest rate over the points of phase space. One block.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "workers/backend/host_device.hpp"
+
 /// Words of the model that input, solver and kernels share.
 namespace quasi::mosfet {
 
@@ -16,7 +18,14 @@ enum class ProcessKind {
   kElastic,  ///< same pair, no energy: acoustic phonons, equipartition
   kG,        ///< same pair, the opposite valley: one final valley
   kF,        ///< another pair: two final valleys each
+  kRoughness,  ///< same valley, no energy: steps of the two interfaces
 };
+
+/// True if a process of this kind changes no energy: each ordered pair of states then has weight ½.
+QUASI_HD constexpr bool is_elastic(ProcessKind kind) { return kind == ProcessKind::kElastic || kind == ProcessKind::kRoughness; }
+
+/// True if a process of this kind joins states of the pairs ν and ν'.
+QUASI_HD constexpr bool joins(ProcessKind kind, int valley, int other) { return (kind == ProcessKind::kF) != (valley == other); }
 
 enum class ScatteringScheme { kNone, kBalanced, kPaper };
 

@@ -61,7 +61,8 @@ QUASI_HD inline LinkWeights link_weights(const ScatteringLink& link, int d, int 
   return {};
 }
 
-/// Sums of one state at one w. The loss is λ = 2π(out + out_by_kane/(1+2αw)).
+/// Sums of one state at one w. The loss is λ = 2π(out + out_by_kane/(1+2αw)); with Pauli blocking the
+/// rate into angle m is gain·(1−f_m), which adds gain/(K s) to λ.
 struct GainLoss {
   double gain = 0;         ///< per angle, in units of Φ/fs
   double out = 0;
@@ -70,24 +71,75 @@ struct GainLoss {
   QUASI_HD double loss(double kane) const {
     return 6.283185307179586476925 * (out + out_by_kane / kane);
   }
+  /// @param room  F of the cell filled to its capacity
+  QUASI_HD double blocked_loss(double kane, double room) const {
+    return 6.283185307179586476925 * (out + (out_by_kane + gain / room) / kane);
+  }
 };
+
+/// Room that a cell always keeps, in states: a cell that the discretisation overfills has the capacity
+/// f + kLeastRoom instead of 1. Conserves particles whatever f is, and leaves Fermi–Dirac alone.
+constexpr double kLeastRoom = 1e-9;
+
+/// r = f/(capacity − f) of a cell, f = F/full. Signed.
+/// @param full  2πK√(m_x m_y)/Φ*: F at f = 1
+QUASI_HD inline double odds_of(double filling, double full) {
+  const double f = filling / full, room = 1.0 - f;
+  return f / (room > kLeastRoom ? room : kLeastRoom);
+}
+
+/// F of a cell filled to its capacity.
+QUASI_HD inline double capacity_of(double filling, double full) {
+  const double raised = filling + kLeastRoom * full;
+  return raised > full ? raised : full;
+}
+
+/// The two states that a link joins, as seen from the one whose sums are formed.
+struct LinkEnds {
+  const double* partner = nullptr;       ///< F = Φ̃/(1+2αw) of the partner [nw]
+  double s_own = 0, s_other = 0;         ///< √(m_x m_y) of both pairs, in mass units
+  const double* own_odds = nullptr;      ///< r of both [nw]; with Pauli blocking only
+  const double* partner_odds = nullptr;
+  const double* spectrum = nullptr;      ///< [nw][nw] by low and high node: a coupling that depends on w
+};
+
+/// Factor of a link's coupling at low node l and Γ between the nodes d and d+1.
+QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds& ends, int l, int d, int nw) {
+  const double* row = ends.spectrum + static_cast<long long>(l) * nw;
+  return d < 0 ? row[0] : (1.0 - link.theta) * row[d] + link.theta * row[d + 1];
+}
+
+/// 1 − f at Γ from the odds of its two neighbours, r_Γ = Σ_h b_h r_h e^{−(Γ−w_h)/kT}: Fermi–Dirac
+/// stays Fermi–Dirac under it. Negative cells count as empty here, and only here.
+QUASI_HD inline double vacancy_at(const ScatteringLink& link, LinkWeights weight, const double* odds, int d) {
+  const double u = odds[d + 1], low = odds[d < 0 ? 0 : d];
+  return 1.0 / (1.0 + weight.u * link.boltzmann_u * (u > 0.0 ? u : 0.0) +
+                weight.d * link.boltzmann_d * (low > 0.0 ? low : 0.0));
+}
 
 /// Adds the link in which (state, ℓ) is the low end, d = ℓ + shift.
 ///
 ///   gain += C(N+1) s(w_ℓ) Σ_h b_h g_h Φ̃_high(h),   λ += 2π C N s'(Γ)
 ///
 /// Where both nodes exist the weights are the constants (1−θ, θ) and the loop over ℓ has no branch.
-///
-/// @param high  F = Φ̃/(1+2αw) of the high state [nw]
-/// @param s_own, s_other  √(m_x m_y) of the own and of the high pair, in mass units
+/// With blocking, Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
+template <bool kBlocked, bool kSpectrum>
 QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link, LinkWeights weight,
-                                int l, const double* high, double s_own, double s_other, GainLoss* sum) {
-  const int d = l + link.shift;
-  const double kane_gamma = grid.kane(d + link.theta);
-  const double fed = weight.u * link.boltzmann_u * high[d + 1] +
-                     weight.d * link.boltzmann_d * high[d < 0 ? 0 : d];
-  sum->gain += link.down * s_own * grid.kane(l) * kane_gamma * fed;
-  sum->out += link.up * s_other * kane_gamma;
+                                int l, const LinkEnds& ends, GainLoss* sum) {
+  const int d = l + link.shift, below = d < 0 ? 0 : d;
+  double reach = grid.kane(d + link.theta);
+  double upper = weight.u * link.boltzmann_u * ends.partner[d + 1];
+  double lower = weight.d * link.boltzmann_d * ends.partner[below];
+  if constexpr (kSpectrum) {
+    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
+  }
+  if constexpr (kBlocked) {
+    upper *= 1.0 + ends.partner_odds[d + 1];
+    lower *= 1.0 + ends.partner_odds[below];
+    reach *= vacancy_at(link, weight, ends.partner_odds, d);
+  }
+  sum->gain += link.down * ends.s_own * grid.kane(l) * reach * (upper + lower);
+  sum->out += link.up * ends.s_other * reach;
 }
 
 /// Adds the link in which (state, h) is the high end and l the low node: h = d (side 0) or d+1
@@ -95,28 +147,40 @@ QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& li
 ///
 ///   gain += C N b_h s(Γ) Φ̃_low(ℓ),   λ += 2π C(N+1) s_low(w_ℓ) b_h g_h
 ///
-/// @param b    weight of this node
-/// @param low  F of the low state [nw]
+/// With blocking, both are divided by 1−f_h and carry 1−f_Γ, the loss also 1−f_ℓ.
+///
+/// @param b  weight of this node
+template <bool kBlocked, bool kSpectrum>
 QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side, double b,
-                                 int l, const double* low, double s_own, double s_other, GainLoss* sum) {
-  const double reach = b * grid.kane(l) * grid.kane(l + link.shift + link.theta);
-  sum->gain += link.up * s_own * reach * low[l];
-  sum->out_by_kane += link.down * s_other * (side == 0 ? link.boltzmann_d : link.boltzmann_u) * reach;
+                                 int l, const LinkEnds& ends, GainLoss* sum) {
+  const int d = l + link.shift;
+  double reach = b * grid.kane(l) * grid.kane(d + link.theta), back = 1.0;
+  if constexpr (kSpectrum) {
+    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
+  }
+  if constexpr (kBlocked) {
+    const LinkWeights weight = d < 0 ? LinkWeights{0.0, 1.0} : LinkWeights{1.0 - link.theta, link.theta};
+    reach *= vacancy_at(link, weight, ends.own_odds, d) * (1.0 + ends.own_odds[d + side]);
+    back = 1.0 / (1.0 + ends.partner_odds[l]);
+  }
+  sum->gain += link.up * ends.s_own * reach * ends.partner[l];
+  sum->out_by_kane +=
+      link.down * ends.s_other * (side == 0 ? link.boltzmann_d : link.boltzmann_u) * reach * back;
 }
 
 /// Both roles of one state at one w: all that the links `as_low` (to the partner) and `as_high` (from
 /// the partner) give it. One GPU thread's work; the CPU runs the branch-free interior instead.
+template <bool kBlocked, bool kSpectrum>
 QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low,
-                               const ScatteringLink& as_high, int l, const double* partner,
-                               double s_own, double s_other, GainLoss* sum) {
+                               const ScatteringLink& as_high, int l, const LinkEnds& ends, GainLoss* sum) {
   const LinkWeights weight = link_weights(as_low, l + as_low.shift, grid.nw);
-  if (weight.d != 0.0 || weight.u != 0.0) add_as_low(grid, as_low, weight, l, partner, s_own, s_other, sum);
+  if (weight.d != 0.0 || weight.u != 0.0) add_as_low<kBlocked, kSpectrum>(grid, as_low, weight, l, ends, sum);
   for (int side = 0; side < 2; ++side) {
     const int low = l - as_high.shift - side;
     if (low < 0 || low >= grid.nw) continue;
     const LinkWeights reach = link_weights(as_high, l - side, grid.nw);
     const double b = side == 0 ? reach.d : reach.u;
-    if (b != 0.0) add_as_high(grid, as_high, side, b, low, partner, s_own, s_other, sum);
+    if (b != 0.0) add_as_high<kBlocked, kSpectrum>(grid, as_high, side, b, low, ends, sum);
   }
 }
 

@@ -20,6 +20,7 @@ struct Structure {
   std::vector<double> doping_nm3;          ///< N_D [nx][nz]
   std::vector<double> eps_cell;            ///< ε_R of a z cell [nz−1]
   int gate_first = 0, gate_last = 0;       ///< x nodes under the gates, both included
+  int silicon_first = 0, silicon_last = 0; ///< z nodes of the two silicon/oxide interfaces
 
   /// Families of equal m_z: valley pairs of one family share levels and wave functions.
   struct Family {

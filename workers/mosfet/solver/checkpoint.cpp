@@ -44,18 +44,21 @@ void write_progress(H5Writer* file, const std::string& group, const PointProgres
   write_state(file, group + "/state", p.state);
   const SteadyWindow& w = p.window;
   write_values(file, group + "/profile", w.profile);
+  write_values(file, group + "/integral", w.integral);
   write_values(file, group + "/window",
                {w.opened_fs, w.mean, w.spread, w.drift, static_cast<double>(w.closed)});
   write_values(file, group + "/history", p.history);
   write_values(file, group + "/terminals", p.terminals);
   write_values(file, group + "/numbers",
-               {static_cast<double>(p.point), p.next_sample_fs, p.min_pdf, p.top_share});
+               {static_cast<double>(p.point), p.next_sample_fs, p.min_pdf, p.top_share, p.filling.lowest,
+                p.filling.highest, p.filling.outside, p.passed_source, p.passed_drain});
 }
 
 PointProgress read_progress(const H5Reader& file, const std::string& group) {
   PointProgress p;
   p.state = read_state(file, group + "/state");
   p.window.profile = file.doubles(group + "/profile");
+  p.window.integral = file.doubles(group + "/integral");
   const auto w = file.doubles(group + "/window");
   p.window.opened_fs = w.at(0);
   p.window.mean = w.at(1);
@@ -69,6 +72,9 @@ PointProgress read_progress(const H5Reader& file, const std::string& group) {
   p.next_sample_fs = n.at(1);
   p.min_pdf = n.at(2);
   p.top_share = n.at(3);
+  p.filling = {n.at(4), n.at(5), n.at(6)};
+  p.passed_source = n.at(7);
+  p.passed_drain = n.at(8);
   return p;
 }
 
@@ -109,13 +115,21 @@ std::string resume_key(const Deck& deck) {
   key << '|' << static_cast<int>(deck.scattering.scheme);
   for (const auto& p : deck.scattering.processes)
     key << '|' << p.name << ' ' << static_cast<int>(p.kind) << ' ' << p.energy_ev << ' ' << p.coupling_ev_per_nm;
+  const auto& rough = deck.scattering.roughness;
+  key << '|' << rough.height_nm << ' ' << rough.length_nm << ' ' << static_cast<int>(rough.spectrum) << ' '
+      << deck.scattering.impurities << '|' << static_cast<int>(deck.statistics) << ' ' << deck.pauli;
   key << '|' << static_cast<int>(deck.contact);
   for (const auto& b : deck.points) key << '|' << b.vgs_v << ' ' << b.vds_v;
+  for (const Waveform* wave : {&deck.gate_wave, &deck.drain_wave}) {
+    key << '|';
+    for (std::size_t k = 0; k < wave->t_fs.size(); ++k) key << wave->t_fs[k] << ' ' << wave->value_v[k] << ' ';
+  }
   const auto& r = deck.run;
-  key << '|' << static_cast<int>(r.mode) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' '
+  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' '
       << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
+  for (const double t : deck.output.pdf_at_fs) key << ' ' << t;
   return key.str();
 }
 

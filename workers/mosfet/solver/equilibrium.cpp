@@ -16,12 +16,6 @@ constexpr double kTolerance_v = 1e-11;
 constexpr double kLargestStep_v = 0.2;
 constexpr int kMaxIterations = 60;
 
-SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev) {
-  const KaneBand band{valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
-  return deck.statistics == StatisticsKind::kFermi ? sheet_fermi(band, deck.kt_ev(), gap_ev)
-                                                   : sheet_maxwell(band, deck.kt_ev(), gap_ev);
-}
-
 // Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
 void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& fermi_ev,
               Equilibrium* state, std::vector<double>* responses) {
@@ -112,6 +106,12 @@ void newton(const Deck& deck, const Structure& s, const PotentialBoundary& bound
 }
 
 }  // namespace
+
+SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev) {
+  const KaneBand band{valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
+  return deck.statistics == StatisticsKind::kFermi ? sheet_fermi(band, deck.kt_ev(), gap_ev)
+                                                   : sheet_maxwell(band, deck.kt_ev(), gap_ev);
+}
 
 double Equilibrium::sheet_total_nm2(const Structure& s, int i) const {
   double total = 0.0;

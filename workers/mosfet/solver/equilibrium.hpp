@@ -4,6 +4,7 @@
 
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/poisson.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
 #include "workers/mosfet/physics/structure.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 
@@ -25,6 +26,9 @@ struct Equilibrium {
   /// Σ_{ν,p} 2ϱ of one column: both valleys of every pair.
   double sheet_total_nm2(const Structure& s, int i) const;
 };
+
+/// ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
+SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev);
 
 /// The contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z = 0, H,
 /// Fermi level 0 and the doping of column `i` of the device. Neutral by Gauss' law. The result has

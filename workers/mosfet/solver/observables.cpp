@@ -11,18 +11,22 @@ TerminalCharge terminal_charge(const TransportProblem& problem, const std::vecto
   const Structure& s = problem.structure;
   const auto v = [&](int i, int j) { return potential_v[static_cast<std::size_t>(i) * s.nz + j]; };
   TerminalCharge charge;
-  // ε_R times the field out of the terminal times the face, divided by e/ε0: charge in e per nm.
-  // Positive numbers are positive charge; electrons carry −1.
-  for (int j = 0; j < s.nz; ++j) {
-    const double face = s.face_x(j) / s.dx_nm / kChargeOverEpsilon0_v_nm;
-    charge.source += face * (v(0, j) - v(1, j));
-    charge.drain += face * (v(s.nx - 1, j) - v(s.nx - 2, j));
-  }
-  for (int i = s.gate_first; i <= s.gate_last; ++i) {
-    const double width = s.column_width_nm(i) / s.dz_nm / kChargeOverEpsilon0_v_nm;
-    charge.gate += s.eps_cell.front() * width * (v(i, 0) - v(i, 1));
-    charge.gate += s.eps_cell.back() * width * (v(i, s.nz - 1) - v(i, s.nz - 2));
-  }
+  // ε_R times the field out of the terminal times the face, divided by e/ε0, over every face between a
+  // node of given potential and a free one: charge in e per nm. Positive numbers are positive charge;
+  // electrons carry −1.
+  const auto fixed = [&](int i, int j) { return problem.fixed[static_cast<std::size_t>(i) * s.nz + j] != 0; };
+  for (int i = 0; i < s.nx; ++i)
+    for (int j = 0; j < s.nz; ++j) {
+      if (!fixed(i, j)) continue;
+      double sum = 0.0;
+      const double across = s.face_x(j) / s.dx_nm, width = s.column_width_nm(i) / s.dz_nm;
+      if (i > 0 && !fixed(i - 1, j)) sum += across * (v(i, j) - v(i - 1, j));
+      if (i < s.nx - 1 && !fixed(i + 1, j)) sum += across * (v(i, j) - v(i + 1, j));
+      if (j > 0 && !fixed(i, j - 1)) sum += s.eps_cell[static_cast<std::size_t>(j - 1)] * width * (v(i, j) - v(i, j - 1));
+      if (j < s.nz - 1 && !fixed(i, j + 1)) sum += s.eps_cell[static_cast<std::size_t>(j)] * width * (v(i, j) - v(i, j + 1));
+      double& terminal = i == 0 ? charge.source : i == s.nx - 1 ? charge.drain : charge.gate;
+      terminal += sum / kChargeOverEpsilon0_v_nm;
+    }
   return charge;
 }
 
@@ -61,7 +65,7 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
                (std::exp(-top / kt) - std::exp((-vds_v - top) / kt));
     }
   }
-  (void)deck;
+  
   return total;
 }
 

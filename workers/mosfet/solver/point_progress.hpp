@@ -14,6 +14,7 @@ struct SteadyWindow {
   double drift = 0;   ///< change of the x-mean from the window before
   int closed = 0;     ///< windows closed so far; drift needs two
   std::vector<double> profile;  ///< I(x) [nx+1] of the last closed window
+  std::vector<double> integral; ///< ∫I dt [nx+1] of the open window so far; empty: nothing yet
 };
 
 /// Columns of a point's history; currents in A/m.
@@ -21,9 +22,14 @@ inline constexpr const char* kHistoryColumns =
     "t_fs,dt_fs,current_source_a_per_m,current_mid_a_per_m,current_drain_a_per_m,charge_per_nm,"
     "chord_iterations,residual,top_share,min_pdf";
 inline constexpr int kHistoryWidth = 10;
-/// Columns of the terminal charges: t, and the charge of source, drain and gates in e/nm.
-inline constexpr const char* kTerminalColumns = "t_fs,source_per_nm,drain_per_nm,gate_per_nm";
-inline constexpr int kTerminalWidth = 4;
+/// Columns of the terminals: t, charge of source, drain and gates, and the electrons that have passed
+/// the half nodes next to source and drain since t = 0; e/nm.
+inline constexpr const char* kTerminalColumns =
+    "t_fs,source_per_nm,drain_per_nm,gate_per_nm,passed_source_per_nm,passed_drain_per_nm";
+inline constexpr int kTerminalWidth = 6;
+/// Columns of the terminal currents: middle of the interval, current into the device at each terminal.
+inline constexpr const char* kTerminalCurrentColumns = "t_fs,source_a_per_m,drain_a_per_m,gate_a_per_m";
+inline constexpr int kTerminalCurrentWidth = 4;
 
 /// A bias point on its way: everything besides the frozen matrix that a later process needs to go on
 /// with the same bits.
@@ -35,6 +41,8 @@ struct PointProgress {
   std::vector<double> terminals;  ///< [rows][kTerminalWidth]
   double next_sample_fs = 0;
   double min_pdf = 0, top_share = 0;  ///< worst so far
+  Filling filling;                    ///< worst so far; its count is the last batch's
+  double passed_source = 0, passed_drain = 0;  ///< ∫I dt next to the contacts, e/nm
 };
 
 }  // namespace quasi::mosfet

@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/solver/point_progress.hpp"
+#include "workers/mosfet/solver/sweep.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+Deck transient_deck(const std::vector<Setting>& settings) {
+  std::vector<Setting> all{{"mesh.subbands", "1"}, {"mesh.nw", "16"}, {"mesh.nphi", "8"}, {"mesh.wmax_eV", "0.9"},
+                           {"run.mode", "transient"}, {"run.refresh_steps", "40"}, {"bias.vgs", "0.5"},
+                           {"bias.vds", "0.1"}, {"output.every_fs", "1.0"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return test::default_deck(33, 17, all);
+}
+
+PointResult run(const Deck& deck, const std::filesystem::path& output = {}) {
+  SilentProgress silent;
+  return run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = {}, .output_directory = output}, silent)[0];
+}
+
+TEST(Waveform, IsPiecewiseLinearAndConstantOutside) {
+  const Waveform wave{{10.0, 20.0, 30.0}, {0.0, 0.2, 0.2}};
+  EXPECT_EQ(wave.at(0.0), 0.0);
+  EXPECT_NEAR(wave.at(15.0), 0.1, 1e-15);
+  EXPECT_EQ(wave.at(25.0), 0.2);
+  EXPECT_EQ(wave.at(99.0), 0.2);
+  EXPECT_EQ(wave.next_corner(0.0), 10.0);
+  EXPECT_EQ(wave.next_corner(10.0), 20.0);
+  EXPECT_EQ(wave.next_corner(30.0), INFINITY);
+  EXPECT_FALSE(wave.moves(5.0));
+  EXPECT_TRUE(wave.moves(10.0));
+  EXPECT_FALSE(wave.moves(20.0));
+  EXPECT_FALSE(wave.moves(31.0));
+}
+
+// A gate pulse raises the current by tens of percent while it lasts.
+TEST(Transient, AGatePulseDrivesTheCurrent) {
+  const auto strongest = [](const PointResult& point) {
+    double largest = 0.0;
+    const auto& history = point.arrays.at("history").values;
+    for (std::size_t row = 0; row < history.size(); row += kHistoryWidth)
+      if (history[row] > 15.0 && history[row] < 30.0) largest = std::max(largest, history[row + 3]);
+    return largest;
+  };
+  const PointResult quiet = run(transient_deck({{"run.t_end_fs", "30.0"}}));
+  const PointResult pulsed = run(transient_deck(
+      {{"run.t_end_fs", "30.0"}, {"bias.waveform_vgs", "[[10.0, 0.0], [12.0, 0.1], [25.0, 0.1], [28.0, 0.0]]"}}));
+  EXPECT_GT(strongest(pulsed), 1.1 * strongest(quiet));
+}
+
+// Long after a pulse the current is that of the undisturbed device: 1e-3, over windows of five plasma
+// periods. On the mesh of the reference's coarse run; coarser ones ring for too long.
+TEST(Transient, APulseReturnsToTheSteadyState) {
+  if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
+  const std::vector<Setting> mesh{{"mesh.subbands", "3"}, {"mesh.nw", "48"}, {"mesh.nphi", "16"}, {"bias.vgs", "0.6"},
+                                  {"bias.vds", "0.4"}, {"mesh.wmax_eV", "0.9"}, {"run.mode", "transient"},
+                                  {"run.t_end_fs", "700.0"}, {"run.window_fs", "100.0"}};
+  std::vector<Setting> wave(mesh);
+  wave.push_back({"bias.waveform_vgs", "[[200.0, 0.0], [205.0, 0.1], [225.0, 0.1], [230.0, 0.0]]"});
+  SilentProgress silent;
+  const auto current = [&](const std::vector<Setting>& settings) {
+    return run_sweep(test::default_deck(33, 33, settings), {.devices = {find_device("auto")}}, silent)[0]
+        .numbers.at("current_mean_a_per_m");
+  };
+  EXPECT_NEAR(current(wave) / current(mesh), 1.0, 1e-3);
+}
+
+// Kirchhoff: conduction plus displacement into the three terminals adds to nothing, at all times of a
+// pulse on gate and drain, to the tolerance of Poisson's equation.
+TEST(Transient, TerminalCurrentsAddToNothing) {
+  const PointResult point = run(transient_deck(
+      {{"run.t_end_fs", "16.0"}, {"run.tol_V", "1e-11"}, {"run.refresh_steps", "2"}, {"mesh.nw", "12"},
+       {"bias.waveform_vgs", "[[3.0, 0.0], [5.0, 0.1], [9.0, 0.1], [11.0, 0.0]]"},
+       {"bias.waveform_vds", "[[6.0, 0.0], [12.0, 0.1]]"}}));
+  const auto& currents = point.arrays.at("terminal_currents").values;
+  ASSERT_GT(currents.size(), 15u * kTerminalCurrentWidth);
+  double largest_gate = 0.0;
+  for (std::size_t row = 0; row < currents.size(); row += kTerminalCurrentWidth) {
+    const double scale = std::max({std::fabs(currents[row + 1]), std::fabs(currents[row + 2]), std::fabs(currents[row + 3])});
+    EXPECT_LT(std::fabs(currents[row + 1] + currents[row + 2] + currents[row + 3]), 1e-7 * scale) << currents[row];
+    largest_gate = std::max(largest_gate, std::fabs(currents[row + 3]));
+  }
+  EXPECT_GT(largest_gate, 100.0);  // A/m: charging the gate is no small current.
+}
+
+// Corners and single steps do not depend on how calls were cut: a resumed pulse has the same bits.
+class Impatient : public SilentProgress {
+ public:
+  explicit Impatient(int reports) : left_(reports) {}
+  bool cancelled() const override { return left_ <= 0; }
+  bool checkpoint_wanted() override { return true; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
+
+ private:
+  int left_;
+};
+
+TEST(Transient, AResumedPulseHasTheSameBits) {
+  const Deck deck = transient_deck({{"run.t_end_fs", "12.0"}, {"run.refresh_steps", "4"},
+                                    {"bias.waveform_vgs", "[[2.0, 0.0], [5.0, 0.1], [7.0, 0.0]]"}});
+  const PointResult expected = run(deck);
+  const test::TemporaryDirectory directory;
+  int interruptions = 0;
+  for (int reports = 6;; ++reports) {
+    ASSERT_LT(interruptions, 60);
+    Impatient progress(reports);
+    try {
+      const PointResult found =
+          run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()}, progress)[0];
+      EXPECT_EQ(found.numbers, expected.numbers);
+      EXPECT_EQ(found.arrays.at("terminals").values, expected.arrays.at("terminals").values);
+      break;
+    } catch (const Cancelled&) {
+      ++interruptions;
+    }
+  }
+  EXPECT_GE(interruptions, 2);
+}
+
+// A snapshot holds the pdf of its time: its sum is the sheet density that the end of the run reports.
+TEST(Transient, SnapshotsHoldThePdf) {
+  const test::TemporaryDirectory directory;
+  const PointResult point = run(transient_deck({{"run.t_end_fs", "3.0"}, {"output.pdf_at_fs", "[1.0, 3.0]"}}), directory.path());
+  for (const char* name : {"pdf_0_0.h5", "pdf_0_1.h5"}) ASSERT_TRUE(std::filesystem::exists(directory.path() / name));
+  const H5Reader file(directory.path() / "pdf_0_1.h5");
+  EXPECT_NEAR(file.number("/time"), 3.0, 1e-9);
+  const auto shape = file.shape("/pdf");
+  ASSERT_EQ(shape, (std::vector<std::int64_t>{3, 1, 33, 16, 5}));
+  const auto pdf = file.doubles("/pdf");
+  const auto& sheet = point.arrays.at("sheet_density").values;
+  const double dw = 0.9 / 16, dphi = 2.0 * M_PI / 8;
+  for (std::size_t cell = 0; cell < sheet.size(); ++cell) {
+    double sum = 0.0;
+    for (int l = 0; l < 16; ++l)
+      for (int m = 0; m < 5; ++m) sum += (m == 0 || m == 4 ? 1.0 : 2.0) * dphi * dw * pdf[(cell * 16 + l) * 5 + m];
+    EXPECT_NEAR(sum / sheet[cell], 1.0, 1e-5);  // Single precision.
+  }
+}
+
+// Fermi statistics: the quasi-equilibrium of an unbiased transistor is the steady state of blocked
+// transport but for the discretisation, and no cell leaves [0, 1].
+TEST(Transient, AnUnbiasedFermiTransistorStandsStill) {
+  const PointResult point = run(transient_deck({{"statistics.kind", "fermi"}, {"bias.vds", "0.0"}, {"bias.vgs", "0.6"},
+                                                {"mesh.nw", "48"}, {"run.t_end_fs", "12.0"}, {"run.window_fs", "3.0"}}));
+  EXPECT_LT(std::fabs(point.numbers.at("current_mean_a_per_m")), 1e-6);  // Antisymmetric about the middle.
+  EXPECT_LT(std::fabs(point.numbers.at("current_a_per_m")), 15.0);  // Next to mid-channel; the thermal flux is 1e4.
+  EXPECT_GT(point.numbers.at("highest_occupation"), 0.5);
+  EXPECT_LT(point.numbers.at("highest_occupation"), 1.1);  // Discretisation error of this mesh.
+  EXPECT_GT(point.numbers.at("lowest_occupation"), -1e-3);
+}
+
+}  // namespace
+}  // namespace quasi::mosfet

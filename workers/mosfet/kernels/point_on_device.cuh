@@ -1,0 +1,95 @@
+#pragma once
+
+#include <memory>
+
+#include "workers/mosfet/kernels/cuda_libraries.cuh"
+#include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/transport_cuda.cuh"
+
+namespace quasi::mosfet::cuda {
+
+using quasi::cuda::DeviceBuffer;
+
+constexpr int kMaxRecords = 4096;
+
+/// Everything of one bias point on the device, its stream and the graph of its step. Points advance on
+/// streams of their own, so that the latency of one point's field iteration hides behind another's
+/// transport.
+class PointOnDevice {
+ public:
+  PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
+    const Structure& s = problem.structure;
+    const auto rows = static_cast<std::size_t>(problem.rows()), size = static_cast<std::size_t>(problem.pdf_size());
+    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz, levels = static_cast<std::size_t>(problem.level_count());
+    const auto states = static_cast<std::size_t>(problem.n_states());
+    pdf = {size, "pdf"};
+    stage_a = {size, "pdf of stage 1"};
+    stage_b = {size, "pdf of stage 2"};
+    saved_pdf = {size, "saved pdf"};
+    angle_sum = {rows, "angular sums"};
+    saved_sum = {rows, "saved angular sums"};
+    gain = {rows, "scattering gain"};
+    loss = {rows, "scattering loss"};
+    current_partial = {states * shape.tiles * (s.nx + 1) * shape.warps(), "partial currents"};
+    current = {static_cast<std::size_t>(s.nx) + 1, "current"};
+    // One block of doubles for all that a roll-back restores beside the pdf.
+    const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
+    std::size_t total = 0;
+    for (const std::size_t one : sizes) total += one;
+    fields = {total, "fields"};
+    saved_fields = {total, "saved fields"};
+    fields.zero("fields");
+    v_n = {nodes, "potential"};
+    v_1 = {nodes, "potential of stage 1"};
+    v_2 = {nodes, "potential of stage 2"};
+    sheet = {states * s.nx, "sheet density"};
+    family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
+    family_density.zero("density");
+    block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
+    inverse = {nodes * ((nodes + 3) / 4 * 4), "inverse of the Newton matrix"};
+    inflow_source = {states * problem.nw, "inflow"};
+    inflow_drain = {states * problem.nw, "inflow"};
+    clock = {1, "clock"};
+    saved_clock = {1, "saved clock"};
+    records = {kMaxRecords, "records"};
+
+    device.pdf = pdf.data();
+    device.stage_a = stage_a.data();
+    device.stage_b = stage_b.data();
+    device.angle_sum = angle_sum.data();
+    device.gain = gain.data();
+    device.loss = loss.data();
+    device.current_partial = current_partial.data();
+    device.current = current.data();
+    double* at = fields.data();
+    double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.psi,
+                               &device.current_integral};
+    for (int k = 0; k < 6; ++k) {
+      *places[k] = at;
+      at += sizes[k];
+    }
+    device.v_n = v_n.data();
+    device.v_1 = v_1.data();
+    device.v_2 = v_2.data();
+    device.sheet = sheet.data();
+    device.family_density = family_density.data();
+    device.block_max = block_max.data();
+    device.inverse = inverse.data();
+    device.inflow_source = inflow_source.data();
+    device.inflow_drain = inflow_drain.data();
+    device.clock = clock.data();
+    device.records = records.data();
+  }
+
+  Stream stream;
+  std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
+  DevicePoint device{};
+  PointBoundary boundary;
+  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, current_partial, current,
+      fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
+  DeviceBuffer<float> inverse;
+  DeviceBuffer<PointClock> clock, saved_clock;
+  DeviceBuffer<StepRecord> records;
+};
+
+}  // namespace quasi::mosfet::cuda

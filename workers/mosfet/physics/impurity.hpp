@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cmath>
+
+#include "workers/mosfet/physics/working_units.hpp"
+
+namespace quasi::mosfet {
+
+/// Rate at which ionised impurities relax momentum (Brooks and Herring), 1/fs:
+///
+///   N_I (e²/ε)² / (16√2 π √m w^{3/2}) [ln(1+γ²) − γ²/(1+γ²)],   γ² = 8 m w/(ħ²β²).
+///
+/// The screening length 1/β at the densities where impurities matter (0.4 nm at 1e20 cm⁻³) is short
+/// against the film: the bulk form with the in-plane energy.
+///
+/// @param mass_m0     √(m_x m_y)
+/// @param screening2  β² = (e/ε)(∂n/∂E_F), 1/nm²
+inline double brooks_herring_rate(double w_ev, double impurities_per_nm3, double eps_r, double mass_m0,
+                                  double screening2_per_nm2) {
+  const double coulomb_ev_nm = kChargeOverEpsilon0_v_nm / eps_r;
+  const double mass = mass_m0 * kElectronMass_ev_fs2_nm2;
+  const double gamma2 = 8.0 * mass * w_ev / (kHbar_ev_fs * kHbar_ev_fs * screening2_per_nm2);
+  // log1p(γ²) − γ²/(1+γ²) loses its digits for small γ; its series begins with γ⁴/2 − 2γ⁶/3.
+  const double angle = gamma2 < 1e-4 ? gamma2 * gamma2 * (0.5 - 2.0 / 3.0 * gamma2)
+                                     : std::log1p(gamma2) - gamma2 / (1.0 + gamma2);
+  return impurities_per_nm3 * coulomb_ev_nm * coulomb_ev_nm * angle /
+         (16.0 * std::sqrt(2.0 * mass) * units::kPi * w_ev * std::sqrt(w_ev));
+}
+
+}  // namespace quasi::mosfet

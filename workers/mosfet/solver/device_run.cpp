@@ -1,0 +1,432 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
+#include "workers/mosfet/solver/observables.hpp"
+#include "workers/mosfet/solver/point_report.hpp"
+#include "workers/mosfet/solver/sweep_state.hpp"
+#include "workers/mosfet/solver/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3, kNegativeError = 1e-3;
+constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
+constexpr double kZeroCurrent_a_m = 1e-3;  // Absolute floor of the steadiness tests.
+constexpr double kCallSeconds = 0.25;      // Between looks at a cancellation.
+constexpr double kInstant_fs = 1e-9;       // Two times that mean the same.
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string name_of(const BiasPoint& bias) {
+  return "V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
+}
+
+/// One device's lanes: each holds a chain's current point, all advance together.
+class DeviceRun {
+ public:
+  DeviceRun(SweepState* sweep, const Device& device)
+      : sweep_(*sweep), deck_(sweep->deck), device_(device), problem_(sweep->problem) {
+    use_device(device);
+    kernels_ = make_mosfet_kernels(device);
+    int lanes = sweep_.options.lanes;
+    if (lanes == 0) lanes = device.backend == Backend::kCuda ? 4 : 1;
+    lanes = std::min(lanes, static_cast<int>(sweep_.chains.size()));
+    lanes_.resize(static_cast<std::size_t>(lanes));
+    kernels_->load(problem_, lanes);
+  }
+
+  void run() {
+    for (;;) {
+      for (int lane = 0; lane < size(); ++lane)
+        if (!lanes_[lane].active) take_chain(lane);
+      if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; })) return;
+      batch();
+      for (int lane = 0; lane < size(); ++lane)
+        if (lanes_[lane].active) look(lane);
+      maybe_checkpoint();
+    }
+  }
+
+ private:
+  /// One point at a time of one chain.
+  struct Lane {
+    bool active = false;
+    int chain = -1;
+    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the truth
+    double time_fs = 0;
+    double dt_fs = 0;
+  };
+
+  int size() const { return static_cast<int>(lanes_.size()); }
+  const BiasPoint& bias(const Lane& lane) const { return deck_.points[static_cast<std::size_t>(lane.at.point)]; }
+
+  void take_chain(int lane) {
+    std::optional<PointProgress> resumed;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      if (sweep_.queue.empty()) return;
+      lanes_[lane] = Lane{};
+      lanes_[lane].chain = sweep_.queue.front();
+      sweep_.queue.pop_front();
+      const auto found = sweep_.snapshot.running.find(lanes_[lane].chain);
+      if (found != sweep_.snapshot.running.end()) resumed = found->second;
+    }
+    Lane& l = lanes_[lane];
+    l.active = true;
+    if (resumed) {
+      l.at = std::move(*resumed);
+      l.time_fs = l.at.state.time_fs;
+      l.dt_fs = l.at.state.last_dt_fs;
+      kernels_->set_boundary(lane, boundary_of(l));
+      kernels_->set_state(lane, l.at.state);
+      l.at.state = {};
+      return;
+    }
+    const int position = sweep_.next_position(l.chain);
+    if (position > 0) {
+      const std::lock_guard lock(sweep_.mutex);
+      const auto waiting = sweep_.snapshot.chain_state.find(l.chain);
+      if (waiting != sweep_.snapshot.chain_state.end()) {
+        start_point(lane, position, &waiting->second);
+        return;
+      }
+    }
+    start_point(lane, position, nullptr);
+  }
+
+  PointBoundary boundary_of(const Lane& lane) const {
+    return make_point_boundary(deck_, problem_, sweep_.bias_at(lane.at.point, lane.time_fs), sweep_.source, sweep_.drain);
+  }
+
+  // From the predecessor's end if there is one, else from the quasi-equilibrium of the bias.
+  void start_point(int lane, int position, const PointState* before) {
+    Lane& l = lanes_[lane];
+    l.at = PointProgress{};
+    l.at.point = sweep_.chains[l.chain][static_cast<std::size_t>(position)];
+    l.time_fs = 0.0;
+    const PointBoundary boundary = boundary_of(l);
+    kernels_->set_boundary(lane, boundary);
+    if (before == nullptr) {
+      const Equilibrium start = solve_equilibrium(deck_, problem_.structure, sweep_.bias_at(l.at.point, 0.0), sweep_.source, sweep_.drain);
+      kernels_->set_state(lane, make_start(deck_, problem_, sweep_.bias_at(l.at.point, 0.0), boundary, sweep_.source, sweep_.drain, start));
+      return;
+    }
+    PointState next;
+    next.pdf = before->pdf;
+    next.potential_v = shifted_potential(before->potential_v, boundary);
+    Subbands levels = solve_subbands(problem_.structure, next.potential_v);
+    next.energy_ev = std::move(levels.energy_ev);
+    next.psi = std::move(levels.psi);
+    kernels_->set_state(lane, next);
+  }
+
+  // V plus the solution of Laplace's equation for the change of the given potentials.
+  std::vector<double> shifted_potential(const std::vector<double>& before, const PointBoundary& boundary) const {
+    const Structure& s = problem_.structure;
+    std::vector<double> change(before.size(), 0.0);
+    for (std::size_t k = 0; k < before.size(); ++k)
+      if (problem_.fixed[k]) change[k] = boundary.fixed_v[k] - before[k];
+    const PotentialBoundary edges{problem_.fixed, change};
+    std::vector<double> step = poisson_residual(s, edges, change, s.doping_nm3);
+    ColumnMatrix laplace(s, edges, std::vector<double>(static_cast<std::size_t>(s.nx) * s.nz * s.nz, 0.0));
+    laplace.factorise();
+    laplace.solve(step.data());
+    std::vector<double> after(before);
+    for (std::size_t k = 0; k < before.size(); ++k) after[k] += change[k] - step[k];
+    return after;
+  }
+
+  // run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord iteration
+  // fails is taken back and repeats the batch with half the step.
+  void batch() {
+    std::vector<double> stop(lanes_.size(), -1.0);
+    for (int lane = 0; lane < size(); ++lane)
+      if (lanes_[lane].active) {
+        kernels_->refresh(lane);
+        kernels_->save(lane);
+        stop[lane] = next_event(lanes_[lane]);
+      }
+    struct Clocks { double time_fs, dt_fs; };
+    std::vector<Clocks> clocks;
+    for (const Lane& l : lanes_) clocks.push_back({l.time_fs, l.dt_fs});
+    std::vector<std::vector<StepRecord>> records(lanes_.size());
+    std::vector<int> failed = steps(stop, 1.0, &records);
+    for (const int lane : failed) {
+      sweep_.progress.log(name_of(bias(lanes_[lane])) + ": chord iteration failed near " +
+                           shown(lanes_[lane].time_fs) + " fs; batch repeated with half the step");
+      std::vector<double> alone(lanes_.size(), -1.0);
+      alone[lane] = stop[lane];
+      records[lane].clear();
+      kernels_->roll_back(lane);
+      lanes_[lane].time_fs = clocks[static_cast<std::size_t>(lane)].time_fs;
+      lanes_[lane].dt_fs = clocks[static_cast<std::size_t>(lane)].dt_fs;
+      if (!steps(alone, 0.5, &records).empty())
+        throw NotConverged(name_of(bias(lanes_[lane])) + ": Schrödinger–Poisson did not converge in 30 chord "
+                           "steps near t = " + shown(lanes_[lane].time_fs) + " fs, nor with half the time step; "
+                           "residual " + shown(records[lane].empty() ? 0.0 : records[lane].back().residual) +
+                           "; lower run.refresh_steps or run.cfl");
+    }
+    for (int lane = 0; lane < size(); ++lane)
+      if (lanes_[lane].active) sample(&lanes_[lane], records[lane]);
+  }
+
+  // The next time that a step must not cross: a corner of a waveform, a snapshot, the end.
+  double next_event(const Lane& lane) const {
+    double event = std::min({deck_.run.t_end_fs, deck_.gate_wave.next_corner(lane.time_fs + kInstant_fs),
+                             deck_.drain_wave.next_corner(lane.time_fs + kInstant_fs)});
+    for (const double t : deck_.output.pdf_at_fs)
+      if (t > lane.time_fs + kInstant_fs) return std::min(event, t);
+    return event;
+  }
+
+  bool moves(const Lane& lane) const {
+    return deck_.gate_wave.moves(lane.time_fs + kInstant_fs) || deck_.drain_wave.moves(lane.time_fs + kInstant_fs);
+  }
+
+  // While a bias moves, every step of its lane sees the values at the step's end.
+  void drive(int lane, double stop_fs) {
+    const Lane& l = lanes_[lane];
+    const double ahead = std::min(l.time_fs + l.dt_fs, stop_fs);
+    kernels_->set_fixed_potential(
+        lane, potential_boundary(deck_, problem_.structure, sweep_.bias_at(l.at.point, ahead), sweep_.source, sweep_.drain).value_v);
+  }
+
+  std::vector<int> steps(const std::vector<double>& stop, double shrink,
+                         std::vector<std::vector<StepRecord>>* records) {
+    std::set<int> failed;
+    std::vector<double> left = stop;
+    std::vector<Advance> last(lanes_.size());
+    for (int done = 0; done < deck_.run.refresh_steps;) {
+      // Calls are short enough for a cancellation; their length does not enter the numbers.
+      int n = std::clamp(calls_ == 0 ? 1 : static_cast<int>(kCallSeconds / seconds_per_step_), 1,
+                         deck_.run.refresh_steps - done);
+      bool waiting = true;
+      for (int lane = 0; lane < size(); ++lane) {
+        if (left[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
+        waiting = false;
+        if (!moves(lanes_[lane])) continue;
+        n = 1;
+        drive(lane, left[lane]);
+      }
+      if (waiting) break;
+      const auto start = Clock::now();
+      const std::vector<Advance> advanced = kernels_->advance(n, left, shrink);
+      seconds_per_step_ = std::max(1e-6, seconds_since(start) / n);
+      ++calls_;
+      done += n;
+      for (int lane = 0; lane < size(); ++lane) {
+        if (left[lane] < 0.0) continue;
+        const Advance& a = advanced[lane];
+        auto& kept = (*records)[lane];
+        kept.insert(kept.end(), a.steps.begin(), a.steps.end());
+        if (a.chord_failed) {
+          failed.insert(lane);
+          left[lane] = -1.0;
+        }
+        Lane& l = lanes_[lane];
+        if (!kept.empty()) {
+          l.time_fs = kept.back().time_fs;
+          l.dt_fs = kept.back().dt_fs;
+        }
+        last[lane] = a;
+      }
+      tell();
+    }
+    for (int lane = 0; lane < size(); ++lane) {  // Not in between: calls have no fixed length.
+      if (left[lane] < 0.0) continue;
+      PointProgress& at = lanes_[lane].at;
+      const Advance& a = last[lane];
+      at.min_pdf = std::isnan(a.min_pdf) ? a.min_pdf : std::min(at.min_pdf, a.min_pdf);
+      at.top_share = std::max(at.top_share, a.top_share);
+      at.filling.lowest = std::min(at.filling.lowest, a.filling.lowest);
+      at.filling.highest = std::max(at.filling.highest, a.filling.highest);
+      at.filling.outside = a.filling.outside;
+    }
+    return {failed.begin(), failed.end()};
+  }
+
+  void tell() {
+    const Lane& first = *std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; });
+    std::int64_t finished = 0;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      finished = static_cast<std::int64_t>(sweep_.snapshot.finished.size());
+    }
+    sweep_.progress.metric("point", first.at.point);
+    sweep_.progress.metric("time_fs", first.time_fs);
+    if (!first.at.history.empty())
+      sweep_.progress.metric("current_a_per_m", first.at.history[first.at.history.size() - kHistoryWidth + 3]);
+    if (first.at.window.closed > 1) sweep_.progress.metric("spread_a_per_m", first.at.window.spread * kCurrentUnit_a_m);
+    const auto share = static_cast<std::int64_t>(1000.0 * std::min(1.0, first.time_fs / deck_.run.t_end_fs));
+    sweep_.progress.report("bias points", 1000 * finished + share,
+                            1000 * static_cast<std::int64_t>(deck_.points.size()));
+  }
+
+  void sample(Lane* lane, const std::vector<StepRecord>& records) {
+    PointProgress& at = lane->at;
+    for (const StepRecord& r : records) {
+      lane->dt_fs = r.dt_fs;
+      if (r.time_fs < at.next_sample_fs && &r != &records.back()) continue;
+      if (r.time_fs >= at.next_sample_fs)
+        at.next_sample_fs = (std::floor(r.time_fs / deck_.output.every_fs) + 1.0) * deck_.output.every_fs;
+      else if (r.time_fs < deck_.run.t_end_fs - 1e-6)
+        continue;
+      for (const double value :
+           {r.time_fs, r.dt_fs, r.current_source * kCurrentUnit_a_m, r.current_mid * kCurrentUnit_a_m,
+            r.current_drain * kCurrentUnit_a_m, r.charge_nm, static_cast<double>(r.chord_iterations), r.residual,
+            at.top_share, at.min_pdf})
+        at.history.push_back(value);
+    }
+  }
+
+  void warn(const PointProgress& at) const {
+    const std::string name = name_of(deck_.points[static_cast<std::size_t>(at.point)]);
+    if (at.top_share >= kTopWarning)
+      sweep_.progress.log(name + ": the highest energy cell holds " + shown(at.top_share) +
+                          " of the largest occupation; consider a higher mesh.wmax_eV");
+    if (at.min_pdf < kUndershootWarning)
+      sweep_.progress.log(name + ": the pdf undershoots to " + shown(at.min_pdf) + " of its maximum; refine the mesh");
+    if (at.filling.highest > kOverfilledWarning)
+      sweep_.progress.log(name + ": the discretisation fills a cell to " + shown(at.filling.highest) +
+                          " of its states; refine mesh.nw and mesh.nx");
+  }
+
+  // At a refresh boundary: windows, limits, the end of a point.
+  void look(int lane) {
+    Lane& l = lanes_[lane];
+    PointProgress& at = l.at;
+    collect_current(lane);
+    const TerminalCharge charge = terminal_charge(problem_, kernels_->potential(lane));
+    for (const double value : {l.time_fs, charge.source, charge.drain, charge.gate, at.passed_source, at.passed_drain})
+      at.terminals.push_back(value);
+    if (!(std::isfinite(at.min_pdf) && std::isfinite(charge.source)))
+      throw NotConverged(name_of(bias(l)) + ": the solution left the finite numbers at t = " + shown(l.time_fs) +
+                         " fs; lower run.cfl");
+    if (at.top_share >= kTopError)
+      throw InvalidInput(name_of(bias(l)) + ": the highest energy cell holds " + shown(at.top_share) +
+                         " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
+                         shown(deck_.mesh.wmax_ev) + " and mesh.nw with it");
+    if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
+      throw NotConverged(name_of(bias(l)) + ": the mean occupation of a cell reached " +
+                         (at.filling.lowest < -kNegativeError ? shown(at.filling.lowest) + " (limit -1e-3)"
+                                                              : shown(at.filling.highest) + " (limit 1.25)") +
+                         "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(l.time_fs) +
+                         " fs; refine mesh.nw and mesh.nx or lower run.cfl");
+    for (std::size_t k = 0; k < deck_.output.pdf_at_fs.size(); ++k)
+      if (std::fabs(deck_.output.pdf_at_fs[k] - l.time_fs) <= kInstant_fs && !sweep_.options.output_directory.empty())
+        write_snapshot(deck_, problem_, l.at.point, k, kernels_->state(lane), boundary_of(l).pdf_scale,
+                       sweep_.options.output_directory);
+    if (close_window(lane)) {
+      finish(lane, "converged");
+    } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {
+      finish(lane, deck_.run.mode == RunMode::kTransient ? "finished" : "time_limit");
+    }
+  }
+
+  // ∫I dt since the last look, into the open window and into what the terminals passed.
+  void collect_current(int lane) {
+    PointProgress& at = lanes_[lane].at;
+    const std::vector<double> integral = kernels_->take_current_integral(lane);
+    at.window.integral.resize(integral.size(), 0.0);
+    for (std::size_t k = 0; k < integral.size(); ++k) at.window.integral[k] += integral[k];
+    // The half nodes next to the contacts: charge on the contact nodes belongs to the terminals.
+    at.passed_source += integral[1];
+    at.passed_drain += integral[integral.size() - 2];
+  }
+
+  bool close_window(int lane) {
+    Lane& l = lanes_[lane];
+    SteadyWindow& w = l.at.window;
+    const bool ends = l.time_fs >= deck_.run.t_end_fs - 1e-9;
+    const double span = l.time_fs - w.opened_fs;
+    if (span < deck_.run.window_fs && !(ends && (w.closed == 0 || span > 0.2 * deck_.run.window_fs))) return false;
+    w.profile = std::move(w.integral);
+    w.integral.clear();
+    double low = INFINITY, high = -INFINITY, sum = 0.0;
+    for (double& value : w.profile) {
+      value /= span;
+      low = std::min(low, value);
+      high = std::max(high, value);
+      sum += value;
+    }
+    const double mean = sum / static_cast<double>(w.profile.size());
+    w.drift = w.closed > 0 ? std::fabs(mean - w.mean) : 0.0;
+    w.mean = mean;
+    w.spread = high - low;
+    w.opened_fs = l.time_fs;
+    ++w.closed;
+    const double limit = std::max(deck_.run.steady_tol * std::fabs(mean), kZeroCurrent_a_m / kCurrentUnit_a_m);
+    return deck_.run.mode == RunMode::kSteady && w.closed > 1 && w.spread < limit && w.drift < limit;
+  }
+
+  void finish(int lane, const std::string& status) {
+    Lane& l = lanes_[lane];
+    const PointState state = kernels_->state(lane);
+    const Moments moments = kernels_->moments(lane);
+    PointResult result = 
+        report_point(deck_, problem_, sweep_.bias_at(l.at.point, l.time_fs), l.at, l.dt_fs, state, moments, status);
+    warn(l.at);
+    const int position = sweep_.next_position(l.chain);
+    bool more = false;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      sweep_.snapshot.finished[l.at.point] = result;
+      sweep_.snapshot.running.erase(l.chain);
+      more = position + 1 < static_cast<int>(sweep_.chains[l.chain].size());
+      if (more) sweep_.snapshot.chain_state[l.chain] = state;
+      else sweep_.snapshot.chain_state.erase(l.chain);
+      sweep_.save_checkpoint_locked();
+      if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
+    }
+    sweep_.progress.log(name_of(bias(l)) + ": I = " + shown(result.numbers["current_a_per_m"]) + " A/m, spread " +
+                         shown(result.numbers["current_spread"]) + ", " + shown(l.time_fs) + " fs, " + status);
+    if (more)
+      start_point(lane, position + 1, &state);
+    else
+      l.active = false;
+  }
+
+  // Each device keeps its own lanes' part of the snapshot; states are fetched only when one is due.
+  void maybe_checkpoint() {
+    const std::lock_guard lock(sweep_.mutex);
+    if (sweep_.options.checkpoint_directory.empty()) return;
+    const bool wanted = sweep_.progress.checkpoint_wanted();
+    if (!wanted && seconds_since(sweep_.last_checkpoint) < deck_.run.checkpoint_s) return;
+    for (int lane = 0; lane < size(); ++lane) {
+      if (!lanes_[lane].active || kernels_steps(lane) == 0) continue;
+      PointProgress kept = lanes_[lane].at;
+      kept.state = kernels_->state(lane);
+      sweep_.snapshot.chain_state.erase(lanes_[lane].chain);
+      sweep_.snapshot.running[lanes_[lane].chain] = std::move(kept);
+    }
+    sweep_.save_checkpoint_locked();
+  }
+  std::int64_t kernels_steps(int lane) const { return lanes_[lane].time_fs > 0.0; }
+
+  SweepState& sweep_;
+  const Deck& deck_;
+  Device device_;
+  const TransportProblem& problem_;
+  std::unique_ptr<MosfetKernels> kernels_;
+  std::vector<Lane> lanes_;
+  double seconds_per_step_ = 0;
+  std::int64_t calls_ = 0;
+};
+
+}  // namespace
+
+void run_on_device(SweepState* sweep, const Device& device) { DeviceRun(sweep, device).run(); }
+
+}  // namespace quasi::mosfet

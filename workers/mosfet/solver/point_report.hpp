@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/solver/point_progress.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
+
+namespace quasi::mosfet {
+
+/// What a finished bias point says: numbers, histories and the fields that the deck asks for.
+/// @param present  the bias at the end, waveforms included
+PointResult report_point(const Deck& deck, const TransportProblem& problem, const BiasPoint& present,
+                         const PointProgress& at, double dt_fs, const PointState& state,
+                         const Moments& moments, const std::string& status);
+
+/// Currents into the device at source, drain and gate between consecutive rows of the terminals:
+/// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of Poisson.
+/// @param terminals  [rows][kTerminalWidth]
+/// @return [rows−1][kTerminalCurrentWidth]
+std::vector<double> terminal_currents(const std::vector<double>& terminals);
+
+/// The pdf of one point at one time, single precision: pdf_<point>_<snapshot>.h5 in `directory`.
+void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, std::size_t snapshot,
+                    const PointState& state, double pdf_scale, const std::filesystem::path& directory);
+
+}  // namespace quasi::mosfet
