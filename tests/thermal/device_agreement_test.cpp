@@ -32,7 +32,8 @@ TEST_P(DeviceAgreement, SiliconRatesAndKappa) {
     };
     compare(a.absorption_per_ps, b.absorption_per_ps);
     compare(a.emission_per_ps, b.emission_per_ps);
-    compare(a.normal_per_ps, b.normal_per_ps);
+    compare(a.normal_absorption_per_ps, b.normal_absorption_per_ps);
+    compare(a.normal_emission_per_ps, b.normal_emission_per_ps);
     compare(a.weighted_absorption_ps4, b.weighted_absorption_ps4);
     EXPECT_LT(worst, 1e-10);
     for (std::size_t t = 0; t < host->run.by_temperature.size(); ++t) {

@@ -53,7 +53,7 @@ TEST_P(Kernels3ph, AgreeWithTheOracle) {
         f.insert(f.end(), point.back().begin(), point.back().end());
       }
     // Expected sums, row by row and temperature by temperature.
-    std::vector<double> absorption, emission, normal, w_absorption, w_emission, p_absorption, p_emission, in;
+    std::vector<double> absorption, emission, normal_absorption, normal_emission, w_absorption, w_emission, p_absorption, p_emission, in;
     long n_absorption = 0, n_emission = 0;
     for (const double temperature : kTemperatures_k)
       for (std::size_t row = 0; row < n_rows; ++row) {
@@ -64,7 +64,8 @@ TEST_P(Kernels3ph, AgreeWithTheOracle) {
                                                     static_cast<int>(row) % nb, field);
         absorption.push_back(sums.absorption);
         emission.push_back(sums.emission);
-        normal.push_back(sums.normal);
+        normal_absorption.push_back(sums.normal_absorption);
+        normal_emission.push_back(sums.normal_emission);
         w_absorption.push_back(sums.weighted_absorption);
         w_emission.push_back(sums.weighted_emission);
         if (temperature == kTemperatures_k[0]) {
@@ -89,7 +90,8 @@ TEST_P(Kernels3ph, AgreeWithTheOracle) {
       if (n_absorption + n_emission == 0) continue;
       expect_close(rates.absorption_per_ps, absorption, 1e-10, "absorption");
       expect_close(rates.emission_per_ps, emission, 1e-10, "emission");
-      expect_close(rates.normal_per_ps, normal, 1e-10, "normal");
+      expect_close(rates.normal_absorption_per_ps, normal_absorption, 1e-10, "normal absorption");
+      expect_close(rates.normal_emission_per_ps, normal_emission, 1e-10, "normal emission");
       expect_close(rates.weighted_absorption_ps4, w_absorption, 1e-10, "WP3+");
       expect_close(rates.weighted_emission_ps4, w_emission, 1e-10, "WP3-");
       expect_close(rates.phase_space_absorption_ps, p_absorption, 1e-10, "P3+");
@@ -123,7 +125,8 @@ TEST_P(Kernels3ph, GiveTheSameBitsAgain) {
     for (std::size_t i = 1; i < runs.size(); ++i) {
       EXPECT_EQ(runs[0].absorption_per_ps, runs[i].absorption_per_ps);
       EXPECT_EQ(runs[0].emission_per_ps, runs[i].emission_per_ps);
-      EXPECT_EQ(runs[0].normal_per_ps, runs[i].normal_per_ps);
+      EXPECT_EQ(runs[0].normal_absorption_per_ps, runs[i].normal_absorption_per_ps);
+      EXPECT_EQ(runs[0].normal_emission_per_ps, runs[i].normal_emission_per_ps);
       EXPECT_EQ(applied[0], applied[i]);
     }
   }

@@ -147,6 +147,9 @@ int main_(int argc, char** argv) {
   common(run_command);
   run_command->add_option("-d,--output", arguments.output, "directory for the results")
       ->capture_default_str();
+  run_command->add_flag_callback(
+      "--converge", [&] { arguments.settings.emplace_back("convergence_study=true"); },
+      "thermal: also on coarser meshes and with smaller widths, extrapolated");
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);

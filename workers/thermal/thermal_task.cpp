@@ -4,10 +4,12 @@
 #include <optional>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/convergence_study.hpp"
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
+#include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/result_file.hpp"
-#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solve_case.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
 namespace quasi {
@@ -57,25 +59,22 @@ class ThermalTask : public Task {
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
-    ConductivityRun result = start_run(deck, progress);
-    for (const std::string& warning : result.warnings) progress.log("warning: " + warning);
-    std::optional<FourPhononRun> four_phonon;
-    if (!deck.control.only_harmonic) {
-      const auto kernels = make_three_phonon_kernels(device);
-      ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, std::move(deck.third_order),
-                                                             deck.symmetry, result.modes, deck.control);
-      add_scattering(deck, *kernels, problem, result, progress);
-      if (deck.fourth_order)
-        four_phonon = run_four_phonon(deck, device, result, options.checkpoint_directory, progress);
-      add_conductivity(deck, *kernels, four_phonon ? four_phonon->further : FurtherScattering{}, result, progress);
-    }
+    const SolvedCase solved = solve_case(deck, device, options.checkpoint_directory, progress);
+    const ConductivityRun& result = solved.run;
+    std::optional<ConvergenceStudy> study;
+    if (deck.control.convergence_study)
+      study = study_convergence(deck, device, solved, options.checkpoint_directory, progress);
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);
-    if (four_phonon) write_result_4ph(deck, *four_phonon, out);
+    if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
+    if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
+    if (study) write_study(deck, *study, out);
     out.commit();
     if (!options.exports.empty()) write_bte_files(deck, result, options.output_directory);
     nlohmann::json summary = summarise(deck, result, device);
-    if (four_phonon) summarise_4ph(*four_phonon, summary);
+    if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
+    if (solved.derived) summarise_derived(deck, *solved.derived, summary);
+    if (study) summary["convergence"] = summarise_study(deck, *study);
     return summary;
   }
 

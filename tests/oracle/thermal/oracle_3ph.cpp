@@ -88,7 +88,7 @@ Sums3ph three_phonon_sums(const Crystal3ph& c, const Settings3ph& s, int q0, int
           (emission ? sums.weighted_emission : sums.weighted_absorption) += weight;
           (emission ? sums.phase_space_emission : sums.phase_space_absorption) += delta;
           ++(emission ? sums.n_emission : sums.n_absorption);
-          if (normal) sums.normal += rate;
+          if (normal) (emission ? sums.normal_emission : sums.normal_absorption) += rate;
           if (!f.empty())
             for (int d = 0; d < 3; ++d)
               sums.in_scattering[d] += rate * (f[q2][s2][d] + (emission ? 1.0 : -1.0) * f[q1][s1][d]);

@@ -41,7 +41,8 @@ struct Settings3ph {
 struct Sums3ph {
   double absorption = 0.0;           ///< ΣΓ+
   double emission = 0.0;             ///< ½ΣΓ−
-  double normal = 0.0;               ///< their share without a reciprocal vector
+  double normal_absorption = 0.0;    ///< their shares without a reciprocal vector
+  double normal_emission = 0.0;
   double weighted_absorption = 0.0;  ///< ΣW+/Nq
   double weighted_emission = 0.0;    ///< ½ΣW−/Nq
   double phase_space_absorption = 0.0;

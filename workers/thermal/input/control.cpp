@@ -12,6 +12,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/namelist_section.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -21,97 +22,13 @@ constexpr int kMaxElements = 118;
 constexpr int kMaxMeshAxis = 1024;
 constexpr int kMaxSupercellAxis = 256;
 constexpr std::size_t kMaxTemperatures = 10000;
+constexpr std::size_t kMaxSweep = 1000;
 constexpr double kMaxModes = 2e7;     // their eigenvectors alone are 2 GB for six branches
 constexpr double kMaxPosition = 100;  // fractional coordinates; images matter, but not that far away
 constexpr double kMaxSymmetryTolerance_nm = 0.1;
 
 using Value = NamelistValue;
 using Assignment = NamelistAssignment;
-
-std::string number_text(double value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
-}
-
-[[noreturn]] void fail(const Assignment& a, const std::string& what) {
-  throw InvalidInput(a.where + ": '" + a.key + "' " + what);
-}
-
-/// Calls set(flat element, value) for every element of the array section that the assignment names,
-/// in column-major order; null values leave an element alone.
-void assign_section(const Assignment& a, const std::vector<int>& extents,
-                    const std::function<void(std::size_t, const Value&)>& set) {
-  const std::size_t rank = extents.size();
-  if (!a.subscripts.empty() && a.subscripts.size() != rank)
-    fail(a, "has " + std::to_string(rank) + " dimension(s), " + std::to_string(a.subscripts.size()) +
-                " subscript(s) given");
-  std::vector<int> first(rank, 1);
-  std::vector<int> last(extents);
-  bool element = !a.subscripts.empty();
-  for (std::size_t d = 0; d < a.subscripts.size(); ++d) {
-    const NamelistSubscript& s = a.subscripts[d];
-    element = element && s.single;
-    if (s.first) first[d] = *s.first;
-    if (s.last) last[d] = *s.last;
-    if (first[d] < 1 || last[d] > extents[d] || first[d] > last[d])
-      fail(a, "has extent " + std::to_string(extents[d]) + " in dimension " + std::to_string(d + 1) +
-                  ", subscript " + std::to_string(first[d]) +
-                  (s.single ? "" : ":" + std::to_string(last[d])) + " is outside");
-  }
-  std::size_t available = 1;
-  for (std::size_t d = 0; d < rank; ++d) available *= static_cast<std::size_t>(last[d] - first[d] + 1);
-  const auto offset_of = [&](const std::vector<int>& index) {
-    std::size_t offset = 0;
-    for (std::size_t d = rank; d-- > 0;)
-      offset = offset * static_cast<std::size_t>(extents[d]) + static_cast<std::size_t>(index[d] - 1);
-    return offset;
-  };
-  if (element) {  // from one element on, in storage order, as Fortran compilers accept
-    std::size_t total = 1;
-    for (const int e : extents) total *= static_cast<std::size_t>(e);
-    available = total - offset_of(first);
-  }
-  if (a.values.empty()) fail(a, "has no value");
-  if (a.values.size() > available)
-    fail(a, "takes " + std::to_string(available) + " value(s) here, got " +
-                std::to_string(a.values.size()));
-  std::vector<int> index = first;
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    if (a.values[i].text) set(element ? offset_of(first) + i : offset_of(index), a.values[i]);
-    for (std::size_t d = 0; !element && d < rank; ++d) {
-      if (++index[d] <= last[d]) break;
-      index[d] = first[d];
-    }
-  }
-}
-
-const Value& scalar(const Assignment& a) {
-  if (!a.subscripts.empty()) fail(a, "is a scalar and takes no subscripts");
-  if (a.values.size() != 1 || !a.values[0].text)
-    fail(a, "takes one value, got " + std::to_string(a.values.size()));
-  return a.values[0];
-}
-
-int scalar_int(const Assignment& a, long long low, long long high) {
-  const long long value = namelist_integer(scalar(a), a);
-  if (value < low || value > high)
-    fail(a, "must lie between " + std::to_string(low) + " and " + std::to_string(high) + ", got " +
-                std::to_string(value));
-  return static_cast<int>(value);
-}
-
-double scalar_real(const Assignment& a, double low) {
-  const double value = namelist_real(scalar(a), a);
-  if (!(value >= low)) fail(a, "must be at least " + number_text(low) + ", got " + number_text(value));
-  return value;
-}
-
-double scalar_positive(const Assignment& a) {
-  const double value = namelist_real(scalar(a), a);
-  if (!(value > 0.0)) fail(a, "must be positive, got " + number_text(value));
-  return value;
-}
 
 /// Collects a deck's assignments into a Control. Array extents depend on nelements, natoms and
 /// norientations, so those three are read first, wherever they stand.
@@ -193,6 +110,21 @@ class Builder {
   }
   void positive(const std::string& group, const std::string& name, double& target) {
     keys_[name] = {group, [&target](const Assignment& a) { target = scalar_positive(a); }};
+  }
+  /// A list of numbers above (or, `inclusive`, from) a limit.
+  void reals(const std::string& name, std::vector<double>& target, double low, bool inclusive) {
+    keys_[name] = {"", [&target, low, inclusive](const Assignment& a) {
+                     if (!a.subscripts.empty()) fail(a, "takes no subscripts");
+                     target.clear();
+                     for (const Value& v : a.values) {
+                       if (!v.text) fail(a, "has an empty value in its list");
+                       target.push_back(namelist_real(v, a));
+                       if (target.back() < low || (!inclusive && target.back() == low))
+                         fail(a, (inclusive ? "must be at least " : "must be above ") + number_text(low) + ", got " +
+                                     number_text(target.back()));
+                     }
+                     if (target.size() > kMaxSweep) fail(a, "lists more than " + std::to_string(kMaxSweep) + " values");
+                   }};
   }
   void samples(const std::string& name, std::int64_t& target) {
     keys_[name] = {"parameters", [&target](const Assignment& a) {
@@ -371,6 +303,19 @@ class Builder {
     flag("", "allow_broken_sum_rule", c.allow_broken_sum_rule);
     flag("", "acoustic_sum_rule", c.acoustic_sum_rule);
     at_least("", "boundary_length_nm", c.boundary_length_nm, 0.0);
+    flag("", "coherence", c.coherence);
+    reals("isotope_factors", c.isotope_factors, 0.0, true);
+    reals("grain_sizes_nm", c.grain_sizes_nm, 0.0, false);
+    flag("", "convergence_study", c.convergence_study);
+    reals("study_scalebroads", c.study_scale_broads, 0.0, false);
+    keys_["study_meshes"] = {"", [&c](const Assignment& a) {
+                               c.study_meshes.clear();
+                               for (const Value& v : a.values) {
+                                 const long long n = namelist_integer(v, a);
+                                 if (n < 2 || n > kMaxMeshAxis) fail(a, "must lie between 2 and " + std::to_string(kMaxMeshAxis));
+                                 c.study_meshes.push_back(static_cast<int>(n));
+                               }
+                             }};
     at_least("", "sheet_thickness_nm", c.sheet_thickness_nm, 0.0);
     integer("", "sheet_axis", c.sheet_axis, 1, 3);
     keys_["seed"] = {"", [&c](const Assignment& a) {
@@ -461,6 +406,7 @@ class Builder {
       if (!given("tie_tolerance")) c.tie_tolerance_rad_ps = 0.0;
       if (!given("exact_weights")) c.exact_weights = false;
       if (!given("average_degenerate")) c.average_degenerate = false;
+      if (!given("coherence")) c.coherence = false;
     }
     c.broadening = broadening_ == "symmetric"      ? Broadening::kSymmetric
                    : broadening_ == "adaptive-max" ? Broadening::kAdaptiveMax
@@ -501,9 +447,14 @@ class Builder {
     if (c.nanowires)
       for (const Index3& axis : c.orientations)
         if (axis == Index3{0, 0, 0}) impossible("'orientations' has an axis that is not set or zero");
-    if (c.nanowires)
-      impossible("'nanowires' = .true.: wires are not computed by this version; 'boundary_length_nm' adds "
-                 "boundary scattering of a stated length");
+    if (c.convergence_study && c.only_harmonic)
+      impossible("'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
+    if (c.nanowires && c.boundary_length_nm > 0.0)
+      impossible("'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
+    if (!c.isotope_factors.empty() && !c.isotopes)
+      impossible("'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
+    if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
+      impossible("'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
     if (c.samples_3ph > 0 || c.samples_3ph_phase_space > 0)
       impossible("'num_sample_process_3ph' and 'num_sample_process_3ph_phase_space': three-phonon sums are "
                  "exact here, at less cost than sampling; leave them at -1");

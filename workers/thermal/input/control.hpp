@@ -95,6 +95,12 @@ struct Control {
   bool allow_broken_sum_rule = false;
   bool acoustic_sum_rule = false;          ///< impose it on FORCE_CONSTANTS_2ND too
   double boundary_length_nm = 0.0;         ///< adds |v|/L to the rates; 0: none
+  bool coherence = true;                   ///< the Wigner conductivity's part between branches
+  std::vector<double> isotope_factors;     ///< sweep: isotope scattering times each of these
+  std::vector<double> grain_sizes_nm;      ///< sweep: boundary lengths
+  bool convergence_study = false;          ///< --converge: κ on coarser meshes and with smaller widths too
+  std::vector<int> study_meshes;           ///< divisions of the first axis; empty: from the deck's own
+  std::vector<double> study_scale_broads;  ///< study_scalebroads; empty: from the deck's own
   double sheet_thickness_nm = 0.0;         ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
   int sheet_axis = 3;                      ///< lattice vector normal to the sheet, 1–3
   std::int64_t seed = 1;                   ///< of every random draw

@@ -233,7 +233,8 @@ struct RowOutputs3 {
   std::int64_t n_rows;
   double* absorption;            ///< [nT][n_rows]
   double* emission;
-  double* normal;
+  double* normal_absorption;
+  double* normal_emission;
   double* weighted_absorption;
   double* weighted_emission;
   double* phase_space_absorption;  ///< [n_rows]
@@ -275,14 +276,16 @@ struct ThreadSums3 {
       if (k >= n_t) break;
       const double absorption = block_sum(at[k].absorption);
       const double emission = block_sum(at[k].emission);
-      const double normal = block_sum(at[k].normal_absorption + 0.5 * at[k].normal_emission);
+      const double normal_absorption = block_sum(at[k].normal_absorption);
+      const double normal_emission = block_sum(at[k].normal_emission);
       const double weighted_absorption = block_sum(at[k].weighted_absorption);
       const double weighted_emission = block_sum(at[k].weighted_emission);
       if (threadIdx.x == 0) {
         const std::int64_t to = (first_t + k) * out.n_rows + row;
         out.absorption[to] = absorption;
         out.emission[to] = 0.5 * emission;
-        out.normal[to] = normal;
+        out.normal_absorption[to] = normal_absorption;
+        out.normal_emission[to] = 0.5 * normal_emission;
         out.weighted_absorption[to] = per_point * weighted_absorption;
         out.weighted_emission[to] = 0.5 * per_point * weighted_emission;
       }

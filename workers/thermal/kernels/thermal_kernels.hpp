@@ -43,7 +43,8 @@ struct ThreePhononRates {
   std::int64_t n_temperatures = 0;
   std::vector<double> absorption_per_ps;         ///< [nT][n_rows] ΣΓ+
   std::vector<double> emission_per_ps;           ///< [nT][n_rows] ½ΣΓ−
-  std::vector<double> normal_per_ps;             ///< [nT][n_rows] share of both that needs no G
+  std::vector<double> normal_absorption_per_ps;  ///< [nT][n_rows] share of each that needs no G
+  std::vector<double> normal_emission_per_ps;
   std::vector<double> weighted_absorption_ps4;   ///< [nT][n_rows] ΣW+/Nq
   std::vector<double> weighted_emission_ps4;     ///< [nT][n_rows] ½ΣW−/Nq
   std::vector<double> phase_space_absorption_ps; ///< [n_rows] Σδ(Δω), no Bose factor

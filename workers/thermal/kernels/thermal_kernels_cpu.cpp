@@ -417,7 +417,8 @@ void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std
     const RowSums3& sums = work.sums[t];
     rates.absorption_per_ps[at] = sums.absorption;
     rates.emission_per_ps[at] = 0.5 * sums.emission;
-    rates.normal_per_ps[at] = sums.normal_absorption + 0.5 * sums.normal_emission;
+    rates.normal_absorption_per_ps[at] = sums.normal_absorption;
+    rates.normal_emission_per_ps[at] = 0.5 * sums.normal_emission;
     rates.weighted_absorption_ps4[at] = per_point * sums.weighted_absorption;
     rates.weighted_emission_ps4[at] = 0.5 * per_point * sums.weighted_emission;
   }
@@ -433,8 +434,8 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
   ThreePhononRates result;
   result.n_temperatures = n_temperatures_;
   const auto size = static_cast<std::size_t>(n_temperatures_ * n_rows);
-  for (auto* array : {&result.absorption_per_ps, &result.emission_per_ps, &result.normal_per_ps,
-                      &result.weighted_absorption_ps4, &result.weighted_emission_ps4})
+  for (auto* array : {&result.absorption_per_ps, &result.emission_per_ps, &result.normal_absorption_per_ps,
+                      &result.normal_emission_per_ps, &result.weighted_absorption_ps4, &result.weighted_emission_ps4})
     array->assign(size, 0.0);
   result.phase_space_absorption_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
   result.phase_space_emission_ps.assign(static_cast<std::size_t>(n_rows), 0.0);

@@ -294,11 +294,11 @@ ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temper
   occupation_ = upload(occupation, "occupations");
 
   const std::int64_t per_array = n_temperatures_ * n_rows;
-  outputs_ = DeviceBuffer<double>(static_cast<std::size_t>(5 * per_array + 2 * n_rows), "rates");
+  outputs_ = DeviceBuffer<double>(static_cast<std::size_t>(6 * per_array + 2 * n_rows), "rates");
   outputs_.zero("rates");
   double* out = outputs_.data();
   row_outputs_ = {n_rows, out, out + per_array, out + 2 * per_array, out + 3 * per_array, out + 4 * per_array,
-                  out + 5 * per_array, out + 5 * per_array + n_rows};
+                  out + 5 * per_array, out + 6 * per_array, out + 6 * per_array + n_rows};
 
   ThreePhononRates result;
   result.n_temperatures = n_temperatures_;
@@ -384,11 +384,12 @@ ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temper
   };
   result.absorption_per_ps = array(0, per_array);
   result.emission_per_ps = array(per_array, per_array);
-  result.normal_per_ps = array(2 * per_array, per_array);
-  result.weighted_absorption_ps4 = array(3 * per_array, per_array);
-  result.weighted_emission_ps4 = array(4 * per_array, per_array);
-  result.phase_space_absorption_ps = array(5 * per_array, n_rows);
-  result.phase_space_emission_ps = array(5 * per_array + n_rows, n_rows);
+  result.normal_absorption_per_ps = array(2 * per_array, per_array);
+  result.normal_emission_per_ps = array(3 * per_array, per_array);
+  result.weighted_absorption_ps4 = array(4 * per_array, per_array);
+  result.weighted_emission_ps4 = array(5 * per_array, per_array);
+  result.phase_space_absorption_ps = array(6 * per_array, n_rows);
+  result.phase_space_emission_ps = array(6 * per_array + n_rows, n_rows);
   if (!keep_processes) kept_ = {};
   result.seconds_evaluate = seconds_since(middle);
   progress.report("scattering 3ph", n_rows, n_rows);

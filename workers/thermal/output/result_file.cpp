@@ -2,8 +2,10 @@
 
 #include <cstdio>
 
+#include "workers/thermal/output/tensors.hpp"
+#include "workers/thermal/solver/derived.hpp"
+
 namespace quasi::thermal {
-namespace {
 
 std::vector<double> flat(const std::vector<Mat3>& tensors, double factor) {
   std::vector<double> values;
@@ -25,6 +27,8 @@ std::string temperature_group(std::size_t index) {
   std::snprintf(name, sizeof name, "/temperature_%03zu", index);
   return name;
 }
+
+namespace {
 
 void write_inputs(const Deck& deck, const Device& device, H5Writer& out) {
   const Control& control = deck.control;
@@ -74,11 +78,14 @@ void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const std::int64_t n_t = r.n_temperatures;
   out.write("/rates/3ph_absorption", r.absorption_per_ps, {n_t, n_irr, nb}, "1/ps");
   out.write("/rates/3ph_emission", r.emission_per_ps, {n_t, n_irr, nb}, "1/ps");
-  out.write("/rates/3ph_normal", r.normal_per_ps, {n_t, n_irr, nb}, "1/ps");
-  std::vector<double> umklapp(r.normal_per_ps.size());
-  for (std::size_t i = 0; i < umklapp.size(); ++i)
-    umklapp[i] = r.absorption_per_ps[i] + r.emission_per_ps[i] - r.normal_per_ps[i];
-  out.write("/rates/3ph_umklapp", umklapp, {n_t, n_irr, nb}, "1/ps");
+  const auto split = [&](const std::string& channel, const std::vector<double>& all, const std::vector<double>& normal) {
+    std::vector<double> umklapp(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) umklapp[i] = all[i] - normal[i];
+    out.write("/rates/3ph_" + channel + "_normal", normal, {n_t, n_irr, nb}, "1/ps");
+    out.write("/rates/3ph_" + channel + "_umklapp", umklapp, {n_t, n_irr, nb}, "1/ps");
+  };
+  split("absorption", r.absorption_per_ps, r.normal_absorption_per_ps);
+  split("emission", r.emission_per_ps, r.normal_emission_per_ps);
   out.write("/phase_space/3ph_weighted_absorption", r.weighted_absorption_ps4, {n_t, n_irr, nb}, "ps^4");
   out.write("/phase_space/3ph_weighted_emission", r.weighted_emission_ps4, {n_t, n_irr, nb}, "ps^4");
   out.write("/phase_space/3ph_absorption", r.phase_space_absorption_ps, {n_irr, nb}, "ps");
@@ -120,6 +127,9 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
   }
   write_cumulative(group + "/cumulative_by_path", cumulative_by_path(transport, by_mode, field), "nm", factor, out);
   write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode), "rad/ps", factor, out);
+  const Cumulative spectrum = spectrum_by_omega(transport, by_mode);
+  out.write(group + "/spectrum_by_omega/kappa", flat(spectrum.kappa_w_per_mk, factor),
+            {static_cast<std::int64_t>(spectrum.abscissa.size()), 3, 3}, "W ps/(m K rad)");
 }
 
 }  // namespace
@@ -228,6 +238,34 @@ std::string kappa_table(const nlohmann::json& summary) {
   for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t) {
     row(temperatures[t].get<double>(), "RTA", summary["kappa_rta_w_per_mk"][t]);
     if (!summary["kappa_w_per_mk"].is_null()) row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
+    if (summary.contains("kappa_coherence_w_per_mk"))
+      row(temperatures[t].get<double>(), "coh.", summary["kappa_coherence_w_per_mk"][t]);
+  }
+  if (summary.contains("convergence")) {
+    const auto& c = summary["convergence"];
+    text += "against 1/N and width (extrapolated, with the error that the points imply)\n";
+    const auto axis = [&](const std::string& name, const nlohmann::json& kappa, std::size_t t) {
+      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f\n", temperatures[t].get<double>(), name.c_str(),
+                    kappa[0][0].get<double>(), kappa[1][1].get<double>(), kappa[2][2].get<double>());
+      text += line;
+    };
+    const auto limit = [&](const char* name, const nlohmann::json& at, std::size_t t) {
+      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f   ± %.4f\n", temperatures[t].get<double>(), name,
+                    at["kappa_w_per_mk"][t][0].get<double>(), at["kappa_w_per_mk"][t][1].get<double>(),
+                    at["kappa_w_per_mk"][t][2].get<double>(), at["error_w_per_mk"][t][0].get<double>());
+      text += line;
+    };
+    for (std::size_t t = 0; t < temperatures.size(); ++t) {
+      for (std::size_t i = 0; i < c["mesh"].size(); ++i)
+        axis("N = " + std::to_string(c["mesh"][i][0].get<int>()), c["kappa_by_mesh_w_per_mk"][i][t], t);
+      limit("1/N -> 0", c["mesh_limit"], t);
+      for (std::size_t i = 0; i < c["scale_broad"].size(); ++i) {
+        char name[32];
+        std::snprintf(name, sizeof name, "sb = %g", c["scale_broad"][i].get<double>());
+        axis(name, c["kappa_by_width_w_per_mk"][i][t], t);
+      }
+      limit("sb -> 0", c["width_limit"], t);
+    }
   }
   for (const auto& warning : summary["warnings"]) text += "warning: " + warning.get<std::string>() + "\n";
   return text;

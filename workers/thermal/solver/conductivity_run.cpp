@@ -65,7 +65,8 @@ void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononPr
   ThreePhononRates& rates = run.three_phonon;
   const auto n_rows = static_cast<std::size_t>(transport.n_rows());
   if (control.average_degenerate)
-    for (auto* values : {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_per_ps,
+    for (auto* values : {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_absorption_per_ps,
+                         &rates.normal_emission_per_ps,
                          &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
                          &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
       for (std::size_t at = 0; at < values->size(); at += n_rows)

@@ -1,0 +1,102 @@
+#include "workers/thermal/output/result_derived.hpp"
+
+#include "workers/thermal/output/tensors.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+void write_wires(const std::string& name, const WireConductivity& wires, H5Writer& out) {
+  const auto n_axes = static_cast<std::int64_t>(wires.axis.size());
+  const auto n_radii = static_cast<std::int64_t>(wires.radius_nm.size());
+  out.write(name, wires.kappa_w_per_mk, {n_axes, n_radii}, "W/(m K)");
+}
+
+nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, std::size_t n_t, double factor) {
+  nlohmann::json by_isotope = nlohmann::json::array();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < sweep.isotope_factor.size(); ++i) {
+    nlohmann::json by_grain = nlohmann::json::array();
+    for (std::size_t g = 0; g < sweep.grain_size_nm.size(); ++g) {
+      nlohmann::json by_temperature = nlohmann::json::array();
+      for (std::size_t t = 0; t < n_t; ++t) by_temperature.push_back(json_of(tensors[at++], factor));
+      by_grain.push_back(std::move(by_temperature));
+    }
+    by_isotope.push_back(std::move(by_grain));
+  }
+  return by_isotope;
+}
+
+}  // namespace
+
+void write_result_derived(const Deck& deck, const ConductivityRun& run, const Derived& d, H5Writer& out) {
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const double factor = sheet_factor(deck);
+  const std::int64_t n_irr = deck.symmetry.n_irreducible();
+  const std::int64_t nb = run.modes.n_branches;
+  const auto n_t = static_cast<std::int64_t>(run.by_temperature.size());
+  out.write("/gruneisen/by_mode", d.gruneisen, {n_irr, nb}, "1");
+  out.write("/gruneisen/mean", d.mean_gruneisen, {n_t}, "1");
+  std::vector<Mat3> coherences;
+  for (std::size_t t = 0; t < d.coherence.size(); ++t) {
+    const Coherence& c = d.coherence[t];
+    coherences.push_back(c.kappa_w_per_mk);
+    const std::string group = temperature_group(t);
+    out.write(group + "/kappa_coherence", flat({c.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
+    out.write(group + "/mode_kappa_coherence", flat(c.by_row_w_per_mk, factor), {n_irr, nb, 3, 3}, "W/(m K)");
+    const Cumulative cumulative = cumulative_by_omega(transport, c.by_row_w_per_mk);
+    const Cumulative spectrum = spectrum_by_omega(transport, c.by_row_w_per_mk);
+    const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
+    out.write(group + "/cumulative_by_omega/kappa_coherence", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+    out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor), {n, 3, 3}, "W ps/(m K rad)");
+  }
+  if (!coherences.empty()) out.write("/kappa/coherence", flat(coherences, factor), {n_t, 3, 3}, "W/(m K)");
+  for (std::size_t t = 0; t < d.wires_rta.size(); ++t) {
+    if (t == 0) {
+      const WireConductivity& w = d.wires_rta[0];
+      std::vector<double> axes;
+      for (const Vec3& a : w.axis) axes.insert(axes.end(), a.begin(), a.end());
+      out.write("/wires/axis", axes, {static_cast<std::int64_t>(w.axis.size()), 3}, "1");
+      out.write("/wires/radius", w.radius_nm, {static_cast<std::int64_t>(w.radius_nm.size())}, "nm");
+    }
+    write_wires(temperature_group(t) + "/wire_kappa_rta", d.wires_rta[t], out);
+    if (!d.wires.empty()) write_wires(temperature_group(t) + "/wire_kappa", d.wires[t], out);
+  }
+  if (d.sweep.empty()) return;
+  const auto n_isotope = static_cast<std::int64_t>(d.sweep.isotope_factor.size());
+  const auto n_grain = static_cast<std::int64_t>(d.sweep.grain_size_nm.size());
+  out.write("/sweep/isotope_factor", d.sweep.isotope_factor, {n_isotope}, "1");
+  out.write("/sweep/grain_size", d.sweep.grain_size_nm, {n_grain}, "nm");
+  out.write("/sweep/kappa_rta", flat(d.sweep.kappa_rta_w_per_mk, factor), {n_isotope, n_grain, n_t, 3, 3}, "W/(m K)");
+  if (!d.sweep.kappa_w_per_mk.empty())
+    out.write("/sweep/kappa", flat(d.sweep.kappa_w_per_mk, factor), {n_isotope, n_grain, n_t, 3, 3}, "W/(m K)");
+}
+
+void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summary) {
+  const double factor = sheet_factor(deck);
+  summary["mean_gruneisen"] = d.mean_gruneisen;
+  if (!d.coherence.empty()) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Coherence& c : d.coherence) list.push_back(json_of(c.kappa_w_per_mk, factor));
+    summary["kappa_coherence_w_per_mk"] = std::move(list);
+  }
+  if (!d.wires_rta.empty()) {
+    nlohmann::json rta = nlohmann::json::array();
+    nlohmann::json converged = nlohmann::json::array();
+    for (const WireConductivity& w : d.wires_rta) rta.push_back(w.kappa_w_per_mk);
+    for (const WireConductivity& w : d.wires) converged.push_back(w.kappa_w_per_mk);
+    summary["wires"] = {{"radius_nm", d.wires_rta[0].radius_nm},
+                        {"axis", d.wires_rta[0].axis},
+                        {"kappa_rta_w_per_mk", std::move(rta)},
+                        {"kappa_w_per_mk", d.wires.empty() ? nlohmann::json() : std::move(converged)}};
+  }
+  if (d.sweep.empty()) return;
+  const std::size_t n_t = deck.control.temperatures_k.size();
+  summary["sweep"] = {{"isotope_factor", d.sweep.isotope_factor},
+                      {"grain_size_nm", d.sweep.grain_size_nm},
+                      {"kappa_rta_w_per_mk", tensors_of(d.sweep.kappa_rta_w_per_mk, d.sweep, n_t, factor)},
+                      {"kappa_w_per_mk", d.sweep.kappa_w_per_mk.empty()
+                                             ? nlohmann::json()
+                                             : tensors_of(d.sweep.kappa_w_per_mk, d.sweep, n_t, factor)}};
+}
+
+}  // namespace quasi::thermal

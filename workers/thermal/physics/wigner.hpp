@@ -1,0 +1,21 @@
+#pragma once
+
+namespace quasi::thermal {
+
+/// What one ordered pair of modes at one wave vector adds to the Wigner conductivity, without
+/// ħ²/(k_BT²VN_q) and the velocities v^α_ss' v^β_s's; in rad²/ps (thermal.md 13):
+///
+///   ½(ω+ω') [ω n(n+1) + ω' n'(n'+1)] (w+w') / (4(ω−ω')² + (w+w')²)
+///
+/// w are full linewidths, 1/ps. Two equal modes: ω² n(n+1)/w, the population's own term.
+/// @param weight, weight_other  n(n+1)
+inline double wigner_pair_weight(double omega, double omega_other, double weight, double weight_other, double rate,
+                                 double rate_other) {
+  const double width = rate + rate_other;
+  if (!(width > 0.0)) return 0.0;
+  const double apart = omega - omega_other;
+  return 0.5 * (omega + omega_other) * (omega * weight + omega_other * weight_other) * width /
+         (4.0 * apart * apart + width * width);
+}
+
+}  // namespace quasi::thermal
