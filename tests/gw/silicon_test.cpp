@@ -176,28 +176,59 @@ TEST_F(SiliconContour, ContourDeformation) {
 }
 
 // With our own average, which is exact and symmetric where the reference's is a random sum: 8 meV in X and
-// 5 meV in Σ at Γ, where no representative of q is ambiguous; differences between states 2 meV.
+// 5 meV in Σ at Γ, where no representative of q is ambiguous; differences between states 2 meV. With the reference's rule for
+// the wings, and with our Hermitian W. There E of band 1, 12 eV below the gap, lies among the poles E_n − ω̃, where the rule that
+// drops SX is a step in ω̃: 9 meV; of band 8 2 meV.
 TEST_F(SiliconSigma, DeterministicAverage) {
+  for (const WingRule rule : {WingRule::kListedPoint, WingRule::kShortest}) {
+    const bool ours = rule == WingRule::kShortest;
+    const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = rule});
+    SigmaOptions o = options(8);
+    SilentProgress silent;
+    const auto list = quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr), {}, o, rule_, false);
+    EXPECT_LT(deviation_at_gamma(*field_, list, files_->file("out/sigma_hl30.txt")).x, 8e-3);
+    double low = INFINITY, high = -INFINITY;
+    int compared = 0;
+    for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt"))) {
+      if (dot(row.k, row.k) > 1e-12 || row.band > 8) continue;
+      const double shift = list[static_cast<std::size_t>(row.band - 1)].sigma_ev - row.column.at("Sig");
+      EXPECT_LT(std::abs(shift), ours && row.band == 1 ? 12e-3 : 5e-3) << "band " << row.band;
+      ++compared;
+      if (ours && (row.band == 1 || row.band == 8)) continue;
+      low = std::min(low, shift);
+      high = std::max(high, shift);
+    }
+    EXPECT_EQ(compared, 8);
+    EXPECT_LT(high - low, 2e-3);
+  }
+}
+
+// All k-points, where most q are rotated from a listed one: 5 meV (README), 1.2 meV on average.
+TEST_F(SiliconSigma, EveryKPoint) {
   const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = WingRule::kListedPoint});
   SigmaOptions o = options(8);
+  o.kpoints = {0, 1, 2, 3, 4, 5, 6, 7};
   SilentProgress silent;
   const auto list = quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr), {}, o, rule_, false);
-  const Deviation d = deviation_at_gamma(*field_, list, files_->file("out/sigma_hl30.txt"));
-  EXPECT_EQ(d.compared, 8);
-  EXPECT_LT(d.x, 8e-3);
-  EXPECT_LT(d.sigma, 5e-3);
-  double low = INFINITY, high = -INFINITY;
-  for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt"))) {
-    if (dot(row.k, row.k) > 1e-12 || row.band > 8) continue;
-    const double shift = list[static_cast<std::size_t>(row.band - 1)].sigma_ev - row.column.at("Sig");
-    low = std::min(low, shift);
-    high = std::max(high, shift);
-  }
-  EXPECT_LT(high - low, 2e-3);
+  int compared = 0;
+  double sum = 0.0;
+  for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt")))
+    for (const Quasiparticle& qp : list) {
+      const Vec3 d = qp.k - row.k;
+      if (qp.band != row.band || dot(d, d) > 1e-8) continue;
+      const double difference = std::abs(qp.sigma_ev - row.column.at("Sig"));
+      EXPECT_LT(difference, 5e-3) << "k " << qp.k_index + 1 << " band " << qp.band;
+      EXPECT_NEAR(qp.x_ev, row.column.at("X"), 8e-3);
+      sum += difference;
+      ++compared;
+    }
+  EXPECT_EQ(compared, 64);
+  EXPECT_LT(sum / compared, 2e-3);
 }
 
 // Members of a multiplet have one Σ without being averaged (property 6), because v̄ and W have the crystal's
-// symmetry. What is left, 1e-7 Ry, is the asymmetry of the states in the file.
+// symmetry: 1e-11 Ry, where 7e-11 is asked. It was 1e-7 as long as ε⁻¹ at q₀ was averaged over the group with v(q₀+G) in it, which
+// has no symmetry.
 TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
   const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {});
   SigmaOptions o = options(8);
@@ -208,8 +239,8 @@ TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
   for (const auto& [begin, end] : multiplets(field_->waves, 0, 0, 0, 8))
     for (int n = begin + 1; n < end; ++n) {
       const auto a = static_cast<std::size_t>(begin), b = static_cast<std::size_t>(n);
-      EXPECT_NEAR(sums[0].x_ry[a], sums[0].x_ry[b], 1e-9);
-      EXPECT_NEAR(sums[0].sx_ry[0][a].real() + sums[0].ch_ry[0][a].real(), sums[0].sx_ry[0][b].real() + sums[0].ch_ry[0][b].real(), 1e-7);
+      EXPECT_NEAR(sums[0].x_ry[a], sums[0].x_ry[b], 1e-11);
+      EXPECT_NEAR(sums[0].sx_ry[0][a].real() + sums[0].ch_ry[0][a].real(), sums[0].sx_ry[0][b].real() + sums[0].ch_ry[0][b].real(), 1e-11);
     }
 }
 

@@ -15,7 +15,7 @@ enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
 /// Which row and column of W carry the average of the wings at q ≠ 0.
 enum class WingRule {
   kShortest,     ///< those of the shortest q+G: independent of how the q-list was written
-  kListedPoint,  ///< those of G = 0 at the listed q, with v̄ of the shortest: the field's program
+  kListedPoint,  ///< those of G = 0 of the irreducible q, as the field's program has them
 };
 
 struct CoulombOptions {

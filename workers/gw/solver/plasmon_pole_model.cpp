@@ -69,23 +69,16 @@ PlasmonPoleModel empty_model(std::int64_t n) {
 
 }  // namespace
 
-WingFactors wing_factors(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb, const Mat3& bdot) {
+WingFactors wing_factors(const DielectricMatrix& epsilon) {
   if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
-  if (!coulomb.averages()) return {};
-  const Vec3 k = epsilon.q + to_real(epsilon.sphere.g[0]);
-  const double length = std::sqrt(metric_dot(bdot, k, k));
-  const double average = coulomb.averaged_inverse(k);
-  WingFactors factors{{}, average * length / kEightPi, average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
-  for (std::int64_t g = 0; g < epsilon.size(); ++g)
-    if (epsilon.sphere.kinetic_ry[static_cast<std::size_t>(g)] < epsilon.sphere.kinetic_ry[0] + 1e-8) factors.wings.push_back(g);
-  return factors;
+  return {};
 }
 
 WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb,
-                                         const Mat3& bdot, const Vec3& q, const IVec3& g1) {
+                                         const Mat3& bdot, const Vec3& q) {
   if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
   if (!coulomb.averages()) return {};
-  const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), g1);
+  const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), IVec3{});
   if (found == epsilon.sphere.g.end()) return {};
   const double length = std::sqrt(metric_dot(bdot, q, q));
   const double average = coulomb.averaged_inverse(q);

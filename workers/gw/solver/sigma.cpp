@@ -221,7 +221,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       model = plasmon_poles(field, at, options, coulomb, wings);
       kernels.load_plasmon_pole(model.view(), options.rules);
     };
-    prepare(wing_factors(at.epsilon, coulomb, field.crystal().bdot));
+    prepare(wing_factors(at.epsilon));
     if (statistics != nullptr && poles) {
       statistics->elements += n_g * n_g;
       statistics->skipped += model.skipped;
@@ -244,7 +244,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
         // The wings belong to the irreducible point unless they follow the listed ones.
         if (coulomb.options().wing_rule == WingRule::kListedPoint)
-          prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q, rotated.g1_of_zero));
+          prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q));
         const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, 0, options.bands, box);
         load(kernels, Side::kRight, inner);
         const double weight = member.multiplicity / field.zone_volume_bohr3();

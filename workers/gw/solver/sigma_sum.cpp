@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/gw/physics/coulomb.hpp"
+
 namespace quasi::gw {
 
 std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k, bool reduce) {
@@ -26,7 +28,6 @@ SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSpher
   const Rotation rotation = field.zone.rotation_to(q);
   const SymmetryOperation& s = field.zone.operations()[static_cast<std::size_t>(rotation.operation)];
   SphereAtPoint at;
-  at.g1_of_zero = multiply(inverse(s.rotation), rotation.umklapp);
   for (const IVec3& g1 : sphere.g) {
     const IVec3 rotated = multiply(s.rotation, g1);
     at.box_index.push_back(box_position(rotated - rotation.umklapp, box));
@@ -64,13 +65,38 @@ std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kep
   return product_box(extent, shifted, sphere);
 }
 
+namespace {
+
+/// ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
+void average_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, DielectricMatrix& epsilon) {
+  const auto n = static_cast<std::size_t>(epsilon.size());
+  const std::vector<double> average = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  std::vector<double> root(n);
+  for (std::size_t g = 0; g < n; ++g) {
+    const bool singular = epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{};  // Its wings vanish.
+    root[g] = singular || !coulomb.averages() ? std::sqrt(average[g])
+                                              : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
+  }
+  const std::vector<int> group = little_group(field.zone.operations(), {}, false);
+  const std::vector<double>& v = epsilon.coulomb;
+  for (auto& matrix : epsilon.inverse) {
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] *= std::sqrt(v[h] / v[g]);
+    // At q₀ the body depends on the direction of q₀.
+    if (epsilon.at_gamma) matrix = summed_over_group(matrix, epsilon.sphere, field.zone.operations(), group, true);
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < n; ++h)
+        if (g != h) matrix[g * n + h] *= root[g] * root[h] / average[h];
+  }
+}
+
+}  // namespace
+
 ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
                           const CoulombInteraction& coulomb) {
   ScreeningAtQ at{.epsilon = epsilon, .sphere = epsilon.sphere, .coulomb = {}};
-  if (epsilon.at_gamma && coulomb.options().wing_rule != WingRule::kListedPoint) {
-    const std::vector<int> group = little_group(field.zone.operations(), {}, false);
-    for (auto& matrix : at.epsilon.inverse) matrix = summed_over_group(matrix, epsilon.sphere, field.zone.operations(), group, true);
-  }
+  if (coulomb.options().wing_rule != WingRule::kListedPoint) average_symmetrically(field, coulomb, at.epsilon);
   std::size_t n_g = 0;
   while (n_g < at.sphere.g.size() && at.sphere.kinetic_ry[n_g] < screened_cutoff_ry) ++n_g;
   at.sphere.g.resize(n_g);

@@ -14,7 +14,6 @@ namespace quasi::gw {
 struct SphereAtPoint {
   std::vector<std::int32_t> box_index;
   std::vector<Cplx> factor;
-  IVec3 g1_of_zero{};  ///< the listed G₁ that G = 0 of the rotated point corresponds to
 };
 SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSphere& sphere, const std::array<int, 3>& box);
 
@@ -35,7 +34,12 @@ struct StarMember {
 std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k, bool reduce);
 
 /// ε⁻¹ as Σ uses it at one irreducible q, and the sphere kept by the screened cut-off. Where the field's
-/// program is not followed, the body at q₀, which depends on the direction of q₀, is made symmetric.
+/// program is not followed, W is Hermitian with the averaged interaction too and has the crystal's symmetry:
+///
+///   W_GG' = (ε̃⁻¹ − 1)_GG' ⟨v^½(q+G)⟩ ⟨v^½(q+G')⟩  (G ≠ G'),   W_GG = (ε̃⁻¹ − 1)_GG v̄(q+G)
+///
+/// with the Hermitian ε̃⁻¹, the slowly varying factor, held at q; wings are elements like others. The body at
+/// q₀, which depends on the direction of q₀, is averaged over the group.
 struct ScreeningAtQ {
   DielectricMatrix epsilon;
   GSphere sphere;

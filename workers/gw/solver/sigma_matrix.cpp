@@ -1,0 +1,163 @@
+#include "workers/gw/solver/sigma_matrix.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/backend/memory_budget.hpp"
+#include "workers/gw/solver/sigma_sum.hpp"
+
+namespace quasi::gw {
+namespace {
+
+using Report = GwKernels::OffDiagonalReport;
+
+void check(const SigmaOptions& options) {
+  if (uses_frequencies(options.method))
+    throw InvalidInput("the full matrix Σ_lm exists for plasmon poles and static COHSEX; set sigma.method to one of them");
+  if (options.invalid == InvalidMode::kImaginary)
+    throw InvalidInput("sigma.invalid_modes = \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
+  if (options.exact_static_ch)
+    throw InvalidInput("the static remainder and the completed CH have no full-matrix form; switch them off or leave out sigma.full_matrix");
+}
+
+/// X_lm −= w Σ_nG M_ln v̄ M*_mn over the occupied bands and the bare sphere.
+void add_exchange(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options, const CoulombInteraction& coulomb,
+                  GwKernels& kernels, const std::vector<Vec3>& members, SigmaMatrixAtK& sum) {
+  const GSphere sphere = make_g_sphere(field.crystal().bdot, at.epsilon.at_gamma ? Vec3{} : at.epsilon.q, options.bare_cutoff_ry);
+  const std::vector<double> v = averaged_coulomb(at.epsilon, sphere, coulomb);
+  const auto box = sum_box(field, sphere.g);
+  kernels.set_box(box);
+  const std::int64_t n_g = sphere.size(), n_l = sum.n;
+  const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
+  const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
+  load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  std::vector<Cplx> m(static_cast<std::size_t>(n_l * n_v * n_g));
+  for (const Vec3& q : members) {
+    const SphereAtPoint rotated = rotated_sphere(field, q, sphere, box);
+    kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), {});
+    load(kernels, Side::kRight, waves_at(field, k - q, sum.spin, 0, n_v, box));
+    kernels.pair_products({0, n_l}, {0, n_v});
+    kernels.read_pair_products(view<Cplx>(m, n_l, n_v, n_g));
+    for (std::int64_t p = 0; p < n_l * n_v; ++p)
+      for (std::int64_t g = 0; g < n_g; ++g) m[static_cast<std::size_t>(p * n_g + g)] *= std::sqrt(v[static_cast<std::size_t>(g)]);
+    const auto rows = static_cast<int>(n_l), columns = static_cast<int>(n_v * n_g);
+    cblas_zherk(CblasRowMajor, CblasUpper, CblasNoTrans, rows, columns, -1.0 / field.zone_volume_bohr3(), m.data(), columns, 1.0,
+                sum.x_ry.data(), rows);
+  }
+}
+
+/// Static SX − X and CH of one block: +I for occupied bands, −½ I for all.
+void add_static(const std::vector<Cplx>& static_w, std::int64_t n_g, const std::vector<double>& occupation, double weight,
+                GwKernels& kernels, SigmaMatrixAtK& sum) {
+  std::vector<double> factor;
+  for (const double f : occupation) factor.push_back(weight * (f - 0.5));
+  kernels.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g), view<const double>(factor, factor.size()),
+                                view<Cplx>(sum.correlation_ry, sum.n, sum.n));
+}
+
+void add(const Report& from, Report* to) {
+  if (to == nullptr) return;
+  to->pairs += from.pairs;
+  to->direct_pairs += from.direct_pairs;
+  to->terms = std::max(to->terms, from.terms);
+  to->fit_error_relative = std::max(to->fit_error_relative, from.fit_error_relative);
+  to->zgemm_flops += from.zgemm_flops;
+  to->residual = std::max(to->residual, from.residual);
+}
+
+}  // namespace
+
+std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int spin, const SigmaOptions& options,
+                                       const SigmaMatrixOptions& matrix) {
+  if (options.method == SigmaMethod::kCohsex) return {0.0};
+  if (!matrix.energies_ry.empty()) return matrix.energies_ry;
+  const double low = field.waves.energy(spin, k_index, options.band_min - 1) - matrix.margin_ry;
+  const double high = field.waves.energy(spin, k_index, options.band_max - 1) + matrix.margin_ry;
+  const int n = std::max(4, static_cast<int>(std::ceil((high - low) / matrix.step_ry)) + 1);
+  std::vector<double> energies;
+  for (int i = 0; i < n; ++i) energies.push_back(low + i * (high - low) / (n - 1));
+  return energies;
+}
+
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options, const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,
+                                               Report* report) {
+  check(options);
+  const bool is_static = options.method == SigmaMethod::kCohsex;
+  const std::int64_t n_l = options.band_max - options.band_min + 1;
+  const auto size = static_cast<std::size_t>(n_l * n_l);
+  std::vector<SigmaMatrixAtK> sums;
+  for (const int ik : options.kpoints)
+    for (int spin = 0; spin < field.n_spins(); ++spin) {
+      SigmaMatrixAtK sum{.k_index = ik, .spin = spin, .n = n_l, .energy_ry = matrix_energies_ry(field, ik, spin, options, matrix),
+                         .x_ry = std::vector<Cplx>(size), .correlation_ry = {}};
+      sum.correlation_ry.resize(size * sum.energy_ry.size());
+      sums.push_back(std::move(sum));
+    }
+  std::int64_t done = 0;
+  const std::int64_t work = static_cast<std::int64_t>(sums.size()) * field.zone.size();
+  for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
+    const ScreeningAtQ at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
+    const std::int64_t n_g = at.sphere.size();
+    std::vector<Vec3> members;
+    for (const ZonePoint& point : field.zone.points())
+      if (point.irreducible == static_cast<int>(iq)) members.push_back(point.k);
+    std::vector<Cplx> static_w;
+    const auto prepare = [&](const WingFactors& wings) {
+      if (is_static)
+        static_w = screened_matrix(at, 0, wings);
+      else
+        kernels.load_plasmon_pole(plasmon_poles(field, at, options, coulomb, wings).view(), options.rules);
+    };
+    prepare(wing_factors(at.epsilon));
+    const auto box = sum_box(field, at.sphere.g);
+    for (SigmaMatrixAtK& sum : sums) {
+      add_exchange(field, at, options, coulomb, kernels, members, sum);
+      const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
+      const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
+      kernels.set_box(box);
+      load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+      const std::int64_t step = std::min<std::int64_t>(
+          options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g, 64 * n_l * n_g, "full-matrix self-energy"));
+      for (const Vec3& q : members) {
+        const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
+        kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
+        if (coulomb.options().wing_rule == WingRule::kListedPoint)
+          prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
+        const WavesAtPoint inner = waves_at(field, k - q, sum.spin, 0, options.bands, box);
+        load(kernels, Side::kRight, inner);
+        const double weight = 1.0 / field.zone_volume_bohr3();
+        for (std::int64_t begin = 0; begin < options.bands; begin += step) {
+          const std::int64_t end = std::min<std::int64_t>(options.bands, begin + step);
+          std::vector<double> inner_ry, occupation;
+          for (std::int64_t n = begin; n < end; ++n) {
+            inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
+            occupation.push_back(n < n_v ? 1.0 : 0.0);
+          }
+          kernels.pair_products({0, n_l}, {begin, end});
+          if (is_static) {
+            add_static(static_w, n_g, occupation, weight, kernels, sum);
+            continue;
+          }
+          const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
+          add(kernels.sigma_offdiagonal(view<const double>(sum.energy_ry, n_e), view<const double>(inner_ry, end - begin),
+                                        view<const double>(occupation, end - begin), weight, matrix.kernel,
+                                        view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
+              report);
+        }
+        progress.report("full-matrix self-energy", ++done, work);
+      }
+    }
+  }
+  for (SigmaMatrixAtK& sum : sums)
+    for (std::int64_t l = 0; l < n_l; ++l)
+      for (std::int64_t m = 0; m < l; ++m)
+        sum.x_ry[static_cast<std::size_t>(l * n_l + m)] = std::conj(sum.x_ry[static_cast<std::size_t>(m * n_l + l)]);
+  return sums;
+}
+
+}  // namespace quasi::gw
