@@ -15,7 +15,7 @@ one() {  # mesh sb four
     w != "" && /^ *-?[0-9.]+(e[-+]?[0-9]+)?,?$/ && !(w in k) {gsub(/,/, ""); k[w] = $1; w = ""}
     END {printf "mesh %s sb %s 4ph %s rta %.4f bte %.4f coh %.4f wall %.2f\n", m, s, f, k["rta"], k["bte"], k["coh"], wall}' "$d/j"
 }
-for n in 8 12 16 20 24 28 32; do one $n 1 F; done
-for n in 8 12 16 20 24 28 32; do one $n 0.1 F; done
+for n in 8 12 16 20 24 32; do one $n 1 F; done
+for n in 8 12 16 20; do one $n 0.1 F; done
 for n in 8 10 12 14 16; do one $n 1 T; done
 for n in 8 10 12 14 16 18; do one $n 0.1 T; done
