@@ -1,0 +1,93 @@
+// What `validate` says of a deck: checks that notice what they are for, and a plan that comes true.
+
+#include "workers/thermal/lint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/reference_data.hpp"
+#include "tests/thermal/solved_deck.hpp"
+#include "workers/thermal/solver/force_constant_checks.hpp"
+#include "workers/thermal/solver/four_phonon_run.hpp"
+#include "workers/thermal/thermal_task.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
+
+nlohmann::json validate(const std::vector<std::string>& settings) {
+  return make_thermal_task()->validate({.path = silicon(), .settings = test::settings_of(settings)}, Device{});
+}
+bool warns(const nlohmann::json& report, const std::string& part) {
+  for (const auto& warning : report["warnings"])
+    if (warning.get<std::string>().find(part) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Lint, FindsNothingWrongWithTheShippedDeck) {
+  const auto report = validate({"ngrid=8,8,8", "four_phonon=T"});
+  EXPECT_TRUE(report["ok"].get<bool>());
+  EXPECT_TRUE(report["warnings"].empty()) << report["warnings"];
+  for (const auto& [name, check] : report["checks"].items()) EXPECT_TRUE(check["ok"].get<bool>()) << name << check;
+  for (const char* name : {"star_symmetry", "constants_2nd", "constants_3rd", "constants_4th", "positions", "modes", "broadening"})
+    EXPECT_TRUE(report["checks"].contains(name)) << name;
+}
+
+// The plan against what a run then finds: processes of three phonons within 5 %, of four within 10 %.
+TEST(Lint, PlansWhatWillHappen) {
+  const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5", "T=300"};
+  const auto plan = validate(settings)["plan"];
+  const auto s = test::solve_deck(silicon(), settings);
+  EXPECT_NEAR(plan["processes_3ph_estimate"].get<double>() /
+                  static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission), 1.0, 0.05);
+  SilentProgress silent;
+  const quasi::test::TemporaryDirectory place;
+  const FourPhononRun four = run_four_phonon(s->deck, Device{}, s->run, place.path(), silent);
+  const char* names[] = {"recombination", "redistribution", "splitting"};
+  for (int c = 0; c < 3; ++c)
+    EXPECT_NEAR(plan["processes_4ph_estimate"][names[c]].get<double>() / four.rates.total_processes(static_cast<Channel4ph>(c)), 1.0, 0.1)
+        << names[c];
+  EXPECT_GT(plan["memory_4ph_bytes"].get<double>(), 1e5);
+  EXPECT_GT(plan["seconds_3ph_estimate"].get<double>(), 0.0);
+  EXPECT_GT(plan["seconds_4ph_estimate"].get<double>(), 0.0);
+}
+
+TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
+  const auto report = validate({"ngrid=5,5,5", "scalebroad=0.02"});
+  EXPECT_FALSE(report["checks"]["broadening"]["ok"].get<bool>());
+  EXPECT_TRUE(warns(report, "fewer than 10"));
+}
+
+// Atom 2 at another image: off the supercell's own wave vectors the stars split.
+TEST(Lint, NoticesAPositionThatIsNotTheConstants) {
+  const auto report = validate({"ngrid=8,8,8", "positions(:,2)=0.25 0.25 0.25", "allow_inconsistent_position=T", "allow_imaginary=T"});
+  EXPECT_FALSE(report["checks"]["star_symmetry"]["ok"].get<bool>());
+}
+
+TEST(Lint, NoticesConstantsThatDoNotCommute) {
+  Deck deck = read_deck(silicon(), test::settings_of({"ngrid=4,4,4"}));
+  EXPECT_LT(permutation_violation(deck.third_order), 1e-9);
+  double largest = 0.0;
+  for (const double x : deck.third_order.tensor) largest = std::max(largest, std::fabs(x));
+  deck.third_order.tensor[27 * 5 + 1] += 0.01 * largest;
+  EXPECT_NEAR(permutation_violation(deck.third_order), 0.01, 2e-4);
+  SparseForceConstants fourth = read_sparse_force_constants(silicon() / "FORCE_CONSTANTS_4TH", 4, deck.crystal);
+  EXPECT_LT(permutation_violation(fourth), 1e-9);
+  SilentProgress silent;
+  ConductivityRun run = start_run(deck, silent);
+  const auto report = lint(deck, run, Device{});
+  EXPECT_FALSE(report["checks"]["constants_3rd"]["ok"].get<bool>());
+  ASSERT_FALSE(run.warnings.empty());
+}
+
+TEST(Lint, BondsAreWhereTheStrongestBlocksAre) {
+  const Deck deck = read_deck(silicon(), test::settings_of({"onlyharmonic=T"}));
+  const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
+  EXPECT_NEAR(bonds.nearest_nm, std::sqrt(3.0) / 4.0 * 0.539760755138, 1e-9);
+  EXPECT_NEAR(bonds.strongest_nm, bonds.nearest_nm, 1e-9);
+}
+
+}  // namespace
+}  // namespace quasi::thermal

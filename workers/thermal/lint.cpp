@@ -1,0 +1,220 @@
+#include "workers/thermal/lint.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "workers/thermal/solver/force_constant_checks.hpp"
+#include "workers/thermal/solver/four_phonon_run.hpp"
+#include "workers/thermal/solver/scattering.hpp"
+#include "workers/thermal/solver/scattering_4ph.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+constexpr double kPermutationWarning = 1e-6;
+constexpr double kBondWarning = 1.1;        // strongest block this much farther than the nearest neighbour
+constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
+constexpr double kFewWarning = 0.02;        // share of such modes
+// Arithmetic of four-phonon matrix elements as measured, flop/s (docs/performance.md).
+constexpr double kFlops4phThread = 5e9;
+constexpr double kFlops4phDevice = 7e12;
+
+nlohmann::json within(bool ok, nlohmann::json more) {
+  more["ok"] = ok;
+  return more;
+}
+
+double mean_square_spread(const Modes& modes, const Control& control) {
+  double sum = 0.0;
+  double count = 0.0;
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
+    if (!modes.active(mode, control.omega_max_rad_ps)) continue;
+    for (int x = 0; x < 3; ++x) sum += std::pow(modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)], 2);
+    count += 1.0;
+  }
+  return count > 0.0 ? sum / count : 0.0;
+}
+
+void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& checks) {
+  const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
+    const double sum = sum_rule_violation(fc);
+    const double exchange = permutation_violation(fc);
+    checks["constants_" + order] = within(sum <= 1e-6 && exchange <= kPermutationWarning,
+                                          {{"sum_rule", sum}, {"permutation", exchange}, {"limit", kPermutationWarning}, {"blocks", fc.n_blocks()}});
+    if (exchange > kPermutationWarning)
+      run.warnings.push_back("the constants of " + order + " order change by up to " + std::to_string(exchange) +
+                             " of the largest element when two atoms are exchanged; a matrix element then depends on the order of its phonons");
+  };
+  const double raw = deck.second_order.raw_acoustic_sum;
+  checks["constants_2nd"] = within(run.modes.largest_raw_omega_gamma_rad_ps < 0.5,
+                                   {{"acoustic_sum_as_read", raw}, {"acoustic_omega_at_gamma_rad_ps", run.modes.largest_raw_omega_gamma_rad_ps},
+                                    {"limit_rad_ps", 0.5}});
+  if (deck.third_order.n_blocks() > 0) sparse(deck.third_order, "3rd");
+  if (deck.fourth_order) sparse(*deck.fourth_order, "4th");
+  const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
+  const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
+  checks["positions"] = within(at_home, {{"nearest_neighbour_nm", bonds.nearest_nm}, {"strongest_block_nm", bonds.strongest_nm}});
+  if (!at_home)
+    run.warnings.push_back("the largest second-order block joins atoms " + std::to_string(bonds.strongest_nm) +
+                           " nm apart, the nearest neighbours are " + std::to_string(bonds.nearest_nm) +
+                           " nm apart; do 'positions' belong to these constants?");
+}
+
+void check_modes(const Deck& deck, const ConductivityRun& run, double largest, nlohmann::json& checks) {
+  std::int64_t imaginary = 0;
+  for (const double omega : run.modes.omega_rad_ps) imaginary += omega < 0.0 ? 1 : 0;
+  checks["modes"] = within(imaginary == 0, {{"imaginary", imaginary}, {"lowest_omega_rad_ps", run.modes.most_negative_omega_rad_ps},
+                                            {"highest_omega_rad_ps", largest}});
+  checks["star_symmetry"] = within(run.modes.star_deviation_rad_ps <= 1e-5 * largest,
+                                   {{"deviation_rad_ps", run.modes.star_deviation_rad_ps}, {"limit_rad_ps", 1e-5 * largest},
+                                    {"space_group", deck.symmetry.space_group}, {"dropped_operations", deck.symmetry.dropped.size()}});
+}
+
+/// Processes of a sample of rows: width against mesh, and the number of all.
+std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhononProblem& problem, double largest, nlohmann::json& checks) {
+  const auto kernels = make_three_phonon_kernels(Device{});  // counting a sample is a matter of milliseconds
+  kernels->load(problem);
+  std::vector<std::int64_t> sample;
+  const std::int64_t n_rows = problem.n_rows();
+  const std::int64_t n_sampled = std::min<std::int64_t>(n_rows, 96);
+  for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
+  const std::vector<std::int64_t> counts = kernels->count(sample);
+  std::int64_t counted = 0, few = 0, considered = 0;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    const std::int64_t of_row = counts[2 * i] + counts[2 * i + 1];
+    counted += of_row;
+    if (!transport.conducts(sample[i])) continue;
+    ++considered;
+    few += of_row < kFewProcesses ? 1 : 0;
+  }
+  const double share = considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
+  const double sigma = deck.control.scale_broad * std::sqrt(mean_square_spread(run.modes, deck.control) / 3.0);
+  checks["broadening"] = within(share <= kFewWarning,
+                                {{"typical_sigma_rad_ps", sigma}, {"of_highest_omega", sigma / largest},
+                                 {"processes_per_mode", static_cast<double>(counted) / static_cast<double>(n_sampled)},
+                                 {"share_of_modes_with_fewer_than_10", share}, {"limit", kFewWarning}});
+  if (share > kFewWarning)
+    run.warnings.push_back("'scalebroad' = " + std::to_string(deck.control.scale_broad) + " is small for this mesh: " +
+                           std::to_string(static_cast<int>(100.0 * share + 0.5)) +
+                           " % of the modes have fewer than 10 three-phonon processes; use a finer 'ngrid' or a larger 'scalebroad'");
+  return static_cast<std::int64_t>(static_cast<double>(counted) * static_cast<double>(n_rows) / static_cast<double>(n_sampled));
+}
+
+/// Seconds of the three-phonon step, from one to eight of its points on the device itself.
+double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProblem problem, const Device& device) {
+  const std::vector<std::int32_t> all = problem.rows;
+  SilentProgress silent;
+  double seconds = 0.0;
+  for (std::size_t n = 1; n <= 8 && n <= all.size(); n *= 8) {
+    problem.rows.clear();
+    for (std::size_t i = 0; i < n; ++i) problem.rows.push_back(all[(i + 1) * all.size() / (n + 1)]);
+    problem.modes = &run.modes;
+    const auto kernels = make_three_phonon_kernels(device);
+    kernels->load(problem);
+    if (n == 1 && device.backend != Backend::kCpu) kernels->rates(deck.control.temperatures_k, false, silent);  // first touch
+    const auto start = std::chrono::steady_clock::now();
+    kernels->rates(deck.control.temperatures_k, false, silent);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() *
+              static_cast<double>(all.size()) / static_cast<double>(n);
+    if (seconds > 0.2 * static_cast<double>(all.size()) / 8.0) break;  // one point is slow enough to tell
+  }
+  return seconds;
+}
+
+void plan_4ph(const Deck& deck, const ConductivityRun& run, const Device& device, nlohmann::json& plan) {
+  const auto processes = estimate_processes_4ph(deck, run.modes, 2'000'000);
+  plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
+                                    {"redistribution", std::llround(processes[1])},
+                                    {"splitting", std::llround(processes[2])}};
+  const Problem4ph problem = make_problem_4ph(deck.crystal, run.modes, deck.symmetry, deck.control, *deck.fourth_order,
+                                              deck.symmetry.irreducible);
+  const auto kernels = make_scattering_kernels_4ph(device, static_cast<std::int64_t>(deck.control.memory_budget_mib * 1048576.0));
+  kernels->load(problem);
+  // One matrix element serves every q' of an orbit of the point's own group.
+  const auto visited = std::count_if(problem.partner_weight.begin(), problem.partner_weight.end(), [](std::uint16_t w) { return w > 0; });
+  const double elements = (processes[0] + processes[1] + processes[2]) * static_cast<double>(visited) /
+                          static_cast<double>(problem.partner_weight.size());
+  const double flops = 8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * elements;
+  plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
+  plan["seconds_4ph_estimate"] = flops / (device.backend == Backend::kCpu ? kFlops4phThread * omp_get_max_threads() : kFlops4phDevice);
+}
+
+}  // namespace
+
+std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& modes, std::int64_t n_draws) {
+  const Rules4ph rules = rules_4ph(deck.control, modes);
+  const QMesh& mesh = deck.symmetry.mesh;
+  const int nb = modes.n_branches;
+  const Control& control = deck.control;
+  const auto set = [&](std::int32_t mode) {
+    return control.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)] : mode;
+  };
+  const double rows = static_cast<double>(deck.symmetry.n_irreducible()) * nb;
+  const double box = rows * std::pow(static_cast<double>(mesh.size()), 2) * std::pow(static_cast<double>(nb), 3);
+  std::array<double, 3> result{};
+  constexpr std::int64_t kStreams = 64;  // fixed, so that the estimate does not depend on the threads
+  for (const Channel4ph channel : {Channel4ph::kRecombination, Channel4ph::kRedistribution, Channel4ph::kSplitting}) {
+    std::array<double, kStreams> sums{};
+#pragma omp parallel for schedule(dynamic, 1)
+    for (std::int64_t stream = 0; stream < kStreams; ++stream) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(7919 * (stream + 1) + static_cast<int>(channel)));
+      const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
+      for (std::int64_t draw = 0; draw < n_draws / kStreams; ++draw) {
+        const std::int64_t q0 = deck.symmetry.irreducible[static_cast<std::size_t>(below(deck.symmetry.n_irreducible()))];
+        const std::int64_t q1 = below(mesh.size());
+        const std::int64_t q2 = below(mesh.size());
+        const std::int64_t q3 = mesh.add(mesh.add(q0, q1, sign_second(channel)), q2, sign_third(channel));
+        const std::int32_t mode[4] = {static_cast<std::int32_t>(q0 * nb + below(nb)), static_cast<std::int32_t>(q1 * nb + below(nb)),
+                                      static_cast<std::int32_t>(q2 * nb + below(nb)), static_cast<std::int32_t>(q3 * nb + below(nb))};
+        bool active = true;
+        for (const std::int32_t m : mode) active = active && modes.active(m, control.omega_max_rad_ps);
+        if (!active || (channel != Channel4ph::kRecombination && mode[2] > mode[3])) continue;
+        const double multiplicity = multiplicity_4ph(channel, rules.exact_weights, mode[1], mode[2], mode[3]);
+        if (channel == Channel4ph::kRedistribution && exchanges_nothing(set(mode[0]), set(mode[1]), set(mode[2]), set(mode[3]))) continue;
+        double omega[4];
+        const double* p[4];
+        for (int i = 0; i < 4; ++i) {
+          omega[i] = modes.omega_rad_ps[static_cast<std::size_t>(mode[i])];
+          p[i] = &modes.spread_rad_ps[static_cast<std::size_t>(3 * mode[i])];
+        }
+        sums[static_cast<std::size_t>(stream)] += find_process_4ph(channel, rules, multiplicity, omega, p[0], p[1], p[2], p[3]).multiplicity;
+      }
+    }
+    double sum = 0.0;
+    for (const double s : sums) sum += s;
+    result[static_cast<std::size_t>(channel)] = box * sum / static_cast<double>(n_draws / kStreams * kStreams);
+  }
+  return result;
+}
+
+nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device) {
+  const double largest = *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end());
+  nlohmann::json checks;
+  nlohmann::json plan{{"mesh", {deck.control.mesh[0], deck.control.mesh[1], deck.control.mesh[2]}},
+                      {"irreducible_points", deck.symmetry.n_irreducible()},
+                      {"modes", run.modes.n_modes()},
+                      {"space_group", deck.symmetry.space_group},
+                      {"symmetry_operations", deck.symmetry.operations.size()},
+                      {"temperatures_k", deck.control.temperatures_k},
+                      {"third_order_blocks", deck.third_order.n_blocks()},
+                      {"device", device.name()}};
+  check_modes(deck, run, largest, checks);
+  check_constants(deck, run, checks);
+  if (!deck.control.only_harmonic) {
+    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes, deck.control);
+    const std::int64_t processes = check_broadening(deck, run, problem, largest, checks);
+    plan["processes_3ph_estimate"] = processes;
+    plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) + run.modes.n_modes() * (16 * run.modes.n_branches + 160);
+    plan["free_memory_bytes"] = free_memory_bytes(device);
+    plan["seconds_3ph_estimate"] = measure_3ph(deck, run, std::move(problem), device);
+    if (deck.fourth_order) plan_4ph(deck, run, device, plan);
+  }
+  return {{"checks", checks}, {"plan", plan}};
+}
+
+}  // namespace quasi::thermal
