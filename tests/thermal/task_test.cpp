@@ -85,7 +85,7 @@ TEST(ThermalTask, ValidatePrintsAPlan) {
   EXPECT_GT(report["plan"]["memory_bytes"].get<double>(), 1e6);
 }
 
-TEST(ThermalTask, NamesItsExports) { EXPECT_EQ(make_thermal_task()->exports(), std::vector<std::string>{"bte"}); }
+TEST(ThermalTask, NamesItsExports) { EXPECT_EQ(make_thermal_task()->exports(), (std::vector<std::string>{"bte", "phono3py"})); }
 
 // The exported BTE.* files against the reference program's own, number by number.
 TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
@@ -116,6 +116,96 @@ TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
         ASSERT_NEAR(found[r][c], expected[r][c], file.tolerance * std::max(scale[c], 1e-6 * scale.back()) + 1e-12)
             << file.name << " row " << r << " column " << c;
     }
+  }
+}
+
+// The four-phonon files against the reference program's at 4³. Counts of ++ and −− within two ties, of +− to 1e-3
+// in sum; rates of single branches hang on the eigensolver (6e-3 of the largest), +− on ties too (2e-2).
+TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
+  QUASI_NEED_REFERENCE("thermal/si/runs");
+  const thermal::test::ReferenceRun reference("34ph_m04_sb1.0");
+  const test::TemporaryDirectory out;
+  run(reference.deck(), {"compat=fourphonon"}, out.path(), {"bte"});
+  struct File { const char* name; const char* theirs; double tolerance; };
+  for (const File& file : {File{"BTE.P4", "BTE.P4", 6e-3}, File{"BTE.P4_total", "BTE.P4_total", 2e-3},
+                           File{"BTE.P4_plusplus", "BTE.P4_plusplus", 1e-6}, File{"BTE.P4_minusminus", "BTE.P4_minusminus", 1e-6},
+                           File{"BTE.P4_plusminus", "BTE.P4_plusmius", 6e-3}, File{"BTE.P4_plusplus_total", "BTE.P4_plusplus_total", 1e-6},
+                           File{"T300K/BTE.w_4ph", "T300K/BTE.w_4ph", 2e-2}, File{"T300K/BTE.w_4ph_plusplus", "T300K/BTE.w_4ph_plusplus", 6e-3},
+                           File{"T300K/BTE.w_4ph_plusminus", "T300K/BTE.w_4ph_plusminus", 2e-2},
+                           File{"T300K/BTE.w_4ph_minusminus", "T300K/BTE.w_4ph_minusminus", 6e-3},
+                           File{"T300K/BTE.WP4", "T300K/BTE.WP4", 2e-2}, File{"T300K/BTE.WP4_plusplus", "T300K/BTE.WP4_plusplus", 2e-5},
+                           File{"BTE.gruneisenVsT_total", "BTE.gruneisenVsT_total", 2e-5},
+                           File{"T300K/BTE.gruneisen_total", "T300K/BTE.gruneisen_total", 1e-6}}) {
+    const auto expected = reference.table(file.theirs);
+    const auto found = thermal::test::numbers_of(out.path() / file.name);
+    ASSERT_EQ(found.size(), expected.size()) << file.name;
+    // By column where the columns are ω and a value; one scale for rows of branches.
+    std::vector<double> scale(expected[0].size(), 0.0);
+    for (const auto& row : expected)
+      for (std::size_t c = 0; c < row.size(); ++c) scale[c] = std::max(scale[c], std::fabs(row[c]));
+    if (scale.size() > 2) std::fill(scale.begin(), scale.end(), *std::max_element(scale.begin(), scale.end()));
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      ASSERT_EQ(found[r].size(), expected[r].size()) << file.name;
+      for (std::size_t c = 0; c < found[r].size(); ++c)
+        ASSERT_NEAR(found[r][c], expected[r][c], file.tolerance * scale[c])
+            << file.name << " row " << r << " column " << c;
+    }
+  }
+  const auto expected = reference.table("BTE.Numprocess_4ph");
+  const auto found = thermal::test::numbers_of(out.path() / "BTE.Numprocess_4ph");
+  ASSERT_EQ(found.size(), expected.size());
+  double sums[2] = {};
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    EXPECT_NEAR(found[row][0], expected[row][0], 2.0);
+    EXPECT_NEAR(found[row][2], expected[row][2], 2.0);
+    sums[0] += found[row][1];
+    sums[1] += expected[row][1];
+  }
+  EXPECT_NEAR(sums[0] / sums[1], 1.0, 1e-3);
+  const auto bands = thermal::test::numbers_of(out.path() / "T300K/BTE.kappa");
+  const auto their_bands = reference.table("T300K/BTE.kappa");
+  ASSERT_EQ(bands.size(), 2u);
+  ASSERT_EQ(bands[0].size(), their_bands[0].size());
+  for (int s = 1; s <= 6; ++s) EXPECT_NEAR(bands[0][s], their_bands[0][s], 6e-3 * their_bands[0][3]);
+}
+
+// The file in phono3py's layout, read by its own published formula: mode_kappa from heat capacities, velocities and
+// gamma, κ from mode_kappa; with isotopes and four phonons. 1e-8: its unit conversion is said from other digits.
+TEST(ThermalTask, Phono3pyFileFollowsItsFormula) {
+  for (const bool iterate : {false, true}) {
+    const test::TemporaryDirectory out;
+    const auto summary = run(silicon(), {"ngrid=3,3,3", "T=200,300", "four_phonon=T", "scalebroad=0.5", iterate ? "convergence=T" : "convergence=F"},
+                             out.path(), {"phono3py"});
+    const H5Reader file(out.path() / "kappa-m333.hdf5");
+    const auto weight = file.integers("/weight");
+    const auto n_irr = static_cast<std::int64_t>(weight.size());
+    const std::int64_t nb = 6;
+    EXPECT_EQ(file.shape("/gamma"), (std::vector<std::int64_t>{2, n_irr, nb}));
+    EXPECT_EQ(file.shape("/gv_by_gv"), (std::vector<std::int64_t>{n_irr, nb, 6}));
+    const auto gamma = file.doubles("/gamma"), gamma_n = file.doubles("/gamma_N"), gamma_u = file.doubles("/gamma_U");
+    const auto isotope = file.doubles("/gamma_isotope"), capacity = file.doubles("/heat_capacity"), gv = file.doubles("/gv_by_gv");
+    const auto mode_kappa = file.doubles(iterate ? "/mode_kappa_RTA" : "/mode_kappa");
+    const double unit = file.number("/kappa_unit_conversion");
+    double n_q = 0.0;
+    for (const auto w : weight) n_q += static_cast<double>(w);
+    EXPECT_EQ(n_q, 27.0);
+    for (std::int64_t t = 0; t < 2; ++t) {
+      double sum = 0.0;
+      for (std::int64_t row = 0; row < n_irr * nb; ++row) {
+        const std::size_t at = static_cast<std::size_t>(t * n_irr * nb + row);
+        EXPECT_NEAR(gamma_n[at] + gamma_u[at], gamma[at], 1e-12 * (gamma[at] + 1e-12));
+        const double linewidth = 2.0 * (gamma[at] + isotope[static_cast<std::size_t>(row)]);
+        const double expected = row < nb || linewidth == 0.0 ? 0.0 : unit * capacity[at] * gv[static_cast<std::size_t>(row * 6)] / linewidth;
+        EXPECT_NEAR(mode_kappa[at * 6], expected, 1e-8 * expected + 1e-12);
+        sum += mode_kappa[at * 6];
+      }
+      EXPECT_NEAR(sum / n_q / summary["kappa_rta_w_per_mk"][t][0][0].get<double>(), 1.0, 1e-12);
+      if (iterate) {
+        EXPECT_EQ(file.doubles("/kappa")[static_cast<std::size_t>(6 * t)], summary["kappa_w_per_mk"][t][0][0].get<double>());
+      }
+    }
+    const auto frequency = file.doubles("/frequency");
+    EXPECT_NEAR(*std::max_element(frequency.begin(), frequency.end()), 15.27, 0.01);  // THz, the deck's README
   }
 }
 

@@ -6,6 +6,7 @@
 #include "workers/thermal/convergence_study.hpp"
 #include "workers/thermal/lint.hpp"
 #include "workers/thermal/output/bte_files.hpp"
+#include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/result_file.hpp"
@@ -47,7 +48,10 @@ class ThermalTask : public Task {
     if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
     if (study) write_study(deck, *study, out);
     out.commit();
-    if (!options.exports.empty()) write_bte_files(deck, result, options.output_directory);
+    for (const std::string& format : options.exports) {
+      if (format == "bte") write_bte_files(deck, solved, options.output_directory);
+      if (format == "phono3py") write_phono3py_file(deck, solved, options.output_directory);
+    }
     nlohmann::json summary = summarise(deck, result, device);
     if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
     if (solved.derived) summarise_derived(deck, *solved.derived, summary);
@@ -55,7 +59,7 @@ class ThermalTask : public Task {
     return summary;
   }
 
-  std::vector<std::string> exports() const override { return {"bte"}; }
+  std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 };

@@ -1,106 +1,15 @@
 #include "workers/thermal/output/bte_files.hpp"
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/output/bte_files_4ph.hpp"
+#include "workers/thermal/output/bte_text.hpp"
 
 namespace quasi::thermal {
 namespace {
 
-/// One text file; Fortran's E20.10 is "0.1234567890E+01", which printf cannot write by itself.
-class TextFile {
- public:
-  explicit TextFile(const std::filesystem::path& path) : path_(path), out_(path) {
-    if (!out_) throw StorageError("cannot create '" + path.string() + "'");
-  }
-  /// @throws StorageError when the disk is full.
-  void close() {
-    out_.flush();
-    if (!out_) throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
-  }
-  TextFile& real(double value, int width, int digits) {
-    std::string text = "0." + std::string(static_cast<std::size_t>(digits), '0') + "E+00";
-    if (value != 0.0) {
-      char buffer[64];
-      std::snprintf(buffer, sizeof buffer, "%.*E", digits - 1, std::fabs(value));
-      const std::string scientific = buffer;
-      const auto e = scientific.find('E');
-      std::string mantissa = scientific.substr(0, e);
-      mantissa.erase(1, mantissa.size() > 1 ? 1 : 0);  // the point moves in front
-      const int exponent = std::stoi(scientific.substr(e + 1)) + 1;
-      std::snprintf(buffer, sizeof buffer, std::abs(exponent) > 99 ? "%+04d" : "E%+03d", exponent);
-      text = std::string(value < 0.0 ? "-0." : "0.") + mantissa + buffer;
-    }
-    if (static_cast<int>(text.size()) < width) out_ << std::string(static_cast<std::size_t>(width) - text.size(), ' ');
-    out_ << text;
-    return *this;
-  }
-  TextFile& integer(std::int64_t value, int width) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%*lld", width, static_cast<long long>(value));
-    out_ << buffer;
-    return *this;
-  }
-  TextFile& fixed(double value, int width, int digits) {
-    char buffer[400];
-    std::snprintf(buffer, sizeof buffer, "%*.*f", width, digits, value);
-    out_ << buffer;
-    return *this;
-  }
-  TextFile& text(const std::string& words) { out_ << words; return *this; }
-  TextFile& end() { out_ << '\n'; return *this; }
-
- private:
-  std::filesystem::path path_;
-  std::ofstream out_;
-};
-
-/// Everything the writers share.
-struct Export {
-  const Deck& deck;
-  const ConductivityRun& run;
-  const Transport& transport;
-  std::filesystem::path directory;
-  int nb;
-  std::int64_t n_irr;
-
-  double omega(std::int64_t row) const { return run.modes.omega_rad_ps[transport.mode_of_row(row)]; }
-
-  /// ω and a value of every mode, band-major.
-  template <typename Value>
-  void mode_file(const std::filesystem::path& name, int width, int digits, const Value& value) const {
-    TextFile file(directory / name);
-    for (int s = 0; s < nb; ++s)
-      for (std::int64_t i = 0; i < n_irr; ++i)
-        file.real(omega(i * nb + s), width, digits).real(value(i * nb + s), width, digits).end();
-    file.close();
-  }
-  /// One row of nb values for each irreducible point.
-  template <typename Value>
-  void point_file(const std::filesystem::path& name, const Value& value) const {
-    TextFile file(directory / name);
-    for (std::int64_t i = 0; i < n_irr; ++i) {
-      for (int s = 0; s < nb; ++s) file.real(value(i * nb + s), 20, 10);
-      file.end();
-    }
-    file.close();
-  }
-  template <typename Value>
-  double mesh_sum(const Value& value) const {
-    double sum = 0.0;
-    for (std::int64_t row = 0; row < n_irr * nb; ++row) sum += deck.symmetry.multiplicity[row / nb] * value(row);
-    return sum;
-  }
-};
-
-void tensor(TextFile& file, const Mat3& k, int width, int digits) {
-  for (int j = 0; j < 3; ++j)
-    for (int i = 0; i < 3; ++i) file.real(k[i][j], width, digits);
-}
-
-void write_mesh(const Export& x) {
+void write_mesh(const BteExport& x) {
   TextFile lattice(x.directory / "BTE.ReciprocalLatticeVectors");
   const Mat3 b = x.deck.crystal.reciprocal_per_nm();
   for (int i = 0; i < 3; ++i) {
@@ -129,7 +38,7 @@ void write_mesh(const Export& x) {
   full.close();
 }
 
-void write_harmonic(const Export& x) {
+void write_harmonic(const BteExport& x) {
   const Modes& modes = x.run.modes;
   x.point_file("BTE.omega", [&](std::int64_t row) { return x.omega(row); });
   const auto velocity_file = [&](const char* name, std::int64_t n, const auto& point) {
@@ -164,7 +73,7 @@ void write_harmonic(const Export& x) {
 }
 
 /// P3 = (2/3)(P+ + P−/2), P± = Σ δ/(Nq² nb³).
-void write_phase_space(const Export& x) {
+void write_phase_space(const BteExport& x) {
   const double nq = static_cast<double>(x.run.modes.n_q);
   const double scale = 1.0 / (nq * nq * x.nb * x.nb * x.nb);
   const auto plus = [&](std::int64_t row) { return scale * x.run.three_phonon.phase_space_absorption_ps[row]; };
@@ -183,13 +92,8 @@ void write_phase_space(const Export& x) {
   total_file("BTE.P3_total", x.mesh_sum(both));
 }
 
-void write_temperature(const Export& x, std::size_t t, const TemperatureResult& r) {
-  std::string name = "T";
-  name.append(std::to_string(std::lround(r.temperature_k))).append("K");
-  const std::filesystem::path folder = name;
-  std::error_code failure;
-  std::filesystem::create_directories(x.directory / folder, failure);
-  if (failure) throw StorageError("cannot create '" + (x.directory / folder).string() + "': " + failure.message());
+void write_temperature(const BteExport& x, std::size_t t, const TemperatureResult& r) {
+  const std::filesystem::path folder = x.temperature_folder(r.temperature_k);
   const ThreePhononRates& three = x.run.three_phonon;
   const std::int64_t offset = static_cast<std::int64_t>(t) * x.n_irr * x.nb;
   const auto column = [&](const char* file, int width, int digits, const auto& value) {
@@ -220,6 +124,20 @@ void write_temperature(const Export& x, std::size_t t, const TemperatureResult& 
   }
   tensors.close();
   scalars.close();
+  TextFile by_band(x.directory / folder / "BTE.kappa");  // the first and the last iteration
+  const auto band_sums = [&](std::int64_t iteration, const std::vector<Mat3>& by_row) {
+    std::vector<Mat3> bands(static_cast<std::size_t>(x.nb), Mat3{});
+    for (std::size_t row = 0; row < by_row.size(); ++row)
+      for (int i = 0; i < 3; ++i) bands[row % static_cast<std::size_t>(x.nb)][i] = bands[row % static_cast<std::size_t>(x.nb)][i] + factor * by_row[row][i];
+    by_band.integer(iteration, 9);
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i)
+        for (const Mat3& k : bands) by_band.real(k[i][j], 20, 10);
+    by_band.end();
+  };
+  band_sums(0, r.mode_kappa_rta);
+  if (r.converged) band_sums(r.solution.iterations, r.mode_kappa);
+  by_band.close();
   if (r.converged) column("BTE.w_final", 20, 10, [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
   const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
   const auto& field = r.converged ? r.solution.f : r.field_rta;
@@ -250,7 +168,20 @@ void write_temperature(const Export& x, std::size_t t, const TemperatureResult& 
   grain.close();
 }
 
-void write_sweep(const Export& x) {
+void write_gruneisen(const BteExport& x, const Derived& derived) {
+  x.point_file("BTE.gruneisen", [&](std::int64_t row) { return derived.gruneisen[static_cast<std::size_t>(row)]; });
+  TextFile all(x.directory / "BTE.gruneisenVsT_total");
+  for (std::size_t t = 0; t < x.run.by_temperature.size(); ++t) {
+    const double temperature = x.run.by_temperature[t].temperature_k;
+    all.fixed(temperature, 7, 1).real(derived.mean_gruneisen[t], 14, 5).end();
+    TextFile one(x.directory / x.temperature_folder(temperature) / "BTE.gruneisen_total");
+    one.real(derived.mean_gruneisen[t], 26, 17).end();
+    one.close();
+  }
+  all.close();
+}
+
+void write_sweep(const BteExport& x) {
   TextFile heat(x.directory / "BTE.cvVsT");
   TextFile grain(x.directory / "BTE.KappaTensorVsT_sg");
   TextFile rta(x.directory / "BTE.KappaTensorVsT_RTA");
@@ -273,15 +204,18 @@ void write_sweep(const Export& x) {
 
 }  // namespace
 
-void write_bte_files(const Deck& deck, const ConductivityRun& run, const std::filesystem::path& directory) {
+void write_bte_files(const Deck& deck, const SolvedCase& solved, const std::filesystem::path& directory) {
+  const ConductivityRun& run = solved.run;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
-  const Export x{deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
+  const BteExport x{deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
   write_mesh(x);
   write_harmonic(x);
   if (run.three_phonon.n_temperatures == 0) return;
   write_phase_space(x);
   for (std::size_t t = 0; t < run.by_temperature.size(); ++t) write_temperature(x, t, run.by_temperature[t]);
   write_sweep(x);
+  if (solved.derived) write_gruneisen(x, *solved.derived);
+  if (solved.four_phonon) write_bte_files_4ph(x, solved.four_phonon->rates);
 }
 
 }  // namespace quasi::thermal
