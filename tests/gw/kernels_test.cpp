@@ -108,6 +108,19 @@ TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
   }
 }
 
+TEST_P(GwKernelsOnDevice, OnePlaneWaveIsReplaced) {
+  const std::int64_t n_left = 3, n_right = 5, n_g = 7, g = 2;
+  auto products = test::random_complex(n_left * n_right * n_g, 57);
+  const auto values = test::random_complex(n_left * n_right, 58);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  kernels->replace_plane_wave(g, {values.data(), {n_left, n_right}});
+  for (std::int64_t p = 0; p < n_left * n_right; ++p) products[p * n_g + g] = values[p];
+  std::vector<Cplx> back(products.size());
+  kernels->read_pair_products({back.data(), {n_left, n_right, n_g}});
+  EXPECT_EQ(back, products);
+}
+
 TEST_P(GwKernelsOnDevice, WeightsOfOneSignAreDemanded) {
   const auto products = test::random_complex(2 * 3, 55);
   const std::vector<double> weight{1.0, -1.0};

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <unistd.h>
 
 #include "workers/backend/error.hpp"
@@ -98,9 +99,21 @@ DeckSource deck_source(const Arguments& arguments) {
   return source;
 }
 
+/// "cuda:0,cuda:1": one job on several devices of one back end.
+std::vector<Device> devices_of(const std::string& names) {
+  std::vector<Device> devices;
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, ',');) devices.push_back(find_device(name));
+  if (devices.empty()) throw InvalidInput("--device is empty; give auto, cpu or cuda:N");
+  for (const Device& device : devices)
+    if (device.backend != devices.front().backend)
+      throw InvalidInput("--device " + names + " mixes the CPU and CUDA; a job runs on devices of one kind");
+  return devices;
+}
+
 void run(const Arguments& arguments) {
   RunOptions options{.deck = deck_source(arguments),
-                     .devices = {find_device(arguments.device)},
+                     .devices = devices_of(arguments.device),
                      .output_directory = arguments.output,
                      .checkpoint_directory = std::filesystem::path(arguments.output) / "checkpoint",
                      .memory_budget_bytes = 0,
@@ -136,7 +149,7 @@ int main_(int argc, char** argv) {
   const auto common = [&](CLI::App* command) {
     command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
     command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
-    command->add_option("--device", arguments.device, "auto, cpu or cuda:N")->capture_default_str();
+    command->add_option("--device", arguments.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")->capture_default_str();
     command->add_option("--set", arguments.settings, "override a key of the deck: key=value")
         ->allow_extra_args(false);
     command->add_option("--export", arguments.exports, "further formats, e.g. bte")

@@ -72,6 +72,9 @@ void require_exports(const std::string& kind, const std::vector<std::string>& fo
 nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress) {
   require_exports(kind, options.exports);
   const auto task = make_task(kind);
+  if (static_cast<int>(options.devices.size()) > task->max_devices())
+    throw InvalidInput("kind " + kind + " runs on at most " + std::to_string(task->max_devices()) + " device(s), " +
+                       std::to_string(options.devices.size()) + " are named; name fewer with --device");
   const auto start = std::chrono::steady_clock::now();
   use_device(options.devices.front());
   nlohmann::json document{{"schema", "quasi.run.v1"},

@@ -47,6 +47,9 @@ class Task {
   /// The further formats that run() can write, beside result.h5.
   virtual std::vector<std::string> exports() const { return {}; }
 
+  /// How many devices one run can use; most kinds use one.
+  virtual int max_devices() const { return 1; }
+
   /// The table a person wants to see, from a summary that run() returned.
   virtual std::string table(const nlohmann::json& summary) const = 0;
 };

@@ -193,6 +193,38 @@ std::vector<std::vector<double>> exchange_correlation(const Deck& deck, const Me
   return values;
 }
 
+/// Tells jobs apart whose pieces must not be mixed: mean field and every option that enters ε or Σ.
+std::uint64_t digest_of(const Calculation& run) {
+  ProblemDigest d;
+  const Wavefunctions& w = run.field.waves;
+  for (const Vec3& k : w.k) d.add(k.data(), sizeof k);
+  d.add(w.energy_ry);
+  for (const KPointWaves& at : w.waves) {
+    d.add(at.g.data(), at.g.size() * sizeof(IVec3));
+    // The states follow from H, and H shows in the energies; a sample tells gauges apart.
+    for (const auto& c : at.coefficients)
+      for (std::size_t i = 0; i < c.size(); i += 101) d.add(&c[i], sizeof c[i]);
+  }
+  for (const auto& rho : run.field.density.values) d.add(rho);
+  d.add(run.field.q0.data(), sizeof run.field.q0);
+  d.add(run.field.by_velocity ? 1.0 : 0.0);
+  const EpsilonOptions& e = run.plan.epsilon;
+  for (const double value : {e.cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real, 1.0 * static_cast<double>(e.memory_budget_bytes)}) d.add(value);
+  d.add(e.frequencies_ry);
+  const SigmaOptions& s = run.plan.sigma;
+  for (const double value : {1.0 * static_cast<int>(s.method), 1.0 * s.bands, s.bare_cutoff_ry, s.screened_cutoff_ry, 1.0 * s.band_min, 1.0 * s.band_max,
+                             1.0 * static_cast<int>(s.invalid), s.rules.half_width_ry, s.rules.max_ratio, s.rules.screened_exchange_cut,
+                             s.exact_static_ch ? 1.0 : 0.0, s.reduce_q ? 1.0 : 0.0, s.godby_needs_ry, s.slope ? 1.0 : 0.0,
+                             1.0 * static_cast<int>(s.contour.rule)})
+    d.add(value);
+  d.add(s.kpoints);
+  d.add(s.offsets_ry);
+  d.add(s.contour.imaginary_ry);
+  d.add(s.contour.real_ry);
+  d.add(s.contour.continuation_ry);
+  return d.value();
+}
+
 }  // namespace
 
 EpsilonFiles epsilon_files(const Deck& deck) { return {deck.epsilon.eps0mat, deck.epsilon.epsmat}; }
@@ -305,6 +337,12 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
 }
 
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress) {
+  DeviceTeam alone(kernels);
+  return run_calculation(deck, {.team = alone, .memory_budget_bytes = memory_budget_bytes}, progress);
+}
+
+Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress) {
+  GwKernels& kernels = place.team.first();
   std::map<std::string, double> seconds{{"mean_field", 0.0}, {"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}};
   std::optional<MeanField> field;
   {
@@ -312,8 +350,9 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
     field = load_mean_field(deck, kernels, progress);
   }
   Calculation run{.field = std::move(*field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
-  run.plan = make_plan(deck, run.field, memory_budget_bytes);
+  run.plan = make_plan(deck, run.field, place.memory_budget_bytes);
   for (const std::string& note : run.plan.notes) progress.log(note);
+  Checkpoint checkpoint(place.checkpoint_directory, digest_of(run), deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   // Before the long phases: a V_xc that does not fit ends the job at once.
   std::vector<std::vector<double>> vxc_ev;
@@ -326,8 +365,7 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
     if (run.plan.stored)
       run.epsilon = read_epsilon(epsilon_files(deck), run.field, coulomb);
     else
-      for (const Vec3& q : screening_points(run.field))
-        run.epsilon.push_back(dielectric_matrix(run.field, q, run.plan.epsilon, coulomb, kernels, progress));
+      run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon, coulomb, place.team, checkpoint, progress);
   }
   if (deck.stop_after_epsilon) {
     run.seconds = std::move(seconds);
@@ -335,7 +373,7 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
   }
   {
     const PhaseClock clock(&seconds["sigma"]);
-    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress, &run.statistics);
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, place.team, checkpoint, progress, &run.statistics);
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
@@ -344,6 +382,7 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
     run.spectra = spectra(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
     if (deck.sigma.solution == Solution::kGraphical) use_graphical_solution(run.spectra, run.quasiparticles);
   }
+  checkpoint.finish();
   run.seconds = std::move(seconds);
   return run;
 }

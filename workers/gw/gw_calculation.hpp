@@ -45,7 +45,15 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
 
 EpsilonFiles epsilon_files(const Deck& deck);
 
+/// What a job runs on and where it may leave finished pieces.
+struct Workplace {
+  DeviceTeam& team;
+  std::int64_t memory_budget_bytes = 0;             ///< per device
+  std::filesystem::path checkpoint_directory = {};  ///< empty: nothing is kept
+};
+
 /// Mean field to quasiparticle energies.
+Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress);
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress);
 
 }  // namespace quasi::gw

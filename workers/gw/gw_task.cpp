@@ -12,7 +12,11 @@ namespace quasi {
 namespace gw {
 namespace {
 
-constexpr std::int64_t kDefaultBudget_bytes = std::int64_t{2} << 30;
+/// Of a GPU most of its memory, a figure that does not depend on what else is there, so that blocks and
+/// bits do not either; of the CPU 2 GiB.
+std::int64_t default_budget_bytes(const Device& device) {
+  return device.backend == Backend::kCuda ? device.memory_bytes / 10 * 6 : std::int64_t{2} << 30;
+}
 
 const char* method_name(SigmaMethod method) {
   switch (method) {
@@ -38,8 +42,8 @@ nlohmann::json plan_of(const Plan& plan) {
           {"band_max", plan.sigma.band_max}};
 }
 
-nlohmann::json summary_of(const Calculation& run, const Device& device) {
-  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)}, {"device", device.name()}, {"warnings", run.plan.notes}, {"plan", plan_of(run.plan)}};
+nlohmann::json summary_of(const Calculation& run, const Device& device, int n_devices) {
+  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)}, {"device", device.name()}, {"devices", n_devices}, {"warnings", run.plan.notes}, {"plan", plan_of(run.plan)}};
   nlohmann::json states = nlohmann::json::array();
   for (const Quasiparticle& qp : run.quasiparticles)
     states.push_back({{"k", qp.k}, {"band", qp.band}, {"spin", qp.spin}, {"e_mf_ev", qp.mean_field_ev}, {"vxc_ev", or_null(qp.vxc_ev)},
@@ -136,22 +140,24 @@ class GwTask : public Task {
     const auto kernels = make_gw_kernels(device);
     SilentProgress silent;
     const MeanField field = load_mean_field(deck, *kernels, silent);
-    const Plan plan = make_plan(deck, field, kDefaultBudget_bytes);
+    const Plan plan = make_plan(deck, field, default_budget_bytes(device));
     return {{"ok", true}, {"warnings", plan.notes}, {"plan", plan_of(plan)}};
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
-    const auto kernels = make_gw_kernels(options.devices.front());
-    const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : kDefaultBudget_bytes;
-    const Calculation run = run_calculation(deck, *kernels, budget, progress);
+    DeviceTeam team(options.devices);
+    const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : default_budget_bytes(options.devices.front());
+    const Calculation run = run_calculation(deck, {.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.checkpoint_directory}, progress);
     if (deck.epsilon.write)
       write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
                     CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_result(options.output_directory / "result.h5", run);
-    return summary_of(run, options.devices.front());
+    return summary_of(run, options.devices.front(), team.size());
   }
+
+  int max_devices() const override { return 64; }
 
   std::string table(const nlohmann::json& summary) const override {
     std::string text;

@@ -64,6 +64,7 @@ struct Deck {
   CoulombOptions coulomb;
   bool compatible = false;  ///< compat = "bgw"
   bool stop_after_epsilon = false;
+  double checkpoint_seconds = 30.0;  ///< least time between two checkpoints
 };
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,

@@ -6,11 +6,18 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
 namespace quasi::gw {
+
+/// FFTW makes and destroys plans one at a time in a process; several solves may run beside each other.
+inline std::mutex& fftw_planner() {
+  static std::mutex planner;
+  return planner;
+}
 
 /// Array with FFTW's alignment, so that one plan serves every such array.
 class FftArray {
@@ -44,10 +51,15 @@ class FftPlan {
   FftPlan(std::array<int, 3> box, Sign sign) {
     FftArray scratch(std::int64_t{1} * box[0] * box[1] * box[2]);
     auto* at = reinterpret_cast<fftw_complex*>(scratch.data());
+    const std::lock_guard lock(fftw_planner());
     plan_ = fftw_plan_dft_3d(box[0], box[1], box[2], at, at,
                              sign == Sign::kPlus ? FFTW_BACKWARD : FFTW_FORWARD, FFTW_ESTIMATE);
   }
-  ~FftPlan() { if (plan_ != nullptr) fftw_destroy_plan(plan_); }
+  ~FftPlan() {
+    if (plan_ == nullptr) return;
+    const std::lock_guard lock(fftw_planner());
+    fftw_destroy_plan(plan_);
+  }
   FftPlan(FftPlan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
   FftPlan& operator=(FftPlan&& other) noexcept {
     std::swap(plan_, other.plan_);
@@ -75,6 +87,7 @@ class SphereTransform {
   SphereTransform(std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
     const std::array<std::vector<Range>, 3> wanted = wanted_ranges(box, box_index);
     FftArray scratch(std::int64_t{1} * box[0] * box[1] * box[2]);
+    const std::lock_guard lock(fftw_planner());
     const int plane = box[1] * box[2];
     add_plan(scratch, 0, {box[2], 1, 1}, {{box[0] * box[1], box[2], box[2]}});
     for (const Range& k : wanted[2])
@@ -85,6 +98,7 @@ class SphereTransform {
                  {{j.size(), box[2], box[2]}, {k.size(), 1, 1}});
   }
   ~SphereTransform() {
+    const std::lock_guard lock(fftw_planner());
     for (const Step& step : steps_) fftw_destroy_plan(step.plan);
   }
   SphereTransform(SphereTransform&& other) noexcept : steps_(std::exchange(other.steps_, {})) {}

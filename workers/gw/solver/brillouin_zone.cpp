@@ -122,6 +122,7 @@ RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<Symmetr
   const auto n_bands = static_cast<std::size_t>(band_end - band_begin);
   result.coefficients.resize(n_bands * n_pw);
   const auto& c = from.coefficients[static_cast<std::size_t>(spin)];
+#pragma omp parallel for schedule(static)
   for (std::size_t n = 0; n < n_bands; ++n)
     for (std::size_t i = 0; i < n_pw; ++i)
       result.coefficients[n * n_pw + i] = factor[i] * c[(static_cast<std::size_t>(band_begin) + n) * n_pw + i];

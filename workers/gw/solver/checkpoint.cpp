@@ -99,15 +99,18 @@ std::optional<std::vector<double>> Checkpoint::find(const std::string& key) cons
 }
 
 void Checkpoint::put(const std::string& key, std::vector<double> values) {
-  if (directory_.empty()) return;
+  if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   pieces_[key] = std::move(values);
   write_if_due();
 }
 
-void Checkpoint::forget(const std::string& prefix) {
+void Checkpoint::replace(const std::string& prefix, const std::string& key, std::vector<double> values) {
+  if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   for (auto piece = pieces_.lower_bound(prefix); piece != pieces_.end() && piece->first.rfind(prefix, 0) == 0;) piece = pieces_.erase(piece);
+  pieces_[key] = std::move(values);
+  write_if_due();
 }
 
 void Checkpoint::write_if_due() {
@@ -147,7 +150,7 @@ void Checkpoint::write_if_due() {
 }
 
 void Checkpoint::finish() {
-  if (directory_.empty()) return;
+  if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   std::error_code none;
   for (const auto& [step, path] : files_in(directory_)) fs::remove(path, none);

@@ -42,8 +42,10 @@ class Checkpoint {
 
   std::optional<std::vector<double>> find(const std::string& key) const;
   void put(const std::string& key, std::vector<double> values);
-  /// Forgets pieces that a larger one has taken up: all whose names begin so.
-  void forget(const std::string& prefix);
+  /// The same, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
+  void replace(const std::string& prefix, const std::string& key, std::vector<double> values);
+  /// False: nothing is kept, and nothing need be packed.
+  bool keeps() const { return !directory_.empty(); }
   /// Removes the files: the job is done.
   void finish();
 

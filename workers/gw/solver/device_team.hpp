@@ -19,6 +19,7 @@ class DeviceTeam {
   explicit DeviceTeam(GwKernels& kernels) : members_{&kernels} {}
 
   GwKernels& first() { return *members_.front(); }
+  const std::vector<GwKernels*>& members() const { return members_; }
   int size() const { return static_cast<int>(members_.size()); }
   /// body(task, kernels) for every task in [0, count): neighbours on one device, in order, one thread a device.
   /// The first exception of the lowest task is thrown here, after all threads have ended.

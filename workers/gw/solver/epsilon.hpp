@@ -7,7 +7,9 @@
 #include "workers/backend/progress.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/checkpoint.hpp"
 #include "workers/gw/solver/coulomb_interaction.hpp"
+#include "workers/gw/solver/device_team.hpp"
 #include "workers/gw/solver/problem.hpp"
 
 namespace quasi::gw {
@@ -43,9 +45,32 @@ std::vector<Vec3> screening_points(const MeanField& field);
 ///   M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩                                       (spec 4)
 ///
 /// At ω = 0 by the Hermitian product (half the flops); other frequencies by general products.
-std::vector<std::vector<Cplx>> polarizability(const MeanField& field, const DielectricMatrix& at,
-                                              const EpsilonOptions& options, GwKernels& kernels,
-                                              Progress& progress);
+///
+/// The pairs (k, block of v) are cut into portions that do not depend on the number of devices; portions are
+/// added in order. A portion is what a device works at and what a checkpoint keeps.
+class Polarizability {
+ public:
+  Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options);
+  std::int64_t portions() const { return portions_; }
+  /// Sum of one portion, not yet rotated.
+  std::vector<std::vector<Cplx>> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
+  /// χ from the sum of all portions.
+  void complete(std::vector<std::vector<Cplx>>& chi) const;
+
+ private:
+  struct Unit {
+    int spin = 0;
+    std::size_t orbit = 0;
+    BandRange valence;
+  };
+  const MeanField& field_;
+  const DielectricMatrix& at_;
+  const EpsilonOptions& options_;
+  std::vector<int> group_;
+  std::vector<Orbit> wedge_;
+  std::vector<Unit> units_;
+  std::int64_t portions_ = 1;
+};
 
 /// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes, or makes a matrix
 /// symmetric. For f = S q + g₀, (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
@@ -57,5 +82,10 @@ std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere&
 /// elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const EpsilonOptions& options,
                                    const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress);
+
+/// ε⁻¹ of all `points`. Whole q-points go to the devices where there are enough of them, else the portions of
+/// one after the other; finished portions and matrices are kept.
+std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
+                                                  const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress);
 
 }  // namespace quasi::gw

@@ -211,39 +211,42 @@ std::vector<Cplx> RadialProjectors::at(const std::vector<Vec3>& k) const {
   return beta;
 }
 
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, int n_v, int n_end, const Vec3& direction,
+std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v, BandRange c, const Vec3& direction,
                                   const RadialProjectors* nonlocal) {
   const auto& at = waves.waves[static_cast<std::size_t>(k_index)];
   const Crystal& crystal = waves.header.crystal;
   const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
   const std::size_t n_pw = at.g.size();
-  const int n_c = n_end - n_v;
-  const Cplx* c = at.coefficients[static_cast<std::size_t>(spin)].data();
+  const auto n_v = static_cast<int>(v.size()), n_c = static_cast<int>(c.size());
+  const Cplx* all = at.coefficients[static_cast<std::size_t>(spin)].data();
+  const Cplx* of_v = all + static_cast<std::size_t>(v.begin) * n_pw;
+  const Cplx* of_c = all + static_cast<std::size_t>(c.begin) * n_pw;
+  std::vector<double> slope(n_pw);
+  for (std::size_t i = 0; i < n_pw; ++i) slope[i] = 2.0 * metric_dot(crystal.bdot, k + to_real(at.g[i]), direction);
   std::vector<Cplx> left(static_cast<std::size_t>(n_v) * n_pw);
-  for (std::size_t i = 0; i < n_pw; ++i) {
-    const double slope = 2.0 * metric_dot(crystal.bdot, k + to_real(at.g[i]), direction);
-    for (std::size_t v = 0; v < static_cast<std::size_t>(n_v); ++v) left[v * n_pw + i] = slope * std::conj(c[v * n_pw + i]);
-  }
+  for (std::size_t n = 0; n < static_cast<std::size_t>(n_v); ++n)
+    for (std::size_t i = 0; i < n_pw; ++i) left[n * n_pw + i] = slope[i] * std::conj(of_v[n * n_pw + i]);
   std::vector<Cplx> matrix(static_cast<std::size_t>(n_v) * static_cast<std::size_t>(n_c));
   const Cplx one{1.0, 0.0}, zero{};
   const int edge = static_cast<int>(n_pw);
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_v, n_c, edge, &one, left.data(), edge, c + static_cast<std::size_t>(n_v) * n_pw, edge,
-              &zero, matrix.data(), n_c);
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_v, n_c, edge, &one, left.data(), edge, of_c, edge, &zero, matrix.data(), n_c);
   if (nonlocal == nullptr || nonlocal->count() == 0) return matrix;
   constexpr double kStep = 1e-4;
-  const auto n_p = static_cast<std::size_t>(nonlocal->count());
+  const int n_p = nonlocal->count();
   for (const double side : {1.0, -1.0}) {
     std::vector<Vec3> points;
     for (const IVec3& g : at.g) points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr, k + (side * kStep) * direction + to_real(g)));
     std::vector<Cplx> beta = nonlocal->at(points);
     for (Cplx& b : beta) b = std::conj(b);
-    // b_pn = Σ_G β*_p(k+G) c_n(G), [n_projectors][n_end]
-    std::vector<Cplx> b(n_p * static_cast<std::size_t>(n_end));
-    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_p), n_end, edge, &one, beta.data(), edge, c, edge, &zero, b.data(), n_end);
-    const std::vector<Cplx> d = nonlocal->apply_d(b, static_cast<std::size_t>(n_end), spin);
+    // b_pn = Σ_G β*_p(k+G) c_n(G)
+    const auto project = [&](const Cplx* waves_of, int n) {
+      std::vector<Cplx> b(static_cast<std::size_t>(n_p) * static_cast<std::size_t>(n));
+      cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_p, n, edge, &one, beta.data(), edge, waves_of, edge, &zero, b.data(), n);
+      return b;
+    };
+    const std::vector<Cplx> b_v = project(of_v, n_v), b_c = nonlocal->apply_d(project(of_c, n_c), static_cast<std::size_t>(n_c), spin);
     const Cplx scale{side / (2.0 * kStep), 0.0};
-    cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, n_v, n_c, static_cast<int>(n_p), &scale, b.data(), n_end, d.data() + n_v, n_end, &one,
-                matrix.data(), n_c);
+    cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, n_v, n_c, n_p, &scale, b_v.data(), n_v, b_c.data(), n_c, &one, matrix.data(), n_c);
   }
   return matrix;
 }

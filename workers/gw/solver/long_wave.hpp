@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "workers/gw/input/mean_field.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
 namespace quasi::gw {
@@ -49,11 +50,11 @@ class RadialProjectors {
   double residual_ = 0.0;
 };
 
-/// ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) at an irreducible k, Ry; [n_v][n_c], bands v in [0, n_v), c in
-/// [n_v, n_end). d in reduced coordinates. The kinetic part is 2 (k+G)·d; the local potential gives none; the
+/// ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) at an irreducible k, Ry; [v][c], bands counted from 0.
+/// d in reduced coordinates. The kinetic part is 2 (k+G)·d; the local potential gives none; the
 /// non-local one is differenced over λ = ±1e-4.
 /// @param nonlocal  null: H is local
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, int n_v, int n_end, const Vec3& direction,
+std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v, BandRange c, const Vec3& direction,
                                   const RadialProjectors* nonlocal);
 
 }  // namespace quasi::gw

@@ -15,6 +15,20 @@ constexpr double kNegligible = 1e-6;
 constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
 
+/// What one row of elements adds to the model's lists: rows are filled side by side and noted in order.
+struct RowNotes {
+  std::int64_t skipped = 0, invalid = 0;
+  std::vector<ImaginaryPole> imaginary;
+};
+
+void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
+  for (const RowNotes& row : rows) {
+    model.skipped += row.skipped;
+    model.invalid += row.invalid;
+    model.imaginary.insert(model.imaginary.end(), row.imaginary.begin(), row.imaginary.end());
+  }
+}
+
 /// Fills one element from I and ω̃², real; below 0 the policy decides.
 void set_pole(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, double pole2, double coulomb, InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
@@ -45,7 +59,7 @@ void set_pole(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, d
 }
 
 /// Fills one element from I and the squared frequency ω̃'² (complex).
-void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
+void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
                  InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
@@ -53,7 +67,7 @@ void set_element(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i
   const double lambda = std::abs(squared);
   const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
   if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
-    ++model.skipped;
+    ++row.skipped;
     return;
   }
   set_pole(model, g, h, i, lambda / cosine, coulomb, policy);
@@ -136,6 +150,8 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   PlasmonPoleModel model = empty_model(n);
+  std::vector<RowNotes> rows(static_cast<std::size_t>(n));
+#pragma omp parallel for schedule(dynamic, 16)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
       const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
@@ -148,8 +164,9 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
                  v[static_cast<std::size_t>(g)] / kEightPi;
       const Cplx i = part[static_cast<std::size_t>(g * n + h)];
       const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
-      set_element(model, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i, v[static_cast<std::size_t>(h)], policy);
+      set_element(model, rows[static_cast<std::size_t>(g)], g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i, v[static_cast<std::size_t>(h)], policy);
     }
+  take(model, rows);
   return model;
 }
 
@@ -159,13 +176,15 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
   const std::vector<Cplx> at_imaginary = screening_part(epsilon, 1, n, wings);
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   PlasmonPoleModel model = empty_model(n);
+  std::vector<RowNotes> rows(static_cast<std::size_t>(n));
+#pragma omp parallel for schedule(dynamic, 16)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
       const auto at = static_cast<std::size_t>(g * n + h);
       // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a distant pole
       // and acts statically, which is not nothing.
       if (std::abs(at_zero[at]) < kNegligible && std::abs(at_imaginary[at]) < kNegligible) {
-        set_element(model, g, h, {}, {}, 0.0, policy);
+        set_element(model, rows[static_cast<std::size_t>(g)], g, h, {}, {}, 0.0, policy);
         continue;
       }
       const Cplx difference = at_zero[at] - at_imaginary[at];
@@ -174,6 +193,7 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
       set_pole(model, g, h, at_zero[at], difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, v[static_cast<std::size_t>(h)],
                policy);
     }
+  take(model, rows);
   return model;
 }
 

@@ -169,7 +169,9 @@ std::vector<double> outer_energies(const MeanField& field, const SelfEnergyAtK& 
   return energies;
 }
 
-std::vector<SelfEnergyAtK> empty_sums(const MeanField& field, const SigmaOptions& options) {
+}  // namespace
+
+std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const SigmaOptions& options) {
   const auto n_l = static_cast<std::size_t>(options.band_max - options.band_min + 1);
   std::vector<SelfEnergyAtK> sums;
   for (const int ik : options.kpoints)
@@ -180,40 +182,50 @@ std::vector<SelfEnergyAtK> empty_sums(const MeanField& field, const SigmaOptions
       sum.ch_ry = sum.sx_ry;
       if (options.slope) sum.slope.assign(n_l, Cplx{});
       if (wants_static_ch(options)) sum.ch_exact_ry = sum.ch_static_ry = std::vector<Cplx>(n_l);
+      if (options.method == SigmaMethod::kImaginaryAxis) sum.axis_ry.assign(options.contour.continuation_ry.size(), std::vector<Cplx>(n_l));
       sums.push_back(std::move(sum));
     }
   return sums;
 }
 
-}  // namespace
-
-std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-                                       const SigmaOptions& options, const CoulombInteraction& coulomb,
-                                       GwKernels& kernels, Progress& progress, SigmaStatistics* statistics) {
+std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                            const SigmaOptions& options, const SigmaPart& part, const CoulombInteraction& coulomb,
+                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, PreparedScreening* kept) {
+  PreparedScreening own;
+  PreparedScreening& prepared = kept != nullptr ? *kept : own;
+  const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
+  const bool first_bands = part.band_begin == 0;
   const std::int64_t n_l = options.band_max - options.band_min + 1;
   const bool poles = has_poles(options.method);
-  std::vector<SelfEnergyAtK> sums = empty_sums(field, options);
+  std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
   Stars stars(field.waves.k.size());
   std::int64_t done = 0, work = 0;
   for (const int ik : options.kpoints) {
     auto& of_k = stars[static_cast<std::size_t>(ik)];
     of_k = q_points_by_star(field, field.waves.k[static_cast<std::size_t>(ik)], options.reduce_q);
-    for (const auto& star : of_k) work += static_cast<std::int64_t>(star.second.size()) * field.n_spins();
+    for (const auto& star : of_k)
+      if (static_cast<std::size_t>(star.first) >= part.q_begin && static_cast<std::size_t>(star.first) < part.q_end)
+        work += static_cast<std::int64_t>(star.second.size()) * field.n_spins();
   }
   std::vector<ChargeTable> charges;
-  if (wants_static_ch(options))
+  if (wants_static_ch(options) && first_bands)
     for (const SelfEnergyAtK& sum : sums)
       charges.push_back(charge_table(field, sum.k_index, sum.spin, options.band_min - 1, options.band_max,
                                      options.screened_cutoff_ry, kernels));
 
-  for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
-    const ScreeningAtQ at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
+  for (std::size_t iq = part.q_begin; iq < part.q_end; ++iq) {
+    const bool fresh = prepared.iq != static_cast<std::int64_t>(iq) || by_point;
+    if (fresh) {
+      prepared = {};
+      prepared.at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
+    }
+    const ScreeningAtQ& at = prepared.at;
     const std::int64_t n_g = at.sphere.size();
-    add_exchange(field, at.epsilon, options, coulomb, kernels, stars, static_cast<int>(iq), sums);
+    if (first_bands) add_exchange(field, at.epsilon, options, coulomb, kernels, stars, static_cast<int>(iq), sums);
 
-    std::vector<Cplx> static_w;  // I_GG' v̄(G')
-    PlasmonPoleModel model;
-    WingFactors current_wings;
+    std::vector<Cplx>& static_w = prepared.static_w;
+    PlasmonPoleModel& model = prepared.model;
+    WingFactors& current_wings = prepared.wings;
     const auto prepare = [&](const WingFactors& wings) {
       current_wings = wings;
       if (wants_static_ch(options)) static_w = screened_matrix(at, 0, wings);
@@ -221,8 +233,9 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       model = plasmon_poles(field, at, options, coulomb, wings);
       kernels.load_plasmon_pole(model.view(), options.rules);
     };
-    prepare(wing_factors(at.epsilon));
-    if (statistics != nullptr && poles) {
+    if (fresh) prepare(wing_factors(at.epsilon));
+    prepared.iq = static_cast<std::int64_t>(iq);
+    if (statistics != nullptr && poles && first_bands) {
       statistics->elements += n_g * n_g;
       statistics->skipped += model.skipped;
       statistics->invalid += model.invalid;
@@ -243,13 +256,13 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
         const SphereAtPoint rotated = rotated_sphere(field, member.q, at.sphere, box);
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
         // The wings belong to the irreducible point unless they follow the listed ones.
-        if (coulomb.options().wing_rule == WingRule::kListedPoint)
+        if (by_point)
           prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q));
         const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, 0, options.bands, box);
         load(kernels, Side::kRight, inner);
         const double weight = member.multiplicity / field.zone_volume_bohr3();
-        for (std::int64_t begin = 0; begin < options.bands; begin += step) {
-          Block block{.n_l = n_l, .begin = begin, .end = std::min<std::int64_t>(options.bands, begin + step),
+        for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
+          Block block{.n_l = n_l, .begin = begin, .end = std::min<std::int64_t>(part.band_end, begin + step),
                       .outer_ry = outer_energies(field, sum, options), .inner_ry = {}, .occupation = {}, .weight = weight};
           for (std::int64_t n = begin; n < block.end; ++n) {
             block.inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
@@ -263,7 +276,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                                kernels, sum);
           if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
         }
-        if (!static_w.empty()) {
+        if (!static_w.empty() && first_bands) {
           const int operation = field.zone.rotation_to(member.q).operation;
           add_exact_static_ch(charges[i_sum], at.sphere, field.zone.operations()[static_cast<std::size_t>(operation)], static_w, weight,
                               sum.ch_exact_ry);
@@ -272,12 +285,23 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       }
     }
   }
+  return sums;
+}
+
+void finish_self_energy(const MeanField& field, const SigmaOptions& options, std::vector<SelfEnergyAtK>& sums) {
   for (SelfEnergyAtK& sum : sums) {
     if (options.method == SigmaMethod::kCohsex)
       for (auto& ch : sum.ch_ry) ch = sum.ch_static_ry;
     if (options.method == SigmaMethod::kImaginaryAxis)
       continue_to_real_energies(outer_energies(field, sum, options), midgap_ry(field, sum.spin), options, sum);
   }
+}
+
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options, const CoulombInteraction& coulomb,
+                                       GwKernels& kernels, Progress& progress, SigmaStatistics* statistics) {
+  auto sums = self_energy_part(field, epsilon, options, {0, epsilon.size(), 0, options.bands}, coulomb, kernels, progress, statistics);
+  finish_self_energy(field, options, sums);
   return sums;
 }
 

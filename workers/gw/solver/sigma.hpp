@@ -66,11 +66,33 @@ struct SigmaStatistics {
   std::int64_t elements = 0, skipped = 0, invalid = 0;
 };
 
+/// A part of the double sum over irreducible q and inner bands; what does not depend on the inner band (exchange,
+/// completed CH, statistics) belongs to the part that begins with band 0.
+struct SigmaPart {
+  std::size_t q_begin = 0, q_end = 0;
+  std::int64_t band_begin = 0, band_end = 0;
+};
+
 /// Σ of all wanted k by sums over irreducible q and their stars. `epsilon` is in the order of
 /// screening_points().
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                        const SigmaOptions& options, const CoulombInteraction& coulomb,
                                        GwKernels& kernels, Progress& progress, SigmaStatistics* statistics);
+
+/// Sums of the right shape, all 0.
+std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const SigmaOptions& options);
+struct PreparedScreening;
+/// `kept`, if given, holds the screening of the last q on these kernels: the next part of that q takes it over.
+/// One part of it; finish_self_energy() completes the sum of all parts.
+std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                            const SigmaOptions& options, const SigmaPart& part, const CoulombInteraction& coulomb,
+                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, PreparedScreening* kept = nullptr);
+void finish_self_energy(const MeanField& field, const SigmaOptions& options, std::vector<SelfEnergyAtK>& sums);
+
+/// The same Σ by parts that do not depend on the number of devices, added in order; finished parts are kept.
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options, const CoulombInteraction& coulomb,
+                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics);
 
 /// ⟨n|V|m⟩ of a local potential for bands [begin, end) at one k; Ry, [n][m].
 std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential, int k_index, int spin,

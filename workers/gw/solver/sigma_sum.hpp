@@ -52,6 +52,15 @@ ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilo
 PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
                                const CoulombInteraction& coulomb, const WingFactors& wings);
 
+/// What is prepared once for all parts of one q; the kernels then hold its pole model.
+struct PreparedScreening {
+  std::int64_t iq = -1;
+  ScreeningAtQ at;
+  std::vector<Cplx> static_w;  ///< I_GG' v̄(G')
+  PlasmonPoleModel model;
+  WingFactors wings;
+};
+
 /// I_GG' v̄(G') of one frequency, wings scaled.
 std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings);
 

@@ -1,0 +1,241 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/gw_calculation.hpp"
+
+// One job on many devices, interrupted or not: the same bits.
+namespace quasi::gw {
+namespace {
+
+/// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
+constexpr const char* kGamma = R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 5.0
+bands = 130
+[epsilon]
+cutoff_ry = 2.5
+[sigma]
+band_min = 12
+band_max = 20
+static_remainder = true
+)";
+
+/// Three irreducible q, real and imaginary frequencies.
+constexpr const char* kGrid = R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+crystal = "gaas"
+cutoff_ry = 6.0
+k_grid = [2, 2, 2]
+bands = 20
+[epsilon]
+cutoff_ry = 3.0
+real_step_ev = 1.0
+imaginary_points = 6
+[sigma]
+method = "contour"
+band_max = 8
+)";
+
+Calculation run(const std::string& text, int devices, Progress& progress, const std::filesystem::path& checkpoint = {}) {
+  DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
+  return run_calculation(parse_deck(text, {}, "test", "."), {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = checkpoint},
+                         progress);
+}
+
+void expect_same_bits(const Calculation& a, const Calculation& b) {
+  ASSERT_EQ(a.epsilon.size(), b.epsilon.size());
+  for (std::size_t iq = 0; iq < a.epsilon.size(); ++iq) {
+    EXPECT_EQ(a.epsilon[iq].inverse, b.epsilon[iq].inverse) << iq;
+    EXPECT_EQ(a.epsilon[iq].epsilon_diagonal, b.epsilon[iq].epsilon_diagonal) << iq;
+  }
+  ASSERT_EQ(a.quasiparticles.size(), b.quasiparticles.size());
+  for (std::size_t i = 0; i < a.quasiparticles.size(); ++i) {
+    EXPECT_EQ(a.quasiparticles[i].x_ev, b.quasiparticles[i].x_ev) << i;
+    EXPECT_EQ(a.quasiparticles[i].sigma_ev, b.quasiparticles[i].sigma_ev) << i;
+    EXPECT_EQ(a.quasiparticles[i].ch_ev, b.quasiparticles[i].ch_ev) << i;
+    EXPECT_EQ(a.quasiparticles[i].z, b.quasiparticles[i].z) << i;
+  }
+  EXPECT_EQ(a.statistics.invalid, b.statistics.invalid);
+}
+
+TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
+  SilentProgress silent;
+  for (const char* deck : {kGamma, kGrid}) {
+    const Calculation one = run(deck, 1, silent);
+    ASSERT_FALSE(one.quasiparticles.empty());
+    for (const int devices : {2, 5}) {
+      SCOPED_TRACE(std::to_string(devices) + " devices");
+      expect_same_bits(one, run(deck, devices, silent));
+    }
+  }
+}
+
+// What parts add up to is the undivided sum, to the rounding of another order of addition.
+TEST(DeviceTeam, PartsAddUpToTheWhole) {
+  SilentProgress silent;
+  for (const char* deck : {kGamma, kGrid}) {
+    const Calculation parts = run(deck, 2, silent);
+    const auto kernels = make_gw_kernels(find_device("cpu"));
+    const CoulombInteraction coulomb(parts.field.crystal(), parts.field.waves.k_grid, {});
+    const auto whole = self_energy(parts.field, parts.epsilon, parts.plan.sigma, coulomb, *kernels, silent, nullptr);
+    ASSERT_EQ(whole.size(), parts.sigma.size());
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      for (std::size_t l = 0; l < whole[i].x_ry.size(); ++l) {
+        EXPECT_NEAR(whole[i].x_ry[l], parts.sigma[i].x_ry[l], 1e-13);
+        EXPECT_NEAR(std::abs(whole[i].ch_ry[0][l] - parts.sigma[i].ch_ry[0][l]), 0.0, 1e-12);
+        EXPECT_NEAR(std::abs(whole[i].sx_ry[0][l] - parts.sigma[i].sx_ry[0][l]), 0.0, 1e-12);
+      }
+  }
+}
+
+TEST(DeviceTeam, AFailureOnOneDeviceEndsTheJob) {
+  DeviceTeam team(std::vector<Device>(3, find_device("cpu")));
+  EXPECT_THROW(team.run(9, [](std::int64_t task, GwKernels&) {
+    if (task == 4) throw NotConverged("task 4");
+  }), NotConverged);
+}
+
+/// Cancels at the n-th report.
+class Interrupter : public SilentProgress {
+ public:
+  explicit Interrupter(int after) : left_(after) {}
+  bool cancelled() const override { return left_ <= 0; }
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
+    if (phase == "polarizability" || phase == "self-energy") --left_;
+  }
+
+ private:
+  int left_;
+};
+
+// Ended at every point where it can be, then resumed by another number of devices.
+TEST(Checkpoint, AResumedJobGivesTheSameBits) {
+  SilentProgress silent;
+  for (const char* deck : {kGamma, kGrid}) {
+    const Calculation whole = run(deck, 1, silent);
+    int interruptions = 0;
+    for (int after = 1; after < 200; after += 7) {
+      quasi::test::TemporaryDirectory directory;
+      Interrupter interrupter(after);
+      try {
+        run(deck, 1, interrupter, directory.path());
+        break;
+      } catch (const Cancelled&) {
+        ++interruptions;
+      }
+      expect_same_bits(whole, run(deck, 1 + after % 2, silent, directory.path()));
+      EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "a finished job leaves no checkpoint";
+    }
+    EXPECT_GE(interruptions, 2);
+  }
+}
+
+class LogProgress : public SilentProgress {
+ public:
+  void log(std::string_view line) override { lines += std::string(line) + "\n"; }
+  std::string lines;
+};
+
+TEST(Checkpoint, DamagedFilesAndThoseOfOtherInputAreNotUsed) {
+  SilentProgress silent;
+  const auto interrupted = [&](const std::filesystem::path& directory) {
+    Interrupter interrupter(6);
+    EXPECT_THROW(run(kGamma, 1, interrupter, directory), Cancelled);
+  };
+  const Calculation whole = run(kGamma, 1, silent);
+  for (const std::string damage : {"truncated", "flipped", "other"}) {
+    SCOPED_TRACE(damage);
+    quasi::test::TemporaryDirectory directory;
+    interrupted(directory.path());
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+      const auto size = std::filesystem::file_size(entry.path());
+      if (damage == "truncated") std::filesystem::resize_file(entry.path(), size - 9);
+      if (damage == "flipped") {
+        std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(size / 2));
+        file.put('\x5a');
+      }
+    }
+    LogProgress log;
+    if (damage == "other") {
+      std::string other = kGamma;
+      other.replace(other.find("cutoff_ry = 2.5"), 15, "cutoff_ry = 2.0");
+      run(other, 1, log, directory.path());
+    } else {
+      expect_same_bits(whole, run(kGamma, 1, log, directory.path()));
+    }
+    EXPECT_NE(log.lines.find("it is not used"), std::string::npos) << log.lines;
+    EXPECT_EQ(log.lines.find("resumed"), std::string::npos) << log.lines;
+  }
+}
+
+// The real program, killed without warning at ten random moments, then left to finish.
+TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
+  const auto engine = std::filesystem::canonical("/proc/self/exe").parent_path() / "quasi-engine";
+  if (!std::filesystem::exists(engine)) GTEST_SKIP() << engine << " is not built";
+  quasi::test::TemporaryDirectory directory;
+  const auto deck = directory.path() / "deck.toml";
+  std::ofstream(deck) << kGamma;
+  const auto start = [&](const std::string& out) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string output = (directory.path() / out).string();
+      if (!freopen("/dev/null", "w", stdout)) _exit(126);
+      execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d", output.c_str(), "--quiet", nullptr);
+      _exit(127);
+    }
+    return child;
+  };
+  const auto result = [&](const std::string& out) {
+    std::ifstream in(directory.path() / out / "summary.json");
+    auto summary = nlohmann::json::parse(in).at("summary");
+    summary.erase("seconds");
+    return summary.dump();
+  };
+  int status = 0;
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_EQ(waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  std::mt19937 random(7);
+  int killed = 0, with_checkpoint = 0;
+  for (int attempt = 0; killed < 10 && attempt < 40; ++attempt) {
+    const pid_t child = start("killed");
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds * std::uniform_real_distribution<double>(0.05, 0.9)(random)));
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) ++killed;
+    bool any = false;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "killed" / "checkpoint")) any = any || entry.path().extension() != ".tmp";
+    with_checkpoint += any ? 1 : 0;
+    if (WIFEXITED(status)) {
+      EXPECT_EQ(result("killed"), result("whole"));
+      std::filesystem::remove_all(directory.path() / "killed");
+    }
+  }
+  EXPECT_GE(killed, 10);
+  EXPECT_GE(with_checkpoint, 3) << "kills before the first checkpoint show nothing";
+  ASSERT_EQ(waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  EXPECT_EQ(result("killed"), result("whole"));
+}
+
+}  // namespace
+}  // namespace quasi::gw

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "workers/gw/solver/sigma.hpp"
+#include "workers/gw/solver/sigma_sum.hpp"
+
+// Σ over several devices and over interruptions.
+namespace quasi::gw {
+namespace {
+
+/// Parts wanted in all: enough for the devices of one host and for a checkpoint now and then. Each part prepares
+/// the plasmon poles of its q anew, so there are no more than that.
+constexpr std::int64_t kParts = 8;
+constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
+
+std::vector<SigmaPart> parts_of(std::size_t n_q, const SigmaOptions& options) {
+  const std::int64_t wanted = std::max<std::int64_t>(1, kParts / static_cast<std::int64_t>(n_q));
+  const std::int64_t blocks = std::clamp<std::int64_t>(options.bands / kSmallestBlock, 1, wanted);
+  std::vector<SigmaPart> parts;
+  for (std::size_t iq = 0; iq < n_q; ++iq)
+    for (std::int64_t b = 0; b < blocks; ++b) parts.push_back({iq, iq + 1, b * options.bands / blocks, (b + 1) * options.bands / blocks});
+  return parts;
+}
+
+/// Calls visit(values, count) for every array of the sums, in one order, as doubles.
+template <typename Sums, typename Visit>
+void for_each_array(Sums& sums, const Visit& visit) {
+  const auto complex = [&](auto& list) { visit(list.data(), 2 * list.size()); };
+  for (auto& sum : sums) {
+    visit(sum.x_ry.data(), sum.x_ry.size());
+    for (auto& list : sum.sx_ry) complex(list);
+    for (auto& list : sum.ch_ry) complex(list);
+    complex(sum.slope);
+    complex(sum.ch_static_ry);
+    complex(sum.ch_exact_ry);
+    for (auto& list : sum.axis_ry) complex(list);
+  }
+}
+
+std::vector<double> packed(const std::vector<SelfEnergyAtK>& sums, const SigmaStatistics& statistics) {
+  std::vector<double> values;
+  for_each_array(sums, [&](const auto* data, std::size_t count) {
+    const auto* flat = reinterpret_cast<const double*>(data);
+    values.insert(values.end(), flat, flat + count);
+  });
+  for (const std::int64_t count : {statistics.elements, statistics.skipped, statistics.invalid}) values.push_back(static_cast<double>(count));
+  return values;
+}
+
+/// sums += what packed() made of a part of the same shape.
+void add_packed(const std::vector<double>& values, std::vector<SelfEnergyAtK>& sums, SigmaStatistics* statistics) {
+  std::size_t at = 0;
+  for_each_array(sums, [&](auto* data, std::size_t count) {
+    auto* flat = reinterpret_cast<double*>(data);
+    for (std::size_t i = 0; i < count; ++i) flat[i] += values.at(at++);
+  });
+  if (statistics == nullptr) return;
+  statistics->elements += static_cast<std::int64_t>(values.at(at));
+  statistics->skipped += static_cast<std::int64_t>(values.at(at + 1));
+  statistics->invalid += static_cast<std::int64_t>(values.at(at + 2));
+}
+
+/// Passes everything on but the parts' own counts: the whole is reported by parts.
+class PartProgress : public Progress {
+ public:
+  PartProgress(Progress& whole, const std::atomic<std::int64_t>& done, std::int64_t total) : whole_(whole), done_(done), total_(total) {}
+  void metric(std::string_view name, double value) override { whole_.metric(name, value); }
+  void log(std::string_view line) override { whole_.log(line); }
+  void checkpoint_ready(const std::string& path, std::int64_t step) override { whole_.checkpoint_ready(path, step); }
+  bool cancelled() const override { return whole_.cancelled(); }
+  bool checkpoint_wanted() override { return whole_.checkpoint_wanted(); }
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t, std::int64_t) override { whole_.report(phase, done_, total_); }
+
+ private:
+  Progress& whole_;
+  const std::atomic<std::int64_t>& done_;
+  std::int64_t total_;
+};
+
+}  // namespace
+
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options, const CoulombInteraction& coulomb,
+                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics) {
+  const std::vector<SigmaPart> parts = parts_of(epsilon.size(), options);
+  std::vector<std::vector<double>> results(parts.size());
+  std::map<const GwKernels*, PreparedScreening> prepared;
+  for (GwKernels* member : team.members()) prepared[member];
+  std::atomic<std::int64_t> done{0};
+  PartProgress inside(progress, done, static_cast<std::int64_t>(parts.size()));
+  team.run(static_cast<std::int64_t>(parts.size()), [&](std::int64_t index, GwKernels& kernels) {
+    const std::string key = "sigma/" + std::to_string(index);
+    auto& result = results[static_cast<std::size_t>(index)];
+    if (auto kept = checkpoint.find(key)) {
+      result = std::move(*kept);
+    } else {
+      SigmaStatistics counted;
+      result = packed(self_energy_part(field, epsilon, options, parts[static_cast<std::size_t>(index)], coulomb, kernels, inside, &counted,
+                                       &prepared.at(&kernels)), counted);
+      checkpoint.put(key, result);
+    }
+    progress.report("self-energy", ++done, static_cast<std::int64_t>(parts.size()));
+  });
+  std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
+  for (const auto& result : results) add_packed(result, sums, statistics);
+  finish_self_energy(field, options, sums);
+  return sums;
+}
+
+}  // namespace quasi::gw
