@@ -368,6 +368,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon, coulomb, place.team, checkpoint, progress);
   }
   if (deck.stop_after_epsilon) {
+    checkpoint.finish();
     run.seconds = std::move(seconds);
     return run;
   }
