@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -10,8 +11,11 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/solver/point_result.hpp"
+#include "workers/mosfet/solver/derived.hpp"
+#include "workers/mosfet/solver/drift_diffusion.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
+#include "workers/mosfet/solver/mobility.hpp"
+#include "workers/mosfet/solver/point_result.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
 
 namespace quasi {
@@ -75,6 +79,21 @@ std::vector<PointResult> equilibrium_points(const Deck& deck, Progress& progress
   return points;
 }
 
+std::vector<PointResult> mobility_points(const Deck& deck, Progress& progress) {
+  const Structure s = make_structure(deck);
+  std::vector<PointResult> points;
+  for (const BiasPoint& bias : deck.points) {
+    progress.report("mobility", std::ssize(points), std::ssize(deck.points));
+    points.push_back(mobility_point(deck, s, bias));
+  }
+  return points;
+}
+
+/// True for runs that end with a current at every point.
+bool has_currents(const Deck& deck) {
+  return deck.run.mode == RunMode::kSteady || deck.run.mode == RunMode::kTransient;
+}
+
 std::string csv_row(const PointResult& point) {
   char line[400];
   const auto number = [&](const char* name) { return point.numbers.at(name); };
@@ -106,6 +125,66 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   return run_sweep(deck, sweep, progress);
 }
 
+DerivedFigures derived_of(const Deck& deck, const std::vector<PointResult>& points) {
+  if (deck.run.mode != RunMode::kSteady) return {};  // A transient's last current is no characteristic.
+  std::vector<IvPoint> family;
+  for (const PointResult& point : points)
+    family.push_back({point.bias, point.numbers.at("current_a_per_m"), point.numbers.at("gate_charge_per_nm")});
+  return derive_figures(family, deck.output.threshold_a_per_m);
+}
+
+void write_derived(const DerivedFigures& figures, const std::filesystem::path& directory, H5Writer* file) {
+  if (figures.curves.empty()) return;
+  std::string csv = "vds_v,vgs_v,current_a_per_m,transconductance_s_per_m,gate_capacitance_f_per_m\n";
+  char line[200];
+  int at = 0;
+  for (const TransferCurve& curve : figures.curves) {
+    const std::string group = "/derived/" + std::to_string(at++);
+    const std::int64_t n = std::ssize(curve.vgs_v);
+    file->write_scalar(group + "/vds", curve.vds_v, "V");
+    file->write(group + "/vgs", curve.vgs_v, {n}, "V");
+    file->write(group + "/transconductance", curve.transconductance_s_per_m, {n}, "S/m");
+    file->write(group + "/gate_capacitance", curve.gate_capacitance_f_per_m, {n}, "F/m");
+    if (curve.threshold_v) file->write_scalar(group + "/threshold", *curve.threshold_v, "V");
+    if (curve.threshold_extrapolated_v)
+      file->write_scalar(group + "/threshold_extrapolated", *curve.threshold_extrapolated_v, "V");
+    if (curve.swing_mv_per_decade) file->write_scalar(group + "/subthreshold_swing", *curve.swing_mv_per_decade, "mV/decade");
+    for (std::size_t k = 0; k < curve.vgs_v.size(); ++k) {
+      std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g\n", curve.vds_v, curve.vgs_v[k], curve.current_a_per_m[k],
+                    curve.transconductance_s_per_m[k], curve.gate_capacitance_f_per_m[k]);
+      csv += line;
+    }
+  }
+  if (figures.dibl_mv_per_v) file->write_scalar("/derived/dibl", *figures.dibl_mv_per_v, "mV/V");
+  std::ofstream out(directory / "derived.csv");
+  out << csv;
+  if (!out.flush()) throw StorageError("cannot write derived.csv; is the disk full?");
+}
+
+nlohmann::json summary_of(const DerivedFigures& figures) {
+  nlohmann::json summary{{"curves", nlohmann::json::array()}};
+  for (const TransferCurve& curve : figures.curves) {
+    nlohmann::json row{{"vds_v", curve.vds_v}, {"vgs_v", curve.vgs_v},
+                       {"transconductance_s_per_m", curve.transconductance_s_per_m},
+                       {"gate_capacitance_f_per_m", curve.gate_capacitance_f_per_m}};
+    if (curve.threshold_v) row["threshold_v"] = *curve.threshold_v;
+    if (curve.threshold_extrapolated_v) row["threshold_extrapolated_v"] = *curve.threshold_extrapolated_v;
+    if (curve.swing_mv_per_decade) row["subthreshold_swing_mv_per_decade"] = *curve.swing_mv_per_decade;
+    summary["curves"].push_back(row);
+  }
+  if (figures.dibl_mv_per_v) summary["dibl_mv_per_v"] = *figures.dibl_mv_per_v;
+  return summary;
+}
+
+const char* transport_name(TransportModel model) {
+  switch (model) {
+    case TransportModel::kBoltzmann: return "boltzmann";
+    case TransportModel::kBallistic: return "ballistic";
+    case TransportModel::kDriftDiffusion: return "drift-diffusion";
+  }
+  return "";
+}
+
 void write_results(const Deck& deck, const std::filesystem::path& directory,
                    const std::vector<PointResult>& points) {
   H5Writer file(directory / "result.h5");
@@ -113,7 +192,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
   std::string csv = kCsvHeader;
   for (std::ptrdiff_t k = 0; k < count; ++k) {
     write_point(&file, "/points/" + std::to_string(k), points[static_cast<std::size_t>(k)]);
-    if (deck.run.mode != RunMode::kEquilibrium) csv += csv_row(points[static_cast<std::size_t>(k)]);
+    if (has_currents(deck)) csv += csv_row(points[static_cast<std::size_t>(k)]);
   }
   const auto column = [&](const std::string& name, const char* units, auto value) {
     std::vector<double> values;
@@ -122,7 +201,23 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
   };
   column("vgs", "V", [](const PointResult& p) { return p.bias.vgs_v; });
   column("vds", "V", [](const PointResult& p) { return p.bias.vds_v; });
-  if (deck.run.mode != RunMode::kEquilibrium) {
+  if (deck.run.mode == RunMode::kMobility) {
+    for (const auto& [name, key, units] :
+         {std::tuple{"sheet_density", "sheet_per_nm2", "nm^-2"}, {"effective_field", "effective_field_mv_per_cm", "MV/cm"},
+          {"mobility", "mobility_cm2_per_v_s", "cm^2/(V s)"}})
+      column(name, units, [key = std::string(key)](const PointResult& p) { return p.numbers.at(key); });
+    std::ofstream out(directory / "mobility.csv");
+    out << "vgs_v,sheet_per_nm2,effective_field_mv_per_cm,mobility_cm2_per_v_s\n";
+    char line[160];
+    for (const PointResult& p : points) {
+      std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g\n", p.bias.vgs_v, p.numbers.at("sheet_per_nm2"),
+                    p.numbers.at("effective_field_mv_per_cm"), p.numbers.at("mobility_cm2_per_v_s"));
+      out << line;
+    }
+    if (!out.flush()) throw StorageError("cannot write mobility.csv; is the disk full?");
+  }
+  write_derived(derived_of(deck, points), directory, &file);
+  if (has_currents(deck)) {
     for (const auto& [name, key, units] :
          {std::tuple{"I_source", "current_source_a_per_m", "A/m"}, {"I_drain", "current_drain_a_per_m", "A/m"},
           {"I_mid", "current_a_per_m", "A/m"}, {"I_mean", "current_mean_a_per_m", "A/m"},
@@ -136,12 +231,14 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
   file.attribute("/", "kind", "mosfet");
   file.attribute("/", "version", QUASI_VERSION);
   file.attribute("/", "mode", mode_name(deck.run.mode));
+  file.attribute("/", "transport", transport_name(deck.run.transport));
   file.attribute("/", "statistics", deck.statistics == StatisticsKind::kFermi ? "fermi" : "maxwell");
   file.commit();
 }
 
 nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& points) {
-  nlohmann::json summary{{"mode", mode_name(deck.run.mode)}, {"points", nlohmann::json::array()}};
+  nlohmann::json summary{{"mode", mode_name(deck.run.mode)}, {"transport", transport_name(deck.run.transport)}, {"points", nlohmann::json::array()}};
+  if (deck.run.mode == RunMode::kSteady) summary["derived"] = summary_of(derived_of(deck, points));
   for (const PointResult& point : points) {
     nlohmann::json row{{"vgs_v", point.bias.vgs_v}, {"vds_v", point.bias.vds_v}, {"status", point.status}};
     for (const auto& [name, value] : point.numbers) row[name] = value;
@@ -149,6 +246,13 @@ nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& poin
     summary["points"].push_back(row);
   }
   return summary;
+}
+
+std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& options, Progress& progress) {
+  if (deck.run.mode == RunMode::kEquilibrium) return equilibrium_points(deck, progress);
+  if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
+  if (deck.run.transport == TransportModel::kDriftDiffusion) return drift_diffusion_points(deck, progress);
+  return sweep_points(deck, options, progress);
 }
 
 class MosfetTask : public Task {
@@ -172,9 +276,7 @@ class MosfetTask : public Task {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
     openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
-    const std::vector<PointResult> points = deck.run.mode == RunMode::kEquilibrium
-                                                ? equilibrium_points(deck, progress)
-                                                : sweep_points(deck, options, progress);
+    const std::vector<PointResult> points = solve_points(deck, options, progress);
     write_results(deck, options.output_directory, points);
     return summary_of(deck, points);
   }
@@ -192,6 +294,16 @@ class MosfetTask : public Task {
       }
       return text;
     }
+    if (summary["mode"] == "mobility") {
+      text = "  V_GS (V)  sheet (1e12 cm-2)  E_eff (MV/cm)  mobility (cm2/Vs)\n";
+      for (const auto& point : summary["points"]) {
+        std::snprintf(line, sizeof line, "%10.4f%19.5f%15.5f%19.2f\n", point["vgs_v"].get<double>(),
+                      point["sheet_per_nm2"].get<double>() * 100.0, point["effective_field_mv_per_cm"].get<double>(),
+                      point["mobility_cm2_per_v_s"].get<double>());
+        text += line;
+      }
+      return text;
+    }
     text = "  V_GS (V)  V_DS (V)       I (A/m)    spread     drift  I/I_bal   t (fs)   steps  status\n";
     for (const auto& point : summary["points"]) {
       std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.2g%10.2g%9.3f%9.1f%8d  %s\n",
@@ -200,6 +312,24 @@ class MosfetTask : public Task {
                     point["current_drift"].get<double>(), point["ballistic_ratio"].get<double>(),
                     point["time_fs"].get<double>(), point["steps"].get<int>(),
                     point["status"].get<std::string>().c_str());
+      text += line;
+    }
+    if (!summary.contains("derived")) return text;
+    for (const auto& curve : summary["derived"]["curves"]) {
+      std::snprintf(line, sizeof line, "V_DS = %g V:", curve["vds_v"].get<double>());
+      text += line;
+      for (const auto& [key, form] : {std::pair{"threshold_v", " V_th %.4f V"}, {"threshold_extrapolated_v", " (extrapolated %.4f V)"},
+                                      {"subthreshold_swing_mv_per_decade", ", swing %.1f mV/decade"}})
+        if (curve.contains(key)) {
+          std::snprintf(line, sizeof line, form, curve[key].get<double>());
+          text += line;
+        }
+      const auto gm = curve["transconductance_s_per_m"].get<std::vector<double>>();
+      std::snprintf(line, sizeof line, ", largest g_m %.4g S/m\n", *std::max_element(gm.begin(), gm.end()));
+      text += line;
+    }
+    if (summary["derived"].contains("dibl_mv_per_v")) {
+      std::snprintf(line, sizeof line, "DIBL %.1f mV/V\n", summary["derived"]["dibl_mv_per_v"].get<double>());
       text += line;
     }
     return text;

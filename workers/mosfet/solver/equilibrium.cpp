@@ -16,6 +16,13 @@ constexpr double kTolerance_v = 1e-11;
 constexpr double kLargestStep_v = 0.2;
 constexpr int kMaxIterations = 60;
 
+double top_gate_v(const Deck& deck, const BiasPoint& bias) {
+  return bias.vgs_v - (deck.gate.workfunction_top_ev - deck.material.affinity_ev);
+}
+double bottom_gate_v(const Deck& deck, const BiasPoint& bias) {
+  return bias.vgs_v + deck.gate.bottom_offset_v - (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev);
+}
+
 // Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
 void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& fermi_ev,
               Equilibrium* state, std::vector<double>* responses) {
@@ -151,6 +158,20 @@ Equilibrium solve_contact(const Deck& deck, const Structure& device, int i) {
   return state;
 }
 
+Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias) {
+  const auto count = static_cast<std::size_t>(column.nz);
+  PotentialBoundary gates{std::vector<char>(count, 0), std::vector<double>(count, 0.0)};
+  gates.fixed.front() = gates.fixed.back() = 1;
+  gates.value_v.front() = top_gate_v(deck, bias);
+  gates.value_v.back() = bottom_gate_v(deck, bias);
+  Equilibrium state;
+  state.potential_v.assign(count, 0.5 * (gates.value_v.front() + gates.value_v.back()));
+  state.potential_v.front() = gates.value_v.front();
+  state.potential_v.back() = gates.value_v.back();
+  newton(deck, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
+  return state;
+}
+
 PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const BiasPoint& bias,
                                      const Equilibrium& source, const Equilibrium& drain) {
   const auto count = static_cast<std::size_t>(s.nx) * s.nz;
@@ -160,9 +181,8 @@ PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const
     boundary.value_v[static_cast<std::size_t>(i) * s.nz + j] = value;
   };
   for (int i = s.gate_first; i <= s.gate_last; ++i) {
-    fix(i, 0, bias.vgs_v - (deck.gate.workfunction_top_ev - deck.material.affinity_ev));
-    fix(i, s.nz - 1, bias.vgs_v + deck.gate.bottom_offset_v -
-                         (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev));
+    fix(i, 0, top_gate_v(deck, bias));
+    fix(i, s.nz - 1, bottom_gate_v(deck, bias));
   }
   if (deck.contact == ContactKind::kColumn)
     for (int j = 0; j < s.nz; ++j) {
@@ -182,11 +202,10 @@ std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double 
   return level;
 }
 
-Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
-                              const Equilibrium& source, const Equilibrium& drain,
-                              const std::vector<double>& start_v) {
+Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                    const Equilibrium& source, const Equilibrium& drain,
+                                    const std::vector<double>& fermi_ev, const std::vector<double>& start_v) {
   const PotentialBoundary boundary = potential_boundary(deck, s, bias, source, drain);
-  const std::vector<double> fermi_ev = quasi_fermi_ev(deck, s, bias.vds_v);
   Equilibrium state;
   state.potential_v = start_v;
   if (start_v.empty()) {
@@ -202,6 +221,12 @@ Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPo
          "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V",
          &state);
   return state;
+}
+
+Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                              const Equilibrium& source, const Equilibrium& drain,
+                              const std::vector<double>& start_v) {
+  return solve_quasi_equilibrium(deck, s, bias, source, drain, quasi_fermi_ev(deck, s, bias.vds_v), start_v);
 }
 
 }  // namespace quasi::mosfet

@@ -36,6 +36,10 @@ SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double ga
 /// @throws NotConverged with the Newton history.
 Equilibrium solve_contact(const Deck& deck, const Structure& device, int i);
 
+/// A column of the channel between its two gates, far from source and drain; Fermi level 0.
+/// @throws NotConverged with the Newton history.
+Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias);
+
 /// A Structure of one column cut out of `device`.
 Structure column_structure(const Structure& device, int i);
 
@@ -53,5 +57,10 @@ std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double 
 Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v = {});
+
+/// The same for a given quasi-Fermi level E_F(x) [nx].
+Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                    const Equilibrium& source, const Equilibrium& drain,
+                                    const std::vector<double>& fermi_ev, const std::vector<double>& start_v);
 
 }  // namespace quasi::mosfet

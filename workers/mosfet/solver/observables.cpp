@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/mosfet/physics/fermi_integral.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
@@ -50,10 +51,12 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
     const double k_max = std::sqrt(cutoff_ev * (1.0 + alpha * cutoff_ev) * my / kHbar2Over2m0_ev_nm2);
     constexpr int kPoints = 4000;
     double integral = 0.0;
+    std::vector<double> transverse(kPoints);
     for (int k = 0; k < kPoints; ++k) {
       const double ky = (k + 0.5) / kPoints * k_max;
       const double x = kHbar2Over2m0_ev_nm2 * ky * ky / my;  // ħ²k²/2m
       const double energy = alpha > 0.0 ? 2.0 * x / (1.0 + std::sqrt(1.0 + 4.0 * alpha * x)) : x;
+      transverse[k] = energy;
       integral += std::exp(-energy / kt);
     }
     integral *= 2.0 * k_max / kPoints;
@@ -61,8 +64,15 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
       const double top = barrier_top_ev(
           &energy_ev[(static_cast<std::size_t>(s.family_of[v]) * s.subbands + p) * s.nx], s.nx) +
           s.valleys[v].offset_ev;
-      total += 2.0 * (2.0 * kt / (4.0 * units::kPi * units::kPi * kHbar_ev_fs)) * integral *
-               (std::exp(-top / kt) - std::exp((-vds_v - top) / kt));
+      const double per_k = 2.0 * (2.0 * kt / (4.0 * units::kPi * units::kPi * kHbar_ev_fs));
+      if (deck.statistics == StatisticsKind::kMaxwell) {
+        total += per_k * integral * (std::exp(-top / kt) - std::exp((-vds_v - top) / kt));
+        continue;
+      }
+      double flow = 0.0;  // e^η becomes F0(η), under the integral over k_y.
+      for (const double energy : transverse)
+        flow += fermi_integral_0((-top - energy) / kt) - fermi_integral_0((-vds_v - top - energy) / kt);
+      total += per_k * flow * 2.0 * k_max / kPoints;
     }
   }
   

@@ -20,7 +20,9 @@ double barrier_top_ev(const double* energy_ev, int nx);
 
 /// Ballistic current over the tops of the levels' barriers, e/(fs nm):
 ///
-///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y.
+///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y,
+///
+/// with F0(η) in place of e^η for Fermi statistics.
 double ballistic_current(const Deck& deck, const TransportProblem& problem,
                          const std::vector<double>& energy_ev, double vds_v);
 
