@@ -120,7 +120,7 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
       if (!std::isfinite(change) || iteration > kMaxGummel)
         throw NotConverged("drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) +
                            " V: |δE_F| in eV went" + history);
-      if (iteration > kMaxGummel - 8) history += " " + shown(change);
+      if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
         points.push_back(report(deck, problem, bias, state, mobility, flow, iteration));
         break;
