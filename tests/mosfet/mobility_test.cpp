@@ -77,7 +77,7 @@ TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
     return std::pair{levels.energy_ev[0], deck.geometry.silicon_nm};
   };
   double force = 0.0;
-  const auto [middle, t] = lowest(6.0, &force);
+  lowest(6.0, &force);
   const auto [thin, t0] = lowest(5.5, nullptr);
   const auto [thick, t1] = lowest(6.5, nullptr);
   EXPECT_NEAR(force / ((thin - thick) / (t1 - t0)), 1.0, 0.1);
