@@ -82,6 +82,17 @@ TEST(Lint, NoticesConstantsThatDoNotCommute) {
   ASSERT_FALSE(run.warnings.empty());
 }
 
+// Charges that do not add up to nothing are noticed; a crystal without any has no such check.
+TEST(Lint, NoticesChargesThatDoNotCancel) {
+  const std::vector<std::string> base{"ngrid=4,4,4", "nonanalytic=F", "onlyharmonic=T"};
+  EXPECT_FALSE(validate(base)["checks"].contains("born_charges"));
+  auto charged = base;
+  charged.insert(charged.end(), {"born(:,:,1)=1 0 0 0 1 0 0 0 1", "born(:,:,2)=-0.9 0 0 0 -0.9 0 0 0 -0.9"});
+  const auto report = validate(charged);
+  EXPECT_NEAR(report["checks"]["born_charges"]["sum_e"].get<double>(), 0.1, 1e-12);
+  EXPECT_TRUE(warns(report, "add up to 0.1"));
+}
+
 TEST(Lint, BondsAreWhereTheStrongestBlocksAre) {
   const Deck deck = read_deck(silicon(), test::settings_of({"onlyharmonic=T"}));
   const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);

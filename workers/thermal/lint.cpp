@@ -16,6 +16,7 @@ namespace quasi::thermal {
 namespace {
 
 constexpr double kPermutationWarning = 1e-6;
+constexpr double kChargeWarning_e = 0.01;
 constexpr double kBondWarning = 1.1;        // strongest block this much farther than the nearest neighbour
 constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
 constexpr double kFewWarning = 0.02;        // share of such modes
@@ -55,6 +56,24 @@ void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& che
                                     {"limit_rad_ps", 0.5}});
   if (deck.third_order.n_blocks() > 0) sparse(deck.third_order, "3rd");
   if (deck.fourth_order) sparse(*deck.fourth_order, "4th");
+  double charge = 0.0;
+  double charge_sum = 0.0;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0.0;
+      for (const Mat3& z : deck.crystal.born) {
+        sum += z[i][j];
+        charge = std::max(charge, std::fabs(z[i][j]));
+      }
+      charge_sum = std::max(charge_sum, std::fabs(sum));
+    }
+  if (charge > 0.0) {
+    checks["born_charges"] = within(charge_sum <= kChargeWarning_e, {{"largest_e", charge}, {"sum_e", charge_sum}, {"limit_e", kChargeWarning_e},
+                                                                     {"used", deck.control.nonanalytic}});
+    if (charge_sum > kChargeWarning_e)
+      run.warnings.push_back("the effective charges 'born' of the cell add up to " + std::to_string(charge_sum) +
+                             " e; translations then feel a field, and the acoustic modes near Γ are wrong");
+  }
   const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
   const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
   checks["positions"] = within(at_home, {{"nearest_neighbour_nm", bonds.nearest_nm}, {"strongest_block_nm", bonds.strongest_nm}});
