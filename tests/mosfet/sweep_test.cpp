@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "tests/mosfet/fixtures.hpp"
@@ -24,14 +25,13 @@ class Interrupting : public SilentProgress {
   explicit Interrupting(int reports) : left_(reports) {}
   bool cancelled() const override { return left_ <= 0; }
   bool checkpoint_wanted() override { return true; }
-  int checkpoints = 0;
-  void checkpoint_ready(const std::string&, std::int64_t) override { ++checkpoints; }
+  void checkpoint_ready(const std::string&, std::int64_t) override {}
 
  protected:
   void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
 
  private:
-  int left_;
+  std::atomic<int> left_;
 };
 
 // Interrupted again and again, a sweep ends with the bits of an undisturbed one: finished points are
@@ -82,6 +82,34 @@ TEST(Sweep, LanesDoNotMatter) {
   const auto one = run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = {}, .lanes = 1}, silent);
   const auto three = run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = {}, .lanes = 3}, silent);
   for (std::size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].numbers, three[k].numbers);
+}
+
+// Chains spread over two devices, interrupted and resumed, and once resumed on one device alone: who ran a point
+// and what ran beside it changes no bit.
+TEST(Sweep, SeveralDevicesShareAResumableSweep) {
+  const Deck deck = small_deck({{"bias.vgs", "[0.3, 0.4, 0.5, 0.6]"}, {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "8.0"},
+                                {"run.steady_tol", "0.2"}, {"run.window_fs", "3.0"}, {"run.refresh_steps", "5"}});
+  SilentProgress silent;
+  const Device cpu = find_device("cpu");
+  const auto alone = run_sweep(deck, {.devices = {cpu}}, silent);
+  const test::TemporaryDirectory directory;
+  std::vector<PointResult> shared;
+  int interruptions = 0;
+  for (int reports = 12; shared.empty(); ++reports) {
+    ASSERT_LT(interruptions, 60);
+    Interrupting progress(reports);
+    try {
+      shared = run_sweep(deck, {.devices = interruptions == 1 ? std::vector<Device>{cpu} : std::vector<Device>{cpu, cpu},
+                                .checkpoint_directory = directory.path()}, progress);
+    } catch (const Cancelled&) {
+      ++interruptions;
+    }
+  }
+  EXPECT_GE(interruptions, 2);
+  for (std::size_t k = 0; k < alone.size(); ++k) {
+    EXPECT_EQ(alone[k].numbers, shared[k].numbers);
+    EXPECT_EQ(alone[k].arrays.at("potential").values, shared[k].arrays.at("potential").values);
+  }
 }
 
 TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {

@@ -117,10 +117,14 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   // Every finished point is on disk at once, for people; the checkpoint keeps it for the machine.
   sweep.on_finished = [&](int point, const PointResult& result) {
     rows[point] = csv_row(result);
-    std::ofstream out(csv);
+    const auto aside = options.output_directory / ".iv.csv.new";  // Whole or not at all, whenever the power fails.
+    std::ofstream out(aside);
     out << kCsvHeader;
     for (const auto& [index, row] : rows) out << row;
-    if (!out.flush()) throw StorageError("cannot write '" + csv.string() + "'; is the disk full?");
+    out.close();
+    std::error_code failure;
+    if (out) std::filesystem::rename(aside, csv, failure);
+    if (!out || failure) throw StorageError("cannot write '" + csv.string() + "'; is the disk full?");
   };
   return run_sweep(deck, sweep, progress);
 }

@@ -51,7 +51,7 @@ struct PointClock {
 struct DevicePoint {
   double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
   double *angle_sum, *gain, *loss;        ///< [n_states][nx][nw]
-  double *current_partial;                ///< [n_states][tiles][nx+1][warps]
+  double *current_partial;                ///< [n_states][tiles][nx+1]
   double *current, *current_integral;     ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
   double *energy, *psi;                   ///< [n_levels][nx](×[nz])

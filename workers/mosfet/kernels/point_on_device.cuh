@@ -30,7 +30,7 @@ class PointOnDevice {
     saved_sum = {rows, "saved angular sums"};
     gain = {rows, "scattering gain"};
     loss = {rows, "scattering loss"};
-    current_partial = {states * shape.tiles * (s.nx + 1) * shape.warps(), "partial currents"};
+    current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
     const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};

@@ -22,7 +22,7 @@ struct TransportShape {
   std::size_t shared_bytes(int angles) const {
     const std::size_t plane = static_cast<std::size_t>(tile + 6) * angles;
     const std::size_t padded = static_cast<std::size_t>(tile + 1) * (angles + 6);
-    return sizeof(double) * (2 * plane + 4 * padded + 3 * static_cast<std::size_t>(tile + 2) * angles + 64);
+    return sizeof(double) * (2 * plane + 4 * padded + 8 * static_cast<std::size_t>(tile + 1) * angles + kMaxColumns);
   }
 };
 
@@ -65,7 +65,7 @@ struct StageBuffers {
 };
 
 /// One Runge–Kutta stage of the transport of one point, fused: fluxes in x, w and φ, gain and loss, the
-/// update, Φ̃ of the result, and each warp's share of the current at every half node.
+/// update, Φ̃ of the result, and the block's share of the current at every half node.
 ///
 /// Each Φ is read from memory once by its own thread (three planes ahead in x, kept in registers), the
 /// x flux stays in a register for the next plane, and the w and φ fluxes are exchanged through shared
@@ -80,10 +80,12 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
   const int plane = (tile + 6) * n, row_pad = n + 6, padded = (tile + 1) * row_pad;
   double* speed_plane = shared;                       // [2][tile+6][n]: vΦ of rows first−3 … first+tile+2
   double* angle_plane = speed_plane + 2 * plane;      // [2 or 2×split][tile+1][n+6]
-  double* w_flux = angle_plane + 4 * padded;          // [tile+1][n]
-  double* phi_flux = w_flux + (tile + 1) * n;         // [tile+1][n]
-  double* result = phi_flux + (tile + 1) * n;         // [tile+1][n]: weight·Φ of the column before
-  double* slope_of = result + (tile + 1) * n;         // ε' of the segment's columns [kMaxColumns]
+  const int rows = (tile + 1) * n;
+  double* w_flux = angle_plane + 4 * padded;          // [2][tile+1][n]
+  double* phi_flux = w_flux + 2 * rows;               // [2][tile+1][n]
+  double* result = phi_flux + 2 * rows;               // [2][tile+1][n]: weight·Φ of a finished column
+  double* moved = result + 2 * rows;                  // [2][tile+1][n]: weight·F^x behind a column
+  double* slope_of = moved + 2 * rows;                // ε' of the segment's columns [kMaxColumns]
 
   const int state = blockIdx.y, first = blockIdx.x * tile;
   const int begin = blockIdx.z * shape.columns;
@@ -150,53 +152,42 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
                             forward ? v4 : v1, epsilon, quotient);
   };
   double* partial = q.current_partial +
-      (static_cast<long long>(state) * shape.tiles + blockIdx.x) * (p.nx + 1) * shape.warps();
-  const auto keep_current = [&](int half_node, double flux) {
-    double sum = weight_m * flux;
+      (static_cast<long long>(state) * shape.tiles + blockIdx.x) * (p.nx + 1);
+  const int lane = t & 31, warp = t / 32;
+  // Sums of a finished column: Φ̃ of its rows, eight lanes a row, and by the last warp the current through
+  // the half node behind it. Fixed trees: same bits every time.
+  const auto sum_current = [&](int half_node, const double* from) {
+    if (warp != shape.warps() - 1) return;
+    double sum = 0.0;
+    for (int k = lane; k < rows; k += 32) sum += from[k];
     for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
-    if ((t & 31) == 0) {
-      double* slot = partial + static_cast<long long>(half_node) * shape.warps() + t / 32;
-      *slot = (stage.first ? 0.0 : *slot) + stage.flux_weight * sum;
-    }
+    if (lane == 0) partial[half_node] = (stage.first ? 0.0 : partial[half_node]) + stage.flux_weight * sum;
   };
-  // Φ̃ of the rows of a finished column, one warp a row; runs between two barriers of the next column.
-  const auto sum_rows = [&](int i) {
-    const int lane = t & 31;
-    for (int k = 1 + t / 32; k <= tile && first - 1 + k < p.nw; k += shape.warps()) {
-      double sum = 0.0;
-      for (int a = lane; a < n; a += 32) sum += result[k * n + a];
-      for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
-      if (lane == 0) q.angle_sum[(static_cast<long long>(state) * p.nx + i) * p.nw + first - 1 + k] = sum;
-    }
+  const auto sum_rows = [&](int i, const double* from) {
+    const int k = 1 + warp * 4 + lane / 8;
+    if (1 + warp * 4 > tile) return;
+    double sum = 0.0;
+    if (k <= tile)
+      for (int a = lane & 7; a < n; a += 8) sum += from[k * n + a];
+    for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    if ((lane & 7) == 0 && k <= tile && first - 1 + k < p.nw)
+      q.angle_sum[(static_cast<long long>(state) * p.nx + i) * p.nw + first - 1 + k] = sum;
   };
-
-  double flux_before = x_flux();
-  if (begin == 0) keep_current(0, flux_before);
-  double ahead = value(begin + 3);
-  const double* halo_plane = base_s + static_cast<long long>(begin) * plane_size;
-  double halo_ahead = fetches ? halo_plane[halo_from] : 0.0;
-  double edge_ahead = edge ? halo_plane[edge_from] : 0.0;
-  long long row = (static_cast<long long>(state) * p.nx + begin) * p.nw + (row_exists ? l : 0);
-  __syncthreads();
-
-  for (int i = begin; i < end; ++i, row += p.nw) {
-    const double slope = slope_of[i - begin];
-    const double sigma = slope < 0.0 ? -1.0 : 1.0;
+  const auto publish = [&](int i, double centre, double halo, double lower_edge) {
+    // A plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
     const int parity = (i - begin) & 1;
     double* vs = speed_plane + parity * plane;
     double* plus = angle_plane + parity * (kSplit ? 2 : 1) * padded + r * row_pad + 3;
     double* minus = plus + padded;
-    const double centre = v3;
-
-    // The plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
-    vs[(r + 2) * n + m] = edge ? edge_factor * edge_ahead : speed_l * centre;
-    if (fetches) vs[halo_at] = halo_factor * halo_ahead;
+    vs[(r + 2) * n + m] = edge ? edge_factor * lower_edge : speed_l * centre;
+    if (fetches) vs[halo_at] = halo_factor * halo;
     if constexpr (!kSplit) {
       const double g = sin_m * centre;
       plus[m] = g;
       if (m >= 1 && m <= 3) plus[-m] = -g;
       if (m >= n - 4 && m <= n - 2) plus[2 * (n - 1) - m] = -g;
     } else {
+      const double sigma = slope_of[i - begin] < 0.0 ? -1.0 : 1.0;
       const double u = 0.5 * (sigma * sin_m + 1.0) * centre;
       const double d = 0.5 * (sigma * sin_m - 1.0) * centre;
       plus[m] = u;
@@ -209,60 +200,91 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
         if (m <= 2) { plus[m + n] = u; minus[m + n] = d; }
       }
     }
-    v0 = v1; v1 = v2; v2 = v3; v3 = v4; v4 = v5; v5 = ahead;
-    if (i + 1 < end) {
-      ahead = value(i + 4);
-      halo_plane += plane_size;
-      if (fetches) halo_ahead = halo_plane[halo_from];
-      if (edge) edge_ahead = halo_plane[edge_from];
-    }
+  };
+
+  // Software pipeline, one barrier a column: while column i's fluxes are formed, column i−1 is finished with
+  // the fluxes that the barrier before made visible, column i−2 is summed, and plane i+1 is published.
+  __syncthreads();  // ε' is there.
+  const double* halo_plane = base_s + static_cast<long long>(begin) * plane_size;
+  publish(begin, v3, fetches ? halo_plane[halo_from] : 0.0, edge ? halo_plane[edge_from] : 0.0);
+  double flux_behind = x_flux();  // At the half node before `begin`; only the first segment counts it.
+  if (begin == 0 && in_block) moved[rows + r * n + m] = weight_m * flux_behind;
+  double flux_ahead = 0.0, along_w = 0.0, along_phi = 0.0;
+  double ahead = value(begin + 3);
+  halo_plane += plane_size;
+  double halo_ahead = fetches && begin + 1 < end ? halo_plane[halo_from] : 0.0;
+  double edge_ahead = edge && begin + 1 < end ? halo_plane[edge_from] : 0.0;
+  long long row = (static_cast<long long>(state) * p.nx + begin - 1) * p.nw + (row_exists ? l : 0);
+  __syncthreads();
+
+  for (int i = begin; i <= end; ++i, row += p.nw) {
+    const int parity = (i - begin) & 1;
+    const bool finishes = own && i > begin;
     double old = 0.0, gain = 0.0, loss = 0.0;
-    if (own && stage.share_n != 0.0) old = stage.pdf_n[row * n + m];
-    if (own && p.scatters) {
+    if (finishes && stage.share_n != 0.0) old = stage.pdf_n[row * n + m];
+    if (finishes && p.scatters) {
       gain = q.gain[row];
       loss = q.loss[row];
     }
-    __syncthreads();
-
-    // Three reconstructions in one stretch of code. x: wind by cos φ. w: against ε' cos φ. φ: on the half
-    // circle by ε' alone, F at m+½.
-    const double flux_after = x_flux();
-    const bool up_wind = forward == (slope < 0.0);
-    const double* h = vs + (up_wind ? r : r + 5) * n + m;
-    const int stride = up_wind ? n : -n;
-    const double along_w = slope * w_factor *
-        weno5(h[0], h[stride], h[2 * stride], h[3 * stride], h[4 * stride], epsilon, quotient);
-    double along_phi;
-    if constexpr (!kSplit) {
-      const bool left = sigma > 0.0;
-      const double* g = plus + m + (left ? -2 : 3);
-      const int one = left ? 1 : -1;
-      along_phi = sigma * weno5(g[0], g[one], g[2 * one], g[3 * one], g[4 * one], epsilon, quotient);
-    } else {
-      const double *g = plus + m, *d = minus + m;
-      along_phi = weno5(g[-2], g[-1], g[0], g[1], g[2], epsilon, quotient) +
-                  weno5(d[3], d[2], d[1], d[0], d[-1], epsilon, quotient);
+    const double before_w = along_w, before_phi = along_phi, flux_before = flux_behind, flux_after = flux_ahead;
+    const double centre = v2;  // Of column i−1.
+    if (i < end) {
+      v0 = v1; v1 = v2; v2 = v3; v3 = v4; v4 = v5; v5 = ahead;
+      if (i + 1 < end) {
+        ahead = value(i + 4);
+        publish(i + 1, v3, halo_ahead, edge_ahead);
+        halo_plane += plane_size;
+        if (i + 2 < end) {
+          if (fetches) halo_ahead = halo_plane[halo_from];
+          if (edge) edge_ahead = halo_plane[edge_from];
+        }
+      }
+      // Three reconstructions in one stretch of code. x: wind by cos φ. w: against ε' cos φ. φ: on the half
+      // circle by ε' alone, F at m+½.
+      const double slope = slope_of[i - begin];
+      flux_behind = i > begin ? flux_ahead : flux_behind;
+      flux_ahead = x_flux();
+      const double* vs = speed_plane + parity * plane;
+      const bool up_wind = forward == (slope < 0.0);
+      const double* h = vs + (up_wind ? r : r + 5) * n + m;
+      const int stride = up_wind ? n : -n;
+      along_w = slope * w_factor *
+          weno5(h[0], h[stride], h[2 * stride], h[3 * stride], h[4 * stride], epsilon, quotient);
+      const double* plus = angle_plane + parity * (kSplit ? 2 : 1) * padded + r * row_pad + 3;
+      if constexpr (!kSplit) {
+        const bool left = slope >= 0.0;
+        const double* g = plus + m + (left ? -2 : 3);
+        const int one = left ? 1 : -1;
+        along_phi = weno5(g[0], g[one], g[2 * one], g[3 * one], g[4 * one], epsilon, quotient);
+        along_phi = left ? along_phi : -along_phi;
+      } else {
+        const double *g = plus + m, *d = plus + padded + m;
+        along_phi = weno5(g[-2], g[-1], g[0], g[1], g[2], epsilon, quotient) +
+                    weno5(d[3], d[2], d[1], d[0], d[-1], epsilon, quotient);
+      }
+      w_flux[parity * rows + r * n + m] = along_w;
+      phi_flux[parity * rows + r * n + m] = along_phi;
+      if (in_block) moved[parity * rows + r * n + m] = weight_m * flux_ahead;
     }
-    w_flux[r * n + m] = along_w;
-    phi_flux[r * n + m] = along_phi;
-    keep_current(i + 1, flux_after);
-    if (i > begin) sum_rows(i - 1);
-    __syncthreads();
-
-    if (own) {
-      const double* turn = phi_flux + r * n;
-      const double after = !kFull && m == n - 1 ? -turn[n - 2] : along_phi;
-      const double before = kFull ? turn[m == 0 ? n - 1 : m - 1] : m == 0 ? -along_phi : turn[m - 1];
+    // What the phase before left: currents behind column i−1, sums of column i−2.
+    if (i > begin) sum_current(i, moved + (parity ^ 1) * rows);
+    else if (begin == 0) sum_current(0, moved + rows);
+    if (i > begin + 1) sum_rows(i - 2, result + parity * rows);
+    if (finishes) {
+      const double slope = slope_of[i - 1 - begin];
+      const double* turn = phi_flux + (parity ^ 1) * rows + r * n;
+      const double after = !kFull && m == n - 1 ? -turn[n - 2] : before_phi;
+      const double before = kFull ? turn[m == 0 ? n - 1 : m - 1] : m == 0 ? -before_phi : turn[m - 1];
       const double rhs = gain - loss * centre - (flux_after - flux_before) * per_dx -
-                         (along_w - w_flux[(r - 1) * n + m]) * per_dw - fabs(slope) * turning_l * (after - before);
+                         (before_w - w_flux[(parity ^ 1) * rows + (r - 1) * n + m]) * per_dw -
+                         fabs(slope) * turning_l * (after - before);
       const double fresh = stage.share_n * old + stage.share_s * (centre + dt * rhs);
       stage.out[row * n + m] = fresh;
-      result[r * n + m] = weight_m * fresh;
+      result[(parity ^ 1) * rows + r * n + m] = weight_m * fresh;
     }
-    flux_before = flux_after;
+    __syncthreads();
   }
-  __syncthreads();
-  sum_rows(end - 1);
+  sum_rows(end - 1, result + ((end - 1 - begin) & 1) * rows);
 }
 
 /// Φ̃ of a whole pdf, one warp a row.
@@ -372,10 +394,10 @@ __global__ void record_kernel(DeviceProblem p, DevicePoint q, TransportShape sha
   if (!q.clock->active) return;
   __shared__ double sums[32];
   const int half_node = blockIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-  const int groups = p.n_states * shape.tiles, warps = shape.warps();
+  const int groups = p.n_states * shape.tiles;
   double sum = 0.0;
-  for (int k = threadIdx.x; k < groups * warps; k += blockDim.x)
-    sum += q.current_partial[(static_cast<long long>(k / warps) * (p.nx + 1) + half_node) * warps + k % warps];
+  for (int k = threadIdx.x; k < groups; k += blockDim.x)
+    sum += q.current_partial[static_cast<long long>(k) * (p.nx + 1) + half_node];
   for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
   if (lane == 0) sums[warp] = sum;
   __syncthreads();

@@ -46,6 +46,8 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
       snapshot = std::move(*found);
       progress.log("resumed: " + std::to_string(snapshot.finished.size()) + " of " +
                    std::to_string(deck.points.size()) + " points finished");
+      if (options.on_finished)
+        for (const auto& [point, result] : snapshot.finished) options.on_finished(point, result);
     }
   for (int chain = 0; chain < static_cast<int>(chains.size()); ++chain)
     if (next_position(chain) < static_cast<int>(chains[chain].size())) queue.push_back(chain);

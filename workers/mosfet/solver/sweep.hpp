@@ -18,7 +18,7 @@ struct SweepOptions {
   std::filesystem::path checkpoint_directory;  ///< empty: none
   std::filesystem::path output_directory;      ///< of snapshots of the pdf; empty: none are written
   int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, up to 4 on a GPU
-  std::function<void(int point, const PointResult&)> on_finished;  ///< called under a lock
+  std::function<void(int point, const PointResult&)> on_finished;  ///< under a lock; on a resume also for what is done
 };
 
 /// Runs every bias point of a transient or steady deck.
