@@ -3,7 +3,6 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,9 +10,10 @@
 #include <mutex>
 #include <thread>
 
-#include "proto/wire/limits.hpp"
+#include "server/api/bind.hpp"
 #include "server/api/blob_service.hpp"
 #include "server/api/job_service.hpp"
+#include "server/api/starting_server.hpp"
 #include "server/api/status.hpp"
 #include "server/api/worker_service.hpp"
 #include "server/service/log.hpp"
@@ -37,6 +37,7 @@ struct Server::Parts {
   explicit Parts(const ServerOptions& options_)
       : options(options_),
         directory(options.data_directory, options.allow_network_file_system),
+        starting(std::make_unique<StartingServer>(options.listen)),
         logs(system_files(), options.data_directory),
         blobs(system_files(), options.data_directory),
         uploads(blobs),
@@ -69,6 +70,7 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   DataDirectory directory;
+  std::unique_ptr<StartingServer> starting;  ///< until the store is open; needs the directory's lock
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;
@@ -92,42 +94,18 @@ struct Server::Parts {
 };
 
 void Server::Parts::listen() {
-  grpc::EnableDefaultHealthCheckService(true);
+  addresses = starting->addresses();
+  // Its addresses are taken over; a call in between finds nobody for a moment, and is repeated.
+  starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  std::vector<int> ports(options.listen.size(), -1);
-  for (std::size_t i = 0; i < options.listen.size(); ++i) {
-    require_local(options.listen[i]);
-    // A socket left by a server that was killed; ours is the data directory, so it is nobody's.
-    if (options.listen[i].starts_with("unix:")) ::unlink(options.listen[i].substr(5).c_str());
-    builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
-  }
-  grpc::ResourceQuota quota("quasi-server");
-  quota.Resize(512U << 20);
-  builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytes));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits::kMetadataBytes));
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.RegisterService(&jobs);
-  builder.RegisterService(&workers);
-  builder.RegisterService(&blob_calls);
-  grpc_server = builder.BuildAndStart();
-  for (std::size_t i = 0; i < options.listen.size(); ++i) {
-    std::string address = options.listen[i];
-    const bool is_unix = address.starts_with("unix:");
-    if (!grpc_server || (!is_unix && ports[i] <= 0))
-      throw BadConfiguration("listen: cannot bind " + address +
-                             "; is it in use, or its directory missing?");
-    if (is_unix)
-      ::chmod(address.substr(5).c_str(), 0660);
-    else
-      address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);
-    addresses.push_back(address);
+  Bound bound = bind_server(addresses, [this](grpc::ServerBuilder& builder) {
+    builder.RegisterService(&jobs);
+    builder.RegisterService(&workers);
+    builder.RegisterService(&blob_calls);
+  });
+  grpc_server = std::move(bound.server);
+  for (const std::string& address : addresses)
     log(Level::kInfo, "listening", {{"address", address}});
-  }
   grpc_server->GetHealthCheckService()->SetServingStatus(true);
   timer = std::thread([this] { run_timer(); });
 }

@@ -9,6 +9,7 @@
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
 #include "server/api/tokens.hpp"
+#include "server/queue/schedulable.hpp"
 
 namespace quasi::server {
 namespace {
@@ -117,34 +118,19 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
             const auto size = store.blob_size(input.digest());
             if (size && *size == static_cast<std::int64_t>(input.size_bytes())) continue;
             auto& problem = *response->add_problems();
-            problem.set_field(path + ".inputs[" + std::to_string(k) + "].digest");
+            problem.set_field(path + ".spec.inputs[" + std::to_string(k) + "].digest");
             problem.set_message(size ? "the blob has " + std::to_string(*size) + " bytes"
                                      : "not in the blob store; upload it first");
             problem.set_reason(std::string(wire::reason::kInputsMissing));
           }
           const NewJob job = to_new_job(spec);
-          const bool known = std::any_of(
-              workers.begin(), workers.end(), [&](const WorkerRow& worker) {
-                if (worker.pool != job.row.pool) return false;
-                const auto& kinds = worker.kinds;
-                return std::find(kinds.begin(), kinds.end(), job.row.kind) != kinds.end() &&
-                       std::any_of(worker.devices.begin(), worker.devices.end(),
-                                   [&](const DeviceRow& device) {
-                                     const bool cuda = device.backend == Backend::kCuda;
-                                     if ((job.row.gpus > 0 ||
-                                          job.row.device == Preference::kCuda) && !cuda)
-                                       return false;
-                                     if (job.row.device == Preference::kCpu && cuda) return false;
-                                     return job.row.memory_bytes <= device.memory_bytes;
-                                   });
-              });
-          if (!known) {
-            auto& warning = *response->add_warnings();
-            warning.set_field(path + ".resources");
-            warning.set_message("no worker of pool " + job.row.pool +
-                                " has registered a device that fits; the job would wait for one");
-            warning.set_reason(std::string(wire::reason::kUnschedulable));
-          }
+          const Prospect prospect = prospect_of(job.row, workers);
+          if (prospect.chance == Chance::kFits) continue;
+          const bool hopeless = prospect.chance == Chance::kTooLarge;
+          auto& note = hopeless ? *response->add_problems() : *response->add_warnings();
+          note.set_field(path + ".spec.resources" + (hopeless ? "." + prospect.field : ""));
+          note.set_message(prospect.why);
+          note.set_reason(std::string(wire::reason::kUnschedulable));
         }
       });
 }

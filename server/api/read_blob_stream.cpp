@@ -27,43 +27,67 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     self_ = shared_from_this();
     wire::Violations violations;
     wire::validate(request_, violations);
-    if (!violations.empty()) return Finish(to_status(violations));
+    if (!violations.empty()) return end(to_status(violations));
     services_.hub.add(self_);
     auto self = self_;
     const bool posted = services_.readers.read([self](ReadStore& store) { self->begin(store); });
-    if (!posted) Finish(busy_status(services_.draining));
+    if (!posted) end(busy_status(services_.draining));
   }
 
   void on_commit(const GroupOutcome&) override {}
   void on_tick(std::int64_t monotonic_ms) override {
-    const std::int64_t since = write_since_ms_;
-    // A status cannot overtake the chunk that is stuck, so the stream is reset; the reader
-    // continues by offset.
-    if (since > 0 && monotonic_ms - since > services_.options.slow_reader_ms) {
-      log(Level::kInfo, "slow_reader_cut", {{"digest", request_.digest()}});
-      cancel();
+    const std::int64_t limit = services_.options.slow_reader_ms;
+    bool slow = false;
+    bool cut = false;
+    {
+      const std::lock_guard lock(mutex_);
+      const std::int64_t waited = write_since_ms_ > 0 ? monotonic_ms - write_since_ms_ : 0;
+      slow = !finished_ && waited > limit;
+      cut = waited > 2 * limit;
+      if (slow) finished_ = true;
     }
+    if (slow) {
+      log(Level::kInfo, "slow_reader", {{"digest", request_.digest()}});
+      Finish(to_status(Refused(Refusal::kDeadlineExceeded, wire::reason::kSlowReader,
+                               "nothing was taken for " + std::to_string(limit / 1000) +
+                                   " s; continue from the last byte you have")));
+    }
+    // The status cannot overtake the chunk that is stuck: who does not take that either is reset.
+    if (cut) cancel();
   }
   void on_close() override { cancel(); }
 
   void OnWriteDone(bool ok) override {
-    write_since_ms_ = 0;
-    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
-    if (position_ >= end_) return Finish(grpc::Status::OK);
+    {
+      const std::lock_guard lock(mutex_);
+      write_since_ms_ = 0;
+      if (finished_) return;
+    }
+    if (!ok) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
+    if (position_ >= end_) return end(grpc::Status::OK);
     next();
   }
   void OnCancel() override { cancelled_ = true; }
   void OnDone() override {
     {
-      const std::lock_guard lock(done_mutex_);
+      const std::lock_guard lock(mutex_);
       done_ = true;
     }
     const auto self = std::move(self_);
   }
 
  private:
+  void end(const grpc::Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (finished_) return;
+      finished_ = true;
+    }
+    Finish(status);
+  }
+
   void cancel() {
-    const std::lock_guard lock(done_mutex_);  // The context goes after OnDone.
+    const std::lock_guard lock(mutex_);  // The context goes after OnDone.
     if (!done_) context_->TryCancel();
   }
 
@@ -87,7 +111,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     } catch (...) {
       status = to_status(std::current_exception(), "ReadBlob");
     }
-    Finish(status);
+    end(status);
   }
 
   Refused corrupt() const {
@@ -100,7 +124,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   void next() {
     auto self = shared_from_this();
     if (!services_.files.post([self] { self->send_chunk(); }))
-      Finish(busy_status(services_.draining));
+      end(busy_status(services_.draining));
   }
 
   void send_chunk() {
@@ -110,7 +134,10 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
         status = grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
       } else {
         read_chunk();
-        write_since_ms_ = services_.clock.now().monotonic_ms;
+        {
+          const std::lock_guard lock(mutex_);
+          write_since_ms_ = services_.clock.now().monotonic_ms;
+        }
         StartWrite(&response_);
         return;
       }
@@ -121,7 +148,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     } catch (...) {
       status = to_status(std::current_exception(), "ReadBlob");
     }
-    Finish(status);
+    end(status);
   }
 
   struct Damaged {};
@@ -184,9 +211,10 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t hashed_ = 0;
-  std::atomic<std::int64_t> write_since_ms_{0};
   std::atomic<bool> cancelled_{false};
-  std::mutex done_mutex_;
+  std::mutex mutex_;
+  std::int64_t write_since_ms_ = 0;  ///< monotonic; 0: no write is outstanding
+  bool finished_ = false;
   bool done_ = false;
 };
 

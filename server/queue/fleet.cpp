@@ -73,14 +73,14 @@ std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
   return slots;
 }
 
-namespace {
-
 bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend) {
   if (gpus > 0) return backend == Backend::kCuda;
   if (wanted == Preference::kCpu) return backend == Backend::kCpu;
   if (wanted == Preference::kCuda) return backend == Backend::kCuda;
   return true;
 }
+
+namespace {
 
 bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
   return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;

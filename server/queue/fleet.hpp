@@ -32,6 +32,9 @@ class Fleet {
   std::map<std::string, Member> members_;
 };
 
+/// True if a job with this preference and number of GPUs may run on such a device.
+bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend);
+
 /// Room on a device for one more attempt, as far as server and worker agree.
 struct UsableSlot {
   std::string device_id;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "server/queue/refused.hpp"
+#include "server/queue/schedulable.hpp"
 
 namespace quasi::server {
 namespace {
@@ -63,6 +64,30 @@ void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
   throw refused;
 }
 
+/// @throws Refused UNSCHEDULABLE for jobs that no known device can ever hold.
+void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
+  std::optional<std::vector<WorkerRow>> workers;
+  std::vector<Refused::Precondition> hopeless;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobRow& row = jobs[i].row;
+    if (row.memory_bytes == 0 && row.gpus <= 1) continue;  // Fits wherever its kind runs.
+    if (!workers) workers = store.workers();
+    const Prospect prospect = prospect_of(row, *workers);
+    if (prospect.chance == Chance::kTooLarge)
+      hopeless.push_back({.type = "UNSCHEDULABLE",
+                          .subject = "jobs[" + std::to_string(i) + "].spec.resources." + prospect.field,
+                          .description = prospect.why});
+  }
+  if (hopeless.empty()) return;
+  Refused refused(Refusal::kFailedPrecondition, "UNSCHEDULABLE",
+                  hopeless.front().subject + ": " + hopeless.front().description +
+                      (hopeless.size() > 1
+                           ? " (and " + std::to_string(hopeless.size() - 1) + " more)"
+                           : ""));
+  refused.preconditions = std::move(hopeless);
+  throw refused;
+}
+
 }  // namespace
 
 QueueCore::QueueCore(Store& store, LogFiles& logs, RandomSource& random,
@@ -86,6 +111,7 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
   if (const auto answer = replay(store_, command.request_id, "SubmitJobs", command.body_sha256))
     return {.uids = lines_of(*answer), .replayed = true};
   require_inputs(store_, command.jobs);
+  require_schedulable(store_, command.jobs);
   Submitted submitted;
   for (const NewJob& asked : command.jobs) {
     NewJob job = asked;

@@ -59,6 +59,8 @@ class Store {
 
   // Workers.
   virtual void save_worker(const WorkerRow& worker) = 0;
+  /// All that ever registered.
+  virtual std::vector<WorkerRow> workers() = 0;
 
   // Answers to repeated requests.
   virtual std::optional<RequestRow> find_request(const std::string& request_id) = 0;

@@ -37,7 +37,12 @@ QueueEngine::QueueEngine(const std::string& database_path, LogStore& logs, Rando
 }
 
 void QueueEngine::recover(LogStore& logs, RandomSource& random) {
+  if (!store_.meta("epoch").empty() && store_.meta("clean_shutdown") != "1") {
+    log(Level::kInfo, "checking_store", {{"why", "it was not closed in good order"}});
+    database_.quick_check();
+  }
   database_.execute("BEGIN IMMEDIATE");
+  store_.set_meta("clean_shutdown", "0");
   if (store_.meta("store_id").empty()) {
     store_.set_meta("store_id", make_id('s', clock_.now().wall_ms, random));
     std::string key;
@@ -114,6 +119,15 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   outcome.jobs_ready = queue_.take_ready_flag();
   finish_all(nullptr);
   return outcome;
+}
+
+void QueueEngine::close() {
+  try {
+    store_.set_meta("clean_shutdown", "1");
+  } catch (const SqliteError& error) {
+    if (!error.is_full()) die(error);  // Full: the next start checks the file, which does no harm.
+  }
+  checkpoint(Database::Checkpoint::kTruncate);
 }
 
 void QueueEngine::checkpoint(Database::Checkpoint mode) {

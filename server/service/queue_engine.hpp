@@ -59,6 +59,8 @@ class QueueEngine {
   /// Moves the write-ahead log into the database file when it is long, or wholly when idle.
   void checkpoint(Database::Checkpoint mode);
   std::int64_t wal_pages() const { return database_.wal_pages(); }
+  /// The last thing that is written: the next start need not check the file.
+  void close();
 
   const std::string& store_id() const { return store_id_; }
   /// Key of the MACs on page and resume tokens.

@@ -67,7 +67,7 @@ void Writer::run() {
       if (engine_.wal_pages() > kCheckpointPages)
         engine_.checkpoint(Database::Checkpoint::kPassive);
     }
-    engine_.checkpoint(Database::Checkpoint::kTruncate);
+    engine_.close();
   } catch (const StorageFatal& error) {
     hooks_.on_fatal(error);
   }

@@ -1,6 +1,5 @@
 #include "server/store/read_store.hpp"
 
-#include <map>
 
 #include "server/queue/refused.hpp"
 #include "server/store/sqlite_store.hpp"
@@ -267,38 +266,6 @@ std::vector<OpenSlot> ReadStore::open_slots() {
   return slots;
 }
 
-std::vector<WorkerRow> ReadStore::workers() {
-  std::map<std::string, WorkerRow> workers;
-  Statement statement(database_,
-                      "SELECT id, incarnation, name, version, pool, kinds, last_seen_ms FROM "
-                      "workers");
-  {
-    Rows rows(statement);
-    while (rows.next()) {
-      WorkerRow worker{.id = rows->text(0),
-                       .incarnation = rows->text(1),
-                       .name = rows->text(2),
-                       .version = rows->text(3),
-                       .pool = rows->text(4),
-                       .kinds = split_lines(rows->text(5)),
-                       .devices = {},
-                       .last_seen_ms = rows->integer(6)};
-      workers[worker.id] = std::move(worker);
-    }
-  }
-  Statement devices(database_,
-                    "SELECT worker_id, id, backend, model, memory_bytes, slots FROM devices");
-  Rows rows(devices);
-  while (rows.next())
-    workers[rows->text(0)].devices.push_back({.id = rows->text(1),
-                                              .backend = static_cast<Backend>(rows->small(2)),
-                                              .model = rows->text(3),
-                                              .memory_bytes = rows->integer(4),
-                                              .slots = rows->small(5)});
-  std::vector<WorkerRow> list;
-  for (auto& [id, worker] : workers)
-    if (!worker.id.empty()) list.push_back(std::move(worker));
-  return list;
-}
+std::vector<WorkerRow> ReadStore::workers() { return read_workers(database_); }
 
 }  // namespace quasi::server

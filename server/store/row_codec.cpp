@@ -1,5 +1,7 @@
 // How rows of the three wide tables are read; the writer and the readers share it.
 
+#include <map>
+
 #include "server/store/sqlite_store.hpp"
 
 namespace quasi::server {
@@ -147,6 +149,42 @@ std::vector<std::string> split_lines(const std::string& text) {
     start = end == std::string::npos ? text.size() : end + 1;
   }
   return lines;
+}
+
+std::vector<WorkerRow> SqliteStore::workers() { return read_workers(database_); }
+
+std::vector<WorkerRow> read_workers(Database& database) {
+  std::map<std::string, WorkerRow> workers;
+  Statement statement(database,
+                      "SELECT id, incarnation, name, version, pool, kinds, last_seen_ms FROM "
+                      "workers");
+  {
+    Rows rows(statement);
+    while (rows.next()) {
+      WorkerRow worker{.id = rows->text(0),
+                       .incarnation = rows->text(1),
+                       .name = rows->text(2),
+                       .version = rows->text(3),
+                       .pool = rows->text(4),
+                       .kinds = split_lines(rows->text(5)),
+                       .devices = {},
+                       .last_seen_ms = rows->integer(6)};
+      workers[worker.id] = std::move(worker);
+    }
+  }
+  Statement devices(database,
+                    "SELECT worker_id, id, backend, model, memory_bytes, slots FROM devices");
+  Rows rows(devices);
+  while (rows.next())
+    workers[rows->text(0)].devices.push_back({.id = rows->text(1),
+                                              .backend = static_cast<Backend>(rows->small(2)),
+                                              .model = rows->text(3),
+                                              .memory_bytes = rows->integer(4),
+                                              .slots = rows->small(5)});
+  std::vector<WorkerRow> list;
+  for (auto& [id, worker] : workers)
+    if (!worker.id.empty()) list.push_back(std::move(worker));
+  return list;
 }
 
 }  // namespace quasi::server

@@ -76,6 +76,12 @@ std::int32_t Database::checkpoint(Checkpoint mode) {
   return log - done;
 }
 
+void Database::quick_check() {
+  Statement check(*this, "PRAGMA quick_check(1)");
+  if (!check.step() || check.text(0) != "ok")
+    throw SqliteError(SQLITE_CORRUPT, "the database is damaged: " + check.text(0));
+}
+
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
   const int code =
       sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),

@@ -50,6 +50,8 @@ class Database {
   enum class Checkpoint { kPassive, kTruncate };
   std::int32_t checkpoint(Checkpoint mode);
   std::int64_t wal_pages() const { return wal_pages_; }
+  /// Reads the whole file for damage. @throws SqliteError (corrupt) naming the first that is found.
+  void quick_check();
   sqlite3* handle() const { return handle_; }
 
  private:

@@ -55,6 +55,7 @@ class SqliteStore : public Store {
   void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) override;
   void drop_old_checkpoints(RowId job, std::int32_t keep) override;
   void save_worker(const WorkerRow& worker) override;
+  std::vector<WorkerRow> workers() override;
   std::optional<RequestRow> find_request(const std::string& request_id) override;
   void save_request(const std::string& request_id, const RequestRow& request,
                     std::int64_t expires_ms) override;
@@ -98,5 +99,8 @@ EventRow read_event(const Statement& row);
 /// Lists of plain names as one text column, a line each.
 std::string join_lines(const std::vector<std::string>& lines);
 std::vector<std::string> split_lines(const std::string& text);
+
+/// All workers that ever registered, with their devices.
+std::vector<WorkerRow> read_workers(Database& database);
 
 }  // namespace quasi::server

@@ -1,96 +1,18 @@
 // The server behind its calls: a real one, in this process, on a Unix socket.
 
-#include <gtest/gtest.h>
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <map>
-#include <random>
 #include <thread>
+#include <vector>
 
-#include "proto/wire/channel.hpp"
-#include "proto/wire/chunks.hpp"
-#include "proto/wire/digest.hpp"
-#include "proto/wire/status.hpp"
-#include "quasi/v1/blob_service.grpc.pb.h"
-#include "quasi/v1/job_service.grpc.pb.h"
-#include "quasi/v1/worker_service.grpc.pb.h"
-#include "server/server.hpp"
+#include <grpcpp/generic/generic_stub.h>
+
+#include "server/store/sqlite.hpp"
+#include "tests/service/support/calls_fixture.hpp"
 
 namespace quasi::server {
 namespace {
-
-class Calls : public testing::Test {
- protected:
-  Calls() {
-    char name[] = "/tmp/quasi-calls-XXXXXX";
-    root_ = mkdtemp(name);
-    options_.data_directory = root_ + "/data";
-    options_.listen = {"unix:" + root_ + "/s"};
-    options_.log_level = "error";
-    options_.api.enable_test_work = true;
-    options_.api.storage_low_bytes = 0;
-    options_.api.storage_low_share = 0.0;
-    options_.api.bookmark_ms = 200;
-    options_.shutdown_ms = 2'000;
-    start();
-  }
-  ~Calls() override {
-    server_.reset();
-    std::filesystem::remove_all(root_);
-  }
-  void start() {
-    server_ = std::make_unique<Server>(options_);
-    channel_ = wire::open_channel(options_.listen[0]);
-    jobs_ = v1::JobService::NewStub(channel_);
-    blobs_ = v1::BlobService::NewStub(channel_);
-    workers_ = v1::WorkerService::NewStub(channel_);
-  }
-  static void limit(grpc::ClientContext& context, int seconds = 20) {
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
-  }
-  std::string submit(const std::string& request_id = wire::make_uuid()) {
-    grpc::ClientContext context;
-    limit(context);
-    v1::SubmitJobsRequest request;
-    request.set_request_id(request_id);
-    request.add_jobs()->mutable_test()->mutable_noop();
-    v1::SubmitJobsResponse response;
-    const grpc::Status status = jobs_->SubmitJobs(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    replayed_ = context.GetServerTrailingMetadata().count("quasi-replayed") > 0;
-    return response.job_ids_size() == 1 ? response.job_ids(0) : "";
-  }
-  void cancel(const std::string& id) {
-    grpc::ClientContext context;
-    limit(context);
-    v1::CancelJobsRequest request;
-    request.add_job_ids(id);
-    v1::CancelJobsResponse response;
-    EXPECT_TRUE(jobs_->CancelJobs(&context, request, &response).ok());
-  }
-  std::string write_file(const std::string& name, std::size_t size) {
-    std::mt19937_64 random(size);
-    std::string bytes(size, '\0');
-    for (char& c : bytes) c = static_cast<char>(random());
-    std::ofstream(root_ + "/" + name, std::ios::binary) << bytes;
-    return root_ + "/" + name;
-  }
-
-  std::string root_;
-  ServerOptions options_;
-  std::unique_ptr<Server> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::JobService::Stub> jobs_;
-  std::unique_ptr<v1::BlobService::Stub> blobs_;
-  std::unique_ptr<v1::WorkerService::Stub> workers_;
-  bool replayed_ = false;
-};
 
 // I7, also over a restart: same id and body, same answer; other body, refused.
 TEST_F(Calls, ARepeatedRequestHasOneEffect) {
@@ -224,22 +146,6 @@ TEST_F(Calls, ACorruptBlobIsDataLoss) {
   EXPECT_TRUE(wire::download_file(channel_, file.digest, file.size_bytes, root_ + "/out").ok());
 }
 
-v1::JobSpec valid_spec() {
-  v1::JobSpec spec;
-  spec.set_name("silicon");
-  (*spec.mutable_labels())["project"] = "kappa";
-  spec.mutable_thermal()->set_deck("deck");
-  v1::Setting& setting = *spec.mutable_thermal()->add_settings();
-  setting.set_key("T");
-  setting.set_value("300");
-  v1::Input& input = *spec.add_inputs();
-  input.set_slot("deck/CONTROL");
-  input.set_digest(std::string(64, 'a'));
-  input.set_size_bytes(10);
-  spec.mutable_resources()->set_gpus(1);
-  return spec;
-}
-
 /// Breaks one field of a sound request; returns a word that the refusal must contain.
 std::string spoil(v1::SubmitJobsRequest& request, std::mt19937_64& random) {
   v1::JobSpec& spec = *request.mutable_jobs(static_cast<int>(random() % 2));
@@ -299,61 +205,153 @@ TEST_F(Calls, MalformedRequestsAreRefusedByField) {
   submit();  // Still well.
 }
 
-// Bytes that are no sound message: flipped bits of valid ones, sent as they are to every unary call.
-TEST_F(Calls, FlippedBitsAreNeverInternal) {
-  std::mt19937_64 random(77);
-  v1::SubmitJobsRequest valid;
-  valid.set_request_id(wire::make_uuid());
-  *valid.add_jobs() = valid_spec();
-  const std::string bytes = valid.SerializeAsString();
-  int sent = 0;
-  while (sent < 500) {
-    std::string spoilt = bytes;
-    for (int flips = 0; flips < 3; ++flips)
-      spoilt[random() % spoilt.size()] ^= static_cast<char>(1U << (random() % 8));
-    v1::SubmitJobsRequest submit_request;
-    v1::CompleteAttemptRequest complete_request;
-    v1::RegisterRequest register_request;
-    v1::HeartbeatRequest heartbeat_request;
-    v1::ListJobsRequest list_request;
-    ++sent;
-    const auto expect_sound = [&](const grpc::Status& status) {
-      EXPECT_NE(status.error_code(), grpc::StatusCode::INTERNAL) << status.error_message();
-      EXPECT_NE(status.error_code(), grpc::StatusCode::UNKNOWN) << status.error_message();
-      EXPECT_NE(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-    };
-    if (submit_request.ParseFromString(spoilt)) {
-      grpc::ClientContext context;
-      limit(context);
-      v1::SubmitJobsResponse response;
-      expect_sound(jobs_->SubmitJobs(&context, submit_request, &response));
+// Until the store is open the server is there and says so; health says NOT_SERVING.
+TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
+  const std::string id = submit();
+  server_.reset();
+  auto other = std::make_unique<Database>(options_.data_directory + "/quasi.db",
+                                          Database::Mode::kWriter);
+  other->execute("BEGIN IMMEDIATE");  // The server's own first write waits for us.
+  std::thread starter([&] { server_ = std::make_unique<Server>(options_); });
+  channel_ = wire::open_channel(options_.listen[0]);
+  const auto stub = v1::JobService::NewStub(channel_);
+  const auto get = [&] {
+    grpc::ClientContext context;
+    limit(context, 2);
+    v1::GetJobRequest request;
+    request.set_job_id(id);
+    v1::GetJobResponse response;
+    return stub->GetJob(&context, request, &response);
+  };
+  const auto health = [&] {
+    grpc::ClientContext context;
+    limit(context, 2);
+    context.set_wait_for_ready(true);
+    grpc::GenericStub generic(channel_);
+    grpc::CompletionQueue queue;
+    const grpc::Slice nothing(std::string{});
+    const grpc::ByteBuffer empty(&nothing, 1);
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    const auto call = generic.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", empty, &queue);
+    call->StartCall();
+    call->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    std::vector<grpc::Slice> slices;
+    if (!status.ok() || !answer.Dump(&slices).ok()) return -1;
+    std::string bytes;
+    for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+    return bytes.size() == 2 ? static_cast<int>(bytes[1]) : 0;  // HealthCheckResponse{status = 1: n}
+  };
+  EXPECT_EQ(health(), 2) << "NOT_SERVING";
+  const grpc::Status status = get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_EQ(wire::reason_of(status), wire::reason::kStarting);
+  EXPECT_TRUE(wire::parse_details(status).retry_after);
+  other->execute("ROLLBACK");
+  other.reset();
+  starter.join();
+  EXPECT_TRUE(get().ok());
+  EXPECT_EQ(health(), 1) << "SERVING";
+}
+
+// Who takes nothing for too long hears why once it reads on, and may continue by offset; who does not
+// even then is reset.
+TEST_F(Calls, ASlowReaderIsToldSo) {
+  server_.reset();
+  options_.api.slow_reader_ms = 300;
+  start();
+  const std::string path = write_file("big", 8U << 20);
+  const auto file = wire::digest_file(path);
+  ASSERT_TRUE(wire::upload_file(channel_, path, file.digest, file.size_bytes).ok());
+  for (const bool reads_on : {true, false}) {
+    grpc::ClientContext context;
+    limit(context);
+    v1::ReadBlobRequest request;
+    request.set_digest(file.digest);
+    const auto reader = blobs_->ReadBlob(&context, request);
+    std::this_thread::sleep_for(std::chrono::milliseconds(reads_on ? 500 : 1'200));
+    v1::ReadBlobResponse response;
+    std::uint64_t taken = 0;
+    while (reader->Read(&response)) taken += response.data().size();
+    const grpc::Status status = reader->Finish();
+    EXPECT_LT(taken, file.size_bytes);
+    if (reads_on) {
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
+      EXPECT_EQ(wire::reason_of(status), wire::reason::kSlowReader);
+    } else {
+      EXPECT_FALSE(status.ok());
     }
-    if (complete_request.ParseFromString(spoilt)) {
-      grpc::ClientContext context;
-      limit(context);
-      v1::CompleteAttemptResponse response;
-      expect_sound(workers_->CompleteAttempt(&context, complete_request, &response));
-    }
-    if (register_request.ParseFromString(spoilt)) {
-      grpc::ClientContext context;
-      limit(context);
-      v1::RegisterResponse response;
-      expect_sound(workers_->Register(&context, register_request, &response));
-    }
-    if (heartbeat_request.ParseFromString(spoilt)) {
-      grpc::ClientContext context;
-      limit(context);
-      v1::HeartbeatResponse response;
-      expect_sound(workers_->Heartbeat(&context, heartbeat_request, &response));
-    }
-    if (list_request.ParseFromString(spoilt)) {
-      grpc::ClientContext context;
-      limit(context);
-      v1::ListJobsResponse response;
-      expect_sound(jobs_->ListJobs(&context, list_request, &response));
-    }
+    request.set_offset(taken);
+    grpc::ClientContext again;
+    limit(again);
+    const auto rest = blobs_->ReadBlob(&again, request);
+    while (rest->Read(&response)) taken += response.data().size();
+    EXPECT_TRUE(rest->Finish().ok());
+    EXPECT_EQ(taken, file.size_bytes);
   }
-  submit();
+}
+
+// A job that no device known can ever hold is refused with the largest there is; one for which no
+// device has come yet waits.
+TEST_F(Calls, WhatNoDeviceCanHoldIsUnschedulable) {
+  const auto ask = [&](std::uint64_t memory_bytes, std::uint32_t gpus, const std::string& pool) {
+    v1::SubmitJobsRequest request;
+    request.set_request_id(wire::make_uuid());
+    v1::JobSpec& job = *request.add_jobs();
+    job.mutable_test()->mutable_noop();
+    job.mutable_resources()->set_gpu_mem_bytes(memory_bytes);
+    job.mutable_resources()->set_gpus(gpus);
+    job.mutable_resources()->set_pool(pool);
+    v1::ValidateJobsRequest check;
+    *check.add_jobs() = job;
+    grpc::ClientContext context;
+    limit(context);
+    v1::SubmitJobsResponse response;
+    const grpc::Status status = jobs_->SubmitJobs(&context, request, &response);
+    grpc::ClientContext checking;
+    limit(checking);
+    v1::ValidateJobsResponse report;
+    EXPECT_TRUE(jobs_->ValidateJobs(&checking, check, &report).ok());
+    EXPECT_EQ(report.problems_size(), status.ok() ? 0 : 1);  // Both by the same rule.
+    if (!status.ok() && report.problems_size() == 1) {
+      EXPECT_EQ(report.problems(0).reason(), wire::reason::kUnschedulable);
+      EXPECT_EQ(status.error_message().find(report.problems(0).field()), 0U) << status.error_message();
+    }
+    return status;
+  };
+  EXPECT_TRUE(ask(std::uint64_t{900} << 30, 4, "").ok()) << "nobody has registered yet";
+  v1::RegisterRequest worker;
+  worker.set_worker_id("w_" + std::string(26, '0'));
+  worker.set_incarnation(wire::make_uuid());
+  worker.add_kinds("test");
+  for (const std::uint64_t gibibytes : {80, 141}) {
+    v1::Device& device = *worker.add_devices();
+    device.set_id("GPU-" + std::to_string(gibibytes));
+    device.set_backend(v1::DEVICE_BACKEND_CUDA);
+    device.set_memory_bytes(gibibytes << 30);
+    device.set_slots(1);
+  }
+  grpc::ClientContext context;
+  limit(context);
+  v1::RegisterResponse registered;
+  ASSERT_TRUE(workers_->Register(&context, worker, &registered).ok());
+
+  EXPECT_TRUE(ask(std::uint64_t{141} << 30, 1, "").ok());
+  EXPECT_TRUE(ask(std::uint64_t{80} << 30, 2, "").ok());
+  EXPECT_TRUE(ask(std::uint64_t{900} << 30, 4, "elsewhere").ok()) << "another pool's workers may come";
+  const grpc::Status memory = ask(std::uint64_t{142} << 30, 1, "");
+  EXPECT_EQ(memory.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(wire::reason_of(memory), wire::reason::kUnschedulable);
+  EXPECT_NE(memory.error_message().find("jobs[0].spec.resources.gpu_mem_bytes: asks for 142.0 GiB"),
+            std::string::npos) << memory.error_message();
+  EXPECT_NE(memory.error_message().find("has 141.0 GiB"), std::string::npos) << memory.error_message();
+  const grpc::Status count = ask(0, 3, "");
+  EXPECT_NE(count.error_message().find("jobs[0].spec.resources.gpus: asks for 3"), std::string::npos)
+      << count.error_message();
+  EXPECT_EQ(wire::reason_of(ask(std::uint64_t{100} << 30, 2, "")), wire::reason::kUnschedulable);
 }
 
 TEST(Local, OnlyLoopbackAndUnixSocketsAreServed) {

@@ -1,0 +1,53 @@
+#include "server/api/bind.hpp"
+
+#include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/wire/limits.hpp"
+#include "server/options.hpp"
+
+namespace quasi::server {
+
+Bound bind_server(const std::vector<std::string>& addresses,
+                  const std::function<void(grpc::ServerBuilder&)>& add) {
+  // gRPC's library is never taken down: when its last object went, that waited for a poller of its
+  // own, up to 10 s, at the end of a process that had nothing else to do.
+  static const bool held = (grpc_init(), true);
+  (void)held;
+  grpc::ServerBuilder builder;
+  std::vector<int> ports(addresses.size(), -1);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    require_local(addresses[i]);
+    if (addresses[i].starts_with("unix:")) ::unlink(addresses[i].substr(5).c_str());
+    builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+  }
+  grpc::ResourceQuota quota("quasi-server");
+  quota.Resize(512U << 20);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytes));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits::kMetadataBytes));
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  add(builder);
+  Bound bound{.server = builder.BuildAndStart(), .addresses = {}};
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    std::string address = addresses[i];
+    const bool is_unix = address.starts_with("unix:");
+    if (!bound.server || (!is_unix && ports[i] <= 0))
+      throw BadConfiguration("listen: cannot bind " + address +
+                             "; is it in use, or its directory missing?");
+    if (is_unix)
+      ::chmod(address.substr(5).c_str(), 0660);
+    else
+      address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);
+    bound.addresses.push_back(address);
+  }
+  return bound;
+}
+
+}  // namespace quasi::server
