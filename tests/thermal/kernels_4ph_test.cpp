@@ -138,6 +138,80 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
   }
 };
 
+/// Whole matrix of some points, built from tiles of total momenta.
+std::vector<double> build(ScatteringKernels4ph& kernels, const Problem4ph& problem, CollisionRequest4ph request,
+                          std::int32_t tile) {
+  request.row_size.assign(static_cast<std::size_t>((request.last_point - request.first_point) * problem.n_branches), 1e-9);
+  kernels.begin_collision(request);
+  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
+  for (int attempt = 0; attempt < 3; ++attempt) {  // the guess is far too low on purpose
+    for (std::int32_t q = 0; q < n_q; q += tile) kernels.add_collision(q, std::min(n_q, q + tile));
+    auto out = kernels.finish_collision();
+    if (!out.empty()) return out;
+  }
+  ADD_FAILURE() << "the unit of the rows was not found";
+  return {};
+}
+
+// The collision operator against one written down process by process, in both forms.
+TEST_P(Kernels4ph, CollisionMatrixMeetsOracle) {
+  for (const bool reference : {false, true})
+    for (const bool symmetric : {false, true}) {
+      Rules4ph rules{.scale_broad = 0.7, .cut = 1.3, .window_norm = 0.9, .sigma_floor_rad_ps = 0.3};
+      oracle::Settings4ph settings{.scale_broad = 0.7, .cut = 1.3, .delta_divisor = 0.9, .least_sigma = 0.3};
+      if (reference) {
+        rules = {.broadening = Broadening::kAdaptiveMax, .scale_broad = 0.4, .tie_tolerance_rad_ps = 0.0,
+                 .sigma_floor_rad_ps = 0.4, .sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi),
+                 .omega_floor_rad_ps = 8.0, .exact_weights = false};
+        settings = {.convention = oracle::Convention::kReference, .scale_broad = 0.4,
+                    .reference_small_sigma = 0.4, .slowest_partner = 8.0};
+      }
+      settings.hbar_over_kb = kCodata2018.hbar_over_kb_k_ps();
+      settings.temperature_k = kTemperatures_k[1];
+      settings.symmetric_occupation = symmetric;
+      const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, rules);
+      const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+      kernels->load(c.problem);
+      const auto out = build(*kernels, c.problem, {.temperature = 1, .symmetric = symmetric, .first_point = 0, .last_point = 2}, 5);
+      std::mt19937 random(3);
+      std::uniform_real_distribution<double> unit(-1.0, 1.0);
+      std::vector<double> f(c.problem.omega_rad_ps.size() * 3);
+      for (double& x : f) x = unit(random);
+      const auto ours = kernels->apply_collision(f);
+      for (int point = 0; point < 2; ++point)
+        for (int s = 0; s < 6; ++s) {
+          std::vector<double> row(c.problem.omega_rad_ps.size(), 0.0);
+          const auto sums = oracle::four_phonon_sums(c.oracle, settings, c.problem.point[point], s, &row);
+          const double rate = sums[0].rate + sums[1].rate + sums[2].rate;
+          EXPECT_NEAR(out[point * 6 + s], rate, 1e-10 * std::abs(rate));
+          for (int d = 0; d < 3; ++d) {
+            double expected = 0.0, scale = 0.0;
+            for (std::size_t mode = 0; mode < row.size(); ++mode) {
+              expected += row[mode] * f[3 * mode + d];
+              scale += std::abs(row[mode] * f[3 * mode + d]);
+            }
+            EXPECT_NEAR(ours[(point * 6 + s) * 3 + d], expected, 1e-10 * scale) << reference << symmetric;
+          }
+        }
+    }
+}
+
+// One point alone, or tiles of another size: the same bits.
+TEST_P(Kernels4ph, CollisionMatrixDoesNotDependOnTheCut) {
+  const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+  kernels->load(c.problem);
+  std::vector<double> f(c.problem.omega_rad_ps.size() * 3);
+  for (std::size_t i = 0; i < f.size(); ++i) f[i] = std::sin(static_cast<double>(i));
+  const auto both_out = build(*kernels, c.problem, {.symmetric = true, .first_point = 0, .last_point = 2}, 12);
+  const auto both = kernels->apply_collision(f);
+  const auto one_out = build(*kernels, c.problem, {.symmetric = true, .first_point = 1, .last_point = 2}, 12);
+  const auto one = kernels->apply_collision(f);
+  EXPECT_TRUE(std::equal(one.begin(), one.end(), both.begin() + 18));
+  EXPECT_TRUE(std::equal(one_out.begin(), one_out.end(), both_out.begin() + 6));
+  EXPECT_GE(kernels->collision_points_that_fit(), 2);
+}
+
 constexpr std::array<int, 3> kMesh[] = {{}, {3, 2, 2}, {2, 2, 2}, {2, 1, 3}, {1, 2, 2}};
 
 TEST_P(Kernels4ph, MeetOracleWithFormalWeights) {

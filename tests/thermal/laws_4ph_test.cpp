@@ -36,7 +36,7 @@ Rates4ph rates_at(const Deck& deck, const Modes& modes, const std::vector<std::i
   const Problem4ph problem =
       make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, points);
   const auto kernels = make_scattering_kernels_4ph_cpu();
-  Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), *kernels, progress, checkpoints);
+  Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, progress, checkpoints);
   average_degenerate_4ph(modes, points, rates);
   return rates;
 }
@@ -124,8 +124,7 @@ TEST(Laws4ph, ResumedRunHasTheSameBits) {
 
 // What is not available is refused by name, not left out in silence.
 TEST(Laws4ph, RefusesWhatItCannotDo) {
-  for (const Setting& setting : {Setting{"four_phonon_iteration", ".true."},
-                                 Setting{"num_sample_process_4ph", "1000"},
+  for (const Setting& setting : {Setting{"num_sample_process_4ph", "1000"},
                                  Setting{"strategy", "'list-host'"}}) {
     const Deck deck = coarse_deck({setting});
     EXPECT_THROW(require_supported_4ph(deck.control), InvalidInput) << setting.key;

@@ -32,7 +32,7 @@ Solved solve(const test::ReferenceRun& run, const Device& device) {
   const Problem4ph problem =
       make_problem_4ph(crystal, s.modes, s.symmetry, s.control, fourth, s.symmetry.irreducible);
   const auto kernels = make_scattering_kernels_4ph(device, 0);
-  s.rates = scattering_rates_4ph(problem, s.control.constants(), *kernels, silent);
+  s.rates = scattering_rates_4ph(problem, s.control.constants(), {kernels.get()}, silent);
   return s;
 }
 

@@ -84,7 +84,7 @@ ConvergenceStudy study_convergence(const Deck& deck, const Device& device, const
     std::filesystem::create_directories(place, failure);
     if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
     other.symmetry = find_symmetry(other.crystal, other.control);
-    append_kappa(solve_case(other, device, place, progress).run, kappa);
+    append_kappa(solve_case(other, {device}, place, progress).run, kappa);
   };
   for (std::size_t i = 0; i + 1 < study.mesh.size(); ++i) {
     other.control.mesh = study.mesh[i];

@@ -4,18 +4,18 @@
 
 namespace quasi::thermal {
 
-SolvedCase solve_case(const Deck& deck, const Device& device, const std::filesystem::path& checkpoint_directory,
+SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, const std::filesystem::path& checkpoint_directory,
                       Progress& progress) {
   SolvedCase solved;
   solved.run = start_run(deck, progress);
   for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (deck.control.only_harmonic) return solved;
-  const auto kernels = make_three_phonon_kernels(device);
+  const auto kernels = make_three_phonon_kernels(devices.front());
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes, deck.control);
   add_scattering(deck, *kernels, problem, solved.run, progress);
   if (deck.fourth_order)
-    solved.four_phonon = run_four_phonon(deck, device, solved.run, checkpoint_directory, progress);
+    solved.four_phonon = run_four_phonon(deck, devices, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   add_conductivity(deck, *kernels, further, solved.run, progress);
   solved.derived = derive(deck, problem.fc3, solved.run);

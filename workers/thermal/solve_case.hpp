@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
@@ -13,11 +15,12 @@ namespace quasi::thermal {
 /// One deck taken from modes to κ.
 struct SolvedCase {
   ConductivityRun run;
-  std::optional<FourPhononRun> four_phonon;  ///< with four_phonon
+  std::unique_ptr<FourPhononRun> four_phonon;  ///< with four_phonon
   std::optional<Derived> derived;            ///< not with onlyharmonic
 };
 
-SolvedCase solve_case(const Deck& deck, const Device& device, const std::filesystem::path& checkpoint_directory,
+/// @param devices  four phonons are shared out among all of them; the rest runs on the first
+SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, const std::filesystem::path& checkpoint_directory,
                       Progress& progress);
 
 }  // namespace quasi::thermal

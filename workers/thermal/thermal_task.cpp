@@ -37,7 +37,7 @@ class ThermalTask : public Task {
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
-    const SolvedCase solved = solve_case(deck, device, options.checkpoint_directory, progress);
+    const SolvedCase solved = solve_case(deck, options.devices, options.checkpoint_directory, progress);
     const ConductivityRun& result = solved.run;
     std::optional<ConvergenceStudy> study;
     if (deck.control.convergence_study)

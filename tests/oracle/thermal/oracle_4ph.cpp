@@ -42,7 +42,7 @@ double squared_element(const Crystal4ph& c, const std::array<int, 4>& q, const s
 }  // namespace
 
 std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& set, int point,
-                                        int branch) {
+                                        int branch, std::vector<double>* in_scattering) {
   const int nq = c.mesh[0] * c.mesh[1] * c.mesh[2];
   const int nb = 3 * c.n_atoms;
   const bool formal = set.convention == Convention::kFormal;
@@ -101,16 +101,24 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
               sums[channel].tuples += weight;
               if (std::min({w1, w2, w3}) <= set.slowest_partner) continue;
               const double n1 = bose(w1), n2 = bose(w2), n3 = bose(w3);
-              const double b = channel == 0   ? n1 * n2 * (1 + n3) - (1 + n1) * (1 + n2) * n3
+              const double n0 = bose(w0);
+              const double b = set.symmetric_occupation
+                                   ? std::sqrt(n1 * (n1 + 1) * n2 * (n2 + 1) * n3 * (n3 + 1) / (n0 * (n0 + 1)))
+                               : channel == 0 ? n1 * n2 * (1 + n3) - (1 + n1) * (1 + n2) * n3
                                : channel == 1 ? n1 * (1 + n2) * (1 + n3) - (1 + n1) * n2 * n3
                                               : (1 + n1) * (1 + n2) * (1 + n3) - n1 * n2 * n3;
               const double w = b * std::exp(-mismatch * mismatch / sigma / sigma) /
                                (sigma * std::sqrt(kPi) * set.delta_divisor) / (w0 * w1 * w2 * w3);
               sums[channel].phase_space += weight * w;
-              sums[channel].rate +=
-                  weight * w *
-                  squared_element(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
-                                  {false, sign1 < 0, sign2 < 0, true});
+              const double rate = weight * w *
+                                  squared_element(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
+                                                  {false, sign1 < 0, sign2 < 0, true});
+              sums[channel].rate += rate;
+              if (in_scattering) {
+                (*in_scattering)[m1] -= sign1 * rate;
+                (*in_scattering)[m2] -= sign2 * rate;
+                (*in_scattering)[m3] += rate;
+              }
             }
       }
   }

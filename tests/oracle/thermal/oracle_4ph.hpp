@@ -42,6 +42,7 @@ struct Settings4ph {
   double slowest_partner = 0.0;      ///< W is zero when a partner is not faster
   double temperature_k = 300.0;
   double hbar_over_kb = 7.638232582257738;
+  bool symmetric_occupation = false;  ///< B := √(n'(n'+1)n''(n''+1)n'''(n'''+1)/(n(n+1)))
 };
 
 /// Sums of one mode over one channel.
@@ -52,7 +53,9 @@ struct Sums4ph {
 };
 
 /// Channels in the order ++, +-, --.
+/// @param in_scattering  if not null: [n_modes], to which every process adds weight·W·|V|² at its created
+///                       partners and −weight·W·|V|² at those destroyed with the mode
 std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& crystal, const Settings4ph& settings,
-                                        int point, int branch);
+                                        int point, int branch, std::vector<double>* in_scattering = nullptr);
 
 }  // namespace quasi::oracle

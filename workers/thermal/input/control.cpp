@@ -290,6 +290,7 @@ class Builder {
     positive("", "cut3", c.cut_3ph);
     positive("", "cut4", c.cut_4ph);
     flag("", "window_norm", c.window_norm);
+    at_least("", "sigma_least_4ph", c.sigma_least_4ph_rad_ps, 0.0);
     at_least("", "sigma_floor_4ph", c.sigma_floor_4ph_rad_ps, 0.0);
     at_least("", "omega_floor_4ph", c.omega_floor_4ph_rad_ps, 0.0);
     at_least("", "tie_tolerance", c.tie_tolerance_rad_ps, 0.0);

@@ -82,6 +82,7 @@ struct Control {
   double cut_3ph = 2.0;                    ///< cut3: window |Δω| ≤ cut3·σ
   double cut_4ph = 1.0;                    ///< cut4
   bool window_norm = true;                 ///< divide δ by erf(cut)
+  double sigma_least_4ph_rad_ps = 0.0;     ///< 4ph tuples whose σ is smaller are left out
   double sigma_floor_4ph_rad_ps = 0.0;     ///< [ref] 1e-3: below it σ := 1/√π
   double omega_floor_4ph_rad_ps = 0.0;     ///< [ref] 1.25: W := 0 when a partner is slower
   double tie_tolerance_rad_ps = 1e-9;      ///< 4ph windows are at least this; [ref] 0

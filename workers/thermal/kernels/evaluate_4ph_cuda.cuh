@@ -6,18 +6,24 @@
 
 namespace quasi::thermal::cuda4ph {
 
+/// Mesh coordinates of a point in the first zone, one load.
+struct alignas(8) ZonePoint {
+  std::int16_t x, y, z, unused;
+};
+
 /// The pairs of ContractionPlan4ph in the order in which a thread walks over their cells.
 ///
 /// e^{iq·R} of all cells would be many scattered loads per process. Instead each thread keeps one phase
 /// and multiplies it by e^{±iq·a_i}, three numbers of its q'', from cell to cell along a walk through
 /// all of them that steps by one lattice vector at a time; every thread of a block takes the same
-/// steps.
+/// steps. The three numbers come from short tables by the coordinates of q''.
 struct Walk4ph {
   int n_steps = 0;
   const std::int32_t* step = nullptr;     ///< [n_steps] 0: stay; ±(i+1): by ±a_i
   const std::int32_t* first = nullptr;    ///< [n_steps + 1] first pair met at the step's end
   const std::int32_t* atoms = nullptr;    ///< [n_pairs] κ'' · 256 + κ''', in walking order
-  const Complex<double>* base = nullptr;  ///< [n_q][3] e^{iq·a_i}
+  const ZonePoint* zone = nullptr;        ///< [n_q]
+  const Complex<double>* turn[3] = {};    ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
 };
 
 /// One 16-byte load; the arrays start at multiples of 16.
@@ -38,16 +44,12 @@ __device__ inline void fused_add(Complex<double>& sum, Complex<double> a, Comple
 template <int kAtoms>
 __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk,
                                          const Complex<double>* pair, std::int32_t mode2,
-                                         std::int32_t mode3, double sign) {
+                                         std::int32_t mode3, ZonePoint q2, double sign) {
   const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
   const Complex<double>* e2 = t.eigenvector + static_cast<std::int64_t>(mode2) * nb;
   const Complex<double>* e3 = t.eigenvector + static_cast<std::int64_t>(mode3) * nb;
-  const Complex<double>* z = walk.base + 3 * static_cast<std::int64_t>(mode2 / nb);
-  Complex<double> step[3];
-  for (int i = 0; i < 3; ++i) {
-    step[i] = load(z + i);
-    step[i].im *= sign;
-  }
+  Complex<double> step[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
+  for (int i = 0; i < 3; ++i) step[i].im *= sign;
   Complex<double> phase{1.0, 0.0};
   constexpr int kKept = kAtoms > 0 ? 3 * kAtoms : 1;
   Complex<double> kept[kKept];

@@ -33,6 +33,17 @@ struct Problem4ph {
   Tables4ph host_tables() const;
 };
 
+/// Which rows of the collision operator are wanted.
+struct CollisionRequest4ph {
+  int temperature = 0;            ///< place in Problem4ph::temperatures_k
+  bool symmetric = false;         ///< symmetric_bose_factor_4ph instead of bose_factor_4ph
+  std::int32_t first_point = 0;   ///< places in Problem4ph::point, [first, last)
+  std::int32_t last_point = 0;
+  /// [rows] about Σ m W|V|² of each row: fixes the unit in which the device counts. Too low a guess costs a
+  /// second pass, too high a one digits: rates of either form at the temperature serve.
+  std::vector<double> row_size;
+};
+
 /// The heavy steps of four-phonon scattering on one device. The work is cut by total momentum
 /// Q = q + q' (for --: q − q'): all processes with the same Q share one sorted table of last pairs.
 ///
@@ -49,6 +60,22 @@ class ScatteringKernels4ph {
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
+  // The in-scattering of some rows as a matrix on all modes, however many processes there are:
+  //   M[row][mode] = Σ ± m W|V|² over the processes of the row and their partners that are this mode.
+  // begin, add every total momentum in rising order, finish, then apply as often as wanted. The same
+  // bits for any device of one back end, number of threads, and division of the points.
+
+  /// Points whose matrix fits the memory budget at once.
+  /// @throws OutOfMemory if not even one does.
+  virtual std::int64_t collision_points_that_fit() const = 0;
+  virtual void begin_collision(const CollisionRequest4ph& request) = 0;
+  virtual void add_collision(std::int32_t first_total, std::int32_t last_total) = 0;
+  /// @return [rows] Σ m W|V|², the rate that belongs to the matrix; empty if the guess of the rows' size
+  ///         was too low: add everything again.
+  virtual std::vector<double> finish_collision() = 0;
+  /// M f: [n_modes][3] → [rows][3].
+  virtual std::vector<double> apply_collision(const std::vector<double>& f) const = 0;
+
   /// Complex multiply-adds of one matrix element once λ and λ' are contracted, as this back end does it.
   virtual std::int64_t multiply_adds_per_process() const = 0;
 
@@ -61,6 +88,7 @@ std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph(const Device& 
 // One body for each build: scattering_kernels_4ph_cuda.cu and …_absent.cpp.
 std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cuda(
     const Device& device, std::int64_t memory_budget_bytes);
-std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cpu();
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cpu(
+    std::int64_t memory_budget_bytes = 0);
 
 }  // namespace quasi::thermal

@@ -1,5 +1,3 @@
-#include <cub/cub.cuh>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -8,8 +6,7 @@
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/backend/memory_budget.hpp"
-#include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
-#include "workers/thermal/kernels/pair_key_4ph.hpp"
+#include "workers/thermal/kernels/scatter_4ph_cuda.cuh"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
 
 namespace quasi::thermal {
@@ -17,301 +14,7 @@ namespace quasi::thermal {
 namespace {
 
 using cuda::DeviceBuffer;
-using cuda4ph::Walk4ph;
-
-constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / 32;
-constexpr int kGroup = 6;          ///< branches s' whose A a block holds at once, at most
-constexpr int kBins = 4096;        ///< energy bins of one class in the index of a sorted table
-constexpr int kBinShift = PairKeys4ph::kEnergyBits - 12;
-static_assert(1 << (PairKeys4ph::kEnergyBits - kBinShift) == kBins);
-
-/// Keys of a batch of total momenta, one kind; index = place·n_pairs + pair.
-struct MakeKeys {
-  Tables4ph tables;
-  PairKeys4ph keys;
-  PairKind4ph kind;
-  std::int32_t first_total;
-  std::int64_t n_pairs;
-  std::uint32_t* key;
-  std::int32_t* value;
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    const auto place = static_cast<int>(index / n_pairs);
-    const std::int64_t pair = index % n_pairs;
-    key[index] = keys.key(tables, kind, first_total + place, place, pair);
-    value[index] = static_cast<std::int32_t>(pair);
-  }
-};
-
-/// First entry of each (place, class, bin), counted from the place's own start.
-struct IndexBins {
-  const std::uint32_t* key;
-  std::int64_t n_pairs;
-  std::int32_t* bin_begin;  ///< [places][classes][kBins + 1]
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    const auto bin = static_cast<std::uint32_t>(index % (kBins + 1));
-    const auto pair_class = static_cast<std::uint32_t>(index / (kBins + 1) % PairKeys4ph::kClasses);
-    const std::int64_t place = index / (kBins + 1) / PairKeys4ph::kClasses;
-    const std::uint32_t base = static_cast<std::uint32_t>(place)
-                               << (PairKeys4ph::kClassBits + PairKeys4ph::kEnergyBits);
-    // Bin kBins of a class is where the next class begins.
-    const std::uint32_t value = base + (pair_class << PairKeys4ph::kEnergyBits) + (bin << kBinShift);
-    bin_begin[index] =
-        static_cast<std::int32_t>(lower_bound_key(key + place * n_pairs, n_pairs, value));
-  }
-};
-
-/// q''' for every (place, q'') of one kind.
-struct ThirdPoints {
-  QMesh mesh;
-  std::int32_t first_total;
-  int sign;
-  std::int32_t* point;
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    point[index] = mesh.add(first_total + index / mesh.size(), index % mesh.size(), sign);
-  }
-};
-
-/// Sorted pairs of a batch, one kind.
-struct PairTables {
-  const std::int32_t* pair;       ///< [places][n_pairs]
-  const std::int32_t* bin_begin;  ///< [places][classes][kBins + 1]
-  const std::int32_t* third;      ///< [places][n_q]
-};
-
-struct ScatterArguments {
-  Tables4ph tables;
-  PairKeys4ph keys;
-  Walk4ph walk;
-  const std::int32_t* walk_order;  ///< [n_pairs] the plan's number of each pair in walking order
-  PairTables kind[2];              ///< by PairKind4ph
-  std::int64_t n_pairs_table;
-  std::int32_t first_total;
-  int group;                       ///< s' held at once, ≤ kGroup
-  double* partial;                 ///< [places][n_rows][channels][SumLayout4ph]
-};
-
-struct Queued {
-  std::int32_t mode2;
-  std::int32_t mode3;
-  std::int32_t what;  ///< s' within the group · 4 + channel
-  float unused;
-  double multiplicity;
-  double mismatch;
-  double sigma;
-};
-
-/// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
-/// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
-/// of the table, and whenever the queue holds one process per thread all threads evaluate them: no
-/// lane idles in the expensive part, and nothing is ever stored outside the block.
-template <int kSign, int kAtoms>
-__global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2) scatter_kernel(const ScatterArguments a) {
-  constexpr int kChannels = kSign > 0 ? 2 : 1;
-  const Tables4ph& t = a.tables;
-  const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
-  const SumLayout4ph layout{t.n_temperatures};
-  const std::int64_t row = blockIdx.x % t.n_rows();
-  const auto place = static_cast<int>(blockIdx.x / t.n_rows());
-  const auto point = static_cast<std::int32_t>(row / nb);
-  const std::int32_t q0 = t.point[point];
-  const auto mode0 = static_cast<std::int32_t>(q0 * nb + row % nb);
-  const std::int32_t total = a.first_total + place;
-  const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
-  const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
-  double* out = a.partial + (blockIdx.x * static_cast<std::int64_t>(kChannels4ph) + (kSign > 0 ? 0 : 2)) *
-                                layout.size();
-  const double omega0 = t.omega[mode0];
-  if (weight == 0 || !(omega0 > 0.0)) {
-    for (int i = threadIdx.x; i < kChannels * layout.size(); i += kThreads) out[i] = 0.0;
-    return;
-  }
-
-  extern __shared__ __align__(16) double shared[];
-  auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
-  auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
-  double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][channels][layout]
-  auto* queue = reinterpret_cast<Queued*>(sum + kWarps * kChannels * layout.size());  // [2 threads]
-  __shared__ std::int32_t range_begin[kThreads];
-  __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
-  __shared__ int warp_count[kWarps];
-  using Scan = cub::BlockScan<std::int32_t, kThreads>;
-  __shared__ typename Scan::TempStorage scan_storage;
-
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  for (int i = threadIdx.x; i < kWarps * kChannels * layout.size(); i += kThreads) sum[i] = 0.0;
-
-  for (int first_branch = 0; first_branch < nb; first_branch += a.group) {
-    const int branches = min(a.group, nb - first_branch);
-    // One interval of the table per (s', channel, class).
-    const int n_ranges = branches * kChannels * PairKeys4ph::kClasses;
-    std::int32_t length = 0;
-    if (threadIdx.x < n_ranges) {
-      const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
-      const int channel = threadIdx.x / PairKeys4ph::kClasses % kChannels;
-      const int branch = threadIdx.x / PairKeys4ph::kClasses / kChannels;
-      const std::int32_t mode1 = q1 * nb + first_branch + branch;
-      const double omega1 = t.omega[mode1];
-      const auto kind = kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
-      const double energy = omega0 + kSign * omega1;
-      std::int32_t begin = 0;
-      if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0)) {
-        const double reach = a.keys.reach(t.rules, pair_class, t.p(mode0), t.p(mode1));
-        const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
-        const std::uint32_t high = a.keys.energy_key(kind, energy + reach);
-        const std::int32_t* bins = a.kind[static_cast<int>(kind)].bin_begin +
-                                   (static_cast<std::int64_t>(place) * PairKeys4ph::kClasses + pair_class) *
-                                       (kBins + 1);
-        // One step of the key for rounding, as PairKeys4ph::interval.
-        begin = bins[(low > 0 ? low - 1 : 0) >> kBinShift];
-        length = bins[min((high + 1) >> kBinShift, kBins - 1u) + 1] - begin;
-      }
-      range_begin[threadIdx.x] = begin;
-    }
-    std::int32_t before;
-    std::int32_t n_candidates;
-    Scan(scan_storage).ExclusiveSum(length, before, n_candidates);
-    range_first[threadIdx.x] = before;
-    if (threadIdx.x == 0) range_first[kThreads] = n_candidates;
-    for (int i = threadIdx.x; i < branches * nb; i += kThreads) {
-      const Complex<double> e =
-          t.eigenvector[static_cast<std::int64_t>(q1 * nb + first_branch + i / nb) * nb + i % nb];
-      partner[i] = {e.re, kSign * e.im};
-    }
-    __syncthreads();
-    if (n_candidates == 0) continue;  // the same for all threads
-
-    // Step 2 of the plan: A of every s' of the group, one element a thread.
-    const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
-    for (int element = threadIdx.x; element < t.n_pairs * 9; element += kThreads) {
-      Complex<double> accumulated[kGroup] = {};
-      const int from = a.walk_order[element / 9];
-      for (int triple = t.pair_begin[from]; triple < t.pair_begin[from + 1]; ++triple) {
-        Complex<double> phase =
-            t.phase[static_cast<std::int64_t>(q1) * t.n_cells + t.triple_cell[triple]];
-        phase.im *= kSign;
-        const Complex<double>* e = partner + 3 * t.triple_atom[triple];
-        for (int b = 0; b < 3; ++b) {
-          const Complex<double> c = cuda4ph::fused_multiply(
-              phase, cuda4ph::load(contracted + 27 * static_cast<std::int64_t>(triple) + 9 * b + element % 9));
-#pragma unroll
-          for (int g = 0; g < kGroup; ++g)
-            if (g < branches) cuda4ph::fused_add(accumulated[g], e[g * nb + b], c);
-        }
-      }
-#pragma unroll
-      for (int g = 0; g < kGroup; ++g)
-        if (g < branches) pair[g * t.n_pairs * 9 + element] = accumulated[g];
-    }
-
-    int queued = 0;  // the same in all threads
-    const auto evaluate = [&](int count) {
-      Queued process{};
-      int channel = -1;
-      double values_squared = 0.0, density = 0.0, delta = 0.0;
-      std::int32_t mode1 = 0;
-      bool normal = false;
-      if (static_cast<int>(threadIdx.x) < count) {
-        process = queue[threadIdx.x];
-        channel = process.what % 4;
-        const int branch = process.what / 4;
-        mode1 = q1 * nb + first_branch + branch;
-        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-        values_squared = cuda4ph::squared_element<kAtoms>(
-            t, a.walk, pair + branch * t.n_pairs * 9, process.mode2, process.mode3,
-            static_cast<double>(sign_third(kind)));
-        delta = process.multiplicity *
-                delta_4ph_ps(t.rules, {process.multiplicity, process.mismatch, process.sigma});
-        const double omega[4] = {omega0, t.omega[mode1], t.omega[process.mode2], t.omega[process.mode3]};
-        density = delta * inverse_omega_product_4ph(t.rules, omega);
-        normal = is_normal_4ph(t, kind, q0, q1, process.mode2 / nb, process.mode3 / nb);
-      }
-      const auto add = [&](int c, int slot, double value) {
-        for (int offset = 16; offset > 0; offset /= 2)
-          value += __shfl_xor_sync(0xffffffffu, value, offset);
-        if (lane == 0) sum[(warp * kChannels + c) * layout.size() + slot] += value;
-      };
-      for (int c = 0; c < kChannels; ++c) {
-        const bool mine = channel == c;
-        if (__ballot_sync(0xffffffffu, mine) == 0) continue;
-        for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
-          double w = 0.0;
-          if (mine) {
-            const double* n = t.occupation + temperature * t.n_modes();
-            w = density * bose_factor_4ph(static_cast<Channel4ph>(kSign > 0 ? c : 2), n[mode1],
-                                          n[process.mode2], n[process.mode3]);
-          }
-          add(c, layout.normal(temperature), normal ? w * values_squared : 0.0);
-          add(c, layout.umklapp(temperature), normal ? 0.0 : w * values_squared);
-          add(c, layout.weighted_phase_space(temperature), w);
-        }
-        add(c, layout.phase_space(), mine ? delta : 0.0);
-        add(c, layout.six_count(), mine ? rint(6.0 * process.multiplicity) : 0.0);
-        const unsigned here = __ballot_sync(0xffffffffu, mine);
-        if (lane == 0) sum[(warp * kChannels + c) * layout.size() + layout.evaluations()] += __popc(here);
-      }
-    };
-
-    for (std::int32_t base = 0; base < n_candidates; base += kThreads) {
-      const std::int32_t candidate = base + static_cast<std::int32_t>(threadIdx.x);
-      Queued found{};
-      if (candidate < n_candidates) {
-        int low = 0;
-        int high = n_ranges;  // the last range that starts at or before the candidate
-        while (high - low > 1) {
-          const int middle = (low + high) / 2;
-          if (range_first[middle] <= candidate) low = middle;
-          else high = middle;
-        }
-        const int channel = low / PairKeys4ph::kClasses % kChannels;
-        const int branch = low / PairKeys4ph::kClasses / kChannels;
-        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-        const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
-        const std::int32_t index =
-            table.pair[place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low])];
-        const std::int32_t mode2 = index / nb;
-        const std::int32_t mode3 =
-            table.third[place * t.mesh.size() + mode2 / nb] * nb + index % nb;
-        const Process4ph process = test_candidate_4ph(t, kind, mode0, q1 * nb + first_branch + branch,
-                                                      mode2, mode3);
-        found = {mode2, mode3, branch * 4 + channel, 0.0f, process.multiplicity * weight,
-                 process.mismatch_rad_ps, process.sigma_rad_ps};
-      }
-      const bool accepted = found.multiplicity > 0.0;
-      const unsigned votes = __ballot_sync(0xffffffffu, accepted);
-      if (lane == 0) warp_count[warp] = __popc(votes);
-      __syncthreads();
-      int at = queued + __popc(votes & ((1u << lane) - 1u));
-      int accepted_in_block = 0;
-      for (int w = 0; w < kWarps; ++w) {
-        if (w < warp) at += warp_count[w];
-        accepted_in_block += warp_count[w];
-      }
-      if (accepted) queue[at] = found;
-      queued += accepted_in_block;
-      __syncthreads();
-      if (queued >= kThreads) {
-        evaluate(kThreads);
-        __syncthreads();
-        queued -= kThreads;
-        if (static_cast<int>(threadIdx.x) < queued) queue[threadIdx.x] = queue[kThreads + threadIdx.x];
-        __syncthreads();
-      }
-    }
-    evaluate(queued);
-    __syncthreads();
-  }
-  __syncthreads();
-  for (int i = threadIdx.x; i < kChannels * layout.size(); i += kThreads) {
-    double value = 0.0;
-    for (int w = 0; w < kWarps; ++w) value += sum[w * kChannels * layout.size() + i];
-    out[i] = value;
-  }
-}
+using namespace cuda4ph;
 
 /// total += partial of every place, in order.
 struct AddPlaces {
@@ -326,6 +29,51 @@ struct AddPlaces {
     total[index] = value;
   }
 };
+
+/// Σ Γ and Σ|Γ| of each row, added in order of place and sign.
+struct AddCollisionPlaces {
+  const double* partial;  ///< [places][rows][2 signs][2]
+  std::int64_t n_rows;
+  int places;
+  double* total;          ///< [rows][2]
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    double value = total[index];
+    for (int place = 0; place < places; ++place) {
+      const double* from = partial + (place * n_rows + index / 2) * 4 + index % 2;
+      value += from[0];
+      value += from[2];
+    }
+    total[index] = value;
+  }
+};
+
+/// Whole units to numbers, in place.
+struct UnitsToNumbers {
+  unsigned long long* matrix;
+  std::int64_t n_modes;
+  const double* scale;
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const auto units = static_cast<long long>(matrix[index]);
+    reinterpret_cast<double*>(matrix)[index] = static_cast<double>(units) / scale[index / n_modes];
+  }
+};
+
+/// One row of M f a block.
+__global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::int64_t n_modes, const double* f,
+                                                    double* result) {
+  using Reduce = cub::BlockReduce<double, 256>;
+  __shared__ typename Reduce::TempStorage storage[3];
+  const double* m = matrix + blockIdx.x * n_modes;
+  double sum[3] = {};
+  for (std::int64_t mode = threadIdx.x; mode < n_modes; mode += 256)
+    for (int d = 0; d < 3; ++d) sum[d] += m[mode] * f[3 * mode + d];
+  for (int d = 0; d < 3; ++d) {
+    const double value = Reduce(storage[d]).Sum(sum[d]);
+    if (threadIdx.x == 0) result[3 * blockIdx.x + d] = value;
+  }
+}
 
 /// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next.
 struct HostWalk {
@@ -436,14 +184,17 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     t_.contracted = contracted_.data();
 
     const HostWalk walk = walk_through(p.plan);
-    std::vector<Complex<double>> base(static_cast<std::size_t>(3 * p.mesh.size()));
-    for (std::int64_t q = 0; q < p.mesh.size(); ++q) {
-      int c[3];
-      p.mesh.coordinates(q, c);
-      for (int i = 0; i < 3; ++i) {
-        const double angle = 2.0 * units::kPi * c[i] / p.mesh.n[i];
-        base[static_cast<std::size_t>(3 * q + i)] = {std::cos(angle), std::sin(angle)};
+    std::vector<ZonePoint> zone(static_cast<std::size_t>(p.mesh.size()));
+    for (std::size_t q = 0; q < zone.size(); ++q)
+      zone[q] = {p.zone[3 * q], p.zone[3 * q + 1], p.zone[3 * q + 2], 0};
+    for (int i = 0; i < 3; ++i) {
+      const int n = p.mesh.n[i];
+      std::vector<Complex<double>> turn;
+      for (int m = -2 * n; m < 2 * n; ++m) {
+        const double angle = 2.0 * units::kPi * QMesh::wrap(m, n) / n;
+        turn.push_back({std::cos(angle), std::sin(angle)});
       }
+      walk_turn_[i] = upload(turn, "walk");
     }
     stops_ = 0;
     for (std::size_t s = 0; s < walk.step.size(); ++s) stops_ += walk.first[s + 1] > walk.first[s];
@@ -451,9 +202,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     walk_first_ = upload(walk.first, "walk");
     walk_atoms_ = upload(walk.atoms, "walk");
     walk_order_ = upload(walk.order, "walk");
-    walk_base_ = upload(base, "walk");
+    walk_zone_ = upload(zone, "walk");
     walk_ = {static_cast<int>(walk.step.size()), walk_step_.data(), walk_first_.data(),
-             walk_atoms_.data(), walk_base_.data()};
+             walk_atoms_.data(), walk_zone_.data(), {}};
+    for (int i = 0; i < 3; ++i) walk_.turn[i] = walk_turn_[i].data() + 2 * p.mesh.n[i];
 
     double largest_omega = 0.0;
     double largest_spread = 0.0;
@@ -467,9 +219,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     choose_group();
 
     n_pairs_ = p.mesh.size() * p.n_branches * p.n_branches;
+    resident_bytes_ = resident_bytes(p);
+    batch_bytes_ = batch_bytes(p);
     batch_ = static_cast<std::int32_t>(std::min<std::int64_t>(
-        PairKeys4ph::kBatch, items_that_fit(budget_bytes_, resident_bytes(p), batch_bytes(p),
-                                            "four-phonon scattering")));
+        kTotalsAtOnce, items_that_fit(budget_bytes_, resident_bytes_, batch_bytes_, "four-phonon scattering")));
     batch_ = std::min(batch_, static_cast<std::int32_t>(p.mesh.size()));
     const auto entries = static_cast<std::size_t>(n_pairs_ * batch_);
     for (int k = 0; k < 2; ++k) {
@@ -479,6 +232,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       bin_begin_[k] = DeviceBuffer<std::int32_t>(
           static_cast<std::size_t>(batch_) * PairKeys4ph::kClasses * (kBins + 1), "index of last pairs");
       third_[k] = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(batch_ * p.mesh.size()), "points q'''");
+      energy_[k] = DeviceBuffer<double>(entries, "energies of last pairs");
+      square_[k] = DeviceBuffer<double>(entries, "widths of last pairs");
+      spread_sum_[k] = DeviceBuffer<double>(p.rules.broadening == Broadening::kSymmetric ? 3 * entries : 0,
+                                            "widths of last pairs");
     }
     std::size_t bytes = 0;
     cuda::check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, key_[0].data(), key_[1].data(),
@@ -499,17 +256,90 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return cuda::to_host(total_, "four-phonon scattering");
   }
 
+  std::int64_t collision_points_that_fit() const override {
+    return items_that_fit(budget_bytes_, resident_bytes_ + batch_ * batch_bytes_,
+                          t_.n_branches * (t_.n_modes() * 8 + 64), "the collision operator of four phonons");
+  }
+
+  void begin_collision(const CollisionRequest4ph& request) override {
+    use_device(device_);
+    collision_ = request;
+    scale_host_.clear();
+    // A guess of the rows' size has room for sixteen times as much.
+    for (const double size : request.row_size) scale_host_.push_back(scale_for(16.0 * size));
+    const auto rows = static_cast<std::size_t>(collision_rows());
+    const std::size_t elements = rows * static_cast<std::size_t>(t_.n_modes());
+    if (matrix_.size() != elements) {
+      matrix_ = {};  // free the old one first
+      matrix_ = DeviceBuffer<unsigned long long>(elements, "collision operator of four phonons");
+    }
+    out_scattering_ = DeviceBuffer<double>(2 * rows, "sums of rows");
+    collision_partial_ = DeviceBuffer<double>(4 * rows * static_cast<std::size_t>(batch_), "sums of rows");
+    start_collision();
+  }
+
+  void add_collision(std::int32_t first_total, std::int32_t last_total) override {
+    use_device(device_);
+    for (std::int32_t first = first_total; first < last_total; first += batch_) {
+      const std::int32_t places = std::min(batch_, last_total - first);
+      ScatterArguments arguments = prepare_batch(first, places);
+      arguments.first_row = static_cast<std::int64_t>(collision_.first_point) * t_.n_branches;
+      arguments.n_rows = collision_rows();
+      arguments.partial = collision_partial_.data();
+      arguments.collision = {matrix_.data(), scale_.data(),
+                             {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
+      scatter_both<true>(arguments, places);
+      cuda::for_each_index(2 * collision_rows(),
+                           AddCollisionPlaces{collision_partial_.data(), collision_rows(), places, out_scattering_.data()},
+                           "sums of rows");
+    }
+    cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
+  }
+
+  std::vector<double> finish_collision() override {
+    use_device(device_);
+    const std::vector<double> sums = cuda::to_host(out_scattering_, "sums of rows");
+    bool fits = true;
+    std::vector<double> out;
+    for (std::size_t row = 0; row < scale_host_.size(); ++row) {
+      out.push_back(sums[2 * row]);
+      const double needed = scale_for(sums[2 * row + 1]);
+      if (sums[2 * row + 1] == 0.0 || needed >= scale_host_[row]) continue;
+      fits = false;
+      scale_host_[row] = needed;
+    }
+    if (!fits) {
+      start_collision();
+      return {};
+    }
+    cuda::for_each_index(static_cast<std::int64_t>(matrix_.size()),
+                         UnitsToNumbers{matrix_.data(), t_.n_modes(), scale_.data()}, "collision operator");
+    return out;
+  }
+
+  std::vector<double> apply_collision(const std::vector<double>& f) const override {
+    use_device(device_);
+    const DeviceBuffer<double> field(f, "field");
+    DeviceBuffer<double> result(static_cast<std::size_t>(3 * collision_rows()), "in-scattering");
+    apply_matrix<<<static_cast<unsigned>(collision_rows()), 256>>>(
+        reinterpret_cast<const double*>(matrix_.data()), t_.n_modes(), field.data(), result.data());
+    cuda::check_launch("collision operator");
+    return cuda::to_host(result, "in-scattering");
+  }
+
   std::int64_t multiply_adds_per_process() const override {
     // One phase a step, e'' times the phase at every cell, nine for each pair, e''' at the end.
     return walk_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
   }
 
   std::int64_t memory_bytes(const Problem4ph& p) const override {
-    return resident_bytes(p) + std::min<std::int64_t>(PairKeys4ph::kBatch, p.mesh.size()) * batch_bytes(p);
+    return resident_bytes(p) + std::min<std::int64_t>(kTotalsAtOnce, p.mesh.size()) * batch_bytes(p);
   }
 
  private:
   static constexpr int kLists = 9;
+  static constexpr std::int32_t kTotalsAtOnce = 16;  ///< sorted together: enough to fill the device
+  static_assert(kTotalsAtOnce <= PairKeys4ph::kBatch);
   static constexpr std::int64_t kDefaultBudget_bytes = std::int64_t{8} << 30;
   static constexpr int kSharedGoal_bytes = 48 << 10;   ///< several blocks on a multiprocessor
   static constexpr int kSharedLimit_bytes = 200 << 10;
@@ -525,20 +355,20 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   static std::int64_t batch_bytes(const Problem4ph& p) {
     const std::int64_t pairs = p.mesh.size() * p.n_branches * p.n_branches;
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
-    return pairs * 20 + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4 + p.mesh.size() * 8 +
+    return pairs * (p.rules.broadening == Broadening::kSymmetric ? 100 : 52) + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4 + p.mesh.size() * 8 +
            rows * kChannels4ph * SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
 
-  int shared_bytes(int group, int channels) const {
+  int shared_bytes(int group, int channels, bool collision) const {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
-           kWarps * channels * SumLayout4ph{t_.n_temperatures}.size() * 8 +
+           kWarps * sums_in_shared(collision, channels, SumLayout4ph{t_.n_temperatures}) * 8 +
            2 * kThreads * static_cast<int>(sizeof(Queued));
   }
 
   void choose_group() {
     group_ = std::min(kGroup, t_.n_branches);
-    while (group_ > 1 && shared_bytes(group_, 2) > kSharedGoal_bytes) --group_;
-    if (shared_bytes(group_, 2) > kSharedLimit_bytes)
+    while (group_ > 1 && shared_bytes(group_, 2, false) > kSharedGoal_bytes) --group_;
+    if (shared_bytes(group_, 2, false) > kSharedLimit_bytes)
       throw InvalidInput("four phonons on CUDA: " + std::to_string(t_.n_pairs) +
                          " distinct pairs of third and fourth atoms (or " +
                          std::to_string(t_.n_temperatures) +
@@ -563,20 +393,38 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     cuda::for_each_index(places * t_.mesh.size(),
                          ThirdPoints{t_.mesh, first, kind == PairKind4ph::kSum ? -1 : 1, third_[k].data()},
                          "points q'''");
+    cuda::for_each_index(entries, FillColumns{t_, kind, pair_[k].data(), third_[k].data(), n_pairs_, columns(k)},
+                         "columns of last pairs");
   }
 
-  template <int kSign, int kAtoms>
+  void start_collision() {
+    matrix_.zero("collision operator of four phonons");
+    out_scattering_.zero("sums of rows");
+    scale_ = upload(scale_host_, "units of rows");
+  }
+
+  template <int kSign, int kAtoms, bool kCollision>
   void scatter(const ScatterArguments& arguments, std::int32_t places) {
-    const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1);
-    cuda::check(cudaFuncSetAttribute(scatter_kernel<kSign, kAtoms>,
+    const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kCollision);
+    cuda::check(cudaFuncSetAttribute(scatter_kernel<kSign, kAtoms, kCollision>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
                 "four-phonon scattering");
-    scatter_kernel<kSign, kAtoms>
-        <<<static_cast<unsigned>(places * t_.n_rows()), kThreads, bytes>>>(arguments);
+    scatter_kernel<kSign, kAtoms, kCollision>
+        <<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
+  template <bool kCollision>
+  void scatter_both(const ScatterArguments& arguments, std::int32_t places) {
+    switch (t_.n_atoms) {
+      case 1: scatter<1, 1, kCollision>(arguments, places); scatter<-1, 1, kCollision>(arguments, places); break;
+      case 2: scatter<1, 2, kCollision>(arguments, places); scatter<-1, 2, kCollision>(arguments, places); break;
+      case 3: scatter<1, 3, kCollision>(arguments, places); scatter<-1, 3, kCollision>(arguments, places); break;
+      case 4: scatter<1, 4, kCollision>(arguments, places); scatter<-1, 4, kCollision>(arguments, places); break;
+      default: scatter<1, 0, kCollision>(arguments, places); scatter<-1, 0, kCollision>(arguments, places); break;
+    }
+  }
 
-  void add_batch(std::int32_t first, std::int32_t places) {
+  ScatterArguments prepare_batch(std::int32_t first, std::int32_t places) {
     sort_batch(PairKind4ph::kDifference, first, places);
     sort_batch(PairKind4ph::kSum, first, places);
     ScatterArguments arguments{.tables = t_,
@@ -587,18 +435,30 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                                .n_pairs_table = n_pairs_,
                                .first_total = first,
                                .group = group_,
-                               .partial = partial_.data()};
+                               .first_row = 0,
+                               .n_rows = t_.n_rows(),
+                               .partial = partial_.data(),
+                               .collision = {}};
     for (int k = 0; k < 2; ++k)
-      arguments.kind[k] = {pair_[k].data(), bin_begin_[k].data(), third_[k].data()};
-    switch (t_.n_atoms) {
-      case 1: scatter<1, 1>(arguments, places); scatter<-1, 1>(arguments, places); break;
-      case 2: scatter<1, 2>(arguments, places); scatter<-1, 2>(arguments, places); break;
-      case 3: scatter<1, 3>(arguments, places); scatter<-1, 3>(arguments, places); break;
-      case 4: scatter<1, 4>(arguments, places); scatter<-1, 4>(arguments, places); break;
-      default: scatter<1, 0>(arguments, places); scatter<-1, 0>(arguments, places); break;
-    }
+      arguments.kind[k] = {pair_[k].data(), bin_begin_[k].data(), third_[k].data(), columns(k)};
+    return arguments;
+  }
+
+  void add_batch(std::int32_t first, std::int32_t places) {
+    scatter_both<false>(prepare_batch(first, places), places);
     cuda::for_each_index(n_values_, AddPlaces{partial_.data(), n_values_, places, total_.data()},
                          "sums by total momentum");
+  }
+
+  std::int64_t collision_rows() const {
+    return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) * t_.n_branches;
+  }
+  /// Units such that no sum of a row whose Σ|Γ| is `size` reaches 2^62: a process counts at most thrice. A row
+  /// that is guessed to be empty gets a unit that any process shows to be too small.
+  static double scale_for(double size) { return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900); }
+
+  PairColumns columns(int k) const {
+    return {energy_[k].data(), square_[k].data(), spread_sum_[k].data(), n_pairs_ * batch_};
   }
 
   Device device_;
@@ -612,7 +472,14 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t n_values_ = 0;
   std::int32_t batch_ = 1;
   DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, total_;
-  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_base_;
+  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3];
+  DeviceBuffer<ZonePoint> walk_zone_;
+  DeviceBuffer<double> energy_[2], square_[2], spread_sum_[2];
+  std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
+  CollisionRequest4ph collision_;
+  std::vector<double> scale_host_;
+  DeviceBuffer<double> scale_, out_scattering_, collision_partial_;
+  DeviceBuffer<unsigned long long> matrix_;
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;

@@ -98,6 +98,23 @@ struct Found4ph {
   double delta_ps;      ///< δ_σ(Δω)
 };
 
+/// What a process adds to its row of the in-scattering: Γ F of each partner, + for those created with
+/// λ's decay, − for those destroyed with λ (thermal.md 8).
+struct CollisionForm4ph {
+  const double* occupation;  ///< [n_modes] at the temperature
+  bool symmetric;
+
+  /// Bose factor of Γ.
+  QUASI_HD double bose(Channel4ph channel, std::int32_t mode0, std::int32_t mode1, std::int32_t mode2,
+                       std::int32_t mode3) const {
+    const double* n = occupation;
+    return symmetric ? symmetric_bose_factor_4ph(n[mode0], n[mode1], n[mode2], n[mode3])
+                     : bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
+  }
+  QUASI_HD static double sign_of_second(Channel4ph channel) { return -sign_second(channel); }
+  QUASI_HD static double sign_of_third(Channel4ph channel) { return -sign_third(channel); }
+};
+
 /// True if q + sign' q' + sign'' q'' = q''' without a reciprocal vector, all in the first zone.
 QUASI_HD inline bool is_normal_4ph(const Tables4ph& tables, Channel4ph channel, std::int32_t q0,
                                    std::int32_t q1, std::int32_t q2, std::int32_t q3) {

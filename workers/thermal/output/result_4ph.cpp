@@ -41,6 +41,7 @@ void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out)
   out.write_text("/settings/broadening", name_of(run.rules.broadening));
   out.write_scalar("/settings/cut_4ph", run.rules.cut, "1");
   out.write_scalar("/settings/window_norm_4ph", run.rules.window_norm, "1");
+  out.write_scalar("/settings/sigma_least_4ph", run.rules.sigma_least_rad_ps, "rad/ps");
   out.write_scalar("/settings/sigma_floor_4ph", run.rules.sigma_floor_rad_ps, "rad/ps");
   out.write_scalar("/settings/omega_floor_4ph", run.rules.omega_floor_rad_ps, "rad/ps");
   out.write_scalar("/settings/tie_tolerance_4ph", run.rules.tie_tolerance_rad_ps, "rad/ps");

@@ -43,15 +43,40 @@ QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2,
   }
 }
 
-/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons. Symmetric kind: mean of
-/// pair_width_squared over all six pairs, Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|²; else the pair
-/// (λ'', λ''').
+/// The Bose factor that makes the collision operator symmetric off the energy shell too: s's''s'''/s with
+/// s = √(n(n+1)), the same for every channel; on the shell it is bose_factor_4ph.
+QUASI_HD inline double symmetric_bose_factor_4ph(double n0, double n1, double n2, double n3) {
+  return std::sqrt(n1 * (n1 + 1.0) * n2 * (n2 + 1.0) * n3 * (n3 + 1.0) / (n0 * (n0 + 1.0)));
+}
+
+/// Σ|p|² and Σp of two phonons: all that the symmetric width needs to know of them.
+struct SpreadSums {
+  double square;
+  Spread sum;
+};
+QUASI_HD inline SpreadSums spread_sums(const double* a, const double* b) {
+  return {a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + b[0] * b[0] + b[1] * b[1] + b[2] * b[2],
+          {a[0] + b[0], a[1] + b[1], a[2] + b[2]}};
+}
+
+/// (σ/sb)² in the symmetric kind: mean of pair_width_squared over all six pairs of the process,
+/// Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|². Takes the phonons two by two: the last two are known long before
+/// the first.
+QUASI_HD inline double symmetric_width_squared_4ph(const SpreadSums& first, const SpreadSums& last) {
+  const double x = first.sum.x + last.sum.x;
+  const double y = first.sum.y + last.sum.y;
+  const double z = first.sum.z + last.sum.z;
+  const double width = (4.0 * (first.square + last.square) - (x * x + y * y + z * z)) / 36.0;
+  return width > 0.0 ? width : 0.0;
+}
+
+/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons: symmetric_width_squared_4ph,
+/// or in the other kinds the pair (λ'', λ''').
 QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, const double* p1,
                                          const double* p2, const double* p3) {
-  if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p2, p3);
-  return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
-          spread_difference_squared(p0, p3) + spread_difference_squared(p1, p2) +
-          spread_difference_squared(p1, p3) + spread_difference_squared(p2, p3)) / 36.0;
+  return kind == Broadening::kSymmetric
+             ? symmetric_width_squared_4ph(spread_sums(p0, p1), spread_sums(p2, p3))
+             : pair_width_squared(kind, p2, p3);
 }
 
 /// What nobody documents and every result depends on (thermal.md 7.2–7.5).
@@ -61,7 +86,8 @@ struct Rules4ph {
   double cut = 1.0;                      ///< window |Δω| ≤ cut·σ
   double tie_tolerance_rad_ps = 1e-9;    ///< the window is at least this
   double window_norm = 1.0;              ///< δ is divided by this: erf(cut), or 1
-  double sigma_floor_rad_ps = 0.0;       ///< least σ
+  double sigma_least_rad_ps = 0.0;       ///< a tuple whose σ is smaller is no process
+  double sigma_floor_rad_ps = 0.0;       ///< smaller σ are raised to this
   /// What replaces a σ not above the floor: the reference's 1/√π (δ then peaks at 1 ps), or 0 for the
   /// floor itself.
   double sigma_at_floor_rad_ps = 0.0;
@@ -106,29 +132,43 @@ QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, 
   }
 }
 
-/// Tests the energy window. Order of operations as in the reference, because on coarse
-/// meshes a window can compare two rounding errors (thermal.md 7.5).
-QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
-                                            double multiplicity, const double omega[4],
-                                            const double* p0, const double* p1, const double* p2,
-                                            const double* p3) {
+/// False where multiplicity_4ph is 0 whatever the last phonon is.
+QUASI_HD inline bool multiplicity_may_be(Channel4ph channel, bool exact_weights, std::int32_t mode1,
+                                         std::int32_t mode2) {
+  return exact_weights || channel == Channel4ph::kRedistribution || mode1 <= mode2;
+}
+
+/// Tests the energy window.
+/// @param width_squared  (σ/sb)² of width_squared_4ph
+QUASI_HD inline Process4ph test_window_4ph(const Rules4ph& rules, double multiplicity,
+                                           double mismatch_rad_ps, double width_squared) {
   Process4ph process;
   if (multiplicity == 0.0) return process;
-  const double mismatch = mismatch_4ph(channel, omega[0], omega[1], omega[2], omega[3]);
-  double sigma = rules.scale_broad *
-                 std::sqrt(width_squared_4ph(rules.broadening, p0, p1, p2, p3));
+  double sigma = rules.scale_broad * std::sqrt(width_squared);
+  if (sigma < rules.sigma_least_rad_ps) return process;
   if (rules.sigma_at_floor_rad_ps == 0.0 && sigma < rules.sigma_floor_rad_ps)
     sigma = rules.sigma_floor_rad_ps;
   const double window = rules.cut * sigma;
-  if (!(std::fabs(mismatch) <=
+  if (!(std::fabs(mismatch_rad_ps) <=
         (window > rules.tie_tolerance_rad_ps ? window : rules.tie_tolerance_rad_ps)))
     return process;
   if (rules.sigma_at_floor_rad_ps != 0.0 && sigma <= rules.sigma_floor_rad_ps)
     sigma = rules.sigma_at_floor_rad_ps;
   process.multiplicity = multiplicity;
-  process.mismatch_rad_ps = mismatch;
+  process.mismatch_rad_ps = mismatch_rad_ps;
   process.sigma_rad_ps = sigma;
   return process;
+}
+
+/// The same from the four phonons. Order of operations as in the reference, because on coarse
+/// meshes a window can compare two rounding errors (thermal.md 7.5).
+QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
+                                            double multiplicity, const double omega[4],
+                                            const double* p0, const double* p1, const double* p2,
+                                            const double* p3) {
+  return test_window_4ph(rules, multiplicity,
+                         mismatch_4ph(channel, omega[0], omega[1], omega[2], omega[3]),
+                         width_squared_4ph(rules.broadening, p0, p1, p2, p3));
 }
 
 /// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the rules

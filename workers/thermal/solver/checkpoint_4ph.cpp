@@ -55,7 +55,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
   d.add_bytes(p.mesh.n, sizeof p.mesh.n);
   for (const double value :
        {p.rules.scale_broad, p.rules.cut, p.rules.tie_tolerance_rad_ps, p.rules.window_norm,
-        p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps, p.rules.omega_floor_rad_ps,
+        p.rules.sigma_least_rad_ps, p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps, p.rules.omega_floor_rad_ps,
         static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights)})
     d.add_bytes(&value, sizeof value);
   d.add(p.omega_rad_ps);

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/checkpoint_4ph.hpp"
+#include "workers/thermal/solver/device_team.hpp"
 
 namespace quasi::thermal {
 
@@ -55,6 +59,42 @@ void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* 
   }
 }
 
+/// The tiles from `first` on, computed by a team of devices and handed over in order.
+class TileQueue {
+ public:
+  TileQueue(std::int64_t first, std::int64_t end, std::size_t n_devices)
+      : next_(first), handed_over_(first), end_(end), ahead_(static_cast<std::int64_t>(4 * n_devices)) {}
+
+  /// The next tile to compute, or −1 when none is left. Waits while too many finished ones wait for an
+  /// earlier one.
+  std::int64_t take(const std::atomic<bool>& stop) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stop || next_ >= end_ || next_ < handed_over_ + ahead_; });
+    return stop || next_ >= end_ ? -1 : next_++;
+  }
+  void finish(std::int64_t tile, std::vector<double> sums) {
+    const std::lock_guard lock(mutex_);
+    finished_[tile] = std::move(sums);
+  }
+  /// Hands what is next in order to `add`, one caller at a time.
+  template <typename Add>
+  void hand_over(const Add& add) {
+    const std::lock_guard lock(mutex_);
+    for (auto at = finished_.begin(); at != finished_.end() && at->first == handed_over_; at = finished_.erase(at)) {
+      add(at->first, at->second);
+      ++handed_over_;
+    }
+    changed_.notify_all();
+  }
+  void wake() { changed_.notify_all(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t next_, handed_over_, end_, ahead_;
+  std::map<std::int64_t, std::vector<double>> finished_;
+};
+
 }  // namespace
 
 double Rates4ph::total_per_ps(int temperature, std::int64_t row) const {
@@ -77,6 +117,7 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes) {
   rules.cut = control.cut_4ph;
   rules.tie_tolerance_rad_ps = control.tie_tolerance_rad_ps;
   rules.window_norm = control.window_norm ? std::erf(control.cut_4ph) : 1.0;
+  rules.sigma_least_rad_ps = control.sigma_least_4ph_rad_ps;
   rules.sigma_floor_rad_ps = control.sigma_floor_4ph_rad_ps;
   rules.omega_floor_rad_ps = control.omega_floor_4ph_rad_ps;
   rules.exact_weights = control.exact_weights;
@@ -136,7 +177,7 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.point = points;
   problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
   if (control.broadening == Broadening::kSymmetric && control.exact_weights &&
-      control.average_degenerate && control.use_symmetry)
+      control.average_degenerate && control.use_symmetry && !control.compat)
     for (std::size_t i = 0; i < points.size(); ++i)
       fold_partners(symmetry, points[i], &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
   problem.plan = plan_contraction_4ph(crystal, fourth_order);
@@ -145,7 +186,7 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
 }
 
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-                              ScatteringKernels4ph& kernels, Progress& progress,
+                              const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
                               const std::filesystem::path& checkpoint_directory) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
@@ -154,23 +195,30 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
   Checkpoint4ph checkpoint(checkpoint_directory, problem, values);
 
-  progress.report("scattering 4ph", 0, n_tiles);
   std::vector<double> total(static_cast<std::size_t>(values), 0.0);
-  bool loaded = false;
-  for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
-    std::vector<double> sums;
-    if (tile < checkpoint.finished()) {
-      if (tile + 1 == checkpoint.finished()) total = checkpoint.total();
-    } else {
-      if (!loaded) kernels.load(problem);
+  if (checkpoint.finished() > 0) total = checkpoint.total();
+  progress.report("scattering 4ph", checkpoint.finished(), n_tiles);
+  TileQueue queue(checkpoint.finished(), n_tiles, kernels.size());
+  std::atomic<bool> stop{false};
+  on_every_device(kernels.size(), stop, [&](std::size_t device) {
+    struct WakeOthers {  // whatever ends this device's work, nobody waits for it
+      TileQueue& queue;
+      ~WakeOthers() { queue.wake(); }
+    } wake{queue};
+    bool loaded = false;
+    for (std::int64_t tile = queue.take(stop); tile >= 0; tile = queue.take(stop)) {
+      if (!loaded) kernels[device]->load(problem);
       loaded = true;
       const auto first = static_cast<std::int32_t>(tile * kTotalsPerTile4ph);
-      sums = kernels.sums(first, std::min(n_q, first + kTotalsPerTile4ph));
-      for (std::int64_t v = 0; v < values; ++v) total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
-      checkpoint.finished_tile(tile + 1, total, progress);
+      queue.finish(tile, kernels[device]->sums(first, std::min(n_q, first + kTotalsPerTile4ph)));
+      queue.hand_over([&](std::int64_t done, const std::vector<double>& sums) {
+        for (std::int64_t v = 0; v < values; ++v)
+          total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
+        checkpoint.finished_tile(done + 1, total, progress);
+        progress.report("scattering 4ph", done + 1, n_tiles);
+      });
     }
-    progress.report("scattering 4ph", tile + 1, n_tiles);
-  }
+  });
 
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;

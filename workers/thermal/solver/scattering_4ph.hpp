@@ -55,12 +55,15 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
                             const Control& control, const SparseForceConstants& fourth_order,
                             const std::vector<std::int32_t>& points);
 
-/// Rates from sums over all total momenta, tile by tile in rising order. One tile is the unit of
-/// progress and of the checkpoint: finished tiles of an earlier attempt at the same problem are read
-/// from `checkpoint_directory` (empty: none) and not computed again; the result has the same bits.
+/// Rates from sums over all total momenta, tile by tile in rising order. One tile is the unit of work of
+/// a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles
+/// are added up in their order whoever computed them, so that any number of devices gives the same bits.
+/// Finished tiles of an earlier attempt at the same problem are read from `checkpoint_directory` (empty:
+/// none) and not computed again; again with the same bits.
+/// @param kernels  one for each device; the problem is loaded here
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-                              ScatteringKernels4ph& kernels, Progress& progress,
+                              const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
                               const std::filesystem::path& checkpoint_directory = {});
 
 /// Replaces rates, phase spaces and counts of each degenerate set by their mean over the set.

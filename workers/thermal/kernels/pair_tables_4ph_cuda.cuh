@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workers/thermal/kernels/pair_key_4ph.hpp"
+
+/// The sorted last pairs of a batch of total momenta, as the device makes and reads them.
+namespace quasi::thermal::cuda4ph {
+
+constexpr int kBins = 4096;  ///< energy bins of one class in the index of a sorted table
+constexpr int kBinShift = PairKeys4ph::kEnergyBits - 12;
+static_assert(1 << (PairKeys4ph::kEnergyBits - kBinShift) == kBins);
+
+/// Keys of a batch of total momenta, one kind; index = place·n_pairs + pair.
+struct MakeKeys {
+  Tables4ph tables;
+  PairKeys4ph keys;
+  PairKind4ph kind;
+  std::int32_t first_total;
+  std::int64_t n_pairs;
+  std::uint32_t* key;
+  std::int32_t* value;
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const auto place = static_cast<int>(index / n_pairs);
+    const std::int64_t pair = index % n_pairs;
+    key[index] = keys.key(tables, kind, first_total + place, place, pair);
+    value[index] = static_cast<std::int32_t>(pair);
+  }
+};
+
+/// First entry of each (place, class, bin), counted from the place's own start.
+struct IndexBins {
+  const std::uint32_t* key;
+  std::int64_t n_pairs;
+  std::int32_t* bin_begin;  ///< [places][classes][kBins + 1]
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const auto bin = static_cast<std::uint32_t>(index % (kBins + 1));
+    const auto pair_class = static_cast<std::uint32_t>(index / (kBins + 1) % PairKeys4ph::kClasses);
+    const std::int64_t place = index / (kBins + 1) / PairKeys4ph::kClasses;
+    const std::uint32_t base = static_cast<std::uint32_t>(place)
+                               << (PairKeys4ph::kClassBits + PairKeys4ph::kEnergyBits);
+    // Bin kBins of a class is where the next class begins.
+    const std::uint32_t value = base + (pair_class << PairKeys4ph::kEnergyBits) + (bin << kBinShift);
+    bin_begin[index] =
+        static_cast<std::int32_t>(lower_bound_key(key + place * n_pairs, n_pairs, value));
+  }
+};
+
+/// q''' for every (place, q'') of one kind.
+struct ThirdPoints {
+  QMesh mesh;
+  std::int32_t first_total;
+  int sign;
+  std::int32_t* point;
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    point[index] = mesh.add(first_total + index / mesh.size(), index % mesh.size(), sign);
+  }
+};
+
+/// What testing a candidate needs of its last pair, in the order of the sorted table: neighbouring
+/// candidates are neighbours in memory, where the modes themselves are scattered.
+struct PairColumns {
+  double* energy;   ///< [places·n_pairs] Ω = ω''' ∓ ω''
+  double* square;   ///< the same: Σ|p|² of the pair, or its own (σ/sb)²
+  double* sum;      ///< [3][places·n_pairs] Σp of the pair; symmetric kind only
+  std::int64_t stride;
+};
+
+struct FillColumns {
+  Tables4ph tables;
+  PairKind4ph kind;
+  const std::int32_t* pair;   ///< sorted
+  const std::int32_t* third;
+  std::int64_t n_pairs;
+  PairColumns columns;
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const int nb = tables.n_branches;
+    const std::int64_t place = index / n_pairs;
+    const std::int32_t mode2 = pair[index] / nb;
+    const std::int32_t mode3 = third[place * tables.mesh.size() + mode2 / nb] * nb + pair[index] % nb;
+    columns.energy[index] = kind == PairKind4ph::kSum ? tables.omega[mode2] + tables.omega[mode3]
+                                                      : tables.omega[mode3] - tables.omega[mode2];
+    if (tables.rules.broadening != Broadening::kSymmetric) {
+      columns.square[index] = pair_width_squared(tables.rules.broadening, tables.p(mode2), tables.p(mode3));
+      return;
+    }
+    const SpreadSums sums = spread_sums(tables.p(mode2), tables.p(mode3));
+    columns.square[index] = sums.square;
+    columns.sum[index] = sums.sum.x;
+    columns.sum[index + columns.stride] = sums.sum.y;
+    columns.sum[index + 2 * columns.stride] = sums.sum.z;
+  }
+};
+
+/// Sorted pairs of a batch, one kind.
+struct PairTables {
+  const std::int32_t* pair;       ///< [places][n_pairs]
+  const std::int32_t* bin_begin;  ///< [places][classes][kBins + 1]
+  const std::int32_t* third;      ///< [places][n_q]
+  PairColumns columns;
+};
+
+}  // namespace quasi::thermal::cuda4ph

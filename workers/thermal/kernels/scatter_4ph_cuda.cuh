@@ -1,0 +1,341 @@
+#pragma once
+
+#include <cub/cub.cuh>
+
+#include <cstdint>
+
+#include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
+#include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
+
+namespace quasi::thermal::cuda4ph {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / 32;
+constexpr int kGroup = 6;          ///< branches s' whose A a block holds at once, at most
+
+/// Where the collision operator of some rows is summed: in whole units of 1/scale, so that sums do not
+/// depend on the order in which processes arrive.
+struct CollisionTarget {
+  unsigned long long* matrix = nullptr;  ///< [rows][n_modes], two's complement
+  const double* scale = nullptr;         ///< [rows]
+  CollisionForm4ph form{};
+};
+
+struct ScatterArguments {
+  Tables4ph tables;
+  PairKeys4ph keys;
+  Walk4ph walk;
+  const std::int32_t* walk_order;  ///< [n_pairs] the plan's number of each pair in walking order
+  PairTables kind[2];              ///< by PairKind4ph
+  std::int64_t n_pairs_table;
+  std::int32_t first_total;
+  int group;                       ///< s' held at once, ≤ kGroup
+  std::int64_t first_row;          ///< rows of this launch, [first, first + n)
+  std::int64_t n_rows;
+  /// [places][n_rows][channels][SumLayout4ph]; for the collision operator [places][n_rows][2]: the sums of
+  /// Γ and of |Γ| over kSign's channels, one after the other sign.
+  double* partial;
+  CollisionTarget collision;
+};
+
+struct Queued {
+  std::int32_t pair;  ///< in the table of its kind
+  std::int32_t what;  ///< s' within the group · 4 + channel
+  double mismatch;
+  double sigma;
+};
+
+inline __host__ __device__ int sums_in_shared(bool collision, int channels, const SumLayout4ph& layout) {
+  return collision ? kGroup + 2 : channels * layout.size();
+}
+
+/// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
+/// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
+/// of the table, and whenever the queue holds one process per thread all threads evaluate them: no
+/// lane idles in the expensive part, and nothing is ever stored outside the block.
+template <int kSign, int kAtoms, bool kCollision>
+__global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
+    scatter_kernel(const ScatterArguments a) {
+  constexpr int kChannels = kSign > 0 ? 2 : 1;
+  const Tables4ph& t = a.tables;
+  const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
+  const bool symmetric = t.rules.broadening == Broadening::kSymmetric;
+  const SumLayout4ph layout{t.n_temperatures};
+  const int n_sums = sums_in_shared(kCollision, kChannels, layout);
+  const std::int64_t local_row = blockIdx.x % a.n_rows;
+  const std::int64_t row = a.first_row + local_row;
+  const auto place = static_cast<int>(blockIdx.x / a.n_rows);
+  const auto point = static_cast<std::int32_t>(row / nb);
+  const std::int32_t q0 = t.point[point];
+  const auto mode0 = static_cast<std::int32_t>(q0 * nb + row % nb);
+  const std::int32_t total = a.first_total + place;
+  const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
+  const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
+  const double omega0 = t.omega[mode0];
+  const int n_out = kCollision ? 2 : kChannels * layout.size();
+  double* out = a.partial + (kCollision ? (blockIdx.x * std::int64_t{2} + (kSign > 0 ? 0 : 1)) * 2
+                                        : (blockIdx.x * static_cast<std::int64_t>(kChannels4ph) + (kSign > 0 ? 0 : 2)) *
+                                              layout.size());
+  if (weight == 0 || !(omega0 > 0.0)) {
+    for (int i = threadIdx.x; i < n_out; i += kThreads) out[i] = 0.0;
+    return;
+  }
+
+  extern __shared__ __align__(16) double shared[];
+  auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
+  auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
+  double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][n_sums]
+  auto* queue = reinterpret_cast<Queued*>(sum + kWarps * n_sums);          // [2 threads]
+  __shared__ std::int32_t range_begin[kThreads];
+  __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
+  __shared__ int warp_count[kWarps];
+  using Scan = cub::BlockScan<std::int32_t, kThreads>;
+  __shared__ typename Scan::TempStorage scan_storage;
+
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  for (int i = threadIdx.x; i < kWarps * n_sums; i += kThreads) sum[i] = 0.0;
+
+  for (int first_branch = 0; first_branch < nb; first_branch += a.group) {
+    const int branches = min(a.group, nb - first_branch);
+    // One interval of the table per (s', channel, class).
+    const int n_ranges = branches * kChannels * PairKeys4ph::kClasses;
+    std::int32_t length = 0;
+    if (threadIdx.x < n_ranges) {
+      const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
+      const int channel = threadIdx.x / PairKeys4ph::kClasses % kChannels;
+      const int branch = threadIdx.x / PairKeys4ph::kClasses / kChannels;
+      const std::int32_t mode1 = q1 * nb + first_branch + branch;
+      const double omega1 = t.omega[mode1];
+      const auto kind = kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
+      const double energy = omega0 + kSign * omega1;
+      std::int32_t begin = 0;
+      if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0)) {
+        const double reach = a.keys.reach(t.rules, pair_class, t.p(mode0), t.p(mode1));
+        const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
+        const std::uint32_t high = a.keys.energy_key(kind, energy + reach);
+        const std::int32_t* bins = a.kind[static_cast<int>(kind)].bin_begin +
+                                   (static_cast<std::int64_t>(place) * PairKeys4ph::kClasses + pair_class) *
+                                       (kBins + 1);
+        // One step of the key for rounding, as PairKeys4ph::interval.
+        begin = bins[(low > 0 ? low - 1 : 0) >> kBinShift];
+        length = bins[min((high + 1) >> kBinShift, kBins - 1u) + 1] - begin;
+      }
+      range_begin[threadIdx.x] = begin;
+    }
+    std::int32_t before;
+    std::int32_t n_candidates;
+    Scan(scan_storage).ExclusiveSum(length, before, n_candidates);
+    range_first[threadIdx.x] = before;
+    if (threadIdx.x == 0) range_first[kThreads] = n_candidates;
+    for (int i = threadIdx.x; i < branches * nb; i += kThreads) {
+      const Complex<double> e =
+          t.eigenvector[static_cast<std::int64_t>(q1 * nb + first_branch + i / nb) * nb + i % nb];
+      partner[i] = {e.re, kSign * e.im};
+    }
+    __syncthreads();
+    if (n_candidates == 0) continue;  // the same for all threads
+
+    // Step 2 of the plan: A of every s' of the group, one element a thread.
+    const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
+    for (int element = threadIdx.x; element < t.n_pairs * 9; element += kThreads) {
+      Complex<double> accumulated[kGroup] = {};
+      const int from = a.walk_order[element / 9];
+      for (int triple = t.pair_begin[from]; triple < t.pair_begin[from + 1]; ++triple) {
+        Complex<double> phase =
+            t.phase[static_cast<std::int64_t>(q1) * t.n_cells + t.triple_cell[triple]];
+        phase.im *= kSign;
+        const Complex<double>* e = partner + 3 * t.triple_atom[triple];
+        for (int b = 0; b < 3; ++b) {
+          const Complex<double> c = fused_multiply(
+              phase, load(contracted + 27 * static_cast<std::int64_t>(triple) + 9 * b + element % 9));
+#pragma unroll
+          for (int g = 0; g < kGroup; ++g)
+            if (g < branches) fused_add(accumulated[g], e[g * nb + b], c);
+        }
+      }
+#pragma unroll
+      for (int g = 0; g < kGroup; ++g)
+        if (g < branches) pair[g * t.n_pairs * 9 + element] = accumulated[g];
+    }
+
+    int queued = 0;  // the same in all threads
+    const auto add = [&](int slot, double value) {
+      for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, offset);
+      if (lane == 0) sum[warp * n_sums + slot] += value;
+    };
+    const auto evaluate = [&](int count) {
+      int channel = -1;
+      int branch = -1;
+      double values_squared = 0.0, density = 0.0, delta = 0.0;
+      Process4ph process;
+      std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
+      bool normal = false;
+      if (static_cast<int>(threadIdx.x) < count) {
+        const Queued queued_process = queue[threadIdx.x];
+        channel = queued_process.what % 4;
+        branch = queued_process.what / 4;
+        mode1 = q1 * nb + first_branch + branch;
+        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
+        const std::int32_t q2 = queued_process.pair / nb / nb;
+        const std::int32_t q3 =
+            a.kind[sign_third(kind) > 0 ? 0 : 1].third[place * t.mesh.size() + q2];
+        mode2 = queued_process.pair / nb;
+        mode3 = q3 * nb + queued_process.pair % nb;
+        if (symmetric) {
+          process = {multiplicity_4ph(kind, t.rules.exact_weights, mode1, mode2, mode3),
+                     queued_process.mismatch, queued_process.sigma};
+        } else {
+          // What the table said was a sieve: the last bits decide here, as they do on the CPU.
+          process = test_candidate_4ph(t, kind, mode0, mode1, mode2, mode3);
+        }
+        if (process.multiplicity > 0.0) {
+          process.multiplicity *= weight;
+          const ZonePoint zone2 = a.walk.zone[q2];
+          const double sign = static_cast<double>(sign_third(kind));
+          values_squared = squared_element<kAtoms>(t, a.walk, pair + branch * t.n_pairs * 9, mode2,
+                                                   mode3, zone2, sign);
+          delta = process.multiplicity * delta_4ph_ps(t.rules, process);
+          const double omega[4] = {omega0, t.omega[mode1], t.omega[mode2], t.omega[mode3]};
+          density = delta * inverse_omega_product_4ph(t.rules, omega);
+          if (!kCollision) {
+            const ZonePoint zone0 = a.walk.zone[q0];
+            const ZonePoint zone1 = a.walk.zone[q1];
+            const ZonePoint zone3 = a.walk.zone[q3];
+            normal = zone0.x + kSign * zone1.x + sign_third(kind) * zone2.x == zone3.x &&
+                     zone0.y + kSign * zone1.y + sign_third(kind) * zone2.y == zone3.y &&
+                     zone0.z + kSign * zone1.z + sign_third(kind) * zone2.z == zone3.z;
+          }
+        } else {
+          channel = -1;
+          branch = -1;
+        }
+      }
+      if constexpr (kCollision) {
+        double gamma = 0.0;
+        if (channel >= 0) {
+          const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
+          gamma = density * a.collision.form.bose(kind, mode0, mode1, mode2, mode3) * values_squared;
+          const double scaled = gamma * a.collision.scale[local_row];
+          unsigned long long* m = a.collision.matrix + local_row * t.n_modes();
+          const auto units = static_cast<unsigned long long>(__double2ll_rn(scaled));
+          atomicAdd(m + mode2, CollisionForm4ph::sign_of_third(kind) > 0 ? units : 0ull - units);
+          atomicAdd(m + mode3, units);
+        }
+        for (int g = 0; g < branches; ++g)
+          if (__ballot_sync(0xffffffffu, branch == g) != 0) add(g, branch == g ? gamma : 0.0);
+        add(kGroup, gamma);
+        add(kGroup + 1, fabs(gamma));
+      } else {
+        for (int c = 0; c < kChannels; ++c) {
+          const bool mine = channel == c;
+          if (__ballot_sync(0xffffffffu, mine) == 0) continue;
+          const int at = c * layout.size();
+          for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
+            double w = 0.0;
+            if (mine) {
+              const double* n = t.occupation + temperature * t.n_modes();
+              w = density * bose_factor_4ph(static_cast<Channel4ph>(kSign > 0 ? c : 2), n[mode1],
+                                            n[mode2], n[mode3]);
+            }
+            add(at + layout.normal(temperature), normal ? w * values_squared : 0.0);
+            add(at + layout.umklapp(temperature), normal ? 0.0 : w * values_squared);
+            add(at + layout.weighted_phase_space(temperature), w);
+          }
+          add(at + layout.phase_space(), mine ? delta : 0.0);
+          add(at + layout.six_count(), mine ? rint(6.0 * process.multiplicity) : 0.0);
+          const unsigned here = __ballot_sync(0xffffffffu, mine);
+          if (lane == 0) sum[warp * n_sums + at + layout.evaluations()] += __popc(here);
+        }
+      }
+    };
+
+    for (std::int32_t base = 0; base < n_candidates; base += kThreads) {
+      const std::int32_t candidate = base + static_cast<std::int32_t>(threadIdx.x);
+      Queued found{};
+      bool accepted = false;
+      if (candidate < n_candidates) {
+        int low = 0;
+        int high = n_ranges;  // the last range that starts at or before the candidate
+        while (high - low > 1) {
+          const int middle = (low + high) / 2;
+          if (range_first[middle] <= candidate) low = middle;
+          else high = middle;
+        }
+        const int channel = low / PairKeys4ph::kClasses % kChannels;
+        const int branch = low / PairKeys4ph::kClasses / kChannels;
+        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
+        const std::int32_t mode1 = q1 * nb + first_branch + branch;
+        const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
+        const std::int64_t at =
+            place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
+        const std::int32_t index = table.pair[at];
+        const double mismatch = omega0 + kSign * t.omega[mode1] - table.columns.energy[at];
+        double width = table.columns.square[at];
+        if (symmetric)
+          width = symmetric_width_squared_4ph(
+              spread_sums(t.p(mode0), t.p(mode1)),
+              {width, {table.columns.sum[at], table.columns.sum[at + table.columns.stride],
+                       table.columns.sum[at + 2 * table.columns.stride]}});
+        else
+          width = width * (1.0 + 1e-9) + 1e-18;  // a little more than will be accepted
+        Rules4ph rules = t.rules;
+        if (!symmetric && rules.tie_tolerance_rad_ps < 1e-9) rules.tie_tolerance_rad_ps = 1e-9;
+        const Process4ph process = test_window_4ph(rules, 1.0, mismatch, width);
+        accepted = process.multiplicity > 0.0 &&
+                   multiplicity_may_be(kind, t.rules.exact_weights, mode1, index / nb);
+        if (accepted && symmetric && kind == Channel4ph::kRedistribution) {
+          const std::int32_t q2 = index / nb / nb;
+          if (q2 == q0 || q2 == q1) {  // only then can the last phonons be the first
+            const std::int32_t mode3 = table.third[place * t.mesh.size() + q2] * nb + index % nb;
+            accepted = !exchanges_nothing(t.set[mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
+          }
+        }
+        found = {index, branch * 4 + channel, process.mismatch_rad_ps, process.sigma_rad_ps};
+      }
+      const unsigned votes = __ballot_sync(0xffffffffu, accepted);
+      if (lane == 0) warp_count[warp] = __popc(votes);
+      __syncthreads();
+      int at = queued + __popc(votes & ((1u << lane) - 1u));
+      int accepted_in_block = 0;
+      for (int w = 0; w < kWarps; ++w) {
+        if (w < warp) at += warp_count[w];
+        accepted_in_block += warp_count[w];
+      }
+      if (accepted) queue[at] = found;
+      queued += accepted_in_block;
+      __syncthreads();
+      if (queued >= kThreads) {
+        evaluate(kThreads);
+        __syncthreads();
+        queued -= kThreads;
+        if (static_cast<int>(threadIdx.x) < queued) queue[threadIdx.x] = queue[kThreads + threadIdx.x];
+        __syncthreads();
+      }
+    }
+    evaluate(queued);
+    __syncthreads();
+    if constexpr (kCollision) {  // λ' of the group: −Γ where destroyed with λ, +Γ where created
+      if (static_cast<int>(threadIdx.x) < branches) {
+        double gamma = 0.0;
+        for (int w = 0; w < kWarps; ++w) {
+          gamma += sum[w * n_sums + threadIdx.x];
+          sum[w * n_sums + threadIdx.x] = 0.0;
+        }
+        const long long units = __double2ll_rn(-kSign * gamma * a.collision.scale[local_row]);
+        atomicAdd(a.collision.matrix + local_row * t.n_modes() + q1 * nb + first_branch + threadIdx.x,
+                  static_cast<unsigned long long>(units));
+      }
+      __syncthreads();
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < n_out; i += kThreads) {
+    double value = 0.0;
+    for (int w = 0; w < kWarps; ++w) value += sum[w * n_sums + (kCollision ? kGroup : 0) + i];
+    out[i] = value;
+  }
+}
+
+}  // namespace quasi::thermal::cuda4ph

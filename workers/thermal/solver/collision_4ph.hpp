@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/thermal/physics/physical_constants.hpp"
+#include "workers/thermal/solver/scattering_4ph.hpp"
+
+namespace quasi::thermal {
+
+/// Four phonons inside the collision operator, as FurtherScattering hands them to solve_bte.
+///
+/// The rows' in-scattering is a matrix [n_rows][n_modes], whatever the number of processes: built by one
+/// pass over them at each temperature and applied in no time. Points are shared out among the devices;
+/// where their matrices do not fit the memory budgets, chunks of points are built again at every
+/// application.
+class Collision4ph {
+ public:
+  /// @param problem, kernels  must outlive this; the kernels have the problem loaded
+  /// @param rates             of the problem, all temperatures
+  Collision4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+               std::vector<ScatteringKernels4ph*> kernels, const Rates4ph& rates, bool symmetric,
+               Progress& progress);
+
+  /// Σ Γ (± F of the partners) at temperature t of a field on the full mesh: [n_modes][3] → [n_rows][3].
+  std::vector<double> in_scattering(std::size_t t, const std::vector<double>& f);
+  /// The rates that belong to it, [n_rows] in 1/ps.
+  std::vector<double> out_scattering(std::size_t t);
+  /// True if every application computes all processes again.
+  bool recomputes() const { return recomputes_; }
+
+ private:
+  struct Chunk {
+    std::int32_t first_point, last_point;
+    std::size_t device;
+  };
+  void build(std::size_t t, const Chunk& chunk);
+  void prepare(std::size_t t);
+
+  const Problem4ph& problem_;
+  double rate_constant_;  ///< C4/Nq²
+  std::vector<ScatteringKernels4ph*> kernels_;
+  const Rates4ph& rates_;
+  bool symmetric_;
+  Progress& progress_;
+  std::atomic<bool> stop_{false};
+  bool recomputes_ = false;
+  std::vector<Chunk> chunks_;
+  std::size_t temperature_;          ///< of what follows; n_temperatures: nothing yet
+  std::vector<double> out_per_ps_;   ///< [n_rows]
+};
+
+}  // namespace quasi::thermal
