@@ -36,7 +36,7 @@ Rates4ph rates_at(const Deck& deck, const Modes& modes, const std::vector<std::i
   const Problem4ph problem =
       make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, points);
   const auto kernels = make_scattering_kernels_4ph_cpu();
-  Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, progress, checkpoints);
+  Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, progress, {checkpoints});
   average_degenerate_4ph(modes, points, rates);
   return rates;
 }

@@ -105,6 +105,7 @@ struct Control {
   double sheet_thickness_nm = 0.0;         ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
   int sheet_axis = 3;                      ///< lattice vector normal to the sheet, 1–3
   std::int64_t seed = 1;                   ///< of every random draw
+  double checkpoint_interval_s = 30.0;     ///< between checkpoints of long sums; 0: after every piece
   double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
   double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off
 

@@ -16,7 +16,6 @@ namespace quasi::thermal {
 namespace {
 
 constexpr char kMagic[8] = {'q', 's', 'i', '4', 'p', 'h', '0', '1'};
-constexpr double kInterval_s = 30.0;
 
 double now_s() {
   using Clock = std::chrono::steady_clock;
@@ -73,11 +72,11 @@ std::uint64_t digest_of(const Problem4ph& p) {
 
 }  // namespace
 
-Checkpoint4ph::Checkpoint4ph(const std::filesystem::path& directory, const Problem4ph& problem,
+Checkpoint4ph::Checkpoint4ph(const CheckpointRule& rule, const Problem4ph& problem,
                              std::int64_t n_values)
-    : n_values_(n_values), last_write_s_(now_s()) {
-  if (directory.empty()) return;
-  file_ = directory / "scattering_4ph.ckpt";
+    : interval_s_(rule.interval_s), n_values_(n_values), last_write_s_(now_s()) {
+  if (rule.directory.empty()) return;
+  file_ = rule.directory / "scattering_4ph.ckpt";
   digest_ = digest_of(problem);
   std::ifstream in(file_, std::ios::binary);
   char magic[8];
@@ -101,7 +100,7 @@ void Checkpoint4ph::finished_tile(std::int64_t finished, const std::vector<doubl
                                   Progress& progress) {
   if (file_.empty()) return;
   const double now = now_s();
-  if (!progress.checkpoint_wanted() && now - last_write_s_ < kInterval_s) return;
+  if (!progress.checkpoint_wanted() && now - last_write_s_ < interval_s_) return;
   last_write_s_ = now;
   Digest contents;
   contents.mix(static_cast<std::uint64_t>(finished));

@@ -38,7 +38,8 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   result->rules = result->problem.rules;
   result->n_blocks = deck.fourth_order->n_blocks();
   Rates4ph& rates = result->rates;
-  rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress, checkpoint_directory);
+  rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
+                               {checkpoint_directory, control.checkpoint_interval_s});
   if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
   for (int t = 0; t < rates.n_temperatures; ++t)
     for (std::int64_t row = 0; row < rates.n_rows; ++row) {

@@ -10,7 +10,6 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
-#include "workers/thermal/solver/checkpoint_4ph.hpp"
 #include "workers/thermal/solver/device_team.hpp"
 
 namespace quasi::thermal {
@@ -187,13 +186,13 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
 
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
-                              const std::filesystem::path& checkpoint_directory) {
+                              const CheckpointRule& checkpoint_rule) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const std::int64_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
-  Checkpoint4ph checkpoint(checkpoint_directory, problem, values);
+  Checkpoint4ph checkpoint(checkpoint_rule, problem, values);
 
   std::vector<double> total(static_cast<std::size_t>(values), 0.0);
   if (checkpoint.finished() > 0) total = checkpoint.total();
@@ -215,6 +214,10 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
         for (std::int64_t v = 0; v < values; ++v)
           total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
         checkpoint.finished_tile(done + 1, total, progress);
+        double found = 0.0;
+        for (std::int64_t v = layout.six_count(); v < values; v += layout.size())
+          found += total[static_cast<std::size_t>(v)] / 6.0;
+        progress.metric("processes_4ph", found);
         progress.report("scattering 4ph", done + 1, n_tiles);
       });
     }

@@ -9,6 +9,7 @@
 #include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
+#include "workers/thermal/solver/checkpoint_4ph.hpp"
 #include "workers/thermal/solver/harmonic.hpp"
 #include "workers/thermal/solver/symmetry.hpp"
 
@@ -58,13 +59,13 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
 /// Rates from sums over all total momenta, tile by tile in rising order. One tile is the unit of work of
 /// a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles
 /// are added up in their order whoever computed them, so that any number of devices gives the same bits.
-/// Finished tiles of an earlier attempt at the same problem are read from `checkpoint_directory` (empty:
-/// none) and not computed again; again with the same bits.
+/// Finished tiles of an earlier attempt at the same problem are read from the checkpoint and not computed
+/// again; again with the same bits.
 /// @param kernels  one for each device; the problem is loaded here
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
-                              const std::filesystem::path& checkpoint_directory = {});
+                              const CheckpointRule& checkpoint_rule = {});
 
 /// Replaces rates, phase spaces and counts of each degenerate set by their mean over the set.
 void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>& points,
