@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "tests/oracle/thermal/oracle_4ph.hpp"
@@ -194,6 +195,67 @@ TEST_P(Kernels4ph, CollisionMatrixMeetsOracle) {
           }
         }
     }
+}
+
+// Uniform draws find the sums within five of their own standard errors, whatever the split of the draws;
+// processes drawn with certainty give the sums exactly, and the weights alone what weighs the draw.
+TEST_P(Kernels4ph, SamplesMeetTheSums) {
+  const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+  kernels->load(c.problem);
+  const SumLayout4ph exact{3};
+  const UniformLayout4ph uniform{3};
+  const ThinnedLayout4ph thinned{3};
+  const auto sums = kernels->sums(0, 12);
+  constexpr std::int64_t kDraws = 60000;
+  const auto first = kernels->sample_uniform(17, 0, kDraws / 3, true);
+  const auto second = kernels->sample_uniform(17, kDraws / 3, kDraws, true);
+  const double box = 12.0 * 12.0 * 216.0;
+  std::vector<double> weight_sum;
+  const auto weights = kernels->thinned_sums({.seed = 3}, 0, 12);
+  const auto n = sums.size() / static_cast<std::size_t>(exact.size());
+  for (std::size_t i = 0; i < n; ++i)
+    for (int t = 0; t < 3; ++t) weight_sum.push_back(weights[i * thinned.size() + thinned.weight(t)]);
+  const auto all = kernels->thinned_sums({.seed = 3, .draws = 1e300, .weight_sum = weight_sum.data()}, 0, 12);
+  const auto some = kernels->thinned_sums({.seed = 3, .draws = 600.0, .weight_sum = weight_sum.data()}, 0, 12);
+  double drawn = 0.0;
+  int met = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* e = &sums[i * exact.size()];
+    const double* a = &all[i * thinned.size()];
+    const double* s = &some[i * thinned.size()];
+    drawn += s[thinned.evaluations()];
+    EXPECT_EQ(a[thinned.evaluations()], e[exact.evaluations()]);
+    EXPECT_EQ(s[thinned.six_count()], e[exact.six_count()]);
+    for (int t = 0; t < 3; ++t) {
+      const double rate = e[exact.normal(t)] + e[exact.umklapp(t)];
+      EXPECT_NEAR(a[thinned.rate(t)], rate, 1e-11 * std::abs(rate));
+      EXPECT_NEAR(a[thinned.spread_rate(t)], 0.0, 1e-11 * rate * rate);
+      EXPECT_NEAR(s[thinned.weighted_phase_space(t)], e[exact.weighted_phase_space(t)], 1e-11 * std::abs(rate));
+      const double ratio = s[thinned.rate(t)] / s[thinned.weight(t)];
+      const double spread = s[thinned.spread_rate(t)] - 2.0 * ratio * s[thinned.spread_both(t)] +
+                            ratio * ratio * s[thinned.spread_weight(t)];
+      if (s[thinned.evaluations()] > 300.0) {
+        EXPECT_NEAR(weight_sum[3 * i + t] * ratio, rate,
+                    6.0 * weight_sum[3 * i + t] / s[thinned.weight(t)] * std::sqrt(spread) + 1e-11 * rate);
+        ++met;
+      }
+      const auto sum = [&](int slot) { return first[i * uniform.size() + slot] + second[i * uniform.size() + slot]; };
+      const double mean = sum(uniform.rate(t)) / kDraws;
+      const double error = std::sqrt((sum(uniform.square(t)) / kDraws - mean * mean) / kDraws);
+      if (sum(uniform.evaluations()) > 50.0) {
+        EXPECT_NEAR(box * mean, rate, 6.0 * box * error);
+        ++met;
+      }
+    }
+  }
+  EXPECT_GT(met, 30);
+  EXPECT_GT(drawn, 600.0) << "something must have been drawn";
+  EXPECT_LT(drawn, 0.9 * std::accumulate(sums.begin(), sums.end(), 0.0, [&, i = std::size_t{0}](double x, double) mutable {
+              const double value = static_cast<int>(i % exact.size()) == exact.evaluations() ? sums[i] : 0.0;
+              ++i;
+              return x + value;
+            })) << "and something left out";
 }
 
 // One point alone, or tiles of another size: the same bits.

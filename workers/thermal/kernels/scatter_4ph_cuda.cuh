@@ -6,6 +6,7 @@
 
 #include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
 #include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
+#include "workers/thermal/kernels/sample_4ph.hpp"
 
 namespace quasi::thermal::cuda4ph {
 
@@ -21,6 +22,13 @@ struct CollisionTarget {
   CollisionForm4ph form{};
 };
 
+/// What is made of the processes that are found.
+enum class Use {
+  kRates,      ///< SumLayout4ph of each row and channel
+  kCollision,  ///< rows of the collision operator
+  kThinned,    ///< ThinnedLayout4ph of each row and channel; only drawn processes are evaluated
+};
+
 struct ScatterArguments {
   Tables4ph tables;
   PairKeys4ph keys;
@@ -32,10 +40,11 @@ struct ScatterArguments {
   int group;                       ///< s' held at once, ≤ kGroup
   std::int64_t first_row;          ///< rows of this launch, [first, first + n)
   std::int64_t n_rows;
-  /// [places][n_rows][channels][SumLayout4ph]; for the collision operator [places][n_rows][2]: the sums of
-  /// Γ and of |Γ| over kSign's channels, one after the other sign.
+  /// [places][n_rows][channels][layout]; for the collision operator [places][n_rows][2 signs][2]: the sums of
+  /// Γ and of |Γ|.
   double* partial;
   CollisionTarget collision;
+  Thinning4ph thinning;  ///< weight_sum on the device
 };
 
 struct Queued {
@@ -45,23 +54,29 @@ struct Queued {
   double sigma;
 };
 
-inline __host__ __device__ int sums_in_shared(bool collision, int channels, const SumLayout4ph& layout) {
-  return collision ? kGroup + 2 : channels * layout.size();
+/// Values of a channel, and of all that a block sums.
+inline __host__ __device__ int values_of(Use use, int n_temperatures) {
+  return use == Use::kThinned ? ThinnedLayout4ph{n_temperatures}.size() : SumLayout4ph{n_temperatures}.size();
+}
+inline __host__ __device__ int sums_in_shared(Use use, int channels, int n_temperatures) {
+  return use == Use::kCollision ? kGroup + 2 : channels * values_of(use, n_temperatures);
 }
 
 /// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
 /// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
 /// of the table, and whenever the queue holds one process per thread all threads evaluate them: no
 /// lane idles in the expensive part, and nothing is ever stored outside the block.
-template <int kSign, int kAtoms, bool kCollision>
+template <int kSign, int kAtoms, Use kUse>
 __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
     scatter_kernel(const ScatterArguments a) {
   constexpr int kChannels = kSign > 0 ? 2 : 1;
   const Tables4ph& t = a.tables;
   const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
   const bool symmetric = t.rules.broadening == Broadening::kSymmetric;
+  constexpr bool kCollision = kUse == Use::kCollision;
   const SumLayout4ph layout{t.n_temperatures};
-  const int n_sums = sums_in_shared(kCollision, kChannels, layout);
+  const int n_values = values_of(kUse, t.n_temperatures);
+  const int n_sums = sums_in_shared(kUse, kChannels, t.n_temperatures);
   const std::int64_t local_row = blockIdx.x % a.n_rows;
   const std::int64_t row = a.first_row + local_row;
   const auto place = static_cast<int>(blockIdx.x / a.n_rows);
@@ -72,10 +87,10 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
   const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
   const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
   const double omega0 = t.omega[mode0];
-  const int n_out = kCollision ? 2 : kChannels * layout.size();
+  const int n_out = kCollision ? 2 : kChannels * n_values;
   double* out = a.partial + (kCollision ? (blockIdx.x * std::int64_t{2} + (kSign > 0 ? 0 : 1)) * 2
                                         : (blockIdx.x * static_cast<std::int64_t>(kChannels4ph) + (kSign > 0 ? 0 : 2)) *
-                                              layout.size());
+                                              n_values);
   if (weight == 0 || !(omega0 > 0.0)) {
     for (int i = threadIdx.x; i < n_out; i += kThreads) out[i] = 0.0;
     return;
@@ -168,7 +183,7 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
     const auto evaluate = [&](int count) {
       int channel = -1;
       int branch = -1;
-      double values_squared = 0.0, density = 0.0, delta = 0.0;
+      double values_squared = 0.0, density = 0.0, delta = 0.0, probability = 0.0;
       Process4ph process;
       std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
       bool normal = false;
@@ -194,11 +209,14 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
           process.multiplicity *= weight;
           const ZonePoint zone2 = a.walk.zone[q2];
           const double sign = static_cast<double>(sign_third(kind));
-          values_squared = squared_element<kAtoms>(t, a.walk, pair + branch * t.n_pairs * 9, mode2,
-                                                   mode3, zone2, sign);
           delta = process.multiplicity * delta_4ph_ps(t.rules, process);
           const double omega[4] = {omega0, t.omega[mode1], t.omega[mode2], t.omega[mode3]};
           density = delta * inverse_omega_product_4ph(t.rules, omega);
+          if constexpr (kUse == Use::kThinned)
+            probability = a.thinning.drawn(t, kind, row, density, mode0, mode1, mode2, mode3);
+          if (kUse != Use::kThinned || probability > 0.0)
+            values_squared = squared_element<kAtoms>(t, a.walk, pair + branch * t.n_pairs * 9, mode2,
+                                                     mode3, zone2, sign);
           if (!kCollision) {
             const ZonePoint zone0 = a.walk.zone[q0];
             const ZonePoint zone1 = a.walk.zone[q1];
@@ -227,6 +245,15 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
           if (__ballot_sync(0xffffffffu, branch == g) != 0) add(g, branch == g ? gamma : 0.0);
         add(kGroup, gamma);
         add(kGroup + 1, fabs(gamma));
+      } else if constexpr (kUse == Use::kThinned) {
+        for (int c = 0; c < kChannels; ++c) {
+          const bool mine = channel == c;
+          if (__ballot_sync(0xffffffffu, mine) == 0) continue;
+          add_thinned(t, static_cast<Channel4ph>(kSign > 0 ? c : 2), mine ? probability : 0.0, mine ? density : 0.0,
+                      mine ? delta : 0.0, mine ? process.multiplicity : 0.0, values_squared, normal,
+                      !(a.thinning.draws > 0.0), mode1, mode2, mode3,
+                      [&](int slot, double value) { add(c * n_values + slot, value); });
+        }
       } else {
         for (int c = 0; c < kChannels; ++c) {
           const bool mine = channel == c;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/backend/device.hpp"
+#include "workers/thermal/kernels/sample_4ph.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
 #include "workers/thermal/solver/contraction_plan_4ph.hpp"
 
@@ -59,6 +60,16 @@ class ScatteringKernels4ph {
   /// each the sum in rising order of Q of one value per Q, added to zero. The same bits for any device
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
+
+  /// Sums over draws [first, last) of the published estimator: [n_rows][3 channels][UniformLayout4ph].
+  /// `elements`: false leaves the matrix elements out.
+  virtual std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw,
+                                             std::int64_t last_draw, bool elements) = 0;
+
+  /// As `sums`, with matrix elements of the processes that are drawn only: [n_rows][3][ThinnedLayout4ph].
+  /// @param thinning  its weight_sum on the host
+  virtual std::vector<double> thinned_sums(const Thinning4ph& thinning, std::int32_t first_total,
+                                           std::int32_t last_total) = 0;
 
   // The in-scattering of some rows as a matrix on all modes, however many processes there are:
   //   M[row][mode] = Σ ± m W|V|² over the processes of the row and their partners that are this mode.

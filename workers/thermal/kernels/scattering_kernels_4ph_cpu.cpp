@@ -42,31 +42,30 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     const SumLayout4ph layout{tables_.n_temperatures};
-    const std::int64_t values = tables_.n_rows() * kChannels4ph * layout.size();
-    const std::int32_t n_totals = last_total - first_total;
-    std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
-    fill_batch(first_total, n_totals);
-#pragma omp parallel
-    {
-      Worker worker(tables_);
-      const std::int64_t n_items = n_totals * tables_.n_rows();
-#pragma omp for schedule(dynamic, 1)
-      for (std::int64_t item = 0; item < n_items; ++item) {
-        const auto at = static_cast<std::size_t>(item / tables_.n_rows());
-        const std::int64_t row = item % tables_.n_rows();
-        double* out = per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * layout.size();
-        visit_row(first_total + static_cast<std::int32_t>(at), row, difference_[at], sum_[at], worker,
-                  [&](Channel4ph channel, std::int32_t mode0, std::int32_t mode1, const Worker& found) {
-                    accumulate(channel, mode0, mode1, found, layout,
-                               out + static_cast<int>(channel) * layout.size());
-                  });
-      }
-    }
-    for (std::int32_t i = 1; i < n_totals; ++i)
-      for (std::int64_t v = 0; v < values; ++v)
-        per_total[static_cast<std::size_t>(v)] += per_total[static_cast<std::size_t>(i * values + v)];
-    per_total.resize(static_cast<std::size_t>(values));
-    return per_total;
+    return sums_by_total(first_total, last_total, layout.size(), [&](const Visit& visit, Worker& worker, double* out) {
+      evaluate(visit, worker);
+      accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
+    });
+  }
+
+  std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw, std::int64_t last_draw,
+                                     bool elements) override {
+    const int size = UniformLayout4ph{tables_.n_temperatures}.size();
+    const std::int64_t n = tables_.n_rows() * kChannels4ph;
+    constexpr int kChunks = 4;
+    std::vector<double> chunks(static_cast<std::size_t>(n * kChunks * size));
+    std::vector<double> total(static_cast<std::size_t>(n * size));
+    cpu::for_each_index(n * kChunks, SampleUniform4ph{tables_, seed, first_draw, last_draw, kChunks, elements, chunks.data()});
+    cpu::for_each_index(n, AddChunks4ph{chunks.data(), kChunks, size, total.data()});
+    return total;
+  }
+
+  std::vector<double> thinned_sums(const Thinning4ph& thinning, std::int32_t first_total,
+                                   std::int32_t last_total) override {
+    const int size = ThinnedLayout4ph{tables_.n_temperatures}.size();
+    return sums_by_total(first_total, last_total, size, [&](const Visit& visit, Worker& worker, double* out) {
+      thin(visit, thinning, worker, out + static_cast<int>(visit.channel) * size);
+    });
   }
 
   std::int64_t collision_points_that_fit() const override {
@@ -97,8 +96,9 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         for (std::int32_t i = 0; i < n_totals; ++i)
           visit_row(first_total + i, first_row + row, difference_[static_cast<std::size_t>(i)],
                     sum_[static_cast<std::size_t>(i)], worker,
-                    [&](Channel4ph channel, std::int32_t mode0, std::int32_t mode1, const Worker& found) {
-                      add_to_matrix(channel, mode0, mode1, found, form, matrix, out);
+                    [&](const Visit& visit) {
+                      evaluate(visit, worker);
+                      add_to_matrix(visit, worker, form, matrix, out);
                     });
       }
     }
@@ -140,9 +140,94 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   struct Worker {
     explicit Worker(const Tables4ph& tables) : evaluator(tables) {}
     Evaluator4phCpu evaluator;
-    std::vector<Found4ph> found;
-    std::vector<double> squared;
+    std::int64_t row_set = -1;       ///< of the evaluator's (λ, λ')
+    std::int32_t mode1_set = -1;
+    std::vector<Found4ph> found;     ///< the processes of the visit
+    std::vector<double> squared;     ///< |V|² of found, once evaluated
+    std::vector<Found4ph> drawn;
+    std::vector<double> probability; ///< of found
   };
+  /// A (λ, λ') and channel that have processes.
+  struct Visit {
+    Channel4ph channel;
+    std::int64_t row;
+    std::int32_t mode0, mode1;
+  };
+
+  /// Values of each row and channel, one sum per total momentum, added in rising order.
+  template <typename Sink>
+  std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Sink& sink) {
+    const std::int64_t values = tables_.n_rows() * kChannels4ph * size;
+    const std::int32_t n_totals = last_total - first_total;
+    std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
+    fill_batch(first_total, n_totals);
+#pragma omp parallel
+    {
+      Worker worker(tables_);
+      const std::int64_t n_items = n_totals * tables_.n_rows();
+#pragma omp for schedule(dynamic, 1)
+      for (std::int64_t item = 0; item < n_items; ++item) {
+        const auto at = static_cast<std::size_t>(item / tables_.n_rows());
+        const std::int64_t row = item % tables_.n_rows();
+        double* out = per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
+        visit_row(first_total + static_cast<std::int32_t>(at), row, difference_[at], sum_[at], worker,
+                  [&](const Visit& visit) { sink(visit, worker, out); });
+      }
+    }
+    for (std::int32_t i = 1; i < n_totals; ++i)
+      for (std::int64_t v = 0; v < values; ++v)
+        per_total[static_cast<std::size_t>(v)] += per_total[static_cast<std::size_t>(i * values + v)];
+    per_total.resize(static_cast<std::size_t>(values));
+    return per_total;
+  }
+
+  void evaluate(const Visit& visit, Worker& worker) const {
+    set_pair(visit, worker);
+    worker.squared.resize(worker.found.size());
+    worker.evaluator.squared_elements(worker.found.data(), static_cast<std::int64_t>(worker.found.size()),
+                                      sign_third(visit.channel) < 0, worker.squared.data());
+  }
+  void set_pair(const Visit& visit, Worker& worker) const {
+    if (worker.row_set == visit.row && worker.mode1_set == visit.mode1 * 2 + (sign_second(visit.channel) < 0)) return;
+    worker.evaluator.set_pair(visit.row, visit.mode1, sign_second(visit.channel) < 0);
+    worker.row_set = visit.row;
+    worker.mode1_set = visit.mode1 * 2 + (sign_second(visit.channel) < 0);
+  }
+
+  double density(const Visit& visit, const Found4ph& f) const {
+    const double omega[4] = {tables_.omega[visit.mode0], tables_.omega[visit.mode1], tables_.omega[f.mode2],
+                             tables_.omega[f.mode3]};
+    return f.multiplicity * f.delta_ps * inverse_omega_product_4ph(tables_.rules, omega);
+  }
+  bool normal(const Visit& visit, const Found4ph& f) const {
+    const int nb = tables_.n_branches;
+    return is_normal_4ph(tables_, visit.channel, visit.mode0 / nb, visit.mode1 / nb, f.mode2 / nb, f.mode3 / nb);
+  }
+
+  void thin(const Visit& visit, const Thinning4ph& thinning, Worker& worker, double* out) const {
+    worker.drawn.clear();
+    worker.probability.clear();
+    for (const Found4ph& f : worker.found) {
+      worker.probability.push_back(thinning.drawn(tables_, visit.channel, visit.row, density(visit, f), visit.mode0,
+                                                  visit.mode1, f.mode2, f.mode3));
+      if (worker.probability.back() > 0.0) worker.drawn.push_back(f);
+    }
+    worker.squared.resize(worker.drawn.size());
+    if (!worker.drawn.empty()) {
+      set_pair(visit, worker);
+      worker.evaluator.squared_elements(worker.drawn.data(), static_cast<std::int64_t>(worker.drawn.size()),
+                                        sign_third(visit.channel) < 0, worker.squared.data());
+    }
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < worker.found.size(); ++i) {
+      const Found4ph& f = worker.found[i];
+      const double p = worker.probability[i];
+      const double squared = p > 0.0 ? worker.squared[next++] : 0.0;
+      add_thinned(tables_, visit.channel, p, density(visit, f), f.multiplicity * f.delta_ps, f.multiplicity, squared,
+                  normal(visit, f), !(thinning.draws > 0.0), visit.mode1, f.mode2, f.mode3,
+                  [&](int slot, double value) { out[slot] += value; });
+    }
+  }
 
   std::int64_t collision_rows() const {
     return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) * tables_.n_branches;
@@ -183,8 +268,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  /// All processes of one row with one total momentum: sink(channel, mode0, mode1, worker) for every (λ')
-  /// and channel that has any.
+  /// All processes of one row with one total momentum: sink(visit) for every λ' and channel that has any, with
+  /// worker.found filled.
   template <typename Sink>
   void visit_row(std::int32_t total, std::int64_t row, const PairTable& difference,
                  const PairTable& sum, Worker& worker, const Sink& sink) const {
@@ -202,19 +287,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       for (int s1 = 0; s1 < nb; ++s1) {
         const std::int32_t mode1 = q1 * nb + s1;
         if (!(t.omega[mode1] > 0.0)) continue;
-        bool pair_set = false;
         for (int c = 0; c < kChannels4ph; ++c) {
           const auto channel = static_cast<Channel4ph>(c);
           if (sign_second(channel) != sign1) continue;
-          const bool is_sum = sign_third(channel) < 0;
-          find(channel, total, mode0, mode1, weight, is_sum ? sum : difference, worker.found);
-          if (worker.found.empty()) continue;
-          if (!pair_set) worker.evaluator.set_pair(row, mode1, sign1 < 0);
-          pair_set = true;
-          worker.squared.resize(worker.found.size());
-          worker.evaluator.squared_elements(worker.found.data(), static_cast<std::int64_t>(worker.found.size()),
-                                            is_sum, worker.squared.data());
-          sink(channel, mode0, mode1, worker);
+          find(channel, total, mode0, mode1, weight, sign_third(channel) < 0 ? sum : difference, worker.found);
+          if (!worker.found.empty()) sink({channel, row, mode0, mode1});
         }
       }
     }
@@ -245,19 +322,16 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  void accumulate(Channel4ph channel, std::int32_t mode0, std::int32_t mode1, const Worker& worker,
-                  const SumLayout4ph& layout, double* out) const {
+  void accumulate(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
     const Tables4ph& t = tables_;
-    const int nb = t.n_branches;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
-      const double omega[4] = {t.omega[mode0], t.omega[mode1], t.omega[f.mode2], t.omega[f.mode3]};
-      const double density = f.multiplicity * f.delta_ps * inverse_omega_product_4ph(t.rules, omega);
-      const bool normal = is_normal_4ph(t, channel, mode0 / nb, mode1 / nb, f.mode2 / nb, f.mode3 / nb);
+      const double weight = density(visit, f);
+      const bool is_normal = normal(visit, f);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
         const double* n = t.occupation + temperature * t.n_modes();
-        const double w = density * bose_factor_4ph(channel, n[mode1], n[f.mode2], n[f.mode3]);
-        out[normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
+        const double w = weight * bose_factor_4ph(visit.channel, n[visit.mode1], n[f.mode2], n[f.mode3]);
+        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
         out[layout.weighted_phase_space(temperature)] += w;
       }
       out[layout.phase_space()] += f.multiplicity * f.delta_ps;
@@ -266,22 +340,20 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
-  void add_to_matrix(Channel4ph channel, std::int32_t mode0, std::int32_t mode1, const Worker& worker,
-                     const CollisionForm4ph& form, double* matrix, double& out_scattering) const {
-    const Tables4ph& t = tables_;
-    const double sign1 = CollisionForm4ph::sign_of_second(channel);
-    const double sign2 = CollisionForm4ph::sign_of_third(channel);
+  void add_to_matrix(const Visit& visit, const Worker& worker, const CollisionForm4ph& form, double* matrix,
+                     double& out_scattering) const {
+    const double sign1 = CollisionForm4ph::sign_of_second(visit.channel);
+    const double sign2 = CollisionForm4ph::sign_of_third(visit.channel);
     double sum = 0.0;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
-      const double omega[4] = {t.omega[mode0], t.omega[mode1], t.omega[f.mode2], t.omega[f.mode3]};
-      const double gamma = f.multiplicity * f.delta_ps * inverse_omega_product_4ph(t.rules, omega) *
-                           form.bose(channel, mode0, mode1, f.mode2, f.mode3) * worker.squared[i];
+      const double gamma = density(visit, f) * form.bose(visit.channel, visit.mode0, visit.mode1, f.mode2, f.mode3) *
+                           worker.squared[i];
       sum += gamma;
       matrix[f.mode2] += sign2 * gamma;
       matrix[f.mode3] += gamma;
     }
-    matrix[mode1] += sign1 * sum;
+    matrix[visit.mode1] += sign1 * sum;
     out_scattering += sum;
   }
 

@@ -256,6 +256,44 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return cuda::to_host(total_, "four-phonon scattering");
   }
 
+  std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw, std::int64_t last_draw,
+                                     bool elements) override {
+    use_device(device_);
+    const int size = UniformLayout4ph{t_.n_temperatures}.size();
+    const std::int64_t n = t_.n_rows() * kChannels4ph;
+    constexpr int kChunks = 64;
+    DeviceBuffer<double> chunks(static_cast<std::size_t>(n * kChunks * size), "sums of draws");
+    DeviceBuffer<double> total(static_cast<std::size_t>(n * size), "sums of draws");
+    cuda::for_each_index(n * kChunks, SampleUniform4ph{t_, seed, first_draw, last_draw, kChunks, elements, chunks.data()},
+                         "uniform draws");
+    cuda::for_each_index(n, AddChunks4ph{chunks.data(), kChunks, size, total.data()}, "sums of draws");
+    return cuda::to_host(total, "uniform draws");
+  }
+
+  std::vector<double> thinned_sums(const Thinning4ph& thinning, std::int32_t first_total,
+                                   std::int32_t last_total) override {
+    use_device(device_);
+    const auto n = static_cast<std::size_t>(t_.n_rows() * kChannels4ph);
+    const std::vector<double> host(thinning.weight_sum, thinning.weight_sum + (thinning.draws > 0.0 ? n * static_cast<std::size_t>(t_.n_temperatures) : 0));
+    const DeviceBuffer<double> weight_sum(host, "weights of rows");
+    const std::size_t values = n * static_cast<std::size_t>(ThinnedLayout4ph{t_.n_temperatures}.size());
+    if (thinned_partial_.size() == 0)
+      thinned_partial_ = DeviceBuffer<double>(values * static_cast<std::size_t>(batch_), "sums by total momentum");
+    DeviceBuffer<double> total(values, "sums");
+    total.zero("sums");
+    for (std::int32_t first = first_total; first < last_total; first += batch_) {
+      const std::int32_t places = std::min(batch_, last_total - first);
+      ScatterArguments arguments = prepare_batch(first, places);
+      arguments.partial = thinned_partial_.data();
+      arguments.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
+      scatter_both<Use::kThinned>(arguments, places);
+      const auto n_values = static_cast<std::int64_t>(values);
+      cuda::for_each_index(n_values, AddPlaces{thinned_partial_.data(), n_values, places, total.data()},
+                           "sums by total momentum");
+    }
+    return cuda::to_host(total, "four-phonon sampling");
+  }
+
   std::int64_t collision_points_that_fit() const override {
     return items_that_fit(budget_bytes_, resident_bytes_ + batch_ * batch_bytes_,
                           t_.n_branches * (t_.n_modes() * 8 + 64), "the collision operator of four phonons");
@@ -288,7 +326,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       arguments.partial = collision_partial_.data();
       arguments.collision = {matrix_.data(), scale_.data(),
                              {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
-      scatter_both<true>(arguments, places);
+      scatter_both<Use::kCollision>(arguments, places);
       cuda::for_each_index(2 * collision_rows(),
                            AddCollisionPlaces{collision_partial_.data(), collision_rows(), places, out_scattering_.data()},
                            "sums of rows");
@@ -359,16 +397,16 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
            rows * kChannels4ph * SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
 
-  int shared_bytes(int group, int channels, bool collision) const {
+  int shared_bytes(int group, int channels, Use use) const {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
-           kWarps * sums_in_shared(collision, channels, SumLayout4ph{t_.n_temperatures}) * 8 +
+           kWarps * sums_in_shared(use, channels, t_.n_temperatures) * 8 +
            2 * kThreads * static_cast<int>(sizeof(Queued));
   }
 
   void choose_group() {
     group_ = std::min(kGroup, t_.n_branches);
-    while (group_ > 1 && shared_bytes(group_, 2, false) > kSharedGoal_bytes) --group_;
-    if (shared_bytes(group_, 2, false) > kSharedLimit_bytes)
+    while (group_ > 1 && shared_bytes(group_, 2, Use::kThinned) > kSharedGoal_bytes) --group_;
+    if (shared_bytes(group_, 2, Use::kThinned) > kSharedLimit_bytes)
       throw InvalidInput("four phonons on CUDA: " + std::to_string(t_.n_pairs) +
                          " distinct pairs of third and fourth atoms (or " +
                          std::to_string(t_.n_temperatures) +
@@ -403,24 +441,24 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scale_ = upload(scale_host_, "units of rows");
   }
 
-  template <int kSign, int kAtoms, bool kCollision>
+  template <int kSign, int kAtoms, Use kUse>
   void scatter(const ScatterArguments& arguments, std::int32_t places) {
-    const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kCollision);
-    cuda::check(cudaFuncSetAttribute(scatter_kernel<kSign, kAtoms, kCollision>,
+    const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kUse);
+    cuda::check(cudaFuncSetAttribute(scatter_kernel<kSign, kAtoms, kUse>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
                 "four-phonon scattering");
-    scatter_kernel<kSign, kAtoms, kCollision>
+    scatter_kernel<kSign, kAtoms, kUse>
         <<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
-  template <bool kCollision>
+  template <Use kUse>
   void scatter_both(const ScatterArguments& arguments, std::int32_t places) {
     switch (t_.n_atoms) {
-      case 1: scatter<1, 1, kCollision>(arguments, places); scatter<-1, 1, kCollision>(arguments, places); break;
-      case 2: scatter<1, 2, kCollision>(arguments, places); scatter<-1, 2, kCollision>(arguments, places); break;
-      case 3: scatter<1, 3, kCollision>(arguments, places); scatter<-1, 3, kCollision>(arguments, places); break;
-      case 4: scatter<1, 4, kCollision>(arguments, places); scatter<-1, 4, kCollision>(arguments, places); break;
-      default: scatter<1, 0, kCollision>(arguments, places); scatter<-1, 0, kCollision>(arguments, places); break;
+      case 1: scatter<1, 1, kUse>(arguments, places); scatter<-1, 1, kUse>(arguments, places); break;
+      case 2: scatter<1, 2, kUse>(arguments, places); scatter<-1, 2, kUse>(arguments, places); break;
+      case 3: scatter<1, 3, kUse>(arguments, places); scatter<-1, 3, kUse>(arguments, places); break;
+      case 4: scatter<1, 4, kUse>(arguments, places); scatter<-1, 4, kUse>(arguments, places); break;
+      default: scatter<1, 0, kUse>(arguments, places); scatter<-1, 0, kUse>(arguments, places); break;
     }
   }
 
@@ -438,14 +476,15 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                                .first_row = 0,
                                .n_rows = t_.n_rows(),
                                .partial = partial_.data(),
-                               .collision = {}};
+                               .collision = {},
+                               .thinning = {}};
     for (int k = 0; k < 2; ++k)
       arguments.kind[k] = {pair_[k].data(), bin_begin_[k].data(), third_[k].data(), columns(k)};
     return arguments;
   }
 
   void add_batch(std::int32_t first, std::int32_t places) {
-    scatter_both<false>(prepare_batch(first, places), places);
+    scatter_both<Use::kRates>(prepare_batch(first, places), places);
     cuda::for_each_index(n_values_, AddPlaces{partial_.data(), n_values_, places, total_.data()},
                          "sums by total momentum");
   }
@@ -478,7 +517,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
   CollisionRequest4ph collision_;
   std::vector<double> scale_host_;
-  DeviceBuffer<double> scale_, out_scattering_, collision_partial_;
+  DeviceBuffer<double> thinned_partial_, scale_, out_scattering_, collision_partial_;
   DeviceBuffer<unsigned long long> matrix_;
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], walk_step_, walk_first_, walk_atoms_, walk_order_;
