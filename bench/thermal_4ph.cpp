@@ -13,6 +13,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/solver/scattering_4ph.hpp"
+#include "workers/thermal/solver/tile_queue.hpp"
 
 namespace {
 

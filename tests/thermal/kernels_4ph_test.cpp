@@ -99,7 +99,11 @@ RandomCrystal random_crystal(int n_atoms, std::array<int, 3> mesh, unsigned seed
   for (const double temperature : p.temperatures_k)
     for (const double omega : p.omega_rad_ps)
       p.occupation.push_back(omega > 0.0 ? bose_einstein(omega, temperature, kCodata2018.hbar_over_kb_k_ps()) : 0.0);
-  p.zone.assign(static_cast<std::size_t>(3 * nq), 0);
+  for (int q = 0; q < nq; ++q) {  // any image of each point will do
+    int coordinates[3];
+    p.mesh.coordinates(q, coordinates);
+    for (int x = 0; x < 3; ++x) p.zone.push_back(static_cast<std::int16_t>(coordinates[x] - (q + x) % 2 * mesh[x]));
+  }
   p.point = {0, static_cast<std::int32_t>(nq - 1)};
   p.partner_weight.assign(p.point.size() * static_cast<std::size_t>(nq), 1);
   p.plan = plan_contraction_4ph(crystal, constants);

@@ -124,8 +124,7 @@ TEST(Laws4ph, ResumedRunHasTheSameBits) {
 
 // What is not available is refused by name, not left out in silence.
 TEST(Laws4ph, RefusesWhatItCannotDo) {
-  for (const Setting& setting : {Setting{"num_sample_process_4ph", "1000"},
-                                 Setting{"strategy", "'list-host'"}}) {
+  for (const Setting& setting : {Setting{"strategy", "'list-host'"}}) {
     const Deck deck = coarse_deck({setting});
     EXPECT_THROW(require_supported_4ph(deck.control), InvalidInput) << setting.key;
   }

@@ -285,6 +285,7 @@ class Builder {
     word("compat", compat_, {"none", "fourphonon"});
     word("broadening", broadening_, {"symmetric", "adaptive-max", "adaptive-rms"});
     word("solver", solver_, {"auto", "cg", "gmres", "fixed-point"});
+    word("sampling", sampling_, {"auto", "uniform", "by-weight"});
     word("strategy", strategy_,
          {"factorised", "list-host", "list-device", "mode-by-mode", "test-and-sum"});
     positive("", "cut3", c.cut_3ph);
@@ -422,6 +423,7 @@ class Builder {
       throw InvalidInput(where_ + ": solver = cg needs the symmetric collision operator, and broadening = " +
                          broadening_ + " does not give one; use broadening = symmetric, or solver = gmres "
                          "or fixed-point");
+    c.sampling = sampling_ == "uniform" || (sampling_ == "auto" && c.compat) ? Sampling::kUniform : Sampling::kByWeight;
     const std::map<std::string, Strategy> strategies{{"factorised", Strategy::kFactorised},
                                                      {"list-host", Strategy::kListHost},
                                                      {"list-device", Strategy::kListDevice},
@@ -438,9 +440,11 @@ class Builder {
                  "'convergence' = .false., or leave it at -1");
     if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
       impossible("'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
-    if (c.samples_4ph > 0 && c.four_phonon_iteration)
-      impossible("'num_sample_process_4ph' and 'four_phonon_iteration' exclude each other: sampled "
-                 "rates cannot be iterated");
+    if (c.samples_rates_4ph() && c.four_phonon_iteration)
+      impossible("'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' exclude each other: "
+                 "sampled rates cannot be iterated");
+    if (c.target_kappa_error > 0.0 && !c.four_phonon)
+      impossible("'target_kappa_error' stops the sampling of four phonons; it needs 'four_phonon' = .true.");
     if (!c.four_phonon && (c.samples_4ph > 0 || c.samples_4ph_phase_space > 0))
       impossible("'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
                  "'four_phonon' = .true.");
@@ -472,6 +476,7 @@ class Builder {
   std::string compat_ = "none";
   std::string broadening_ = "symmetric";
   std::string solver_ = "auto";
+  std::string sampling_ = "auto";
   std::string strategy_ = "factorised";
 };
 

@@ -29,6 +29,12 @@ enum class Strategy {
   kTestAndSum,    ///< no list: every candidate tested and summed in one kernel ("GPU only")
 };
 
+/// How four-phonon processes are drawn where rates are sampled.
+enum class Sampling {
+  kUniform,   ///< the published estimator: tuples from the box of indices
+  kByWeight,  ///< processes, with a probability that grows with their exact weight
+};
+
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
 /// Reference keys are those of thermal.md 1.1; keys below "Extensions" are this program's own and
 /// may stand in any group or be given as settings (`--set key=value`).
@@ -107,10 +113,13 @@ struct Control {
   std::int64_t seed = 1;                   ///< of every random draw
   double checkpoint_interval_s = 30.0;     ///< between checkpoints of long sums; 0: after every piece
   double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
+  Sampling sampling = Sampling::kByWeight; ///< with num_sample_process_4ph or target_kappa_error
   double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off
 
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
+  /// Four-phonon rates are a sample's.
+  bool samples_rates_4ph() const { return samples_4ph > 0 || (four_phonon && target_kappa_error > 0.0); }
 };
 
 /// Reads DIRECTORY/CONTROL and lays `overrides` on top (any key of any group), in their order.

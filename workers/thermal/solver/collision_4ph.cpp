@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "workers/thermal/solver/device_team.hpp"
+#include "workers/thermal/solver/tile_queue.hpp"
 
 namespace quasi::thermal {
 

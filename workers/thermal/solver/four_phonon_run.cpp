@@ -1,22 +1,90 @@
 #include "workers/thermal/solver/four_phonon_run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/sampling_4ph.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
 namespace quasi::thermal {
 
 void require_supported_4ph(const Control& control) {
   if (!control.four_phonon) return;
-  if (control.samples_4ph > 0 || control.samples_4ph_phase_space > 0)
-    throw InvalidInput("'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' are not available: "
-                       "every four-phonon process is summed; set them to -1");
   if (control.strategy != Strategy::kFactorised)
     throw InvalidInput("'strategy' other than factorised is not available with 'four_phonon' = .true.");
 }
+
+namespace {
+
+/// Standard error of κ over κ, both traces in relaxation-time approximation. A degenerate set shares one mean
+/// rate, and so one error.
+double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const Rates4ph& rates, std::size_t t) {
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const std::int64_t n_rows = transport.n_rows();
+  std::vector<double> w(static_cast<std::size_t>(n_rows));
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
+    w[row] = run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] +
+             rates.total_per_ps(static_cast<int>(t), row);
+    if (!run.isotope_per_ps.empty()) w[row] += run.isotope_per_ps[row];
+    if (!run.boundary_per_ps.empty()) w[row] += run.boundary_per_ps[row];
+  }
+  const std::vector<Mat3> kappa =
+      mode_conductivity(transport, deck.control.temperatures_k[t], relaxation_time_field(transport, w));
+  double whole = 0.0;
+  double variance = 0.0;
+  double of_set = 0.0;
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    const double trace = kappa[row][0][0] + kappa[row][1][1] + kappa[row][2][2];
+    whole += trace;
+    const std::int64_t mode = transport.mode_of_row(row);
+    const bool new_set = !deck.control.average_degenerate || run.modes.subspace[mode] == row % run.modes.n_branches;
+    if (new_set) {
+      variance += of_set * of_set;
+      of_set = 0.0;
+    }
+    if (w[row] > 0.0) of_set += trace / w[row] * rates.total_error_per_ps(static_cast<int>(t), row);
+  }
+  variance += of_set * of_set;
+  return whole > 0.0 ? std::sqrt(variance) / whole : 0.0;
+}
+
+/// Sampled rates, averaged over degenerate sets where the control says so.
+Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Problem4ph& problem,
+                       const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+  constexpr std::int64_t kFirstDraws = 32;       // by weight, where only an error is asked for
+  constexpr std::int64_t kFirstUniform = 10000;
+  const Control& control = deck.control;
+  const auto averaged = [&](Rates4ph rates) {
+    if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
+    return rates;
+  };
+  const auto good_enough = [&](const Rates4ph& rates) {
+    double worst = 0.0;
+    for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
+      worst = std::max(worst, relative_kappa_error(deck, run, averaged(rates), t));
+    progress.metric("kappa_relative_error", worst);
+    return !(control.target_kappa_error > 0.0) || worst <= control.target_kappa_error;
+  };
+  const auto seed = static_cast<std::uint64_t>(control.seed);
+  if (control.sampling == Sampling::kByWeight)
+    return averaged(weighted_sample_4ph(problem, control.constants(), seed,
+                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough, kernels,
+                                        progress));
+  for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;; draws *= 2) {
+    const std::int64_t of_phase_space = control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
+    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, kernels, progress);
+    if (good_enough(rates)) return averaged(std::move(rates));
+    if (draws > (std::int64_t{1} << 40))
+      throw NotConverged("uniform sampling of four phonons does not reach 'target_kappa_error' = " +
+                         std::to_string(control.target_kappa_error) + "; use sampling = by-weight");
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices,
                                                ConductivityRun& run,
@@ -38,9 +106,22 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   result->rules = result->problem.rules;
   result->n_blocks = deck.fourth_order->n_blocks();
   Rates4ph& rates = result->rates;
-  rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
-                               {checkpoint_directory, control.checkpoint_interval_s});
-  if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
+  if (control.samples_rates_4ph()) {
+    rates = sampled_rates(deck, run, result->problem, kernels, progress);
+    for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
+      result->kappa_relative_error.push_back(relative_kappa_error(deck, run, rates, t));
+  } else {
+    rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
+                                 {checkpoint_directory, control.checkpoint_interval_s});
+    if (control.samples_4ph_phase_space > 0) {  // the reference's key: phase spaces from draws, rates exact
+      Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(), static_cast<std::uint64_t>(control.seed), 0,
+                                          control.samples_4ph_phase_space, kernels, progress);
+      rates.phase_space = std::move(drawn.phase_space);
+      rates.weighted_phase_space = std::move(drawn.weighted_phase_space);
+      rates.processes = std::move(drawn.processes);
+    }
+    if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
+  }
   for (int t = 0; t < rates.n_temperatures; ++t)
     for (std::int64_t row = 0; row < rates.n_rows; ++row) {
       const double rate = rates.total_per_ps(t, row);

@@ -20,6 +20,9 @@ struct FourPhononRun {
 
   Rates4ph rates;            ///< of the irreducible points; averaged over degenerate sets where the
                              ///< control says so
+  /// [n_temperatures] standard error of the trace of κ in relaxation-time approximation over it, from
+  /// the errors of the four-phonon rates alone; empty where nothing is sampled.
+  std::vector<double> kappa_relative_error;
   Rules4ph rules;
   std::int64_t n_blocks = 0;
   FurtherScattering further; ///< for add_conductivity
@@ -29,7 +32,7 @@ struct FourPhononRun {
 };
 
 /// @throws InvalidInput for what the keys of the reference allow and four phonons here do not do yet:
-///         sampling, strategies other than the factorised one.
+///         strategies other than the factorised one.
 void require_supported_4ph(const Control& control);
 
 /// Four-phonon rates of a deck that has fourth-order constants, on all devices, and, where the deck wants

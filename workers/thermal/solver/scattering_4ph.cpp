@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <string>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
-#include "workers/thermal/solver/device_team.hpp"
+#include "workers/thermal/solver/tile_queue.hpp"
 
 namespace quasi::thermal {
 
@@ -58,42 +55,6 @@ void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* 
   }
 }
 
-/// The tiles from `first` on, computed by a team of devices and handed over in order.
-class TileQueue {
- public:
-  TileQueue(std::int64_t first, std::int64_t end, std::size_t n_devices)
-      : next_(first), handed_over_(first), end_(end), ahead_(static_cast<std::int64_t>(4 * n_devices)) {}
-
-  /// The next tile to compute, or −1 when none is left. Waits while too many finished ones wait for an
-  /// earlier one.
-  std::int64_t take(const std::atomic<bool>& stop) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stop || next_ >= end_ || next_ < handed_over_ + ahead_; });
-    return stop || next_ >= end_ ? -1 : next_++;
-  }
-  void finish(std::int64_t tile, std::vector<double> sums) {
-    const std::lock_guard lock(mutex_);
-    finished_[tile] = std::move(sums);
-  }
-  /// Hands what is next in order to `add`, one caller at a time.
-  template <typename Add>
-  void hand_over(const Add& add) {
-    const std::lock_guard lock(mutex_);
-    for (auto at = finished_.begin(); at != finished_.end() && at->first == handed_over_; at = finished_.erase(at)) {
-      add(at->first, at->second);
-      ++handed_over_;
-    }
-    changed_.notify_all();
-  }
-  void wake() { changed_.notify_all(); }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::int64_t next_, handed_over_, end_, ahead_;
-  std::map<std::int64_t, std::vector<double>> finished_;
-};
-
 }  // namespace
 
 double Rates4ph::total_per_ps(int temperature, std::int64_t row) const {
@@ -101,6 +62,15 @@ double Rates4ph::total_per_ps(int temperature, std::int64_t row) const {
   for (int c = 0; c < kChannels4ph; ++c)
     sum += rate_per_ps(static_cast<Channel4ph>(c), temperature, row);
   return sum;
+}
+
+double Rates4ph::total_error_per_ps(int temperature, std::int64_t row) const {
+  double square = 0.0;
+  for (int c = 0; c < kChannels4ph && !error_per_ps.empty(); ++c) {
+    const double e = error_per_ps[static_cast<std::size_t>(at(static_cast<Channel4ph>(c), temperature, row))];
+    square += e * e;
+  }
+  return std::sqrt(square);
 }
 
 double Rates4ph::total_processes(Channel4ph channel) const {
@@ -189,39 +159,25 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
                               const CheckpointRule& checkpoint_rule) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
-  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
-  const std::int64_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
+  const std::int64_t n_tiles = tiles_of(problem);
   Checkpoint4ph checkpoint(checkpoint_rule, problem, values);
 
   std::vector<double> total(static_cast<std::size_t>(values), 0.0);
   if (checkpoint.finished() > 0) total = checkpoint.total();
   progress.report("scattering 4ph", checkpoint.finished(), n_tiles);
-  TileQueue queue(checkpoint.finished(), n_tiles, kernels.size());
-  std::atomic<bool> stop{false};
-  on_every_device(kernels.size(), stop, [&](std::size_t device) {
-    struct WakeOthers {  // whatever ends this device's work, nobody waits for it
-      TileQueue& queue;
-      ~WakeOthers() { queue.wake(); }
-    } wake{queue};
-    bool loaded = false;
-    for (std::int64_t tile = queue.take(stop); tile >= 0; tile = queue.take(stop)) {
-      if (!loaded) kernels[device]->load(problem);
-      loaded = true;
-      const auto first = static_cast<std::int32_t>(tile * kTotalsPerTile4ph);
-      queue.finish(tile, kernels[device]->sums(first, std::min(n_q, first + kTotalsPerTile4ph)));
-      queue.hand_over([&](std::int64_t done, const std::vector<double>& sums) {
-        for (std::int64_t v = 0; v < values; ++v)
-          total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
-        checkpoint.finished_tile(done + 1, total, progress);
+  on_every_tile(
+      problem, kernels, checkpoint.finished(),
+      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
+      [&](std::int64_t tile, const std::vector<double>& sums) {
+        for (std::int64_t v = 0; v < values; ++v) total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
+        checkpoint.finished_tile(tile + 1, total, progress);
         double found = 0.0;
         for (std::int64_t v = layout.six_count(); v < values; v += layout.size())
           found += total[static_cast<std::size_t>(v)] / 6.0;
         progress.metric("processes_4ph", found);
-        progress.report("scattering 4ph", done + 1, n_tiles);
+        progress.report("scattering 4ph", tile + 1, n_tiles);
       });
-    }
-  });
 
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;
@@ -273,6 +229,17 @@ void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>&
   average(rates.weighted_phase_space);
   average(rates.phase_space);
   average(rates.processes);
+  // Branches are drawn independently: the error of their mean.
+  for (std::size_t base = 0; base < rates.error_per_ps.size(); base += static_cast<std::size_t>(rates.n_rows))
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto* subspace = &modes.subspace[static_cast<std::size_t>(points[i]) * nb];
+      double* error = &rates.error_per_ps[base + i * nb];
+      for (int first = 0, end = 0; first < nb; first = end) {
+        double square = 0.0;
+        for (end = first; end < nb && subspace[end] == subspace[first]; ++end) square += error[end] * error[end];
+        for (int s = first; s < end; ++s) error[s] = std::sqrt(square) / (end - first);
+      }
+    }
 }
 
 }  // namespace quasi::thermal

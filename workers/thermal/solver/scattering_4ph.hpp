@@ -26,6 +26,8 @@ struct Rates4ph {
   std::vector<double> phase_space;           ///< [3][n_rows] Σδ/(Nq³ nb⁴), ps
   std::vector<double> processes;             ///< [3][n_rows] unordered tuples (coinciding phonons count
                                              ///< ½ or 1/6 with exact_weights)
+  std::vector<double> error_per_ps;          ///< [3][n_temperatures][n_rows] standard error where the rate is
+                                             ///< a sample's; empty: every process is summed
   double evaluations = 0.0;                  ///< matrix elements computed, over all rows and channels
 
   std::int64_t at(Channel4ph channel, int temperature, std::int64_t row) const {
@@ -40,6 +42,8 @@ struct Rates4ph {
   }
   /// Over all channels: w4 of thermal.md 8.
   double total_per_ps(int temperature, std::int64_t row) const;
+  /// Its standard error; 0 where nothing is sampled.
+  double total_error_per_ps(int temperature, std::int64_t row) const;
   /// Σ over rows of the processes of a channel.
   double total_processes(Channel4ph channel) const;
 };
@@ -70,9 +74,5 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
 /// Replaces rates, phase spaces and counts of each degenerate set by their mean over the set.
 void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>& points,
                             Rates4ph& rates);
-
-/// Total momenta per tile: a property of the problem alone, so that sums have the same bits on any
-/// number of devices.
-inline constexpr std::int32_t kTotalsPerTile4ph = 16;
 
 }  // namespace quasi::thermal

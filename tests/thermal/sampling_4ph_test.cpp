@@ -1,0 +1,142 @@
+// Sampled four-phonon rates: unbiased, with honest error bars, the same bits for whoever draws.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/every_device.hpp"
+#include "tests/support/reference_data.hpp"
+#include "tests/thermal/solved_deck_4ph.hpp"
+#include "workers/thermal/solver/sampling_4ph.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+std::filesystem::path silicon_sw() { return quasi::test::source_dir() / "examples/thermal/silicon-sw"; }
+
+/// Few points of a coarse mesh, with every process summed.
+struct Sampled {
+  Deck deck;
+  Modes modes;
+  Problem4ph problem;
+  std::unique_ptr<ScatteringKernels4ph> kernels;
+  Rates4ph exact;
+};
+Sampled few_points(const char* mesh, const Device& device) {
+  Sampled s;
+  SilentProgress silent;
+  s.deck = read_deck(silicon_sw(), {{"ngrid", mesh}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
+  s.modes = start_run(s.deck, silent).modes;
+  const auto& stars = s.deck.symmetry.irreducible;
+  s.problem = make_problem_4ph(s.deck.crystal, s.modes, s.deck.symmetry, s.deck.control, *s.deck.fourth_order,
+                               {stars[1], stars[2]});
+  s.kernels = make_scattering_kernels_4ph(device, 0);
+  s.exact = scattering_rates_4ph(s.problem, s.deck.control.constants(), {s.kernels.get()}, silent);
+  average_degenerate_4ph(s.modes, s.problem.point, s.exact);
+  return s;
+}
+
+constexpr int kSeeds = 100;
+
+class Sampling4ph : public quasi::test::OnEveryDevice {
+ protected:
+  /// `sample(seed)`: rates. Over all rows and channels: the mean of 100 seeds within 3 of its standard errors
+  /// (three in a thousand may be outside by chance; one in a hundred is let pass), and 90 to 99 of 100 bars of
+  /// two standard errors cover the truth (95.4 for normal errors; those of few heavy terms are skew).
+  template <typename Sample>
+  void check(const Sampled& s, const Sample& sample) {
+    const auto values = s.exact.normal_per_ps.size();
+    std::vector<double> sum(values, 0.0), square(values, 0.0), bar(values, 0.0);
+    std::int64_t covered = 0, bars = 0;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      Rates4ph rates = sample(static_cast<std::uint64_t>(seed));
+      average_degenerate_4ph(s.modes, s.problem.point, rates);
+      for (std::size_t i = 0; i < values; ++i) {
+        const double exact = s.exact.normal_per_ps[i] + s.exact.umklapp_per_ps[i];
+        const double rate = rates.normal_per_ps[i] + rates.umklapp_per_ps[i];
+        sum[i] += rate;
+        square[i] += rate * rate;
+        bar[i] += rates.error_per_ps[i];
+        if (!(exact > 0.0) || !(rates.error_per_ps[i] > 0.0)) continue;
+        ++bars;
+        covered += std::fabs(rate - exact) <= 2.0 * rates.error_per_ps[i];
+      }
+    }
+    int outside = 0, checked = 0;
+    double worst = 0.0;
+    for (std::size_t i = 0; i < values; ++i) {
+      const double exact = s.exact.normal_per_ps[i] + s.exact.umklapp_per_ps[i];
+      if (!(exact > 0.0)) continue;
+      const double mean = sum[i] / kSeeds;
+      const double error = std::sqrt(std::max(0.0, square[i] / kSeeds - mean * mean) / (kSeeds - 1));
+      ++checked;
+      outside += std::fabs(mean - exact) > 3.0 * error + 1e-12 * exact;
+      worst = std::max(worst, std::fabs(mean - exact) / (error + 1e-12 * exact));
+    }
+    const double share = static_cast<double>(covered) / static_cast<double>(bars);
+    std::printf("    %d rates, mean of %d seeds at most %.1f standard errors off (%d beyond 3); %lld bars, 2-sigma coverage %.1f %%\n",
+                checked, kSeeds, worst, outside, static_cast<long long>(bars), 100.0 * share);
+    EXPECT_GT(checked, 20);
+    EXPECT_LE(outside, checked / 100);
+    EXPECT_GT(share, 0.90);
+    EXPECT_LT(share, 0.99);
+  }
+};
+
+TEST_P(Sampling4ph, UniformDrawsAreUnbiasedWithHonestBars) {
+  const Sampled s = few_points("3 3 3", GetParam());
+  SilentProgress silent;
+  check(s, [&](std::uint64_t seed) {
+    return uniform_sample_4ph(s.problem, s.deck.control.constants(), seed, 6000, 6000, {s.kernels.get()}, silent);
+  });
+}
+
+TEST_P(Sampling4ph, WeightedDrawsAreUnbiasedWithHonestBars) {
+  const Sampled s = few_points("4 4 4", GetParam());
+  SilentProgress silent;
+  check(s, [&](std::uint64_t seed) {
+    return weighted_sample_4ph(s.problem, s.deck.control.constants(), seed, 2000,
+                               [](const Rates4ph&) { return true; }, {s.kernels.get()}, silent);
+  });
+}
+
+// Sampling stops when κ is known as well as asked for, and is right about it. At the same number of matrix
+// elements draws by weight know more than uniform ones.
+TEST_P(Sampling4ph, StopsAtTheErrorAskedFor) {
+  const auto exact = test::solve_deck_4ph(silicon_sw(), {"ngrid=4,4,4"}, {GetParam()});
+  for (const char* sampling : {"sampling=by-weight", "sampling=uniform"}) {
+    const auto s = test::solve_deck_4ph(silicon_sw(), {"ngrid=4,4,4", "target_kappa_error=0.002", sampling}, {GetParam()});
+    const double error = s->four_phonon->kappa_relative_error.at(0);
+    const double off = s->at().kappa_rta_w_per_mk[0][0] / exact->at().kappa_rta_w_per_mk[0][0] - 1.0;
+    std::printf("    %s: %.0f elements of %.0f, error %.5f, off by %.5f\n", sampling, s->four_phonon->rates.evaluations,
+                exact->four_phonon->rates.evaluations, error, off);
+    EXPECT_LE(error, 0.002);
+    EXPECT_LT(std::fabs(off), 4.0 * error);
+    EXPECT_LT(s->four_phonon->rates.evaluations, exact->four_phonon->rates.evaluations);
+  }
+}
+
+// The keys of the reference: phase spaces from draws leave the rates exact.
+TEST(Sampling, PhaseSpaceKeyLeavesRatesExact) {
+  const auto exact = test::solve_deck_4ph(silicon_sw(), {"ngrid=3,3,3"});
+  const auto s = test::solve_deck_4ph(silicon_sw(), {"ngrid=3,3,3", "num_sample_process_4ph_phase_space=20000"});
+  EXPECT_EQ(s->at().rate_per_ps, exact->at().rate_per_ps);
+  const auto total = [](const Rates4ph& rates) { return rates.total_processes(Channel4ph::kRedistribution); };
+  EXPECT_NE(total(s->four_phonon->rates), total(exact->four_phonon->rates));
+  EXPECT_NEAR(total(s->four_phonon->rates) / total(exact->four_phonon->rates), 1.0, 0.1);
+}
+
+TEST(Sampling, SameBitsForAnyNumberOfDevices) {
+  for (const char* sampling : {"sampling=by-weight", "sampling=uniform"}) {
+    const std::vector<std::string> settings{"ngrid=3,3,3", "num_sample_process_4ph=40000", sampling};
+    const auto one = test::solve_deck_4ph(silicon_sw(), settings);
+    const auto three = test::solve_deck_4ph(silicon_sw(), settings, {Device{}, Device{}, Device{}});
+    EXPECT_EQ(one->at().rate_per_ps, three->at().rate_per_ps);
+    EXPECT_EQ(one->four_phonon->rates.error_per_ps, three->four_phonon->rates.error_per_ps);
+  }
+}
+
+QUASI_ON_EVERY_DEVICE(Sampling4ph);
+
+}  // namespace
+}  // namespace quasi::thermal

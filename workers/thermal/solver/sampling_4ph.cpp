@@ -1,0 +1,160 @@
+#include "workers/thermal/solver/sampling_4ph.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/thermal/solver/tile_queue.hpp"
+
+namespace quasi::thermal {
+
+namespace {
+
+constexpr std::int64_t kDrawsPerBlock = 16384;
+
+Rates4ph empty_rates(const Problem4ph& problem) {
+  const auto n_t = static_cast<int>(problem.temperatures_k.size());
+  Rates4ph rates{.n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches, .n_temperatures = n_t};
+  const auto per_temperature = static_cast<std::size_t>(kChannels4ph * n_t * rates.n_rows);
+  for (auto* values : {&rates.normal_per_ps, &rates.umklapp_per_ps, &rates.weighted_phase_space, &rates.error_per_ps})
+    values->assign(per_temperature, 0.0);
+  for (auto* values : {&rates.phase_space, &rates.processes})
+    values->assign(static_cast<std::size_t>(kChannels4ph * rates.n_rows), 0.0);
+  return rates;
+}
+
+/// Σ over draws of every row and channel, in blocks that the devices take by turns and that are added in order.
+std::vector<double> uniform_sums(std::uint64_t seed, std::int64_t draws, bool elements,
+                                 const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+  const std::int64_t n_blocks = (draws + kDrawsPerBlock - 1) / kDrawsPerBlock;
+  std::vector<double> total;
+  std::atomic<bool> stop{false};
+  TileQueue queue(0, n_blocks, kernels.size());
+  on_every_device(kernels.size(), stop, [&](std::size_t device) {
+    try {
+      for (std::int64_t block = queue.take(stop); block >= 0; block = queue.take(stop)) {
+        queue.finish(block, kernels[device]->sample_uniform(seed, block * kDrawsPerBlock,
+                                                            std::min(draws, (block + 1) * kDrawsPerBlock), elements));
+        queue.hand_over([&](std::int64_t done, const std::vector<double>& sums) {
+          if (total.empty()) total.assign(sums.size(), 0.0);
+          for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
+          progress.report("sampling 4ph", done + 1, n_blocks);
+        });
+      }
+    } catch (...) {
+      stop = true;
+      queue.wake();
+      throw;
+    }
+  });
+  return total;
+}
+
+std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& thinning,
+                                  const std::vector<ScatteringKernels4ph*>& kernels, const char* phase, Progress& progress) {
+  std::vector<double> total;
+  on_every_tile(
+      problem, kernels, 0,
+      [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
+        return kernel.thinned_sums(thinning, first, last);
+      },
+      [&](std::int64_t tile, const std::vector<double>& sums) {
+        if (total.empty()) total.assign(sums.size(), 0.0);
+        for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
+        progress.report(phase, tile + 1, tiles_of(problem));
+      });
+  return total;
+}
+
+}  // namespace
+
+Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
+                            std::int64_t draws, std::int64_t phase_space_draws,
+                            const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+  for (ScatteringKernels4ph* kernel : kernels) kernel->load(problem);
+  Rates4ph rates = empty_rates(problem);
+  const UniformLayout4ph layout{rates.n_temperatures};
+  const double nq = static_cast<double>(problem.mesh.size());
+  const double nb = problem.n_branches;
+  const double box = nq * nq * nb * nb * nb;
+  const double rate_constant = constants.rate_4ph / (nq * nq);
+  std::vector<double> sums;
+  if (draws > 0) sums = uniform_sums(seed, draws, true, kernels, progress);
+  const std::vector<double> phase_sums = phase_space_draws == draws
+                                             ? sums
+                                             : uniform_sums(seed, phase_space_draws, false, kernels, progress);
+  for (std::int64_t row = 0; row < rates.n_rows; ++row)
+    for (int c = 0; c < kChannels4ph; ++c) {
+      const auto channel = static_cast<Channel4ph>(c);
+      const auto base = static_cast<std::size_t>((row * kChannels4ph + c) * layout.size());
+      for (int t = 0; t < rates.n_temperatures; ++t) {
+        const auto at = static_cast<std::size_t>(rates.at(channel, t, row));
+        rates.weighted_phase_space[at] =
+            box * phase_sums[base + layout.weighted_phase_space(t)] / static_cast<double>(phase_space_draws) / (nq * nq);
+        if (draws == 0) continue;
+        const auto n = static_cast<double>(draws);
+        const double mean = sums[base + layout.rate(t)] / n;
+        const double normal = sums[base + layout.normal(t)] / n;
+        const double variance = std::max(0.0, sums[base + layout.square(t)] / n - mean * mean);
+        rates.normal_per_ps[at] = rate_constant * box * normal;
+        rates.umklapp_per_ps[at] = rate_constant * box * (mean - normal);
+        rates.error_per_ps[at] = rate_constant * box * std::sqrt(variance / std::max(1.0, n - 1.0));
+      }
+      const auto at = static_cast<std::size_t>(rates.at(channel, row));
+      const double scale = box / static_cast<double>(phase_space_draws);
+      rates.phase_space[at] = scale * phase_sums[base + layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);
+      rates.processes[at] = scale * phase_sums[base + layout.six_count()] / 6.0;
+      if (draws > 0) rates.evaluations += sums[base + layout.evaluations()];
+    }
+  return rates;
+}
+
+Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
+                             std::int64_t draws, const std::function<bool(const Rates4ph&)>& good_enough,
+                             const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+  const int n_t = static_cast<int>(problem.temperatures_k.size());
+  const ThinnedLayout4ph layout{n_t};
+  const double nq = static_cast<double>(problem.mesh.size());
+  const double nb = problem.n_branches;
+  const double rate_constant = constants.rate_4ph / (nq * nq);
+  const std::vector<double> weights = thinned_total(problem, {.seed = seed}, kernels, "phase space 4ph", progress);
+  std::vector<double> weight_sum;
+  double most = 0.0;  // processes of a row and channel
+  for (std::size_t base = 0; base < weights.size(); base += static_cast<std::size_t>(layout.size())) {
+    for (int t = 0; t < n_t; ++t) weight_sum.push_back(weights[base + layout.weight(t)]);
+    most = std::max(most, weights[base + layout.six_count()] / 6.0);
+  }
+  for (auto n = static_cast<double>(draws);; n *= 2.0) {
+    const std::vector<double> sums = thinned_total(problem, {.seed = seed, .draws = n, .weight_sum = weight_sum.data()},
+                                                   kernels, "sampling 4ph", progress);
+    Rates4ph rates = empty_rates(problem);
+    double all = 0.0;
+    for (std::int64_t row = 0; row < rates.n_rows; ++row)
+      for (int c = 0; c < kChannels4ph; ++c) {
+        const auto channel = static_cast<Channel4ph>(c);
+        const double* s = &sums[static_cast<std::size_t>((row * kChannels4ph + c) * layout.size())];
+        for (int t = 0; t < n_t; ++t) {
+          const auto at = static_cast<std::size_t>(rates.at(channel, t, row));
+          rates.weighted_phase_space[at] = s[layout.weighted_phase_space(t)] / (nq * nq);
+          const double drawn = s[layout.weight(t)];
+          if (!(drawn > 0.0)) continue;
+          // The ratio of two sums over the same sample: its error is that of what they do not share.
+          const double scale = weight_sum[static_cast<std::size_t>((row * kChannels4ph + c) * n_t + t)] / drawn;
+          const double ratio = s[layout.rate(t)] / drawn;
+          const double spread = s[layout.spread_rate(t)] - 2.0 * ratio * s[layout.spread_both(t)] +
+                                ratio * ratio * s[layout.spread_weight(t)];
+          rates.normal_per_ps[at] = rate_constant * scale * s[layout.normal(t)];
+          rates.umklapp_per_ps[at] = rate_constant * scale * (s[layout.rate(t)] - s[layout.normal(t)]);
+          rates.error_per_ps[at] = rate_constant * scale * std::sqrt(std::max(0.0, spread));
+        }
+        const auto at = static_cast<std::size_t>(rates.at(channel, row));
+        rates.phase_space[at] = s[layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);
+        rates.processes[at] = s[layout.six_count()] / 6.0;
+        rates.evaluations += s[layout.evaluations()];
+        all += s[layout.evaluations()];
+      }
+    progress.metric("evaluations_4ph", all);
+    if (good_enough(rates) || n > 1e3 * most) return rates;
+  }
+}
+
+}  // namespace quasi::thermal
