@@ -1,7 +1,7 @@
 # Words, tables, documents, flags, files, journal: no server.
 quasi_add_test(client_test
   SOURCES client_arguments_test.cpp client_documents_test.cpp client_files_test.cpp
-          client_text_test.cpp
+          client_text_test.cpp wire_golden_test.cpp
   LIBS quasi_client LABELS service)
 # The programs as they are, over a real server and a real worker.
 quasi_add_test(client_end_to_end_test
