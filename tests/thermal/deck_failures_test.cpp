@@ -120,6 +120,7 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}, {"convergence", "F"}}); }, {"num_sample_process_3ph", "exact"});
   expect_refused([&] { deck.load({{"nanowires", "T"}, {"norientations", "1"}, {"orientations", "1 0 0"}, {"boundary_length_nm", "9"}}); },
                  {"nanowires", "boundary_length_nm"});
+  expect_refused([&] { deck.load({{"precision", "mixed"}, {"strategy", "list-host"}}); }, {"precision", "factorised"});
   expect_refused([&] { deck.load({{"grain_sizes_nm", "10 0"}}); }, {"grain_sizes_nm", "above 0"});
   expect_refused([&] { deck.load({{"isotope_factors", "0 1"}, {"isotopes", "F"}}); }, {"isotope_factors", "isotopes"});
   deck.replace("CONTROL", "types=2*1 ", " ");

@@ -14,6 +14,7 @@
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/gruneisen.hpp"
+#include "workers/thermal/solver/precision_check.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
@@ -190,6 +191,27 @@ TEST(Gruneisen, AgreesWithTheReferenceProgram) {
   average_over_subspaces(s->run.modes, s->deck.symmetry.irreducible, 1, gamma.data());
   average_over_subspaces(s->run.modes, s->deck.symmetry.irreducible, 1, expected.data());
   for (std::size_t row = 0; row < gamma.size(); ++row) EXPECT_NEAR(gamma[row], expected[row], 1e-6) << row;
+}
+
+// Silicon in mixed precision: what is said of its error, from a sample, is what a whole run in FP64 finds. The limits are
+// those of FP32 where V vanishes with q: rates to 1e-4, κ to 1e-6.
+TEST(MixedPrecision, SaysItsErrorAndMeansIt) {
+  const auto exact = test::solve_deck(silicon(), {"ngrid=8,8,8", "convergence=F"});
+  const auto mixed = test::solve_deck(silicon(), {"ngrid=8,8,8", "convergence=F", "precision=mixed"});
+  const PrecisionError error = measure_precision(mixed->deck, mixed->problem, mixed->run, Device{});
+  double largest = 0.0;
+  for (std::int64_t row = 0; row < exact->n_rows(); ++row) {
+    const double w = exact->run.three_phonon.absorption_per_ps[row] + exact->run.three_phonon.emission_per_ps[row];
+    const double v = mixed->run.three_phonon.absorption_per_ps[row] + mixed->run.three_phonon.emission_per_ps[row];
+    if (w > 0.0) largest = std::max(largest, std::fabs(v / w - 1.0));
+  }
+  EXPECT_GT(error.largest_rate_error, 1e-9);
+  EXPECT_LT(error.largest_rate_error, 1e-4);
+  EXPECT_LE(error.largest_rate_error, largest * (1.0 + 1e-9));
+  EXPECT_GT(error.largest_rate_error, 0.05 * largest);
+  EXPECT_LT(error.kappa_error, 1e-6);
+  EXPECT_NEAR(mixed->run.by_temperature[0].kappa_rta_w_per_mk[0][0] / exact->run.by_temperature[0].kappa_rta_w_per_mk[0][0], 1.0, 1e-6);
+  std::printf("    rates %.1e (sample) %.1e (all), kappa %.1e\n", error.largest_rate_error, largest, error.kappa_error);
 }
 
 // The density of states holds 3 states an atom, and its parts add up at every frequency.

@@ -171,5 +171,27 @@ TEST(MatrixElement3ph, IsSymmetricAndReversible) {
     }
 }
 
+// Mixed precision: the same processes, rates within single rounding of the matrix elements. Random crystals have no
+// sum rule, hence no cancellation: 3e-6 is some tens of roundings.
+TEST_P(Kernels3ph, MixedPrecisionIsSinglePrecisionOfTheMatrixElements) {
+  for (const int n_atoms : {1, 2, 3}) {
+    const auto c = test::random_crystal_3ph(n_atoms, {3, 4, 2}, 90u + static_cast<unsigned>(n_atoms), Broadening::kSymmetric);
+    std::vector<ThreePhononRates> rates;
+    for (const Precision precision : {Precision::kDouble, Precision::kMixed}) {
+      c->problem.precision = precision;
+      const auto kernels = make_three_phonon_kernels(GetParam());
+      kernels->load(c->problem);
+      SilentProgress silent;
+      rates.push_back(kernels->rates(kTemperatures_k, true, silent));
+    }
+    EXPECT_EQ(rates[0].n_absorption, rates[1].n_absorption);
+    EXPECT_EQ(rates[0].weighted_absorption_ps4, rates[1].weighted_absorption_ps4);
+    ASSERT_GT(rates[0].n_absorption, 0);
+    expect_close(rates[1].absorption_per_ps, rates[0].absorption_per_ps, 3e-6, "absorption");
+    expect_close(rates[1].emission_per_ps, rates[0].emission_per_ps, 3e-6, "emission");
+    EXPECT_NE(rates[0].absorption_per_ps, rates[1].absorption_per_ps);
+  }
+}
+
 }  // namespace
 }  // namespace quasi::thermal

@@ -18,6 +18,7 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, cons
     solved.four_phonon = run_four_phonon(deck, devices, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   add_conductivity(deck, *kernels, further, solved.run, progress);
+  if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
   solved.derived = derive(deck, problem.fc3, solved.run);
   solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress);
   return solved;

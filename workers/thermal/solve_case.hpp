@@ -9,6 +9,7 @@
 #include "workers/thermal/solver/conductivity_run.hpp"
 #include "workers/thermal/solver/derived.hpp"
 #include "workers/thermal/solver/four_phonon_run.hpp"
+#include "workers/thermal/solver/precision_check.hpp"
 
 namespace quasi::thermal {
 
@@ -16,7 +17,8 @@ namespace quasi::thermal {
 struct SolvedCase {
   ConductivityRun run;
   std::unique_ptr<FourPhononRun> four_phonon;  ///< with four_phonon
-  std::optional<Derived> derived;            ///< not with onlyharmonic
+  std::optional<PrecisionError> precision;     ///< with precision = mixed
+  std::optional<Derived> derived;              ///< not with onlyharmonic
 };
 
 /// @param devices  four phonons are shared out among all of them; the rest runs on the first

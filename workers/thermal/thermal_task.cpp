@@ -47,6 +47,11 @@ class ThermalTask : public Task {
     if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
     if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
     if (study) write_study(deck, *study, out);
+    if (solved.precision) {
+      out.write_scalar("/precision/largest_rate_error", solved.precision->largest_rate_error, "1");
+      out.write_scalar("/precision/rms_rate_error", solved.precision->rms_rate_error, "1");
+      out.write_scalar("/precision/kappa_error", solved.precision->kappa_error, "1");
+    }
     out.commit();
     for (const std::string& format : options.exports) {
       if (format == "bte") write_bte_files(deck, solved, options.output_directory);
@@ -55,6 +60,12 @@ class ThermalTask : public Task {
     nlohmann::json summary = summarise(deck, result, device);
     if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
     if (solved.derived) summarise_derived(deck, *solved.derived, summary);
+    if (solved.precision)
+      summary["precision"] = {{"name", "mixed"},
+                              {"sampled_rows", solved.precision->sampled_rows},
+                              {"largest_rate_error", solved.precision->largest_rate_error},
+                              {"rms_rate_error", solved.precision->rms_rate_error},
+                              {"kappa_error", solved.precision->kappa_error}};
     if (study) summary["convergence"] = summarise_study(deck, *study);
     return summary;
   }

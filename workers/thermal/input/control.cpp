@@ -288,6 +288,7 @@ class Builder {
     word("sampling", sampling_, {"auto", "uniform", "by-weight"});
     word("strategy", strategy_,
          {"factorised", "list-host", "list-device", "mode-by-mode", "test-and-sum"});
+    word("precision", precision_, {"double", "mixed"});
     positive("", "cut3", c.cut_3ph);
     positive("", "cut4", c.cut_4ph);
     flag("", "window_norm", c.window_norm);
@@ -430,6 +431,9 @@ class Builder {
                                                      {"mode-by-mode", Strategy::kModeByMode},
                                                      {"test-and-sum", Strategy::kTestAndSum}};
     c.strategy = strategies.at(strategy_);
+    c.precision = precision_ == "mixed" ? Precision::kMixed : Precision::kDouble;
+    if (c.precision == Precision::kMixed && c.strategy != Strategy::kFactorised)
+      throw InvalidInput(where_ + ": 'precision' = mixed is an option of 'strategy' = factorised");
   }
 
   void combinations() const {
@@ -478,6 +482,7 @@ class Builder {
   std::string solver_ = "auto";
   std::string sampling_ = "auto";
   std::string strategy_ = "factorised";
+  std::string precision_ = "double";
 };
 
 }  // namespace

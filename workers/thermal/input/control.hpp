@@ -35,6 +35,12 @@ enum class Sampling {
   kByWeight,  ///< processes, with a probability that grows with their exact weight
 };
 
+/// Numbers that the bulk of the three-phonon matrix elements is computed with; sums are always FP64.
+enum class Precision {
+  kDouble,  ///< FP64 throughout (default)
+  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in FP32
+};
+
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
 /// Reference keys are those of thermal.md 1.1; keys below "Extensions" are this program's own and
 /// may stand in any group or be given as settings (`--set key=value`).
@@ -85,6 +91,7 @@ struct Control {
   Broadening broadening = Broadening::kSymmetric;
   Solver solver = Solver::kConjugateGradients;
   Strategy strategy = Strategy::kFactorised;
+  Precision precision = Precision::kDouble;
   double cut_3ph = 2.0;                    ///< cut3: window |Δω| ≤ cut3·σ
   double cut_4ph = 1.0;                    ///< cut4
   bool window_norm = true;                 ///< divide δ by erf(cut)

@@ -150,17 +150,26 @@ struct ContractFirstSlot {
 };
 
 /// Weight of every process of the rows of a batch, from A_λ(p): blockIdx.y is the row within the batch.
+template <typename Real>
 struct FactorisedArguments {
   Tables3 t;
   std::int64_t first_row;
   const std::int64_t* first_process;
   std::int64_t base;
-  const Complex<double>* a;  ///< [batch][n_q][s][nb][nb]
+  const Complex<Real>* e;  ///< [n_modes][nb]
+  const Complex<Real>* a;  ///< [batch][n_q][s][nb][nb]
   Process3* list;
 };
 
-template <int kBranches>
-__global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArguments g) {
+/// FP64 to FP32.
+struct RoundComplex {
+  const Complex<double>* from;
+  Complex<float>* to;
+  QUASI_HD void operator()(std::int64_t i) const { to[i] = {static_cast<float>(from[i].re), static_cast<float>(from[i].im)}; }
+};
+
+template <int kBranches, typename Real>
+__global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArguments<Real> g) {
   const Tables3& t = g.t;
   const int nb = kBranches > 0 ? kBranches : t.nb;
   const std::int64_t local_row = blockIdx.y;
@@ -168,7 +177,7 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
   const std::int64_t m0 = t.mode_of_row(row);
   const std::int64_t begin = g.first_process[row] - g.base;
   const std::int64_t end = g.first_process[row + 1] - g.base;
-  const Complex<double>* a_row = g.a + (local_row / nb * t.mesh.size() * nb + local_row % nb) * nb * nb;
+  const Complex<Real>* a_row = g.a + (local_row / nb * t.mesh.size() * nb + local_row % nb) * nb * nb;
   for (std::int64_t i = begin + blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x; i < end;
        i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
     const Process3 process = g.list[i];
@@ -176,15 +185,15 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
     const std::int64_t m1 = process.partner();
     const std::int64_t m2 = process.second;
     const std::int64_t p = emission ? t.mesh.minus(m1 / nb) : m1 / nb;
-    const Complex<double>* a = a_row + p * nb * nb * nb;
-    const Complex<double>* e1 = t.e + m1 * nb;
-    const Complex<double>* e2 = t.e + m2 * nb;
-    Complex<double> second[kBranches > 0 ? kBranches : 1];
+    const Complex<Real>* a = a_row + p * nb * nb * nb;
+    const Complex<Real>* e1 = g.e + m1 * nb;
+    const Complex<Real>* e2 = g.e + m2 * nb;
+    Complex<Real> second[kBranches > 0 ? kBranches : 1];
     if constexpr (kBranches > 0)
       for (int c = 0; c < kBranches; ++c) second[c] = conj(e2[c]);
-    Complex<double> v{0.0, 0.0};
+    Complex<Real> v{0, 0};
     for (int b = 0; b < nb; ++b) {
-      Complex<double> inner{0.0, 0.0};
+      Complex<Real> inner{0, 0};
       for (int c = 0; c < nb; ++c) inner += a[b * nb + c] * (kBranches > 0 ? second[kBranches > 0 ? c : 0] : conj(e2[c]));
       v += (emission ? conj(e1[b]) : e1[b]) * inner;
     }
@@ -192,7 +201,7 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
     double width;
     t.rules.allowed(emission ? Channel3::kEmission : Channel3::kAbsorption, m0, m1, m2, mismatch, width);
     const double product = t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2];
-    g.list[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) / product * norm(v);
+    g.list[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) / product * static_cast<double>(norm(v));
   }
 }
 

@@ -32,6 +32,7 @@ struct ThreePhononProblem {
   double rate_constant = 0.0;              ///< C3 of PhysicalConstants
   double hbar_over_kb_k_ps = 0.0;
   Strategy strategy = Strategy::kFactorised;
+  Precision precision = Precision::kDouble; ///< of the factorised strategy
   std::int64_t memory_budget_bytes = 0;    ///< for lists and work arrays; 0: by device
 
   int n_branches() const { return 3 * n_atoms; }

@@ -1,4 +1,3 @@
-#include <cblas.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -6,17 +5,18 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/kernels/fc3_transform.hpp"
 #include "workers/thermal/kernels/process_3ph.hpp"
 #include "workers/thermal/kernels/thermal_kernels.hpp"
+#include "workers/thermal/kernels/workspace_3ph_cpu.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
 namespace quasi::thermal {
 namespace {
 
-using Complex64 = std::complex<double>;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -24,39 +24,6 @@ double seconds_since(Clock::time_point start) {
 }
 
 const Complex<double>* plain(const Complex64* values) { return reinterpret_cast<const Complex<double>*>(values); }
-
-/// Row-major C = A·B, complex.
-void multiply(int m, int n, int k, const Complex64* a, const Complex64* b, Complex64* c) {
-  const Complex64 one = 1.0;
-  const Complex64 zero = 0.0;
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, &one, a, k, b, n, &zero, c, n);
-}
-
-/// One candidate that passed the test, before its matrix element is known.
-struct Accepted {
-  std::int32_t first;   ///< λ', or ~λ' for emission
-  std::int32_t second;  ///< λ''
-  double mismatch_rad_ps;
-  double width_squared;
-};
-
-/// What one thread works in; reused from row to row.
-struct Workspace {
-  std::vector<Complex64> box;     ///< [c][b][a][nb][nb]
-  std::vector<Complex64> stage1;  ///< [c][b][N1][nb][nb]
-  std::vector<Complex64> stage2;  ///< [c][N2][N1][nb][nb]
-  std::vector<Complex64> planes;  ///< [k of a group][N2][N1][nb][nb]
-  std::vector<Complex64> products;///< [nb][nb] A·conj(e''), one row a second branch
-  std::vector<Accepted> accepted;
-  std::vector<RowSums3> sums;     ///< [nT]
-};
-
-/// n and √(n(n+1)) of every mode at one temperature; zero for inactive ones.
-struct OccupationTables {
-  double temperature_k = 0.0;
-  std::vector<double> n;
-  std::vector<double> s;
-};
 
 class CpuThreePhononKernels : public ThreePhononKernels {
  public:
@@ -80,8 +47,8 @@ class CpuThreePhononKernels : public ThreePhononKernels {
   void test_point(std::int64_t m0, std::int64_t q0, std::int64_t p, std::vector<Accepted>& out) const;
   void contract_first_slot(std::int64_t m0, Workspace& work) const;
   void first_two_axes(Workspace& work) const;
-  template <typename Visit>
-  void for_each_process(std::int64_t m0, Workspace& work, const Visit& visit) const;
+  template <typename Real, typename Visit>
+  void for_each_process(std::int64_t m0, Workspace& work, const LastFactors<Real>& factors, const Visit& visit) const;
   template <typename Visit>
   void for_each_process_naive(std::int64_t m0, Workspace& work, const std::vector<Accepted>* list,
                               const Visit& visit) const;
@@ -98,6 +65,7 @@ class CpuThreePhononKernels : public ThreePhononKernels {
   std::vector<double> omega_;          ///< [n_modes], kInactive where a mode takes no part
   std::vector<double> lanes_;          ///< [n_q][4: ω, p_x, p_y, p_z][padded]
   std::vector<Complex64> reversed_;    ///< [n_modes][nb] conj(e(−q))
+  std::vector<Complex32> e32_, reversed32_, phase32_;  ///< with mixed precision
   ProcessRules3 rules_;
   Fc3Transform transform_;
   std::vector<double> occupation_;     ///< [n_modes][nT]
@@ -144,6 +112,11 @@ void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
             .prefactor = problem.rate_constant / static_cast<double>(n_q_)};
   transform_ = make_fc3_transform(problem.fc3, problem.mass_amu, problem.mesh);
   for (int d = 0; d < 3; ++d) roots_[d] = unit_roots(problem.mesh.n[d]);
+  if (problem.precision == Precision::kMixed) {
+    e32_.assign(modes.eigenvector.begin(), modes.eigenvector.end());
+    reversed32_.assign(reversed_.begin(), reversed_.end());
+    phase32_.assign(transform_.phase[2].begin(), transform_.phase[2].end());
+  }
   const std::int64_t plane_bytes = static_cast<std::int64_t>(problem.mesh.n[0]) * problem.mesh.n[1] * nb_ * nb_ * 16;
   planes_at_once_ = static_cast<int>(std::clamp<std::int64_t>((1 << 20) / plane_bytes, 1, problem.mesh.n[2]));
   kept_.clear();
@@ -242,41 +215,50 @@ void CpuThreePhononKernels::first_two_axes(Workspace& work) const {
 }
 
 /// Calls visit(accepted, |V|²) for every process of a row, by the factorised algorithm.
-template <typename Visit>
-void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work, const Visit& visit) const {
+template <typename Real, typename Visit>
+void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work, const LastFactors<Real>& factors,
+                                             const Visit& visit) const {
   if (!rules_.active(m0)) return;
+  using ComplexR = std::complex<Real>;
+  thread_local LastProducts<Real> last;
   const QMesh& mesh = problem_->mesh;
   const std::int64_t q0 = m0 / nb_;
   const std::int64_t x = nb_ * nb_;
   const std::int64_t plane = static_cast<std::int64_t>(mesh.n[0]) * mesh.n[1];
   contract_first_slot(m0, work);
   first_two_axes(work);
-  work.planes.resize(static_cast<std::size_t>(planes_at_once_ * plane * x));
-  work.products.resize(static_cast<std::size_t>(x));
+  const ComplexR* stage2;
+  if constexpr (std::is_same_v<Real, double>) {
+    stage2 = work.stage2.data();
+  } else {
+    last.stage2.assign(work.stage2.begin(), work.stage2.end());
+    stage2 = last.stage2.data();
+  }
+  last.planes.resize(static_cast<std::size_t>(planes_at_once_ * plane * x));
+  last.products.resize(static_cast<std::size_t>(x));
   std::vector<char> ready(static_cast<std::size_t>(nb_));
   for (int k = 0; k < mesh.n[2]; k += planes_at_once_) {
     const int group = std::min(planes_at_once_, mesh.n[2] - k);
     multiply(group, static_cast<int>(plane * x), transform_.extent[2],
-             &transform_.phase[2][static_cast<std::size_t>(k * transform_.extent[2])], work.stage2.data(),
-             work.planes.data());
+             factors.phase + k * transform_.extent[2], stage2, last.planes.data());
     for (std::int64_t local = 0; local < group * plane; ++local) {
       const std::int64_t p = k * plane + local;
       work.accepted.clear();
       test_point(m0, q0, p, work.accepted);
       if (work.accepted.empty()) continue;
-      const Complex64* a = &work.planes[static_cast<std::size_t>(local * x)];
+      const ComplexR* a = &last.planes[static_cast<std::size_t>(local * x)];
       std::fill(ready.begin(), ready.end(), 0);
       for (const Accepted& process : work.accepted) {
         const auto s2 = static_cast<int>(process.second % nb_);
-        Complex64* product = &work.products[static_cast<std::size_t>(s2 * nb_)];
+        ComplexR* product = &last.products[static_cast<std::size_t>(s2 * nb_)];
         if (!ready[s2]) {
           ready[s2] = 1;
-          const Complex64* e2 = &problem_->modes->eigenvector[static_cast<std::size_t>(process.second) * nb_];
+          const ComplexR* e2 = factors.e + static_cast<std::int64_t>(process.second) * nb_;
           for (int b = 0; b < nb_; ++b) {
-            double re = 0.0;
-            double im = 0.0;
+            Real re = 0;
+            Real im = 0;
             for (int g = 0; g < nb_; ++g) {
-              const Complex64 value = a[b * nb_ + g];
+              const ComplexR value = a[b * nb_ + g];
               re += value.real() * e2[g].real() + value.imag() * e2[g].imag();
               im += value.imag() * e2[g].real() - value.real() * e2[g].imag();
             }
@@ -286,15 +268,15 @@ void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work, c
         // At −p the first partner enters conjugated, and conj(e(−p)) is tabulated at p.
         const bool emission = process.first < 0;
         const std::int32_t m1 = emission ? ~process.first : process.first;
-        const Complex64* e1 = emission ? &reversed_[static_cast<std::size_t>((p * nb_ + m1 % nb_) * nb_)]
-                                       : &problem_->modes->eigenvector[static_cast<std::size_t>(m1) * nb_];
-        double re = 0.0;
-        double im = 0.0;
+        const ComplexR* e1 = emission ? factors.reversed + (p * nb_ + m1 % nb_) * nb_
+                                      : factors.e + static_cast<std::int64_t>(m1) * nb_;
+        Real re = 0;
+        Real im = 0;
         for (int b = 0; b < nb_; ++b) {
           re += e1[b].real() * product[b].real() - e1[b].imag() * product[b].imag();
           im += e1[b].real() * product[b].imag() + e1[b].imag() * product[b].real();
         }
-        visit(process, re * re + im * im);
+        visit(process, static_cast<double>(re * re + im * im));
       }
     }
   }
@@ -405,10 +387,13 @@ void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std
                   phase_space_ps4);
     if (kept != nullptr) *kept++ = {process.first, process.second, weight};
   };
-  if (problem_->strategy == Strategy::kFactorised)
-    for_each_process(m0, work, visit);
-  else
+  if (problem_->strategy != Strategy::kFactorised)
     for_each_process_naive(m0, work, list, visit);
+  else if (problem_->precision == Precision::kMixed)
+    for_each_process(m0, work, LastFactors<float>{e32_.data(), reversed32_.data(), phase32_.data()}, visit);
+  else
+    for_each_process(m0, work, LastFactors<double>{problem_->modes->eigenvector.data(), reversed_.data(),
+                                                   transform_.phase[2].data()}, visit);
 
   const auto n_rows = static_cast<std::size_t>(problem_->n_rows());
   const double per_point = 1.0 / static_cast<double>(n_q_);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/error.hpp"
@@ -45,6 +46,16 @@ class CublasHandle {
                                     static_cast<int>(n), c_stride, static_cast<int>(batch)),
           what);
   }
+  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Complex<float>* a, const Complex<float>* b,
+                std::int64_t b_stride, Complex<float>* c, std::int64_t c_stride, std::int64_t batch, const char* what) {
+    const cuComplex one{1.0f, 0.0f};
+    const cuComplex zero{0.0f, 0.0f};
+    check(cublasCgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
+                                    static_cast<int>(k), &one, reinterpret_cast<const cuComplex*>(b), static_cast<int>(n),
+                                    b_stride, reinterpret_cast<const cuComplex*>(a), static_cast<int>(k), 0, &zero,
+                                    reinterpret_cast<cuComplex*>(c), static_cast<int>(n), c_stride, static_cast<int>(batch)),
+          what);
+  }
 
  private:
   static void check(cublasStatus_t status, const char* what) {
@@ -63,6 +74,13 @@ DeviceBuffer<T> upload(const std::vector<T>& host, const char* what) {
 std::vector<Complex<double>> plain(const std::vector<std::complex<double>>& values) {
   std::vector<Complex<double>> result(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) result[i] = {values[i].real(), values[i].imag()};
+  return result;
+}
+
+std::vector<Complex<float>> rounded(const std::vector<std::complex<double>>& values) {
+  std::vector<Complex<float>> result(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    result[i] = {static_cast<float>(values[i].real()), static_cast<float>(values[i].imag())};
   return result;
 }
 
@@ -88,6 +106,7 @@ class CudaThreePhononKernels : public ThreePhononKernels {
   }
   Blocks3View blocks() const { return {transform_.n_blocks, atom_.data(), cell_.data(), tensor_.data()}; }
   void fill(std::int64_t first, std::int64_t last, Process3* list);
+  template <typename Real>
   void evaluate_factorised(std::int64_t first, std::int64_t last, Process3* list, Progress& progress);
   void evaluate_naive(std::int64_t first, std::int64_t last, Process3* list);
   void sum_rows(std::int64_t first, std::int64_t last, const Process3* list);
@@ -106,6 +125,7 @@ class CudaThreePhononKernels : public ThreePhononKernels {
   CublasHandle cublas_;
   DeviceBuffer<double> omega_, spread_, tensor_, occupation_;
   DeviceBuffer<Complex<double>> e_, roots_[3], axis_phase_[3];
+  DeviceBuffer<Complex<float>> e32_, phase32_;  ///< with mixed precision
   DeviceBuffer<std::int32_t> point_;
   DeviceBuffer<int> zone_, atom_, cell_, group_first_, group_target_, sorted_block_, first_component_, third_cell_, cells_;
   std::int64_t n_groups_ = 0;
@@ -148,6 +168,10 @@ void CudaThreePhononKernels::load(const ThreePhononProblem& problem) {
   for (int d = 0; d < 3; ++d) {
     roots_[d] = upload(plain(unit_roots(problem.mesh.n[d])), "phases");
     axis_phase_[d] = upload(plain(transform_.phase[d]), "phases of an axis");
+  }
+  if (problem.precision == Precision::kMixed) {
+    e32_ = upload(rounded(modes.eigenvector), "eigenvectors");
+    phase32_ = upload(rounded(transform_.phase[2]), "phases of an axis");
   }
   atom_ = upload(problem.fc3.atom, "third-order atoms");
   cell_ = upload(problem.fc3.cell, "third-order cells");
@@ -210,6 +234,7 @@ std::vector<Process3> CudaThreePhononKernels::list(std::int64_t first, std::int6
   return cuda::to_host(device_list, "listing processes");
 }
 
+template <typename Real>
 void CudaThreePhononKernels::evaluate_factorised(std::int64_t first, std::int64_t last, Process3* list, Progress& progress) {
   // Rows come point by point, all branches together: chunks are cut between points.
   const Fc3Transform& t = transform_;
@@ -226,7 +251,9 @@ void CudaThreePhononKernels::evaluate_factorised(std::int64_t first, std::int64_
   DeviceBuffer<Complex<double>> box(static_cast<std::size_t>(batch * box_size), "contracted constants");
   DeviceBuffer<Complex<double>> stage1(static_cast<std::size_t>(batch * stage1_size), "contracted constants along one axis");
   DeviceBuffer<Complex<double>> stage2(static_cast<std::size_t>(batch * stage2_size), "contracted constants along two axes");
-  DeviceBuffer<Complex<double>> a(static_cast<std::size_t>(batch * a_size), "contracted constants at every q'");
+  constexpr bool kMixed = std::is_same_v<Real, float>;
+  DeviceBuffer<Complex<Real>> a(static_cast<std::size_t>(batch * a_size), "contracted constants at every q'");
+  DeviceBuffer<Complex<float>> rounded(static_cast<std::size_t>(kMixed ? batch * stage2_size : 1), "contracted constants, rounded");
   box.zero("contracted constants");
   for (std::int64_t at = 0; at < n_points; at += batch) {
     progress.report("scattering 3ph", first_point + at, static_cast<std::int64_t>(problem_->rows.size()));
@@ -243,20 +270,30 @@ void CudaThreePhononKernels::evaluate_factorised(std::int64_t first, std::int64_
     cublas_.multiply(mesh.n[1], mesh.n[0] * x, t.extent[1], axis_phase_[1].data(), stage1.data(), t.extent[1] * mesh.n[0] * x,
                      stage2.data(), static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x, count * t.extent[2],
                      "Fourier sum along axis 2");
-    cublas_.multiply(mesh.n[2], static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x, t.extent[2], axis_phase_[2].data(),
-                     stage2.data(), stage2_size, a.data(), a_size, count, "Fourier sum along axis 3");
+    const std::int64_t plane = static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x;
+    const Complex<Real>* e;
+    if constexpr (kMixed) {
+      e = e32_.data();
+      cuda::for_each_index(count * stage2_size, RoundComplex{stage2.data(), rounded.data()}, "rounding to FP32");
+      cublas_.multiply(mesh.n[2], plane, t.extent[2], phase32_.data(), rounded.data(), stage2_size, a.data(), a_size, count,
+                       "Fourier sum along axis 3");
+    } else {
+      e = e_.data();
+      cublas_.multiply(mesh.n[2], plane, t.extent[2], axis_phase_[2].data(), stage2.data(), stage2_size, a.data(), a_size,
+                       count, "Fourier sum along axis 3");
+    }
     std::int64_t longest = 0;
     for (std::int64_t row = first + at * nb_; row < first + (at + count) * nb_; ++row)
       longest = std::max(longest, first_process_host_[row + 1] - first_process_host_[row]);
     if (longest == 0) continue;
-    const FactorisedArguments arguments{tables(), first + at * nb_, first_process_.data(), first_process_host_[first],
-                                        a.data(), list};
+    const FactorisedArguments<Real> arguments{tables(), first + at * nb_, first_process_.data(), first_process_host_[first],
+                                              e, a.data(), list};
     const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>((longest + kThreads - 1) / kThreads, 256)),
                     static_cast<unsigned>(count * nb_));
     switch (nb_) {
-      case 3: factorised_kernel<3><<<grid, kThreads>>>(arguments); break;
-      case 6: factorised_kernel<6><<<grid, kThreads>>>(arguments); break;
-      default: factorised_kernel<0><<<grid, kThreads>>>(arguments); break;
+      case 3: factorised_kernel<3, Real><<<grid, kThreads>>>(arguments); break;
+      case 6: factorised_kernel<6, Real><<<grid, kThreads>>>(arguments); break;
+      default: factorised_kernel<0, Real><<<grid, kThreads>>>(arguments); break;
     }
     cuda::check_launch("three-phonon matrix elements");
   }
@@ -369,10 +406,12 @@ ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temper
                                  cudaMemcpyHostToDevice), "list of three-phonon processes");
         else
           fill(first, last, list);
-        if (problem_->strategy == Strategy::kFactorised)
-          evaluate_factorised(first, last, list, progress);
-        else
+        if (problem_->strategy != Strategy::kFactorised)
           evaluate_naive(first, last, list);
+        else if (problem_->precision == Precision::kMixed)
+          evaluate_factorised<float>(first, last, list, progress);
+        else
+          evaluate_factorised<double>(first, last, list, progress);
         if (problem_->strategy != Strategy::kTestAndSum) sum_rows(first, last, list);
       }
       first = last;

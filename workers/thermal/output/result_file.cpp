@@ -241,6 +241,12 @@ std::string kappa_table(const nlohmann::json& summary) {
     if (summary.contains("kappa_coherence_w_per_mk"))
       row(temperatures[t].get<double>(), "coh.", summary["kappa_coherence_w_per_mk"][t]);
   }
+  if (summary.contains("precision")) {
+    const auto& p = summary["precision"];
+    std::snprintf(line, sizeof line, "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",
+                  p["largest_rate_error"].get<double>(), p["kappa_error"].get<double>(), p["sampled_rows"].get<long long>());
+    text += line;
+  }
   if (summary.contains("convergence")) {
     const auto& c = summary["convergence"];
     text += "against 1/N and width (extrapolated, with the error that the points imply)\n";

@@ -47,6 +47,7 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
           .rate_constant = constants.rate_3ph,
           .hbar_over_kb_k_ps = constants.hbar_over_kb_k_ps(),
           .strategy = control.strategy,
+          .precision = control.precision,
           .memory_budget_bytes = static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)};
 }
 
