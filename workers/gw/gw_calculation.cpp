@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/text_files.hpp"
+#include "workers/gw/sigma_stage.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -146,51 +146,6 @@ void check_listed_points(const Deck& deck, const MeanField& field) {
       throw InvalidInput(std::string("the list of q-points lacks ") + text + ", which Σ needs: list the irreducible points of WFN, Γ replaced by q₀ of WFNq");
     }
   }
-}
-
-/// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
-bool is_fortran_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::int32_t count = 0;
-  in.read(reinterpret_cast<char*>(&count), sizeof count);
-  return in && count == 96;
-}
-
-/// Diagonal V_xc of the outer states for each (k, spin) of the plan, eV; empty without V_xc.
-std::vector<std::vector<double>> exchange_correlation(const Deck& deck, const MeanField& field, const SigmaOptions& options, GwKernels& kernels) {
-  std::vector<std::vector<double>> values;
-  const auto& path = deck.mean_field.vxc;
-  if (path.empty()) return values;
-  const int n_l = options.band_max - options.band_min + 1;
-  if (is_fortran_file(path)) {
-    const PlaneWaveField vxc = read_field(path, "VXC");
-    require_same_crystal(field.waves.header, "WFN", vxc.header, "VXC");
-    for (const int ik : options.kpoints)
-      for (int spin = 0; spin < field.n_spins(); ++spin) {
-        const auto matrix = potential_matrix(field, vxc, ik, spin, options.band_min - 1, options.band_max, kernels);
-        std::vector<double> diagonal;
-        for (int n = 0; n < n_l; ++n) diagonal.push_back(matrix[static_cast<std::size_t>(n * n_l + n)].real() * kRydberg_ev);
-        values.push_back(std::move(diagonal));
-      }
-    return values;
-  }
-  const auto list = read_matrix_elements(path);
-  for (const int ik : options.kpoints) {
-    const KPointElements* point = find_k_point(list, field.waves.k[static_cast<std::size_t>(ik)]);
-    if (point == nullptr) throw InvalidInput("'" + path.string() + "' has no entry for k-point " + std::to_string(ik + 1) + " of WFN");
-    for (int spin = 1; spin <= field.n_spins(); ++spin) {
-      std::vector<double> diagonal;
-      for (int n = options.band_min; n <= options.band_max; ++n) {
-        const auto found = point->diagonal_ev.find({spin, n});
-        if (found == point->diagonal_ev.end())
-          throw InvalidInput("'" + path.string() + "' has no V_xc of band " + std::to_string(n) + " at k-point " + std::to_string(ik + 1) +
-                             "; lower sigma.band_max or give meanfield.vxc = \"VXC\"");
-        diagonal.push_back(found->second.real());
-      }
-      values.push_back(std::move(diagonal));
-    }
-  }
-  return values;
 }
 
 /// Tells jobs apart whose pieces must not be mixed: mean field and every option that enters ε or Σ.
@@ -355,10 +310,10 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   Checkpoint checkpoint(place.checkpoint_directory, digest_of(run), deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   // Before the long phases: a V_xc that does not fit ends the job at once.
-  std::vector<std::vector<double>> vxc_ev;
+  ExchangeCorrelation vxc;
   {
     const PhaseClock clock(&seconds["vxc"]);
-    if (!deck.stop_after_epsilon) vxc_ev = exchange_correlation(deck, run.field, run.plan.sigma, kernels);
+    if (!deck.stop_after_epsilon) vxc = exchange_correlation(deck.mean_field.vxc, run.field, run.plan.sigma, kernels, wants_matrix(deck));
   }
   {
     const PhaseClock clock(&seconds["epsilon"]);
@@ -378,9 +333,13 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
-  run.quasiparticles = quasiparticles(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
+  run.quasiparticles = quasiparticles(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
+  {
+    const PhaseClock clock(&seconds["sigma_further"]);
+    solve_further(deck, vxc, coulomb, kernels, progress, run);
+  }
   if (deck.sigma.spectrum.wanted()) {
-    run.spectra = spectra(run.field, run.sigma, vxc_ev, run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
+    run.spectra = spectra(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
     if (deck.sigma.solution == Solution::kGraphical) use_graphical_solution(run.spectra, run.quasiparticles);
   }
   checkpoint.finish();

@@ -9,7 +9,9 @@
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/epsilon_file.hpp"
+#include "workers/gw/solver/dyson.hpp"
 #include "workers/gw/solver/graphical.hpp"
+#include "workers/gw/solver/outer_loop.hpp"
 
 namespace quasi::gw {
 
@@ -33,6 +35,10 @@ struct Calculation {
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;
   std::vector<Spectrum> spectra;          ///< where asked for
+  std::vector<SigmaMatrixAtK> matrices;   ///< full Σ_lm(E), where asked for
+  std::vector<DysonState> dyson;          ///< its solutions, in the order of `quasiparticles`
+  GwKernels::OffDiagonalReport matrix_report;
+  OuterLoopReport outer;
   SigmaStatistics statistics;
   std::map<std::string, double> seconds;  ///< by phase
 };

@@ -40,9 +40,46 @@ void write_spectra(const std::vector<Spectrum>& spectra, H5Writer& file) {
   if (!a.empty()) file.write("/spectra/spectral_function", a, {n, n_e}, "1/eV");
 }
 
+/// /sigma_matrix/k1_s1/…: points and spins counted from 1.
+void write_matrix(const Calculation& run, const SigmaMatrixAtK& matrix, H5Writer& file) {
+  const std::string group = "/sigma_matrix/k" + std::to_string(matrix.k_index + 1) + "_s" + std::to_string(matrix.spin + 1) + "/";
+  const auto in_ev = [](std::vector<Cplx> values) {
+    for (Cplx& value : values) value *= kRydberg_ev;
+    return values;
+  };
+  std::vector<double> energy = matrix.energy_ry;
+  for (double& e : energy) e *= kRydberg_ev;
+  const auto n_e = static_cast<std::int64_t>(energy.size());
+  const Vec3& k = run.field.waves.k[static_cast<std::size_t>(matrix.k_index)];
+  file.write(group + "k", std::vector<double>(k.begin(), k.end()), {3}, "1");
+  file.write(group + "energy_ev", energy, {n_e}, "eV");
+  file.write(group + "x_ev", in_ev(matrix.x_ry), {matrix.n, matrix.n}, "eV");
+  file.write(group + "correlation_ev", in_ev(matrix.correlation_ry), {n_e, matrix.n, matrix.n}, "eV");
+}
+
 }  // namespace
 
 void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
+  for (std::size_t i = 0; i < run.dyson.size(); ++i) {
+    auto& qp = summary["quasiparticles"][i];
+    const DysonState& state = run.dyson[i];
+    qp["e_dyson_ev"] = state.energy_ev ? nlohmann::json(*state.energy_ev) : nlohmann::json(nullptr);
+    qp["z_dyson"] = state.z;
+    qp["dyson_status"] = name_of(state.status);
+    qp["dyson_own_weight"] = state.own_weight;
+  }
+  if (!run.matrices.empty()) {
+    const auto& r = run.matrix_report;
+    summary["full_matrix"] = {{"energies", run.matrices.front().energy_ry.size()},
+                              {"pairs", r.pairs},
+                              {"direct_pairs", r.direct_pairs},
+                              {"terms", r.terms},
+                              {"fit_error_relative", r.fit_error_relative},
+                              {"zgemm_flops", r.zgemm_flops},
+                              {"residual", r.residual}};
+  }
+  if (!run.outer.change_ev.empty())
+    summary["outer_loop"] = {{"turns", run.outer.change_ev.size()}, {"change_ev", run.outer.change_ev}, {"converged", run.outer.converged}};
   if (!run.spectra.empty()) {
     nlohmann::json list = nlohmann::json::array();
     for (const Spectrum& s : run.spectra) list.push_back(summary_of(s));
@@ -51,6 +88,7 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
 }
 
 void write_sigma_results(const Calculation& run, H5Writer& file) {
+  for (const SigmaMatrixAtK& matrix : run.matrices) write_matrix(run, matrix, file);
   if (!run.spectra.empty()) write_spectra(run.spectra, file);
 }
 

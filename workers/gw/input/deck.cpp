@@ -108,6 +108,36 @@ void read_epsilon(const toml::table* table, const std::string& where, const std:
   reader.finish();
 }
 
+/// Full matrix, Dyson equation, outer loops.
+void read_matrix(TableReader& reader, bool poles, Deck* deck) {
+  auto& s = deck->sigma;
+  s.outer.kind = static_cast<OuterLoop>(reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0"}));
+  s.outer.tolerance_ev = reader.number("outer_tolerance_ev", s.outer.tolerance_ev, 1e-9, 1.0);
+  s.outer.max_iterations = reader.integer("outer_iterations", s.outer.max_iterations, 1, 1000);
+  s.outer.start_shift_ev = reader.number("outer_start_shift_ev", 0.0, -100.0, 100.0);
+  if (s.outer.kind == OuterLoop::kNone)
+    for (const char* key : {"outer_tolerance_ev", "outer_iterations", "outer_start_shift_ev"})
+      if (reader.has(key)) reader.fail(key, "has no effect without sigma.outer_loop");
+  s.full_matrix = reader.boolean("full_matrix", s.solution == Solution::kDyson);
+  if (s.solution == Solution::kDyson && !s.full_matrix) reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
+  const bool wanted = s.full_matrix || s.outer.kind == OuterLoop::kQsGw0;
+  using Kernel = GwKernels::OffDiagonalOptions;
+  auto& k = s.matrix.kernel;
+  k.method = static_cast<Kernel::Method>(reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));
+  k.products = static_cast<Kernel::Products>(reader.choice("matrix_products", 0, {"native", "three-multiplications", "emulated"}));
+  k.tolerance_relative = reader.number("matrix_tolerance", 1e-7, 1e-14, 1e-2);
+  s.matrix.step_ry = reader.number("matrix_step_ev", 0.5, 1e-3, 10.0) / kRydberg_ev;
+  s.matrix.margin_ry = reader.number("matrix_margin_ev", 4.0, 0.1, 100.0) / kRydberg_ev;
+  if (!wanted)
+    for (const char* key : {"matrix_method", "matrix_products", "matrix_tolerance", "matrix_step_ev", "matrix_margin_ev"})
+      if (reader.has(key)) reader.fail(key, "has no effect without sigma.full_matrix = true");
+  if (!wanted) return;
+  const char* key = s.full_matrix ? "full_matrix" : "outer_loop";
+  if (!poles && s.method != SigmaMethod::kCohsex) reader.fail(key, "needs the matrix Σ_lm, which exists for plasmon poles and cohsex; set sigma.method");
+  if (s.invalid == InvalidMode::kImaginary) reader.fail("invalid_modes", "= \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
+  if (s.remainder || s.exact_ch) reader.fail(s.remainder ? "static_remainder" : "exact_ch", "has no full-matrix form; leave it out");
+}
+
 void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "sigma", where);
   auto& s = deck->sigma;
@@ -127,7 +157,8 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   if (s.derivative == Derivative::kAnalytic && uses_frequencies(s.method))
     reader.fail("derivative", "= \"analytic\" belongs to the plasmon-pole methods; ε⁻¹ on a grid of frequencies has no derivative at its points");
   s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
-  s.solution = static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical"}));
+  s.solution = static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
+  read_matrix(reader, poles, deck);
   auto& g = s.spectrum;
   g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0, 0.0, 200.0);
   g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);

@@ -7,6 +7,8 @@
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/graphical.hpp"
+#include "workers/gw/solver/outer_loop.hpp"
+#include "workers/gw/solver/sigma_matrix.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::gw {
@@ -15,7 +17,7 @@ namespace quasi::gw {
 enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyNeeds };
 
 /// Which solution of the quasiparticle equation becomes E_qp1.
-enum class Solution { kLinearised, kGraphical };
+enum class Solution { kLinearised, kGraphical, kDyson };
 
 /// How the limit q → 0 is taken: occupied states at k + q₀ from WFNq; the same, diagonalised here; or k·p.
 enum class LongWave { kStates, kDense, kVelocity };
@@ -58,6 +60,9 @@ struct Deck {
     double derivative_step_ev = 0.0;  ///< 0: 0.02 central, 1 forward
     Solution solution = Solution::kLinearised;
     SpectrumGrid spectrum;
+    bool full_matrix = false;
+    SigmaMatrixOptions matrix;
+    OuterLoopOptions outer;
     double imaginary_frequency_ev = 2.0 * kRydberg_ev;
     PoleRules rules;
   } sigma;

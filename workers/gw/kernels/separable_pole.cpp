@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "workers/backend/error.hpp"
@@ -15,8 +17,8 @@ using Real = long double;
 using Vector = std::vector<Real>;
 
 constexpr int kMaxRationalTerms = 40;
-/// Beyond this the fit's normal numbers exceed what Real can hold: errors near 4e-6 stay.
-constexpr int kMaxExponentialTerms = 16;
+/// Errors of 1e-9 for a ratio of 226, 1e-7 for 1000.
+constexpr int kMaxExponentialTerms = 20;
 
 /// Row-major matrix.
 struct Matrix {
@@ -114,42 +116,98 @@ Vector graded_points(Real ratio, int n) {
   return points;
 }
 
-Real sum_of_squares(const LogFit& fit, const Vector& points) {
-  Real sum = 0;
-  for (Real error : fit.errors(points)) sum += error * error;
-  return sum;
+/// y Σ w e^{−t y} ≈ 1 at points, exponents given: columns Φ_k = y e^{−t_k y} reduced to Q R, so that the best weights and the
+/// derivatives of the remaining residual after the exponents follow (variable projection, Kaufman's form).
+struct Projection {
+  Vector weight;        ///< best for these exponents
+  Vector residual;      ///< of Φ w = 1, in the basis orthogonal to Φ
+  Matrix derivative;    ///< of that residual after ln t_k
+  Real square = 0;
+};
+Projection project(const Vector& exponent, const Vector& points) {
+  const std::size_t n = exponent.size(), m = points.size();
+  // Φ, then dΦ_k/d ln t_k without w_k, then the right side: one set of reflections for all.
+  Matrix a(m, 2 * n + 1);
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t k = 0; k < n; ++k) {
+      const Real ty = std::exp(exponent[k]) * points[i];
+      a(i, k) = points[i] * std::exp(-ty);
+      a(i, n + k) = -ty * a(i, k);
+    }
+    a(i, 2 * n) = 1;
+  }
+  for (std::size_t k = 0; k < n; ++k) {
+    Real norm = 0;
+    for (std::size_t i = k; i < m; ++i) norm += a(i, k) * a(i, k);
+    if (norm == 0) continue;
+    norm = std::sqrt(norm);
+    if (a(k, k) > 0) norm = -norm;
+    Vector v(m);
+    for (std::size_t i = k; i < m; ++i) v[i] = a(i, k);
+    v[k] -= norm;
+    Real square = 0;
+    for (std::size_t i = k; i < m; ++i) square += v[i] * v[i];
+    for (std::size_t j = k; j <= 2 * n; ++j) {
+      Real dot = 0;
+      for (std::size_t i = k; i < m; ++i) dot += v[i] * a(i, j);
+      dot *= 2 / square;
+      for (std::size_t i = k; i < m; ++i) a(i, j) -= dot * v[i];
+    }
+  }
+  Projection p{.weight = Vector(n), .residual = {}, .derivative = Matrix(m - n, n)};
+  for (std::size_t k = n; k-- > 0;) {
+    Real sum = a(k, 2 * n);
+    for (std::size_t j = k + 1; j < n; ++j) sum -= a(k, j) * p.weight[j];
+    p.weight[k] = a(k, k) == 0 ? 0 : sum / a(k, k);
+  }
+  for (std::size_t i = n; i < m; ++i) {
+    p.residual.push_back(a(i, 2 * n));
+    p.square += a(i, 2 * n) * a(i, 2 * n);
+    for (std::size_t k = 0; k < n; ++k) p.derivative(i - n, k) = a(i, n + k) * p.weight[k];
+  }
+  return p;
 }
 
-/// Levenberg–Marquardt on the squared relative error.
-LogFit refine_least_squares(LogFit fit, const Vector& points) {
-  const std::size_t n = 2 * fit.size();
+/// Levenberg–Marquardt on the exponents alone, the weights always the best: with both free the sums of squares have
+/// valleys too narrow to follow. Empty if a weight is not positive.
+LogFit refine_exponents(Vector exponent, const Vector& points) {
+  const std::size_t n = exponent.size();
   Real damping = 1e-3L;
-  Real square = sum_of_squares(fit, points);
-  for (int iteration = 0; iteration < 300 && damping < 1e6L; ++iteration) {
-    Matrix a(points.size() + n, n);
-    Vector b = fit.errors(points);
-    b.resize(points.size() + n);
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      fit.derivative(points[i], &a(i, 0));
-      b[i] = -b[i];
-    }
-    // Damping in proportion to each column: parameters of the small terms may move as far.
+  Projection now = project(exponent, points);
+  for (int iteration = 0; iteration < 200 && damping < 1e8L; ++iteration) {
+    const std::size_t m = now.residual.size();
+    Matrix a(m + n, n);
+    Vector b = now.residual;
+    b.resize(m + n);
     for (std::size_t k = 0; k < n; ++k) {
-      Real square_of_column = 0;
-      for (std::size_t i = 0; i < points.size(); ++i) square_of_column += a(i, k) * a(i, k);
-      a(points.size() + k, k) = std::sqrt(damping * square_of_column);
+      Real square = 0;
+      for (std::size_t i = 0; i < m; ++i) {
+        a(i, k) = now.derivative(i, k);
+        square += a(i, k) * a(i, k);
+      }
+      a(m + k, k) = std::sqrt(damping * square);
     }
-    const LogFit trial = fit.moved(least_squares(a, b), 1);
-    const Real trial_square = sum_of_squares(trial, points);
-    if (trial_square < square) {
-      const bool stalled = trial_square > square * 0.999L && damping < 1e-12L;
-      fit = trial;
-      square = trial_square;
-      damping = std::max(damping / 10, Real{1e-26L});
+    const Vector step = least_squares(a, b);
+    Vector trial = exponent;
+    Real longest = 0;
+    for (std::size_t k = 0; k < n; ++k) longest = std::max(longest, std::abs(step[k]));
+    for (std::size_t k = 0; k < n; ++k) trial[k] += step[k] / std::max<Real>(1, longest);  // At most a factor e in an exponent.
+    const Projection there = project(trial, points);
+    if (there.square < now.square) {
+      const bool stalled = there.square > now.square * 0.9999L && damping < 1e-6L;
+      exponent = trial;
+      now = there;
+      damping = std::max(damping / 10, Real{1e-20L});
       if (stalled) break;
     } else {
       damping *= 4;
     }
+  }
+  LogFit fit;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (!(now.weight[k] > 0)) return {};
+    fit.exponent.push_back(exponent[k]);
+    fit.weight.push_back(std::log(now.weight[k]));
   }
   return fit;
 }
@@ -204,38 +262,50 @@ LogFit refine_ripple(LogFit fit, const Vector& points) {
   return fit;
 }
 
-/// A first guess with one term more: the best exponents of K + 1 terms interlace with those of K.
-LogFit with_one_more(const LogFit& fit, Real log_ratio) {
+/// First guesses with one term more: the best exponents of K + 1 terms interlace with those of K; and, because the gap to the new ones is
+/// not known, several distances beyond both ends.
+std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
   const std::size_t n = fit.size();
-  if (n == 0) return {{-log_ratio / 2}, {-log_ratio / 2}};
-  std::vector<std::size_t> order(n);
-  for (std::size_t k = 0; k < n; ++k) order[k] = k;
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return fit.exponent[a] < fit.exponent[b]; });
-  Vector exponent, weight;
-  for (std::size_t k : order) {
-    exponent.push_back(fit.exponent[k]);
-    weight.push_back(fit.weight[k]);
+  if (n == 0) return {{-log_ratio / 2}};
+  Vector sorted = fit.exponent;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<Vector> guesses;
+  for (const Real reach : {0.3L, 1.0L, 2.0L}) {
+    const Real first_gap = n > 1 ? sorted[1] - sorted[0] : 1, last_gap = n > 1 ? sorted[n - 1] - sorted[n - 2] : 1;
+    Vector exponent{sorted[0] - reach * first_gap};
+    for (std::size_t k = 0; k + 1 < n; ++k) exponent.push_back((sorted[k] + sorted[k + 1]) / 2);
+    exponent.push_back(sorted[n - 1] + reach * last_gap);
+    guesses.push_back(exponent);
+    // The old ones, and one more at the end: the largest exponents move least.
+    exponent = sorted;
+    exponent.push_back(sorted[n - 1] + reach * last_gap);
+    guesses.push_back(exponent);
   }
-  LogFit more;
-  const auto add = [&](Real e, Real w) {
-    more.exponent.push_back(e);
-    more.weight.push_back(w);
-  };
-  const Real first_gap = n > 1 ? exponent[1] - exponent[0] : log_ratio / 2;
-  const Real last_gap = n > 1 ? exponent[n - 1] - exponent[n - 2] : log_ratio / 2;
-  add(exponent[0] - 0.3L * first_gap, weight[0] - 0.2L * first_gap);
-  for (std::size_t k = 0; k + 1 < n; ++k)
-    add((exponent[k] + exponent[k + 1]) / 2, (weight[k] + weight[k + 1]) / 2);
-  add(exponent[n - 1] + 0.6L * last_gap, weight[n - 1] + 0.6L * last_gap);
-  return more;
+  return guesses;
 }
 
-/// One term more than `fit`, refined.
+/// One term more than `fit`, refined: the best of the guesses. No worse than `fit` itself.
 LogFit refined_with_one_more(const LogFit& fit, Real ratio) {
   const std::size_t n = fit.size() + 1;
-  const LogFit start = refine_least_squares(with_one_more(fit, std::log(ratio)),
-                                            graded_points(ratio, static_cast<int>(10 * n) + 20));
-  return refine_ripple(start, graded_points(ratio, 601));
+  const Vector points = graded_points(ratio, static_cast<int>(12 * n) + 40), fine = graded_points(ratio, 601);
+  // The best fits gain this factor a term; one that does needs no other guess.
+  const Real pi = std::acos(Real{-1});
+  const Real gain = std::exp(-pi * pi / std::log(4 * ratio));
+  const Real good = n > 1 ? 1.2L * gain * fit.largest_error(fine) : 0;
+  LogFit best;
+  Real worst = 0;
+  for (const Vector& guess : guesses_with_one_more(fit, std::log(ratio))) {
+    LogFit trial = refine_exponents(guess, points);
+    if (trial.size() == 0) continue;
+    trial = refine_ripple(std::move(trial), fine);
+    const Real error = trial.largest_error(fine);
+    if (best.size() == 0 || error < worst) {
+      best = std::move(trial);
+      worst = error;
+    }
+    if (worst < good) break;
+  }
+  return best.size() > 0 ? best : fit;
 }
 
 ExponentialFit as_numbers(const LogFit& fit, Real ratio) {
@@ -311,24 +381,52 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
                      std::to_string(kMaxRationalTerms) + " terms; ask for a looser tolerance or the two products");
 }
 
+/// Fits by (ratio, tolerance): a job asks for the same few hundreds of times.
+class KnownFits {
+ public:
+  const ExponentialFit* find(double ratio, double tolerance) {
+    const std::lock_guard lock(mutex_);
+    const auto found = fits_.find({ratio, tolerance});
+    return found == fits_.end() ? nullptr : &found->second;
+  }
+  void add(double ratio, double tolerance, const ExponentialFit& fit) {
+    const std::lock_guard lock(mutex_);
+    fits_.emplace(std::pair{ratio, tolerance}, fit);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<double, double>, ExponentialFit> fits_;
+};
+
+SeparablePole scaled(const ExponentialFit& fit, double y_min) {
+  SeparablePole pole;
+  pole.family = SeparableFamily::kExponential;
+  for (std::size_t k = 0; k < fit.exponent.size(); ++k) {
+    pole.node.push_back(fit.exponent[k] / y_min);
+    pole.weight.push_back(fit.weight[k] / y_min);
+  }
+  pole.node.push_back(std::numeric_limits<double>::infinity());
+  pole.weight.push_back(1.0);
+  pole.error = fit.error_relative;
+  return pole;
+}
+
 SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
+  static KnownFits known;
   const double y_min = range.x_min_ry + range.pole_min_ry;
-  const double ratio = (range.x_max_ry + range.pole_max_ry) / y_min;
+  // Rounded up to a power of 1.2, so that like ranges share a fit: a twentieth of a term more on average.
+  const double exact_ratio = (range.x_max_ry + range.pole_max_ry) / y_min;
+  const double ratio = std::pow(1.2, std::max(1.0, std::ceil(std::log(exact_ratio) / std::log(1.2) - 1e-9)));
+  if (const ExponentialFit* fit = known.find(ratio, tolerance)) return scaled(*fit, y_min);
   LogFit logs;
   for (int n = 1; n <= kMaxExponentialTerms; ++n) {
     logs = refined_with_one_more(logs, ratio);
+    if (static_cast<int>(logs.size()) < n) break;
     const ExponentialFit fit = as_numbers(logs, ratio);
     if (fit.error_relative > tolerance) continue;
-    SeparablePole pole;
-    pole.family = SeparableFamily::kExponential;
-    for (int k = 0; k < n; ++k) {
-      pole.node.push_back(fit.exponent[static_cast<std::size_t>(k)] / y_min);
-      pole.weight.push_back(fit.weight[static_cast<std::size_t>(k)] / y_min);
-    }
-    pole.node.push_back(std::numeric_limits<double>::infinity());
-    pole.weight.push_back(1.0);
-    pole.error = fit.error_relative;
-    return pole;
+    known.add(ratio, tolerance, fit);
+    return scaled(fit, y_min);
   }
   throw NotConverged("an exponential sum for 1/y over a ratio of " + std::to_string(ratio) +
                      " does not reach the tolerance with " +
@@ -340,7 +438,7 @@ SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
 
 ExponentialFit fit_reciprocal(double ratio, int n_terms) {
   LogFit fit;
-  while (fit.size() < static_cast<std::size_t>(n_terms)) fit = refined_with_one_more(fit, ratio);
+  for (int n = 1; n <= n_terms; ++n) fit = refined_with_one_more(fit, ratio);
   return as_numbers(fit, ratio);
 }
 

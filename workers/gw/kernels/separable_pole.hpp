@@ -53,11 +53,11 @@ struct PoleRange {
 };
 
 /// The smallest sum of a family that meets `tolerance` (see SeparablePole::error) over a range.
-/// @throws NotConverged if 40 rational or 16 exponential terms do not; InvalidInput if the range is empty or not positive.
+/// @throws NotConverged if 40 rational or 20 exponential terms do not; InvalidInput if the range is empty or not positive.
 SeparablePole fit_separable_pole(SeparableFamily family, const PoleRange& range, double tolerance);
 
 /// 1/y ≈ Σ_k w_k e^{−t_k y} on [1, ratio] with n_terms terms, close to the smallest largest relative
-/// error. Term by term from one: interlaced guess, least squares, exchange steps to equal ripple.
+/// error. Term by term from one: guesses, least squares over the exponents, exchange steps to equal ripple.
 struct ExponentialFit {
   std::vector<double> exponent, weight;
   double error_relative = 0.0;

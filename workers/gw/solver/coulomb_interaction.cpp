@@ -1,5 +1,7 @@
 #include "workers/gw/solver/coulomb_interaction.hpp"
 
+#include <cmath>
+
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/coulomb.hpp"
 
@@ -18,11 +20,32 @@ double CoulombInteraction::plain(const Vec3& q, const IVec3& g) const {
   return coulomb_3d(metric_dot(crystal_.bdot, k, k));
 }
 
-double CoulombInteraction::averaged(const Vec3& q, const IVec3& g) const {
-  if (table_) return table_->at(q, g);
-  return mini_zone_.inverse_square(cartesian(q + to_real(g)));
+namespace {
+
+/// value(k), or what it was before. k to 1e-9: points of a grid differ by far more.
+template <typename Value>
+double remembered(std::mutex& mutex, std::map<std::array<std::int64_t, 3>, double>& known, const Vec3& k, Value value) {
+  const std::array<std::int64_t, 3> key{std::llround(k[0] * 1e9), std::llround(k[1] * 1e9), std::llround(k[2] * 1e9)};
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  const double made = value();
+  const std::lock_guard lock(mutex);
+  return known.emplace(key, made).first->second;
 }
 
-double CoulombInteraction::averaged_inverse(const Vec3& q) const { return mini_zone_.inverse(cartesian(q)); }
+}  // namespace
+
+double CoulombInteraction::averaged(const Vec3& q, const IVec3& g) const {
+  if (table_) return table_->at(q, g);
+  const Vec3 k = q + to_real(g);
+  return remembered(known_->mutex, known_->square, k, [&] { return mini_zone_.inverse_square(cartesian(k)); });
+}
+
+double CoulombInteraction::averaged_inverse(const Vec3& q) const {
+  return remembered(known_->mutex, known_->inverse, q, [&] { return mini_zone_.inverse(cartesian(q)); });
+}
 
 }  // namespace quasi::gw

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -42,6 +46,12 @@ class CoulombInteraction {
 
  private:
   Vec3 cartesian(const Vec3& k) const;
+  /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for the same ones.
+  struct Known {
+    std::mutex mutex;
+    std::map<std::array<std::int64_t, 3>, double> square, inverse;
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
   Crystal crystal_;
   CoulombOptions options_;
   MiniZone mini_zone_;

@@ -8,6 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/gauge.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
@@ -198,32 +199,6 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
   return w;
 }
 
-/// ρ(G) = (2/N_k) Σ_kv ⟨v| e^{−iGr} |v⟩ over the full zone; electrons.
-void sum_density(const Wavefunctions& w, const BrillouinZone& zone, int n_occupied, GwKernels& kernels, PlaneWaveField* density) {
-  const auto& g = density->header.g;
-  const IVec3 extent = rotated_extent(w, zone);
-  const auto box = product_box(extent, extent, component_extent(g));
-  kernels.set_box(box);
-  std::vector<std::int32_t> index;
-  for (const IVec3& v : g) index.push_back(box_position(v, box));
-  kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
-  std::vector<Cplx> m(g.size());
-  density->values.assign(1, std::vector<Cplx>(g.size()));
-  for (const ZonePoint& point : zone.points()) {
-    const RotatedWaves waves = rotated_waves(w, zone.operations(), zone.rotation_to(point.k), 0, 0, n_occupied);
-    std::vector<std::int32_t> at;
-    for (const IVec3& v : waves.g) at.push_back(box_position(v, box));
-    const auto n_pw = static_cast<std::int64_t>(waves.g.size());
-    for (const Side side : {Side::kLeft, Side::kRight})
-      kernels.load_bands(side, {waves.coefficients.data(), {n_occupied, n_pw}}, view<const std::int32_t>(at, n_pw));
-    for (std::int64_t v = 0; v < n_occupied; ++v) {
-      kernels.pair_products({v, v + 1}, {v, v + 1});
-      kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));
-      for (std::size_t i = 0; i < g.size(); ++i) density->values[0][i] += 2.0 / static_cast<double>(zone.size()) * std::conj(m[i]);
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> empirical_crystal_names() {
@@ -252,7 +227,7 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   PlaneWaveField density{.header = header, .values = {}};
   density.header.title = "RHO-Complex";
   const BrillouinZone zone(waves.k, header.crystal.symmetries, 0, "the built-in crystal");
-  sum_density(waves, zone, n_occupied, kernels, &density);
+  density.values = summed_density(waves, zone, {n_occupied}, density.header.g, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.by_velocity = wanted.by_velocity;
   field.q0 = wanted.q0;

@@ -74,6 +74,11 @@ std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int 
                                        const SigmaMatrixOptions& matrix) {
   if (options.method == SigmaMethod::kCohsex) return {0.0};
   if (!matrix.energies_ry.empty()) return matrix.energies_ry;
+  if (matrix.at_states) {
+    std::vector<double> energies;
+    for (int band = options.band_min - 1; band < options.band_max; ++band) energies.push_back(field.waves.energy(spin, k_index, band));
+    return energies;
+  }
   const double low = field.waves.energy(spin, k_index, options.band_min - 1) - matrix.margin_ry;
   const double high = field.waves.energy(spin, k_index, options.band_max - 1) + matrix.margin_ry;
   const int n = std::max(4, static_cast<int>(std::ceil((high - low) / matrix.step_ry)) + 1);

@@ -10,6 +10,7 @@ namespace quasi::gw {
 struct SigmaMatrixOptions {
   GwKernels::OffDiagonalOptions kernel;
   std::vector<double> energies_ry;       ///< common to all k; empty: a uniform grid over the window at each k
+  bool at_states = false;                ///< at the energies of the outer states themselves, in their order
   double step_ry = 0.5 / kRydberg_ev;    ///< of that grid
   double margin_ry = 4.0 / kRydberg_ev;  ///< by which it exceeds the states' energies on either side
 };
