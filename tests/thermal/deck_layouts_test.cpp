@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/phonopy_twin.hpp"
@@ -98,6 +99,37 @@ TEST(DeckLayouts, RefusedTomlDecksNameLineKeyAndNearest) {
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = -3\n"), "positive");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = 1979-05-27\n"), "'T' must be a number");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = 300\n"), "'ngrid' is required");
+}
+
+// Bytes of a valid TOML deck changed at random: it is read or refused with a sentence, never anything else.
+TEST(DeckLayouts, TomlBrokenAtRandomIsReadOrRefused) {
+  const std::string valid = "kind = \"thermal\"\ndirectory = \"" + example("silicon-sw").string() +
+                            "\"\nngrid = [2, 2, 2]\nT = [200, 300.0]\nscalebroad = 0.5\nonlyharmonic = true\nsolver = \"cg\"\n"
+                            "isotope_factors = [0, 1]\nisotopes = true\n[flags]\nconvergence = true\n[job]\nname = \"x\"\n";
+  ASSERT_EQ(refusal(valid), "");
+  std::mt19937 random(31);
+  int refused = 0;
+  for (int seed = 0; seed < 300; ++seed) {
+    std::string text = valid;
+    for (int change = 0; change < 1 + seed % 3; ++change) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0: text.erase(at, 1 + random() % 5); break;
+        case 1: text.insert(at, 1, static_cast<char>(random() % 256)); break;
+        case 2: text[at] = "0123456789-.=[]\"eE,\n"[random() % 20]; break;
+        default: std::swap(text[at], text[random() % text.size()]); break;
+      }
+    }
+    const test::TemporaryDirectory place;
+    write(place.path() / "si.toml", text);
+    try {
+      thermal::read_deck(place.path() / "si.toml", {});
+    } catch (const InvalidInput& failure) {
+      EXPECT_GT(std::string(failure.what()).size(), 10u);
+      ++refused;
+    }  // anything else ends the test
+  }
+  EXPECT_GT(refused, 150);
 }
 
 TEST(DeckLayouts, TheShippedTomlExampleIsValid) {

@@ -1,0 +1,29 @@
+#!/bin/bash
+# κ of silicon against 1/N, with the straight line through the four finest meshes, beside experiment.
+#   docs/jobs/figures/silicon-convergence.sh            # writes silicon-convergence.png here; needs gnuplot
+set -euo pipefail
+cd "$(dirname "$0")"
+# Block B (0, 1): slope and limit of κ = limit + slope/N through the last four points.
+line() {
+  awk -v b="$1" 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} block == b {n[++k] = 1/$1; y[k] = $3}
+    END {for (i = k - 3; i <= k; ++i) {sx += n[i]; sy += y[i]; sxx += n[i]*n[i]; sxy += n[i]*y[i]}
+         slope = (4*sxy - sx*sy) / (4*sxx - sx*sx); printf "%.3f %.3f", (sy - slope*sx)/4, slope}' silicon-convergence.dat
+}
+read -r three three_slope <<< "$(line 0)"
+read -r four four_slope <<< "$(line 1)"
+gnuplot /dev/stdin <<PLOT
+set terminal pngcairo size 900,600 font "DejaVu Sans,12" background rgb "white"
+set output "silicon-convergence.png"
+set border 3 lc rgb "#444444"; set tics nomirror out; set grid lc rgb "#e4e4e4"
+set xlabel "1/N"; set ylabel "κ (W/m/K)"; set xrange [0:0.13]; set yrange [75:165]; set key bottom left Left reverse samplen 2
+set title "Natural silicon, 300 K"
+set object 1 rectangle from graph 0, first 142 to graph 1, first 148 fc rgb "#f0e2b8" fs solid noborder behind
+set label 1 "experiment 142–148" at graph 0.98, first 145 right
+set label 2 sprintf("%.0f", $three) at first 0.001, first $three + 3 tc rgb "#2b5f8a"
+set label 3 sprintf("%.0f", $four) at first 0.001, first $four - 8 tc rgb "#c04a2b"
+plot x < 0.1 ? $three + ($three_slope)*x : NaN with lines dt 2 lc rgb "#2b5f8a" notitle, \
+  x < 0.1 ? $four + ($four_slope)*x : NaN with lines dt 2 lc rgb "#c04a2b" notitle, \
+  "silicon-convergence.dat" index 0 using (1/\$1):3 with points pt 7 ps 1.2 lc rgb "#2b5f8a" title "three phonons", \
+  "" index 1 using (1/\$1):3 with points pt 5 ps 1.2 lc rgb "#c04a2b" title "three and four phonons"
+PLOT
+echo "three phonons $three, with four $four"
