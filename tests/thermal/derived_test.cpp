@@ -54,13 +54,11 @@ TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
                                               "rmin=1e9", "rmax=1e9"});
   const Transport t = transport_of(*s);
   const TemperatureResult& r = s->run.by_temperature[0];
-  const auto wide = wire_conductivity(t, r.temperature_k, r.rate_per_ps, r.field_rta);
+  const auto wide = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   EXPECT_NEAR(wide.kappa_w_per_mk[0] / r.kappa_rta_w_per_mk[0][0], 1.0, 1e-6);
-  const auto wide_converged = wire_conductivity(t, r.temperature_k, r.rate_per_ps, r.solution.f);
-  EXPECT_NEAR(wide_converged.kappa_w_per_mk[0] / r.kappa_w_per_mk[0][0], 1.0, 1e-6);
   s->deck.control.radius_min_nm = 1e-7;
   s->deck.control.radius_max_nm = 1e-7;
-  const auto thin = wire_conductivity(t, r.temperature_k, r.rate_per_ps, r.field_rta);
+  const auto thin = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   double casimir = 0.0;
   const PhysicalConstants& c = s->deck.control.constants();
   for (std::int64_t mode = s->run.modes.n_branches; mode < s->run.modes.n_modes(); ++mode) {
@@ -76,12 +74,44 @@ TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
   EXPECT_NEAR(thin.kappa_w_per_mk[0] / casimir, 1.0, 1e-5);
   s->deck.control.radius_min_nm = 10.0;
   s->deck.control.radius_max_nm = 510.0;
-  const auto some = wire_conductivity(t, r.temperature_k, r.rate_per_ps, r.field_rta);
+  const auto some = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   ASSERT_EQ(some.radius_nm.size(), 6u);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_LT(some.kappa_w_per_mk[i], wide.kappa_w_per_mk[0]);
     EXPECT_GT(some.kappa_w_per_mk[i], i == 0 ? thin.kappa_w_per_mk[0] : some.kappa_w_per_mk[i - 1]);
   }
+}
+
+// The BTE of a wire: the bulk's κ for wide ones, the relaxation-time approximation's for the thinnest, whose walls leave
+// no time for in-scattering; the same with the wire's symmetry and without any; between both in the middle.
+TEST(Wire, ConvergedConductivityHasItsLimits) {
+  const std::vector<std::string> settings{"ngrid=4,4,4", "T=200,300", "eps=1e-10", "nanowires=T", "norientations=1", "orientations(:,1)=1,1,1"};
+  SilentProgress silent;
+  std::vector<std::vector<double>> found;
+  for (const char* folding : {"symmetry=T", "symmetry=F"}) {
+    auto with = settings;
+    with.push_back(folding);
+    const auto s = test::solve_deck(silicon(), with);
+    const auto kappa = [&](double radius, std::size_t t) {
+      s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
+      return converged_wires(s->deck, s->problem.fc3, s->run, {}, Device{}, silent)[t].kappa_w_per_mk[0];
+    };
+    const auto rta = [&](double radius) {
+      const Transport t = transport_of(*s);
+      s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
+      return wire_conductivity(t, 300.0, s->run.by_temperature[1].rate_per_ps).kappa_w_per_mk[0];
+    };
+    const TemperatureResult& r = s->run.by_temperature[1];
+    found.push_back({kappa(50.0, 0), kappa(50.0, 1)});
+    if (found.size() == 2) break;  // the limits once
+    EXPECT_NEAR(kappa(1e9, 1) / r.kappa_w_per_mk[0][0], 1.0, 1e-6);
+    EXPECT_GT(kappa(50.0, 1), rta(50.0) * (1.0 + 1e-6));
+    EXPECT_LT(kappa(50.0, 1), r.kappa_w_per_mk[0][0]);
+    EXPECT_GT(kappa(200.0, 1), kappa(50.0, 1));
+    // What flows along the axis itself meets no wall; where anything else is stopped, the rest is relaxation.
+    EXPECT_LT(kappa(1e-3, 1) / rta(1e-3) - 1.0, 0.2 * (r.kappa_w_per_mk[0][0] / r.kappa_rta_w_per_mk[0][0] - 1.0) + 1e-3);
+  }
+  for (int t = 0; t < 2; ++t) EXPECT_NEAR(found[1][t] / found[0][t], 1.0, 1e-7);
 }
 
 /// Kernels that count what they are asked for.

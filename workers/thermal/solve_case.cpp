@@ -20,6 +20,8 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, cons
   add_conductivity(deck, *kernels, further, solved.run, progress);
   if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
   solved.derived = derive(deck, problem.fc3, solved.run);
+  if (deck.control.nanowires && deck.control.converge && deck.control.broadening == Broadening::kSymmetric)
+    solved.derived->wires = converged_wires(deck, problem.fc3, solved.run, further.rate_per_ps, devices.front(), progress);
   solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress);
   return solved;
 }

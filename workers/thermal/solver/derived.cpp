@@ -18,9 +18,7 @@ Derived derive(const Deck& deck, const SparseForceConstants& third_order, Conduc
   for (const TemperatureResult& r : run.by_temperature) {
     derived.mean_gruneisen.push_back(mean_gruneisen(transport, derived.gruneisen, r.temperature_k));
     rates.push_back(r.rate_per_ps);
-    if (!deck.control.nanowires) continue;
-    derived.wires_rta.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps, r.field_rta));
-    if (r.converged) derived.wires.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps, r.solution.f));
+    if (deck.control.nanowires) derived.wires_rta.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps));
   }
   if (deck.control.coherence)
     derived.coherence = coherence_conductivity(transport, deck.second_order, deck.control.temperatures_k, rates);

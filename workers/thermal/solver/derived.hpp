@@ -15,7 +15,7 @@ struct Derived {
   std::vector<double> mean_gruneisen;          ///< [nT]
   std::vector<Coherence> coherence;            ///< [nT]; empty when not asked for
   std::vector<WireConductivity> wires_rta;     ///< [nT]; empty without nanowires
-  std::vector<WireConductivity> wires;         ///< [nT]; empty when not iterated
+  std::vector<WireConductivity> wires;         ///< [nT] of converged_wires, which the caller adds; else empty
   Sweep sweep;
 };
 

@@ -88,6 +88,44 @@ Mat3 Symmetry::symmetrised(const Mat3& tensor) const {
   return sum;
 }
 
+namespace {
+
+/// Stars of the mesh under the operations, in the order of their lowest members.
+void fold(Symmetry& symmetry) {
+  const std::int64_t n_q = symmetry.mesh.size();
+  symmetry.star_of.assign(static_cast<std::size_t>(n_q), -1);
+  symmetry.operation_to.assign(static_cast<std::size_t>(n_q), 0);
+  for (std::int64_t point = 0; point < n_q; ++point) {
+    if (symmetry.star_of[point] >= 0) continue;
+    const auto star = static_cast<std::int32_t>(symmetry.irreducible.size());
+    symmetry.irreducible.push_back(static_cast<std::int32_t>(point));
+    std::int32_t members = 0;
+    const std::size_t n_operations = symmetry.folded ? symmetry.operations.size() : 1;
+    for (std::size_t op = 0; op < n_operations; ++op) {
+      const std::int32_t image = symmetry.image(point, static_cast<std::int64_t>(op));
+      if (symmetry.star_of[image] >= 0) continue;
+      symmetry.star_of[image] = star;
+      symmetry.operation_to[image] = static_cast<std::int32_t>(op);
+      ++members;
+    }
+    symmetry.multiplicity.push_back(members);
+  }
+}
+
+}  // namespace
+
+Symmetry symmetry_along(const Symmetry& symmetry, const Vec3& axis) {
+  Symmetry along = symmetry;
+  std::erase_if(along.operations, [&](const Operation& op) {
+    const Vec3 image = op.cartesian * axis;
+    return length(image - axis) > 1e-6 && length(image + axis) > 1e-6;
+  });
+  along.irreducible.clear();
+  along.multiplicity.clear();
+  fold(along);
+  return along;
+}
+
 Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
   Symmetry symmetry;
   std::copy(control.mesh.begin(), control.mesh.end(), symmetry.mesh.n);
@@ -132,24 +170,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
   }
 
   symmetry.folded = control.use_symmetry;
-  const std::int64_t n_q = symmetry.mesh.size();
-  symmetry.star_of.assign(static_cast<std::size_t>(n_q), -1);
-  symmetry.operation_to.assign(static_cast<std::size_t>(n_q), 0);
-  for (std::int64_t point = 0; point < n_q; ++point) {
-    if (symmetry.star_of[point] >= 0) continue;
-    const auto star = static_cast<std::int32_t>(symmetry.irreducible.size());
-    symmetry.irreducible.push_back(static_cast<std::int32_t>(point));
-    std::int32_t members = 0;
-    const std::size_t n_operations = symmetry.folded ? symmetry.operations.size() : 1;
-    for (std::size_t op = 0; op < n_operations; ++op) {
-      const std::int32_t image = symmetry.image(point, static_cast<std::int64_t>(op));
-      if (symmetry.star_of[image] >= 0) continue;
-      symmetry.star_of[image] = star;
-      symmetry.operation_to[image] = static_cast<std::int32_t>(op);
-      ++members;
-    }
-    symmetry.multiplicity.push_back(members);
-  }
+  fold(symmetry);
   return symmetry;
 }
 

@@ -44,6 +44,9 @@ struct Symmetry {
   Mat3 symmetrised(const Mat3& tensor) const;
 };
 
+/// The part of a group that turns an axis (a unit vector) into itself or its opposite, and the mesh folded by it.
+Symmetry symmetry_along(const Symmetry& symmetry, const Vec3& axis);
+
 /// Finds the group with spglib. With control.use_symmetry off the mesh is not folded: every point is
 /// computed by itself and κ is not averaged over the group. The group still defines what it defines
 /// anyway: the broadening's average and the little group of each point.

@@ -1,9 +1,12 @@
 #include "workers/thermal/solver/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "workers/thermal/physics/occupation.hpp"
+#include "workers/thermal/solver/iterative_bte.hpp"
+#include "workers/thermal/solver/scattering.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
@@ -55,25 +58,39 @@ double diffuse_wire_reduction(double path_nm, double radius_nm) {
   return 4.0 / (units::kPi * z) * sum;
 }
 
-WireConductivity wire_conductivity(const Transport& t, double temperature_k, const std::vector<double>& rate_per_ps,
-                                   const std::vector<double>& field) {
+WireConductivity wires_of(const Transport& t) {
   const Control& control = t.control;
-  WireConductivity result;
+  WireConductivity wires;
   for (const Index3& orientation : control.orientations) {
     const Vec3 along = t.crystal.lattice_vector_nm(orientation);
-    result.axis.push_back(1.0 / length(along) * along);
+    wires.axis.push_back(1.0 / length(along) * along);
   }
   const auto n_radii = static_cast<int>(std::floor((control.radius_max_nm - control.radius_min_nm) / control.radius_step_nm + 1e-9)) + 1;
-  for (int i = 0; i < n_radii; ++i) result.radius_nm.push_back(control.radius_min_nm + i * control.radius_step_nm);
-  const PhysicalConstants& constants = control.constants();
+  for (int i = 0; i < n_radii; ++i) wires.radius_nm.push_back(control.radius_min_nm + i * control.radius_step_nm);
+  wires.kappa_w_per_mk.assign(wires.axis.size() * wires.radius_nm.size(), 0.0);
+  return wires;
+}
+
+namespace {
+
+double speed_across(const Vec3& v, const Vec3& axis) {
+  const double along = dot(v, axis);
+  return std::sqrt(std::max(0.0, dot(v, v) - along * along));
+}
+
+}  // namespace
+
+WireConductivity wire_conductivity(const Transport& t, double temperature_k, const std::vector<double>& rate_per_ps) {
+  WireConductivity result = wires_of(t);
+  const PhysicalConstants& constants = t.control.constants();
   const int nb = t.modes.n_branches;
   const double scale = constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
                        (temperature_k * temperature_k * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
   const auto n_axes = static_cast<std::int64_t>(result.axis.size());
-  result.kappa_w_per_mk.assign(static_cast<std::size_t>(n_axes * n_radii), 0.0);
+  const auto n_radii = static_cast<std::int64_t>(result.radius_nm.size());
 #pragma omp parallel for schedule(static) collapse(2)
   for (std::int64_t axis = 0; axis < n_axes; ++axis)
-    for (int r = 0; r < n_radii; ++r) {
+    for (std::int64_t r = 0; r < n_radii; ++r) {
       const Vec3& a = result.axis[static_cast<std::size_t>(axis)];
       double sum = 0.0;
       for (std::int64_t q = 0; q < t.modes.n_q; ++q) {
@@ -85,17 +102,61 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k, con
           const std::int64_t mode = t.mode_of_row(row);
           const double* v0 = &t.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
           const Vec3 v = turn * Vec3{v0[0], v0[1], v0[2]};
-          const Vec3 f = turn * Vec3{field[row * 3], field[row * 3 + 1], field[row * 3 + 2]};
           const double along = dot(v, a);
-          const double across = std::sqrt(std::max(0.0, dot(v, v) - along * along));
           const double omega = t.modes.omega_rad_ps[mode];
           const double n = bose_einstein(omega, temperature_k, constants.hbar_over_kb_k_ps());
-          sum += n * (n + 1.0) * omega * along * dot(f, a) *
-                 diffuse_wire_reduction(across / rate_per_ps[row], result.radius_nm[static_cast<std::size_t>(r)]);
+          sum += n * (n + 1.0) * omega * omega * along * along / rate_per_ps[row] *
+                 diffuse_wire_reduction(speed_across(v, a) / rate_per_ps[row], result.radius_nm[static_cast<std::size_t>(r)]);
         }
       }
       result.kappa_w_per_mk[static_cast<std::size_t>(axis * n_radii + r)] = scale * sum;
     }
+  return result;
+}
+
+std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
+                                              const std::vector<double>& further_per_ps, const Device& device, Progress& progress) {
+  const Control& control = deck.control;
+  const std::int64_t nb = run.modes.n_branches;
+  const std::size_t n_t = control.temperatures_k.size();
+  const Transport bulk{deck.crystal, deck.symmetry, run.modes, control};
+  std::vector<WireConductivity> result(n_t, wires_of(bulk));
+  for (std::size_t axis = 0; axis < result[0].axis.size(); ++axis) {
+    const Vec3& a = result[0].axis[axis];
+    const Symmetry along = symmetry_along(deck.symmetry, a);
+    const Transport t{deck.crystal, along, run.modes, control};
+    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, third_order, along, run.modes, control);
+    const auto kernels = make_three_phonon_kernels(device);
+    kernels->load(problem);
+    kernels->rates(control.temperatures_k, true, progress);
+    for (std::size_t k = 0; k < n_t; ++k) {
+      std::vector<double> diagonal = kernels->row_rates(control.temperatures_k[k], OccupationForm::kSymmetric);
+      if (control.average_degenerate) average_over_subspaces(run.modes, along.irreducible, 1, diagonal.data());
+      std::vector<double> path(diagonal.size(), 0.0);
+      for (std::int64_t row = 0; row < t.n_rows(); ++row) {
+        // The bulk's row of the same star.
+        const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(along.irreducible[static_cast<std::size_t>(row / nb)])];
+        const auto whole = static_cast<std::size_t>(star * nb + row % nb);
+        const auto at = static_cast<std::size_t>(row);
+        if (!run.isotope_per_ps.empty()) diagonal[at] += run.isotope_per_ps[whole];
+        if (!further_per_ps.empty()) diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
+        const double rate = run.by_temperature[k].rate_per_ps[whole];
+        const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
+        if (rate > 0.0) path[at] = speed_across({v[0], v[1], v[2]}, a) / rate;
+      }
+      for (std::size_t r = 0; r < result[k].radius_nm.size(); ++r) {
+        CollisionOperator collision{.diagonal_per_ps = diagonal, .in_scattering = {}, .symmetric = true};
+        for (std::size_t row = 0; row < diagonal.size(); ++row)
+          collision.diagonal_per_ps[row] /= diffuse_wire_reduction(path[row], result[k].radius_nm[r]);
+        collision.in_scattering = [&](const std::vector<double>& f) {
+          return kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
+        };
+        const IterativeSolution solution = solve_bte(t, control.temperatures_k[k], collision, progress);
+        const Mat3 kappa = total(mode_conductivity(t, control.temperatures_k[k], solution.f));
+        result[k].kappa_w_per_mk[axis * result[k].radius_nm.size() + r] = dot(a, kappa * a);
+      }
+    }
+  }
   return result;
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "workers/thermal/solver/conductivity.hpp"
+#include "workers/thermal/solver/conductivity_run.hpp"
 
 namespace quasi::thermal {
 
@@ -21,12 +21,20 @@ struct WireConductivity {
   std::vector<double> kappa_w_per_mk;   ///< [n_axes][n_radii]
 };
 
-/// Each mode's F along the axis is reduced by the f of its own relaxation time; all members of a star by
-/// themselves, since a wire has less symmetry than its crystal. With the field of the relaxation-time
-/// approximation this is the wire's; with a converged bulk field the in-scattering is still the bulk's.
+/// Axes and radii of the control.
+WireConductivity wires_of(const Transport& transport);
+
+/// In relaxation-time approximation: each mode's F along the axis is reduced by the f of its own relaxation
+/// time, all members of a star by themselves, since a wire has less symmetry than its crystal.
 /// @param rate_per_ps  [n_rows] total rates without boundaries
-/// @param field        [n_rows][3]
-WireConductivity wire_conductivity(const Transport& transport, double temperature_k, const std::vector<double>& rate_per_ps,
-                                   const std::vector<double>& field);
+WireConductivity wire_conductivity(const Transport& transport, double temperature_k, const std::vector<double>& rate_per_ps);
+
+/// From the BTE: F = f τ (ωv + in-scattering of F), that is a diagonal of w/f. The wire's own symmetry folds
+/// the mesh, so the processes of its irreducible points are listed anew for every axis; rates are those of the run.
+/// Four phonons count in relaxation-time approximation. Needs the symmetric operator.
+/// @param further  [nT][n_rows] rates beside those of the run's three phonons and isotopes; may be empty
+/// @return [nT]
+std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
+                                              const std::vector<double>& further_per_ps, const Device& device, Progress& progress);
 
 }  // namespace quasi::thermal
