@@ -20,7 +20,7 @@ set title "Natural silicon, 300 K"
 set object 1 rectangle from graph 0, first 142 to graph 1, first 148 fc rgb "#f0e2b8" fs solid noborder behind
 set label 1 "experiment 142–148" at graph 0.98, first 145 right
 set label 2 sprintf("%.0f", $three) at first 0.001, first $three + 3 tc rgb "#2b5f8a"
-set label 3 sprintf("%.0f", $four) at first 0.001, first $four - 8 tc rgb "#c04a2b"
+set label 3 sprintf("%.0f", $four) at first 0.001, first $four - 5 tc rgb "#c04a2b"
 plot x < 0.1 ? $three + ($three_slope)*x : NaN with lines dt 2 lc rgb "#2b5f8a" notitle, \
   x < 0.1 ? $four + ($four_slope)*x : NaN with lines dt 2 lc rgb "#c04a2b" notitle, \
   "silicon-convergence.dat" index 0 using (1/\$1):3 with points pt 7 ps 1.2 lc rgb "#2b5f8a" title "three phonons", \
