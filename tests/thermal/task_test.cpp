@@ -50,6 +50,10 @@ TEST(ThermalTask, SummaryAndResultFileAgree) {
   double sum = 0.0;
   for (std::size_t i = 0; i < by_mode.size(); i += 9) sum += by_mode[i];
   EXPECT_NEAR(sum / converged[9], 1.0, 1e-12);
+  for (const char* axis : {"path", "omega"}) {
+    const auto coherence = file.doubles(std::string("/temperature_001/cumulative_by_") + axis + "/kappa_coherence");
+    EXPECT_NEAR(coherence[coherence.size() - 9] / summary["kappa_coherence_w_per_mk"][1][0][0].get<double>(), 1.0, 1e-12) << axis;
+  }
   const auto cumulative = file.doubles("/temperature_001/cumulative_by_path/kappa");
   EXPECT_NEAR(cumulative[cumulative.size() - 9] / converged[9], 1.0, 1e-12);
 }

@@ -47,6 +47,10 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
     const Cumulative spectrum = spectrum_by_omega(transport, c.by_row_w_per_mk);
     const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
     out.write(group + "/cumulative_by_omega/kappa_coherence", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+    // Each half of a pair at its own mode's path.
+    const Cumulative by_path = cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta);
+    out.write(group + "/cumulative_by_path/kappa_coherence", flat(by_path.kappa_w_per_mk, factor),
+              {static_cast<std::int64_t>(by_path.abscissa.size()), 3, 3}, "W/(m K)");
     out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor), {n, 3, 3}, "W ps/(m K rad)");
   }
   if (!coherences.empty()) out.write("/kappa/coherence", flat(coherences, factor), {n_t, 3, 3}, "W/(m K)");
