@@ -17,7 +17,7 @@ namespace quasi::mosfet {
 namespace {
 
 struct Arguments {
-  std::string device = "auto", range = "half";
+  std::string device = "auto", range = "half", field = "device";
   int nx = 65, nz = 65, subbands = 6, nw = 300, nphi = 48, steps = 1000, warmup = 200, batch = 50, lanes = 1;
   bool profile = true;
 };
@@ -26,7 +26,7 @@ void run(const Arguments& a) {
   const auto text = [](int value) { return std::to_string(value); };
   const Deck deck = parse_deck("", {{"mesh.nx", text(a.nx)}, {"mesh.nz", text(a.nz)}, {"mesh.subbands", text(a.subbands)},
                                     {"mesh.nw", text(a.nw)}, {"mesh.nphi", text(a.nphi)}, {"mesh.wmax_eV", "0.9"},
-                                    {"mesh.range", a.range}}, "bench", ".");
+                                    {"mesh.range", a.range}, {"run.field", a.field}}, "bench", ".");
   const Structure s = make_structure(deck);
   const TransportProblem problem = make_transport_problem(deck, s);
   const BiasPoint bias{0.6, 0.4};
@@ -79,7 +79,7 @@ void run(const Arguments& a) {
   }
   std::sort(per_step_ms.begin(), per_step_ms.end());
   const double median = per_step_ms[per_step_ms.size() / 2];
-  std::cout << nlohmann::json{{"case", "step"}, {"device", device.name()}, {"model", device.model}, {"range", a.range},
+  std::cout << nlohmann::json{{"case", "step"}, {"device", device.name()}, {"model", device.model}, {"range", a.range}, {"field", a.field},
                               {"mesh", {a.subbands, a.nx, a.nz, a.nw, a.nphi}}, {"lanes", a.lanes},
                               {"steps", count}, {"median_ms", median}, {"min_ms", per_step_ms.front()},
                               {"max_ms", per_step_ms.back()}, {"refresh_ms", refresh_ms / refreshes},
@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
   CLI::App app{"times a step of the kind mosfet"};
   app.add_option("--device", a.device);
   app.add_option("--range", a.range);
+  app.add_option("--field", a.field, "device, or host for the published split");
   app.add_option("--nx", a.nx);
   app.add_option("--nz", a.nz);
   app.add_option("--subbands", a.subbands);

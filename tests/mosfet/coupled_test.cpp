@@ -65,6 +65,22 @@ TEST_P(CoupledStep, AgreesWithTheCpu) {
   EXPECT_NEAR(a.top_share, b.top_share, 1e-12);
 }
 
+// The published split, field on the host: the same step to the same tolerance. (On the CPU the key changes nothing.)
+TEST_P(CoupledStep, FieldOnTheHostAgrees) {
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
+  Coupled split = c;
+  split.problem.field_on_host = true;
+  const auto here = loaded(split, GetParam()), there = loaded(c, find_device("cpu"));
+  const Advance a = here->advance(2, {1e9}, 1.0)[0], b = there->advance(2, {1e9}, 1.0)[0];
+  ASSERT_FALSE(a.chord_failed);
+  ASSERT_EQ(a.steps.size(), 2u);
+  const PointState x = here->state(0), y = there->state(0);
+  EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
+  EXPECT_LT(largest_difference(x.potential_v, y.potential_v), 1e-10);
+  EXPECT_NEAR(a.steps[1].current_mid, b.steps[1].current_mid, 1e-10);
+  EXPECT_EQ(x.step, y.step);
+}
+
 TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
   const Coupled c = coupled(0.5, 0.2);
   const auto once = loaded(c, GetParam()), twice = loaded(c, GetParam());

@@ -121,6 +121,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[run]\nprecision = \"fp32\"", "is not offered"},
         BadDeck{"[output]\nfields = [\"curent\"]", "did you mean 'current'"},
         BadDeck{"[[valley]]\nmx = 0.2\nmy = 0.2", "mz is missing"},
+        BadDeck{"[statistics]\nkind = \"fermi\"\npauli = false", "statistics.pauli = false contradicts"},
+        BadDeck{"[statistics]\npauli = true", "statistics.pauli = true needs kind = \"fermi\""},
+        BadDeck{"[statistics]\nkind = \"fermi\"\n[scattering]\nscheme = \"paper\"", "needs scattering.scheme = \"balanced\""},
+        BadDeck{"[scattering]\nscheme = \"paper\"\nimpurities = true", "has no impurities and no roughness"},
+        BadDeck{"[scattering.roughness]\nheigth_nm = 0.3", "did you mean 'height_nm'"},
+        BadDeck{"[scattering.roughness]\nheight_nm = 30.0", "scattering.roughness.height_nm = 30 is outside"},
+        BadDeck{"[bias]\nwaveform_vgs = [[0.0, 0.0], [5.0, 0.1]]", "run.mode must be \"transient\""},
+        BadDeck{"[run]\nmode = \"transient\"\n[bias]\nwaveform_vgs = [[5.0, 0.0], [5.0, 0.1]]", "times must be 0 or later and increase"},
+        BadDeck{"[run]\nmode = \"transient\"\n[bias]\nwaveform_vds = [[0.0, 9.0]]", "outside ±2 V"},
+        BadDeck{"[output]\npdf_at_fs = [10.0]", "needs run.mode = \"transient\""},
+        BadDeck{"[run]\nmode = \"transient\"\nt_end_fs = 5.0\n[output]\npdf_at_fs = [10.0]", "lies after run.t_end_fs = 5"},
+        BadDeck{"[run]\nmode = \"transient\"\ntransport = \"drift-diffusion\"", "is a steady solution"},
+        BadDeck{"[run]\nmode = \"mobility\"\n[scattering]\nscheme = \"none\"", "the mobility comes from it"},
+        BadDeck{"[run]\nmode = \"transient\"\nconverge = true", "run.converge = true needs run.mode = \"steady\""},
         BadDeck{"orientation = \"111\"", "is not one of"}));
 
 TEST(Deck, ProfileFileMustCoverTheDevice) {

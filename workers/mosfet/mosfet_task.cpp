@@ -14,6 +14,7 @@
 #include "workers/mosfet/solver/derived.hpp"
 #include "workers/mosfet/solver/drift_diffusion.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
+#include "workers/mosfet/solver/mesh_study.hpp"
 #include "workers/mosfet/solver/mobility.hpp"
 #include "workers/mosfet/solver/point_result.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
@@ -126,7 +127,9 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
     if (out) std::filesystem::rename(aside, csv, failure);
     if (!out || failure) throw StorageError("cannot write '" + csv.string() + "'; is the disk full?");
   };
-  return run_sweep(deck, sweep, progress);
+  std::vector<PointResult> points = run_sweep(deck, sweep, progress);
+  if (deck.run.mesh_study) add_mesh_study(deck, sweep, progress, &points);
+  return points;
 }
 
 DerivedFigures derived_of(const Deck& deck, const std::vector<PointResult>& points) {
@@ -317,6 +320,15 @@ class MosfetTask : public Task {
                     point["time_fs"].get<double>(), point["steps"].get<int>(),
                     point["status"].get<std::string>().c_str());
       text += line;
+      if (!point.contains("mesh_error_a_per_m")) continue;
+      std::snprintf(line, sizeof line, "%20s mesh error %.3g A/m, of which", "", point["mesh_error_a_per_m"].get<double>());
+      text += line;
+      for (const char* axis : {"nw", "nphi", "nx", "nz"})
+        if (const std::string key = std::string("mesh_") + axis + "_error_a_per_m"; point.contains(key)) {
+          std::snprintf(line, sizeof line, " %s %.3g", axis, point[key].get<double>());
+          text += line;
+        }
+      text += "\n";
     }
     if (!summary.contains("derived")) return text;
     for (const auto& curve : summary["derived"]["curves"]) {

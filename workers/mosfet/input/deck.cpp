@@ -340,11 +340,18 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   r.t_end_fs = reader.number("t_end_fs", r.t_end_fs, 1e-6, 1e6);
   r.cfl = reader.number("cfl", r.cfl, 0.01, 1.0);
   r.steady_tol = reader.number("steady_tol", r.steady_tol, 1e-8, 0.5);
+  r.steady_floor_a_per_m = reader.number("steady_floor_A_per_m", r.steady_floor_a_per_m, 1e-9, 1e6);
   r.window_fs = reader.number("window_fs", r.window_fs, 1.0, 1000.0);
   r.weno_epsilon = reader.number("weno_epsilon", r.weno_epsilon, 1e-30, 1e-2);
   r.tol_v = reader.number("tol_V", r.tol_v, 1e-13, 1e-3);
   r.refresh_steps = reader.integer("refresh_steps", r.refresh_steps, 1, 100000);
   r.checkpoint_s = reader.number("checkpoint_s", r.checkpoint_s, 0.0, 1e6);
+  r.coarse_start = reader.boolean("coarse_start", false);
+  r.mesh_study = reader.boolean("converge", false);
+  for (const auto& [key, on] : {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
+    if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))
+      reader.fail(key, "= true needs run.mode = \"steady\" and the Boltzmann equation");
+  r.field_on_host = reader.choice("field", 0, {"device", "host"}) == 1;
   const std::string precision = reader.text("precision", "fp64");
   if (precision != "fp64") reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");
   reader.finish();

@@ -94,10 +94,14 @@ struct Deck {
     RunMode mode = RunMode::kSteady;
     TransportModel transport = TransportModel::kBoltzmann;
     double t_end_fs = 2000.0, cfl = 0.7, steady_tol = 1e-3, window_fs = 50.0;
+    double steady_floor_a_per_m = 1e-3;  ///< absolute floor of the steadiness tests
     double weno_epsilon = 1e-12;
     double tol_v = 1e-6;
     int refresh_steps = 400;
     double checkpoint_s = 60.0;
+    bool coarse_start = false;   ///< reach the first steady state of a chain on a coarser mesh
+    bool mesh_study = false;     ///< repeat with half of every axis and state the error that implies
+    bool field_on_host = false;  ///< a GPU leaves Schrödinger and Poisson to the host, as the paper does
   } run;
 
   struct Output {

@@ -31,6 +31,21 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// A point in a stream's order of work that another stream can wait for.
+class Event {
+ public:
+  Event() { quasi::cuda::check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(cudaStream_t stream) const { quasi::cuda::check(cudaEventRecord(event_, stream), "event"); }
+  void hold(cudaStream_t stream) const { quasi::cuda::check(cudaStreamWaitEvent(stream, event_, 0), "event"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 /// The kernels of one time step as one launch.
 class StepGraph {
  public:

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "workers/mosfet/kernels/subbands.hpp"
-#include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
@@ -54,32 +53,6 @@ void FieldIteration::refresh(const PointBoundary& boundary, const PointState& st
   matrix_->factorise();
 }
 
-bool FieldIteration::solve_levels(const std::vector<double>& potential_v,
-                                  std::vector<double>* energy_ev, std::vector<double>* psi) const {
-  const Structure& s = problem_.structure;
-  const int n = s.interior();
-  bool good = true;
-#pragma omp parallel reduction(&& : good)
-  {
-    std::vector<double> diagonal(n), forward(n), backward(n);
-#pragma omp for schedule(static)
-    for (int column = 0; column < s.nx * s.n_families(); ++column) {
-      const int family = column / s.nx, i = column % s.nx;
-      const Structure::Family& f = s.families[static_cast<std::size_t>(family)];
-      for (int k = 0; k < n; ++k)
-        diagonal[k] = f.base_ev[k] - potential_v[static_cast<std::size_t>(i) * s.nz + k + 1];
-      const Tridiagonal t{diagonal.data(), f.off_ev.data(), n,
-                          gershgorin_bound(diagonal.data(), f.off_ev.data(), n)};
-      for (int p = 0; p < s.subbands; ++p) {
-        const std::size_t at = (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
-        good = solve_level(t, p, true, s.dz_nm, &(*energy_ev)[at], &(*psi)[at * s.nz + 1],
-                           forward.data(), backward.data()) && good;
-      }
-    }
-  }
-  return good;
-}
-
 IterationReport FieldIteration::solve(const PointBoundary& boundary,
                                       const std::vector<double>& sheet_nm2,
                                       std::vector<double>* potential_v,
@@ -91,7 +64,7 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
   IterationReport report;
   while (report.iterations < kMaxChordSteps) {
     ++report.iterations;
-    if (!solve_levels(*potential_v, energy_ev, psi)) return report;
+    if (!solve_levels(s, *potential_v, true, energy_ev, psi)) return report;
     std::fill(density.begin(), density.end(), 0.0);
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < s.nx; ++i)
@@ -130,6 +103,31 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
     }
   }
   return report;
+}
+
+FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs, PointState* state)
+    : iteration_(iteration), boundary_(boundary), state_(*state),
+      ratio_(state->last_dt_fs > 0.0 ? dt_fs / state->last_dt_fs : 0.0), v_n_(state->potential_v) {}
+
+IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2) {
+  std::vector<double>& v = state_.potential_v;
+  for (std::size_t k = 0; k < v.size(); ++k) {
+    const double bend = state_.curvature_v[k] * ratio_ * ratio_;
+    if (stage == 0) v[k] = v_n_[k] + ratio_ * state_.trend_v[k] + 4.0 * bend;
+    if (stage == 1) v[k] = 0.5 * (v_n_[k] + v_1_[k]) + bend;
+    if (stage == 2) v[k] = 2.0 * v_2_[k] - v_n_[k];
+  }
+  const IterationReport report = iteration_.solve(boundary_, sheet_nm2, &v, &state_.energy_ev, &state_.psi);
+  if (stage == 0) v_1_ = v;
+  if (stage == 1) v_2_ = v;
+  return report;
+}
+
+void FieldStep::keep_trend() {
+  for (std::size_t k = 0; k < v_n_.size(); ++k) {
+    state_.trend_v[k] = v_1_[k] - v_n_[k];
+    state_.curvature_v[k] = v_2_[k] - 0.5 * (v_n_[k] + v_1_[k]);
+  }
 }
 
 }  // namespace quasi::mosfet

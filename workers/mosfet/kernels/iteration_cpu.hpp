@@ -34,12 +34,27 @@ class FieldIteration {
                         std::vector<double>* psi) const;
 
  private:
-  bool solve_levels(const std::vector<double>& potential_v, std::vector<double>* energy_ev,
-                    std::vector<double>* psi) const;
-
   const TransportProblem& problem_;
   double residual_unit_;  ///< ‖(e/ε0) N_D Δx Δz‖∞
   std::unique_ptr<ColumnMatrix> matrix_;
+};
+
+/// The field of one Runge–Kutta step: V is predicted to third order in Δt at every stage, then solved for.
+class FieldStep {
+ public:
+  FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs, PointState* state);
+
+  /// V, ε, ψ of `state` for ϱ of stage 0, 1 or 2.
+  IterationReport solve(int stage, const std::vector<double>& sheet_nm2);
+  /// What the next step's predictor needs.
+  void keep_trend();
+
+ private:
+  const FieldIteration& iteration_;
+  const PointBoundary& boundary_;
+  PointState& state_;
+  double ratio_;
+  std::vector<double> v_n_, v_1_, v_2_;
 };
 
 }  // namespace quasi::mosfet

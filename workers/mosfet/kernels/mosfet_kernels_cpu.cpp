@@ -196,9 +196,7 @@ class CpuMosfetKernels : public MosfetKernels {
     dt = std::min(dt, stop_fs - p.state.time_fs);
     StepRecord record{.dt_fs = dt};
     std::vector<double> current(static_cast<std::size_t>(s.nx) + 1, 0.0);
-    const std::vector<double> v_n = p.state.potential_v;
-    std::vector<double> v_1, v_2;
-    const double ratio = p.state.last_dt_fs > 0.0 ? dt / p.state.last_dt_fs : 0.0;
+    FieldStep field(iteration, p.boundary, dt, &p.state);
 
     const double* from = p.state.pdf.data();
     for (int stage = 0; stage < 3; ++stage) {
@@ -219,27 +217,12 @@ class CpuMosfetKernels : public MosfetKernels {
       p.sheet_nm2 = sheet(p);
       if (problem_.frozen_field) continue;
 
-      std::vector<double>& v = p.state.potential_v;
-      for (std::size_t k = 0; k < v.size(); ++k) {  // Predictor: third order in Δt at every stage.
-        const double bend = p.state.curvature_v[k] * ratio * ratio;
-        if (stage == 0) v[k] = v_n[k] + ratio * p.state.trend_v[k] + 4.0 * bend;
-        if (stage == 1) v[k] = 0.5 * (v_n[k] + v_1[k]) + bend;
-        if (stage == 2) v[k] = 2.0 * v_2[k] - v_n[k];
-      }
-      const IterationReport report =
-          iteration.solve(p.boundary, p.sheet_nm2, &v, &p.state.energy_ev, &p.state.psi);
+      const IterationReport report = field.solve(stage, p.sheet_nm2);
       record.chord_iterations += report.iterations;
       record.residual = report.residual;
       if (!report.converged) result->chord_failed = true;
-      if (stage == 0) v_1 = v;
-      if (stage == 1) v_2 = v;
     }
-    if (!problem_.frozen_field) {
-      for (std::size_t k = 0; k < v_n.size(); ++k) {
-        p.state.trend_v[k] = v_1[k] - v_n[k];
-        p.state.curvature_v[k] = v_2[k] - 0.5 * (v_n[k] + v_1[k]);
-      }
-    }
+    if (!problem_.frozen_field) field.keep_trend();
     p.state.last_dt_fs = dt;
     p.state.time_fs += dt;
     ++p.state.step;

@@ -9,6 +9,7 @@
 #include "workers/mosfet/kernels/point_on_device.cuh"
 #include "workers/mosfet/kernels/problem_tables.cuh"
 #include "workers/mosfet/kernels/scattering_cuda.cuh"
+#include "workers/mosfet/kernels/split_field.cuh"
 #include "workers/mosfet/kernels/transport_cuda.cuh"
 
 namespace quasi::mosfet {
@@ -52,7 +53,11 @@ class CudaMosfetKernels : public MosfetKernels {
     choose_state_groups();
     set_shared_memory_limits();
     for (int k = 0; k < n_points; ++k) points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
-    if (!problem_.frozen_field) refresh_.allocate(device_problem_);
+    splits_.clear();
+    if (problem_.field_on_host)
+      for (int k = 0; k < n_points; ++k) splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
+    else if (!problem_.frozen_field)
+      refresh_.allocate(device_problem_);
   }
 
   void set_boundary(int point, const PointBoundary& boundary) override {
@@ -168,6 +173,7 @@ class CudaMosfetKernels : public MosfetKernels {
     if (problem_.frozen_field) return;
     PointOnDevice& p = at(point);
     const cudaStream_t stream = p.stream.get();
+    if (problem_.field_on_host) return splits_[static_cast<std::size_t>(point)]->refresh(p);
     // The scratch of a refresh is shared by all points: the last one must be done with it.
     for (const auto& other : points_) wait(*other);
     refresh_.run(device_problem_, p.device, p.inverse.data(), stream);
@@ -182,17 +188,20 @@ class CudaMosfetKernels : public MosfetKernels {
       clock.stop = stop_fs[k];
       clock.shrink = shrink;
       clock.failed = 0;
+      clock.active = 1;
       clock.records = 0;
       p.clock.copy_from(&clock, 1, "clock");
       check(cudaStreamSynchronize(nullptr), "clock");
-      if (stop_fs[k] >= 0.0 && !p.step) {
+      if (stop_fs[k] >= 0.0 && !p.step && !problem_.field_on_host) {
         p.step = std::make_unique<StepGraph>();
         p.step->capture(p.stream.get(), [&] { one_step(p); });
       }
     }
     for (int step = 0; step < n; ++step)
       for (std::size_t k = 0; k < points_.size(); ++k)
-        if (stop_fs[k] >= 0.0) points_[k]->step->launch(points_[k]->stream.get());
+        if (stop_fs[k] < 0.0) continue;
+        else if (problem_.field_on_host) split_step(*points_[k], *splits_[k]);
+        else points_[k]->step->launch(points_[k]->stream.get());
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       PointOnDevice& p = *points_[k];
@@ -248,7 +257,7 @@ class CudaMosfetKernels : public MosfetKernels {
     if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
     measure("transport, stage 1", 1, [&] { transport(p, {p.pdf.data(), p.pdf.data(), p.stage_a.data(), 0.0, 1.0, 1.0, true}); });
     measure("transport, stage 2", 2, [&] { transport(p, {p.pdf.data(), p.stage_a.data(), p.stage_b.data(), 0.75, 0.25, 0.0, false}); });
-    measure("field", 3, [&] { field(p, 1); });
+    if (!problem_.field_on_host) measure("field", 3, [&] { field(p, 1); });
     measure("current", 1, [&] {
       cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
     });
@@ -308,10 +317,7 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void set_shared_memory_limits() {
-    const std::size_t bytes = shape_.shared_bytes(problem_.angles);
-    allow(cuda::transport_kernel<false, false>, bytes, "transport");
-    allow(cuda::transport_kernel<true, false>, bytes, "transport");
-    allow(cuda::transport_kernel<true, true>, bytes, "transport");
+    allow(cuda::transport_kernel_of(problem_, shape_), shape_.shared_bytes(problem_), "transport");
     if (device_problem_.scatters)
       allow(cuda::scattering_kernel_of(device_problem_), cuda::scattering_shared_bytes(device_problem_, states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
@@ -338,14 +344,9 @@ class CudaMosfetKernels : public MosfetKernels {
   void transport(PointOnDevice& p, const StageBuffers& stage) {
     const dim3 grid(static_cast<unsigned>(shape_.tiles), static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
-    const std::size_t bytes = shape_.shared_bytes(problem_.angles);
-    const auto threads = static_cast<unsigned>(shape_.threads);
-    if (problem_.range == AngleRange::kFull)
-      cuda::transport_kernel<true, true><<<grid, threads, bytes, p.stream.get()>>>(device_problem_, p.device, stage, shape_);
-    else if (problem_.phi_flux == PhiFlux::kSplit)
-      cuda::transport_kernel<true, false><<<grid, threads, bytes, p.stream.get()>>>(device_problem_, p.device, stage, shape_);
-    else
-      cuda::transport_kernel<false, false><<<grid, threads, bytes, p.stream.get()>>>(device_problem_, p.device, stage, shape_);
+    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_);
+    kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_), p.stream.get()>>>(
+        device_problem_, p.device, stage, shape_);
     check_launch("transport");
   }
 
@@ -358,16 +359,45 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void one_step(PointOnDevice& p) {
+    // Δt beside the first scattering, which does not need it.
+    p.fork.record(p.stream.get());
+    p.fork.hold(p.side.get());
+    cuda::time_step_kernel<<<1, 1024, 0, p.side.get()>>>(device_problem_, p.device);
+    check_launch("time step");
+    p.join.record(p.side.get());
+    const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
+    double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
+    for (int stage = 0; stage < 3; ++stage) {
+      scatter(p);
+      if (stage == 0) p.join.hold(p.stream.get());
+      transport(p, {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s,
+                    kStages[stage].flux_weight, stage == 0});
+      field(p, stage);
+    }
+    finish_step(p);
+  }
+
+  // One step with the field on the host; see SplitField.
+  void split_step(PointOnDevice& p, cuda::SplitField& split) {
     cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("time step");
+    split.begin(p);
+    if (!split.active()) return;
     const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
     double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
     for (int stage = 0; stage < 3; ++stage) {
       scatter(p);
       transport(p, {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s,
                     kStages[stage].flux_weight, stage == 0});
-      field(p, stage);
+      cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(device_problem_, p.device);
+      check_launch("sheet density");
+      wait(p);
+      if (!problem_.frozen_field) split.solve(p, stage);
     }
+    finish_step(p);
+  }
+
+  void finish_step(PointOnDevice& p) {
     cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
     check_launch("current");
     cuda::clock_kernel<<<1, 32, 0, p.stream.get()>>>(device_problem_, p.device);
@@ -409,6 +439,7 @@ class CudaMosfetKernels : public MosfetKernels {
   TransportShape shape_{};
   cuda::ProblemTables tables_;
   cuda::MatrixRefresh refresh_;
+  std::vector<std::unique_ptr<cuda::SplitField>> splits_;
   DeviceBuffer<double> extremes_, fixed_v_;
   std::vector<std::unique_ptr<PointOnDevice>> points_;
 };

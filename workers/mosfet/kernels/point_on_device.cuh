@@ -81,7 +81,8 @@ class PointOnDevice {
     device.records = records.data();
   }
 
-  Stream stream;
+  Stream stream, side;  ///< `side` runs beside it within a step
+  Event fork, join;
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
   DevicePoint device{};
   PointBoundary boundary;

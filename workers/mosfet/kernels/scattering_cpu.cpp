@@ -13,21 +13,21 @@ template <bool kBlocked, bool kSpectrum>
 void add_process(const EnergyGrid& grid, const ScatteringLink& as_low, const ScatteringLink& as_high,
                  const LinkEnds& ends, GainLoss* sums) {
   const int nw = grid.nw;
-  const LinkWeights low{1.0 - as_low.theta, as_low.theta};
+  const LinkWeights low = inner_weights(as_low);
   for (int l = std::max(0, -as_low.shift); l < std::min(nw, nw - 1 - as_low.shift); ++l)
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, low, l, ends, &sums[l]);
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, low, l, l, ends, &sums[l]);
   const int edge = -1 - as_low.shift;
   if (edge >= 0 && edge < nw && as_low.theta >= 0.5)
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, {0.0, 1.0}, edge, ends, &sums[edge]);
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), edge, edge, ends, &sums[edge]);
 
   const int first = std::max(0, -as_high.shift), last = std::min(nw, nw - 1 - as_high.shift);
   for (int l = first; l < last; ++l)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, l, ends, &sums[l + as_high.shift]);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, l, l, ends, &sums[l + as_high.shift]);
   for (int l = first; l < last; ++l)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, l, ends, &sums[l + as_high.shift + 1]);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, l, l, ends, &sums[l + as_high.shift + 1]);
   const int below = -1 - as_high.shift;
   if (below >= 0 && below < nw && as_high.theta >= 0.5)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, below, ends, &sums[0]);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, below, below, ends, &sums[0]);
 }
 
 using AddProcess = void (*)(const EnergyGrid&, const ScatteringLink&, const ScatteringLink&, const LinkEnds&, GainLoss*);
@@ -58,7 +58,8 @@ void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels
     const double other_ev = levels.energy_ev[static_cast<std::int64_t>(level) * s.nx + i] + s.valleys[other_valley].offset_ev;
     const std::int64_t pair = (static_cast<std::int64_t>(own_level) * count + level) * s.nx + i;
     const double* partner = &column.filling[static_cast<std::size_t>(other) * nw];
-    LinkEnds ends{.partner = partner, .s_own = problem.root_mass[valley], .s_other = problem.root_mass[other_valley]};
+    const double s_other = problem.root_mass[other_valley];
+    LinkEnds ends{.partner = partner};
     if (problem.pauli) {
       ends.own_odds = &column.odds[static_cast<std::size_t>(state) * nw];
       ends.partner_odds = &column.odds[static_cast<std::size_t>(other) * nw];
@@ -70,22 +71,20 @@ void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels
       ends.spectrum = rough ? &problem.roughness_spectrum[static_cast<std::size_t>(valley) * nw * nw] : nullptr;
       if (problem.scheme == ScatteringScheme::kBalanced) {
         chosen(problem.pauli, rough)(
-            grid, make_link(grid, own_ev - other_ev + process.energy_ev, coupling, process.occupation, elastic),
-            make_link(grid, other_ev - own_ev + process.energy_ev, coupling, process.occupation, elastic), ends, sums);
+            grid, make_link(grid, own_ev - other_ev + process.energy_ev, coupling, process.occupation, elastic, s_other),
+            make_link(grid, other_ev - own_ev + process.energy_ev, coupling, process.occupation, elastic, s_other), ends,
+            sums);
         continue;
       }
-      const double s_own = ends.s_own, s_other = ends.s_other;
       const double n = process.occupation, gap = (own_ev - other_ev) / grid.dw_ev;
       const double quantum = process.energy_ev / grid.dw_ev;
       for (int l = 0; l < nw; ++l) {
         if (elastic) {  // The stored coupling carries the ½ of an ordered pair.
-          add_interpolated(grid, l + gap, l, 2.0 * coupling, 2.0 * coupling, partner, s_own, s_other, &sums[l]);
+          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other, &sums[l]);
           continue;
         }
-        add_interpolated(grid, l + gap + quantum, l, coupling * (n + 1.0), coupling * n, partner, s_own, s_other,
-                         &sums[l]);
-        add_interpolated(grid, l + gap - quantum, l, coupling * n, coupling * (n + 1.0), partner, s_own, s_other,
-                         &sums[l]);
+        add_interpolated(grid, l + gap + quantum, coupling * (n + 1.0), coupling * n, partner, s_other, &sums[l]);
+        add_interpolated(grid, l + gap - quantum, coupling * n, coupling * (n + 1.0), partner, s_other, &sums[l]);
       }
     }
   }
@@ -120,9 +119,11 @@ void scattering_rates(const TransportProblem& problem, const LevelCoupling& leve
         for (int l = 0; l < nw; ++l) {
           const std::int64_t at = (static_cast<std::int64_t>(state) * nx + i) * nw + l;
           const GainLoss& sum = sums[static_cast<std::size_t>(l)];
-          gain[at] = sum.gain;
+          const double s_own = problem.root_mass[valley];
+          gain[at] = sum.gain(grid.kane(l), s_own);
           const double filling = column.filling[static_cast<std::size_t>(state) * nw + l];
-          loss[at] = problem.pauli ? sum.blocked_loss(grid.kane(l), capacity_of(filling, full)) : sum.loss(grid.kane(l));
+          loss[at] = problem.pauli ? sum.blocked_loss(grid.kane(l), s_own, capacity_of(filling, full))
+                                   : sum.loss(grid.kane(l));
           if (problem.elastic_rate_fs.empty()) continue;
           // To the angular mean at the same w: blocking cancels, since f(1−f') − f'(1−f) = f − f'.
           const double rate = problem.elastic_rate_fs[(static_cast<std::size_t>(valley) * nx + i) * nw + l];

@@ -21,7 +21,7 @@ inline std::size_t scattering_shared_bytes(const DeviceProblem& p, int states_pe
 template <bool kBlocked, bool kSpectrum>
 __global__ void __launch_bounds__(768, 1)
 scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q, int states_per_block) {
-  if (!q.clock->active) return;
+  if (!q.clock->active) return;  // Of the step before, perhaps: Δt is found at the same time.
   extern __shared__ double shared[];
   double* filling = shared;                                  // [n_states][nw]
   double* odds = filling + p.n_states * p.nw;                // [n_states][nw]
@@ -63,10 +63,12 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
     const double gap = q.energy[static_cast<long long>(level) * p.nx + i] + p.offset[valley] -
                        q.energy[static_cast<long long>(other_level) * p.nx + i] - p.offset[other_valley];
     const bool elastic = is_elastic(process.kind);
+    const double s_other = p.root_mass[other_valley];
     const double* strength = kSpectrum && process.kind == ProcessKind::kRoughness ? rough : overlap;
     const double coupling = process.coupling * strength[level * p.n_levels + other_level];
-    links[2 * k] = make_link(grid, gap + process.energy_ev, coupling, process.occupation, elastic);
-    links[2 * k + 1] = make_link(grid, -gap + process.energy_ev, coupling, process.occupation, elastic);
+    links[2 * k] = make_link(grid, gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
+    links[2 * k].other = joined.other;
+    links[2 * k + 1] = make_link(grid, -gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
   }
   __syncthreads();
 
@@ -76,21 +78,20 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
     const JoinedProcess* list = p.joined + valley * most;
     const ScatteringLink* link = links + 2 * local * most;
     const int count = p.joined_count[valley];
+    const double s_own = p.root_mass[valley], node = l, kane = grid.kane(node);
     LinkEnds ends;
-    ends.s_own = p.root_mass[valley];
     ends.own_odds = odds + state * p.nw;
     GainLoss sum;
     if (p.balanced) {
       for (int at = 0; at < count; ++at) {
-        const int other = list[at].other;
+        const int other = link[2 * at].other;
         ends.partner = filling + other * p.nw;
         ends.partner_odds = odds + other * p.nw;
-        ends.s_other = p.root_mass[other / p.subbands];
         if constexpr (kSpectrum)
           ends.spectrum = p.processes[list[at].process].kind == ProcessKind::kRoughness
                               ? p.roughness_spectrum + static_cast<long long>(valley) * p.nw * p.nw
                               : nullptr;
-        add_links<kBlocked, kSpectrum>(grid, link[2 * at], link[2 * at + 1], l, ends, &sum);
+        add_links<kBlocked, kSpectrum>(grid, link[2 * at], link[2 * at + 1], l, node, ends, &sum);
       }
     } else {
       const int level = p.family_of[valley] * p.subbands + state % p.subbands;
@@ -105,17 +106,17 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
         const double* partner = filling + other * p.nw;
         const double s_other = p.root_mass[other_valley], n = process.occupation, quantum = process.energy_ev / p.dw;
         if (process.kind == ProcessKind::kElastic) {
-          add_interpolated(grid, l + gap, l, 2.0 * coupling, 2.0 * coupling, partner, ends.s_own, s_other, &sum);
+          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other, &sum);
         } else {
-          add_interpolated(grid, l + gap + quantum, l, coupling * (n + 1.0), coupling * n, partner, ends.s_own, s_other, &sum);
-          add_interpolated(grid, l + gap - quantum, l, coupling * n, coupling * (n + 1.0), partner, ends.s_own, s_other, &sum);
+          add_interpolated(grid, l + gap + quantum, coupling * (n + 1.0), coupling * n, partner, s_other, &sum);
+          add_interpolated(grid, l + gap - quantum, coupling * n, coupling * (n + 1.0), partner, s_other, &sum);
         }
       }
     }
     const long long row = (static_cast<long long>(state) * p.nx + i) * p.nw + l;
-    double gain = sum.gain;
-    double loss = kBlocked ? sum.blocked_loss(grid.kane(l), capacity_of(filling[state * p.nw + l], full_of(valley)))
-                           : sum.loss(grid.kane(l));
+    double gain = sum.gain(kane, s_own);
+    double loss = kBlocked ? sum.blocked_loss(kane, s_own, capacity_of(filling[state * p.nw + l], full_of(valley)))
+                           : sum.loss(kane);
     if (p.elastic_rate != nullptr) {  // To the angular mean at the same w.
       const double rate = p.elastic_rate[(static_cast<long long>(valley) * p.nx + i) * p.nw + l];
       gain += rate * q.angle_sum[row] / (2.0 * units::kPi);

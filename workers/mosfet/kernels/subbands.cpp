@@ -27,12 +27,11 @@ void all_states(const Structure& s, int family, const double* potential_v, doubl
   for (int k = 0; k < n * n; ++k) vectors[k] *= factor;
 }
 
-Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v) {
+bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm, std::vector<double>* energy_ev,
+                  std::vector<double>* psi) {
   const int n = s.interior();
-  const auto count = static_cast<std::size_t>(s.n_families()) * s.subbands * s.nx;
-  Subbands out{std::vector<double>(count), std::vector<double>(count * s.nz, 0.0)};
-  bool failed = false;
-#pragma omp parallel
+  bool good = true;
+#pragma omp parallel reduction(&& : good)
   {
     std::vector<double> diagonal(n), forward(n), backward(n);
 #pragma omp for schedule(static)
@@ -45,15 +44,19 @@ Subbands solve_subbands(const Structure& s, const std::vector<double>& potential
                           gershgorin_bound(diagonal.data(), f.off_ev.data(), n)};
       for (int p = 0; p < s.subbands; ++p) {
         const std::size_t at = (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
-        if (!solve_level(t, p, false, s.dz_nm, &out.energy_ev[at], &out.psi[at * s.nz + 1],
-                         forward.data(), backward.data())) {
-#pragma omp critical
-          failed = true;
-        }
+        good = solve_level(t, p, warm, s.dz_nm, &(*energy_ev)[at], &(*psi)[at * s.nz + 1], forward.data(),
+                           backward.data()) && good;
       }
     }
   }
-  if (failed) throw NotConverged("a subband level failed its certificate by Sturm counts");
+  return good;
+}
+
+Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v) {
+  const auto count = static_cast<std::size_t>(s.n_families()) * s.subbands * s.nx;
+  Subbands out{std::vector<double>(count), std::vector<double>(count * s.nz, 0.0)};
+  if (!solve_levels(s, potential_v, false, &out.energy_ev, &out.psi))
+    throw NotConverged("a subband level failed its certificate by Sturm counts");
   return out;
 }
 

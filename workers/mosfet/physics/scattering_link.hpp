@@ -10,14 +10,18 @@ namespace quasi::mosfet {
 
 /// One process between a low state (ν,p) and a high state (ν',p') of one column. An electron at w_ℓ
 /// of the low state goes up to Γ = w_ℓ + ε_low − ε_high + ħω, which lies θ of a cell above node
-/// ℓ + shift of the high state.
+/// ℓ + shift of the high state. Numbers that all w share are formed once.
 struct ScatteringLink {
   double up = 0;        ///< C N: absorption, low → high
   double down = 0;      ///< C (N+1): emission, high → low
+  double up_other = 0, down_other = 0;  ///< the same times √(m_x m_y) of the partner
   double theta = 0;     ///< in [0, 1)
-  double boltzmann_d = 0;  ///< e^{−θΔw/kT}
-  double boltzmann_u = 0;  ///< e^{(1−θ)Δw/kT}
+  double feed_d = 0;    ///< (1−θ) e^{−θΔw/kT}: weight b_d and the ratio of Boltzmann factors
+  double feed_u = 0;    ///< θ e^{(1−θ)Δw/kT}
+  double edge_u = 0;    ///< e^{(1−θ)Δw/kT}: all weight on node 0
+  double offset = 0;    ///< shift + θ
   int shift = 0;
+  int other = 0;        ///< state of the partner, for those who keep links in a list
 };
 
 /// What the operator needs of the w grid.
@@ -35,45 +39,51 @@ struct EnergyGrid {
 /// @param gap_ev    ε_low − ε_high + ħω
 /// @param coupling  C = c_μ Z W, with the ½ of an elastic process
 /// @param occupation  N_μ; the elastic process passes up = down = 1 as `elastic`
+/// @param s_other   √(m_x m_y) of the partner of the state whose sums the link feeds, in mass units
 QUASI_HD inline ScatteringLink make_link(const EnergyGrid& grid, double gap_ev, double coupling,
-                                         double occupation, bool elastic) {
+                                         double occupation, bool elastic, double s_other) {
   ScatteringLink link;
   link.up = coupling * (elastic ? 1.0 : occupation);
   link.down = coupling * (elastic ? 1.0 : occupation + 1.0);
+  link.up_other = link.up * s_other;
+  link.down_other = link.down * s_other;
   const double cells = gap_ev / grid.dw_ev;
   const double whole = floor(cells);
   link.shift = static_cast<int>(whole);
   link.theta = cells - whole;
-  link.boltzmann_d = exp(-link.theta * grid.dw_ev / grid.kt_ev);
-  link.boltzmann_u = exp((1.0 - link.theta) * grid.dw_ev / grid.kt_ev);
+  link.offset = whole + link.theta;
+  link.feed_d = (1.0 - link.theta) * exp(-link.theta * grid.dw_ev / grid.kt_ev);
+  link.edge_u = exp((1.0 - link.theta) * grid.dw_ev / grid.kt_ev);
+  link.feed_u = link.theta * link.edge_u;
   return link;
 }
 
-/// Weights of one link end: b_d, b_u of the nodes d and d+1, zero where the link is dropped. Below
-/// half a cell all weight goes to node 0; above the last node the link does not exist.
+/// Weights of one link end: b_d, b_u of the nodes d and d+1 and the same times their Boltzmann ratio.
 struct LinkWeights {
-  double d = 0, u = 0;
+  double d = 0, u = 0, feed_d = 0, feed_u = 0;
 };
-
-QUASI_HD inline LinkWeights link_weights(const ScatteringLink& link, int d, int nw) {
-  if (d >= 0) return d + 1 <= nw - 1 ? LinkWeights{1.0 - link.theta, link.theta} : LinkWeights{};
-  if (d == -1 && link.theta >= 0.5) return {0.0, 1.0};
-  return {};
+QUASI_HD inline LinkWeights inner_weights(const ScatteringLink& link) {
+  return {1.0 - link.theta, link.theta, link.feed_d, link.feed_u};
 }
+/// Below half a cell all weight goes to node 0.
+QUASI_HD inline LinkWeights edge_weights(const ScatteringLink& link) { return {0.0, 1.0, 0.0, link.edge_u}; }
+/// True if Γ lies between two nodes; above the last node the link does not exist.
+QUASI_HD inline bool is_inner(int d, int nw) { return d >= 0 && d + 1 < nw; }
+QUASI_HD inline bool is_edge(const ScatteringLink& link, int d) { return d == -1 && link.theta >= 0.5; }
 
-/// Sums of one state at one w. The loss is λ = 2π(out + out_by_kane/(1+2αw)); with Pauli blocking the
-/// rate into angle m is gain·(1−f_m), which adds gain/(K s) to λ.
+/// Sums of one state at one w. gain = √(m_x m_y)(gain_low (1+2αw) + gain_high), per angle, in units of
+/// Φ/fs; λ = 2π(out + out_by_kane/(1+2αw)). With Pauli blocking the rate into angle m is gain·(1−f_m), which
+/// adds gain/(K s) to λ.
 struct GainLoss {
-  double gain = 0;         ///< per angle, in units of Φ/fs
-  double out = 0;
-  double out_by_kane = 0;
+  double gain_low = 0, gain_high = 0, out = 0, out_by_kane = 0;
 
+  QUASI_HD double gain(double kane, double s_own) const { return s_own * (gain_low * kane + gain_high); }
   QUASI_HD double loss(double kane) const {
     return 6.283185307179586476925 * (out + out_by_kane / kane);
   }
   /// @param room  F of the cell filled to its capacity
-  QUASI_HD double blocked_loss(double kane, double room) const {
-    return 6.283185307179586476925 * (out + (out_by_kane + gain / room) / kane);
+  QUASI_HD double blocked_loss(double kane, double s_own, double room) const {
+    return 6.283185307179586476925 * (out + (out_by_kane + gain(kane, s_own) / room) / kane);
   }
 };
 
@@ -97,7 +107,6 @@ QUASI_HD inline double capacity_of(double filling, double full) {
 /// The two states that a link joins, as seen from the one whose sums are formed.
 struct LinkEnds {
   const double* partner = nullptr;       ///< F = Φ̃/(1+2αw) of the partner [nw]
-  double s_own = 0, s_other = 0;         ///< √(m_x m_y) of both pairs, in mass units
   const double* own_odds = nullptr;      ///< r of both [nw]; with Pauli blocking only
   const double* partner_odds = nullptr;
   const double* spectrum = nullptr;      ///< [nw][nw] by low and high node: a coupling that depends on w
@@ -111,76 +120,81 @@ QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds&
 
 /// 1 − f at Γ from the odds of its two neighbours, r_Γ = Σ_h b_h r_h e^{−(Γ−w_h)/kT}: Fermi–Dirac
 /// stays Fermi–Dirac under it. Negative cells count as empty here, and only here.
-QUASI_HD inline double vacancy_at(const ScatteringLink& link, LinkWeights weight, const double* odds, int d) {
+QUASI_HD inline double vacancy_at(const LinkWeights& weight, const double* odds, int d) {
   const double u = odds[d + 1], low = odds[d < 0 ? 0 : d];
-  return 1.0 / (1.0 + weight.u * link.boltzmann_u * (u > 0.0 ? u : 0.0) +
-                weight.d * link.boltzmann_d * (low > 0.0 ? low : 0.0));
+  return 1.0 / (1.0 + weight.feed_u * (u > 0.0 ? u : 0.0) + weight.feed_d * (low > 0.0 ? low : 0.0));
 }
 
-/// Adds the link in which (state, ℓ) is the low end, d = ℓ + shift.
+/// Adds the link in which (state, ℓ) is the low end, d = ℓ + shift; `node` is ℓ as a double.
 ///
 ///   gain += C(N+1) s(w_ℓ) Σ_h b_h g_h Φ̃_high(h),   λ += 2π C N s'(Γ)
 ///
-/// Where both nodes exist the weights are the constants (1−θ, θ) and the loop over ℓ has no branch.
-/// With blocking, Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
+/// Where both nodes exist the weights are constants and the loop over ℓ has no branch. With blocking,
+/// Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link, LinkWeights weight,
-                                int l, const LinkEnds& ends, GainLoss* sum) {
+QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link, const LinkWeights& weight,
+                                int l, double node, const LinkEnds& ends, GainLoss* sum) {
   const int d = l + link.shift, below = d < 0 ? 0 : d;
-  double reach = grid.kane(d + link.theta);
-  double upper = weight.u * link.boltzmann_u * ends.partner[d + 1];
-  double lower = weight.d * link.boltzmann_d * ends.partner[below];
+  double reach = grid.kane(node + link.offset);
+  double upper = weight.feed_u * ends.partner[d + 1];
+  double lower = weight.feed_d * ends.partner[below];
   if constexpr (kSpectrum) {
     if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
   }
   if constexpr (kBlocked) {
     upper *= 1.0 + ends.partner_odds[d + 1];
     lower *= 1.0 + ends.partner_odds[below];
-    reach *= vacancy_at(link, weight, ends.partner_odds, d);
+    reach *= vacancy_at(weight, ends.partner_odds, d);
   }
-  sum->gain += link.down * ends.s_own * grid.kane(l) * reach * (upper + lower);
-  sum->out += link.up * ends.s_other * reach;
+  sum->gain_low += link.down * reach * (upper + lower);
+  sum->out += link.up_other * reach;
 }
 
 /// Adds the link in which (state, h) is the high end and l the low node: h = d (side 0) or d+1
-/// (side 1) of ℓ. Exactly two low nodes can reach a high one.
+/// (side 1) of ℓ. Exactly two low nodes can reach a high one; `node` is l as a double.
 ///
 ///   gain += C N b_h s(Γ) Φ̃_low(ℓ),   λ += 2π C(N+1) s_low(w_ℓ) b_h g_h
 ///
 /// With blocking, both are divided by 1−f_h and carry 1−f_Γ, the loss also 1−f_ℓ.
 ///
-/// @param b  weight of this node
+/// @param b, feed  weight of this node, and the same times its Boltzmann ratio
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side, double b,
-                                 int l, const LinkEnds& ends, GainLoss* sum) {
+QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side, double b, double feed,
+                                 int l, double node, const LinkEnds& ends, GainLoss* sum) {
   const int d = l + link.shift;
-  double reach = b * grid.kane(l) * grid.kane(d + link.theta), back = 1.0;
+  double reach = grid.kane(node) * grid.kane(node + link.offset), back = link.down_other * feed;
   if constexpr (kSpectrum) {
     if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
   }
   if constexpr (kBlocked) {
-    const LinkWeights weight = d < 0 ? LinkWeights{0.0, 1.0} : LinkWeights{1.0 - link.theta, link.theta};
-    reach *= vacancy_at(link, weight, ends.own_odds, d) * (1.0 + ends.own_odds[d + side]);
-    back = 1.0 / (1.0 + ends.partner_odds[l]);
+    const LinkWeights weight = d < 0 ? edge_weights(link) : inner_weights(link);
+    reach *= vacancy_at(weight, ends.own_odds, d) * (1.0 + ends.own_odds[d + side]);
+    back /= 1.0 + ends.partner_odds[l];
   }
-  sum->gain += link.up * ends.s_own * reach * ends.partner[l];
-  sum->out_by_kane +=
-      link.down * ends.s_other * (side == 0 ? link.boltzmann_d : link.boltzmann_u) * reach * back;
+  sum->gain_high += link.up * b * reach * ends.partner[l];
+  sum->out_by_kane += back * reach;
 }
 
 /// Both roles of one state at one w: all that the links `as_low` (to the partner) and `as_high` (from
 /// the partner) give it. One GPU thread's work; the CPU runs the branch-free interior instead.
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low,
-                               const ScatteringLink& as_high, int l, const LinkEnds& ends, GainLoss* sum) {
-  const LinkWeights weight = link_weights(as_low, l + as_low.shift, grid.nw);
-  if (weight.d != 0.0 || weight.u != 0.0) add_as_low<kBlocked, kSpectrum>(grid, as_low, weight, l, ends, sum);
-  for (int side = 0; side < 2; ++side) {
-    const int low = l - as_high.shift - side;
-    if (low < 0 || low >= grid.nw) continue;
-    const LinkWeights reach = link_weights(as_high, l - side, grid.nw);
-    const double b = side == 0 ? reach.d : reach.u;
-    if (b != 0.0) add_as_high<kBlocked, kSpectrum>(grid, as_high, side, b, low, ends, sum);
+QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low, const ScatteringLink& as_high,
+                               int l, double node, const LinkEnds& ends, GainLoss* sum) {
+  const int d = l + as_low.shift;
+  if (is_inner(d, grid.nw))
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, inner_weights(as_low), l, node, ends, sum);
+  else if (is_edge(as_low, d))
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), l, node, ends, sum);
+  // From the low node whose d is l, and from the one below it, whose d+1 is l.
+  const int low = l - as_high.shift;
+  const double low_node = node - (as_high.offset - as_high.theta);
+  if (low >= 0 && low < grid.nw && is_inner(l, grid.nw))
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, low, low_node, ends, sum);
+  if (low >= 1 && low <= grid.nw) {
+    if (l >= 1)
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, low - 1, low_node - 1.0, ends, sum);
+    else if (is_edge(as_high, l - 1))
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, low - 1, low_node - 1.0, ends, sum);
   }
 }
 
@@ -190,9 +204,8 @@ QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_
 /// @param node   (Γ − w_0)/Δw
 /// @param other  F = Φ̃/(1+2αw) of the other state
 /// @param into  C times the occupation of the way in, @param out  of the way out
-QUASI_HD inline void add_interpolated(const EnergyGrid& grid, double node, int l, double into,
-                                      double out, const double* other, double s_own,
-                                      double s_other, GainLoss* sum) {
+QUASI_HD inline void add_interpolated(const EnergyGrid& grid, double node, double into, double out,
+                                      const double* other, double s_other, GainLoss* sum) {
   if (node < -0.5) return;
   sum->out += out * s_other * grid.kane(node);
   if (node >= grid.nw) return;
@@ -201,7 +214,7 @@ QUASI_HD inline void add_interpolated(const EnergyGrid& grid, double node, int l
   const double theta = node - whole;
   const double below = other[d < 0 ? 0 : d] * grid.kane(d < 0 ? 0 : d);
   const double above = d + 1 < grid.nw ? other[d + 1] * grid.kane(d + 1) : 0.0;
-  sum->gain += into * s_own * grid.kane(l) * ((1.0 - theta) * below + theta * above);
+  sum->gain_low += into * ((1.0 - theta) * below + theta * above);
 }
 
 }  // namespace quasi::mosfet

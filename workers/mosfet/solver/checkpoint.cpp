@@ -125,8 +125,8 @@ std::string resume_key(const Deck& deck) {
     for (std::size_t k = 0; k < wave->t_fs.size(); ++k) key << wave->t_fs[k] << ' ' << wave->value_v[k] << ' ';
   }
   const auto& r = deck.run;
-  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' '
-      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps;
+  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
+      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << r.field_on_host << ' ' << r.coarse_start;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

@@ -6,11 +6,13 @@
 #include <set>
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/observables.hpp"
 #include "workers/mosfet/solver/point_report.hpp"
+#include "workers/mosfet/solver/refine.hpp"
 #include "workers/mosfet/solver/sweep_state.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
 
@@ -21,7 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3, kNegativeError = 1e-3;
 constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
-constexpr double kZeroCurrent_a_m = 1e-3;  // Absolute floor of the steadiness tests.
 constexpr double kCallSeconds = 0.25;      // Between looks at a cancellation.
 constexpr double kInstant_fs = 1e-9;       // Two times that mean the same.
 
@@ -41,7 +42,11 @@ class DeviceRun {
     use_device(device);
     kernels_ = make_mosfet_kernels(device);
     int lanes = sweep_.options.lanes;
-    if (lanes == 0) lanes = device.backend == Backend::kCuda ? 4 : 1;
+    // Four points hide each other's latencies on the standard mesh (9e6 cells); small meshes take more.
+    if (lanes == 0)
+      lanes = device.backend == Backend::kCuda
+                  ? std::clamp(static_cast<int>(3.6e7 / static_cast<double>(problem_.pdf_size())), 4, 12)
+                  : 1;
     lanes = std::min(lanes, static_cast<int>(sweep_.chains.size()));
     lanes_.resize(static_cast<std::size_t>(lanes));
     kernels_->load(problem_, lanes);
@@ -118,6 +123,8 @@ class DeviceRun {
     l.time_fs = 0.0;
     const PointBoundary boundary = boundary_of(l);
     kernels_->set_boundary(lane, boundary);
+    if (before == nullptr && deck_.run.coarse_start)
+      if (const auto coarse = coarse_steady_state(l, boundary)) return kernels_->set_state(lane, *coarse);
     if (before == nullptr) {
       const Equilibrium start = solve_equilibrium(deck_, problem_.structure, sweep_.bias_at(l.at.point, 0.0), sweep_.source, sweep_.drain);
       kernels_->set_state(lane, make_start(deck_, problem_, sweep_.bias_at(l.at.point, 0.0), boundary, sweep_.source, sweep_.drain, start));
@@ -130,6 +137,24 @@ class DeviceRun {
     next.energy_ev = std::move(levels.energy_ev);
     next.psi = std::move(levels.psi);
     kernels_->set_state(lane, next);
+  }
+
+  // The steady state of this bias on a coarser mesh, on this one. Deterministic: a restart finds the same.
+  std::optional<PointState> coarse_steady_state(const Lane& l, const PointBoundary& boundary) const {
+    std::optional<Deck> coarse = coarser_deck(deck_);
+    if (!coarse) return {};
+    coarse->points = {bias(l)};
+    std::optional<PointState> refined;
+    const Structure structure = make_structure(*coarse);
+    const TransportProblem problem = make_transport_problem(*coarse, structure);
+    SweepOptions options{.devices = {device_}, .checkpoint_directory = {}, .output_directory = {}, .lanes = 1};
+    options.on_state = [&](int, const PointState& state, double scale) {
+      refined = refine_state(problem, state, scale, problem_, boundary.pdf_scale);
+    };
+    run_sweep(*coarse, options, sweep_.progress);
+    for (std::size_t k = 0; k < boundary.fixed_v.size(); ++k)
+      if (problem_.fixed[k]) refined->potential_v[k] = boundary.fixed_v[k];
+    return refined;
   }
 
   // V plus the solution of Laplace's equation for the change of the given potentials.
@@ -367,7 +392,7 @@ class DeviceRun {
     w.spread = high - low;
     w.opened_fs = l.time_fs;
     ++w.closed;
-    const double limit = std::max(deck_.run.steady_tol * std::fabs(mean), kZeroCurrent_a_m / kCurrentUnit_a_m);
+    const double limit = std::max(deck_.run.steady_tol * std::fabs(mean), deck_.run.steady_floor_a_per_m / kCurrentUnit_a_m);
     return deck_.run.mode == RunMode::kSteady && w.closed > 1 && w.spread < limit && w.drift < limit;
   }
 
@@ -389,6 +414,7 @@ class DeviceRun {
       else sweep_.snapshot.chain_state.erase(l.chain);
       sweep_.save_checkpoint_locked();
       if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
+      if (sweep_.options.on_state) sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
     }
     sweep_.progress.log(name_of(bias(l)) + ": I = " + shown(result.numbers["current_a_per_m"]) + " A/m, spread " +
                          shown(result.numbers["current_spread"]) + ", " + shown(l.time_fs) + " fs, " + status);

@@ -165,7 +165,8 @@ Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const 
   gates.value_v.front() = top_gate_v(deck, bias);
   gates.value_v.back() = bottom_gate_v(deck, bias);
   Equilibrium state;
-  state.potential_v.assign(count, 0.5 * (gates.value_v.front() + gates.value_v.back()));
+  // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far too many.
+  state.potential_v.assign(count, std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
   state.potential_v.front() = gates.value_v.front();
   state.potential_v.back() = gates.value_v.back();
   newton(deck, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);

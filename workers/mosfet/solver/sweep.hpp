@@ -17,8 +17,10 @@ struct SweepOptions {
   std::vector<Device> devices;
   std::filesystem::path checkpoint_directory;  ///< empty: none
   std::filesystem::path output_directory;      ///< of snapshots of the pdf; empty: none are written
-  int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, up to 4 on a GPU
+  int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, 4 to 12 on a GPU
   std::function<void(int point, const PointResult&)> on_finished;  ///< under a lock; on a resume also for what is done
+  /// The last state of a finished point and its Φ*; may be empty.
+  std::function<void(int point, const PointState&, double pdf_scale)> on_state;
 };
 
 /// Runs every bias point of a transient or steady deck.

@@ -1,0 +1,85 @@
+#include "workers/mosfet/solver/refine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/solver/mesh_study.hpp"
+#include "workers/mosfet/solver/sweep.hpp"
+#include "workers/mosfet/solver/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+Deck steady_deck(const std::vector<Setting>& settings) {
+  std::vector<Setting> all{{"mesh.subbands", "1"}, {"mesh.nw", "64"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.9"},
+                           {"bias.vgs", "0.5"}, {"bias.vds", "0.1"}, {"run.refresh_steps", "20"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return test::default_deck(33, 17, all);
+}
+
+// A quasi-equilibrium of the coarse mesh becomes that of the fine one: the occupation is a Maxwellian in w, which
+// log-linear interpolation keeps to round-off; the sheet density of every state and column is the coarse one.
+TEST(Refine, KeepsAMaxwellianAndItsDensity) {
+  const Deck fine_deck = steady_deck({}), coarse_deck = *coarser_deck(fine_deck);
+  EXPECT_EQ(coarse_deck.mesh.nw, 32);
+  EXPECT_EQ(coarse_deck.mesh.nphi, 8);
+  EXPECT_EQ(coarse_deck.mesh.nx, 33);  // 16 cells of 2 nm miss the gate edges at 11 and 21 nm.
+  const auto start = [](const Deck& deck, TransportProblem* problem, PointBoundary* boundary) {
+    const Structure s = make_structure(deck);
+    const Equilibrium contact = solve_contact(deck, s, 0);
+    *problem = make_transport_problem(deck, s);
+    *boundary = make_point_boundary(deck, *problem, deck.points[0], contact, contact);
+    return make_start(deck, *problem, deck.points[0], *boundary, contact, contact,
+                      solve_equilibrium(deck, s, deck.points[0], contact, contact));
+  };
+  TransportProblem coarse, fine;
+  PointBoundary coarse_boundary, fine_boundary;
+  const PointState from = start(coarse_deck, &coarse, &coarse_boundary);
+  const PointState expected = start(fine_deck, &fine, &fine_boundary);
+  const PointState found = refine_state(coarse, from, coarse_boundary.pdf_scale, fine, fine_boundary.pdf_scale);
+  ASSERT_EQ(found.pdf.size(), expected.pdf.size());
+  for (std::size_t k = 0; k < found.pdf.size(); ++k) EXPECT_NEAR(found.pdf[k] / expected.pdf[k], 1.0, 1e-9);
+  for (std::size_t k = 0; k < found.potential_v.size(); ++k) EXPECT_NEAR(found.potential_v[k], expected.potential_v[k], 1e-9);
+}
+
+// A steady state by way of the coarse mesh is the same current.
+TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
+  if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
+  const std::vector<Setting> run{{"mesh.nx", "65"}, {"mesh.nz", "33"}, {"mesh.subbands", "3"}, {"run.refresh_steps", "200"},
+                                 {"bias.vgs", "0.6"}, {"bias.vds", "0.4"}, {"run.steady_tol", "3e-3"}, {"run.t_end_fs", "800.0"},
+                                 {"run.window_fs", "100.0"}};
+  std::vector<Setting> quick(run);
+  quick.push_back({"run.coarse_start", "true"});
+  SilentProgress silent;
+  const SweepOptions options{.devices = {find_device("auto")}};
+  const PointResult direct = run_sweep(steady_deck(run), options, silent)[0], via = run_sweep(steady_deck(quick), options, silent)[0];
+  EXPECT_EQ(via.status, "converged");
+  EXPECT_NEAR(via.numbers.at("current_a_per_m") / direct.numbers.at("current_a_per_m"), 1.0, 5e-3);
+  EXPECT_LT(via.numbers.at("steps"), 0.7 * direct.numbers.at("steps"));
+}
+
+// The study halves what the mesh rule admits and adds the thirds of the differences.
+TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
+  const Deck deck = steady_deck({{"mesh.nw", "24"}, {"run.t_end_fs", "2.0"}, {"run.window_fs", "0.5"}, {"run.converge", "true"}});
+  SilentProgress silent;
+  const SweepOptions options{.devices = {find_device("cpu")}};
+  std::vector<PointResult> points = run_sweep(deck, options, silent);
+  add_mesh_study(deck, options, silent, &points);
+  const auto& n = points[0].numbers;
+  double sum = 0.0;
+  for (const char* axis : {"nw", "nphi", "nz"}) {
+    const std::string name = std::string("mesh_") + axis;
+    ASSERT_TRUE(n.contains(name + "_current_a_per_m")) << axis;
+    EXPECT_GT(n.at(name + "_error_a_per_m"), 0.0);
+    EXPECT_NEAR(n.at(name + "_error_a_per_m"), std::fabs(n.at("current_a_per_m") - n.at(name + "_current_a_per_m")) / 3.0, 1e-12);
+    sum += n.at(name + "_error_a_per_m");
+  }
+  EXPECT_FALSE(n.contains("mesh_nx_current_a_per_m"));  // 2 nm miss the gate edges.
+  EXPECT_NEAR(n.at("mesh_error_a_per_m"), sum, 1e-12);
+}
+
+}  // namespace
+}  // namespace quasi::mosfet
