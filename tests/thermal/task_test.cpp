@@ -65,6 +65,21 @@ TEST(ThermalTask, WithoutIterationKappaIsNull) {
   EXPECT_FALSE(H5Reader(out.path() / "result.h5").has("/kappa/converged"));
 }
 
+// Wires beyond relaxation times need the symmetric operator; without it the result says that it has none.
+TEST(ThermalTask, WiresSayWhatTheyAre) {
+  const std::vector<std::string> wire{"ngrid=3,3,3", "T=300", "nanowires=T", "norientations=1", "orientations(:,1)=1,1,1", "rmax=105"};
+  const test::TemporaryDirectory out;
+  const auto symmetric = run(silicon(), wire, out.path());
+  EXPECT_EQ(symmetric["wires"]["radius_nm"], nlohmann::json({5.0, 105.0}));
+  EXPECT_EQ(symmetric["wires"]["kappa_w_per_mk"][0].size(), 2u);
+  EXPECT_TRUE(H5Reader(out.path() / "result.h5").has("/temperature_000/wire_kappa"));
+  auto other = wire;
+  other.push_back("broadening=adaptive-max");
+  const auto adaptive = run(silicon(), other, out.path());
+  EXPECT_TRUE(adaptive["wires"]["kappa_w_per_mk"].is_null());
+  EXPECT_NE(adaptive["warnings"].dump().find("relaxation-time approximation only"), std::string::npos);
+}
+
 // Same deck, same device: the same numbers to the last bit, with one thread and with two.
 TEST(ThermalTask, SameBitsAgain) {
   const int threads = omp_get_max_threads();

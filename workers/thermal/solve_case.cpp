@@ -20,7 +20,10 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, cons
   add_conductivity(deck, *kernels, further, solved.run, progress);
   if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
   solved.derived = derive(deck, problem.fc3, solved.run);
-  if (deck.control.nanowires && deck.control.converge && deck.control.broadening == Broadening::kSymmetric)
+  const bool wires = deck.control.nanowires && deck.control.converge;
+  if (wires && deck.control.broadening != Broadening::kSymmetric)
+    solved.run.warnings.push_back("wires are computed in relaxation-time approximation only: beyond it they need broadening = symmetric");
+  else if (wires)
     solved.derived->wires = converged_wires(deck, problem.fc3, solved.run, further.rate_per_ps, devices.front(), progress);
   solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress);
   return solved;
