@@ -247,12 +247,15 @@ ExitStatus watch(Session& session, const WatchOptions& options) {
     }
   } else {
     ids = resolve_job_ids(session, options.jobs);
+    // A server that goes away is waited for; one that was never there is not.
+    (void)session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   }
   return follow_and_report(session, ids, Until::kAll, Narration::kShown, Json::object());
 }
 
 ExitStatus wait(Session& session, const WaitOptions& options) {
   const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
+  (void)session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   return follow_and_report(session, ids, options.any ? Until::kAny : Until::kAll,
                            Narration::kSilent, Json::object());
 }

@@ -329,8 +329,15 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   app.add_flag("--print-config", print, "Show each value and where it came from, then exit");
   app.add_flag("--check-config", check, "Check the configuration, then exit (78 if it is wrong)");
   std::map<std::string, std::string> flags;
-  for (const Entry& entry : entries())
-    app.add_option(flag_name(entry.key), flags[entry.key], entry.help);
+  // "--enable-test-work" alone means true.
+  const auto is_switch = [](const Entry& entry) {
+    const std::string shown = entry.show(ServerOptions());
+    return shown == "true" || shown == "false";
+  };
+  for (const Entry& entry : entries()) {
+    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key], entry.help);
+    if (is_switch(entry)) flag->expected(0, 1);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -349,7 +356,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       set(result, entry.key, value, "environment " + environment_name(entry.key));
   for (const Entry& entry : entries())
     if (app.count(flag_name(entry.key)) > 0)
-      set(result, entry.key, flags[entry.key], "flag " + flag_name(entry.key));
+      set(result, entry.key, flags[entry.key].empty() && is_switch(entry) ? "true" : flags[entry.key],
+          "flag " + flag_name(entry.key));
 
   options.api.lease_ttl_ms = options.queue.lease_ttl_ms;
   options.api.heartbeat_interval_ms =
