@@ -63,7 +63,7 @@ TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
 
 // The study halves what the mesh rule admits and adds the thirds of the differences.
 TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
-  const Deck deck = steady_deck({{"mesh.nw", "24"}, {"run.t_end_fs", "2.0"}, {"run.window_fs", "0.5"}, {"run.converge", "true"}});
+  const Deck deck = steady_deck({{"mesh.nw", "24"}, {"run.t_end_fs", "2.0"}, {"run.window_fs", "1.0"}, {"run.converge", "true"}});
   SilentProgress silent;
   const SweepOptions options{.devices = {find_device("cpu")}};
   std::vector<PointResult> points = run_sweep(deck, options, silent);
