@@ -149,8 +149,10 @@ void check_listed_points(const Deck& deck, const MeanField& field) {
 }
 
 /// Tells jobs apart whose pieces must not be mixed: mean field and every option that enters ε or Σ.
-std::uint64_t digest_of(const Calculation& run) {
+std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb) {
   ProblemDigest d;
+  for (const double value : {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr, 1.0 * static_cast<int>(coulomb.wing_rule)}) d.add(value);
+  d.add(coulomb.average_file.data(), coulomb.average_file.size());
   const Wavefunctions& w = run.field.waves;
   for (const Vec3& k : w.k) d.add(k.data(), sizeof k);
   d.add(w.energy_ry);
@@ -210,6 +212,12 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
   }
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), read_field(files.rho, "RHO"));
   field.nonlocal = nonlocal;
+  // A molecule's interaction is finite at q = 0, where ⟨v|c⟩ = 0: the head is 1 and needs no second set.
+  const bool molecule = deck.coulomb.truncation == Truncation::kBox || deck.coulomb.truncation == Truncation::kSphere;
+  if (molecule && !field.shifted) {
+    field.by_velocity = true;
+    field.q0 = {1e-6, 0.0, 0.0};
+  }
   if (files.long_wave == LongWave::kVelocity) {
     field.by_velocity = true;
     field.q0 = files.q0;
@@ -220,10 +228,14 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
 Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {
   Plan plan;
   const auto count = [&](int wanted, const std::string& key) {
-    const int asked = wanted > 0 ? wanted : field.waves.n_bands;
+    // Whether the last band of a file belongs to a multiplet cannot be seen; the built-in crystals have looked.
+    const bool top_unknown = wanted == 0 && !deck.mean_field.empirical && field.waves.n_bands > field.n_occupied + 1;
+    const int asked = wanted > 0 ? wanted : field.waves.n_bands - (top_unknown ? 1 : 0);
     const int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
     if (used != asked && wanted > 0)
       plan.notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " + std::to_string(used) + " bands are used");
+    if (top_unknown)
+      plan.notes.push_back(key + ": " + std::to_string(used) + " of " + std::to_string(field.waves.n_bands) + " bands are used; the rest may cut a multiplet");
     return used;
   };
   if (!deck.epsilon.eps0mat.empty()) plan.stored = describe_epsilon(epsilon_files(deck));
@@ -307,8 +319,9 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   Calculation run{.field = std::move(*field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes);
   for (const std::string& note : run.plan.notes) progress.log(note);
-  Checkpoint checkpoint(place.checkpoint_directory, digest_of(run), deck.checkpoint_seconds, progress);
+  Checkpoint checkpoint(place.checkpoint_directory, digest_of(run, deck.coulomb), deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
+  for (const auto& spin : run.field.density.values) coulomb.require_charge_inside(run.field.density.header.g, spin);
   // Before the long phases: a V_xc that does not fit ends the job at once.
   ExchangeCorrelation vxc;
   {

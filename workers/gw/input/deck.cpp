@@ -178,6 +178,13 @@ void read_coulomb(const toml::table* table, const std::string& where, const std:
   TableReader reader(table, "coulomb", where);
   const std::string file = reader.text("average_file", "");
   if (!file.empty()) deck->coulomb.average_file = (directory / file).string();
+  auto& c = deck->coulomb;
+  c.truncation = static_cast<Truncation>(reader.choice("truncation", 0, {"none", "slab", "wire", "box", "sphere"}));
+  c.sphere_radius_bohr = reader.number("radius_bohr", 0.0, 0.1, 1e4);
+  c.max_charge_outside = reader.number("max_charge_outside", c.max_charge_outside, 0.0, 1.0);
+  if ((c.truncation == Truncation::kSphere) != reader.has("radius_bohr"))
+    reader.fail("radius_bohr", c.truncation == Truncation::kSphere ? "is missing: the radius at which the interaction ends" : "belongs to truncation = \"sphere\"");
+  if (c.truncation != Truncation::kNone && !c.average_file.empty()) reader.fail("average_file", "holds averages of the full interaction; leave it out with truncation");
   deck->coulomb.wing_rule = deck->compatible ? WingRule::kListedPoint : WingRule::kShortest;
   reader.finish();
 }

@@ -26,6 +26,9 @@ inline IVec3 operator+(const IVec3& a, const IVec3& b) { return {a[0] + b[0], a[
 inline IVec3 operator-(const IVec3& a, const IVec3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 inline IVec3 operator-(const IVec3& a) { return {-a[0], -a[1], -a[2]}; }
 inline Vec3 to_real(const IVec3& g) { return {1.0 * g[0], 1.0 * g[1], 1.0 * g[2]}; }
+inline Vec3 cross(const Vec3& a, const Vec3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
 inline double dot(const Vec3& a, const Vec3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 template <typename M, typename V>

@@ -34,13 +34,13 @@ std::vector<std::pair<std::int64_t, fs::path>> files_in(const fs::path& director
 }
 
 /// The pieces of one file; nothing if it is of another problem or not whole.
-std::optional<std::map<std::string, std::vector<double>>> read_file(const fs::path& path, std::uint64_t digest) {
+std::optional<std::map<std::string, Piece>> read_file(const fs::path& path, std::uint64_t digest) {
   std::ifstream in(path, std::ios::binary);
   char magic[8];
   std::uint64_t header[2];
   if (!in.read(magic, sizeof magic) || std::memcmp(magic, kMagic, sizeof magic) != 0) return {};
   if (!in.read(reinterpret_cast<char*>(header), sizeof header) || header[0] != digest) return {};
-  std::map<std::string, std::vector<double>> pieces;
+  std::map<std::string, Piece> pieces;
   ProblemDigest sum;
   for (std::uint64_t i = 0; i < header[1]; ++i) {
     std::uint64_t sizes[2];
@@ -54,7 +54,7 @@ std::optional<std::map<std::string, std::vector<double>>> read_file(const fs::pa
     if (!in.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(double)))) return {};
     sum.add(name.data(), name.size());
     sum.add(values);
-    pieces.emplace(std::move(name), std::move(values));
+    pieces.emplace(std::move(name), piece_of(std::make_shared<const std::vector<double>>(std::move(values))));
   }
   std::uint64_t stored = 0;
   if (!in.read(reinterpret_cast<char*>(&stored), sizeof stored) || stored != sum.value()) return {};
@@ -91,25 +91,25 @@ Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval
   }
 }
 
-std::optional<std::vector<double>> Checkpoint::find(const std::string& key) const {
+std::optional<Piece> Checkpoint::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = pieces_.find(key);
   if (found == pieces_.end()) return {};
   return found->second;
 }
 
-void Checkpoint::put(const std::string& key, std::vector<double> values) {
+void Checkpoint::put(const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  pieces_[key] = std::move(values);
+  pieces_[key] = std::move(piece);
   write_if_due();
 }
 
-void Checkpoint::replace(const std::string& prefix, const std::string& key, std::vector<double> values) {
+void Checkpoint::replace(const std::string& prefix, const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  for (auto piece = pieces_.lower_bound(prefix); piece != pieces_.end() && piece->first.rfind(prefix, 0) == 0;) piece = pieces_.erase(piece);
-  pieces_[key] = std::move(values);
+  for (auto old = pieces_.lower_bound(prefix); old != pieces_.end() && old->first.rfind(prefix, 0) == 0;) old = pieces_.erase(old);
+  pieces_[key] = std::move(piece);
   write_if_due();
 }
 
@@ -125,13 +125,13 @@ void Checkpoint::write_if_due() {
     write(kMagic, sizeof kMagic);
     write(header, sizeof header);
     ProblemDigest sum;
-    for (const auto& [name, values] : pieces_) {
-      const std::uint64_t sizes[2] = {name.size(), values.size()};
+    for (const auto& [name, piece] : pieces_) {
+      const std::uint64_t sizes[2] = {name.size(), piece.count};
       write(sizes, sizeof sizes);
       write(name.data(), name.size());
-      write(values.data(), values.size() * sizeof(double));
+      write(piece.data, piece.count * sizeof(double));
       sum.add(name.data(), name.size());
-      sum.add(values);
+      sum.add(piece.data, piece.count * sizeof(double));
     }
     const std::uint64_t check = sum.value();
     write(&check, sizeof check);

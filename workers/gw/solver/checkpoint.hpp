@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,6 +29,19 @@ class ProblemDigest {
   std::uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
+/// One finished piece: numbers that whoever holds the piece keeps alive, so that keeping one costs no copy.
+struct Piece {
+  std::shared_ptr<const void> owner;
+  const double* data = nullptr;
+  std::size_t count = 0;
+};
+template <typename T>
+Piece piece_of(std::shared_ptr<const std::vector<T>> values) {
+  const auto* data = reinterpret_cast<const double*>(values->data());
+  const std::size_t count = values->size() * sizeof(T) / sizeof(double);
+  return {std::move(values), data, count};
+}
+
 /// Finished pieces of a job by name, on disk as one file "ckpt-STEP" that is complete or absent. A resumed job
 /// takes the pieces as they are and makes the others, so that it gives the same bits.
 ///
@@ -40,10 +54,10 @@ class Checkpoint {
   /// problems, or broken ones, are passed over.
   Checkpoint(std::filesystem::path directory, std::uint64_t digest, double interval_s, Progress& progress);
 
-  std::optional<std::vector<double>> find(const std::string& key) const;
-  void put(const std::string& key, std::vector<double> values);
+  std::optional<Piece> find(const std::string& key) const;
+  void put(const std::string& key, Piece piece);
   /// The same, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
-  void replace(const std::string& prefix, const std::string& key, std::vector<double> values);
+  void replace(const std::string& prefix, const std::string& key, Piece piece);
   /// False: nothing is kept, and nothing need be packed.
   bool keeps() const { return !directory_.empty(); }
   /// Removes the files: the job is done.
@@ -56,7 +70,7 @@ class Checkpoint {
   double interval_s_ = 0.0;
   Progress* progress_ = nullptr;
   mutable std::mutex mutex_;
-  std::map<std::string, std::vector<double>> pieces_;
+  std::map<std::string, Piece> pieces_;
   std::int64_t step_ = 0;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/physics/crystal.hpp"
 #include "workers/gw/solver/mini_zone.hpp"
+#include "workers/gw/solver/truncated_coulomb.hpp"
 
 namespace quasi::gw {
 
@@ -25,6 +27,7 @@ enum class WingRule {
 struct CoulombOptions {
   Truncation truncation = Truncation::kNone;
   double sphere_radius_bohr = 0.0;
+  double max_charge_outside = 0.01;  ///< share of the charge outside half the cell that truncation allows
   WingRule wing_rule = WingRule::kShortest;
   std::string average_file;  ///< stored v̄(q+G) instead of our own average
 };
@@ -40,12 +43,19 @@ class CoulombInteraction {
   double averaged(const Vec3& q, const IVec3& g) const;
   /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
   double averaged_inverse(const Vec3& q) const;
+  /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at
+  /// q → 0 within the mini-zone and W is averaged as a whole (spec 5).
+  std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
+  /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
+  void require_charge_inside(const std::vector<IVec3>& g, const std::vector<std::complex<double>>& density) const;
   /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
   bool averages() const { return options_.truncation == Truncation::kNone; }
   const CoulombOptions& options() const { return options_; }
 
  private:
   Vec3 cartesian(const Vec3& k) const;
+  double slab(const Vec3& k_cartesian) const;
+  double average(const Vec3& k) const;
   /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for the same ones.
   struct Known {
     std::mutex mutex;
@@ -54,8 +64,15 @@ class CoulombInteraction {
   std::shared_ptr<Known> known_ = std::make_shared<Known>();
   Crystal crystal_;
   CoulombOptions options_;
+  IVec3 q_grid_;
   MiniZone mini_zone_;
   std::optional<CoulombTable> table_;
+  // Of the truncations; shared, because they are large and constant.
+  std::shared_ptr<const PlanarCell> planar_zone_;
+  std::shared_ptr<const WireCoulomb> wire_;
+  std::shared_ptr<const BoxCoulomb> box_;
+  Vec3 normal_{};
+  double half_length_bohr_ = 0.0;
 };
 
 }  // namespace quasi::gw

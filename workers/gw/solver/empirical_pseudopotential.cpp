@@ -199,6 +199,20 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
   return w;
 }
 
+/// Drops the bands from n on.
+void keep_bands(Wavefunctions& w, int n) {
+  const auto old = static_cast<std::size_t>(w.n_bands), kept = static_cast<std::size_t>(n);
+  for (auto* list : {&w.energy_ry, &w.occupation}) {
+    std::vector<double> shorter;
+    for (std::size_t row = 0; row < list->size() / old; ++row)
+      shorter.insert(shorter.end(), list->begin() + static_cast<std::ptrdiff_t>(row * old), list->begin() + static_cast<std::ptrdiff_t>(row * old + kept));
+    *list = std::move(shorter);
+  }
+  for (KPointWaves& at : w.waves)
+    for (auto& c : at.coefficients) c.resize(kept * at.g.size());
+  w.n_bands = n;
+}
+
 }  // namespace
 
 std::vector<std::string> empirical_crystal_names() {
@@ -221,7 +235,20 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   const LocalPotential potential(structure, factors, header.crystal);
   const int n_occupied = 2 * static_cast<int>(structure.position.size());  // 4 electrons an atom, 2 a band
 
-  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands, n_occupied, kernels, progress);
+  // One band more than wanted shows whether the last one belongs to a multiplet that would be cut.
+  bool one_more = true;
+  for (int i = 0; i < wanted.k_grid[0] && one_more; ++i)
+    for (int j = 0; j < wanted.k_grid[1]; ++j)
+      for (int k = 0; k < wanted.k_grid[2]; ++k)
+        one_more = one_more && make_g_sphere(header.crystal.bdot, {1.0 * i / wanted.k_grid[0], 1.0 * j / wanted.k_grid[1], 1.0 * k / wanted.k_grid[2]},
+                                             wanted.cutoff_ry).size() > wanted.bands;
+  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands + (one_more ? 1 : 0), n_occupied, kernels, progress);
+  if (one_more) {
+    const int whole = band_count_without_split(waves, wanted.bands, n_occupied + 1, "meanfield.bands");
+    if (whole != wanted.bands)
+      progress.log("meanfield.bands = " + std::to_string(wanted.bands) + " splits a multiplet; " + std::to_string(whole) + " bands are made");
+    keep_bands(waves, whole);
+  }
   std::optional<Wavefunctions> shifted;
   if (!wanted.by_velocity) shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress);
   PlaneWaveField density{.header = header, .values = {}};

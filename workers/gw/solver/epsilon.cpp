@@ -93,7 +93,7 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
   portions_ = std::min<std::int64_t>(kPortions, static_cast<std::int64_t>(units_.size()));
 }
 
-std::vector<std::vector<Cplx>> Polarizability::portion(std::int64_t index, GwKernels& kernels, Progress& progress) const {
+std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels, Progress& progress) const {
   const bool by_velocity = at_.at_gamma && field_.by_velocity;
   const bool shifted = at_.at_gamma && !by_velocity;
   const Wavefunctions& left_waves = shifted ? *field_.shifted : field_.waves;
@@ -164,20 +164,19 @@ std::vector<std::vector<Cplx>> Polarizability::portion(std::int64_t index, GwKer
     if (n_other > 0) kernels.accumulate_chi_frequencies(view<const Cplx>(weights, n_other, n_block, n_c));
     progress.throw_if_cancelled();
   }
-  std::vector<std::vector<Cplx>> chi(options_.frequencies_ry.size(), std::vector<Cplx>(static_cast<std::size_t>(n_g * n_g)));
-  kernels.read_chi(view<Cplx>(chi[0], n_g, n_g));
-  if (n_other > 0) {
-    std::vector<Cplx> others(static_cast<std::size_t>(n_other * n_g * n_g));
-    kernels.read_chi_frequencies(view<Cplx>(others, n_other, n_g, n_g));
-    for (std::int64_t f = 0; f < n_other; ++f)
-      std::copy(others.begin() + f * n_g * n_g, others.begin() + (f + 1) * n_g * n_g, chi[static_cast<std::size_t>(f + 1)].begin());
-  }
+  const std::int64_t size = n_g * n_g;
+  std::vector<Cplx> chi(static_cast<std::size_t>(size * (1 + n_other)));
+  kernels.read_chi(View<Cplx, 2>{chi.data(), {n_g, n_g}});
+  if (n_other > 0) kernels.read_chi_frequencies(View<Cplx, 3>{chi.data() + size, {n_other, n_g, n_g}});
   return chi;
 }
 
-void Polarizability::complete(std::vector<std::vector<Cplx>>& chi) const {
-  if (group_.size() == 1 && group_[0] == 0) return;
+std::vector<std::vector<Cplx>> Polarizability::complete(const std::vector<Cplx>& sum) const {
+  const std::int64_t size = at_.size() * at_.size();
+  std::vector<std::vector<Cplx>> chi;
+  for (auto from = sum.begin(); from != sum.end(); from += size) chi.emplace_back(from, from + size);
   for (auto& matrix : chi) matrix = summed_over_group(matrix, at_.sphere, field_.zone.operations(), group_, at_.at_gamma);
+  return chi;
 }
 
 namespace {
@@ -190,7 +189,9 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
     throw InvalidInput("the point q → 0 needs wavefunctions on a slightly shifted grid (meanfield.wfnq), or the Hamiltonian "
                        "(meanfield.vsc and meanfield.vkb)");
   matrix.sphere = make_g_sphere(field.crystal().bdot, matrix.at_gamma ? Vec3{} : q, options.cutoff_ry);
-  for (const IVec3& g : matrix.sphere.g) matrix.coulomb.push_back(coulomb.plain(q, g));
+  matrix.coulomb.resize(matrix.sphere.g.size());
+#pragma omp parallel for schedule(dynamic, 8)
+  for (std::size_t g = 0; g < matrix.coulomb.size(); ++g) matrix.coulomb[g] = coulomb.plain(q, matrix.sphere.g[g]);
   matrix.frequencies_ry = options.frequencies_ry;
   matrix.n_real = options.n_real;
   return matrix;
@@ -199,41 +200,47 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
 /// ε⁻¹ in place of χ.
 void invert(DielectricMatrix& matrix, std::vector<std::vector<Cplx>> chi, const EpsilonOptions& options, GwKernels& kernels) {
   const auto n = static_cast<std::size_t>(matrix.size());
-  std::vector<double> root(n);
-  for (std::size_t g = 0; g < n; ++g) root[g] = std::sqrt(matrix.coulomb[g]);
+  // An interaction cut to a box or wire may be negative at some k: ε is then inverted as it is, not as ε̃.
+  const bool positive = *std::min_element(matrix.coulomb.begin(), matrix.coulomb.end()) > 0.0;
+  std::vector<double> left(n), right(n);
+  for (std::size_t g = 0; g < n; ++g) {
+    left[g] = positive ? std::sqrt(matrix.coulomb[g]) : matrix.coulomb[g];
+    right[g] = positive ? left[g] : 1.0;
+  }
   for (std::size_t g = 0; g < n; ++g) matrix.epsilon_diagonal.push_back(1.0 - matrix.coulomb[g] * chi[0][g * n + g]);
   for (std::size_t f = 0; f < chi.size(); ++f) {
     auto& m = chi[f];
 #pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < n; ++h) m[g * n + h] = (g == h ? 1.0 : 0.0) - root[g] * m[g * n + h] * root[h];
+      for (std::size_t h = 0; h < n; ++h) m[g * n + h] = (g == h ? 1.0 : 0.0) - left[g] * m[g * n + h] * right[h];
     const View<Cplx, 2> whole = view<Cplx>(m, n, n);
-    if (options.frequencies_ry[f].real() == 0.0)
+    if (positive && options.frequencies_ry[f].real() == 0.0)
       kernels.invert_positive_definite(whole);
     else
       kernels.invert_general(whole);
+    if (!positive) continue;
 #pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < n; ++h) m[g * n + h] *= root[g] / root[h];
+      for (std::size_t h = 0; h < n; ++h) m[g * n + h] *= left[g] / left[h];
   }
   matrix.inverse = std::move(chi);
 }
 
-std::vector<double> packed(const std::vector<std::vector<Cplx>>& matrices) {
-  std::vector<double> values;
-  for (const auto& m : matrices) {
-    const auto* flat = reinterpret_cast<const double*>(m.data());
-    values.insert(values.end(), flat, flat + 2 * m.size());
-  }
+/// ε⁻¹ and the diagonal of ε in one row.
+std::vector<Cplx> packed(const DielectricMatrix& m) {
+  std::vector<Cplx> values;
+  values.reserve(m.inverse.size() * m.inverse[0].size() + m.epsilon_diagonal.size());
+  for (const auto& inverse : m.inverse) values.insert(values.end(), inverse.begin(), inverse.end());
+  values.insert(values.end(), m.epsilon_diagonal.begin(), m.epsilon_diagonal.end());
   return values;
 }
 
-std::vector<std::vector<Cplx>> unpacked(const std::vector<double>& values, std::size_t size) {
-  std::vector<std::vector<Cplx>> matrices(values.size() / (2 * size), std::vector<Cplx>(size));
-  for (std::size_t i = 0; i < matrices.size(); ++i)
-    std::copy(values.begin() + static_cast<std::ptrdiff_t>(2 * size * i), values.begin() + static_cast<std::ptrdiff_t>(2 * size * (i + 1)),
-              reinterpret_cast<double*>(matrices[i].data()));
-  return matrices;
+void unpack(const Piece& piece, DielectricMatrix& m) {
+  const auto n = static_cast<std::size_t>(m.size());
+  const auto* values = reinterpret_cast<const Cplx*>(piece.data);
+  for (std::size_t f = 0; f < m.frequencies_ry.size(); ++f) m.inverse.emplace_back(values + f * n * n, values + (f + 1) * n * n);
+  values += m.frequencies_ry.size() * n * n;
+  m.epsilon_diagonal.assign(values, values + n);
 }
 
 }  // namespace
@@ -250,37 +257,33 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     total += sums.back().portions();
   }
   std::atomic<std::int64_t> done{0};
-  const auto portion_of = [&](std::size_t iq, std::int64_t index, GwKernels& kernels) {
+  const auto portion_of = [&](std::size_t iq, std::int64_t index, GwKernels& kernels) -> Piece {
     const std::string key = "chi/" + std::to_string(iq) + "/" + std::to_string(index);
-    const auto size = static_cast<std::size_t>(matrices[iq].size() * matrices[iq].size());
     auto kept = checkpoint.find(key);
-    auto chi = kept ? unpacked(*kept, size) : sums[iq].portion(index, kernels, progress);
-    if (!kept && checkpoint.keeps()) checkpoint.put(key, packed(chi));
+    const Piece piece = kept ? *kept : piece_of(std::make_shared<const std::vector<Cplx>>(sums[iq].portion(index, kernels, progress)));
+    if (!kept) checkpoint.put(key, piece);
     progress.report("polarizability", ++done, total);
-    return chi;
+    return piece;
   };
-  const auto add = [](std::vector<std::vector<Cplx>>& sum, std::vector<std::vector<Cplx>> part) {
-    if (sum.empty()) sum = std::move(part);
-    else
-      for (std::size_t f = 0; f < sum.size(); ++f)
-        for (std::size_t i = 0; i < sum[f].size(); ++i) sum[f][i] += part[f][i];
+  const auto add = [](std::vector<Cplx>& sum, const Piece& part) {
+    const auto* values = reinterpret_cast<const Cplx*>(part.data);
+    if (sum.empty()) {
+      sum.assign(values, values + part.count / 2);
+      return;
+    }
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
   };
-  const auto finish = [&](std::size_t iq, std::vector<std::vector<Cplx>> chi, GwKernels& kernels) {
-    sums[iq].complete(chi);
-    invert(matrices[iq], std::move(chi), options, kernels);
-    if (!checkpoint.keeps()) return;
-    auto kept = packed(matrices[iq].inverse);
-    const auto diagonal = packed({matrices[iq].epsilon_diagonal});
-    kept.insert(kept.end(), diagonal.begin(), diagonal.end());
-    checkpoint.replace("chi/" + std::to_string(iq) + "/", "epsilon/" + std::to_string(iq), std::move(kept));
+  const auto finish = [&](std::size_t iq, const std::vector<Cplx>& sum, GwKernels& kernels) {
+    invert(matrices[iq], sums[iq].complete(sum), options, kernels);
+    if (checkpoint.keeps())
+      checkpoint.replace("chi/" + std::to_string(iq) + "/", "epsilon/" + std::to_string(iq),
+                         piece_of(std::make_shared<const std::vector<Cplx>>(packed(matrices[iq]))));
   };
   const auto take_finished = [&](std::size_t iq) {
-    auto kept = checkpoint.find("epsilon/" + std::to_string(iq));
+    const auto kept = checkpoint.find("epsilon/" + std::to_string(iq));
     if (!kept) return false;
-    const auto n = static_cast<std::size_t>(matrices[iq].size());
-    matrices[iq].epsilon_diagonal = unpacked({kept->end() - static_cast<std::ptrdiff_t>(2 * n), kept->end()}, n)[0];
-    kept->resize(kept->size() - 2 * n);
-    matrices[iq].inverse = unpacked(*kept, n * n);
+    unpack(*kept, matrices[iq]);
     progress.report("polarizability", done += sums[iq].portions(), total);
     return true;
   };
@@ -288,19 +291,22 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     team.run(static_cast<std::int64_t>(points.size()), [&](std::int64_t task, GwKernels& kernels) {
       const auto iq = static_cast<std::size_t>(task);
       if (take_finished(iq)) return;
-      std::vector<std::vector<Cplx>> chi;
-      for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(chi, portion_of(iq, index, kernels));
-      finish(iq, std::move(chi), kernels);
+      std::vector<Cplx> sum;
+      for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(sum, portion_of(iq, index, kernels));
+      finish(iq, sum, kernels);
     });
     return matrices;
   }
   for (std::size_t iq = 0; iq < points.size(); ++iq) {
     if (take_finished(iq)) continue;
-    std::vector<std::vector<std::vector<Cplx>>> parts(static_cast<std::size_t>(sums[iq].portions()));
+    std::vector<Piece> parts(static_cast<std::size_t>(sums[iq].portions()));
     team.run(sums[iq].portions(), [&](std::int64_t index, GwKernels& kernels) { parts[static_cast<std::size_t>(index)] = portion_of(iq, index, kernels); });
-    std::vector<std::vector<Cplx>> chi;
-    for (auto& part : parts) add(chi, std::move(part));
-    finish(iq, std::move(chi), team.first());
+    std::vector<Cplx> sum;
+    for (Piece& part : parts) {
+      add(sum, part);
+      part = {};
+    }
+    finish(iq, sum, team.first());
   }
   return matrices;
 }

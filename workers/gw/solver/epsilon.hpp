@@ -52,10 +52,10 @@ class Polarizability {
  public:
   Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options);
   std::int64_t portions() const { return portions_; }
-  /// Sum of one portion, not yet rotated.
-  std::vector<std::vector<Cplx>> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
-  /// χ from the sum of all portions.
-  void complete(std::vector<std::vector<Cplx>>& chi) const;
+  /// Sum of one portion, not yet rotated; [n_frequencies][n][n].
+  std::vector<Cplx> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
+  /// χ from the sum of all portions, one matrix a frequency.
+  std::vector<std::vector<Cplx>> complete(const std::vector<Cplx>& sum) const;
 
  private:
   struct Unit {

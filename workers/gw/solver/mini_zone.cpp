@@ -12,9 +12,6 @@ namespace quasi::gw {
 namespace {
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
-Vec3 cross(const Vec3& a, const Vec3& b) {
-  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-}
 
 /// Part of a convex polygon with p·n ≤ d.
 std::vector<Vec3> clipped(const std::vector<Vec3>& polygon, const Vec3& n, double d, double tolerance) {
@@ -104,6 +101,7 @@ MiniZone::MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid) {
       if (area < 1e-10 * scale * scale) continue;
       volume_ += area * plane.distance / 3.0;
       circumscribed_ = std::max(circumscribed_, length(polygon[i]));
+      longest_edge_ = std::max({longest_edge_, length(triangle.b - triangle.a), length(triangle.c - triangle.b), length(triangle.c - triangle.a)});
       triangles_.push_back(triangle);
     }
   }

@@ -1,10 +1,17 @@
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "workers/gw/physics/crystal.hpp"
 
 namespace quasi::gw {
+
+/// Nodes and weights of Gauss–Legendre on [0, 1].
+struct GaussLegendre {
+  explicit GaussLegendre(int n);
+  std::vector<double> node, weight;
+};
 
 /// Averages over the mini-zone of a q-grid: the Wigner–Seitz cell of the lattice b_i/N_i.
 ///
@@ -24,10 +31,31 @@ class MiniZone {
   /// Radius of the largest sphere inside the cell and of the smallest around it, 1/Bohr.
   double inscribed_radius() const { return inscribed_; }
   double circumscribed_radius() const { return circumscribed_; }
+  /// Longest edge of the triangles that the faces are cut into.
+  double longest_edge() const { return longest_edge_; }
 
   /// ⟨f(Q+p)⟩_p by the same rule, for functions smooth on the cell.
   template <typename F>
   double average(const Vec3& q_cartesian, int order, const F& f) const;
+
+  /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral from the centre to
+  /// the face point, ∫₀¹ s² F(s·face) ds, is f(face).
+  template <typename F>
+  double face_integral(int order, const F& f) const {
+    const GaussLegendre gauss(order);
+    double sum = 0.0;
+    for (const Triangle& t : triangles_) {
+      const double area2 = std::sqrt(dot(cross(t.b - t.a, t.c - t.a), cross(t.b - t.a, t.c - t.a)));
+      double part = 0.0;
+      for (std::size_t i = 0; i < gauss.node.size(); ++i)
+        for (std::size_t j = 0; j < gauss.node.size(); ++j) {
+          const double u = gauss.node[i], v = gauss.node[j];
+          part += gauss.weight[i] * gauss.weight[j] * u * f((1.0 - u) * t.a + (u * (1.0 - v)) * t.b + (u * v) * t.c);
+        }
+      sum += area2 * t.distance * part;
+    }
+    return sum;
+  }
 
  private:
   struct Triangle {
@@ -39,12 +67,7 @@ class MiniZone {
   double volume_ = 0.0;
   double inscribed_ = 0.0;
   double circumscribed_ = 0.0;
-};
-
-/// Nodes and weights of Gauss–Legendre on [0, 1].
-struct GaussLegendre {
-  explicit GaussLegendre(int n);
-  std::vector<double> node, weight;
+  double longest_edge_ = 0.0;
 };
 
 /// Reduced to Cartesian, 1/Bohr.

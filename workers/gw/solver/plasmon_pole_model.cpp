@@ -30,7 +30,7 @@ void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
 }
 
 /// Fills one element from I and ω̃², real; below 0 the policy decides.
-void set_pole(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, double pole2, double coulomb, InvalidMode policy) {
+void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i, double pole2, double coulomb, InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
@@ -38,12 +38,12 @@ void set_pole(PlasmonPoleModel& model, std::int64_t g, std::int64_t h, Cplx i, d
   if (pole2 >= 0.0) {
     pole = std::min(std::sqrt(pole2), kStaticPole_ry);
   } else {
-    ++model.invalid;
+    ++row.invalid;
     switch (policy) {
       case InvalidMode::kSkip:
         return;
       case InvalidMode::kImaginary:
-        model.imaginary.push_back({g, h, 0.5 * i * coulomb, std::sqrt(-pole2)});
+        row.imaginary.push_back({g, h, 0.5 * i * coulomb, std::sqrt(-pole2)});
         return;
       case InvalidMode::kTwoRydberg:
         pole = kFallbackPole_ry;
@@ -70,7 +70,7 @@ void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::in
     ++row.skipped;
     return;
   }
-  set_pole(model, g, h, i, lambda / cosine, coulomb, policy);
+  set_pole(model, row, g, h, i, lambda / cosine, coulomb, policy);
 }
 
 PlasmonPoleModel empty_model(std::int64_t n) {
@@ -107,6 +107,7 @@ std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t fr
   std::vector<Cplx> part(static_cast<std::size_t>(n * n));
   std::vector<char> is_wing(static_cast<std::size_t>(edge), 0);
   for (const std::int64_t g : wings.wings) is_wing[static_cast<std::size_t>(g)] = 1;
+#pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
       const bool row = is_wing[static_cast<std::size_t>(g)] != 0, column = is_wing[static_cast<std::size_t>(h)] != 0;
@@ -190,7 +191,7 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
       const Cplx difference = at_zero[at] - at_imaginary[at];
       const double squared = frequency_ry * frequency_ry * (at_imaginary[at] / difference).real();
       // No change at all: ω̃ is infinite.
-      set_pole(model, g, h, at_zero[at], difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, v[static_cast<std::size_t>(h)],
+      set_pole(model, rows[static_cast<std::size_t>(g)], g, h, at_zero[at], difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, v[static_cast<std::size_t>(h)],
                policy);
     }
   take(model, rows);

@@ -49,16 +49,16 @@ std::vector<double> packed(const std::vector<SelfEnergyAtK>& sums, const SigmaSt
 }
 
 /// sums += what packed() made of a part of the same shape.
-void add_packed(const std::vector<double>& values, std::vector<SelfEnergyAtK>& sums, SigmaStatistics* statistics) {
+void add_packed(const Piece& values, std::vector<SelfEnergyAtK>& sums, SigmaStatistics* statistics) {
   std::size_t at = 0;
   for_each_array(sums, [&](auto* data, std::size_t count) {
     auto* flat = reinterpret_cast<double*>(data);
-    for (std::size_t i = 0; i < count; ++i) flat[i] += values.at(at++);
+    for (std::size_t i = 0; i < count; ++i) flat[i] += values.data[at++];
   });
   if (statistics == nullptr) return;
-  statistics->elements += static_cast<std::int64_t>(values.at(at));
-  statistics->skipped += static_cast<std::int64_t>(values.at(at + 1));
-  statistics->invalid += static_cast<std::int64_t>(values.at(at + 2));
+  statistics->elements += static_cast<std::int64_t>(values.data[at]);
+  statistics->skipped += static_cast<std::int64_t>(values.data[at + 1]);
+  statistics->invalid += static_cast<std::int64_t>(values.data[at + 2]);
 }
 
 /// Passes everything on but the parts' own counts: the whole is reported by parts.
@@ -86,7 +86,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                                        const SigmaOptions& options, const CoulombInteraction& coulomb,
                                        DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics) {
   const std::vector<SigmaPart> parts = parts_of(epsilon.size(), options);
-  std::vector<std::vector<double>> results(parts.size());
+  std::vector<Piece> results(parts.size());
   std::map<const GwKernels*, PreparedScreening> prepared;
   for (GwKernels* member : team.members()) prepared[member];
   std::atomic<std::int64_t> done{0};
@@ -98,8 +98,8 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
       result = std::move(*kept);
     } else {
       SigmaStatistics counted;
-      result = packed(self_energy_part(field, epsilon, options, parts[static_cast<std::size_t>(index)], coulomb, kernels, inside, &counted,
-                                       &prepared.at(&kernels)), counted);
+      result = piece_of(std::make_shared<const std::vector<double>>(packed(self_energy_part(field, epsilon, options, parts[static_cast<std::size_t>(index)], coulomb, kernels, inside, &counted,
+                                       &prepared.at(&kernels)), counted)));
       checkpoint.put(key, result);
     }
     progress.report("self-energy", ++done, static_cast<std::int64_t>(parts.size()));

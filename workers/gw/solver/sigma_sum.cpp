@@ -69,22 +69,30 @@ namespace {
 
 /// ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
 void average_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, DielectricMatrix& epsilon) {
+  if (!coulomb.averages()) {
+    // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change sign elsewhere.
+    if (epsilon.at_gamma)
+      for (auto& matrix : epsilon.inverse) matrix[0] = coulomb.head_at_zero(matrix[0], epsilon.q);
+    return;
+  }
   const auto n = static_cast<std::size_t>(epsilon.size());
   const std::vector<double> average = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   std::vector<double> root(n);
   for (std::size_t g = 0; g < n; ++g) {
     const bool singular = epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{};  // Its wings vanish.
-    root[g] = singular || !coulomb.averages() ? std::sqrt(average[g])
-                                              : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
+    root[g] = singular ? std::sqrt(average[g])
+                       : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
   }
   const std::vector<int> group = little_group(field.zone.operations(), {}, false);
   const std::vector<double>& v = epsilon.coulomb;
   for (auto& matrix : epsilon.inverse) {
+#pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] *= std::sqrt(v[h] / v[g]);
     // At q₀ the body depends on the direction of q₀.
     if (epsilon.at_gamma) matrix = summed_over_group(matrix, epsilon.sphere, field.zone.operations(), group, true);
+#pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < n; ++h)
         if (g != h) matrix[g * n + h] *= root[g] * root[h] / average[h];
