@@ -187,7 +187,7 @@ MeanField well(double edge, double cutoff_ry, int bands) {
   for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
   const GSphere sphere = make_g_sphere(header.crystal.bdot, {}, cutoff_ry);
   const auto n = sphere.size();
-  const double depth = 3.0, width = 1.7;  // smooth: complete to 1e-4 at 6 Ry
+  const double depth = 4.0, width = 2.0;  // ψ ≈ e^{−0.35 r²}: within half a cell, and complete to 1e-3 at 10 Ry
   std::vector<Cplx> h(static_cast<std::size_t>(n * n));
   const auto v = [&](const IVec3& g) {
     return -depth * std::pow(2.0 * kPi * width * width, 1.5) / header.crystal.volume_bohr3 *
@@ -231,22 +231,22 @@ MeanField well(double edge, double cutoff_ry, int bands) {
 TEST(Truncation, AMoleculesExchangeDoesNotDependOnTheCell) {
   quasi::test::TemporaryDirectory directory;
   const auto exchange = [&](double edge, const std::string& coulomb) {
-    const MeanField field = well(edge, 6.0, 20);
+    const MeanField field = well(edge, 10.0, 12);
     write_wavefunctions(directory.path() / "WFN", field.waves);
     write_field(directory.path() / "RHO", field.density);
     const auto kernels = make_gw_kernels(find_device("cpu"));
     SilentProgress silent;
-    const Deck deck = parse_deck("[meanfield]\nwfn = \"WFN\"\nrho = \"RHO\"\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nmethod = \"cohsex\"\nbare_cutoff_ry = 24.0\n"
-                                 "band_max = 1\n[coulomb]\n" + coulomb, {}, "test", directory.path());
+    const Deck deck = parse_deck("[meanfield]\nwfn = \"WFN\"\nrho = \"RHO\"\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nmethod = \"cohsex\"\nbare_cutoff_ry = 40.0\n"
+                                 "band_max = 1\n[coulomb]\nmax_charge_outside = 0.02\n" + coulomb, {}, "test", directory.path());
     return run_calculation(deck, *kernels, std::int64_t{1} << 30, silent).quasiparticles.at(0);
   };
-  const auto box_small = exchange(12.0, "truncation = \"box\"\n"), box_large = exchange(13.0, "truncation = \"box\"\n");
-  const auto sphere = exchange(13.0, "truncation = \"sphere\"\nradius_bohr = 6.5\n");
+  const auto box_small = exchange(10.0, "truncation = \"box\"\n"), box_large = exchange(11.5, "truncation = \"box\"\n");
+  const auto sphere = exchange(11.5, "truncation = \"sphere\"\nradius_bohr = 5.75\n");
   EXPECT_NEAR(box_small.x_ev, box_large.x_ev, 5e-3);
   EXPECT_NEAR(sphere.x_ev, box_large.x_ev, 1e-3);
   EXPECT_LT(box_large.x_ev, -5.0);
   EXPECT_LT(box_large.sx_ev + box_large.ch_ev, 0.0);
-  EXPECT_THROW(exchange(5.0, "truncation = \"box\"\n"), InvalidInput);  // the charge does not fit
+  EXPECT_THROW(exchange(4.0, "truncation = \"box\"\n"), InvalidInput);  // the charge does not fit
 }
 
 }  // namespace

@@ -39,12 +39,14 @@ class MiniZone {
   double average(const Vec3& q_cartesian, int order, const F& f) const;
 
   /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral from the centre to
-  /// the face point, ∫₀¹ s² F(s·face) ds, is f(face).
+  /// the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be even: one of each two opposite faces is visited.
   template <typename F>
-  double face_integral(int order, const F& f) const {
+  double even_face_integral(int order, const F& f) const {
     const GaussLegendre gauss(order);
     double sum = 0.0;
     for (const Triangle& t : triangles_) {
+      const double side = std::abs(t.a[0]) > 1e-9 ? t.a[0] : std::abs(t.a[1]) > 1e-9 ? t.a[1] : t.a[2];  // t.a: the face's centre
+      if (side < 0.0) continue;
       const double area2 = std::sqrt(dot(cross(t.b - t.a, t.c - t.a), cross(t.b - t.a, t.c - t.a)));
       double part = 0.0;
       for (std::size_t i = 0; i < gauss.node.size(); ++i)
@@ -52,7 +54,7 @@ class MiniZone {
           const double u = gauss.node[i], v = gauss.node[j];
           part += gauss.weight[i] * gauss.weight[j] * u * f((1.0 - u) * t.a + (u * (1.0 - v)) * t.b + (u * v) * t.c);
         }
-      sum += area2 * t.distance * part;
+      sum += 2.0 * area2 * t.distance * part;
     }
     return sum;
   }

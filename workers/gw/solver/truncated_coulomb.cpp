@@ -29,7 +29,7 @@ BoxCoulomb::BoxCoulomb(const Crystal& crystal) : cell_(crystal.avec, crystal.ala
 
 double BoxCoulomb::operator()(const Vec3& k) const {
   const int order = order_for(length(k) * cell_.longest_edge());
-  return cell_.face_integral(order, [&](const Vec3& face) { return 2.0 / length(face) * radial_moment(dot(k, face)); });
+  return cell_.even_face_integral(order, [&](const Vec3& face) { return 2.0 / length(face) * radial_moment(dot(k, face)); });
 }
 
 WireCoulomb::WireCoulomb(const Crystal& crystal)
