@@ -228,10 +228,20 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
 Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {
   Plan plan;
   const auto count = [&](int wanted, const std::string& key) {
-    // Whether the last band of a file belongs to a multiplet cannot be seen; the built-in crystals have looked.
-    const bool top_unknown = wanted == 0 && !deck.mean_field.empirical && field.waves.n_bands > field.n_occupied + 1;
-    const int asked = wanted > 0 ? wanted : field.waves.n_bands - (top_unknown ? 1 : 0);
-    const int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
+    // Whether the last band of a file belongs to a multiplet cannot be seen; the built-in crystals have looked. Where every
+    // smaller count cuts one for certain, all bands are the better choice.
+    const bool top_unknown = wanted == 0 && !deck.mean_field.empirical;
+    const int asked = wanted > 0 ? wanted : field.waves.n_bands;
+    int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
+    for (int n = field.waves.n_bands - 1; top_unknown && n > field.n_occupied; --n) {
+      bool splits = false;
+      for (int spin = 0; spin < field.n_spins(); ++spin)
+        for (int ik = 0; ik < field.waves.n_k(); ++ik)
+          splits = splits || std::abs(field.waves.energy(spin, ik, n) - field.waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
+      if (splits) continue;
+      used = n;
+      break;
+    }
     if (used != asked && wanted > 0)
       plan.notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " + std::to_string(used) + " bands are used");
     if (top_unknown)
