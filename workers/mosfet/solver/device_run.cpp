@@ -22,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3, kNegativeError = 1e-3;
+constexpr double kBallisticWarning = 1.02;  // The reference current is itself good to the parabola of its barrier.
 constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
 constexpr double kCallSeconds = 0.25;      // Between looks at a cancellation.
 constexpr double kInstant_fs = 1e-9;       // Two times that mean the same.
@@ -316,8 +317,11 @@ class DeviceRun {
     }
   }
 
-  void warn(const PointProgress& at) const {
+  void warn(const PointProgress& at, double ballistic_ratio) const {
     const std::string name = name_of(deck_.points[static_cast<std::size_t>(at.point)]);
+    if (problem_.scheme != ScatteringScheme::kNone && ballistic_ratio > kBallisticWarning)
+      sweep_.progress.log(name + ": the current is " + shown(ballistic_ratio) + " of what its own barriers would pass without "
+                          "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
     if (at.top_share >= kTopWarning)
       sweep_.progress.log(name + ": the highest energy cell holds " + shown(at.top_share) +
                           " of the largest occupation; consider a higher mesh.wmax_eV");
@@ -402,7 +406,7 @@ class DeviceRun {
     const Moments moments = kernels_->moments(lane);
     PointResult result = 
         report_point(deck_, problem_, sweep_.bias_at(l.at.point, l.time_fs), l.at, l.dt_fs, state, moments, status);
-    warn(l.at);
+    warn(l.at, result.numbers.at("ballistic_ratio"));
     const int position = sweep_.next_position(l.chain);
     bool more = false;
     {
