@@ -10,6 +10,7 @@
 #include "server/api/services.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/service/housekeeping.hpp"
+#include "server/service/scrub.hpp"
 
 namespace quasi::server {
 
@@ -33,6 +34,7 @@ struct ServerOptions {
   QueueOptions queue;
   ApiOptions api;
   RetentionOptions retention;
+  ScrubOptions scrub;
 };
 
 /// What the command line asks for beside serving.

@@ -58,6 +58,7 @@ struct Server::Parts {
                  .blobs = blobs,
                  .uploads = uploads,
                  .logs = logs},
+        scrub(writer, files, blobs, options.scrub),
         jobs(services),
         workers(services),
         blob_calls(services) {}
@@ -80,6 +81,7 @@ struct Server::Parts {
   WorkPool files;
   Writer writer;
   Services services;
+  Scrub scrub;
   JobServiceApi jobs;
   WorkerServiceApi workers;
   BlobServiceApi blob_calls;
@@ -130,6 +132,7 @@ void Server::Parts::run_timer() {
     writer.post({.body = [](WriteContext& write) { write.queue.tick(write.now); },
                  .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
     hub.tick(now);
+    scrub.tick(clock.now());
     try {
       if (now >= next_storage) {
         next_storage = now + 5'000;

@@ -258,6 +258,12 @@ void SqliteStore::drop_old_checkpoints(RowId job, std::int32_t keep) {
       .run();
 }
 
+std::optional<std::pair<std::string, std::int64_t>> SqliteStore::next_blob(const std::string& after) {
+  return one<std::pair<std::string, std::int64_t>>(
+      sql("SELECT digest, size_bytes FROM blobs WHERE state=1 AND digest>? ORDER BY digest LIMIT 1").bind(after),
+      [](const Statement& row) { return std::pair(row.text(0), row.integer(1)); });
+}
+
 void SqliteStore::save_worker(const WorkerRow& worker) {
   sql("INSERT INTO workers VALUES (?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
       "incarnation=excluded.incarnation, name=excluded.name, version=excluded.version, "

@@ -56,6 +56,8 @@ class SqliteStore : public Store {
   void drop_old_checkpoints(RowId job, std::int32_t keep) override;
   void save_worker(const WorkerRow& worker) override;
   std::vector<WorkerRow> workers() override;
+  /// Digest and size of the first present blob whose digest comes after this one.
+  std::optional<std::pair<std::string, std::int64_t>> next_blob(const std::string& after);
   std::optional<RequestRow> find_request(const std::string& request_id) override;
   void save_request(const std::string& request_id, const RequestRow& request,
                     std::int64_t expires_ms) override;

@@ -146,6 +146,39 @@ TEST_F(Calls, ACorruptBlobIsDataLoss) {
   EXPECT_TRUE(wire::download_file(channel_, file.digest, file.size_bytes, root_ + "/out").ok());
 }
 
+// A blob that rots where nobody reads it is found by reading everything again, and put aside.
+TEST_F(Calls, ABlobThatRotsIsFoundBeforeItIsNeeded) {
+  server_.reset();
+  options_.scrub.period_ms = 1;
+  options_.scrub.bytes_per_second = std::int64_t{1} << 30;
+  start();
+  std::vector<wire::FileDigest> files;
+  for (const std::size_t size : {700'000U, 3'000'001U, 1U << 20}) {
+    const std::string path = write_file(std::to_string(size), size);
+    files.push_back(wire::digest_file(path));
+    ASSERT_TRUE(wire::upload_file(channel_, path, files.back().digest, files.back().size_bytes).ok());
+  }
+  const std::string rotten = files[1].digest;
+  const std::string stored =
+      options_.data_directory + "/blobs/sha256/" + rotten.substr(0, 2) + "/" + rotten.substr(2, 2) + "/" + rotten;
+  std::filesystem::permissions(stored, std::filesystem::perms::owner_all);
+  {
+    std::fstream out(stored, std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(2'999'999);
+    out.put('!');
+    out.put('?');
+  }
+  const std::string aside = options_.data_directory + "/corrupt/" + rotten;
+  for (int i = 0; i < 200 && !std::filesystem::exists(aside); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(std::filesystem::exists(aside));
+  for (const auto& file : files) {
+    const grpc::Status status = wire::download_file(channel_, file.digest, file.size_bytes, root_ + "/out");
+    EXPECT_EQ(status.error_code(), file.digest == rotten ? grpc::StatusCode::DATA_LOSS : grpc::StatusCode::OK)
+        << status.error_message();
+  }
+}
+
 /// Breaks one field of a sound request; returns a word that the refusal must contain.
 std::string spoil(v1::SubmitJobsRequest& request, std::mt19937_64& random) {
   v1::JobSpec& spec = *request.mutable_jobs(static_cast<int>(random() % 2));
