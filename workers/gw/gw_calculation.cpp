@@ -365,6 +365,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
     run.spectra = spectra(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
     if (deck.sigma.solution == Solution::kGraphical) use_graphical_solution(run.spectra, run.quasiparticles);
   }
+  if (!deck.sigma.path.corners.empty()) bands_along_path(deck.sigma.path, run);
   checkpoint.finish();
   run.seconds = std::move(seconds);
   return run;

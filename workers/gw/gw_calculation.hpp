@@ -39,6 +39,7 @@ struct Calculation {
   std::vector<DysonState> dyson;          ///< its solutions, in the order of `quasiparticles`
   GwKernels::OffDiagonalReport matrix_report;
   OuterLoopReport outer;
+  std::vector<PathBands> mean_field_bands, quasiparticle_bands;  ///< along sigma.band_path, one of each spin
   SigmaStatistics statistics;
   std::map<std::string, double> seconds;  ///< by phase
 };

@@ -153,6 +153,7 @@ class GwTask : public Task {
       write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
                     CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
+    write_sigma_tables(options.output_directory, run);
     write_result(options.output_directory / "result.h5", run);
     return summary_of(run, options.devices.front(), team.size());
   }

@@ -1,5 +1,10 @@
 #include "workers/gw/sigma_results.hpp"
 
+#include <cstdio>
+#include <fstream>
+
+#include "workers/backend/error.hpp"
+
 namespace quasi::gw {
 namespace {
 
@@ -90,6 +95,44 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
 void write_sigma_results(const Calculation& run, H5Writer& file) {
   for (const SigmaMatrixAtK& matrix : run.matrices) write_matrix(run, matrix, file);
   if (!run.spectra.empty()) write_spectra(run.spectra, file);
+}
+
+void write_sigma_tables(const std::filesystem::path& directory, const Calculation& run) {
+  char line[200];
+  if (!run.mean_field_bands.empty()) {
+    std::ofstream out(directory / "bands.dat");
+    out << "# path (1/Bohr), k (reduced), E_mf (eV), E_qp (eV); a block a band, two blank lines between\n";
+    for (std::size_t spin = 0; spin < run.mean_field_bands.size(); ++spin) {
+      const PathBands& mf = run.mean_field_bands[spin];
+      for (std::size_t b = 0; b < mf.energy_ev.size(); ++b) {
+        for (std::size_t i = 0; i < mf.k.size(); ++i) {
+          std::snprintf(line, sizeof line, "%10.6f %9.6f %9.6f %9.6f %12.6f", mf.distance_per_bohr[i], mf.k[i][0], mf.k[i][1], mf.k[i][2], mf.energy_ev[b][i]);
+          out << line;
+          if (!run.quasiparticle_bands.empty()) {
+            std::snprintf(line, sizeof line, " %12.6f", run.quasiparticle_bands[spin].energy_ev[b][i]);
+            out << line;
+          }
+          out << '\n';
+        }
+        out << "\n\n";
+      }
+    }
+    if (!out) throw InvalidInput("'" + (directory / "bands.dat").string() + "' cannot be written");
+  }
+  if (run.spectra.empty()) return;
+  std::ofstream out(directory / "spectra.dat");
+  out << "# E (eV), Re Sigma, Im Sigma (eV), A (1/eV); a block a multiplet, two blank lines between\n";
+  for (const Spectrum& s : run.spectra) {
+    std::snprintf(line, sizeof line, "# k %9.6f %9.6f %9.6f spin %d bands %d-%d\n", s.k[0], s.k[1], s.k[2], s.spin, s.band_begin, s.band_end);
+    out << line;
+    for (std::size_t e = 0; e < s.energy_ev.size(); ++e) {
+      std::snprintf(line, sizeof line, "%12.6f %14.8f %14.8f %14.8f\n", s.energy_ev[e], s.sigma_ev[e].real(), s.sigma_ev[e].imag(),
+                    s.spectral_per_ev.empty() ? 0.0 : s.spectral_per_ev[e]);
+      out << line;
+    }
+    out << "\n\n";
+  }
+  if (!out) throw InvalidInput("'" + (directory / "spectra.dat").string() + "' cannot be written");
 }
 
 }  // namespace quasi::gw

@@ -62,4 +62,22 @@ void solve_further(const Deck& deck, const ExchangeCorrelation& vxc, const Coulo
   }
 }
 
+void bands_along_path(const BandPath& path, Calculation& run) {
+  const SigmaOptions& o = run.plan.sigma;
+  const auto n = static_cast<std::size_t>(o.band_max - o.band_min + 1), n_k = run.field.waves.k.size();
+  for (int spin = 1; spin <= run.field.n_spins(); ++spin) {
+    std::vector<std::vector<double>> mean_field(n, std::vector<double>(n_k)), quasiparticle = mean_field;
+    bool known = true;
+    for (const Quasiparticle& qp : run.quasiparticles) {
+      if (qp.spin != spin) continue;
+      const auto band = static_cast<std::size_t>(qp.band - o.band_min), k = static_cast<std::size_t>(qp.k_index);
+      mean_field[band][k] = qp.mean_field_ev;
+      known = known && qp.qp1_ev.has_value();
+      quasiparticle[band][k] = qp.qp1_ev.value_or(0.0);
+    }
+    run.mean_field_bands.push_back(interpolate_bands(run.field, mean_field, path));
+    if (known) run.quasiparticle_bands.push_back(interpolate_bands(run.field, quasiparticle, path));
+  }
+}
+
 }  // namespace quasi::gw

@@ -12,4 +12,7 @@ bool wants_matrix(const Deck& deck);
 void solve_further(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb, GwKernels& kernels,
                    Progress& progress, Calculation& run);
 
+/// Mean-field and, with V_xc, quasiparticle energies along a path.
+void bands_along_path(const BandPath& path, Calculation& run);
+
 }  // namespace quasi::gw

@@ -148,6 +148,11 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.band_min = reader.integer("band_min", 1, 1, kMaxBandCount);
   s.band_max = reader.integer("band_max", 0, 1, kMaxBandCount);
   for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{})) s.kpoints.push_back({k[0], k[1], k[2]});
+  for (const auto& k : reader.vectors("band_path", 3).value_or(std::vector<std::vector<double>>{})) s.path.corners.push_back({k[0], k[1], k[2]});
+  s.path.points_per_segment = reader.integer("band_path_points", s.path.points_per_segment, 2, 10000);
+  if (s.path.corners.size() == 1) reader.fail("band_path", "must hold at least two corners");
+  if (s.path.corners.empty() && reader.has("band_path_points")) reader.fail("band_path_points", "has no effect without sigma.band_path");
+  if (!s.path.corners.empty() && !s.kpoints.empty()) reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
   s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
   s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
   s.remainder = reader.boolean("static_remainder", false);

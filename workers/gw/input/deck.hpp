@@ -6,6 +6,7 @@
 
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/band_interpolation.hpp"
 #include "workers/gw/solver/graphical.hpp"
 #include "workers/gw/solver/outer_loop.hpp"
 #include "workers/gw/solver/sigma_matrix.hpp"
@@ -63,6 +64,7 @@ struct Deck {
     bool full_matrix = false;
     SigmaMatrixOptions matrix;
     OuterLoopOptions outer;
+    BandPath path;
     double imaginary_frequency_ev = 2.0 * kRydberg_ev;
     PoleRules rules;
   } sigma;
