@@ -274,7 +274,7 @@ TEST(BandPaths, PassThroughTheGridAndKeepItsSymmetry) {
   // of 8 at worst, where bands cross, 0.15 in the mean: the error of a 4×4×4 grid.
   EmpiricalCrystal dense = crystal;
   dense.k_grid = {8, 8, 8};
-  dense.bands = 8;
+  dense.bands = 14;
   const MeanField exact = s.make(dense);
   double sum = 0.0;
   for (int ik = 0; ik < exact.waves.n_k(); ++ik) {
