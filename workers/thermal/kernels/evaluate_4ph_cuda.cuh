@@ -22,6 +22,9 @@ struct Walk4ph {
   const std::int32_t* step = nullptr;     ///< [n_steps] 0: stay; ±(i+1): by ±a_i
   const std::int32_t* first = nullptr;    ///< [n_steps + 1] first pair met at the step's end
   const std::int32_t* atoms = nullptr;    ///< [n_pairs] κ'' · 256 + κ''', in walking order
+  /// [n_steps] the same in one word, for at most four atoms: direction (0 stay, 1–3 by +a_i, 4–6 by −a_i) and,
+  /// from bit 8 on, a bit for each κ''·n_atoms + κ''' met there.
+  const std::uint32_t* program = nullptr;
   const ZonePoint* zone = nullptr;        ///< [n_q]
   const Complex<double>* turn[3] = {};    ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
 };
@@ -40,61 +43,65 @@ __device__ inline void fused_add(Complex<double>& sum, Complex<double> a, Comple
 }
 
 /// Step 3 of ContractionPlan4ph by one thread: |V|². `pair` holds A of the thread's (λ, λ') in walking
-/// order. kAtoms > 0: eigenvectors stay in registers; 0: any number of atoms, read as needed.
+/// order, `program` Walk4ph::program in shared memory. kAtoms > 0: eigenvectors stay in registers; 0: any
+/// number of atoms, read as needed.
 template <int kAtoms>
-__device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk,
+__device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk, const std::uint32_t* program,
                                          const Complex<double>* pair, std::int32_t mode2,
                                          std::int32_t mode3, ZonePoint q2, double sign) {
   const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
   const Complex<double>* e2 = t.eigenvector + static_cast<std::int64_t>(mode2) * nb;
   const Complex<double>* e3 = t.eigenvector + static_cast<std::int64_t>(mode3) * nb;
-  Complex<double> step[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
-  for (int i = 0; i < 3; ++i) step[i].im *= sign;
+  Complex<double> turn[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
+  for (int i = 0; i < 3; ++i) turn[i].im *= sign;
   Complex<double> phase{1.0, 0.0};
-  constexpr int kKept = kAtoms > 0 ? 3 * kAtoms : 1;
-  Complex<double> kept[kKept];
-  Complex<double> w[kKept];
+  const auto step = [&](int direction) {  // 1–3: +a_i; 4–6: −a_i
+    const int axis = direction > 3 ? direction - 4 : direction - 1;
+    Complex<double> by = axis == 0 ? turn[0] : axis == 1 ? turn[1] : turn[2];
+    if (direction > 3) by.im = -by.im;
+    phase = fused_multiply(phase, by);
+  };
+  Complex<double> v{0.0, 0.0};
   if constexpr (kAtoms > 0) {
+    constexpr int kKept = 3 * kAtoms;
+    Complex<double> kept[kKept];
+    Complex<double> w[kKept] = {};
 #pragma unroll
     for (int x = 0; x < kKept; ++x) {
       kept[x] = load(e2 + x);
       kept[x].im *= sign;
-      w[x] = {0.0, 0.0};
     }
-  }
-  Complex<double> v{0.0, 0.0};
-  for (int s = 0; s < walk.n_steps; ++s) {
-    const int direction = walk.step[s];
-    if (direction != 0) {
-      const int axis = (direction > 0 ? direction : -direction) - 1;
-      Complex<double> by = axis == 0 ? step[0] : axis == 1 ? step[1] : step[2];
-      if (direction < 0) by.im = -by.im;
-      phase = fused_multiply(phase, by);
-    }
-    const int begin = walk.first[s];
-    const int end = walk.first[s + 1];
-    if (begin == end) continue;
-    if constexpr (kAtoms > 0) {
-      int p = begin;
+    const Complex<double>* a = pair;
+    for (int s = 0; s < walk.n_steps; ++s) {
+      const std::uint32_t word = program[s];
+      if ((word & 7u) != 0) step(static_cast<int>(word & 7u));
+      if (word < 256u) continue;
 #pragma unroll
       for (int third = 0; third < kAtoms; ++third) {
         Complex<double> u[3];
 #pragma unroll
         for (int b = 0; b < 3; ++b) u[b] = fused_multiply(phase, kept[3 * third + b]);
 #pragma unroll
-        for (int fourth = 0; fourth < kAtoms; ++fourth) {
-          if (p < end && walk.atoms[p] == third * 256 + fourth) {
-            const Complex<double>* a = pair + 9 * p;
+        for (int fourth = 0; fourth < kAtoms; ++fourth)
+          if ((word >> (8 + third * kAtoms + fourth) & 1u) != 0) {
 #pragma unroll
             for (int b = 0; b < 3; ++b)
 #pragma unroll
               for (int c = 0; c < 3; ++c) fused_add(w[3 * fourth + c], u[b], load(a + 3 * b + c));
-            ++p;
+            a += 9;
           }
-        }
       }
-    } else {
-      for (int p = begin; p < end; ++p) {
+    }
+#pragma unroll
+    for (int x = 0; x < kKept; ++x) {
+      const Complex<double> e = load(e3 + x);
+      fused_add(v, w[x], {e.re, -e.im});
+    }
+  } else {
+    for (int s = 0; s < walk.n_steps; ++s) {
+      const int direction = walk.step[s];
+      if (direction != 0) step(direction > 0 ? direction : 3 - direction);
+      for (int p = walk.first[s]; p < walk.first[s + 1]; ++p) {
         const int third = walk.atoms[p] / 256;
         const int fourth = walk.atoms[p] % 256;
         const Complex<double>* a = pair + 9 * p;
@@ -109,13 +116,6 @@ __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk
           fused_add(v, sum[c], {e.re, -e.im});
         }
       }
-    }
-  }
-  if constexpr (kAtoms > 0) {
-#pragma unroll
-    for (int x = 0; x < kKept; ++x) {
-      const Complex<double> e = load(e3 + x);
-      fused_add(v, w[x], {e.re, -e.im});
     }
   }
   return v.re * v.re + v.im * v.im;

@@ -101,6 +101,8 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
   auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
   double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][n_sums]
   auto* queue = reinterpret_cast<Queued*>(sum + kWarps * n_sums);          // [2 threads]
+  auto* program = reinterpret_cast<std::uint32_t*>(queue + 2 * kThreads);  // [steps]
+  for (int i = threadIdx.x; kAtoms > 0 && i < a.walk.n_steps; i += kThreads) program[i] = a.walk.program[i];
   __shared__ std::int32_t range_begin[kThreads];
   __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
   __shared__ int warp_count[kWarps];
@@ -150,6 +152,12 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
     }
     __syncthreads();
     if (n_candidates == 0) continue;  // the same for all threads
+    unsigned active = 0;  // branches s' that have candidates
+    for (int branch = 0; branch < branches; ++branch) {
+      const int end = (branch + 1) * kChannels * PairKeys4ph::kClasses;
+      if (range_first[end < n_ranges ? end : kThreads] > range_first[branch * kChannels * PairKeys4ph::kClasses])
+        active |= 1u << branch;
+    }
 
     // Step 2 of the plan: A of every s' of the group, one element a thread.
     const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
@@ -166,12 +174,12 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
               phase, load(contracted + 27 * static_cast<std::int64_t>(triple) + 9 * b + element % 9));
 #pragma unroll
           for (int g = 0; g < kGroup; ++g)
-            if (g < branches) fused_add(accumulated[g], e[g * nb + b], c);
+            if ((active >> g & 1u) != 0) fused_add(accumulated[g], e[g * nb + b], c);
         }
       }
 #pragma unroll
       for (int g = 0; g < kGroup; ++g)
-        if (g < branches) pair[g * t.n_pairs * 9 + element] = accumulated[g];
+        if ((active >> g & 1u) != 0) pair[g * t.n_pairs * 9 + element] = accumulated[g];
     }
 
     int queued = 0;  // the same in all threads
@@ -215,7 +223,7 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
           if constexpr (kUse == Use::kThinned)
             probability = a.thinning.drawn(t, kind, row, density, mode0, mode1, mode2, mode3);
           if (kUse != Use::kThinned || probability > 0.0)
-            values_squared = squared_element<kAtoms>(t, a.walk, pair + branch * t.n_pairs * 9, mode2,
+            values_squared = squared_element<kAtoms>(t, a.walk, program, pair + branch * t.n_pairs * 9, mode2,
                                                      mode3, zone2, sign);
           if (!kCollision) {
             const ZonePoint zone0 = a.walk.zone[q0];

@@ -198,13 +198,20 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     }
     stops_ = 0;
     for (std::size_t s = 0; s < walk.step.size(); ++s) stops_ += walk.first[s + 1] > walk.first[s];
+    std::vector<std::uint32_t> program;
+    for (std::size_t s = 0; s < walk.step.size() && t_.n_atoms <= 4; ++s) {
+      program.push_back(static_cast<std::uint32_t>(walk.step[s] >= 0 ? walk.step[s] : 3 - walk.step[s]));
+      for (std::int32_t p0 = walk.first[s]; p0 < walk.first[s + 1]; ++p0)
+        program.back() |= 1u << (8 + walk.atoms[p0] / 256 * t_.n_atoms + walk.atoms[p0] % 256);
+    }
+    walk_program_ = upload(program, "walk");
     walk_step_ = upload(walk.step, "walk");
     walk_first_ = upload(walk.first, "walk");
     walk_atoms_ = upload(walk.atoms, "walk");
     walk_order_ = upload(walk.order, "walk");
     walk_zone_ = upload(zone, "walk");
     walk_ = {static_cast<int>(walk.step.size()), walk_step_.data(), walk_first_.data(),
-             walk_atoms_.data(), walk_zone_.data(), {}};
+             walk_atoms_.data(), walk_program_.data(), walk_zone_.data(), {}};
     for (int i = 0; i < 3; ++i) walk_.turn[i] = walk_turn_[i].data() + 2 * p.mesh.n[i];
 
     double largest_omega = 0.0;
@@ -400,7 +407,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   int shared_bytes(int group, int channels, Use use) const {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
            kWarps * sums_in_shared(use, channels, t_.n_temperatures) * 8 +
-           2 * kThreads * static_cast<int>(sizeof(Queued));
+           2 * kThreads * static_cast<int>(sizeof(Queued)) + walk_.n_steps * 4;
   }
 
   void choose_group() {
@@ -512,6 +519,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int32_t batch_ = 1;
   DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, total_;
   DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3];
+  DeviceBuffer<std::uint32_t> walk_program_;
   DeviceBuffer<ZonePoint> walk_zone_;
   DeviceBuffer<double> energy_[2], square_[2], spread_sum_[2];
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
