@@ -1,10 +1,14 @@
 // Four-phonon scattering step of a deck: times, process counts, work done against the device's peak.
 //
-//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--set key=value]
+//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies] [--naive]
+//                     [--set key=value]
 //
 // --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
-// Prints one JSON line.
+// --strategies adds one line for each published strategy on the same problem.
+// --naive adds the time of a process by the block sum on one core.
+// Prints one JSON line a case.
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +33,44 @@ struct Options {
   std::string device = "auto";
   std::vector<Setting> settings;
   std::int32_t tiles = 0;  ///< 0: all
+  bool strategies = false;
+  bool naive = false;
 };
+
+/// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds and sums.
+void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, double factorised_s, double check) {
+  const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
+  const std::pair<Strategy, const char*> strategies[] = {{Strategy::kListHost, "list on the host, all at once"},
+                                                         {Strategy::kListDevice, "list on the device, all at once"},
+                                                         {Strategy::kModeByMode, "list of one mode at a time"},
+                                                         {Strategy::kTestAndSum, "test and sum in one kernel"}};
+  for (const auto& [strategy, name] : strategies) {
+    StrategySeconds seconds;
+    const double start = now_s();
+    const auto sums = kernels.sums_by_strategy(strategy, seconds);
+    const double whole_s = now_s() - start;
+    double own = 0.0;
+    for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) own += sums[r] + sums[r + 1];
+    std::printf("{\"case\": \"strategy\", \"mesh\": %d, \"name\": \"%s\", \"enumerate_s\": %.3f, \"evaluate_s\": %.3f, "
+                "\"whole_s\": %.3f, \"over_factorised\": %.1f, \"difference\": %.1e}\n",
+                problem.mesh.n[0], name, seconds.enumerate, seconds.evaluate, whole_s, whole_s / factorised_s,
+                std::fabs(own / check - 1.0));
+    std::fflush(stdout);
+  }
+}
+
+/// Seconds of one block sum on one core, over tuples spread through the mesh.
+void time_naive(const Problem4ph& problem) {
+  const Tables4ph tables = problem.host_tables();
+  const auto n = static_cast<std::int32_t>(tables.n_modes());
+  double sum = 0.0;
+  std::int64_t done = 0;
+  const double start = now_s();
+  for (std::int32_t i = 0; now_s() - start < 2.0; ++i, ++done)
+    sum += squared_element_by_blocks(tables, Channel4ph::kRedistribution, i * 7 % n, i * 13 % n, i * 29 % n, i * 31 % n);
+  std::printf("{\"case\": \"block sum, one core\", \"blocks\": %d, \"microseconds_per_process\": %.3f, \"checksum\": %.3e}\n",
+              problem.plan.n_blocks, (now_s() - start) / static_cast<double>(done) * 1e6, sum);
+}
 
 Options parse(int argc, char** argv) {
   Options o;
@@ -39,6 +80,10 @@ Options parse(int argc, char** argv) {
   o.settings.push_back({"four_phonon", ".true."});
   for (int i = 2; i < argc; ++i) {
     const std::string key = argv[i];
+    if (key == "--strategies" || key == "--naive") {
+      (key == "--naive" ? o.naive : o.strategies) = true;
+      continue;
+    }
     if (key == "--compat") {
       o.settings.push_back({"compat", "fourphonon"});
       continue;
@@ -108,6 +153,9 @@ int run(int argc, char** argv) {
       problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0], count[1],
       count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()), harmonic_s, read_s,
       prepare_s, load_s, scatter_s, flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
+  std::fflush(stdout);
+  if (o.strategies) compare_strategies(*kernels, problem, scatter_s, check);
+  if (o.naive) time_naive(problem);
   return 0;
 }
 

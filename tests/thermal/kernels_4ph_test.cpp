@@ -262,6 +262,27 @@ TEST_P(Kernels4ph, SamplesMeetTheSums) {
             })) << "and something left out";
 }
 
+// The published strategies give the numbers of the factorised sums, with lists in one piece or in many.
+TEST_P(Kernels4ph, StrategiesAgree) {
+  for (const bool reference : {false, true}) {
+    Rules4ph rules{.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3};
+    if (reference)
+      rules = {.broadening = Broadening::kAdaptiveMax, .scale_broad = 0.4, .tie_tolerance_rad_ps = 0.0,
+               .sigma_floor_rad_ps = 0.4, .sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi), .exact_weights = false};
+    const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, rules);
+    const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+    kernels->load(c.problem);
+    const auto expected = kernels->sums(0, 12);
+    for (const Strategy strategy : {Strategy::kListHost, Strategy::kListDevice, Strategy::kModeByMode, Strategy::kTestAndSum}) {
+      StrategySeconds seconds;
+      const auto sums = kernels->sums_by_strategy(strategy, seconds);
+      ASSERT_EQ(sums.size(), expected.size());
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        EXPECT_NEAR(sums[i], expected[i], 1e-10 * std::abs(expected[i])) << static_cast<int>(strategy) << " " << i;
+    }
+  }
+}
+
 // One point alone, or tiles of another size: the same bits.
 TEST_P(Kernels4ph, CollisionMatrixDoesNotDependOnTheCut) {
   const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});

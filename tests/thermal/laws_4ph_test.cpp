@@ -124,8 +124,8 @@ TEST(Laws4ph, ResumedRunHasTheSameBits) {
 
 // What is not available is refused by name, not left out in silence.
 TEST(Laws4ph, RefusesWhatItCannotDo) {
-  for (const Setting& setting : {Setting{"strategy", "'list-host'"}}) {
-    const Deck deck = coarse_deck({setting});
+  for (const Setting& setting : {Setting{"four_phonon_iteration", ".true."}, Setting{"num_sample_process_4ph", "100"}}) {
+    const Deck deck = coarse_deck({{"strategy", "'list-host'"}, setting});
     EXPECT_THROW(require_supported_4ph(deck.control), InvalidInput) << setting.key;
   }
 }

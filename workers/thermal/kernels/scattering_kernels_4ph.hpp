@@ -7,6 +7,7 @@
 
 #include "workers/backend/device.hpp"
 #include "workers/thermal/kernels/sample_4ph.hpp"
+#include "workers/thermal/kernels/strategies_4ph.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
 #include "workers/thermal/solver/contraction_plan_4ph.hpp"
 
@@ -60,6 +61,9 @@ class ScatteringKernels4ph {
   /// each the sum in rising order of Q of one value per Q, added to zero. The same bits for any device
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
+
+  /// The same over all total momenta by one of the published strategies (not kFactorised).
+  virtual std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) = 0;
 
   /// Sums over draws [first, last) of the published estimator: [n_rows][3 channels][UniformLayout4ph].
   /// `elements`: false leaves the matrix elements out.

@@ -48,6 +48,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     });
   }
 
+  std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
+    return strategy_sums_4ph_cpu(strategy, tables_, budget_bytes_ > 0 ? budget_bytes_ : free_memory_bytes(Device{}) / 2,
+                                 seconds);
+  }
+
   std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw, std::int64_t last_draw,
                                      bool elements) override {
     const int size = UniformLayout4ph{tables_.n_temperatures}.size();

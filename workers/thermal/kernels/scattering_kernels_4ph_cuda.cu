@@ -143,6 +143,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   void load(const Problem4ph& p) override {
     use_device(device_);
     if (p.plan.n_atoms > 255) throw InvalidInput("four phonons on CUDA: more than 255 atoms in the cell");
+    problem_ = &p;
     t_ = p.host_tables();
     omega_ = upload(p.omega_rad_ps, "ω");
     set_ = upload(p.set, "degenerate sets");
@@ -261,6 +262,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     for (std::int32_t first = first_total; first < last_total; first += batch_)
       add_batch(first, std::min(batch_, last_total - first));
     return cuda::to_host(total_, "four-phonon scattering");
+  }
+
+  std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
+    use_device(device_);
+    return strategy_sums_4ph_cuda(strategy, problem_->host_tables(), t_, budget_bytes_ - resident_bytes_, seconds);
   }
 
   std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw, std::int64_t last_draw,
@@ -509,6 +515,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   Device device_;
   std::int64_t budget_bytes_ = 0;
+  const Problem4ph* problem_ = nullptr;
   Tables4ph t_;
   PairKeys4ph keys_{};
   Walk4ph walk_{};

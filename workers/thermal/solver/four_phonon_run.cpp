@@ -13,8 +13,9 @@ namespace quasi::thermal {
 
 void require_supported_4ph(const Control& control) {
   if (!control.four_phonon) return;
-  if (control.strategy != Strategy::kFactorised)
-    throw InvalidInput("'strategy' other than factorised is not available with 'four_phonon' = .true.");
+  if (control.strategy != Strategy::kFactorised && (control.samples_rates_4ph() || control.four_phonon_iteration))
+    throw InvalidInput("'strategy' other than factorised sums four-phonon rates only; with sampling or "
+                       "'four_phonon_iteration' leave it at factorised");
 }
 
 namespace {
@@ -111,8 +112,17 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
       result->kappa_relative_error.push_back(relative_kappa_error(deck, run, rates, t));
   } else {
-    rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
-                                 {checkpoint_directory, control.checkpoint_interval_s});
+    if (control.strategy == Strategy::kFactorised) {
+      rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
+                                   {checkpoint_directory, control.checkpoint_interval_s});
+    } else {  // to be compared with: one device, no checkpoint
+      StrategySeconds seconds;
+      kernels.front()->load(result->problem);
+      rates = rates_of_sums_4ph(result->problem, control.constants(),
+                                kernels.front()->sums_by_strategy(control.strategy, seconds));
+      run.seconds["enumerate_4ph"] += seconds.enumerate;
+      run.seconds["evaluate_4ph"] += seconds.evaluate;
+    }
     if (control.samples_4ph_phase_space > 0) {  // the reference's key: phase spaces from draws, rates exact
       Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(), static_cast<std::uint64_t>(control.seed), 0,
                                           control.samples_4ph_phase_space, kernels, progress);

@@ -32,7 +32,7 @@ struct FourPhononRun {
 };
 
 /// @throws InvalidInput for what the keys of the reference allow and four phonons here do not do yet:
-///         strategies other than the factorised one.
+///         other strategies than the factorised one together with iteration or sampling.
 void require_supported_4ph(const Control& control);
 
 /// Four-phonon rates of a deck that has fourth-order constants, on all devices, and, where the deck wants

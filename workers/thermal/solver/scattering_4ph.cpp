@@ -179,6 +179,13 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
         progress.report("scattering 4ph", tile + 1, n_tiles);
       });
 
+  return rates_of_sums_4ph(problem, constants, total);
+}
+
+Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+                           const std::vector<double>& total) {
+  const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
+  const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;
   Rates4ph rates{.n_rows = n_rows, .n_temperatures = layout.n_temperatures};

@@ -71,6 +71,10 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
                               const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
                               const CheckpointRule& checkpoint_rule = {});
 
+/// Rates from sums over all total momenta, [n_rows][3][SumLayout4ph].
+Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+                           const std::vector<double>& sums);
+
 /// Replaces rates, phase spaces and counts of each degenerate set by their mean over the set.
 void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>& points,
                             Rates4ph& rates);
