@@ -1,10 +1,11 @@
 // Four-phonon scattering step of a deck: times, process counts, work done against the device's peak.
 //
-//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies] [--naive]
+//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies all|device] [--naive]
 //                     [--set key=value]
 //
 // --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
-// --strategies adds one line for each published strategy on the same problem.
+// --strategies adds one line for each published strategy on the same problem; `device` leaves out the one
+// whose list is made on the host, which takes longest.
 // --naive adds the time of a process by the block sum on one core.
 // Prints one JSON line a case.
 #include <chrono>
@@ -33,18 +34,20 @@ struct Options {
   std::string device = "auto";
   std::vector<Setting> settings;
   std::int32_t tiles = 0;  ///< 0: all
-  bool strategies = false;
+  std::string strategies;  ///< empty: none
   bool naive = false;
 };
 
 /// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds and sums.
-void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, double factorised_s, double check) {
+void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, bool on_host_too, double factorised_s,
+                        double check) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::pair<Strategy, const char*> strategies[] = {{Strategy::kListHost, "list on the host, all at once"},
                                                          {Strategy::kListDevice, "list on the device, all at once"},
                                                          {Strategy::kModeByMode, "list of one mode at a time"},
                                                          {Strategy::kTestAndSum, "test and sum in one kernel"}};
   for (const auto& [strategy, name] : strategies) {
+    if (strategy == Strategy::kListHost && !on_host_too) continue;
     StrategySeconds seconds;
     const double start = now_s();
     const auto sums = kernels.sums_by_strategy(strategy, seconds);
@@ -75,13 +78,13 @@ void time_naive(const Problem4ph& problem) {
 Options parse(int argc, char** argv) {
   Options o;
   if (argc < 2) throw InvalidInput("usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
-                                   "[--device D] [--tiles N] [--set key=value]");
+                                   "[--device D] [--tiles N] [--strategies all|device] [--naive] [--set key=value]");
   o.deck = argv[1];
   o.settings.push_back({"four_phonon", ".true."});
   for (int i = 2; i < argc; ++i) {
     const std::string key = argv[i];
-    if (key == "--strategies" || key == "--naive") {
-      (key == "--naive" ? o.naive : o.strategies) = true;
+    if (key == "--naive") {
+      o.naive = true;
       continue;
     }
     if (key == "--compat") {
@@ -93,6 +96,7 @@ Options parse(int argc, char** argv) {
     if (key == "--mesh") o.settings.push_back({"ngrid", value + " " + value + " " + value});
     else if (key == "--sb") o.settings.push_back({"scalebroad", value});
     else if (key == "--device") o.device = value;
+    else if (key == "--strategies") o.strategies = value;
     else if (key == "--tiles") o.tiles = std::atoi(value.c_str());
     else if (key == "--set") o.settings.push_back(parse_setting(value));
     else throw InvalidInput("unknown option " + key);
@@ -154,7 +158,7 @@ int run(int argc, char** argv) {
       count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()), harmonic_s, read_s,
       prepare_s, load_s, scatter_s, flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
   std::fflush(stdout);
-  if (o.strategies) compare_strategies(*kernels, problem, scatter_s, check);
+  if (!o.strategies.empty()) compare_strategies(*kernels, problem, o.strategies == "all", scatter_s, check);
   if (o.naive) time_naive(problem);
   return 0;
 }

@@ -11,16 +11,22 @@ if [ -z "$bin" ]; then
   timeout 60 cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_SERVICE=OFF \
     ${CMAKE_EXTRA:-} >/dev/null || exit 1
   timeout 400 cmake --build build/gpu --target thermal_kernels_4ph_test thermal_reference_4ph_test \
-    thermal_4ph_bench | tail -3 || exit 1
+    thermal_iterated_4ph_test thermal_sampling_4ph_test thermal_4ph_bench | tail -3 || exit 1
   bin=build/gpu/bin
 fi
 deck=${DECK:-examples/thermal/silicon}
 export QUASI_REQUIRE_DEVICE=cuda
 timeout 120 "$bin/thermal_kernels_4ph_test" --gtest_brief=1 || exit 1
 timeout 120 "$bin/thermal_reference_4ph_test" --gtest_brief=1 || exit 1
+timeout 120 "$bin/thermal_iterated_4ph_test" --gtest_brief=1 || exit 1
+timeout 120 "$bin/thermal_sampling_4ph_test" --gtest_brief=1 || exit 1
 for n in ${MESHES:-10 16}; do
   for rules in --compat ""; do
     timeout 120 "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 $rules --device cuda:0
   done
+done
+# The published strategies beside the factorised sums; STRATEGIES="8 10" for other meshes.
+for n in ${STRATEGIES:-8}; do
+  timeout 300 "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 --compat --device cuda:0 --strategies all
 done
 [ "${WHOLE:-0}" = 0 ] || timeout 600 "$bin/thermal_4ph_bench" "$deck" --mesh 32 --sb 0.1 --device cuda:0

@@ -34,6 +34,8 @@ class ThermalTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
     Deck deck = read_deck(options.deck.path, options.deck.settings);
+    if (options.devices.size() > 1 && !deck.fourth_order)
+      throw InvalidInput("only four-phonon sums are shared out among devices, and 'four_phonon' = .false.: name one device");
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
@@ -71,6 +73,8 @@ class ThermalTask : public Task {
   }
 
   std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }
+
+  int max_devices() const override { return 64; }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 };
