@@ -167,6 +167,7 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb) {
   d.add(run.field.by_velocity ? 1.0 : 0.0);
   const EpsilonOptions& e = run.plan.epsilon;
   for (const double value : {e.cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real, 1.0 * static_cast<double>(e.memory_budget_bytes)}) d.add(value);
+  for (const double value : {e.subspace.tolerance, 1.0 * e.subspace.vectors, e.subspace.complement ? 1.0 : 0.0, e.subspace.complement_ry}) d.add(value);
   d.add(e.frequencies_ry);
   const SigmaOptions& s = run.plan.sigma;
   for (const double value : {1.0 * static_cast<int>(s.method), 1.0 * s.bands, s.bare_cutoff_ry, s.screened_cutoff_ry, 1.0 * s.band_min, 1.0 * s.band_max,
@@ -253,6 +254,7 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
   plan.epsilon.cutoff_ry = plan.stored ? plan.stored->cutoff_ry : deck.epsilon.cutoff_ry;
   plan.epsilon.bands = plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands");
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
+  plan.epsilon.subspace = deck.epsilon.subspace;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = count(deck.sigma.bands, "sigma.bands");

@@ -55,6 +55,11 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
     heads.push_back({{"q", m.q}, {"n_g", m.size()},
                      {"epsilon", m.epsilon_diagonal.empty() ? nlohmann::json(nullptr) : nlohmann::json(m.epsilon_diagonal[0].real())},
                      {"epsilon_inverse", m.inverse[0][0].real()}});
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (run.epsilon[i].subspace_vectors > 0) {
+      heads[i]["subspace_vectors"] = run.epsilon[i].subspace_vectors;
+      heads[i]["subspace_error"] = run.epsilon[i].subspace_error;
+    }
   summary["eps_head"] = std::move(heads);
   const Gaps gap = gaps(run.field, run.quasiparticles);
   nlohmann::json direct = nlohmann::json::array();

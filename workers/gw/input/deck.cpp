@@ -101,8 +101,15 @@ void read_epsilon(const toml::table* table, const std::string& where, const std:
   e.broadening_ev = reader.number("broadening_ev", e.broadening_ev, 1e-4, 10.0);
   e.imaginary_points = reader.integer("imaginary_points", e.imaginary_points, 4, 1000);
   e.imaginary_scale_ry = reader.number("imaginary_scale_ry", e.imaginary_scale_ry, 0.01, 1000.0);
+  e.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
+  e.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
+  e.subspace.complement = reader.boolean("subspace_complement", true);
+  e.subspace.complement_ry = reader.number("subspace_complement_ry", e.subspace.complement_ry, 0.1, 100.0);
+  if (!e.subspace.wanted())
+    for (const char* key : {"subspace_complement", "subspace_complement_ry"})
+      if (reader.has(key)) reader.fail(key, "belongs to a subspace: give subspace_tolerance or subspace_vectors");
   if (!gamma.empty())
-    for (const char* key : {"cutoff_ry", "bands", "frequencies", "write", "qpoints", "occupied_bands", "real_max_ev", "real_step_ev",
+    for (const char* key : {"subspace_tolerance", "subspace_vectors", "cutoff_ry", "bands", "frequencies", "write", "qpoints", "occupied_bands", "real_max_ev", "real_step_ev",
                             "broadening_ev", "imaginary_points", "imaginary_scale_ry"})
       if (reader.has(key)) reader.fail(key, "cannot stand beside eps0mat: it follows from the stored ε⁻¹");
   reader.finish();

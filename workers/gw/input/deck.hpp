@@ -45,6 +45,7 @@ struct Deck {
     double broadening_ev = 0.1;
     int imaginary_points = 20;
     double imaginary_scale_ry = 2.0;
+    SubspaceOptions subspace;
   } epsilon;
   struct {
     SigmaMethod method = SigmaMethod::kHybertsenLouie;

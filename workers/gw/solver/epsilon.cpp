@@ -1,5 +1,7 @@
 #include "workers/gw/solver/epsilon.hpp"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -74,7 +76,8 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
     : field_(field), at_(at), options_(options) {
   // At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
   // the wings in a typical file), so the full zone is summed there.
-  group_ = at.at_gamma ? std::vector<int>{0} : little_group(field.zone.operations(), at.q, false);
+  // So it is with a subspace, whose vectors need not be closed under the group.
+  group_ = at.at_gamma || (options.subspace.wanted() && options.frequencies_ry.size() > 1) ? std::vector<int>{0} : little_group(field.zone.operations(), at.q, false);
   wedge_ = orbits(field.zone, group_);
   const std::int64_t n_g = at.size();
   const auto n_other = static_cast<std::int64_t>(options.frequencies_ry.size()) - 1;
@@ -100,7 +103,10 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
   const BrillouinZone& left_zone = shifted ? *field_.shifted_zone : field_.zone;
   const auto& operations = field_.zone.operations();
   const std::int64_t n_g = at_.size();
-  const auto n_other = static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
+  const bool projected = !basis_.empty();
+  const std::int64_t n_basis = projected ? static_cast<std::int64_t>(basis_.size()) / n_g : n_g;
+  // With a subspace the first sweep is static, the second all else.
+  const auto n_other = options_.subspace.wanted() && !projected ? 0 : static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
 
   IVec3 extent_left = rotated_extent(left_waves, left_zone);
   for (int& x : extent_left) ++x;  // k+q may differ from its folded image by one reciprocal vector.
@@ -108,8 +114,8 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
   kernels.set_box(box);
   const auto sphere_index = positions(at_.sphere.g, box);
   kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
-  kernels.start_chi(n_g);
-  if (n_other > 0) kernels.start_chi_frequencies(n_other, n_g);
+  if (!projected) kernels.start_chi(n_g);
+  if (n_other > 0) kernels.start_chi_frequencies(n_other, n_basis);
 
   const double prefactor = 4.0 / (field_.n_spins() * field_.zone_volume_bohr3());
   const auto n_units = static_cast<std::int64_t>(units_.size());
@@ -160,9 +166,15 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
           weights[static_cast<std::size_t>(f) * weight.size() + pair] = 0.5 * scale * (1.0 / (delta - omega) + 1.0 / (delta + omega));
         }
       }
-    kernels.accumulate_chi(view<const double>(weight, n_block, n_c));
+    if (projected) kernels.project_pair_products(view<const Cplx>(basis_, n_g, n_basis));
+    else kernels.accumulate_chi(view<const double>(weight, n_block, n_c));
     if (n_other > 0) kernels.accumulate_chi_frequencies(view<const Cplx>(weights, n_other, n_block, n_c));
     progress.throw_if_cancelled();
+  }
+  if (projected) {
+    std::vector<Cplx> chi(static_cast<std::size_t>(n_other * n_basis * n_basis));
+    kernels.read_chi_frequencies(view<Cplx>(chi, n_other, n_basis, n_basis));
+    return chi;
   }
   const std::int64_t size = n_g * n_g;
   std::vector<Cplx> chi(static_cast<std::size_t>(size * (1 + n_other)));
@@ -245,6 +257,133 @@ void unpack(const Piece& piece, DielectricMatrix& m) {
 
 }  // namespace
 
+namespace {
+
+/// Eigenvectors of χ̃(0) that are kept, as columns [n][n_basis]; with q → 0 the plane wave G = 0 is kept exactly.
+std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, GwKernels& kernels) {
+  const auto n = static_cast<std::size_t>(m.size());
+  std::vector<Cplx> symmetric(n * n);
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h) symmetric[g * n + h] = std::sqrt(m.coulomb[g] * m.coulomb[h]) * 0.5 * (chi[g * n + h] + std::conj(chi[h * n + g]));
+  std::vector<double> values(n);
+  std::vector<Cplx> vectors(n * n);
+  kernels.eigen_hermitian(view<const Cplx>(symmetric, n, n), view<double>(values, n), view<Cplx>(vectors, n, n));
+  std::size_t kept = 0;  // eigenvalues ascend from the most negative
+  while (kept < n && (options.vectors > 0 ? kept < static_cast<std::size_t>(options.vectors) : -values[kept] / (1.0 - values[kept]) > options.tolerance)) ++kept;
+  kept = std::max<std::size_t>(kept, 1);
+  std::vector<std::vector<Cplx>> columns;
+  for (std::size_t i = 0; i < kept; ++i) columns.emplace_back(vectors.begin() + static_cast<std::ptrdiff_t>(i * n), vectors.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
+  if (m.at_gamma && kept < n) {
+    std::vector<Cplx> head(n);
+    head[0] = 1.0;
+    for (int pass = 0; pass < 2; ++pass)  // twice: Gram–Schmidt loses digits once
+      for (const auto& c : columns) {
+        Cplx overlap;
+        for (std::size_t g = 0; g < n; ++g) overlap += std::conj(c[g]) * head[g];
+        for (std::size_t g = 0; g < n; ++g) head[g] -= overlap * c[g];
+      }
+    double norm = 0.0;
+    for (const Cplx& value : head) norm += std::norm(value);
+    if (norm > 1e-16) {
+      for (Cplx& value : head) value /= std::sqrt(norm);
+      columns.push_back(std::move(head));
+    }
+  }
+  std::vector<Cplx> basis(n * columns.size());
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t b = 0; b < columns.size(); ++b) basis[g * columns.size() + b] = columns[b][g];
+  return basis;
+}
+
+/// c [rows][columns] = a [rows][inner] · op(b).
+void product(CBLAS_TRANSPOSE transpose_b, std::size_t rows, std::size_t columns, std::size_t inner, const Cplx* a, std::size_t lda, const Cplx* b,
+             std::size_t ldb, Cplx* c) {
+  const Cplx one{1.0, 0.0}, zero{};
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), &one, a,
+              static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c, static_cast<int>(columns));
+}
+
+/// C (…) C^H, [n][n], for C [n][n_b].
+std::vector<Cplx> expanded(const std::vector<Cplx>& basis, const std::vector<Cplx>& inner, std::size_t n, std::size_t n_b) {
+  std::vector<Cplx> left(n * n_b), result(n * n);
+  product(CblasNoTrans, n, n_b, n_b, basis.data(), n_b, inner.data(), n_b, left.data());
+  product(CblasConjTrans, n, n, n_b, left.data(), n_b, basis.data(), n_b, result.data());
+  return result;
+}
+
+/// ε̃⁻¹ − 1 within the subspace, (1 − χ̃_BB)⁻¹ − 1.
+std::vector<Cplx> inner_inverse(std::vector<Cplx> chi, std::size_t n_b, GwKernels& kernels) {
+  for (std::size_t a = 0; a < n_b; ++a)
+    for (std::size_t b = 0; b < n_b; ++b) chi[a * n_b + b] = (a == b ? 1.0 : 0.0) - chi[a * n_b + b];
+  kernels.invert_general(view<Cplx>(chi, n_b, n_b));
+  for (std::size_t b = 0; b < n_b; ++b) chi[b * n_b + b] -= 1.0;
+  return chi;
+}
+
+/// Appends ε⁻¹ at the frequencies other than 0 to a matrix that holds ε⁻¹(0).
+/// @param chi_static  χ(0), [n][n];  projected  χ̃_BB'(ω), [n_frequencies − 1][n_b][n_b]
+void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_static, const std::vector<Cplx>& basis, const std::vector<Cplx>& projected,
+                              const EpsilonOptions& options, GwKernels& kernels) {
+  const auto n = static_cast<std::size_t>(m.size()), n_b = basis.size() / n;
+  const auto& v = m.coulomb;
+  // C^H χ̃(0) C, with the transposed basis as rows.
+  std::vector<Cplx> weighted(n_b * n), right(n_b * n), static_inner(n_b * n_b), symmetric(n * n);
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h) symmetric[g * n + h] = std::sqrt(v[g] * v[h]) * chi_static[g * n + h];
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t b = 0; b < n_b; ++b) weighted[b * n + g] = std::conj(basis[g * n_b + b]);
+  product(CblasNoTrans, n_b, n, n, weighted.data(), n, symmetric.data(), n, right.data());
+  product(CblasConjTrans, n_b, n_b, n, right.data(), n, weighted.data(), n, static_inner.data());
+  const std::vector<Cplx> static_part = expanded(basis, inner_inverse(static_inner, n_b, kernels), n, n_b);
+  std::vector<Cplx> rest(n * n);  // ε̃⁻¹(0) − 1 − its subspace part
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h)
+      rest[g * n + h] = m.inverse[0][g * n + h] * std::sqrt(v[h] / v[g]) - (g == h ? 1.0 : 0.0) - static_part[g * n + h];
+  std::vector<double> values(n);
+  std::vector<Cplx> vectors(n * n);
+  kernels.eigen_hermitian(view<const Cplx>(rest, n, n), view<double>(values, n), view<Cplx>(vectors, n, n));
+  m.subspace_vectors = static_cast<int>(n_b);
+  m.subspace_error = std::max(std::abs(values.front()), std::abs(values.back()));
+  const double w2 = options.subspace.complement_ry * options.subspace.complement_ry;
+  for (std::size_t f = 1; f < options.frequencies_ry.size(); ++f) {
+    const auto from = projected.begin() + static_cast<std::ptrdiff_t>((f - 1) * n_b * n_b);
+    std::vector<Cplx> full = expanded(basis, inner_inverse({from, from + static_cast<std::ptrdiff_t>(n_b * n_b)}, n_b, kernels), n, n_b);
+    const Cplx share = options.subspace.complement ? w2 / (w2 - options.frequencies_ry[f] * options.frequencies_ry[f]) : 0.0;
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < n; ++h)
+        full[g * n + h] = ((g == h ? 1.0 : 0.0) + full[g * n + h] + share * rest[g * n + h]) * std::sqrt(v[g] / v[h]);
+    m.inverse.push_back(std::move(full));
+  }
+}
+
+/// ε⁻¹ of one q in two sweeps: χ(0) in full, then the other frequencies between its leading eigenvectors.
+void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonOptions& options, GwKernels& kernels, Progress& progress) {
+  if (*std::min_element(m.coulomb.begin(), m.coulomb.end()) <= 0.0)
+    throw InvalidInput("a static subspace needs a Coulomb interaction that is positive everywhere; leave epsilon.subspace_tolerance out with this truncation");
+  const auto total = [&] {
+    std::vector<Cplx> all;
+    for (std::int64_t index = 0; index < sum.portions(); ++index) {
+      const std::vector<Cplx> part = sum.portion(index, kernels, progress);
+      if (all.empty()) all.resize(part.size());
+      for (std::size_t i = 0; i < part.size(); ++i) all[i] += part[i];
+    }
+    return all;
+  };
+  const std::vector<Cplx> chi = total();
+  EpsilonOptions only_static = options;
+  only_static.frequencies_ry.resize(1);
+  invert(m, {chi}, only_static, kernels);
+  const std::vector<Cplx> basis = subspace_of(m, chi, options.subspace, kernels);
+  const auto n = static_cast<std::size_t>(m.size()), n_b = basis.size() / n;
+  std::vector<Cplx> weighted = basis;
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t b = 0; b < n_b; ++b) weighted[g * n_b + b] *= std::sqrt(m.coulomb[g]);
+  sum.project_on(std::move(weighted));
+  add_subspace_frequencies(m, chi, basis, total(), options, kernels);
+}
+
+}  // namespace
+
 std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
                                                   const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress) {
   std::vector<DielectricMatrix> matrices;
@@ -274,11 +413,15 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
   };
-  const auto finish = [&](std::size_t iq, const std::vector<Cplx>& sum, GwKernels& kernels) {
-    invert(matrices[iq], sums[iq].complete(sum), options, kernels);
+  const bool subspace = options.subspace.wanted() && options.frequencies_ry.size() > 1;
+  const auto keep = [&](std::size_t iq) {
     if (checkpoint.keeps())
       checkpoint.replace("chi/" + std::to_string(iq) + "/", "epsilon/" + std::to_string(iq),
                          piece_of(std::make_shared<const std::vector<Cplx>>(packed(matrices[iq]))));
+  };
+  const auto finish = [&](std::size_t iq, const std::vector<Cplx>& sum, GwKernels& kernels) {
+    invert(matrices[iq], sums[iq].complete(sum), options, kernels);
+    keep(iq);
   };
   const auto take_finished = [&](std::size_t iq) {
     const auto kept = checkpoint.find("epsilon/" + std::to_string(iq));
@@ -287,10 +430,16 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     progress.report("polarizability", done += sums[iq].portions(), total);
     return true;
   };
-  if (static_cast<int>(points.size()) >= team.size()) {
+  if (subspace || static_cast<int>(points.size()) >= team.size()) {
     team.run(static_cast<std::int64_t>(points.size()), [&](std::int64_t task, GwKernels& kernels) {
       const auto iq = static_cast<std::size_t>(task);
       if (take_finished(iq)) return;
+      if (subspace) {
+        invert_in_subspace(matrices[iq], sums[iq], options, kernels, progress);
+        keep(iq);
+        progress.report("polarizability", done += sums[iq].portions(), total);
+        return;
+      }
       std::vector<Cplx> sum;
       for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(sum, portion_of(iq, index, kernels));
       finish(iq, sum, kernels);

@@ -23,9 +23,21 @@ struct DielectricMatrix {
   std::vector<std::vector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0
   std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
   int n_real = 0;                          ///< the last so many lie on the real axis
+  int subspace_vectors = 0;                ///< kept, where a subspace was used; else 0
+  double subspace_error = 0.0;             ///< ‖ε̃⁻¹(0) − its subspace part‖₂: what the other frequencies owe to the complement
   std::vector<Cplx> epsilon_diagonal;      ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
 
   std::int64_t size() const { return sphere.size(); }
+};
+
+/// Static subspace (spec 4.2): frequencies other than 0 are calculated between the eigenvectors of χ̃(0) that screen most, and
+/// the rest follows the static matrix.
+struct SubspaceOptions {
+  double tolerance = 0.0;       ///< vectors whose share |λ|/(1+|λ|) of δ − ε̃⁻¹(0) exceeds this are kept; 0: no subspace
+  int vectors = 0;              ///< instead: so many
+  bool complement = true;       ///< adds [ε̃⁻¹(0) − its subspace part] ω_c²/(ω_c² − ω²)
+  double complement_ry = 2.5;   ///< ω_c
+  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
 };
 
 struct EpsilonOptions {
@@ -33,6 +45,7 @@ struct EpsilonOptions {
   int bands = 0;                               ///< counted from 1, multiplets complete
   std::vector<Cplx> frequencies_ry{Cplx{}};    ///< first: 0; then iu or ω + iη
   int n_real = 0;                              ///< the last so many lie on the real axis
+  SubspaceOptions subspace;
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
@@ -54,6 +67,9 @@ class Polarizability {
   std::int64_t portions() const { return portions_; }
   /// Sum of one portion, not yet rotated; [n_frequencies][n][n].
   std::vector<Cplx> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
+  /// From now on portions hold the frequencies other than 0 between the columns of `basis` [n][n_basis];
+  /// [n_frequencies − 1][n_basis][n_basis].
+  void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
   /// χ from the sum of all portions, one matrix a frequency.
   std::vector<std::vector<Cplx>> complete(const std::vector<Cplx>& sum) const;
 
@@ -69,6 +85,7 @@ class Polarizability {
   std::vector<int> group_;
   std::vector<Orbit> wedge_;
   std::vector<Unit> units_;
+  std::vector<Cplx> basis_;
   std::int64_t portions_ = 1;
 };
 
