@@ -188,6 +188,20 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
         value += __shfl_xor_sync(0xffffffffu, value, offset);
       if (lane == 0) sum[warp * n_sums + slot] += value;
     };
+    // Four sums for little more than the price of one: each exchange halves what a lane still carries.
+    const auto add_four = [&](int at, int slot0, int slot1, int slot2, int slot3, double v0, double v1, double v2, double v3) {
+      const bool upper = (lane & 16) != 0;
+      double keep = upper ? v2 : v0;
+      double other = upper ? v3 : v1;
+      keep += __shfl_xor_sync(0xffffffffu, upper ? v0 : v2, 16);
+      other += __shfl_xor_sync(0xffffffffu, upper ? v1 : v3, 16);
+      const bool odd = (lane & 8) != 0;
+      double value = odd ? other : keep;
+      value += __shfl_xor_sync(0xffffffffu, odd ? keep : other, 8);
+      for (int offset = 4; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+      const int slot = lane == 0 ? slot0 : lane == 8 ? slot1 : lane == 16 ? slot2 : slot3;
+      if (lane % 8 == 0 && slot >= 0) sum[warp * n_sums + at + slot] += value;
+    };
     const auto evaluate = [&](int count) {
       int channel = -1;
       int branch = -1;
@@ -274,12 +288,12 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
               w = density * bose_factor_4ph(static_cast<Channel4ph>(kSign > 0 ? c : 2), n[mode1],
                                             n[mode2], n[mode3]);
             }
-            add(at + layout.normal(temperature), normal ? w * values_squared : 0.0);
-            add(at + layout.umklapp(temperature), normal ? 0.0 : w * values_squared);
-            add(at + layout.weighted_phase_space(temperature), w);
+            const int last = temperature == 0 ? layout.phase_space() : -1;
+            add_four(at, layout.normal(temperature), layout.umklapp(temperature), layout.weighted_phase_space(temperature),
+                     last, normal ? w * values_squared : 0.0, normal ? 0.0 : w * values_squared, w, mine ? delta : 0.0);
           }
-          add(at + layout.phase_space(), mine ? delta : 0.0);
-          add(at + layout.six_count(), mine ? rint(6.0 * process.multiplicity) : 0.0);
+          const int six = __reduce_add_sync(0xffffffffu, mine ? static_cast<int>(rint(6.0 * process.multiplicity)) : 0);
+          if (lane == 0) sum[warp * n_sums + at + layout.six_count()] += six;
           const unsigned here = __ballot_sync(0xffffffffu, mine);
           if (lane == 0) sum[warp * n_sums + at + layout.evaluations()] += __popc(here);
         }

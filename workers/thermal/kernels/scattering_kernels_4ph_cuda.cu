@@ -248,7 +248,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     std::size_t bytes = 0;
     cuda::check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, key_[0].data(), key_[1].data(),
                                                 spare_value_[0].data(), pair_[0].data(),
-                                                static_cast<std::int64_t>(entries)),
+                                                static_cast<std::int64_t>(entries), kBinShift),
                 "sorting last pairs");
     sort_storage_ = DeviceBuffer<unsigned char>(bytes, "work space of the sort");
     n_values_ = t_.n_rows() * kChannels4ph * SumLayout4ph{t_.n_temperatures}.size();
@@ -428,7 +428,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   void sort_batch(PairKind4ph kind, std::int32_t first, std::int32_t places) {
-    // Keys are of use only while sorting: both kinds share their buffers.
+    // Keys are of use only while sorting: both kinds share their buffers. Below the bins of the index their
+    // order does not matter; equal ones stay in the order of the pairs.
     const int k = static_cast<int>(kind);
     const std::int64_t entries = n_pairs_ * places;
     cuda::for_each_index(entries,
@@ -437,7 +438,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     std::size_t bytes = sort_storage_.size();
     cuda::check(cub::DeviceRadixSort::SortPairs(sort_storage_.data(), bytes, key_[0].data(),
                                                 key_[1].data(), spare_value_[0].data(),
-                                                pair_[k].data(), entries),
+                                                pair_[k].data(), entries, kBinShift),
                 "sorting last pairs");
     cuda::for_each_index(static_cast<std::int64_t>(places) * PairKeys4ph::kClasses * (kBins + 1),
                          IndexBins{key_[1].data(), n_pairs_, bin_begin_[k].data()}, "index of last pairs");
