@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_bf16.h>
+
 #include "workers/backend/device_buffer.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 
@@ -47,6 +49,9 @@ struct PointClock {
   long long step;
 };
 
+/// Length of a row of the inverse: whole words of eight.
+QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
+
 /// One bias point; passed to kernels by value.
 struct DevicePoint {
   double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
@@ -58,7 +63,7 @@ struct DevicePoint {
   double *sheet;                          ///< [n_states][nx]
   double *family_density;                 ///< [n_families][nx][nz]
   double *block_max;                      ///< [2][blocks of the field kernel]
-  float *inverse;                         ///< frozen Newton matrix, inverted [nx·nz][nx·nz]
+  __nv_bfloat16* inverse;                 ///< frozen Newton matrix, inverted [nx·nz][inverse_stride(nx·nz)]
   const double *inflow_source, *inflow_drain;  ///< [n_states][nw]
   double pdf_scale;
   PointClock* clock;

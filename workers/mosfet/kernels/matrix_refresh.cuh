@@ -31,8 +31,8 @@ class MatrixRefresh {
     workspace_ = {static_cast<std::size_t>(std::max(factor, inverse)), "workspace of the inverse"};
   }
 
-  /// @param inverse  [nodes][nodes rounded up to 4] out, single precision
-  void run(const DeviceProblem& p, const DevicePoint& q, float* inverse, cudaStream_t stream) {
+  /// @param inverse  [nodes][inverse_stride(nodes)] out
+  void run(const DeviceProblem& p, const DevicePoint& q, __nv_bfloat16* inverse, cudaStream_t stream) {
     const int n = p.interior, nx = p.nx, nf = p.n_families;
     const int pairs = nf * nx * n, rank = p.n_levels * n, nodes = nx * p.nz;
     if (n <= 63)

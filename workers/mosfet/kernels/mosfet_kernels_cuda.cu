@@ -311,8 +311,12 @@ class CudaMosfetKernels : public MosfetKernels {
       throw InvalidInput("mesh.subbands × mesh.nw is too large for the shared memory of " + device_.model);
   }
 
+  // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same device.
   template <typename Kernel>
   static void allow(Kernel* kernel, std::size_t bytes, const char* what) {
+    cudaFuncAttributes present{};
+    check(cudaFuncGetAttributes(&present, kernel), what);
+    if (static_cast<std::size_t>(present.maxDynamicSharedSizeBytes) >= bytes) return;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), what);
   }
 

@@ -46,7 +46,7 @@ class PointOnDevice {
     family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
     family_density.zero("density");
     block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
-    inverse = {nodes * ((nodes + 3) / 4 * 4), "inverse of the Newton matrix"};
+    inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))), "inverse of the Newton matrix"};
     inflow_source = {states * problem.nw, "inflow"};
     inflow_drain = {states * problem.nw, "inflow"};
     clock = {1, "clock"};
@@ -88,7 +88,7 @@ class PointOnDevice {
   PointBoundary boundary;
   DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, current_partial, current,
       fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
-  DeviceBuffer<float> inverse;
+  DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;
   DeviceBuffer<StepRecord> records;
 };

@@ -100,16 +100,16 @@ __global__ void assemble_kernel(DeviceProblem p, const double* responses, double
   }
 }
 
-/// Single-precision copy of the symmetric inverse, of which cuSOLVER filled one triangle (column-major
-/// lower = row-major upper). Rows are padded to a multiple of four.
-__global__ void narrow_inverse_kernel(int nodes, const double* inverse, float* narrow) {
-  const int row = blockIdx.x, stride = (nodes + 3) / 4 * 4;
+/// Narrow copy of the symmetric inverse, of which cuSOLVER filled one triangle (column-major lower = row-major
+/// upper). Rows are padded with zeros.
+__global__ void narrow_inverse_kernel(int nodes, const double* inverse, __nv_bfloat16* narrow) {
+  const int row = blockIdx.x, stride = inverse_stride(nodes);
   for (int c = threadIdx.x; c < stride; c += blockDim.x) {
     double value = 0.0;
     if (c < nodes)
       value = row <= c ? inverse[static_cast<long long>(row) * nodes + c]
                        : inverse[static_cast<long long>(c) * nodes + row];
-    narrow[static_cast<long long>(row) * stride + c] = static_cast<float>(value);
+    narrow[static_cast<long long>(row) * stride + c] = __float2bfloat16_rn(static_cast<float>(value));
   }
 }
 

@@ -10,8 +10,8 @@ struct LevelWorkspace {
   double *psi, *forward, *backward, *up, *down;
 };
 
-/// Pivots of T − shift from one end: lane 0 from the first row, lane 1 from the last, at the same time.
-/// `ratio` gets −off/pivot, by which the vector continues. Returns the number of negative pivots.
+/// Pivots of T − shift from one end: the first lanes from the first row, lane 1 from the last, at the same time.
+/// `ratio` gets −off/pivot, by which the vector continues; null: count only. Returns the number of negative pivots.
 __device__ inline int sweep_pivots(const Tridiagonal& t, double shift, bool from_last, double* pivots, double* ratio) {
   double pivot = 0.0, inverse = 0.0, off = 0.0;
   int count = 0;
@@ -29,6 +29,33 @@ __device__ inline int sweep_pivots(const Tridiagonal& t, double shift, bool from
   return count;
 }
 
+/// y_k = Π ratio from the twist outwards: `up` below it, `down` above it, 1 at it. Every lane multiplies a chunk of
+/// neighbours, the chunks are joined by scans over the lanes.
+__device__ inline void outward_products(int n, int twist, const double* up, const double* down, double* y) {
+  constexpr unsigned kAll = 0xffffffffu;
+  const int lane = threadIdx.x & 31, chunk = (n + 31) / 32;
+  const int begin = min(n, lane * chunk), end = min(n, begin + chunk);
+  double below = 1.0, above = 1.0;
+  for (int k = begin; k < end; ++k) {
+    if (k < twist) below *= up[k];
+    if (k > twist) above *= down[k];
+  }
+  for (int step = 1; step < 32; step <<= 1) {
+    const double from_above = __shfl_down_sync(kAll, below, step), from_below = __shfl_up_sync(kAll, above, step);
+    if (lane + step < 32) below *= from_above;
+    if (lane >= step) above *= from_below;
+  }
+  below = __shfl_down_sync(kAll, below, 1);  // Without the own chunk.
+  above = __shfl_up_sync(kAll, above, 1);
+  if (lane == 31) below = 1.0;
+  if (lane == 0) above = 1.0;
+  for (int k = end - 1; k >= begin; --k)
+    if (k < twist) y[k] = below *= up[k];
+  for (int k = begin; k < end; ++k)
+    if (k > twist) y[k] = above *= down[k];
+  if (lane == 0) y[twist] = 1.0;
+}
+
 /// solve_level() with a warm start, by one warp: forward and backward recurrences on two lanes at once,
 /// everything else spread over the lanes. Falls back to the plain cold solver on lane 0.
 /// @return true if the pair converged and is certified; *lambda_ev is the same on all lanes.
@@ -37,9 +64,14 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   constexpr unsigned kAll = 0xffffffffu;
   constexpr int kMaxIterations = 8;
   const int lane = threadIdx.x & 31;
+  const double width = 1e-13 * t.scale_ev;
+  int count = 0;
   double norm2 = -1.0, shift = *lambda_ev;
   for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
-    if (lane < 2) sweep_pivots(t, shift, lane == 1, lane == 1 ? work.backward : work.forward, lane == 1 ? work.down : work.up);
+    // Lanes 2 and 3 count the levels below either side of the shift: the certificate, at no further time.
+    if (lane < 4)
+      count = sweep_pivots(t, lane < 2 ? shift : lane == 2 ? shift - width : shift + width, lane == 1,
+                           lane == 0 ? work.forward : lane == 1 ? work.backward : nullptr, lane == 1 ? work.down : work.up);
     __syncwarp();
     double gamma = 1e300;
     int twist = 0;
@@ -58,14 +90,7 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
         twist = at;
       }
     }
-    if (lane == 0) {
-      double y = 1.0;
-      work.psi[twist] = 1.0;
-      for (int k = twist; k > 0; --k) work.psi[k - 1] = y = work.up[k - 1] * y;
-    } else if (lane == 1) {
-      double y = 1.0;
-      for (int k = twist; k + 1 < t.n; ++k) work.psi[k + 1] = y = work.down[k + 1] * y;
-    }
+    outward_products(t.n, twist, work.up, work.down, work.psi);
     __syncwarp();
     double sum = 0.0;
     for (int k = lane; k < t.n; k += 32) sum += work.psi[k] * work.psi[k];
@@ -73,10 +98,8 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
     shift += gamma / sum;
     if (fabs(gamma) <= 4e-15 * t.scale_ev * sqrt(sum)) norm2 = sum;
   }
-  const double width = 1e-13 * t.scale_ev;
-  int count = 0;
-  if (lane < 2) count = sweep_pivots(t, lane == 0 ? shift - width : shift + width, false, nullptr, nullptr);
-  const int below = __shfl_sync(kAll, count, 0), above = __shfl_sync(kAll, count, 1);
+  // The converged shift moved by less than 4e-15 of the scale since it was counted.
+  const int below = __shfl_sync(kAll, count, 2), above = __shfl_sync(kAll, count, 3);
   if (norm2 < 0.0 || below > level || above <= level) {
     int good = 0;
     if (lane == 0)
