@@ -32,8 +32,8 @@ constexpr struct { double share_n, share_s, flux_weight; } kStages[3] = {
 
 class CudaMosfetKernels : public MosfetKernels {
  public:
-  explicit CudaMosfetKernels(const Device& device) : device_(device) {
-    use_device(device);
+  // The device is chosen before the members: the handles of the libraries belong to the one that is current.
+  explicit CudaMosfetKernels(const Device& device) : device_((use_device(device), device)) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, device.index), "device attributes");
     multiprocessors_ = value;
