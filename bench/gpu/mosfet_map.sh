@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The half-mesh current-voltage map on the machine's first CUDA device, and the files that docs/figures is drawn from.
+# The half-mesh current-voltage map on the machine's first CUDA device, and the files that docs/jobs/figures is drawn from.
 #
 #   bench/gpu/mosfet_map.sh [BIN] [OUTPUT]
 #   VGS='[0.1, 0.3]'   only these gate biases
