@@ -20,20 +20,21 @@ class AcquireCall : public grpc::ServerUnaryReactor,
               const v1::AcquireLeasesRequest* request, v1::AcquireLeasesResponse* response)
       : services_(services),
         context_(context),
-        response_(response),
-        deadline_ms_(services.clock.now().monotonic_ms + to_milliseconds(request->wait())) {
-    command_ = {.worker_id = request->worker_id(),
-                .incarnation = request->incarnation(),
-                .acquire_id = request->acquire_id()};
-    for (const v1::FreeSlot& slot : request->slots())
-      command_.slots.push_back({.device_id = slot.device_id(),
-                                .free_bytes = static_cast<std::int64_t>(slot.free_bytes())});
-    if (request->has_time_left()) command_.time_left_ms = to_milliseconds(request->time_left());
-  }
+        request_(request),
+        response_(response) {}
 
   void start(const wire::Violations& violations) {
     self_ = shared_from_this();
     if (!violations.empty()) return quasi::server::finish(this, context_, to_status(violations));
+    // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
+    deadline_ms_ = services_.clock.now().monotonic_ms + to_milliseconds(request_->wait());
+    command_ = {.worker_id = request_->worker_id(),
+                .incarnation = request_->incarnation(),
+                .acquire_id = request_->acquire_id()};
+    for (const v1::FreeSlot& slot : request_->slots())
+      command_.slots.push_back({.device_id = slot.device_id(),
+                                .free_bytes = static_cast<std::int64_t>(slot.free_bytes())});
+    if (request_->has_time_left()) command_.time_left_ms = to_milliseconds(request_->time_left());
     services_.hub.add(self_);
     ask();
   }
@@ -107,8 +108,9 @@ class AcquireCall : public grpc::ServerUnaryReactor,
 
   Services& services_;
   grpc::CallbackServerContext* context_;
+  const v1::AcquireLeasesRequest* request_;
   v1::AcquireLeasesResponse* response_;
-  const std::int64_t deadline_ms_;
+  std::int64_t deadline_ms_ = 0;
   server::AcquireLeases command_;
   std::shared_ptr<AcquireCall> self_;
   std::mutex mutex_;

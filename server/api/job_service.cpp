@@ -123,6 +123,9 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
                                      : "not in the blob store; upload it first");
             problem.set_reason(std::string(wire::reason::kInputsMissing));
           }
+          const auto concerns_it = [&](const wire::Violation& violation) { return violation.field.starts_with(path); };
+          if (std::any_of(violations.list().begin(), violations.list().end(), concerns_it))
+            continue;  // An invalid spec has no prospects, and its times may not fit milliseconds.
           const NewJob job = to_new_job(spec);
           const Prospect prospect = prospect_of(job.row, workers);
           if (prospect.chance == Chance::kFits) continue;

@@ -19,9 +19,9 @@ constexpr std::size_t kPageBytes = 1U << 20;
 class WatchStream : public PumpedStream<v1::WatchEvent> {
  public:
   WatchStream(Services& services, grpc::CallbackServerContext* context,
-              const v1::WatchJobsRequest& request)
+              const v1::WatchJobsRequest& request, JobQuery query)
       : PumpedStream(services, context),
-        query_(to_query(request.filter())),
+        query_(std::move(query)),
         binding_(canonical_bytes(request.filter()) +
                  (request.include_progress() ? "/progress" : "/states")),
         include_progress_(request.include_progress()),
@@ -174,9 +174,12 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
                                                      grpc::CallbackServerContext* context,
                                                      const v1::WatchJobsRequest& request) {
-  const auto stream = std::make_shared<WatchStream>(services, context, request);
   wire::Violations violations;
   wire::validate(request, violations);
+  // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
+  const auto stream = std::make_shared<WatchStream>(
+      services, context, request,
+      violations.empty() ? to_query(request.filter()) : JobQuery{});
   WatchStream* reactor = stream.get();
   if (!violations.empty()) {
     stream->refuse(to_status(violations));
