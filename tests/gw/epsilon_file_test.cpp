@@ -158,6 +158,8 @@ TEST_F(SmallSilicon, FieldDecksNameWhatTheyCannotDo) {
   expect_message(good, "frequency_dependence 1\nsigma_matrix -1 -1\n", "sigma.inp:2: the keyword 'sigma_matrix'");
   expect_message(good, "begin offdiag\n1 2 2 1\nend\n", "sigma.inp:1: the block 'offdiag'");
   expect_message(good + "degeneracy_check_override\n", "", "split a multiplet are lowered");
+  expect_message(good + "cell_average_cutoff 1.0d-8\n", "", "epsilon.inp:3: 'cell_average_cutoff' other than 1e-12");
+  expect_message(good + "elph_phonq 0 0 0\n", "", "epsilon.inp:3: the keyword 'elph_phonq'");
 }
 
 /// Every dataset of a file, groups walked.

@@ -130,9 +130,13 @@ void add_shared(Actions& actions, DeckText& deck) {
   for (const char* name : {"comm_mpi", "comm_disk", "gcomm_matrix", "gcomm_elements", "verbosity", "dont_use_hdf5", "number_qpoints",
                            "number_kpoints", "number_diag", "distribution", "memory_per_core", "nv_block", "dont_check_norms",
                            "screening_semiconductor", "use_symmetries_q_grid", "no_symmetries_unfolded_grid", "restart",
-                           "number_of_proc_per_pool", "number_sigma_pools", "cell_average_cutoff", "fullbz_write", "use_vxcdat",
-                           "no_symmetries_q_grid", "elph_phonq", "acc_mtxel_algo", "mtxel_algo", "use_gpu", "gpp_algo"})
+                           "number_of_proc_per_pool", "number_sigma_pools", "fullbz_write", "use_vxcdat",
+                           "no_symmetries_q_grid", "acc_mtxel_algo", "mtxel_algo", "use_gpu", "gpp_algo"})
     actions[name] = nothing;
+  actions["cell_average_cutoff"] = [](const InputFile& f, const Line& l) {
+    if (f.number(l) != 1e-12)
+      f.fail(l, "'cell_average_cutoff' other than 1e-12 is not supported: which averages are taken follows from the truncation; remove the line");
+  };
   actions["use_wfn_hdf5"] = [&](const InputFile&, const Line&) { deck.wavefunctions_hdf5 = true; };
   actions["degeneracy_check_override"] = [](const InputFile& f, const Line& l) {
     f.fail(l, "'degeneracy_check_override' is not supported: bands that would split a multiplet are lowered to the next complete "
