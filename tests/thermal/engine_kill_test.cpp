@@ -22,16 +22,13 @@ extern char** environ;
 namespace quasi {
 namespace {
 
-constexpr int kKills = 10;
-
-/// quasi-engine run thermal on a mesh of 14 tiles, a checkpoint after each.
-pid_t start(const std::filesystem::path& output) {
+/// quasi-engine run thermal on a mesh of 14 tiles (or blocks of draws), a checkpoint after each.
+pid_t start(const std::filesystem::path& output, const std::vector<std::string>& settings) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
   std::vector<std::string> words{QUASI_ENGINE, "run", "thermal", deck, "--device", "cpu", "--quiet", "-d", output.string()};
-  for (const char* setting : {"four_phonon=.true.", "ngrid=6 6 6", "scalebroad=0.5", "checkpoint_interval_s=0"}) {
-    words.emplace_back("--set");
-    words.emplace_back(setting);
-  }
+  for (const char* setting : {"four_phonon=.true.", "checkpoint_interval_s=0"})
+    words.insert(words.end(), {"--set", setting});
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -51,46 +48,93 @@ int wait_for(pid_t pid) {
   return status;
 }
 
-// Ten times SIGKILL at a random moment, each attempt going on from the last one's checkpoint; then one that
-// is left to finish. Every number is that of an undisturbed run.
-TEST(EngineKill, SameBitsAfterTenKills) {
+/// The newest checkpoint of an attempt; empty: none.
+std::filesystem::path newest_checkpoint(const std::filesystem::path& output) {
+  std::filesystem::path newest;
+  std::int64_t step = 0;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(output / "checkpoint", none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("ckpt-") || name.ends_with(".tmp")) continue;
+    if (const std::int64_t at = std::stoll(name.substr(5)); at > step) {
+      step = at;
+      newest = entry.path();
+    }
+  }
+  return newest;
+}
+
+struct KilledJob {
+  const char* name;
+  std::vector<std::string> settings;
+  int kills;
+  double latest;  ///< of the moments, in times of an undisturbed run
+};
+
+class EngineKill : public testing::TestWithParam<KilledJob> {};
+
+// SIGKILL at a random moment again and again. Every attempt has a directory of its own, in which a worker would
+// have placed nothing but the newest checkpoint, as "ckpt-STEP"; the last is left to finish. Every number is that
+// of an undisturbed run.
+TEST_P(EngineKill, SameBitsHoweverOften) {
+  const KilledJob& job = GetParam();
   const test::TemporaryDirectory undisturbed, disturbed;
   const auto began = std::chrono::steady_clock::now();
-  ASSERT_EQ(wait_for(start(undisturbed.path())), 0);
+  ASSERT_EQ(wait_for(start(undisturbed.path(), job.settings)), 0);
   const double whole_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  EXPECT_TRUE(newest_checkpoint(undisturbed.path()).empty()) << "a finished job leaves checkpoints behind";
 
   const char* given = std::getenv("QUASI_SEED");
   const unsigned seed = given ? static_cast<unsigned>(std::atoi(given)) : 20261121u;
   std::mt19937 random(seed);
-  std::uniform_real_distribution<double> moment_s(0.0, 0.25 * whole_s);
-  int killed = 0;
-  const auto checkpoint = disturbed.path() / "checkpoint" / "scattering_4ph.ckpt";
-  std::vector<std::filesystem::file_time_type> progress;
-  for (int i = 0; i < kKills; ++i) {
-    const pid_t pid = start(disturbed.path());
+  std::uniform_real_distribution<double> moment_s(0.0, job.latest * whole_s);
+  int killed = 0, resumed = 0;
+  std::filesystem::path checkpoint;
+  const auto next_attempt = [&](int i) {
+    const std::filesystem::path attempt = disturbed.path() / std::to_string(i);
+    std::filesystem::create_directories(attempt / "checkpoint");
+    if (!checkpoint.empty()) std::filesystem::copy_file(checkpoint, attempt / "checkpoint" / checkpoint.filename());
+    return attempt;
+  };
+  for (int i = 0; i < job.kills; ++i) {
+    const auto attempt = next_attempt(i);
+    const pid_t pid = start(attempt, job.settings);
     std::this_thread::sleep_for(std::chrono::duration<double>(moment_s(random)));
     kill(pid, SIGKILL);
-    const int status = wait_for(pid);
-    if (WIFSIGNALED(status)) ++killed;
-    if (std::filesystem::exists(checkpoint) &&
-        (progress.empty() || progress.back() != std::filesystem::last_write_time(checkpoint)))
-      progress.push_back(std::filesystem::last_write_time(checkpoint));
+    if (WIFSIGNALED(wait_for(pid))) ++killed;
+    const auto newest = newest_checkpoint(attempt);
+    if (!newest.empty() && newest.filename() != checkpoint.filename()) {
+      checkpoint = newest;
+      ++resumed;
+    }
   }
-  std::printf("    seed %u: an undisturbed run takes %.2f s; %d of %d attempts killed, %zu of them after a new checkpoint\n",
-              seed, whole_s, killed, kKills, progress.size());
-  EXPECT_GE(killed, kKills / 2) << "the job is too short to be killed";
-  EXPECT_GE(progress.size(), 1u);
-  ASSERT_EQ(wait_for(start(disturbed.path())), 0);
+  std::printf("    seed %u: an undisturbed run takes %.2f s; %d of %d attempts killed, %d of them after a new checkpoint\n",
+              seed, whole_s, killed, job.kills, resumed);
+  EXPECT_GE(killed, job.kills / 2) << "the job is too short to be killed";
+  EXPECT_GE(resumed, 1);
+  const auto last = next_attempt(job.kills);
+  ASSERT_EQ(wait_for(start(last, job.settings)), 0);
 
   const H5Reader a(undisturbed.path() / "result.h5");
-  const H5Reader b(disturbed.path() / "result.h5");
+  const H5Reader b(last / "result.h5");
   for (const char* name : {"/rates/4ph_total", "/rates/4ph_recombination_normal", "/rates/4ph_redistribution_umklapp",
                            "/rates/4ph_splitting_normal", "/phase_space/4ph_weighted_redistribution",
                            "/phase_space/4ph_processes_redistribution", "/kappa/rta", "/kappa/converged"}) {
     EXPECT_FALSE(a.doubles(name).empty());
     EXPECT_EQ(a.doubles(name), b.doubles(name)) << name;
   }
+  if (a.has("/rates/4ph_splitting_error")) {
+    EXPECT_EQ(a.doubles("/rates/4ph_splitting_error"), b.doubles("/rates/4ph_splitting_error"));
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, EngineKill,
+    testing::Values(KilledJob{"Exact", {"ngrid=6 6 6", "scalebroad=0.5"}, 10, 0.25},
+                    KilledJob{"SampledByWeight", {"ngrid=4 4 4", "target_kappa_error=0.002"}, 4, 0.5},
+                    KilledJob{"SampledUniformly",
+                              {"ngrid=3 3 3", "sampling=uniform", "num_sample_process_4ph=100000"}, 4, 0.5}),
+    [](const testing::TestParamInfo<KilledJob>& job) { return std::string(job.param.name); });
 
 }  // namespace
 }  // namespace quasi

@@ -106,6 +106,17 @@ class Interrupting : public SilentProgress {
   int left_;
 };
 
+/// Remembers what the first report said is done.
+class Watching : public SilentProgress {
+ public:
+  std::int64_t first_done = -1;
+
+ protected:
+  void on_report(std::string_view, std::int64_t done, std::int64_t) override {
+    if (first_done < 0) first_done = done;
+  }
+};
+
 // A run that is cancelled and resumed ends with the bits of an undisturbed one.
 TEST(Laws4ph, ResumedRunHasTheSameBits) {
   const Deck deck = coarse_deck();
@@ -116,7 +127,9 @@ TEST(Laws4ph, ResumedRunHasTheSameBits) {
   Interrupting interrupting(3);
   EXPECT_THROW(rates_at(deck, modes, deck.symmetry.irreducible, interrupting, directory.path()), Cancelled);
   EXPECT_GT(interrupting.last_step, 0);
-  const Rates4ph resumed = rates_at(deck, modes, deck.symmetry.irreducible, silent, directory.path());
+  Watching watching;
+  const Rates4ph resumed = rates_at(deck, modes, deck.symmetry.irreducible, watching, directory.path());
+  EXPECT_EQ(watching.first_done, interrupting.last_step);
   EXPECT_EQ(whole.normal_per_ps, resumed.normal_per_ps);
   EXPECT_EQ(whole.umklapp_per_ps, resumed.umklapp_per_ps);
   EXPECT_EQ(whole.processes, resumed.processes);

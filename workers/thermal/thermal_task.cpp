@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "workers/backend/checkpoint.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/convergence_study.hpp"
 #include "workers/thermal/lint.hpp"
@@ -69,6 +70,7 @@ class ThermalTask : public Task {
                               {"rms_rate_error", solved.precision->rms_rate_error},
                               {"kappa_error", solved.precision->kappa_error}};
     if (study) summary["convergence"] = summarise_study(deck, *study);
+    remove_checkpoints(options.checkpoint_directory);
     return summary;
   }
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "workers/backend/checkpoint.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
-#include "workers/gw/solver/checkpoint.hpp"
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/device_team.hpp"
 #include "workers/gw/solver/problem.hpp"

@@ -55,7 +55,7 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const 
 
 /// Sampled rates, averaged over degenerate sets where the control says so.
 Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Problem4ph& problem,
-                       const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+                       const std::vector<ScatteringKernels4ph*>& kernels, const CheckpointRule& rule, Progress& progress) {
   constexpr std::int64_t kFirstDraws = 32;       // by weight, where only an error is asked for
   constexpr std::int64_t kFirstUniform = 10000;
   const Control& control = deck.control;
@@ -74,10 +74,10 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
   if (control.sampling == Sampling::kByWeight)
     return averaged(weighted_sample_4ph(problem, control.constants(), seed,
                                         control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough, kernels,
-                                        progress));
+                                        progress, rule));
   for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;; draws *= 2) {
     const std::int64_t of_phase_space = control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
-    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, kernels, progress);
+    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, kernels, progress, rule);
     if (good_enough(rates)) return averaged(std::move(rates));
     if (draws > (std::int64_t{1} << 40))
       throw NotConverged("uniform sampling of four phonons does not reach 'target_kappa_error' = " +
@@ -107,14 +107,15 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   result->rules = result->problem.rules;
   result->n_blocks = deck.fourth_order->n_blocks();
   Rates4ph& rates = result->rates;
+  const CheckpointRule rule{checkpoint_directory, control.checkpoint_interval_s};
   if (control.samples_rates_4ph()) {
-    rates = sampled_rates(deck, run, result->problem, kernels, progress);
+    rates = sampled_rates(deck, run, result->problem, kernels, rule, progress);
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
       result->kappa_relative_error.push_back(relative_kappa_error(deck, run, rates, t));
   } else {
     if (control.strategy == Strategy::kFactorised) {
       rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
-                                   {checkpoint_directory, control.checkpoint_interval_s});
+                                   rule);
     } else {  // to be compared with: one device, no checkpoint
       StrategySeconds seconds;
       kernels.front()->load(result->problem);
@@ -125,7 +126,7 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     }
     if (control.samples_4ph_phase_space > 0) {  // the reference's key: phase spaces from draws, rates exact
       Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(), static_cast<std::uint64_t>(control.seed), 0,
-                                          control.samples_4ph_phase_space, kernels, progress);
+                                          control.samples_4ph_phase_space, kernels, progress, rule);
       rates.phase_space = std::move(drawn.phase_space);
       rates.weighted_phase_space = std::move(drawn.weighted_phase_space);
       rates.processes = std::move(drawn.processes);

@@ -22,21 +22,33 @@ Rates4ph empty_rates(const Problem4ph& problem) {
   return rates;
 }
 
+/// What names a sample's sums in a checkpoint beside the problem.
+std::uint64_t digest_of(const Problem4ph& problem, std::uint64_t seed, double draws, bool elements) {
+  ProblemDigest digest;
+  const std::uint64_t of_problem = thermal::digest_of(problem);
+  digest.add(&of_problem, sizeof of_problem);
+  digest.add(&seed, sizeof seed);
+  digest.add(draws);
+  digest.add(elements ? 1.0 : 0.0);
+  return digest.value();
+}
+
 /// Σ over draws of every row and channel, in blocks that the devices take by turns and that are added in order.
-std::vector<double> uniform_sums(std::uint64_t seed, std::int64_t draws, bool elements,
-                                 const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+std::vector<double> uniform_sums(const Problem4ph& problem, std::uint64_t seed, std::int64_t draws, bool elements,
+                                 const std::vector<ScatteringKernels4ph*>& kernels, Checkpoint& checkpoint, Progress& progress) {
   const std::int64_t n_blocks = (draws + kDrawsPerBlock - 1) / kDrawsPerBlock;
-  std::vector<double> total;
+  const std::size_t n_values = problem.point.size() * static_cast<std::size_t>(problem.n_branches) * kChannels4ph *
+                               static_cast<std::size_t>(UniformLayout4ph{static_cast<int>(problem.temperatures_k.size())}.size());
+  RunningSums sums(checkpoint, "4ph uniform draws", digest_of(problem, seed, static_cast<double>(draws), elements), n_values, n_blocks);
   std::atomic<bool> stop{false};
-  TileQueue queue(0, n_blocks, kernels.size());
+  TileQueue queue(sums.finished(), n_blocks, kernels.size());
   on_every_device(kernels.size(), stop, [&](std::size_t device) {
     try {
       for (std::int64_t block = queue.take(stop); block >= 0; block = queue.take(stop)) {
         queue.finish(block, kernels[device]->sample_uniform(seed, block * kDrawsPerBlock,
                                                             std::min(draws, (block + 1) * kDrawsPerBlock), elements));
-        queue.hand_over([&](std::int64_t done, const std::vector<double>& sums) {
-          if (total.empty()) total.assign(sums.size(), 0.0);
-          for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
+        queue.hand_over([&](std::int64_t done, const std::vector<double>& piece) {
+          sums.add(piece);
           progress.report("sampling 4ph", done + 1, n_blocks);
         });
       }
@@ -46,30 +58,37 @@ std::vector<double> uniform_sums(std::uint64_t seed, std::int64_t draws, bool el
       throw;
     }
   });
-  return total;
+  return std::move(sums.total());
 }
 
 std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& thinning,
-                                  const std::vector<ScatteringKernels4ph*>& kernels, const char* phase, Progress& progress) {
-  std::vector<double> total;
+                                  const std::vector<ScatteringKernels4ph*>& kernels, const char* phase, Checkpoint& checkpoint,
+                                  Progress& progress) {
+  const std::size_t n_values = problem.point.size() * static_cast<std::size_t>(problem.n_branches) * kChannels4ph *
+                               static_cast<std::size_t>(ThinnedLayout4ph{static_cast<int>(problem.temperatures_k.size())}.size());
+  // Weights do not depend on the seed.
+  const bool elements = thinning.draws > 0.0;
+  RunningSums sums(checkpoint, "4ph draws by weight", digest_of(problem, elements ? thinning.seed : 0, thinning.draws, elements),
+                   n_values, tiles_of(problem));
   on_every_tile(
-      problem, kernels, 0,
+      problem, kernels, sums.finished(),
       [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         return kernel.thinned_sums(thinning, first, last);
       },
-      [&](std::int64_t tile, const std::vector<double>& sums) {
-        if (total.empty()) total.assign(sums.size(), 0.0);
-        for (std::size_t i = 0; i < sums.size(); ++i) total[i] += sums[i];
+      [&](std::int64_t tile, const std::vector<double>& piece) {
+        sums.add(piece);
         progress.report(phase, tile + 1, tiles_of(problem));
       });
-  return total;
+  return std::move(sums.total());
 }
 
 }  // namespace
 
 Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                             std::int64_t draws, std::int64_t phase_space_draws,
-                            const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+                            const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                            const CheckpointRule& checkpoint_rule) {
+  Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
   for (ScatteringKernels4ph* kernel : kernels) kernel->load(problem);
   Rates4ph rates = empty_rates(problem);
   const UniformLayout4ph layout{rates.n_temperatures};
@@ -78,10 +97,10 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
   const double box = nq * nq * nb * nb * nb;
   const double rate_constant = constants.rate_4ph / (nq * nq);
   std::vector<double> sums;
-  if (draws > 0) sums = uniform_sums(seed, draws, true, kernels, progress);
+  if (draws > 0) sums = uniform_sums(problem, seed, draws, true, kernels, checkpoint, progress);
   const std::vector<double> phase_sums = phase_space_draws == draws
                                              ? sums
-                                             : uniform_sums(seed, phase_space_draws, false, kernels, progress);
+                                             : uniform_sums(problem, seed, phase_space_draws, false, kernels, checkpoint, progress);
   for (std::int64_t row = 0; row < rates.n_rows; ++row)
     for (int c = 0; c < kChannels4ph; ++c) {
       const auto channel = static_cast<Channel4ph>(c);
@@ -110,13 +129,15 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
 
 Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                              std::int64_t draws, const std::function<bool(const Rates4ph&)>& good_enough,
-                             const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress) {
+                             const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                             const CheckpointRule& checkpoint_rule) {
+  Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
   const int n_t = static_cast<int>(problem.temperatures_k.size());
   const ThinnedLayout4ph layout{n_t};
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;
   const double rate_constant = constants.rate_4ph / (nq * nq);
-  const std::vector<double> weights = thinned_total(problem, {.seed = seed}, kernels, "phase space 4ph", progress);
+  const std::vector<double> weights = thinned_total(problem, {.seed = seed}, kernels, "phase space 4ph", checkpoint, progress);
   std::vector<double> weight_sum;
   double most = 0.0;  // processes of a row and channel
   for (std::size_t base = 0; base < weights.size(); base += static_cast<std::size_t>(layout.size())) {
@@ -125,7 +146,7 @@ Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants&
   }
   for (auto n = static_cast<double>(draws);; n *= 2.0) {
     const std::vector<double> sums = thinned_total(problem, {.seed = seed, .draws = n, .weight_sum = weight_sum.data()},
-                                                   kernels, "sampling 4ph", progress);
+                                                   kernels, "sampling 4ph", checkpoint, progress);
     Rates4ph rates = empty_rates(problem);
     double all = 0.0;
     for (std::int64_t row = 0; row < rates.n_rows; ++row)

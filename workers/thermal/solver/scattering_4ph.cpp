@@ -154,6 +154,27 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   return problem;
 }
 
+std::uint64_t digest_of(const Problem4ph& p) {
+  ProblemDigest d;
+  d.add(p.mesh.n, sizeof p.mesh.n);
+  for (const double value :
+       {p.rules.scale_broad, p.rules.cut, p.rules.tie_tolerance_rad_ps, p.rules.window_norm, p.rules.sigma_least_rad_ps,
+        p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps, p.rules.omega_floor_rad_ps,
+        static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights)})
+    d.add(value);
+  d.add(p.omega_rad_ps);
+  d.add(p.set);
+  d.add(p.spread_rad_ps);
+  d.add(p.temperatures_k);
+  d.add(p.occupation);
+  d.add(p.eigenvector);
+  d.add(p.point);
+  d.add(p.partner_weight);
+  d.add(p.plan.tensor);
+  d.add(p.plan.cell);
+  return d.value();
+}
+
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
                               const CheckpointRule& checkpoint_rule) {
@@ -161,25 +182,21 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const std::int64_t n_tiles = tiles_of(problem);
-  Checkpoint4ph checkpoint(checkpoint_rule, problem, values);
-
-  std::vector<double> total(static_cast<std::size_t>(values), 0.0);
-  if (checkpoint.finished() > 0) total = checkpoint.total();
-  progress.report("scattering 4ph", checkpoint.finished(), n_tiles);
+  Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
+  RunningSums sums(checkpoint, "4ph", digest_of(problem), static_cast<std::size_t>(values), n_tiles);
+  progress.report("scattering 4ph", sums.finished(), n_tiles);
   on_every_tile(
-      problem, kernels, checkpoint.finished(),
+      problem, kernels, sums.finished(),
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
-      [&](std::int64_t tile, const std::vector<double>& sums) {
-        for (std::int64_t v = 0; v < values; ++v) total[static_cast<std::size_t>(v)] += sums[static_cast<std::size_t>(v)];
-        checkpoint.finished_tile(tile + 1, total, progress);
+      [&](std::int64_t tile, const std::vector<double>& piece) {
+        sums.add(piece);
         double found = 0.0;
         for (std::int64_t v = layout.six_count(); v < values; v += layout.size())
-          found += total[static_cast<std::size_t>(v)] / 6.0;
+          found += sums.total()[static_cast<std::size_t>(v)] / 6.0;
         progress.metric("processes_4ph", found);
         progress.report("scattering 4ph", tile + 1, n_tiles);
       });
-
-  return rates_of_sums_4ph(problem, constants, total);
+  return rates_of_sums_4ph(problem, constants, sums.total());
 }
 
 Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& constants,

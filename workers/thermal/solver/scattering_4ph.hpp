@@ -9,8 +9,8 @@
 #include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
-#include "workers/thermal/solver/checkpoint_4ph.hpp"
 #include "workers/thermal/solver/harmonic.hpp"
+#include "workers/thermal/solver/running_sums.hpp"
 #include "workers/thermal/solver/symmetry.hpp"
 
 namespace quasi::thermal {
@@ -59,6 +59,9 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes);
 Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
                             const Control& control, const SparseForceConstants& fourth_order,
                             const std::vector<std::int32_t>& points);
+
+/// Of everything that sums over processes depend on; names them in a checkpoint.
+std::uint64_t digest_of(const Problem4ph& problem);
 
 /// Rates from sums over all total momenta, tile by tile in rising order. One tile is the unit of work of
 /// a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles

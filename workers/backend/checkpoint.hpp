@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,7 @@
 
 #include "workers/backend/progress.hpp"
 
-namespace quasi::gw {
+namespace quasi {
 
 /// FNV-1a over 64-bit words: tells two problems apart, protects against nothing.
 class ProblemDigest {
@@ -56,7 +57,9 @@ class Checkpoint {
 
   std::optional<Piece> find(const std::string& key) const;
   void put(const std::string& key, Piece piece);
-  /// The same, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
+  /// For sums that grow in place: takes values() and writes them where a file is due; else does nothing.
+  void put_if_due(const std::string& key, const std::function<std::vector<double>()>& values);
+  /// The same as `put`, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
   void replace(const std::string& prefix, const std::string& key, Piece piece);
   /// False: nothing is kept, and nothing need be packed.
   bool keeps() const { return !directory_.empty(); }
@@ -64,7 +67,8 @@ class Checkpoint {
   void finish();
 
  private:
-  void write_if_due();
+  bool due() const;
+  void write();
   std::filesystem::path directory_;
   std::uint64_t digest_ = 0;
   double interval_s_ = 0.0;
@@ -75,4 +79,7 @@ class Checkpoint {
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace quasi::gw
+/// Removes the files of a job that is done.
+void remove_checkpoints(const std::filesystem::path& directory);
+
+}  // namespace quasi

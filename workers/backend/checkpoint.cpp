@@ -1,4 +1,4 @@
-#include "workers/gw/solver/checkpoint.hpp"
+#include "workers/backend/checkpoint.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 
 #include "workers/backend/error.hpp"
 
-namespace quasi::gw {
+namespace quasi {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[8] = {'q', 's', 'i', 'g', 'w', 'c', '0', '1'};
+constexpr char kMagic[8] = {'q', 's', 'i', 'c', 'k', 'p', '0', '1'};
 constexpr std::uint64_t kMaxName = 256, kMaxValues = std::uint64_t{1} << 40;
 
 /// The step in "ckpt-STEP", or nothing.
@@ -102,7 +102,15 @@ void Checkpoint::put(const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   pieces_[key] = std::move(piece);
-  write_if_due();
+  if (due()) write();
+}
+
+void Checkpoint::put_if_due(const std::string& key, const std::function<std::vector<double>()>& values) {
+  if (!keeps()) return;
+  const std::lock_guard lock(mutex_);
+  if (!due()) return;
+  pieces_[key] = piece_of(std::make_shared<const std::vector<double>>(values()));
+  write();
 }
 
 void Checkpoint::replace(const std::string& prefix, const std::string& key, Piece piece) {
@@ -110,12 +118,15 @@ void Checkpoint::replace(const std::string& prefix, const std::string& key, Piec
   const std::lock_guard lock(mutex_);
   for (auto old = pieces_.lower_bound(prefix); old != pieces_.end() && old->first.rfind(prefix, 0) == 0;) old = pieces_.erase(old);
   pieces_[key] = std::move(piece);
-  write_if_due();
+  if (due()) write();
 }
 
-void Checkpoint::write_if_due() {
+bool Checkpoint::due() const {
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - written_).count();
-  if (elapsed_s < interval_s_ && !progress_->checkpoint_wanted()) return;
+  return elapsed_s >= interval_s_ || progress_->checkpoint_wanted();
+}
+
+void Checkpoint::write() {
   const auto older = files_in(directory_);
   const fs::path path = directory_ / ("ckpt-" + std::to_string(++step_)), temporary = path.string() + ".tmp";
   {
@@ -152,9 +163,13 @@ void Checkpoint::write_if_due() {
 void Checkpoint::finish() {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  std::error_code none;
-  for (const auto& [step, path] : files_in(directory_)) fs::remove(path, none);
+  remove_checkpoints(directory_);
   pieces_.clear();
 }
 
-}  // namespace quasi::gw
+void remove_checkpoints(const fs::path& directory) {
+  std::error_code none;
+  for (const auto& [step, path] : files_in(directory)) fs::remove(path, none);
+}
+
+}  // namespace quasi
