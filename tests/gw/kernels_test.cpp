@@ -170,7 +170,7 @@ TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
   const std::int64_t n_left = 3, n_right = 4, n_g = 19;
   const auto products = test::random_complex(n_left * n_right * n_g, 81);
   const auto matrix = test::random_complex(n_g * n_g, 82);
-  const std::vector<double> weight{0.5, -1.0, 0.0, 2.0};
+  const std::vector<double> weight{0.5, -1.0, 0.0, 2.0, -0.3, 0.0, 1.7, 0.9, 0.1, 0.2, 0.3, -0.4};
   const auto form_of = [&](std::int64_t a, std::int64_t b) {
     Cplx sum;
     for (std::int64_t g = 0; g < n_g; ++g)
@@ -180,19 +180,23 @@ TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
   };
   const auto kernels = gw::make_gw_kernels(GetParam());
   kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
-  std::vector<Cplx> form(n_left * n_right), sum(n_left * n_left, {1.0, 1.0});
+  std::vector<Cplx> form(n_left * n_right);
   kernels->quadratic_forms({matrix.data(), {n_g, n_g}}, {form.data(), {n_left, n_right}});
-  kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}}, {weight.data(), {n_right}},
-                                 {sum.data(), {n_left, n_left}});
-  for (std::int64_t l = 0; l < n_left; ++l) {
+  for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int64_t n = 0; n < n_right; ++n)
       EXPECT_LE(std::abs(form[l * n_right + n] - form_of(l * n_right + n, l * n_right + n)), 1e-12);
-    for (std::int64_t m = 0; m < n_left; ++m) {
-      Cplx expected(1.0, 1.0);
-      for (std::int64_t n = 0; n < n_right; ++n)
-        expected += weight[n] * form_of(l * n_right + n, m * n_right + n);
-      EXPECT_LE(std::abs(sum[l * n_left + m] - expected), 1e-12);
-    }
+  for (const std::int64_t n_energies : {1, 3}) {
+    std::vector<Cplx> sum(n_energies * n_left * n_left, {1.0, 1.0});
+    kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}}, {weight.data(), {n_energies, n_right}},
+                                   {sum.data(), {n_energies, n_left, n_left}});
+    for (std::int64_t e = 0; e < n_energies; ++e)
+      for (std::int64_t l = 0; l < n_left; ++l)
+        for (std::int64_t m = 0; m < n_left; ++m) {
+          Cplx expected(1.0, 1.0);
+          for (std::int64_t n = 0; n < n_right; ++n)
+            expected += weight[e * n_right + n] * form_of(l * n_right + n, m * n_right + n);
+          EXPECT_LE(std::abs(sum[(e * n_left + l) * n_left + m] - expected), 1e-12);
+        }
   }
 }
 

@@ -37,9 +37,11 @@ bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
 
 /// Largest |E − E_n| at which ε⁻¹ is needed on the real axis, eV: residues lie between E and the gap; the
 /// real-axis form wants the whole spectrum, transitions and plasmons.
-double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s) {
+/// @param matrix_margin_ry  by which the energies of the full matrix exceed the states', 0 without it
+double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s, double matrix_margin_ry) {
   double needed = 0.0;
-  const auto [low, high] = std::minmax_element(s.offsets_ry.begin(), s.offsets_ry.end());
+  const auto [first, last] = std::minmax_element(s.offsets_ry.begin(), s.offsets_ry.end());
+  const double low = std::min(*first, -matrix_margin_ry), high = std::max(*last, matrix_margin_ry);
   for (int spin = 0; spin < field.n_spins(); ++spin) {
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
     double top = -1e300, bottom = 1e300, highest = -1e300, lowest = 1e300;
@@ -55,8 +57,8 @@ double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s) 
       continue;
     }
     for (const int ik : s.kpoints) {
-      needed = std::max(needed, field.waves.energy(spin, ik, s.band_max - 1) + *high - bottom);
-      needed = std::max(needed, top - field.waves.energy(spin, ik, s.band_min - 1) - *low);
+      needed = std::max(needed, field.waves.energy(spin, ik, s.band_max - 1) + high - bottom);
+      needed = std::max(needed, top - field.waves.energy(spin, ik, s.band_min - 1) - low);
     }
   }
   return needed * kRydberg_ev;
@@ -114,7 +116,7 @@ void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan) {
   const bool needs_pair = deck.sigma.method == SigmaMethod::kGodbyNeeds && !deck.stop_after_epsilon;
   if (needs_pair || asked == FrequencySet::kGodbyNeeds) e.frequencies_ry.push_back({0.0, s.godby_needs_ry});
   double reach_ev = deck.epsilon.real_max_ev;
-  const double needed_ev = contour && s.method != SigmaMethod::kImaginaryAxis ? largest_real_frequency_ev(field, s) : 0.0;
+  const double needed_ev = contour && s.method != SigmaMethod::kImaginaryAxis ? largest_real_frequency_ev(field, s, deck.sigma.full_matrix ? deck.sigma.matrix.margin_ry : 0.0) : 0.0;
   if (needed_ev > reach_ev) {
     plan->notes.push_back("epsilon.real_max_ev = " + shown(reach_ev) + " ends below the energies that Σ needs");
     reach_ev = std::ceil(needed_ev / deck.epsilon.real_step_ev) * deck.epsilon.real_step_ev;

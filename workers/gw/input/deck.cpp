@@ -140,7 +140,11 @@ void read_matrix(TableReader& reader, bool poles, Deck* deck) {
       if (reader.has(key)) reader.fail(key, "has no effect without sigma.full_matrix = true");
   if (!wanted) return;
   const char* key = s.full_matrix ? "full_matrix" : "outer_loop";
-  if (!poles && s.method != SigmaMethod::kCohsex) reader.fail(key, "needs the matrix Σ_lm, which exists for plasmon poles and cohsex; set sigma.method");
+  if (!poles && s.method != SigmaMethod::kCohsex && s.method != SigmaMethod::kContour)
+    reader.fail(key, "needs the matrix Σ_lm, which exists for plasmon poles, contour and cohsex; set sigma.method");
+  if (!poles)
+    for (const char* of_poles : {"matrix_method", "matrix_products", "matrix_tolerance"})
+      if (reader.has(of_poles)) reader.fail(of_poles, "says how the matrix of plasmon poles is summed; this sigma.method has none");
   if (s.invalid == InvalidMode::kImaginary) reader.fail("invalid_modes", "= \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
   if (s.remainder || s.exact_ch) reader.fail(s.remainder ? "static_remainder" : "exact_ch", "has no full-matrix form; leave it out");
 }

@@ -157,9 +157,10 @@ class GwKernels {
 
   /// form[l][n] = Σ_GG' M_ln(G) W_GG' M*_ln(G'): COHSEX and contour deformation.
   virtual void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) = 0;
-  /// sum[l][m] += Σ_n w_n Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_right].
-  virtual void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
-                                     View<Cplx, 2> sum) = 0;
+  /// sum[e][l][m] += Σ_n w_en Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_energies][n_right]: the full matrix of
+  /// COHSEX and of contour deformation.
+  virtual void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,
+                                     View<Cplx, 3> sum) = 0;
 
   // ---- dense -------------------------------------------------------------------------------
 

@@ -177,17 +177,30 @@ class CpuGwKernels : public GwKernels {
     }
   }
 
-  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
-                             View<Cplx, 2> sum) override {
+  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,
+                             View<Cplx, 3> sum) override {
     std::vector<Cplx> right(products_.size());
     zgemm(CblasNoTrans, n_pairs(), n_g_, n_g_, kOne, products_.data(), n_g_, matrix.data, n_g_, kZero,
           right.data(), n_g_);
-    for (std::int64_t p = 0; p < n_pairs(); ++p)
-      for (std::int64_t g = 0; g < n_g_; ++g) right[static_cast<std::size_t>(p * n_g_ + g)] *= weight(p % n_right_);
-    // Rows l of both blocks hold all (n, G) together, so one product sums over both.
     const std::int64_t k = n_right_ * n_g_;
-    zgemm(CblasConjTrans, n_left_, n_left_, k, kOne, right.data(), k, products_.data(), k, kOne, sum.data,
-          n_left_);
+    if (sum.extent[0] == 1) {
+      for (std::int64_t p = 0; p < n_pairs(); ++p)
+        for (std::int64_t g = 0; g < n_g_; ++g) right[static_cast<std::size_t>(p * n_g_ + g)] *= weight(0, p % n_right_);
+      // Rows l of both blocks hold all (n, G) together, so one product sums over both.
+      zgemm(CblasConjTrans, n_left_, n_left_, k, kOne, right.data(), k, products_.data(), k, kOne, sum.data, n_left_);
+      return;
+    }
+    std::vector<Cplx> of_band(static_cast<std::size_t>(n_left_ * n_left_));
+    for (std::int64_t n = 0; n < n_right_; ++n) {
+      zgemm(CblasConjTrans, n_left_, n_left_, n_g_, kOne, right.data() + n * n_g_, k, products_.data() + n * n_g_, k, kZero,
+            of_band.data(), n_left_);
+      for (std::int64_t e = 0; e < sum.extent[0]; ++e) {
+        const double w = weight(e, n);
+        if (w == 0.0) continue;
+        Cplx* to = sum.data + e * n_left_ * n_left_;
+        for (std::int64_t i = 0; i < n_left_ * n_left_; ++i) to[i] += w * of_band[static_cast<std::size_t>(i)];
+      }
+    }
   }
 
   void invert_positive_definite(View<Cplx, 2> matrix) override {

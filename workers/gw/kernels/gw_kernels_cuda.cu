@@ -259,27 +259,32 @@ class CudaGwKernels : public GwKernels {
     to_host(values.data(), n_pairs(), form.data, "quadratic forms");
   }
 
-  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 1> weight,
-                             View<Cplx, 2> sum) override {
+  void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,
+                             View<Cplx, 3> sum) override {
     use_device(device_);
-    const auto w = to_device(matrix.data, matrix.size(), "matrix of quadratic forms");
-    auto total = to_device(sum.data, sum.size(), "quadratic forms");
-    DeviceBuffer<double2> right(static_cast<std::size_t>(n_left_ * n_g_), "quadratic forms");
-    // Band by band: rows l of one band are n_right·n_g apart.
-    const cuda::AdjointBatch shape{.m = n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 1.0,
-                                   .a = {right.data(), n_g_}, .b = {nullptr, n_right_ * n_g_},
-                                   .c = total.data(), .c_stride = n_left_, .a_step = 0, .b_step = 0,
-                                   .c_step = 0, .count = 1};
+    constexpr const char* kWhat = "quadratic forms";
+    const auto w = to_device(matrix.data, matrix.size(), kWhat);
+    auto total = to_device(sum.data, sum.size(), kWhat);
+    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()), kWhat);
+    DeviceBuffer<double2> right(static_cast<std::size_t>(n_left_ * n_g_), kWhat);
+    DeviceBuffer<double2> of_band(static_cast<std::size_t>(n_left_ * n_left_), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+    const double one = 1.0;
+    const int width = static_cast<int>(2 * n_left_ * n_left_), n_e = static_cast<int>(sum.extent[0]);
     for (std::int64_t n = 0; n < n_right_; ++n) {
-      cuda::AdjointBatch batch = shape;
-      batch.b.data = products_.data() + n * n_g_;
-      batch.alpha = weight(n);
-      cuda::multiply(blas_.get(), cuda::Products::kNative, n_left_, n_g_, n_g_, 1.0, batch.b, {w.data(), n_g_},
-                     0.0, right.data(), n_g_);
-      cuda::multiply_adjoint(blas_.get(), batch);
+      // Rows l of one band are n_right·n_g apart.
+      const cuda::DeviceMatrix m{products_.data() + n * n_g_, n_right_ * n_g_};
+      cuda::multiply(blas_.get(), cuda::Products::kNative, n_left_, n_g_, n_g_, 1.0, m, {w.data(), n_g_}, 0.0, right.data(), n_g_);
+      cuda::multiply_adjoint(blas_.get(), {.m = n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 0.0,
+                                           .a = {right.data(), n_g_}, .b = m, .c = of_band.data(), .c_stride = n_left_,
+                                           .a_step = 0, .b_step = 0, .c_step = 0, .count = 1});
+      // Σ[e] += w[e] D on both parts of all (l, m).
+      check(cublasDger(blas_.get(), width, n_e, &one, reinterpret_cast<const double*>(of_band.data()), 1, factor.data() + n,
+                       static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
+            kWhat);
     }
-    check(cudaStreamSynchronize(stream_.get()), "quadratic forms");
-    to_host(total.data(), sum.size(), sum.data, "quadratic forms");
+    check(cudaStreamSynchronize(stream_.get()), kWhat);
+    to_host(total.data(), sum.size(), sum.data, kWhat);
   }
 
   void invert_positive_definite(View<Cplx, 2> matrix) override {

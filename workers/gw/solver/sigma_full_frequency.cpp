@@ -35,6 +35,20 @@ void for_each_energy(const FrequencyBlock& block, const std::vector<double>& off
                      std::to_string(grid.real_ry.back() * kRydberg_ev) + " eV; raise epsilon.real_max_ev");
 }
 
+/// Calls visit(i, factor) for the two real points between which S(|x|) is interpolated as a residue, if there is one.
+template <typename Visit>
+void for_each_residue_point(const ContourGrid& grid, double x, bool occupied, Visit&& visit) {
+  const double sign = residue_sign(x, occupied);
+  if (sign == 0.0) return;
+  const double omega = std::abs(x);
+  if (omega > grid.real_ry.back()) refuse_frequency(omega, grid);
+  std::size_t i = static_cast<std::size_t>(std::upper_bound(grid.real_ry.begin(), grid.real_ry.end(), omega) - grid.real_ry.begin());
+  i = std::min(i, grid.real_ry.size() - 1);
+  const double t = (omega - grid.real_ry[i - 1]) / (grid.real_ry[i] - grid.real_ry[i - 1]);
+  visit(i - 1, sign * (1.0 - t));
+  visit(i, sign * t);
+}
+
 /// Residues (sx) and the integral along iu (ch). S is formed at every imaginary point, and at the real
 /// points that some residue lies between.
 void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
@@ -58,15 +72,7 @@ void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOp
   };
   std::vector<std::vector<Share>> at_point(grid.real_ry.size());
   for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double x, bool occupied) {
-    const double sign = residue_sign(x, occupied);
-    if (sign == 0.0) return;
-    const double omega = std::abs(x);
-    if (omega > grid.real_ry.back()) refuse_frequency(omega, grid);
-    std::size_t i = static_cast<std::size_t>(std::upper_bound(grid.real_ry.begin(), grid.real_ry.end(), omega) - grid.real_ry.begin());
-    i = std::min(i, grid.real_ry.size() - 1);
-    const double t = (omega - grid.real_ry[i - 1]) / (grid.real_ry[i] - grid.real_ry[i - 1]);
-    at_point[i - 1].push_back({p, l, e, sign * (1.0 - t)});
-    at_point[i].push_back({p, l, e, sign * t});
+    for_each_residue_point(grid, x, occupied, [&](std::size_t i, double factor) { at_point[i].push_back({p, l, e, factor}); });
   });
   for (std::size_t i = 0; i < at_point.size(); ++i) {
     if (at_point[i].empty()) continue;
@@ -128,6 +134,32 @@ void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const 
     case SigmaMethod::kRealAxis: return add_real_axis(at, wings, options, block, kernels, sum);
     case SigmaMethod::kImaginaryAxis: return add_imaginary_axis(at, wings, options, block, kernels, sum);
     default: throw InvalidInput("this method needs no frequencies");
+  }
+}
+
+void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings, const ContourGrid& grid, const FrequencyBlock& block,
+                        GwKernels& kernels, SigmaMatrixAtK& sum) {
+  const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size()), n_g = at.sphere.size();
+  const auto pairs = static_cast<std::size_t>(n_e * block.n_b);
+  // Shares of every frequency in Σ(E) by band, in the order of DielectricMatrix::inverse; [frequency][n_e][n_b].
+  std::vector<std::vector<double>> share(grid.imaginary_ry.size() + grid.real_ry.size());
+  const auto add = [&](std::size_t frequency, std::size_t pair, double factor) {
+    if (share[frequency].empty()) share[frequency].resize(pairs);
+    share[frequency][pair] += block.weight * factor;
+  };
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const std::size_t e = pair / static_cast<std::size_t>(block.n_b), n = pair % static_cast<std::size_t>(block.n_b);
+    const double x = sum.energy_ry[e] - block.inner_ry[n];
+    const std::vector<double> weights = contour_weights<double>(grid.imaginary_ry, x, grid.rule);
+    for (std::size_t j = 0; j < weights.size(); ++j) add(j, pair, weights[j]);
+    for_each_residue_point(grid, x, block.occupation[n] > 0.5,
+                           [&](std::size_t i, double factor) { add(grid.imaginary_ry.size() + i, pair, factor); });
+  }
+  for (std::size_t f = 0; f < share.size(); ++f) {
+    if (share[f].empty()) continue;
+    const std::vector<Cplx> w = screened_matrix(at, f, wings);
+    kernels.quadratic_form_matrix(view<const Cplx>(w, n_g, n_g), view<const double>(share[f], n_e, block.n_b),
+                                  view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }
 }
 

@@ -15,8 +15,8 @@ namespace {
 using Report = GwKernels::OffDiagonalReport;
 
 void check(const SigmaOptions& options) {
-  if (uses_frequencies(options.method))
-    throw InvalidInput("the full matrix Σ_lm exists for plasmon poles and static COHSEX; set sigma.method to one of them");
+  if (options.method == SigmaMethod::kRealAxis || options.method == SigmaMethod::kImaginaryAxis)
+    throw InvalidInput("sigma.method = \"real-axis\" and \"imaginary-axis\" check the diagonal and have no full matrix Σ_lm; use \"contour\"");
   if (options.invalid == InvalidMode::kImaginary)
     throw InvalidInput("sigma.invalid_modes = \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
   if (options.exact_static_ch)
@@ -54,8 +54,8 @@ void add_static(const std::vector<Cplx>& static_w, std::int64_t n_g, const std::
                 GwKernels& kernels, SigmaMatrixAtK& sum) {
   std::vector<double> factor;
   for (const double f : occupation) factor.push_back(weight * (f - 0.5));
-  kernels.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g), view<const double>(factor, factor.size()),
-                                view<Cplx>(sum.correlation_ry, sum.n, sum.n));
+  kernels.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g), view<const double>(factor, 1, factor.size()),
+                                view<Cplx>(sum.correlation_ry, 1, sum.n, sum.n));
 }
 
 void add(const Report& from, Report* to) {
@@ -92,7 +92,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std
                                                const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,
                                                Report* report) {
   check(options);
-  const bool is_static = options.method == SigmaMethod::kCohsex;
+  const bool is_static = options.method == SigmaMethod::kCohsex, is_contour = options.method == SigmaMethod::kContour;
   const std::int64_t n_l = options.band_max - options.band_min + 1;
   const auto size = static_cast<std::size_t>(n_l * n_l);
   std::vector<SigmaMatrixAtK> sums;
@@ -112,7 +112,10 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std
     for (const ZonePoint& point : field.zone.points())
       if (point.irreducible == static_cast<int>(iq)) members.push_back(point.k);
     std::vector<Cplx> static_w;
+    WingFactors current_wings;
     const auto prepare = [&](const WingFactors& wings) {
+      current_wings = wings;
+      if (is_contour) return;
       if (is_static)
         static_w = screened_matrix(at, 0, wings);
       else
@@ -146,6 +149,11 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std
           kernels.pair_products({0, n_l}, {begin, end});
           if (is_static) {
             add_static(static_w, n_g, occupation, weight, kernels, sum);
+            continue;
+          }
+          if (is_contour) {
+            add_contour_matrix(at, current_wings, options.contour,
+                               {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight}, kernels, sum);
             continue;
           }
           const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());

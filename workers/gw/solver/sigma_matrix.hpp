@@ -28,9 +28,9 @@ struct SigmaMatrixAtK {
 };
 
 /// Full matrices by sums over all q of the zone (spec 7): off-diagonal elements need the whole star.
-/// Plasmon poles by two products or separable sums, and static COHSEX with the band sum.
+/// Plasmon poles by two products or separable sums, contour deformation, and static COHSEX with the band sum.
 /// @param report  totals of the kernel's reports
-/// @throws InvalidInput for methods without a matrix form: full frequency, imaginary poles, completed CH.
+/// @throws InvalidInput for methods without a matrix form: real and imaginary axis, imaginary poles, completed CH.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                                const SigmaOptions& options, const SigmaMatrixOptions& matrix,
                                                const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "workers/gw/solver/sigma.hpp"
+#include "workers/gw/solver/sigma_matrix.hpp"
 
 /// Steps that every form of the self-energy's zone sum shares.
 namespace quasi::gw {
@@ -77,6 +77,10 @@ struct FrequencyBlock {
 /// points of the imaginary axis (SelfEnergyAtK::axis_ry). @throws InvalidInput where a grid ends too soon.
 void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options,
                         const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum);
+/// Adds one block, in the kernels' pair products, to Σ_lm(E) by contour deformation: S_lm(ω) of every frequency is formed
+/// once for all energies. @throws InvalidInput where the real axis ends too soon.
+void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings, const ContourGrid& grid, const FrequencyBlock& block,
+                        GwKernels& kernels, SigmaMatrixAtK& sum);
 /// Continues the values on the imaginary axis to the real energies wanted.
 void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap_ry, const SigmaOptions& options, SelfEnergyAtK& sum);
 /// Middle between the highest occupied and the lowest empty energy of the whole zone.
