@@ -24,6 +24,10 @@ if(TARGET quasi-server)
   quasi_add_test(kill_test SOURCES kill_test.cpp support/history.cpp
     LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 600)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
+  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp
+    LIBS quasi_service_fixture quasi_io LABELS service faults)
+  add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
+
   # The full figure takes minutes: run with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)
   set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 1200

@@ -1,9 +1,5 @@
 #include "workers/backend/checkpoint.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -16,22 +12,6 @@ namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'q', 's', 'i', 'c', 'k', 'p', '0', '1'};
 constexpr std::uint64_t kMaxName = 256, kMaxValues = std::uint64_t{1} << 40;
-
-/// The step in "ckpt-STEP", or nothing.
-std::optional<std::int64_t> step_of(const fs::path& path) {
-  const std::string name = path.filename().string();
-  if (name.rfind("ckpt-", 0) != 0 || name.size() < 6 || name.find_first_not_of("0123456789", 5) != std::string::npos || name.size() > 20) return {};
-  return std::stoll(name.substr(5));
-}
-
-std::vector<std::pair<std::int64_t, fs::path>> files_in(const fs::path& directory) {
-  std::vector<std::pair<std::int64_t, fs::path>> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(directory, none))
-    if (const auto step = step_of(entry.path())) files.emplace_back(*step, entry.path());
-  std::sort(files.rbegin(), files.rend());
-  return files;
-}
 
 /// The pieces of one file; nothing if it is of another problem or not whole.
 std::optional<std::map<std::string, Piece>> read_file(const fs::path& path, std::uint64_t digest) {
@@ -78,10 +58,9 @@ void ProblemDigest::add(const void* data, std::size_t size) {
 }
 
 Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval_s, Progress& progress)
-    : directory_(std::move(directory)), digest_(digest), interval_s_(interval_s), progress_(&progress) {
-  for (const auto& [step, path] : files_in(directory_)) {
-    step_ = std::max(step_, step);
-    if (!pieces_.empty()) continue;
+    : files_(std::move(directory)), digest_(digest), interval_s_(interval_s), progress_(&progress) {
+  for (const auto& path : files_.newest_first()) {
+    if (!pieces_.empty()) break;
     if (auto pieces = read_file(path, digest)) {
       pieces_ = std::move(*pieces);
       progress.log("resumed from " + path.filename().string() + ": " + std::to_string(pieces_.size()) + " finished pieces");
@@ -127,49 +106,35 @@ bool Checkpoint::due() const {
 }
 
 void Checkpoint::write() {
-  const auto older = files_in(directory_);
-  const fs::path path = directory_ / ("ckpt-" + std::to_string(++step_)), temporary = path.string() + ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    const auto write = [&](const void* data, std::size_t size) { out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); };
-    const std::uint64_t header[2] = {digest_, pieces_.size()};
-    write(kMagic, sizeof kMagic);
-    write(header, sizeof header);
-    ProblemDigest sum;
-    for (const auto& [name, piece] : pieces_) {
-      const std::uint64_t sizes[2] = {name.size(), piece.count};
-      write(sizes, sizeof sizes);
-      write(name.data(), name.size());
-      write(piece.data, piece.count * sizeof(double));
-      sum.add(name.data(), name.size());
-      sum.add(piece.data, piece.count * sizeof(double));
-    }
-    const std::uint64_t check = sum.value();
-    write(&check, sizeof check);
-    if (!out.flush()) throw StorageError("cannot write checkpoint '" + temporary.string() + "'; is the disk full?");
-  }
-  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  std::error_code failure;
-  if (synced) fs::rename(temporary, path, failure);
-  if (!synced || failure) throw StorageError("cannot complete checkpoint '" + path.string() + "'");
-  // The one before stays until the next: whoever copies it away may still be reading.
-  for (std::size_t i = 1; i < older.size(); ++i) fs::remove(older[i].second, failure);
+  files_.add(
+      [this](const fs::path& path) {
+        std::ofstream out(path, std::ios::binary);
+        const auto write = [&](const void* data, std::size_t size) { out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size)); };
+        const std::uint64_t header[2] = {digest_, pieces_.size()};
+        write(kMagic, sizeof kMagic);
+        write(header, sizeof header);
+        ProblemDigest sum;
+        for (const auto& [name, piece] : pieces_) {
+          const std::uint64_t sizes[2] = {name.size(), piece.count};
+          write(sizes, sizeof sizes);
+          write(name.data(), name.size());
+          write(piece.data, piece.count * sizeof(double));
+          sum.add(name.data(), name.size());
+          sum.add(piece.data, piece.count * sizeof(double));
+        }
+        const std::uint64_t check = sum.value();
+        write(&check, sizeof check);
+        if (!out.flush()) throw StorageError("cannot write checkpoint '" + path.string() + "'; is the disk full?");
+      },
+      *progress_);
   written_ = std::chrono::steady_clock::now();
-  progress_->checkpoint_ready(path.string(), step_);
 }
 
 void Checkpoint::finish() {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  remove_checkpoints(directory_);
+  files_.remove_all();
   pieces_.clear();
-}
-
-void remove_checkpoints(const fs::path& directory) {
-  std::error_code none;
-  for (const auto& [step, path] : files_in(directory)) fs::remove(path, none);
 }
 
 }  // namespace quasi

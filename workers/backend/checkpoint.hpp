@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/backend/checkpoint_files.hpp"
 #include "workers/backend/progress.hpp"
 
 namespace quasi {
@@ -43,7 +44,7 @@ Piece piece_of(std::shared_ptr<const std::vector<T>> values) {
   return {std::move(values), data, count};
 }
 
-/// Finished pieces of a job by name, on disk as one file "ckpt-STEP" that is complete or absent. A resumed job
+/// Finished pieces of a job by name, on disk as one file. A resumed job
 /// takes the pieces as they are and makes the others, so that it gives the same bits.
 ///
 /// Thread-safe. Pieces are written together, at most once an interval, and when the worker drains.
@@ -62,24 +63,20 @@ class Checkpoint {
   /// The same as `put`, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
   void replace(const std::string& prefix, const std::string& key, Piece piece);
   /// False: nothing is kept, and nothing need be packed.
-  bool keeps() const { return !directory_.empty(); }
+  bool keeps() const { return files_.keeps(); }
   /// Removes the files: the job is done.
   void finish();
 
  private:
   bool due() const;
   void write();
-  std::filesystem::path directory_;
+  CheckpointFiles files_;
   std::uint64_t digest_ = 0;
   double interval_s_ = 0.0;
   Progress* progress_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::string, Piece> pieces_;
-  std::int64_t step_ = 0;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
 };
-
-/// Removes the files of a job that is done.
-void remove_checkpoints(const std::filesystem::path& directory);
 
 }  // namespace quasi

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <mutex>
@@ -46,7 +47,8 @@ constexpr std::size_t kMaxLineBytes = 32 * 1024;
 /// dropped when the daemon does not keep up; everything else waits for room.
 class IpcProgress : public Progress {
  public:
-  explicit IpcProgress(PacketSocket& daemon) : daemon_(daemon) {}
+  IpcProgress(PacketSocket& daemon, std::filesystem::path checkpoints)
+      : daemon_(daemon), checkpoints_(std::move(checkpoints)) {}
 
   void metric(std::string_view name, double value) override {
     if (!std::isfinite(value)) return;
@@ -59,6 +61,8 @@ class IpcProgress : public Progress {
     send(report);
   }
   void checkpoint_ready(const std::string& path, std::int64_t step) override {
+    // What parts of a job (the runs of a convergence study) keep in directories of their own stays here.
+    if (std::filesystem::path(path).parent_path() != checkpoints_) return;
     v1::EngineReport report;
     report.mutable_checkpoint_ready()->set_path(path);
     report.mutable_checkpoint_ready()->set_step(step);
@@ -90,6 +94,7 @@ class IpcProgress : public Progress {
 
  private:
   PacketSocket& daemon_;
+  const std::filesystem::path checkpoints_;
   std::mutex mutex_;
   v1::Progress state_;
   std::chrono::steady_clock::time_point last_sent_{};
@@ -190,7 +195,7 @@ int exec_attempt(const ExecOptions& options) {
     return static_cast<int>(ExitStatus::kUsage);
   }
   const v1::EngineStart& start = first.start();
-  IpcProgress progress(daemon);
+  IpcProgress progress(daemon, start.checkpoint_directory());
   v1::EngineReport report;
   report.mutable_started()->set_version(QUASI_VERSION);
   report.mutable_started()->set_network(network);

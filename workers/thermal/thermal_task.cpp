@@ -70,7 +70,7 @@ class ThermalTask : public Task {
                               {"rms_rate_error", solved.precision->rms_rate_error},
                               {"kappa_error", solved.precision->kappa_error}};
     if (study) summary["convergence"] = summarise_study(deck, *study);
-    remove_checkpoints(options.checkpoint_directory);
+    CheckpointFiles(options.checkpoint_directory).remove_all();
     return summary;
   }
 

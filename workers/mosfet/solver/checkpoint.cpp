@@ -161,19 +161,22 @@ void write_checkpoint(const std::filesystem::path& path, const std::string& key,
 }
 
 std::optional<SweepSnapshot> read_checkpoint(const std::filesystem::path& path, const std::string& key) {
-  if (!std::filesystem::exists(path)) return {};
-  const H5Reader file(path);
-  if (file.text("/key") != key)
-    throw InvalidInput("checkpoint '" + path.string() +
-                       "' belongs to another deck or version; use another output directory");
-  SweepSnapshot snapshot;
-  for (const auto point : file.integers("/finished_points"))
-    snapshot.finished[static_cast<int>(point)] = read_point(file, "/finished/" + std::to_string(point));
-  for (const auto chain : file.integers("/running_chains"))
-    snapshot.running[static_cast<int>(chain)] = read_progress(file, "/running/" + std::to_string(chain));
-  for (const auto chain : file.integers("/waiting_chains"))
-    snapshot.chain_state[static_cast<int>(chain)] = read_state(file, "/waiting/" + std::to_string(chain));
-  return snapshot;
+  try {
+    const H5Reader file(path);
+    if (file.text("/key") != key) return {};
+    SweepSnapshot snapshot;
+    for (const auto point : file.integers("/finished_points"))
+      snapshot.finished[static_cast<int>(point)] = read_point(file, "/finished/" + std::to_string(point));
+    for (const auto chain : file.integers("/running_chains"))
+      snapshot.running[static_cast<int>(chain)] = read_progress(file, "/running/" + std::to_string(chain));
+    for (const auto chain : file.integers("/waiting_chains"))
+      snapshot.chain_state[static_cast<int>(chain)] = read_state(file, "/waiting/" + std::to_string(chain));
+    return snapshot;
+  } catch (const Error&) {
+    return {};  // cut short, or not of this program
+  } catch (const std::out_of_range&) {
+    return {};
+  }
 }
 
 }  // namespace quasi::mosfet

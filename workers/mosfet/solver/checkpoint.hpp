@@ -20,10 +20,9 @@ struct SweepSnapshot {
 /// A text that two decks share if and only if one may resume the other's sweep.
 std::string resume_key(const Deck& deck);
 
-/// Writes the snapshot atomically: after a crash the old file or the new one is there, whole.
 void write_checkpoint(const std::filesystem::path& path, const std::string& key,
                       const SweepSnapshot& snapshot);
-/// @return nothing if there is no file. @throws InvalidInput if the file belongs to another deck.
+/// @return nothing if the file is damaged or belongs to another deck or version.
 std::optional<SweepSnapshot> read_checkpoint(const std::filesystem::path& path, const std::string& key);
 
 }  // namespace quasi::mosfet

@@ -31,24 +31,26 @@ std::vector<std::vector<int>> make_chains(const Deck& deck) {
   return chains;
 }
 
-std::filesystem::path checkpoint_path(const SweepOptions& options) {
-  return options.checkpoint_directory / "mosfet.ckpt.h5";
-}
-
 }  // namespace
 
 SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Progress& progress_in)
     : deck(deck_in), options(options_in), progress(progress_in), structure(make_structure(deck)),
       problem(make_transport_problem(deck, structure)), source(solve_contact(deck, structure, 0)),
-      drain(solve_contact(deck, structure, structure.nx - 1)), key(resume_key(deck)), chains(make_chains(deck)) {
-  if (!options.checkpoint_directory.empty())
-    if (auto found = read_checkpoint(checkpoint_path(options), key)) {
-      snapshot = std::move(*found);
-      progress.log("resumed: " + std::to_string(snapshot.finished.size()) + " of " +
-                   std::to_string(deck.points.size()) + " points finished");
-      if (options.on_finished)
-        for (const auto& [point, result] : snapshot.finished) options.on_finished(point, result);
+      drain(solve_contact(deck, structure, structure.nx - 1)), key(resume_key(deck)), chains(make_chains(deck)),
+      checkpoints(options.checkpoint_directory) {
+  for (const auto& path : checkpoints.newest_first()) {
+    auto found = read_checkpoint(path, key);
+    if (!found) {
+      progress.log("checkpoint " + path.filename().string() + " is of another deck or version, or damaged; it is not used");
+      continue;
     }
+    snapshot = std::move(*found);
+    progress.log("resumed from " + path.filename().string() + ": " + std::to_string(snapshot.finished.size()) + " of " +
+                 std::to_string(deck.points.size()) + " points finished");
+    if (options.on_finished)
+      for (const auto& [point, result] : snapshot.finished) options.on_finished(point, result);
+    break;
+  }
   for (int chain = 0; chain < static_cast<int>(chains.size()); ++chain)
     if (next_position(chain) < static_cast<int>(chains[chain].size())) queue.push_back(chain);
 }
@@ -61,10 +63,9 @@ int SweepState::next_position(int chain) const {
 }
 
 void SweepState::save_checkpoint_locked() {
-  if (options.checkpoint_directory.empty()) return;
-  write_checkpoint(checkpoint_path(options), key, snapshot);
+  if (!checkpoints.keeps()) return;
+  checkpoints.add([this](const std::filesystem::path& path) { write_checkpoint(path, key, snapshot); }, progress);
   last_checkpoint = std::chrono::steady_clock::now();
-  progress.checkpoint_ready(checkpoint_path(options).string(), ++checkpoints);
 }
 
 BiasPoint SweepState::bias_at(int point, double t_fs) const {

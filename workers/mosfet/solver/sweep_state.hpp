@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "workers/backend/checkpoint_files.hpp"
 #include "workers/mosfet/solver/checkpoint.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
@@ -32,13 +33,13 @@ struct SweepState {
   Equilibrium source, drain;
   std::string key;
   std::vector<std::vector<int>> chains;  ///< points in the order in which they follow each other
+  CheckpointFiles checkpoints;
 
   std::mutex mutex;
   std::deque<int> queue;  ///< chains that nobody runs yet
   SweepSnapshot snapshot;
   std::exception_ptr failure;
   std::chrono::steady_clock::time_point last_checkpoint = std::chrono::steady_clock::now();
-  std::int64_t checkpoints = 0;
 };
 
 /// Runs chains from the queue on one device until none is left.

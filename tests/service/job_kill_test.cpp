@@ -1,0 +1,289 @@
+// The three kinds of science through a real server and a real worker, the engine killed ten times in the
+// middle of one job. An attempt that recorded a newer checkpoint counts toward no limit, nothing finished is
+// computed again, and the result has the bits of a job that nobody disturbed.
+//
+// QUASI_SEED chooses the moments of the kills (printed).
+
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <regex>
+
+#include "proto/wire/chunks.hpp"
+#include "proto/wire/digest.hpp"
+#include "tests/service/support/service_fixture.hpp"
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::test {
+namespace {
+
+constexpr int kKills = 10;
+/// CHILD_CRASHED without a newer checkpoint ends a job at the third (server/queue/retry.cpp).
+constexpr int kMostCrashes = 2;
+
+std::mt19937_64 seeded() {
+  const char* text = std::getenv("QUASI_SEED");
+  const std::uint64_t seed = text ? std::strtoull(text, nullptr, 10) : std::random_device{}();
+  std::cout << "QUASI_SEED=" << seed << std::endl;
+  return std::mt19937_64(seed);
+}
+
+class JobKill : public testing::Test {
+ protected:
+  void SetUp() override {
+    service.start_server();
+    service.start_worker("w");
+  }
+  void TearDown() override {
+    if (HasFailure())
+      std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
+  }
+
+  void add_input(v1::JobSpec* spec, const std::string& slot, const std::filesystem::path& file) {
+    const auto [digest, size_bytes] = wire::digest_file(file);
+    const auto status = wire::upload_file(service.channel(), file, digest, size_bytes);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    auto* input = spec->add_inputs();
+    input->set_slot(slot);
+    input->set_digest(digest);
+    input->set_size_bytes(size_bytes);
+  }
+  std::filesystem::path write_deck(const std::string& text) {
+    const auto path = service.directory() / "deck.toml";
+    std::ofstream(path) << text;
+    return path;
+  }
+  std::filesystem::path fetch(const v1::Job& job, const std::string& name) {
+    const auto path = service.directory() / (job.id() + "-" + name);
+    for (const auto& artifact : job.artifacts()) {
+      if (artifact.name() != name) continue;
+      EXPECT_TRUE(wire::download_file(service.channel(), artifact.digest(), artifact.size_bytes(), path).ok());
+    }
+    EXPECT_TRUE(std::filesystem::exists(path)) << job.id() << " left no " << name;
+    return path;
+  }
+  std::string log_of(const std::string& id, std::uint32_t attempt) {
+    v1::ReadLogsRequest request;
+    request.set_job_id(id);
+    request.set_attempt(attempt);
+    grpc::ClientContext context;
+    const auto stream = service.jobs().ReadLogs(&context, request);
+    std::string text;
+    for (v1::ReadLogsResponse part; stream->Read(&part);) text += part.data();
+    return text;
+  }
+
+  v1::Job undisturbed(const v1::JobSpec& spec) {
+    const auto began = std::chrono::steady_clock::now();
+    const v1::Job job = service.wait_end(service.submit(spec), 120);
+    EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.failure().message();
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return job;
+  }
+
+  /// Files of the attempt's own checkpoints: complete ones, newer than the one it was given.
+  bool has_own_checkpoint(std::uint64_t fence, std::int64_t given_step) {
+    std::error_code none;
+    const auto directory = service.worker_state("w") / "attempts" / std::to_string(fence) / "ckpt";
+    for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("ckpt-") && std::stoll(name.substr(5)) > given_step) return true;
+    }
+    return false;
+  }
+
+  /// Runs the job to its end, with SIGKILL for ten of its engines: by turns some time after the attempt
+  /// recorded its first checkpoint, and at any time. Nothing rests on how fast the machine is: the engine is
+  /// stopped while its checkpoint travels, and no more kills than the crash limit allows come before one.
+  v1::Job killed(const v1::JobSpec& spec) {
+    auto random = seeded();
+    const auto wait_part_of_a_run = [&](double most) {
+      wait_for([] { return false; }, within(seconds_ * std::uniform_real_distribution<double>(0.0, most)(random)));
+    };
+    const std::string id = service.submit(spec);
+    int crashes = 0, with_checkpoint = 0;
+    std::vector<std::uint32_t> to_resume;  // attempts that are given a checkpoint
+    for (int n_killed = 0; n_killed < kKills; ++n_killed) {
+      const auto attempt = [&](const v1::Job& job) {
+        return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed) : v1::Attempt();
+      };
+      const auto started = service.wait(
+          id, [&](const v1::Job& job) { return attempt(job).has_started() || is_final(job.state()); }, 60);
+      if (!attempt(started).has_started()) {
+        ADD_FAILURE() << "ended after " << n_killed << " kills: " << started.failure().message();
+        return started;
+      }
+      const std::uint64_t fence = attempt(started).fence();
+      const std::int64_t given_step = started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
+      const auto children = children_of(service.worker("w").pid());
+      const pid_t engine = children.empty() ? -1 : children.front();
+      const auto signal = [&](int number) {
+        if (engine > 0) kill(engine, number);
+      };
+      const auto over = [&] { return attempt(service.get(id)).has_ended(); };
+      if (n_killed % 2 == 1 && crashes < kMostCrashes) {
+        wait_part_of_a_run(0.06);
+      } else {
+        for (bool recorded = false; !recorded && !over();) {
+          wait_for([&] { return has_own_checkpoint(fence, given_step) || kill(engine, 0) != 0; }, within(60));
+          signal(SIGSTOP);
+          recorded = wait_for([&] { return service.get(id).checkpoint().fence() == fence; }, within(1));
+          signal(SIGCONT);  // not recorded: it was stopped before it had announced the file
+        }
+        wait_part_of_a_run(0.02);
+      }
+      signal(SIGKILL);
+      const auto ended = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); }, 60);
+      if (attempt(ended).outcome() == v1::ATTEMPT_OUTCOME_SUCCEEDED) {
+        ADD_FAILURE() << "finished before kill " << n_killed + 1;
+        return ended;
+      }
+      EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED);
+      EXPECT_EQ(attempt(ended).failure().signal(), SIGKILL);
+      ++(ended.checkpoint().fence() == fence ? with_checkpoint : crashes);
+      if (with_checkpoint > 0) to_resume.push_back(static_cast<std::uint32_t>(n_killed) + 2);
+    }
+    const v1::Job job = service.wait_end(id, 120);
+    std::cout << "    " << seconds_ << " s undisturbed; " << with_checkpoint
+              << " attempts killed after a newer checkpoint, " << crashes << " before\n";
+    EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.failure().message();
+    EXPECT_EQ(job.attempt_history_size(), kKills + 1);
+    EXPECT_EQ(job.attempts(), static_cast<std::uint32_t>(crashes + 1))
+        << "what recorded a newer checkpoint counts toward no limit";
+    EXPECT_GE(with_checkpoint, kKills - kMostCrashes);
+    // The last one lived to say so; of the others, those that were killed before they had read it said nothing.
+    EXPECT_NE(log_of(id, to_resume.back()).find("resumed"), std::string::npos) << log_of(id, to_resume.back());
+    const auto n_resumed = std::count_if(to_resume.begin(), to_resume.end(), [&](std::uint32_t attempt) {
+      return log_of(id, attempt).find("resumed") != std::string::npos;
+    });
+    EXPECT_GE(n_resumed, static_cast<std::int64_t>(to_resume.size()) - kMostCrashes);
+    return job;
+  }
+
+  Service service;
+  double seconds_ = 0.0;
+};
+
+/// Every dataset below `group`, bit by bit. Wall times are not compared.
+void expect_same(const H5Reader& a, const H5Reader& b, const std::string& group, int* n_compared) {
+  for (const std::string& name : a.children(group.empty() ? "/" : group)) {
+    const std::string path = group + "/" + name;
+    if (name == "seconds" || name == "wall_seconds") continue;
+    ASSERT_TRUE(b.has(path)) << path;
+    bool is_group = true;
+    try {
+      a.children(path);
+    } catch (const InvalidInput&) {
+      is_group = false;
+    }
+    if (is_group) {
+      expect_same(a, b, path, n_compared);
+      continue;
+    }
+    ++*n_compared;
+    std::string text;
+    try {
+      text = a.text(path);
+    } catch (const InvalidInput&) {
+      const auto x = a.doubles(path), y = b.doubles(path);
+      ASSERT_EQ(x.size(), y.size()) << path;
+      EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * sizeof(double)), 0) << path;
+      continue;
+    }
+    EXPECT_EQ(text, b.text(path)) << path;
+  }
+}
+
+void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b, int n_least) {
+  int n_compared = 0;
+  expect_same(H5Reader(a), H5Reader(b), "", &n_compared);
+  EXPECT_GE(n_compared, n_least);
+}
+
+TEST_F(JobKill, FourPhononsOfSilicon) {
+  v1::JobSpec spec;
+  const auto deck = source_dir() / "examples/thermal/silicon-sw";
+  for (const char* file : {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+    add_input(&spec, std::string("deck/") + file, deck / file);
+  spec.mutable_thermal()->set_deck("deck");
+  const std::pair<const char*, const char*> settings[]{{"four_phonon", ".true."}, {"ngrid", "7 7 7"},
+                                                       {"scalebroad", "0.05"}, {"checkpoint_interval_s", "0"}};
+  for (const auto& [key, value] : settings) {
+    auto* setting = spec.mutable_thermal()->add_settings();
+    setting->set_key(key);
+    setting->set_value(value);
+  }
+  const auto a = undisturbed(spec), b = killed(spec);
+  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 40);
+}
+
+// Points that an attempt finished are in what the next one resumes from; what it says of itself is read.
+TEST_F(JobKill, SweepOfAMosfet) {
+  v1::JobSpec spec;
+  add_input(&spec, "deck.toml", write_deck(R"(kind = "mosfet"
+[mesh]
+nx = 33
+nz = 17
+subbands = 1
+nw = 12
+nphi = 8
+wmax_eV = 0.9
+[bias]
+vgs = [0.4, 0.6]
+vds = [0.1, 0.2, 0.3]
+[run]
+t_end_fs = 40.0
+steady_tol = 1e-6
+window_fs = 5.0
+refresh_steps = 10
+checkpoint_s = 0.0
+)"));
+  spec.mutable_mosfet()->set_deck("deck.toml");
+  const auto a = undisturbed(spec), b = killed(spec);
+  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 60);
+  std::ifstream x(fetch(a, "iv.csv")), y(fetch(b, "iv.csv"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(x), {}), std::string(std::istreambuf_iterator<char>(y), {}));
+  int n_finished = 0;
+  for (std::uint32_t n = 1; n <= kKills + 1; ++n) {
+    const std::string log = log_of(b.id(), n);
+    std::smatch found;
+    const int n_resumed = std::regex_search(log, found, std::regex("resumed from .*: ([0-9]+) of 6 points")) ? std::stoi(found[1]) : 0;
+    EXPECT_GE(n_resumed, n_finished) << "attempt " << n << " lost a finished point:\n" << log;
+    const std::regex end_of_point(": I = ");
+    n_finished = n_resumed + static_cast<int>(std::distance(std::sregex_iterator(log.begin(), log.end(), end_of_point), {}));
+  }
+  EXPECT_EQ(n_finished, 6);
+}
+
+TEST_F(JobKill, QuasiparticlesOfSilicon) {
+  v1::JobSpec spec;
+  add_input(&spec, "deck.toml", write_deck(R"(kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 6.0
+k_grid = [2, 2, 2]
+bands = 120
+[epsilon]
+cutoff_ry = 2.5
+[sigma]
+band_min = 12
+band_max = 20
+)"));
+  spec.mutable_gw()->set_deck("deck.toml");
+  const auto a = undisturbed(spec), b = killed(spec);
+  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 10);
+}
+
+}  // namespace
+}  // namespace quasi::test
