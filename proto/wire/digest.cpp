@@ -35,6 +35,13 @@ void Sha256::update(const void* data, std::size_t size) {
   EVP_DigestUpdate(context_of(context_.get()), data, size);
 }
 
+Sha256 Sha256::copy() const {
+  Sha256 other;
+  if (EVP_MD_CTX_copy_ex(context_of(other.context_.get()), context_of(context_.get())) != 1)
+    throw std::bad_alloc();
+  return other;
+}
+
 std::array<std::uint8_t, 32> Sha256::finish() {
   std::array<std::uint8_t, 32> digest;
   EVP_DigestFinal_ex(context_of(context_.get()), digest.data(), nullptr);

@@ -22,6 +22,9 @@ class Sha256 {
   void update(const void* data, std::size_t size);
   void update(std::string_view bytes) { update(bytes.data(), bytes.size()); }
 
+  /// A second stream that has hashed the same bytes so far.
+  Sha256 copy() const;
+
   /// Ends the stream; the object may only be destroyed or assigned to afterwards.
   std::array<std::uint8_t, 32> finish();
   /// As finish(), as 64 lower-case hexadecimal characters.

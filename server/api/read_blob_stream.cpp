@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
@@ -13,8 +15,9 @@
 namespace quasi::server {
 namespace {
 
-/// The whole file is hashed from its first byte, whatever part was asked for, and the last chunk is
-/// sent only after the hash was right: no reader gets to the end of a corrupt blob.
+/// The whole file is hashed, whatever part was asked for, and the last chunk is sent only after the hash was
+/// right: no reader gets to the end of a corrupt blob. A reader who continues in the middle finds the hash of
+/// what an earlier stream read before (HashMarks).
 class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                        public HubListener,
                        public std::enable_shared_from_this<ReadBlobStream> {
@@ -155,20 +158,45 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
   /// Fills the response with the next chunk; when it is the last one, hashes the rest first.
   void read_chunk() {
-    if (!file_) file_ = services_.blobs.open(request_.digest());
+    if (!file_) open();
     hash_up_to(position_);
     const std::uint64_t size = std::min<std::uint64_t>(limits::kChunkBytes, end_ - position_);
     std::string& data = *response_.mutable_data();
     data.resize(size);
     if (file_->read(position_, data.data(), size) != size) throw Damaged{};
-    hash_.update(data);
-    hashed_ += size;
+    hash(data);
     response_.set_offset(position_);
     response_.set_size_bytes(size_);
     position_ += size;
     if (position_ < end_) return;
     hash_up_to(size_);
-    if (file_->size() != size_ || hash_.finish_hex() != request_.digest()) throw Damaged{};
+    if (file_->size() != size_) throw Damaged{};
+    if (hash_.finish_hex() == request_.digest()) return;
+    services_.hash_marks.forget(request_.digest());
+    // The mark may be of a file that was damaged and has been uploaded again since.
+    if (!std::exchange(continued_, false)) throw Damaged{};
+    hash_ = wire::Sha256();
+    hashed_ = 0;
+    hash_up_to(size_);
+    if (hash_.finish_hex() != request_.digest()) throw Damaged{};
+  }
+
+  void open() {
+    file_ = services_.blobs.open(request_.digest());
+    auto mark = services_.hash_marks.before(request_.digest(), position_);
+    if (!mark) return;
+    continued_ = true;
+    hash_ = std::move(mark->state);
+    hashed_ = marked_ = mark->bytes;
+  }
+
+  void hash(std::string_view data) {
+    hash_.update(data);
+    hashed_ += data.size();
+    const std::uint64_t spacing = HashMarks::spacing(size_);
+    if (hashed_ < marked_ + spacing) return;
+    marked_ = hashed_;
+    services_.hash_marks.put(request_.digest(), hashed_, hash_, spacing);
   }
 
   void hash_up_to(std::uint64_t end) {
@@ -177,8 +205,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     while (hashed_ < end) {
       const std::uint64_t size = std::min<std::uint64_t>(buffer.size(), end - hashed_);
       if (cancelled_ || file_->read(hashed_, buffer.data(), size) != size) throw Damaged{};
-      hash_.update(buffer.data(), size);
-      hashed_ += size;
+      hash({buffer.data(), size});
     }
   }
 
@@ -186,6 +213,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   grpc::Status lost() {
     if (cancelled_) return grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
     log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
+    services_.hash_marks.forget(request_.digest());
     const std::string digest = request_.digest();
     try {
       services_.blobs.put_aside(digest);
@@ -211,6 +239,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t hashed_ = 0;
+  std::uint64_t marked_ = 0;  ///< where the last mark was put
+  bool continued_ = false;    ///< the hash began at a mark
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::int64_t write_since_ms_ = 0;  ///< monotonic; 0: no write is outstanding

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/queue/clock.hpp"
+#include "server/service/hash_marks.hpp"
 #include "server/service/hub.hpp"
 #include "server/service/readers.hpp"
 #include "server/service/uploads.hpp"
@@ -40,6 +41,7 @@ struct Services {
   BlobStore& blobs;
   Uploads& uploads;
   LogStore& logs;
+  HashMarks hash_marks = {};
   std::atomic<bool> storage_low{false};
   std::atomic<bool> draining{false};
   std::atomic<int> watches{0};

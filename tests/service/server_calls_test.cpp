@@ -327,6 +327,73 @@ TEST_F(Calls, ASlowReaderIsToldSo) {
   }
 }
 
+std::uint64_t bytes_read_by_this_process() {
+  std::ifstream in("/proc/self/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  in >> name >> bytes;
+  EXPECT_EQ(name, "rchar:");
+  return bytes;
+}
+
+// A download cut forty times costs the disk little more than one that is never cut, and the whole is verified
+// all the same: what was damaged since the last cut is not served to its end.
+TEST_F(Calls, ContinuedDownloadsAreNotHashedFromTheirBeginning) {
+  constexpr std::uint64_t kSize = 64U << 20;
+  const std::string path = write_file("big", kSize);
+  const auto file = wire::digest_file(path);
+  ASSERT_TRUE(wire::upload_file(channel_, path, file.digest, file.size_bytes).ok());
+  std::uint64_t taken = 0;
+  wire::Sha256 hash;
+  const auto read_on = [&](std::uint64_t most) {
+    grpc::ClientContext context;
+    limit(context);
+    v1::ReadBlobRequest request;
+    request.set_digest(file.digest);
+    request.set_offset(taken);
+    const auto reader = blobs_->ReadBlob(&context, request);
+    v1::ReadBlobResponse response;
+    const std::uint64_t until = taken + most;
+    while (reader->Read(&response)) {
+      hash.update(response.data());
+      taken += response.data().size();
+      if (taken >= until) context.TryCancel();
+    }
+    return reader->Finish();
+  };
+  const std::uint64_t before = bytes_read_by_this_process();
+  for (int cut = 0; cut < 40; ++cut) {
+    read_on(1U << 20);
+    ASSERT_LT(taken, kSize);
+  }
+  ASSERT_TRUE(read_on(2 * kSize).ok());
+  EXPECT_EQ(hash.finish_hex(), file.digest);
+  // At most the distance of two marks again at each cut, and what was under way when it came.
+  const double share = static_cast<double>(bytes_read_by_this_process() - before) / kSize;
+  std::cout << "    read " << share << " times its size for 40 cuts; 20 times if hashed from its beginning\n";
+  EXPECT_LT(share, 4.0);
+
+  // Damage behind the first half, which a reader has.
+  const auto damage = [&] {
+    const auto stored = root_ + "/data/blobs/sha256/" + file.digest.substr(0, 2) + "/" + file.digest.substr(2, 2) + "/" + file.digest;
+    std::filesystem::permissions(stored, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+    std::fstream out(stored, std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(40 << 20);
+    out.put('x').put('y');
+    ASSERT_TRUE(out.good());
+  };
+  taken = 0;
+  read_on(kSize / 2);
+  damage();
+  const grpc::Status status = read_on(2 * kSize);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS) << status.error_message();
+  EXPECT_LT(taken, kSize);
+  // Uploaded again, it is read again, from the middle too: nothing is remembered of the damaged one.
+  ASSERT_TRUE(wire::upload_file(channel_, path, file.digest, file.size_bytes).ok());
+  taken = kSize / 4 * 3;
+  EXPECT_TRUE(read_on(2 * kSize).ok());
+}
+
 // A job that no device known can ever hold is refused with the largest there is; one for which no
 // device has come yet waits.
 TEST_F(Calls, WhatNoDeviceCanHoldIsUnschedulable) {
