@@ -145,9 +145,10 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
         return;
       }
     } catch (const FileError& error) {
-      status = error.is_missing() ? lost() : to_status(std::current_exception(), "ReadBlob");
+      if (error.is_missing()) return lose();
+      status = to_status(std::current_exception(), "ReadBlob");
     } catch (const Damaged&) {
-      status = lost();
+      return lose();
     } catch (...) {
       status = to_status(std::current_exception(), "ReadBlob");
     }
@@ -209,9 +210,10 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     }
   }
 
-  /// Marks the blob, so that it is never served again, and says so.
-  grpc::Status lost() {
-    if (cancelled_) return grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
+  /// Marks the blob, so that it is never served again, and says so once that is known: who uploads it again
+  /// upon the answer must not be told that it is there.
+  void lose() {
+    if (cancelled_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
     log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
     services_.hash_marks.forget(request_.digest());
     const std::string digest = request_.digest();
@@ -220,12 +222,14 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     } catch (const FileError& error) {
       log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
     }
-    services_.writer.post({.body =
-                               [digest](WriteContext& write) {
-                                 write.store.set_blob_state(digest, BlobState::kCorrupt);
-                               },
-                           .done = [](const std::exception_ptr&) {}});
-    return to_status(corrupt());
+    const auto self = shared_from_this();
+    const bool posted =
+        services_.writer.post({.body =
+                                   [digest](WriteContext& write) {
+                                     write.store.set_blob_state(digest, BlobState::kCorrupt);
+                                   },
+                               .done = [self](const std::exception_ptr&) { self->end(to_status(self->corrupt())); }});
+    if (!posted) end(to_status(corrupt()));
   }
 
   Services& services_;
