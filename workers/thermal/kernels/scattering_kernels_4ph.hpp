@@ -62,6 +62,10 @@ class ScatteringKernels4ph {
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
+  /// The range of total momenta that is wanted after the next one: a device may prepare it meanwhile. Changes no
+  /// result.
+  virtual void expect(std::int32_t /*first_total*/, std::int32_t /*last_total*/) {}
+
   /// The same over all total momenta by one of the published strategies (not kFactorised).
   virtual std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) = 0;
 

@@ -68,16 +68,17 @@ std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& 
                                static_cast<std::size_t>(ThinnedLayout4ph{static_cast<int>(problem.temperatures_k.size())}.size());
   // Weights do not depend on the seed.
   const bool elements = thinning.draws > 0.0;
-  RunningSums sums(checkpoint, "4ph draws by weight", digest_of(problem, elements ? thinning.seed : 0, thinning.draws, elements),
-                   n_values, tiles_of(problem));
+  const TilePlan4ph plan = plan_tiles_4ph(problem);
+  RunningSums sums(checkpoint, "4ph draws by weight, tiles by work",
+                   digest_of(problem, elements ? thinning.seed : 0, thinning.draws, elements), n_values, plan.size());
   on_every_tile(
-      problem, kernels, sums.finished(),
+      problem, plan, kernels, sums.finished(),
       [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         return kernel.thinned_sums(thinning, first, last);
       },
-      [&](std::int64_t tile, const std::vector<double>& piece) {
+      [&](std::int64_t place, const std::vector<double>& piece) {
         sums.add(piece);
-        progress.report(phase, tile + 1, tiles_of(problem));
+        progress.report(phase, plan.progress(place + 1), TilePlan4ph::kProgressUnits);
       });
   return std::move(sums.total());
 }

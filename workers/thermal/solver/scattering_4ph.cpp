@@ -181,20 +181,20 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
-  const std::int64_t n_tiles = tiles_of(problem);
+  const TilePlan4ph plan = plan_tiles_4ph(problem);
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  RunningSums sums(checkpoint, "4ph", digest_of(problem), static_cast<std::size_t>(values), n_tiles);
-  progress.report("scattering 4ph", sums.finished(), n_tiles);
+  RunningSums sums(checkpoint, "4ph, tiles by work", digest_of(problem), static_cast<std::size_t>(values), plan.size());
+  progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
-      problem, kernels, sums.finished(),
+      problem, plan, kernels, sums.finished(),
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
-      [&](std::int64_t tile, const std::vector<double>& piece) {
+      [&](std::int64_t place, const std::vector<double>& piece) {
         sums.add(piece);
         double found = 0.0;
         for (std::int64_t v = layout.six_count(); v < values; v += layout.size())
           found += sums.total()[static_cast<std::size_t>(v)] / 6.0;
         progress.metric("processes_4ph", found);
-        progress.report("scattering 4ph", tile + 1, n_tiles);
+        progress.report("scattering 4ph", plan.progress(place + 1), TilePlan4ph::kProgressUnits);
       });
   return rates_of_sums_4ph(problem, constants, sums.total());
 }

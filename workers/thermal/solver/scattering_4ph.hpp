@@ -63,11 +63,11 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
 /// Of everything that sums over processes depend on; names them in a checkpoint.
 std::uint64_t digest_of(const Problem4ph& problem);
 
-/// Rates from sums over all total momenta, tile by tile in rising order. One tile is the unit of work of
-/// a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles
-/// are added up in their order whoever computed them, so that any number of devices gives the same bits.
-/// Finished tiles of an earlier attempt at the same problem are read from the checkpoint and not computed
-/// again; again with the same bits.
+/// Rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph. One tile is the unit of
+/// work of a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles
+/// are added up in the plan's order whoever computed them, so that any number of devices gives the same bits.
+/// Progress is the share of the predicted work that is done. Finished tiles of an earlier attempt at the same
+/// problem are read from the checkpoint and not computed again; again with the same bits.
 /// @param kernels  one for each device; the problem is loaded here
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,

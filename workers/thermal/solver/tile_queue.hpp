@@ -10,33 +10,31 @@
 
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
 #include "workers/thermal/solver/device_team.hpp"
+#include "workers/thermal/solver/tile_plan_4ph.hpp"
 
 namespace quasi::thermal {
 
-/// Total momenta per tile: a property of the problem alone, so that sums have the same bits on any
-/// number of devices.
-inline constexpr std::int32_t kTotalsPerTile4ph = 16;
-
-inline std::int64_t tiles_of(const Problem4ph& problem) {
-  return (problem.mesh.size() + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
-}
-
-/// The tiles from `first` on, computed by a team of devices and handed over in order.
+/// The places of a TilePlan4ph from `first` on, taken by a team of devices and handed over in order.
 class TileQueue {
  public:
   TileQueue(std::int64_t first, std::int64_t end, std::size_t n_devices)
       : next_(first), handed_over_(first), end_(end), ahead_(static_cast<std::int64_t>(4 * n_devices)) {}
 
-  /// The next tile to compute, or −1 when none is left. Waits while too many finished ones wait for an
+  /// The next place to compute, or −1 when none is left. Waits while too many finished ones wait for an
   /// earlier one.
   std::int64_t take(const std::atomic<bool>& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stop || next_ >= end_ || next_ < handed_over_ + ahead_; });
     return stop || next_ >= end_ ? -1 : next_++;
   }
-  void finish(std::int64_t tile, std::vector<double> values) {
+  /// As `take`, but −1 instead of waiting.
+  std::int64_t try_take() {
     const std::lock_guard lock(mutex_);
-    finished_[tile] = std::move(values);
+    return next_ < end_ && next_ < handed_over_ + ahead_ ? next_++ : -1;
+  }
+  void finish(std::int64_t place, std::vector<double> values) {
+    const std::lock_guard lock(mutex_);
+    finished_[place] = std::move(values);
   }
   /// Hands what is next in order to `add`, one caller at a time.
   template <typename Add>
@@ -61,14 +59,13 @@ class TileQueue {
   std::map<std::int64_t, std::vector<double>> finished_;
 };
 
-/// Tiles of total momenta from `first_tile` on: compute(kernels, first Q, last Q) on whichever device is free,
-/// add(tile, values) in the order of the tiles, one at a time. Loads the problem on every device that gets
-/// work.
+/// The places of `plan` from `first_place` on: compute(kernels, first Q, last Q) on whichever device is free, dearest
+/// tile first, add(place, values) in rising place, one at a time. Loads the problem on every device that gets
+/// work, and tells each what it gets next, so that it can prepare.
 template <typename Compute, typename Add>
-void on_every_tile(const Problem4ph& problem, const std::vector<ScatteringKernels4ph*>& kernels, std::int64_t first_tile,
-                   const Compute& compute, const Add& add) {
-  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
-  TileQueue queue(first_tile, tiles_of(problem), kernels.size());
+void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const std::vector<ScatteringKernels4ph*>& kernels,
+                   std::int64_t first_place, const Compute& compute, const Add& add) {
+  TileQueue queue(first_place, plan.size(), kernels.size());
   std::atomic<bool> stop{false};
   on_every_device(kernels.size(), stop, [&](std::size_t device) {
     struct WakeOthers {  // whatever ends this device's work, nobody waits for it
@@ -80,13 +77,15 @@ void on_every_tile(const Problem4ph& problem, const std::vector<ScatteringKernel
         queue.wake();
       }
     } wake{queue, stop};
-    bool loaded = false;
-    for (std::int64_t tile = queue.take(stop); tile >= 0; tile = queue.take(stop)) {
-      if (!loaded) kernels[device]->load(problem);
-      loaded = true;
-      const auto first = static_cast<std::int32_t>(tile * kTotalsPerTile4ph);
-      queue.finish(tile, compute(*kernels[device], first, std::min(n_q, first + kTotalsPerTile4ph)));
+    std::int64_t place = queue.take(stop);
+    if (place >= 0) kernels[device]->load(problem);
+    while (place >= 0) {
+      const std::int64_t next = queue.try_take();
+      if (next >= 0) kernels[device]->expect(plan.first_total(next), plan.last_total(next));
+      queue.finish(place, compute(*kernels[device], plan.first_total(place), plan.last_total(place)));
       queue.hand_over(add);
+      place = next >= 0 ? next : queue.take(stop);
+      if (stop) break;
     }
     wake.finished = true;
   });
