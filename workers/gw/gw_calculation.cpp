@@ -185,6 +185,36 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb) {
   return d.value();
 }
 
+/// The engine's checks of the user's own data; what fails becomes a warning.
+void run_self_test(const Deck& deck, const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Calculation& run) {
+  if (!deck.self_test) return;
+  run.self_test = check_screening(run.epsilon);
+  if (!deck.stop_after_epsilon)
+    for (SelfCheck& check : check_states(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress)) run.self_test.push_back(std::move(check));
+  for (const SelfCheck& check : run.self_test) {
+    if (check.passed()) continue;
+    run.plan.notes.push_back("self-test: " + check.name + " = " + shown(*check.value) + " is outside " + shown(check.low) + " … " + shown(check.high) + ": " + check.suspect);
+    progress.log(run.plan.notes.back());
+  }
+}
+
+/// The gap by the sums so far, live; where V_xc is undefined what Σ adds to it.
+void report_gap(const Calculation& run, const std::vector<SelfEnergyAtK>& sums, const ExchangeCorrelation& vxc, bool remainder, Progress& progress) {
+  const auto list = quasiparticles(run.field, sums, vxc.diagonal_ev(), run.plan.sigma, run.plan.derivative, remainder);
+  if (const Gaps found = gaps(run.field, list); found.fundamental_ev) {
+    progress.metric("gap_ev", *found.fundamental_ev);
+    return;
+  }
+  const Quasiparticle *top = nullptr, *bottom = nullptr;
+  for (const Quasiparticle& qp : list)
+    if (qp.band <= run.field.n_occupied_of_spin[static_cast<std::size_t>(qp.spin - 1)]) {
+      if (top == nullptr || qp.mean_field_ev > top->mean_field_ev) top = &qp;
+    } else if (bottom == nullptr || qp.mean_field_ev < bottom->mean_field_ev) {
+      bottom = &qp;
+    }
+  if (top != nullptr && bottom != nullptr) progress.metric("sigma_gap_ev", bottom->sigma_ev - top->sigma_ev);
+}
+
 }  // namespace
 
 EpsilonFiles epsilon_files(const Deck& deck) { return {deck.epsilon.eps0mat, deck.epsilon.epsmat}; }
@@ -324,7 +354,7 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
 
 Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress) {
   GwKernels& kernels = place.team.first();
-  std::map<std::string, double> seconds{{"mean_field", 0.0}, {"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}};
+  std::map<std::string, double> seconds{{"mean_field", 0.0}, {"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}, {"self_test", 0.0}};
   std::optional<MeanField> field;
   {
     const PhaseClock clock(&seconds["mean_field"]);
@@ -350,13 +380,19 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon, coulomb, place.team, checkpoint, progress);
   }
   if (deck.stop_after_epsilon) {
+    run_self_test(deck, coulomb, kernels, progress, run);
     checkpoint.finish();
     run.seconds = std::move(seconds);
     return run;
   }
   {
     const PhaseClock clock(&seconds["sigma"]);
-    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, place.team, checkpoint, progress, &run.statistics);
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, place.team, checkpoint, progress, &run.statistics,
+                            [&](const std::vector<SelfEnergyAtK>& sums) { report_gap(run, sums, vxc, deck.sigma.remainder, progress); });
+  }
+  {
+    const PhaseClock clock(&seconds["self_test"]);
+    run_self_test(deck, coulomb, kernels, progress, run);
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;

@@ -12,6 +12,7 @@
 #include "workers/gw/solver/dyson.hpp"
 #include "workers/gw/solver/graphical.hpp"
 #include "workers/gw/solver/outer_loop.hpp"
+#include "workers/gw/solver/self_test.hpp"
 
 namespace quasi::gw {
 
@@ -41,6 +42,7 @@ struct Calculation {
   OuterLoopReport outer;
   std::vector<PathBands> mean_field_bands, quasiparticle_bands;  ///< along sigma.band_path, one of each spin
   SigmaStatistics statistics;
+  std::vector<SelfCheck> self_test;
   std::map<std::string, double> seconds;  ///< by phase
 };
 

@@ -189,6 +189,12 @@ class GwTask : public Task {
       text += line;
     }
     const auto& gap = summary.at("gap");
+    if (summary.contains("self_test")) {
+      int sound = 0, tried = 0;
+      for (const auto& check : summary.at("self_test"))
+        if (!check.at("value").is_null()) sound += check.at("passed").get<bool>(), ++tried;
+      text += "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
+    }
     text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) + " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
     return text;
   }

@@ -1,5 +1,6 @@
 #include "workers/gw/sigma_results.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -83,6 +84,13 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
                               {"zgemm_flops", r.zgemm_flops},
                               {"residual", r.residual}};
   }
+  nlohmann::json checks = nlohmann::json::array();
+  for (const SelfCheck& check : run.self_test) {
+    const auto finite = [](double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr); };
+    checks.push_back({{"name", check.name}, {"value", check.value ? finite(*check.value) : nlohmann::json(nullptr)}, {"low", finite(check.low)},
+                      {"high", finite(check.high)}, {"units", check.units}, {"passed", check.passed()}});
+  }
+  if (!checks.empty()) summary["self_test"] = std::move(checks);
   if (!run.outer.change_ev.empty())
     summary["outer_loop"] = {{"turns", run.outer.change_ev.size()}, {"change_ev", run.outer.change_ev}, {"converged", run.outer.converged}};
   if (!run.spectra.empty()) {
@@ -93,6 +101,11 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
 }
 
 void write_sigma_results(const Calculation& run, H5Writer& file) {
+  for (const SelfCheck& check : run.self_test)
+    if (check.value) {
+      file.write("/self_test/" + check.name + "/value", std::vector<double>{*check.value}, {1}, check.units);
+      file.write("/self_test/" + check.name + "/passed", std::vector<std::int32_t>{check.passed() ? 1 : 0}, {1}, "1");
+    }
   for (const SigmaMatrixAtK& matrix : run.matrices) write_matrix(run, matrix, file);
   if (!run.spectra.empty()) write_spectra(run.spectra, file);
 }

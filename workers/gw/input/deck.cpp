@@ -218,6 +218,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
   read_mean_field(reader.table("meanfield"), where, directory, &deck);
   deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
+  deck.self_test = reader.boolean("self_test", deck.self_test);
   deck.checkpoint_seconds = reader.number("checkpoint_seconds", deck.checkpoint_seconds, 0.0, 1e6);
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(reader.table("sigma"), where, &deck);

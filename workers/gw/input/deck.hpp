@@ -72,6 +72,7 @@ struct Deck {
   CoulombOptions coulomb;
   bool compatible = false;  ///< compat = "bgw"
   bool stop_after_epsilon = false;
+  bool self_test = true;
   double checkpoint_seconds = 30.0;  ///< least time between two checkpoints
 };
 

@@ -58,6 +58,21 @@ void move_shifted_bands(MeanField& field, const std::vector<double>& original_sh
                      " eV. States far from the gap hop over the steps of the pole rules: narrow sigma.band_min … band_max, set sigma.sx_cut = 0, or loosen sigma.outer_tolerance_ev");
 }
 
+/// What a turn came to: its change, and the gap of the energies that now enter G.
+void report_turn(const OuterLoopProblem& p, double change_ev, OuterLoopReport* report) {
+  report->change_ev.push_back(change_ev);
+  double top = -1e300, bottom = 1e300;
+  for (int spin = 0; spin < p.field.n_spins(); ++spin) {
+    const int n_v = p.field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+    for (int ik = 0; ik < p.field.waves.n_k(); ++ik) {
+      top = std::max(top, p.field.waves.energy(spin, ik, n_v - 1));
+      bottom = std::min(bottom, p.field.waves.energy(spin, ik, n_v));
+    }
+  }
+  p.progress.metric("gap_ev", (bottom - top) * kRydberg_ev);
+  p.progress.log("outer loop, turn " + std::to_string(report->change_ev.size()) + ": largest change " + std::to_string(change_ev) + " eV");
+}
+
 }  // namespace
 
 std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const OuterLoopOptions& loop, const DerivativeRule& rule,
@@ -85,8 +100,7 @@ std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const 
     }
     for (int spin = 0; spin < p.field.n_spins(); ++spin)
       for (int ik = 0; ik < p.field.waves.n_k(); ++ik) move_outer_bands(p.field, p.options, spin, ik);
-    report->change_ev.push_back(change);
-    p.progress.log("outer loop, turn " + std::to_string(turn + 1) + ": largest change " + std::to_string(change) + " eV");
+    report_turn(p, change, report);
     if (change < loop.tolerance_ev) {
       report->converged = true;
       return list;
@@ -160,8 +174,7 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
       rotation[i] = std::move(new_u);
       move_outer_bands(field, p.options, sum.spin, sum.k_index);
     }
-    report->change_ev.push_back(change);
-    p.progress.log("outer loop, turn " + std::to_string(turn + 1) + ": largest change " + std::to_string(change) + " eV");
+    report_turn(p, change, report);
     if (change < loop.tolerance_ev) {
       report->converged = true;
       return;

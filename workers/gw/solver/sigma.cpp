@@ -208,7 +208,8 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
         work += static_cast<std::int64_t>(star.second.size()) * field.n_spins();
   }
   std::vector<ChargeTable> charges;
-  if (wants_static_ch(options) && first_bands)
+  const bool closure = wants_static_ch(options) && options.closure && first_bands;
+  if (closure)
     for (const SelfEnergyAtK& sum : sums)
       charges.push_back(charge_table(field, sum.k_index, sum.spin, options.band_min - 1, options.band_max,
                                      options.screened_cutoff_ry, kernels));
@@ -276,7 +277,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
                                kernels, sum);
           if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
         }
-        if (!static_w.empty() && first_bands) {
+        if (closure) {
           const int operation = field.zone.rotation_to(member.q).operation;
           add_exact_static_ch(charges[i_sum], at.sphere, field.zone.operations()[static_cast<std::size_t>(operation)], static_w, weight,
                               sum.ch_exact_ry);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct SigmaOptions {
   InvalidMode invalid = InvalidMode::kStatic;
   PoleRules rules;
   bool exact_static_ch = false;        ///< for the static remainder and exact COHSEX
+  bool closure = true;                 ///< static CH also in its completed form, where it is made at all
   bool reduce_q = true;                ///< sum q over the little group's wedge (diagonal elements, averaged)
   double godby_needs_ry = 2.0;
   std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted; the first is 0
@@ -89,10 +91,15 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
                                             GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, PreparedScreening* kept = nullptr);
 void finish_self_energy(const MeanField& field, const SigmaOptions& options, std::vector<SelfEnergyAtK>& sums);
 
+/// Is given an estimate of Σ after each part: bands so far where there is one q; else q → 0 and the mean of the other q so far for
+/// all of them. From any thread, one at a time.
+using RunningSums = std::function<void(const std::vector<SelfEnergyAtK>&)>;
+
 /// The same Σ by parts that do not depend on the number of devices, added in order; finished parts are kept.
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                        const SigmaOptions& options, const CoulombInteraction& coulomb,
-                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics);
+                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics,
+                                       const RunningSums& running = {});
 
 /// ⟨n|V|m⟩ of a local potential for bands [begin, end) at one k; Ry, [n][m].
 std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential, int k_index, int spin,

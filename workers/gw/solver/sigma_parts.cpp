@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
+#include <optional>
 
 #include "workers/gw/solver/sigma.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
@@ -48,17 +50,44 @@ std::vector<double> packed(const std::vector<SelfEnergyAtK>& sums, const SigmaSt
   return values;
 }
 
-/// sums += what packed() made of a part of the same shape.
-void add_packed(const Piece& values, std::vector<SelfEnergyAtK>& sums, SigmaStatistics* statistics) {
+/// sums += factor · what packed() made of a part of the same shape.
+void add_packed(const Piece& values, double factor, std::vector<SelfEnergyAtK>& sums, SigmaStatistics* statistics) {
   std::size_t at = 0;
   for_each_array(sums, [&](auto* data, std::size_t count) {
     auto* flat = reinterpret_cast<double*>(data);
-    for (std::size_t i = 0; i < count; ++i) flat[i] += values.data[at++];
+    for (std::size_t i = 0; i < count; ++i) flat[i] += factor * values.data[at++];
   });
   if (statistics == nullptr) return;
   statistics->elements += static_cast<std::int64_t>(values.data[at]);
   statistics->skipped += static_cast<std::int64_t>(values.data[at + 1]);
   statistics->invalid += static_cast<std::int64_t>(values.data[at + 2]);
+}
+
+/// Σ as RunningSums has it; nothing before there is enough.
+std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field, const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
+                                                    const std::vector<SigmaPart>& parts, const std::vector<Piece>& results, const std::vector<char>& finished) {
+  std::vector<double> points(epsilon.size());
+  for (const ZonePoint& point : field.zone.points()) points[static_cast<std::size_t>(point.irreducible)] += 1.0;
+  std::vector<char> complete(epsilon.size(), 1);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (finished[i] == 0) complete[parts[i].q_begin] = 0;
+  double done = 0.0, all = 0.0;
+  for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
+    if (epsilon[iq].at_gamma) continue;
+    all += points[iq];
+    if (complete[iq] != 0) done += points[iq];
+  }
+  const bool one_q = epsilon.size() == 1;
+  std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t iq = parts[i].q_begin;
+    const bool gamma = epsilon[iq].at_gamma;
+    if (gamma && (one_q ? parts[i].band_begin == 0 && finished[i] == 0 : complete[iq] == 0)) return std::nullopt;
+    if (one_q ? finished[i] != 0 : complete[iq] != 0) add_packed(results[i], gamma || one_q ? 1.0 : all / done, sums, nullptr);
+  }
+  if (!one_q && done == 0.0) return std::nullopt;
+  finish_self_energy(field, options, sums);
+  return sums;
 }
 
 /// Passes everything on but the parts' own counts: the whole is reported by parts.
@@ -84,12 +113,15 @@ class PartProgress : public Progress {
 
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                        const SigmaOptions& options, const CoulombInteraction& coulomb,
-                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics) {
+                                       DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics,
+                                       const RunningSums& running) {
   const std::vector<SigmaPart> parts = parts_of(epsilon.size(), options);
   std::vector<Piece> results(parts.size());
   std::map<const GwKernels*, PreparedScreening> prepared;
   for (GwKernels* member : team.members()) prepared[member];
   std::atomic<std::int64_t> done{0};
+  std::mutex mutex;
+  std::vector<char> finished(parts.size(), 0);  // under the mutex
   PartProgress inside(progress, done, static_cast<std::int64_t>(parts.size()));
   team.run(static_cast<std::int64_t>(parts.size()), [&](std::int64_t index, GwKernels& kernels) {
     const std::string key = "sigma/" + std::to_string(index);
@@ -102,10 +134,15 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                                        &prepared.at(&kernels)), counted)));
       checkpoint.put(key, result);
     }
+    if (running) {
+      const std::lock_guard lock(mutex);
+      finished[static_cast<std::size_t>(index)] = 1;
+      if (const auto sums = estimated(field, epsilon, options, parts, results, finished)) running(*sums);
+    }
     progress.report("self-energy", ++done, static_cast<std::int64_t>(parts.size()));
   });
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
-  for (const auto& result : results) add_packed(result, sums, statistics);
+  for (const auto& result : results) add_packed(result, 1.0, sums, statistics);
   finish_self_energy(field, options, sums);
   return sums;
 }
