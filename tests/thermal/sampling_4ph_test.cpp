@@ -6,6 +6,7 @@
 
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/thermal/sample_statistics.hpp"
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/thermal/solver/sampling_4ph.hpp"
 
@@ -40,46 +41,21 @@ constexpr int kSeeds = 100;
 
 class Sampling4ph : public quasi::test::OnEveryDevice {
  protected:
-  /// `sample(seed)`: rates. Over all rows and channels: the mean of 100 seeds within 3 of its standard errors
-  /// (three in a thousand may be outside by chance; one in a hundred is let pass), and 90 to 99 of 100 bars of
-  /// two standard errors cover the truth (95.4 for normal errors; those of few heavy terms are skew).
+  /// `sample(seed)`: rates; over all rows and channels.
   template <typename Sample>
   void check(const Sampled& s, const Sample& sample) {
-    const auto values = s.exact.normal_per_ps.size();
-    std::vector<double> sum(values, 0.0), square(values, 0.0), bar(values, 0.0);
-    std::int64_t covered = 0, bars = 0;
+    const auto rates_of = [](const Rates4ph& rates) {
+      std::vector<double> all = rates.normal_per_ps;
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] += rates.umklapp_per_ps[i];
+      return all;
+    };
+    test::SampleStatistics statistics(rates_of(s.exact));
     for (int seed = 1; seed <= kSeeds; ++seed) {
       Rates4ph rates = sample(static_cast<std::uint64_t>(seed));
       average_degenerate_4ph(s.modes, s.problem.point, rates);
-      for (std::size_t i = 0; i < values; ++i) {
-        const double exact = s.exact.normal_per_ps[i] + s.exact.umklapp_per_ps[i];
-        const double rate = rates.normal_per_ps[i] + rates.umklapp_per_ps[i];
-        sum[i] += rate;
-        square[i] += rate * rate;
-        bar[i] += rates.error_per_ps[i];
-        if (!(exact > 0.0) || !(rates.error_per_ps[i] > 0.0)) continue;
-        ++bars;
-        covered += std::fabs(rate - exact) <= 2.0 * rates.error_per_ps[i];
-      }
+      statistics.add(rates_of(rates), rates.error_per_ps);
     }
-    int outside = 0, checked = 0;
-    double worst = 0.0;
-    for (std::size_t i = 0; i < values; ++i) {
-      const double exact = s.exact.normal_per_ps[i] + s.exact.umklapp_per_ps[i];
-      if (!(exact > 0.0)) continue;
-      const double mean = sum[i] / kSeeds;
-      const double error = std::sqrt(std::max(0.0, square[i] / kSeeds - mean * mean) / (kSeeds - 1));
-      ++checked;
-      outside += std::fabs(mean - exact) > 3.0 * error + 1e-12 * exact;
-      worst = std::max(worst, std::fabs(mean - exact) / (error + 1e-12 * exact));
-    }
-    const double share = static_cast<double>(covered) / static_cast<double>(bars);
-    std::printf("    %d rates, mean of %d seeds at most %.1f standard errors off (%d beyond 3); %lld bars, 2-sigma coverage %.1f %%\n",
-                checked, kSeeds, worst, outside, static_cast<long long>(bars), 100.0 * share);
-    EXPECT_GT(checked, 20);
-    EXPECT_LE(outside, checked / 100);
-    EXPECT_GT(share, 0.90);
-    EXPECT_LT(share, 0.99);
+    statistics.expect_honest();
   }
 };
 

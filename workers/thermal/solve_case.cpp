@@ -1,5 +1,8 @@
 #include "workers/thermal/solve_case.hpp"
 
+#include <cmath>
+
+#include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
 namespace quasi::thermal {
@@ -13,11 +16,20 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, cons
   const auto kernels = make_three_phonon_kernels(devices.front());
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes, deck.control);
-  add_scattering(deck, *kernels, problem, solved.run, progress);
+  add_scattering(deck, *kernels, problem, solved.run, progress, {devices, checkpoint_directory});
   if (deck.fourth_order)
     solved.four_phonon = run_four_phonon(deck, devices, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   add_conductivity(deck, *kernels, further, solved.run, progress);
+  if (deck.control.samples_rates_3ph() || deck.control.samples_rates_4ph())
+    for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
+      solved.run.kappa_relative_error.push_back(relative_kappa_error(
+          deck, solved.run, t,
+          [&](std::int64_t row) { return solved.four_phonon ? solved.four_phonon->rates.total_per_ps(static_cast<int>(t), row) : 0.0; },
+          [&](std::int64_t row) {
+            const double of_four = solved.four_phonon ? solved.four_phonon->rates.total_error_per_ps(static_cast<int>(t), row) : 0.0;
+            return std::hypot(solved.run.three_phonon.error_per_ps(t, row), of_four);
+          }));
   if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
   solved.derived = derive(deck, problem.fc3, solved.run);
   const bool wires = deck.control.nanowires && deck.control.converge;

@@ -439,16 +439,17 @@ class Builder {
   void combinations() const {
     const Control& c = control_;
     const auto impossible = [this](const std::string& what) { throw InvalidInput(where_ + ": " + what); };
-    if (c.samples_3ph > 0 && c.converge)
-      impossible("'num_sample_process_3ph' samples the relaxation-time rates only; with it set "
-                 "'convergence' = .false., or leave it at -1");
+    if (c.samples_rates_3ph() && c.converge)
+      impossible("'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples the relaxation-time "
+                 "rates, which cannot be iterated; with it set 'convergence' = .false.");
+    if (c.samples_rates_3ph() && (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
+      impossible("'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
+                 "three-phonon rates are sampled");
     if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
       impossible("'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
     if (c.samples_rates_4ph() && c.four_phonon_iteration)
       impossible("'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' exclude each other: "
                  "sampled rates cannot be iterated");
-    if (c.target_kappa_error > 0.0 && !c.four_phonon)
-      impossible("'target_kappa_error' stops the sampling of four phonons; it needs 'four_phonon' = .true.");
     if (!c.four_phonon && (c.samples_4ph > 0 || c.samples_4ph_phase_space > 0))
       impossible("'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
                  "'four_phonon' = .true.");
@@ -465,9 +466,6 @@ class Builder {
       impossible("'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
     if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
       impossible("'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
-    if (c.samples_3ph > 0 || c.samples_3ph_phase_space > 0)
-      impossible("'num_sample_process_3ph' and 'num_sample_process_3ph_phase_space': three-phonon sums are "
-                 "exact here, at less cost than sampling; leave them at -1");
     if (c.radius_max_nm < c.radius_min_nm) impossible("'rmax' is below 'rmin'");
   }
 

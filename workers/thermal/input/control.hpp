@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -29,7 +30,7 @@ enum class Strategy {
   kTestAndSum,    ///< no list: every candidate tested and summed in one kernel ("GPU only")
 };
 
-/// How four-phonon processes are drawn where rates are sampled.
+/// How processes are drawn where rates are sampled.
 enum class Sampling {
   kUniform,   ///< the published estimator: tuples from the box of indices
   kByWeight,  ///< processes, with a probability that grows with their exact weight
@@ -120,11 +121,17 @@ struct Control {
   std::int64_t seed = 1;                   ///< of every random draw
   double checkpoint_interval_s = 30.0;     ///< between checkpoints of long sums; 0: after every piece
   double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
-  Sampling sampling = Sampling::kByWeight; ///< with num_sample_process_4ph or target_kappa_error
+  Sampling sampling = Sampling::kByWeight; ///< with num_sample_process_* or target_kappa_error
   double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off
 
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
+  /// Three-phonon rates are a sample's.
+  bool samples_rates_3ph() const { return samples_3ph > 0 || (!four_phonon && target_kappa_error > 0.0); }
+  /// What either order may leave of target_kappa_error: they add as squares.
+  double target_of_one_order() const {
+    return samples_rates_3ph() && samples_rates_4ph() ? target_kappa_error / std::sqrt(2.0) : target_kappa_error;
+  }
   /// Four-phonon rates are a sample's.
   bool samples_rates_4ph() const { return samples_4ph > 0 || (four_phonon && target_kappa_error > 0.0); }
 };

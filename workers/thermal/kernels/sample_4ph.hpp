@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "workers/backend/philox.hpp"
+#include "workers/thermal/kernels/sample_layout.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
 
 /// Sampling of four-phonon sums (thermal.md 10). Random words are keyed by the seed and the modes of a draw,
@@ -39,19 +40,9 @@ QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph chann
   return norm(v);
 }
 
-/// Sums over uniform draws of one row and channel: for each temperature Σy, Σy of normal processes, Σy²
-/// (y = m W|V|², zero for what is no process), Σ m W; then Σ m δ, 6 Σ m, processes met.
-struct UniformLayout4ph {
-  int n_temperatures;
-  QUASI_HD int rate(int t) const { return 4 * t; }
-  QUASI_HD int normal(int t) const { return 4 * t + 1; }
-  QUASI_HD int square(int t) const { return 4 * t + 2; }
-  QUASI_HD int weighted_phase_space(int t) const { return 4 * t + 3; }
-  QUASI_HD int phase_space() const { return 4 * n_temperatures; }
-  QUASI_HD int six_count() const { return 4 * n_temperatures + 1; }
-  QUASI_HD int evaluations() const { return 4 * n_temperatures + 2; }
-  QUASI_HD int size() const { return 4 * n_temperatures + 3; }
-};
+using UniformLayout4ph = UniformLayout;
+using ThinnedLayout4ph = ThinnedLayout;
+using AddChunks4ph = AddChunks;
 
 /// The published estimator: tuples drawn uniformly from the box of indices, Nq² nb³ for each mode; index =
 /// (row·3 + channel)·chunks + chunk. Draws of a chunk are added in order.
@@ -116,40 +107,6 @@ struct SampleUniform4ph {
   }
 };
 
-/// Adds the chunks of SampleUniform4ph in order; index = row·3 + channel.
-struct AddChunks4ph {
-  const double* sums;
-  int chunks;
-  int size;
-  double* total;  ///< [rows][3][size]
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    for (int i = 0; i < size; ++i) {
-      double value = 0.0;
-      for (int chunk = 0; chunk < chunks; ++chunk) value += sums[(index * chunks + chunk) * size + i];
-      total[index * size + i] = value;
-    }
-  }
-};
-
-/// Sums over processes of which some are drawn: for each temperature Σ|W|/p, ΣW (all processes), Σ y/p, its
-/// normal part, and Σ (1−p)/p² of y², y|W| and W² (drawn ones; W with its multiplicity m, y = W|V|²); then
-/// Σ m δ, 6 Σ m (all) and matrix elements evaluated.
-struct ThinnedLayout4ph {
-  int n_temperatures;
-  QUASI_HD int weight(int t) const { return 7 * t; }
-  QUASI_HD int weighted_phase_space(int t) const { return 7 * t + 1; }
-  QUASI_HD int rate(int t) const { return 7 * t + 2; }
-  QUASI_HD int normal(int t) const { return 7 * t + 3; }
-  QUASI_HD int spread_rate(int t) const { return 7 * t + 4; }
-  QUASI_HD int spread_both(int t) const { return 7 * t + 5; }
-  QUASI_HD int spread_weight(int t) const { return 7 * t + 6; }
-  QUASI_HD int phase_space() const { return 7 * n_temperatures; }
-  QUASI_HD int six_count() const { return 7 * n_temperatures + 1; }
-  QUASI_HD int evaluations() const { return 7 * n_temperatures + 2; }
-  QUASI_HD int size() const { return 7 * n_temperatures + 3; }
-};
-
 /// Draws a process with a probability that grows with its exact weight: p = min(1, n·max_T |W|/Σ|W|).
 struct Thinning4ph {
   std::uint64_t seed = 0;
@@ -187,17 +144,7 @@ QUASI_HD inline void add_thinned(const Tables4ph& t, Channel4ph channel, double 
   for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
     const double* n = t.occupation + temperature * t.n_modes();
     const double w = density * bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
-    const double size = w < 0.0 ? -w : w;
-    const double inverse = p > 0.0 ? 1.0 / p : 0.0;
-    const double spread = (inverse - 1.0) * inverse;
-    const double y = w * squared;
-    add(layout.weight(temperature), weights_only ? size : size * inverse);
-    add(layout.weighted_phase_space(temperature), w);
-    add(layout.rate(temperature), y * inverse);
-    add(layout.normal(temperature), normal ? y * inverse : 0.0);
-    add(layout.spread_rate(temperature), p > 0.0 ? spread * y * y : 0.0);
-    add(layout.spread_both(temperature), p > 0.0 ? spread * y * size : 0.0);
-    add(layout.spread_weight(temperature), p > 0.0 ? spread * size * size : 0.0);
+    add_thinned_at(layout, temperature, p, w, std::fabs(w), squared, normal, weights_only, add);
   }
   add(layout.phase_space(), delta);
   add(layout.six_count(), std::rint(6.0 * multiplicity));

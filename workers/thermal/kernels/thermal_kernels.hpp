@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,17 @@ struct ThreePhononRates {
   std::vector<double> weighted_emission_ps4;     ///< [nT][n_rows] ½ΣW−/Nq
   std::vector<double> phase_space_absorption_ps; ///< [n_rows] Σδ(Δω), no Bose factor
   std::vector<double> phase_space_emission_ps;   ///< [n_rows] Σδ(Δω), no ½
+  std::vector<double> absorption_error_per_ps;   ///< [nT][n_rows] standard errors where rates are a sample's; else empty
+  std::vector<double> emission_error_per_ps;
+  double evaluations = 0.0;                      ///< matrix elements of a sample, all rows
+
+  /// Standard error of absorption and emission together; 0 where nothing is sampled.
+  double error_per_ps(std::size_t t, std::int64_t row) const {
+    if (absorption_error_per_ps.empty()) return 0.0;
+    const std::size_t at = t * (absorption_error_per_ps.size() / static_cast<std::size_t>(n_temperatures)) + static_cast<std::size_t>(row);
+    return std::hypot(absorption_error_per_ps[at], emission_error_per_ps[at]);
+  }
+
   std::int64_t n_absorption = 0;                 ///< processes over all rows
   std::int64_t n_emission = 0;
   double seconds_enumerate = 0.0;                ///< where a strategy has a phase of its own for it

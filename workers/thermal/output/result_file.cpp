@@ -1,5 +1,6 @@
 #include "workers/thermal/output/result_file.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 #include "workers/thermal/output/tensors.hpp"
@@ -78,6 +79,10 @@ void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const std::int64_t n_t = r.n_temperatures;
   out.write("/rates/3ph_absorption", r.absorption_per_ps, {n_t, n_irr, nb}, "1/ps");
   out.write("/rates/3ph_emission", r.emission_per_ps, {n_t, n_irr, nb}, "1/ps");
+  if (!r.absorption_error_per_ps.empty()) {
+    out.write("/rates/3ph_absorption_error", r.absorption_error_per_ps, {n_t, n_irr, nb}, "1/ps");
+    out.write("/rates/3ph_emission_error", r.emission_error_per_ps, {n_t, n_irr, nb}, "1/ps");
+  }
   const auto split = [&](const std::string& channel, const std::vector<double>& all, const std::vector<double>& normal) {
     std::vector<double> umklapp(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) umklapp[i] = all[i] - normal[i];
@@ -154,6 +159,7 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
   if (n_t > 0) {
     out.write("/kappa/temperature", temperatures, {n_t}, "K");
     out.write("/kappa/rta", flat(rta, factor), {n_t, 3, 3}, "W/(m K)");
+    if (!run.kappa_relative_error.empty()) out.write("/kappa/rta_relative_error", run.kappa_relative_error, {n_t}, "1");
     if (!converged.empty()) out.write("/kappa/converged", flat(converged, factor), {n_t, 3, 3}, "W/(m K)");
   }
   for (const auto& [phase, seconds] : run.seconds) out.write_scalar("/provenance/seconds/" + phase, seconds, "s");
@@ -201,6 +207,8 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"device", device.name()},
       {"deck_sha256", deck.digest_sha256},
       {"warnings", run.warnings}};
+  if (!run.kappa_relative_error.empty()) summary["kappa_rta_relative_error"] = run.kappa_relative_error;
+  if (control.samples_rates_3ph()) summary["evaluations_3ph"] = std::llround(run.three_phonon.evaluations);
   if (control.sheet_thickness_nm > 0.0) summary["sheet_thickness_nm"] = control.sheet_thickness_nm;
   return summary;
 }
@@ -237,6 +245,14 @@ std::string kappa_table(const nlohmann::json& summary) {
   const auto& temperatures = summary["temperatures_k"];
   for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t) {
     row(temperatures[t].get<double>(), "RTA", summary["kappa_rta_w_per_mk"][t]);
+    if (summary.contains("kappa_rta_relative_error")) {
+      const auto& k = summary["kappa_rta_w_per_mk"][t];
+      const double mean = (k[0][0].get<double>() + k[1][1].get<double>() + k[2][2].get<double>()) / 3.0;
+      const double relative = summary["kappa_rta_relative_error"][t].get<double>();
+      std::snprintf(line, sizeof line, "           sampled rates: mean of the diagonal %.4f ± %.4f (standard error, %.2g %%)\n",
+                    mean, mean * relative, 100.0 * relative);
+      text += line;
+    }
     if (!summary["kappa_w_per_mk"].is_null()) row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
     if (summary.contains("kappa_coherence_w_per_mk"))
       row(temperatures[t].get<double>(), "coh.", summary["kappa_coherence_w_per_mk"][t]);

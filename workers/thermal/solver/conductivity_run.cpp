@@ -1,10 +1,13 @@
 #include "workers/thermal/solver/conductivity_run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/solver/isotope.hpp"
+#include "workers/thermal/solver/kappa_error.hpp"
+#include "workers/thermal/solver/sampling_3ph.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
 namespace quasi::thermal {
@@ -31,6 +34,68 @@ void check_finite(const std::vector<double>& values, const char* what) {
     if (!std::isfinite(value)) throw NotConverged(std::string(what) + " gave a number that is not finite");
 }
 
+void average_degenerate_3ph(const Modes& modes, const std::vector<std::int32_t>& points, ThreePhononRates& rates) {
+  const std::size_t n_rows = points.size() * static_cast<std::size_t>(modes.n_branches);
+  for (auto* values : {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_absorption_per_ps,
+                       &rates.normal_emission_per_ps, &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
+                       &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
+    for (std::size_t at = 0; at < values->size(); at += n_rows)
+      average_over_subspaces(modes, points, 1, values->data() + at);
+  for (auto* values : {&rates.absorption_error_per_ps, &rates.emission_error_per_ps})
+    for (std::size_t at = 0; at < values->size(); at += n_rows)
+      average_errors_over_subspaces(modes, points, values->data() + at);
+}
+
+/// Puts sampled rates, or with the key of the phase spaces alone these, into run.three_phonon.
+void sample_three_phonons(const Deck& deck, const ThreePhononProblem& problem, const SamplingSite& site, ConductivityRun& run,
+                          Progress& progress) {
+  constexpr std::int64_t kFirstDraws = 32;       // by weight, where only an error is asked for
+  constexpr std::int64_t kFirstUniform = 10000;
+  const Control& control = deck.control;
+  std::vector<std::unique_ptr<SamplingKernels3>> owned;
+  std::vector<SamplingKernels3*> kernels;
+  for (const Device& device : site.devices) {
+    owned.push_back(make_sampling_kernels_3ph(device));
+    kernels.push_back(owned.back().get());
+    kernels.back()->load(problem, control.temperatures_k);
+  }
+  Sampler3 sampler(problem, control.temperatures_k, kernels, static_cast<std::uint64_t>(control.seed),
+                   {site.checkpoint_directory, control.checkpoint_interval_s}, progress);
+  if (!control.samples_rates_3ph()) {
+    ThreePhononRates drawn = sampler.uniform(0, control.samples_3ph_phase_space);
+    run.three_phonon.weighted_absorption_ps4 = std::move(drawn.weighted_absorption_ps4);
+    run.three_phonon.weighted_emission_ps4 = std::move(drawn.weighted_emission_ps4);
+    run.three_phonon.phase_space_absorption_ps = std::move(drawn.phase_space_absorption_ps);
+    run.three_phonon.phase_space_emission_ps = std::move(drawn.phase_space_emission_ps);
+    run.three_phonon.n_absorption = drawn.n_absorption;
+    run.three_phonon.n_emission = drawn.n_emission;
+    return;
+  }
+  const auto good_enough = [&](const ThreePhononRates& rates) {
+    if (!(control.target_kappa_error > 0.0)) return true;
+    run.three_phonon = rates;
+    if (control.average_degenerate) average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
+    double worst = 0.0;
+    for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
+      worst = std::max(worst, relative_kappa_error(deck, run, t, {}, [&](std::int64_t row) { return run.three_phonon.error_per_ps(t, row); }));
+    progress.metric("kappa_relative_error", worst);
+    return worst <= control.target_of_one_order();
+  };
+  if (control.sampling == Sampling::kByWeight) {
+    run.three_phonon = sampler.by_weight(control.samples_3ph > 0 ? control.samples_3ph : kFirstDraws, good_enough);
+    return;
+  }
+  for (std::int64_t draws = control.samples_3ph > 0 ? control.samples_3ph : kFirstUniform;; draws *= 2) {
+    ThreePhononRates rates = sampler.uniform(draws, control.samples_3ph_phase_space > 0 ? control.samples_3ph_phase_space : draws);
+    const bool enough = good_enough(rates);
+    run.three_phonon = std::move(rates);
+    if (enough) return;
+    if (draws > (std::int64_t{1} << 40))
+      throw NotConverged("uniform sampling of three phonons does not reach 'target_kappa_error' = " +
+                         std::to_string(control.target_kappa_error) + "; use sampling = by-weight");
+  }
+}
+
 }  // namespace
 
 ConductivityRun start_run(const Deck& deck, Progress& progress) {
@@ -43,7 +108,7 @@ ConductivityRun start_run(const Deck& deck, Progress& progress) {
 }
 
 void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
-                    ConductivityRun& run, Progress& progress) {
+                    ConductivityRun& run, Progress& progress, const SamplingSite& site) {
   const Control& control = deck.control;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
   if (control.isotopes) {
@@ -60,17 +125,11 @@ void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononPr
   }
   {
     PhaseTimer timer(run, "scattering_3ph");
-    run.three_phonon = kernels.rates(control.temperatures_k, control.converge, progress);
+    if (!control.samples_rates_3ph()) run.three_phonon = kernels.rates(control.temperatures_k, control.converge, progress);
+    if (control.samples_rates_3ph() || control.samples_3ph_phase_space > 0) sample_three_phonons(deck, problem, site, run, progress);
   }
-  ThreePhononRates& rates = run.three_phonon;
-  const auto n_rows = static_cast<std::size_t>(transport.n_rows());
-  if (control.average_degenerate)
-    for (auto* values : {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_absorption_per_ps,
-                         &rates.normal_emission_per_ps,
-                         &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
-                         &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
-      for (std::size_t at = 0; at < values->size(); at += n_rows)
-        average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, values->data() + at);
+  const ThreePhononRates& rates = run.three_phonon;
+  if (control.average_degenerate) average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
   check_finite(rates.absorption_per_ps, "three-phonon absorption");
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,9 @@ struct ConductivityRun {
   std::vector<double> boundary_per_ps;    ///< [n_rows]; empty without a boundary
   ThreePhononRates three_phonon;          ///< empty with onlyharmonic
   std::vector<TemperatureResult> by_temperature;
+  /// [nT] standard error of the trace of κ in relaxation-time approximation over it; empty where no rate is
+  /// sampled.
+  std::vector<double> kappa_relative_error;
   std::vector<std::string> warnings;
   std::map<std::string, double> seconds;  ///< wall time by phase
 };
@@ -56,10 +60,16 @@ struct ConductivityRun {
 /// Modes of a deck, timed; warnings of deck and modes are gathered in the run.
 ConductivityRun start_run(const Deck& deck, Progress& progress);
 
+/// Who draws where three-phonon rates are sampled.
+struct SamplingSite {
+  std::vector<Device> devices = {Device{}};
+  std::filesystem::path checkpoint_directory = {};
+};
+
 /// Three-phonon rates, isotopes and boundaries, at all temperatures of the deck. The kernels keep the
 /// list of processes when the deck wants the BTE iterated.
 void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
-                    ConductivityRun& run, Progress& progress);
+                    ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
 
 /// κ from the rates, in relaxation-time approximation and, when asked for, iterated.
 void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further,

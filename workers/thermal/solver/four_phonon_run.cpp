@@ -6,6 +6,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/sampling_4ph.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
@@ -20,37 +21,11 @@ void require_supported_4ph(const Control& control) {
 
 namespace {
 
-/// Standard error of κ over κ, both traces in relaxation-time approximation. A degenerate set shares one mean
-/// rate, and so one error.
+/// What is not known of κ because four-phonon rates are a sample's.
 double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const Rates4ph& rates, std::size_t t) {
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
-  const std::int64_t n_rows = transport.n_rows();
-  std::vector<double> w(static_cast<std::size_t>(n_rows));
-  for (std::int64_t row = 0; row < n_rows; ++row) {
-    const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
-    w[row] = run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] +
-             rates.total_per_ps(static_cast<int>(t), row);
-    if (!run.isotope_per_ps.empty()) w[row] += run.isotope_per_ps[row];
-    if (!run.boundary_per_ps.empty()) w[row] += run.boundary_per_ps[row];
-  }
-  const std::vector<Mat3> kappa =
-      mode_conductivity(transport, deck.control.temperatures_k[t], relaxation_time_field(transport, w));
-  double whole = 0.0;
-  double variance = 0.0;
-  double of_set = 0.0;
-  for (std::int64_t row = 0; row < n_rows; ++row) {
-    const double trace = kappa[row][0][0] + kappa[row][1][1] + kappa[row][2][2];
-    whole += trace;
-    const std::int64_t mode = transport.mode_of_row(row);
-    const bool new_set = !deck.control.average_degenerate || run.modes.subspace[mode] == row % run.modes.n_branches;
-    if (new_set) {
-      variance += of_set * of_set;
-      of_set = 0.0;
-    }
-    if (w[row] > 0.0) of_set += trace / w[row] * rates.total_error_per_ps(static_cast<int>(t), row);
-  }
-  variance += of_set * of_set;
-  return whole > 0.0 ? std::sqrt(variance) / whole : 0.0;
+  return relative_kappa_error(
+      deck, run, t, [&](std::int64_t row) { return rates.total_per_ps(static_cast<int>(t), row); },
+      [&](std::int64_t row) { return rates.total_error_per_ps(static_cast<int>(t), row); });
 }
 
 /// Sampled rates, averaged over degenerate sets where the control says so.
@@ -68,7 +43,7 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
       worst = std::max(worst, relative_kappa_error(deck, run, averaged(rates), t));
     progress.metric("kappa_relative_error", worst);
-    return !(control.target_kappa_error > 0.0) || worst <= control.target_kappa_error;
+    return !(control.target_kappa_error > 0.0) || worst <= control.target_of_one_order();
   };
   const auto seed = static_cast<std::uint64_t>(control.seed);
   if (control.sampling == Sampling::kByWeight)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/thermal/solver/sample_estimates.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
 
 namespace quasi::thermal {
@@ -112,12 +113,10 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
             box * phase_sums[base + layout.weighted_phase_space(t)] / static_cast<double>(phase_space_draws) / (nq * nq);
         if (draws == 0) continue;
         const auto n = static_cast<double>(draws);
-        const double mean = sums[base + layout.rate(t)] / n;
-        const double normal = sums[base + layout.normal(t)] / n;
-        const double variance = std::max(0.0, sums[base + layout.square(t)] / n - mean * mean);
-        rates.normal_per_ps[at] = rate_constant * box * normal;
-        rates.umklapp_per_ps[at] = rate_constant * box * (mean - normal);
-        rates.error_per_ps[at] = rate_constant * box * std::sqrt(variance / std::max(1.0, n - 1.0));
+        const SampledSum sum = uniform_estimate(layout, &sums[base], t, n, box);
+        rates.normal_per_ps[at] = rate_constant * sum.normal;
+        rates.umklapp_per_ps[at] = rate_constant * (sum.value - sum.normal);
+        rates.error_per_ps[at] = rate_constant * sum.error;
       }
       const auto at = static_cast<std::size_t>(rates.at(channel, row));
       const double scale = box / static_cast<double>(phase_space_draws);
@@ -157,16 +156,11 @@ Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants&
         for (int t = 0; t < n_t; ++t) {
           const auto at = static_cast<std::size_t>(rates.at(channel, t, row));
           rates.weighted_phase_space[at] = s[layout.weighted_phase_space(t)] / (nq * nq);
-          const double drawn = s[layout.weight(t)];
-          if (!(drawn > 0.0)) continue;
-          // The ratio of two sums over the same sample: its error is that of what they do not share.
-          const double scale = weight_sum[static_cast<std::size_t>((row * kChannels4ph + c) * n_t + t)] / drawn;
-          const double ratio = s[layout.rate(t)] / drawn;
-          const double spread = s[layout.spread_rate(t)] - 2.0 * ratio * s[layout.spread_both(t)] +
-                                ratio * ratio * s[layout.spread_weight(t)];
-          rates.normal_per_ps[at] = rate_constant * scale * s[layout.normal(t)];
-          rates.umklapp_per_ps[at] = rate_constant * scale * (s[layout.rate(t)] - s[layout.normal(t)]);
-          rates.error_per_ps[at] = rate_constant * scale * std::sqrt(std::max(0.0, spread));
+          const SampledSum sum =
+              ratio_estimate(layout, s, t, weight_sum[static_cast<std::size_t>((row * kChannels4ph + c) * n_t + t)]);
+          rates.normal_per_ps[at] = rate_constant * sum.normal;
+          rates.umklapp_per_ps[at] = rate_constant * (sum.value - sum.normal);
+          rates.error_per_ps[at] = rate_constant * sum.error;
         }
         const auto at = static_cast<std::size_t>(rates.at(channel, row));
         rates.phase_space[at] = s[layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);

@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
+#include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
 
 namespace quasi::thermal {
@@ -253,17 +254,8 @@ void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>&
   average(rates.weighted_phase_space);
   average(rates.phase_space);
   average(rates.processes);
-  // Branches are drawn independently: the error of their mean.
   for (std::size_t base = 0; base < rates.error_per_ps.size(); base += static_cast<std::size_t>(rates.n_rows))
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const auto* subspace = &modes.subspace[static_cast<std::size_t>(points[i]) * nb];
-      double* error = &rates.error_per_ps[base + i * nb];
-      for (int first = 0, end = 0; first < nb; first = end) {
-        double square = 0.0;
-        for (end = first; end < nb && subspace[end] == subspace[first]; ++end) square += error[end] * error[end];
-        for (int s = first; s < end; ++s) error[s] = std::sqrt(square) / (end - first);
-      }
-    }
+    average_errors_over_subspaces(modes, points, &rates.error_per_ps[base]);
 }
 
 }  // namespace quasi::thermal
