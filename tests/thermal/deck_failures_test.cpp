@@ -117,7 +117,9 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load({{"scell", "1 0 1"}}); }, {"scell"});
   expect_refused([&] { deck.load({{"solver", "cg"}, {"compat", "fourphonon"}}); }, {"cg", "symmetric"});
   expect_refused([&] { deck.load({{"nanowires", "T"}}); }, {"nanowires", "norientations"});
-  expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}, {"convergence", "F"}}); }, {"num_sample_process_3ph", "exact"});
+  expect_refused([&] { deck.load({{"target_kappa_error", "0.1"}}); }, {"target_kappa_error", "convergence"});
+  expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}, {"convergence", "F"}, {"precision", "mixed"}}); },
+                 {"precision", "sampled"});
   expect_refused([&] { deck.load({{"nanowires", "T"}, {"norientations", "1"}, {"orientations", "1 0 0"}, {"boundary_length_nm", "9"}}); },
                  {"nanowires", "boundary_length_nm"});
   expect_refused([&] { deck.load({{"precision", "mixed"}, {"strategy", "list-host"}}); }, {"precision", "factorised"});

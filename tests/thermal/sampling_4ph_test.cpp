@@ -76,8 +76,7 @@ TEST_P(Sampling4ph, WeightedDrawsAreUnbiasedWithHonestBars) {
   });
 }
 
-// Sampling stops when κ is known as well as asked for, and is right about it. At the same number of matrix
-// elements draws by weight know more than uniform ones.
+// Sampling stops when κ is known as well as asked for, and is right about it.
 TEST_P(Sampling4ph, StopsAtTheErrorAskedFor) {
   const auto exact = test::solve_deck_4ph(silicon_sw(), {"ngrid=4,4,4"}, {GetParam()});
   for (const char* sampling : {"sampling=by-weight", "sampling=uniform"}) {

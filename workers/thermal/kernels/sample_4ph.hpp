@@ -107,23 +107,27 @@ struct SampleUniform4ph {
   }
 };
 
-/// Draws a process with a probability that grows with its exact weight: p = min(1, n·max_T |W|/Σ|W|).
+/// Draws a process with a probability that grows with its exact weight: p = min(1, n·max_T u/Σu), u = m |B| δ with B
+/// the Bose factor.
+///
+/// W = u/(ωω'ω''ω''') would draw by preference the slow partners, whose |V|² is small in proportion: with u the
+/// terms of the sum are nearly equal.
 struct Thinning4ph {
   std::uint64_t seed = 0;
   double draws = 0.0;                    ///< n, expected for each row, channel and temperature; 0: none, only
                                          ///< the weights are summed
-  const double* weight_sum = nullptr;    ///< [rows][3][n_temperatures] Σ|W| of all processes
+  const double* weight_sum = nullptr;    ///< [rows][3][n_temperatures] Σu of all processes
 
   /// 0 where the process is not drawn, else p.
-  QUASI_HD double drawn(const Tables4ph& t, Channel4ph channel, std::int64_t row, double density,
+  QUASI_HD double drawn(const Tables4ph& t, Channel4ph channel, std::int64_t row, double delta,
                         std::int32_t mode0, std::int32_t mode1, std::int32_t mode2, std::int32_t mode3) const {
     if (!(draws > 0.0)) return 0.0;
     double share = 0.0;
     for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
       const double* n = t.occupation + temperature * t.n_modes();
       const double all = weight_sum[(row * kChannels4ph + static_cast<int>(channel)) * t.n_temperatures + temperature];
-      const double w = std::fabs(density * bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]));
-      if (all > 0.0 && w / all > share) share = w / all;
+      const double u = delta * std::fabs(bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]));
+      if (all > 0.0 && u / all > share) share = u / all;
     }
     const double p = draws * share < 1.0 ? draws * share : 1.0;
     const double u = Philox::at(static_cast<std::uint32_t>(mode0), static_cast<std::uint32_t>(mode1),
@@ -143,8 +147,8 @@ QUASI_HD inline void add_thinned(const Tables4ph& t, Channel4ph channel, double 
   const ThinnedLayout4ph layout{t.n_temperatures};
   for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
     const double* n = t.occupation + temperature * t.n_modes();
-    const double w = density * bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
-    add_thinned_at(layout, temperature, p, w, std::fabs(w), squared, normal, weights_only, add);
+    const double bose = bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
+    add_thinned_at(layout, temperature, p, density * bose, delta * std::fabs(bose), squared, normal, weights_only, add);
   }
   add(layout.phase_space(), delta);
   add(layout.six_count(), std::rint(6.0 * multiplicity));

@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
           const double omega[4] = {omega0, t.omega[mode1], t.omega[mode2], t.omega[mode3]};
           density = delta * inverse_omega_product_4ph(t.rules, omega);
           if constexpr (kUse == Use::kThinned)
-            probability = a.thinning.drawn(t, kind, row, density, mode0, mode1, mode2, mode3);
+            probability = a.thinning.drawn(t, kind, row, delta, mode0, mode1, mode2, mode3);
           if (kUse != Use::kThinned || probability > 0.0)
             values_squared = squared_element<kAtoms>(t, a.walk, program, pair + branch * t.n_pairs * 9, mode2,
                                                      mode3, zone2, sign);

@@ -213,7 +213,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     worker.drawn.clear();
     worker.probability.clear();
     for (const Found4ph& f : worker.found) {
-      worker.probability.push_back(thinning.drawn(tables_, visit.channel, visit.row, density(visit, f), visit.mode0,
+      worker.probability.push_back(thinning.drawn(tables_, visit.channel, visit.row, f.multiplicity * f.delta_ps, visit.mode0,
                                                   visit.mode1, f.mode2, f.mode3));
       if (worker.probability.back() > 0.0) worker.drawn.push_back(f);
     }
