@@ -44,7 +44,7 @@ TEST(Lint, PlansWhatWillHappen) {
                   static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission), 1.0, 0.05);
   SilentProgress silent;
   const quasi::test::TemporaryDirectory place;
-  const auto four = run_four_phonon(s->deck, {Device{}}, s->run, place.path(), silent);
+  const auto four = run_four_phonon(s->deck, {Device{}}, one_rank(), s->run, place.path(), silent);
   const char* names[] = {"recombination", "redistribution", "splitting"};
   for (int c = 0; c < 3; ++c)
     EXPECT_NEAR(plan["processes_4ph_estimate"][names[c]].get<double>() / four->rates.total_processes(static_cast<Channel4ph>(c)), 1.0, 0.1)

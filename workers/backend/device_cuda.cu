@@ -2,6 +2,7 @@
 
 #include "workers/backend/check_cuda.cuh"
 #include "workers/backend/device.hpp"
+#include "workers/backend/device_identity.hpp"
 
 namespace quasi {
 
@@ -29,6 +30,16 @@ std::vector<Device> list_cuda_devices(std::string* why_none) {
 void use_device(const Device& device) {
   if (device.backend == Backend::kCuda)
     cuda::check(cudaSetDevice(device.index), "selecting the device");
+}
+
+std::string device_identity(const Device& device) {
+  if (device.backend == Backend::kCpu) return {};
+  cudaDeviceProp properties{};
+  cuda::check(cudaGetDeviceProperties(&properties, device.index), "reading device properties");
+  std::string text;
+  for (const char byte : properties.uuid.bytes)
+    for (const int digit : {byte >> 4 & 15, byte & 15}) text += "0123456789abcdef"[digit];
+  return text;
 }
 
 std::int64_t free_cuda_memory_bytes(const Device& device) {

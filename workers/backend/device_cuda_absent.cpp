@@ -1,4 +1,5 @@
 #include "workers/backend/device.hpp"
+#include "workers/backend/device_identity.hpp"
 #include "workers/backend/error.hpp"
 
 namespace quasi {
@@ -12,6 +13,8 @@ void use_device(const Device& device) {
   if (device.backend == Backend::kCuda)
     throw BackendAbsent("this program was built without the CUDA back end");
 }
+
+std::string device_identity(const Device&) { return {}; }
 
 std::int64_t free_cuda_memory_bytes(const Device&) { return 0; }
 

@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 #include <unistd.h>
 
 #include "workers/backend/error.hpp"
 #include "workers/engine/exec.hpp"
+#include "workers/engine/rank_devices.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/task_registry.hpp"
 
@@ -23,7 +23,7 @@ std::atomic<bool> interrupted{false};
 /// Progress on a terminal: one line, rewritten at most ten times a second; plain lines elsewhere.
 class TerminalProgress : public Progress {
  public:
-  explicit TerminalProgress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+  TerminalProgress(bool quiet, Ranks& ranks) : quiet_(quiet || !ranks.leads()), terminal_(isatty(STDERR_FILENO) != 0), ranks_(ranks) {}
   ~TerminalProgress() override { clear(); }
 
   void metric(std::string_view, double) override {}
@@ -33,7 +33,7 @@ class TerminalProgress : public Progress {
     std::cerr << line << '\n';
   }
   void checkpoint_ready(const std::string&, std::int64_t) override {}
-  bool cancelled() const override { return interrupted; }
+  bool cancelled() const override { return interrupted || ranks_.peer_failed(); }
   bool checkpoint_wanted() override { return false; }
 
  protected:
@@ -56,6 +56,7 @@ class TerminalProgress : public Progress {
   }
   bool quiet_;
   bool terminal_;
+  Ranks& ranks_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point last_{};
 };
@@ -99,34 +100,24 @@ DeckSource deck_source(const Arguments& arguments) {
   return source;
 }
 
-/// "cuda:0,cuda:1": one job on several devices of one back end.
-std::vector<Device> devices_of(const std::string& names) {
-  std::vector<Device> devices;
-  std::istringstream list(names);
-  for (std::string name; std::getline(list, name, ',');) devices.push_back(find_device(name));
-  if (devices.empty()) throw InvalidInput("--device is empty; give auto, cpu or cuda:N");
-  for (const Device& device : devices)
-    if (device.backend != devices.front().backend)
-      throw InvalidInput("--device " + names + " mixes the CPU and CUDA; a job runs on devices of one kind");
-  return devices;
-}
-
-void run(const Arguments& arguments) {
+void run(const Arguments& arguments, Ranks& ranks) {
   RunOptions options{.deck = deck_source(arguments),
-                     .devices = devices_of(arguments.device),
+                     .devices = devices_of_rank(arguments.device, ranks),
                      .output_directory = arguments.output,
                      .checkpoint_directory = std::filesystem::path(arguments.output) / "checkpoint",
                      .memory_budget_bytes = 0,
-                     .exports = arguments.exports};
+                     .exports = arguments.exports,
+                     .ranks = &ranks};
   std::error_code failure;
-  std::filesystem::create_directories(options.checkpoint_directory, failure);
+  if (ranks.leads()) std::filesystem::create_directories(options.checkpoint_directory, failure);
   if (failure)
     throw StorageError("cannot create '" + options.output_directory.string() + "': " + failure.message());
   nlohmann::json document;
   {
-    TerminalProgress progress(arguments.quiet);
+    TerminalProgress progress(arguments.quiet, ranks);
     document = run_task(arguments.kind, options, progress);
   }
+  if (!ranks.leads()) return;
   if (arguments.json)
     std::cout << document.dump(2) << '\n';
   else
@@ -149,7 +140,7 @@ int main_(int argc, char** argv) {
   const auto common = [&](CLI::App* command) {
     command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
     command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
-    command->add_option("--device", arguments.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")->capture_default_str();
+    command->add_option("--device", arguments.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1; under mpirun or srun the ranks of a host share these out")->capture_default_str();
     command->add_option("--set", arguments.settings, "override a key of the deck: key=value")
         ->allow_extra_args(false);
     command->add_option("--export", arguments.exports, "further formats, e.g. bte")
@@ -181,14 +172,23 @@ int main_(int argc, char** argv) {
   std::signal(SIGTERM, [](int) { interrupted = true; });
 
   std::string message;
-  const ExitStatus status = guarded(
+  std::unique_ptr<Ranks> joined;
+  ExitStatus status = guarded(
       [&] {
-        if (*run_command) run(arguments);
+        if (*run_command) {
+          joined = join_ranks();
+          run(arguments, joined ? *joined : one_rank());
+        }
         if (*validate_command) validate(arguments);
         if (*devices_command) print_devices(arguments.json);
       },
       &message);
-  if (status != ExitStatus::kOk) std::cerr << "error: " << message << '\n';
+  if (joined) {
+    const Ranks::Ending ending = joined->end(static_cast<int>(status), message);
+    status = static_cast<ExitStatus>(ending.status);
+    message = (joined->size() > 1 ? "rank " + std::to_string(ending.rank) + ": " : "") + ending.message;
+  }
+  if (status != ExitStatus::kOk && (!joined || joined->leads())) std::cerr << "error: " << message << std::endl;
   return static_cast<int>(status);
 }
 

@@ -75,17 +75,22 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
   if (static_cast<int>(options.devices.size()) > task->max_devices())
     throw InvalidInput("kind " + kind + " runs on at most " + std::to_string(task->max_devices()) + " device(s), " +
                        std::to_string(options.devices.size()) + " are named; name fewer with --device");
+  if (options.ranks->size() > 1 && !task->shared_by_ranks())
+    throw InvalidInput("a job of kind " + kind + " runs in one process, " + std::to_string(options.ranks->size()) +
+                       " ranks were started; start quasi-engine without mpirun or srun -n, and name several devices with --device where it can use them");
   const auto start = std::chrono::steady_clock::now();
   use_device(options.devices.front());
   nlohmann::json document{{"schema", "quasi.run.v1"},
                           {"kind", kind},
                           {"version", QUASI_VERSION},
                           {"device", options.devices.front().name()},
-                          {"device_model", options.devices.front().model}};
+                          {"device_model", options.devices.front().model},
+                          {"ranks", options.ranks->size()}};
   document["summary"] = task->run(options, progress);
   document["wall_seconds"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  if (!options.ranks->leads()) return document;
   write_text(options.output_directory / "summary.json", document.dump(2) + '\n');
   write_text(options.output_directory / "table.txt", task->table(document["summary"]));
   return document;

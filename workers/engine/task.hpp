@@ -9,6 +9,7 @@
 
 #include "workers/backend/device.hpp"
 #include "workers/backend/progress.hpp"
+#include "workers/backend/ranks.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi {
@@ -28,6 +29,8 @@ struct RunOptions {
   std::filesystem::path checkpoint_directory;///< exists; newest checkpoint here is resumed from
   std::int64_t memory_budget_bytes = 0;      ///< per device; 0: the kind's own default
   std::vector<std::string> exports;          ///< e.g. "bte"
+  /// The processes that share this job; each runs the task on its own devices, and rank 0 alone writes.
+  Ranks* ranks = &one_rank();
 };
 
 /// One kind of job. Thin: load, solve, write. Stateless: every call stands alone.
@@ -49,6 +52,9 @@ class Task {
 
   /// How many devices one run can use; most kinds use one.
   virtual int max_devices() const { return 1; }
+
+  /// True if several processes (MPI ranks) can share one run.
+  virtual bool shared_by_ranks() const { return false; }
 
   /// The table a person wants to see, from a summary that run() returned.
   virtual std::string table(const nlohmann::json& summary) const = 0;

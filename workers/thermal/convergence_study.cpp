@@ -68,7 +68,7 @@ std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limi
 
 }  // namespace
 
-ConvergenceStudy study_convergence(const Deck& deck, const Device& device, const SolvedCase& own,
+ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const SolvedCase& own,
                                    const std::filesystem::path& checkpoint_directory, Progress& progress) {
   ConvergenceStudy study{.mesh = meshes_of(deck.control), .scale_broad = widths_of(deck.control)};
   const std::size_t n_t = deck.control.temperatures_k.size();
@@ -81,10 +81,10 @@ ConvergenceStudy study_convergence(const Deck& deck, const Device& device, const
   const auto solve = [&](std::vector<Mat3>& kappa) {
     const std::filesystem::path place = checkpoint_directory / ("study_" + std::to_string(n_cases++));
     std::error_code failure;
-    std::filesystem::create_directories(place, failure);
+    if (ranks.leads()) std::filesystem::create_directories(place, failure);
     if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
     other.symmetry = find_symmetry(other.crystal, other.control);
-    append_kappa(solve_case(other, {device}, place, progress).run, kappa);
+    append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
   };
   for (std::size_t i = 0; i + 1 < study.mesh.size(); ++i) {
     other.control.mesh = study.mesh[i];

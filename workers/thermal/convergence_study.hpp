@@ -25,7 +25,7 @@ struct ConvergenceStudy {
 /// proportion; default 1/2, 5/8, 3/4, 7/8 of its own) and, on its own, with the other widths
 /// (`study_scalebroads`; default ¾ and ½ of its own).
 /// @param own  the deck's solution, which is the last mesh and the first width
-ConvergenceStudy study_convergence(const Deck& deck, const Device& device, const SolvedCase& own,
+ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const SolvedCase& own,
                                    const std::filesystem::path& checkpoint_directory, Progress& progress);
 
 void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out);

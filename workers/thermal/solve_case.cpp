@@ -4,21 +4,22 @@
 
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/scattering.hpp"
+#include "workers/thermal/solver/shared_sums_3ph.hpp"
 
 namespace quasi::thermal {
 
-SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, const std::filesystem::path& checkpoint_directory,
+SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const std::filesystem::path& checkpoint_directory,
                       Progress& progress) {
   SolvedCase solved;
   solved.run = start_run(deck, progress);
   for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (deck.control.only_harmonic) return solved;
-  const auto kernels = make_three_phonon_kernels(devices.front());
+  const auto kernels = share_three_phonons(devices, ranks);
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes, deck.control);
-  add_scattering(deck, *kernels, problem, solved.run, progress, {devices, checkpoint_directory});
+  add_scattering(deck, *kernels, problem, solved.run, progress, {devices, ranks.leads() ? checkpoint_directory : std::filesystem::path{}});
   if (deck.fourth_order)
-    solved.four_phonon = run_four_phonon(deck, devices, solved.run, checkpoint_directory, progress);
+    solved.four_phonon = run_four_phonon(deck, devices, ranks, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   add_conductivity(deck, *kernels, further, solved.run, progress);
   if (deck.control.samples_rates_3ph() || deck.control.samples_rates_4ph())

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "workers/backend/ranks.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
 #include "workers/thermal/solver/derived.hpp"
@@ -21,8 +22,8 @@ struct SolvedCase {
   std::optional<Derived> derived;              ///< not with onlyharmonic
 };
 
-/// @param devices  four phonons are shared out among all of them; the rest runs on the first
-SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, const std::filesystem::path& checkpoint_directory,
+/// Together. Sums over processes are shared out among all devices of all ranks; every rank does the rest for itself.
+SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const std::filesystem::path& checkpoint_directory,
                       Progress& progress);
 
 }  // namespace quasi::thermal

@@ -35,16 +35,15 @@ class ThermalTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
     Deck deck = read_deck(options.deck.path, options.deck.settings);
-    if (options.devices.size() > 1 && !deck.fourth_order && !deck.control.samples_rates_3ph())
-      throw InvalidInput("only four-phonon sums and samples are shared out among devices, and 'four_phonon' = .false.: name one device");
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
-    const SolvedCase solved = solve_case(deck, options.devices, options.checkpoint_directory, progress);
+    const SolvedCase solved = solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);
     const ConductivityRun& result = solved.run;
     std::optional<ConvergenceStudy> study;
     if (deck.control.convergence_study)
-      study = study_convergence(deck, device, solved, options.checkpoint_directory, progress);
+      study = study_convergence(deck, options.devices, *options.ranks, solved, options.checkpoint_directory, progress);
+    if (!options.ranks->leads()) return {};
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);
     if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
@@ -77,6 +76,8 @@ class ThermalTask : public Task {
   std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }
 
   int max_devices() const override { return 64; }
+
+  bool shared_by_ranks() const override { return true; }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 };

@@ -74,21 +74,13 @@ enum class OccupationForm {
   kSymmetric,    ///< s's''/s with s = √(n(n+1)): makes the operator symmetric off the shell too
 };
 
-/// The heavy steps of three-phonon scattering, on one device. `load` moves the problem to where the
-/// device can read it; later calls reuse it. Not thread-safe: one solve, one instance.
-class ThreePhononKernels {
+/// Sums over three-phonon processes, wherever they are made. `load` moves the problem to where they are; later
+/// calls use it. Not thread-safe: one solve, one instance.
+class ThreePhononSums {
  public:
-  virtual ~ThreePhononKernels() = default;
+  virtual ~ThreePhononSums() = default;
 
   virtual void load(const ThreePhononProblem& problem) = 0;
-
-  /// How many processes some rows have: absorption and emission, [2] for each row of `rows`.
-  virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
-
-  /// The processes of rows first ≤ row < last, without weights, in the order in which they are summed.
-  /// @param offsets  [last − first + 1] where each row begins
-  virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
-                                     std::vector<std::int64_t>& offsets) = 0;
 
   /// Rates at every temperature in one pass over the processes. With `keep_processes` the list
   /// (λ', λ'', weight) stays on the device for apply_collision.
@@ -105,6 +97,18 @@ class ThreePhononKernels {
 
   /// Out-scattering rates of the kept list with the given Bose factor: Σ Γ+ + ½ Σ Γ−, [n_rows].
   virtual std::vector<double> row_rates(double temperature_k, OccupationForm form) = 0;
+};
+
+/// The heavy steps of three-phonon scattering, on one device.
+class ThreePhononKernels : public ThreePhononSums {
+ public:
+  /// How many processes some rows have: absorption and emission, [2] for each row of `rows`.
+  virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
+
+  /// The processes of rows first ≤ row < last, without weights, in the order in which they are summed.
+  /// @param offsets  [last − first + 1] where each row begins
+  virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
+                                     std::vector<std::int64_t>& offsets) = 0;
 };
 
 /// @throws BackendAbsent when the device's back end is not in this build.

@@ -7,26 +7,65 @@
 namespace quasi::thermal {
 
 Collision4ph::Collision4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-                           std::vector<ScatteringKernels4ph*> kernels, const Rates4ph& rates,
+                           const Team4ph& team, const Rates4ph& rates,
                            bool symmetric, Progress& progress)
-    : problem_(problem), kernels_(std::move(kernels)), rates_(rates), symmetric_(symmetric),
+    : problem_(problem), team_(team), rates_(rates), symmetric_(symmetric),
       progress_(progress), temperature_(problem.temperatures_k.size()) {
   const double n_q = static_cast<double>(problem.mesh.size());
   rate_constant_ = constants.rate_4ph / (n_q * n_q);
   const auto n_points = static_cast<std::int32_t>(problem.point.size());
-  const auto n_devices = static_cast<std::int32_t>(kernels_.size());
   std::int64_t fit = n_points;
-  for (const auto* kernel : kernels_) fit = std::min(fit, kernel->collision_points_that_fit());
+  for (const auto* kernel : team_.kernels) fit = std::min(fit, kernel->collision_points_that_fit());
+  first_device_.push_back(0);
+  for (const auto& of_rank : team_.ranks->gather({static_cast<double>(team_.kernels.size()), static_cast<double>(fit)})) {
+    first_device_.push_back(first_device_.back() + static_cast<std::size_t>(of_rank.at(0)));
+    fit = std::min(fit, static_cast<std::int64_t>(of_rank.at(1)));
+  }
+  const auto n_devices = static_cast<std::int32_t>(first_device_.back());
   const std::int32_t share = (n_points + n_devices - 1) / n_devices;
   recomputes_ = share > fit;
   const auto size = static_cast<std::int32_t>(std::min<std::int64_t>(share, fit));
   for (std::int32_t first = 0; first < n_points; first += size)
-    chunks_.push_back({first, std::min(n_points, first + size), chunks_.size() % kernels_.size()});
+    chunks_.push_back({first, std::min(n_points, first + size), chunks_.size() % first_device_.back()});
   out_per_ps_.resize(problem.point.size() * static_cast<std::size_t>(problem.n_branches));
 }
 
-void Collision4ph::build(std::size_t t, const Chunk& chunk) {
-  ScatteringKernels4ph& kernels = *kernels_[chunk.device];
+template <typename Work>
+void Collision4ph::on_own_chunks(const Work& work) {
+  const std::size_t first = first_device_[static_cast<std::size_t>(team_.ranks->rank())];
+  on_every_device(team_.kernels.size(), stop_, [&](std::size_t device) {
+    for (const Chunk& chunk : chunks_)
+      if (chunk.device == first + device && !stop_) work(chunk, *team_.kernels[device]);
+  });
+}
+
+void Collision4ph::exchange_rows(std::vector<double>& values, std::int64_t width) const {
+  if (team_.ranks->size() == 1) return;
+  const auto range_of = [&](const Chunk& chunk) {
+    const std::int64_t stride = width * problem_.n_branches;
+    return std::pair{static_cast<std::ptrdiff_t>(chunk.first_point * stride), static_cast<std::ptrdiff_t>(chunk.last_point * stride)};
+  };
+  const auto rank_of = [&](const Chunk& chunk) {
+    return static_cast<std::size_t>(std::upper_bound(first_device_.begin(), first_device_.end(), chunk.device) - first_device_.begin()) - 1;
+  };
+  std::vector<double> mine;
+  for (const Chunk& chunk : chunks_)
+    if (rank_of(chunk) == static_cast<std::size_t>(team_.ranks->rank())) {
+      const auto [begin, end] = range_of(chunk);
+      mine.insert(mine.end(), values.begin() + begin, values.begin() + end);
+    }
+  const auto all = team_.ranks->gather(mine);
+  std::vector<std::size_t> at(all.size(), 0);
+  for (const Chunk& chunk : chunks_) {
+    const std::size_t rank = rank_of(chunk);
+    const auto [begin, end] = range_of(chunk);
+    const auto from = all[rank].begin() + static_cast<std::ptrdiff_t>(at[rank]);
+    std::copy(from, from + (end - begin), values.begin() + begin);
+    at[rank] += static_cast<std::size_t>(end - begin);
+  }
+}
+
+void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels) {
   const auto nb = static_cast<std::int64_t>(problem_.n_branches);
   const auto n_q = static_cast<std::int32_t>(problem_.mesh.size());
   CollisionRequest4ph request{.temperature = static_cast<int>(t), .symmetric = symmetric_,
@@ -40,6 +79,7 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk) {
       if (stop_) return;
       kernels.add_collision(first, std::min(n_q, first + kTotalsPerTile4ph));
       if (chunk.device == 0) progress_.report("collision 4ph", std::min(n_q, first + kTotalsPerTile4ph), n_q);
+      else progress_.throw_if_cancelled();
     }
     out = kernels.finish_collision();
   }
@@ -49,10 +89,8 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk) {
 
 void Collision4ph::prepare(std::size_t t) {
   if (temperature_ == t) return;
-  on_every_device(kernels_.size(), stop_, [&](std::size_t device) {
-    for (const Chunk& chunk : chunks_)
-      if (chunk.device == device) build(t, chunk);
-  });
+  on_own_chunks([&](const Chunk& chunk, ScatteringKernels4ph& kernels) { build(t, chunk, kernels); });
+  exchange_rows(out_per_ps_, 1);
   temperature_ = t;
 }
 
@@ -64,15 +102,13 @@ std::vector<double> Collision4ph::out_scattering(std::size_t t) {
 std::vector<double> Collision4ph::in_scattering(std::size_t t, const std::vector<double>& f) {
   if (!recomputes_) prepare(t);
   std::vector<double> result(3 * out_per_ps_.size());
-  on_every_device(kernels_.size(), stop_, [&](std::size_t device) {
-    for (const Chunk& chunk : chunks_) {
-      if (chunk.device != device || stop_) continue;
-      if (recomputes_) build(t, chunk);
-      const std::vector<double> part = kernels_[device]->apply_collision(f);
-      const auto at = static_cast<std::ptrdiff_t>(3 * chunk.first_point * problem_.n_branches);
-      std::transform(part.begin(), part.end(), result.begin() + at, [&](double x) { return rate_constant_ * x; });
-    }
+  on_own_chunks([&](const Chunk& chunk, ScatteringKernels4ph& kernels) {
+    if (recomputes_) build(t, chunk, kernels);
+    const std::vector<double> part = kernels.apply_collision(f);
+    const auto at = static_cast<std::ptrdiff_t>(3 * chunk.first_point * problem_.n_branches);
+    std::transform(part.begin(), part.end(), result.begin() + at, [&](double x) { return rate_constant_ * x; });
   });
+  exchange_rows(result, 3);
   return result;
 }
 

@@ -13,15 +13,15 @@ namespace quasi::thermal {
 /// Four phonons inside the collision operator, as FurtherScattering hands them to solve_bte.
 ///
 /// The rows' in-scattering is a matrix [n_rows][n_modes], whatever the number of processes: built by one
-/// pass over them at each temperature and applied in no time. Points are shared out among the devices;
+/// pass over them at each temperature and applied in no time. Points are shared out among the devices of all ranks;
 /// where their matrices do not fit the memory budgets, chunks of points are built again at every
-/// application.
+/// application. Every call but recomputes() is made together.
 class Collision4ph {
  public:
-  /// @param problem, kernels  must outlive this; the kernels have the problem loaded
-  /// @param rates             of the problem, all temperatures
+  /// @param problem, team  must outlive this; the kernels have the problem loaded
+  /// @param rates          of the problem, all temperatures
   Collision4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-               std::vector<ScatteringKernels4ph*> kernels, const Rates4ph& rates, bool symmetric,
+               const Team4ph& team, const Rates4ph& rates, bool symmetric,
                Progress& progress);
 
   /// Σ Γ (± F of the partners) at temperature t of a field on the full mesh: [n_modes][3] → [n_rows][3].
@@ -34,20 +34,26 @@ class Collision4ph {
  private:
   struct Chunk {
     std::int32_t first_point, last_point;
-    std::size_t device;
+    std::size_t device;  ///< among those of all ranks
   };
-  void build(std::size_t t, const Chunk& chunk);
+  /// Calls work(chunk, kernels) for the chunks of this rank's devices, a thread a device.
+  template <typename Work>
+  void on_own_chunks(const Work& work);
+  /// Rows of every chunk from whichever rank has them; `width` values a row.
+  void exchange_rows(std::vector<double>& values, std::int64_t width) const;
+  void build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels);
   void prepare(std::size_t t);
 
   const Problem4ph& problem_;
   double rate_constant_;  ///< C4/Nq²
-  std::vector<ScatteringKernels4ph*> kernels_;
+  Team4ph team_;
   const Rates4ph& rates_;
   bool symmetric_;
   Progress& progress_;
   std::atomic<bool> stop_{false};
   bool recomputes_ = false;
   std::vector<Chunk> chunks_;
+  std::vector<std::size_t> first_device_;  ///< [ranks + 1] among those of all ranks
   std::size_t temperature_;          ///< of what follows; n_temperatures: nothing yet
   std::vector<double> out_per_ps_;   ///< [n_rows]
 };

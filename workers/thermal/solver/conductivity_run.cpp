@@ -107,7 +107,7 @@ ConductivityRun start_run(const Deck& deck, Progress& progress) {
   return run;
 }
 
-void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
+void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site) {
   const Control& control = deck.control;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
@@ -134,7 +134,7 @@ void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononPr
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }
 
-void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further,
+void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
                       ConductivityRun& run, Progress& progress) {
   const Control& control = deck.control;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, control};

@@ -68,11 +68,11 @@ struct SamplingSite {
 
 /// Three-phonon rates, isotopes and boundaries, at all temperatures of the deck. The kernels keep the
 /// list of processes when the deck wants the BTE iterated.
-void add_scattering(const Deck& deck, ThreePhononKernels& kernels, ThreePhononProblem& problem,
+void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
 
 /// κ from the rates, in relaxation-time approximation and, when asked for, iterated.
-void add_conductivity(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further,
+void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
                       ConductivityRun& run, Progress& progress);
 
 /// κ of a 2D sheet is quoted for a stated thickness: the factor from the cell's height.

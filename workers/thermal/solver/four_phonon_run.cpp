@@ -30,7 +30,7 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const 
 
 /// Sampled rates, averaged over degenerate sets where the control says so.
 Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Problem4ph& problem,
-                       const std::vector<ScatteringKernels4ph*>& kernels, const CheckpointRule& rule, Progress& progress) {
+                       const Team4ph& team, const CheckpointRule& rule, Progress& progress) {
   constexpr std::int64_t kFirstDraws = 32;       // by weight, where only an error is asked for
   constexpr std::int64_t kFirstUniform = 10000;
   const Control& control = deck.control;
@@ -48,11 +48,11 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
   const auto seed = static_cast<std::uint64_t>(control.seed);
   if (control.sampling == Sampling::kByWeight)
     return averaged(weighted_sample_4ph(problem, control.constants(), seed,
-                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough, kernels,
+                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough, team,
                                         progress, rule));
   for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;; draws *= 2) {
     const std::int64_t of_phase_space = control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
-    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, kernels, progress, rule);
+    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, team, progress, rule);
     if (good_enough(rates)) return averaged(std::move(rates));
     if (draws > (std::int64_t{1} << 40))
       throw NotConverged("uniform sampling of four phonons does not reach 'target_kappa_error' = " +
@@ -62,7 +62,7 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
 
 }  // namespace
 
-std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices,
+std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
                                                ConductivityRun& run,
                                                const std::filesystem::path& checkpoint_directory,
                                                Progress& progress) {
@@ -79,19 +79,21 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
         device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)));
     kernels.push_back(result->kernels.back().get());
   }
+  const Team4ph team(kernels, ranks);
+  ranks.require_same(digest_of(result->problem), "the phonon modes");
   result->rules = result->problem.rules;
   result->n_blocks = deck.fourth_order->n_blocks();
   Rates4ph& rates = result->rates;
-  const CheckpointRule rule{checkpoint_directory, control.checkpoint_interval_s};
+  const CheckpointRule rule{ranks.leads() ? checkpoint_directory : std::filesystem::path{}, control.checkpoint_interval_s};
   if (control.samples_rates_4ph()) {
-    rates = sampled_rates(deck, run, result->problem, kernels, rule, progress);
+    rates = sampled_rates(deck, run, result->problem, team, rule, progress);
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
       result->kappa_relative_error.push_back(relative_kappa_error(deck, run, rates, t));
   } else {
     if (control.strategy == Strategy::kFactorised) {
-      rates = scattering_rates_4ph(result->problem, control.constants(), kernels, progress,
-                                   rule);
+      rates = scattering_rates_4ph(result->problem, control.constants(), team, progress, rule);
     } else {  // to be compared with: one device, no checkpoint
+      if (ranks.size() > 1) throw InvalidInput("'strategy' other than factorised is for comparison on one device; start one rank, or leave it at factorised");
       StrategySeconds seconds;
       kernels.front()->load(result->problem);
       rates = rates_of_sums_4ph(result->problem, control.constants(),
@@ -101,7 +103,7 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     }
     if (control.samples_4ph_phase_space > 0) {  // the reference's key: phase spaces from draws, rates exact
       Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(), static_cast<std::uint64_t>(control.seed), 0,
-                                          control.samples_4ph_phase_space, kernels, progress, rule);
+                                          control.samples_4ph_phase_space, team, progress, rule);
       rates.phase_space = std::move(drawn.phase_space);
       rates.weighted_phase_space = std::move(drawn.weighted_phase_space);
       rates.processes = std::move(drawn.processes);
@@ -121,7 +123,7 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     const bool symmetric = control.broadening == Broadening::kSymmetric && control.exact_weights &&
                            control.omega_floor_4ph_rad_ps == 0.0;
     for (ScatteringKernels4ph* kernel : kernels) kernel->load(result->problem);
-    result->collision = std::make_unique<Collision4ph>(result->problem, control.constants(), kernels, rates,
+    result->collision = std::make_unique<Collision4ph>(result->problem, control.constants(), team, rates,
                                                        symmetric, progress);
     Collision4ph* collision = result->collision.get();
     result->further.symmetric = symmetric;

@@ -35,12 +35,12 @@ struct FourPhononRun {
 ///         other strategies than the factorised one together with iteration or sampling.
 void require_supported_4ph(const Control& control);
 
-/// Four-phonon rates of a deck that has fourth-order constants, on all devices, and, where the deck wants
+/// Four-phonon rates of a deck that has fourth-order constants, on all devices of all ranks (together), and, where the deck wants
 /// four phonons iterated, their part of the collision operator; times go to run.seconds. `progress` must
 /// outlive the result.
 /// @throws InvalidInput when a rate is not finite, OutOfMemory before starting when the plan does not
 ///         fit (need and budget in the message), and what the kernels throw.
-std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices,
+std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
                                                ConductivityRun& run,
                                                const std::filesystem::path& checkpoint_directory,
                                                Progress& progress);

@@ -36,34 +36,26 @@ std::uint64_t digest_of(const Problem4ph& problem, std::uint64_t seed, double dr
 
 /// Σ over draws of every row and channel, in blocks that the devices take by turns and that are added in order.
 std::vector<double> uniform_sums(const Problem4ph& problem, std::uint64_t seed, std::int64_t draws, bool elements,
-                                 const std::vector<ScatteringKernels4ph*>& kernels, Checkpoint& checkpoint, Progress& progress) {
+                                 const Team4ph& team, Checkpoint& checkpoint, Progress& progress) {
   const std::int64_t n_blocks = (draws + kDrawsPerBlock - 1) / kDrawsPerBlock;
   const std::size_t n_values = problem.point.size() * static_cast<std::size_t>(problem.n_branches) * kChannels4ph *
                                static_cast<std::size_t>(UniformLayout4ph{static_cast<int>(problem.temperatures_k.size())}.size());
   RunningSums sums(checkpoint, "4ph uniform draws", digest_of(problem, seed, static_cast<double>(draws), elements), n_values, n_blocks);
-  std::atomic<bool> stop{false};
-  TileQueue queue(sums.finished(), n_blocks, kernels.size());
-  on_every_device(kernels.size(), stop, [&](std::size_t device) {
-    try {
-      for (std::int64_t block = queue.take(stop); block >= 0; block = queue.take(stop)) {
-        queue.finish(block, kernels[device]->sample_uniform(seed, block * kDrawsPerBlock,
-                                                            std::min(draws, (block + 1) * kDrawsPerBlock), elements));
-        queue.hand_over([&](std::int64_t done, const std::vector<double>& piece) {
-          sums.add(piece);
-          progress.report("sampling 4ph", done + 1, n_blocks);
-        });
-      }
-    } catch (...) {
-      stop = true;
-      queue.wake();
-      throw;
-    }
-  });
+  share_tiles(
+      team, sums.finished(), n_blocks, progress, [](ScatteringKernels4ph&, std::size_t, std::int64_t) {},
+      [&](ScatteringKernels4ph& kernels, std::size_t, std::int64_t block) {
+        return kernels.sample_uniform(seed, block * kDrawsPerBlock, std::min(draws, (block + 1) * kDrawsPerBlock), elements);
+      },
+      [&](std::int64_t done, const std::vector<double>& piece) {
+        sums.add(piece);
+        progress.report("sampling 4ph", done + 1, n_blocks);
+      });
+  team.ranks->broadcast(sums.total(), 0);
   return std::move(sums.total());
 }
 
 std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& thinning,
-                                  const std::vector<ScatteringKernels4ph*>& kernels, const char* phase, Checkpoint& checkpoint,
+                                  const Team4ph& team, const char* phase, Checkpoint& checkpoint,
                                   Progress& progress) {
   const std::size_t n_values = problem.point.size() * static_cast<std::size_t>(problem.n_branches) * kChannels4ph *
                                static_cast<std::size_t>(ThinnedLayout4ph{static_cast<int>(problem.temperatures_k.size())}.size());
@@ -73,7 +65,7 @@ std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& 
   RunningSums sums(checkpoint, "4ph draws by weight, tiles by work",
                    digest_of(problem, elements ? thinning.seed : 0, thinning.draws, elements), n_values, plan.size());
   on_every_tile(
-      problem, plan, kernels, sums.finished(),
+      problem, plan, team, sums.finished(), progress,
       [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         return kernel.thinned_sums(thinning, first, last);
       },
@@ -81,6 +73,7 @@ std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& 
         sums.add(piece);
         progress.report(phase, plan.progress(place + 1), TilePlan4ph::kProgressUnits);
       });
+  team.ranks->broadcast(sums.total(), 0);
   return std::move(sums.total());
 }
 
@@ -88,10 +81,10 @@ std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& 
 
 Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                             std::int64_t draws, std::int64_t phase_space_draws,
-                            const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                            const Team4ph& team, Progress& progress,
                             const CheckpointRule& checkpoint_rule) {
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  for (ScatteringKernels4ph* kernel : kernels) kernel->load(problem);
+  for (ScatteringKernels4ph* kernel : team.kernels) kernel->load(problem);
   Rates4ph rates = empty_rates(problem);
   const UniformLayout4ph layout{rates.n_temperatures};
   const double nq = static_cast<double>(problem.mesh.size());
@@ -99,10 +92,10 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
   const double box = nq * nq * nb * nb * nb;
   const double rate_constant = constants.rate_4ph / (nq * nq);
   std::vector<double> sums;
-  if (draws > 0) sums = uniform_sums(problem, seed, draws, true, kernels, checkpoint, progress);
+  if (draws > 0) sums = uniform_sums(problem, seed, draws, true, team, checkpoint, progress);
   const std::vector<double> phase_sums = phase_space_draws == draws
                                              ? sums
-                                             : uniform_sums(problem, seed, phase_space_draws, false, kernels, checkpoint, progress);
+                                             : uniform_sums(problem, seed, phase_space_draws, false, team, checkpoint, progress);
   for (std::int64_t row = 0; row < rates.n_rows; ++row)
     for (int c = 0; c < kChannels4ph; ++c) {
       const auto channel = static_cast<Channel4ph>(c);
@@ -129,7 +122,7 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
 
 Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                              std::int64_t draws, const std::function<bool(const Rates4ph&)>& good_enough,
-                             const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                             const Team4ph& team, Progress& progress,
                              const CheckpointRule& checkpoint_rule) {
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
   const int n_t = static_cast<int>(problem.temperatures_k.size());
@@ -137,7 +130,7 @@ Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants&
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;
   const double rate_constant = constants.rate_4ph / (nq * nq);
-  const std::vector<double> weights = thinned_total(problem, {.seed = seed}, kernels, "phase space 4ph", checkpoint, progress);
+  const std::vector<double> weights = thinned_total(problem, {.seed = seed}, team, "phase space 4ph", checkpoint, progress);
   std::vector<double> weight_sum;
   double most = 0.0;  // processes of a row and channel
   for (std::size_t base = 0; base < weights.size(); base += static_cast<std::size_t>(layout.size())) {
@@ -146,7 +139,7 @@ Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants&
   }
   for (auto n = static_cast<double>(draws);; n *= 2.0) {
     const std::vector<double> sums = thinned_total(problem, {.seed = seed, .draws = n, .weight_sum = weight_sum.data()},
-                                                   kernels, "sampling 4ph", checkpoint, progress);
+                                                   team, "sampling 4ph", checkpoint, progress);
     Rates4ph rates = empty_rates(problem);
     double all = 0.0;
     for (std::int64_t row = 0; row < rates.n_rows; ++row)

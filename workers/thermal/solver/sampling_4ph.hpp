@@ -16,7 +16,7 @@ namespace quasi::thermal {
 ///                           `draws` (0: phase spaces only)
 Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                             std::int64_t draws, std::int64_t phase_space_draws,
-                            const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                            const Team4ph& team, Progress& progress,
                             const CheckpointRule& checkpoint_rule = {});
 
 /// The same from processes drawn by their exact weight: about `draws` matrix elements for each mode and
@@ -25,7 +25,7 @@ Rates4ph uniform_sample_4ph(const Problem4ph& problem, const PhysicalConstants& 
 /// `good_enough` sees the rates; while it says no, twice as many processes are drawn, the former among them.
 Rates4ph weighted_sample_4ph(const Problem4ph& problem, const PhysicalConstants& constants, std::uint64_t seed,
                              std::int64_t draws, const std::function<bool(const Rates4ph&)>& good_enough,
-                             const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                             const Team4ph& team, Progress& progress,
                             const CheckpointRule& checkpoint_rule = {});
 
 }  // namespace quasi::thermal

@@ -177,7 +177,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
 }
 
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-                              const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                              const Team4ph& team, Progress& progress,
                               const CheckpointRule& checkpoint_rule) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
@@ -187,7 +187,7 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   RunningSums sums(checkpoint, "4ph, tiles by work", digest_of(problem), static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
-      problem, plan, kernels, sums.finished(),
+      problem, plan, team, sums.finished(), progress,
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
       [&](std::int64_t place, const std::vector<double>& piece) {
         sums.add(piece);
@@ -197,6 +197,7 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
         progress.metric("processes_4ph", found);
         progress.report("scattering 4ph", plan.progress(place + 1), TilePlan4ph::kProgressUnits);
       });
+  team.ranks->broadcast(sums.total(), 0);
   return rates_of_sums_4ph(problem, constants, sums.total());
 }
 

@@ -12,6 +12,7 @@
 #include "workers/thermal/solver/harmonic.hpp"
 #include "workers/thermal/solver/running_sums.hpp"
 #include "workers/thermal/solver/symmetry.hpp"
+#include "workers/thermal/solver/team_4ph.hpp"
 
 namespace quasi::thermal {
 
@@ -68,10 +69,11 @@ std::uint64_t digest_of(const Problem4ph& problem);
 /// are added up in the plan's order whoever computed them, so that any number of devices gives the same bits.
 /// Progress is the share of the predicted work that is done. Finished tiles of an earlier attempt at the same
 /// problem are read from the checkpoint and not computed again; again with the same bits.
-/// @param kernels  one for each device; the problem is loaded here
+/// Together, where the team has several ranks: all get the rates.
+/// @param team  the problem is loaded here
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
-                              const std::vector<ScatteringKernels4ph*>& kernels, Progress& progress,
+                              const Team4ph& team, Progress& progress,
                               const CheckpointRule& checkpoint_rule = {});
 
 /// Rates from sums over all total momenta, [n_rows][3][SumLayout4ph].

@@ -4,7 +4,7 @@
 
 namespace quasi::thermal {
 
-Sweep run_sweep(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further, ConductivityRun& run,
+Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further, ConductivityRun& run,
                 Progress& progress) {
   const Control& control = deck.control;
   Sweep sweep;

@@ -19,7 +19,7 @@ struct Sweep {
 /// Solves again for every entry of `isotope_factors` × `grain_sizes_nm`; empty without either. Isotope
 /// scattering is linear in the variances g, so that a factor scales the rates (0: pure).
 /// @param run  of add_scattering, with the kernels' list of processes kept; unchanged on return
-Sweep run_sweep(const Deck& deck, ThreePhononKernels& kernels, const FurtherScattering& further, ConductivityRun& run,
+Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further, ConductivityRun& run,
                 Progress& progress);
 
 }  // namespace quasi::thermal

@@ -1,0 +1,256 @@
+// One job on several processes, started by the MPI launcher: the same bits as one process, and a clean end
+// whatever happens to any of them.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/reference_data.hpp"
+#include "workers/io/hdf5.hpp"
+
+extern char** environ;
+
+namespace quasi {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+const bool environment_set = [] {
+  // More ranks than processors, and root in a container, are what a test has.
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                           "OMPI_MCA_rmaps_base_oversubscribe"})
+    setenv(name, "1", 1);
+  setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // needs a right that containers lack
+  setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);        // ranks share what processors there are
+  return true;
+}();
+
+/// quasi-engine run of a deck into `output`.
+Words engine(const std::string& kind, const fs::path& deck, const fs::path& output, const Words& settings = {}) {
+  Words words{QUASI_ENGINE, "run", kind, deck.string(), "--device", "cpu", "--quiet", "-d", output.string()};
+  for (const auto& setting : settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+Words silicon(const fs::path& output, const Words& more = {}) {
+  Words settings{"four_phonon=.true.", "four_phonon_iteration=.true.", "scalebroad=0.5"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return engine("thermal", test::source_dir() / "examples/thermal/silicon-sw", output, settings);
+}
+
+struct Job {
+  pid_t pid = -1;
+  fs::path log;
+};
+
+/// Starts programs of the launcher: {n, words}, joined by ":". n = 0: no launcher.
+Job start(const std::vector<std::pair<int, Words>>& programs, const fs::path& log) {
+  Words words;
+  if (programs.front().first > 0) words.emplace_back(QUASI_MPIEXEC);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (i > 0) words.emplace_back(":");
+    if (programs[i].first > 0) words.insert(words.end(), {"-n", std::to_string(programs[i].first)});
+    words.insert(words.end(), programs[i].second.begin(), programs[i].second.end());
+  }
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  Job job{.pid = -1, .log = log};
+  EXPECT_EQ(posix_spawn(&job.pid, argv[0], &files, nullptr, argv.data(), environ), 0) << argv[0];
+  posix_spawn_file_actions_destroy(&files);
+  return job;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Exit status; a job that does not end is killed, and fails the test.
+int wait_for(const Job& job) {
+  int status = 0;
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60); std::chrono::steady_clock::now() < until;) {
+    if (waitpid(job.pid, &status, WNOHANG) == job.pid) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ADD_FAILURE() << "the job hangs: " << text_of(job.log);
+  kill(job.pid, SIGKILL);
+  waitpid(job.pid, &status, 0);
+  return -1;
+}
+
+int run(const std::vector<std::pair<int, Words>>& programs, const fs::path& log) { return wait_for(start(programs, log)); }
+
+/// Process ids of the ranks of a job whose command line names `output`, in the order of their ranks.
+std::vector<pid_t> ranks_of(const fs::path& output) {
+  std::vector<std::pair<std::string, pid_t>> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/proc", none)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string command = text_of(entry.path() / "cmdline"), environment = text_of(entry.path() / "environ");
+    const auto at = environment.find("OMPI_COMM_WORLD_RANK=");
+    if (command.find(QUASI_ENGINE) != 0 || command.find(output.string()) == std::string::npos || at == std::string::npos) continue;
+    found.emplace_back(environment.substr(at, environment.find('\0', at) - at), std::stoi(name));
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<pid_t> pids;
+  for (const auto& [rank, pid] : found) pids.push_back(pid);
+  return pids;
+}
+
+/// Waits until `ready`; false after a while.
+template <typename Ready>
+bool eventually(const Ready& ready) {
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30); std::chrono::steady_clock::now() < until;) {
+    if (ready()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+void expect_same_bits(const fs::path& one, const fs::path& other, const Words& datasets) {
+  const H5Reader a(one / "result.h5"), b(other / "result.h5");
+  for (const auto& name : datasets) {
+    EXPECT_FALSE(a.doubles(name).empty());
+    EXPECT_EQ(a.doubles(name), b.doubles(name)) << name;
+  }
+}
+
+const Words kThermal{"/rates/4ph_total", "/rates/4ph_recombination_normal", "/rates/4ph_redistribution_umklapp", "/rates/4ph_splitting_normal",
+                     "/phase_space/4ph_processes_redistribution", "/rates/3ph_absorption", "/rates/3ph_emission", "/kappa/rta", "/kappa/converged"};
+
+TEST(Ranks, ThermalGivesTheSameBitsOnAnyNumber) {
+  const test::TemporaryDirectory place;
+  const Words mesh{"ngrid=4 4 4"};
+  ASSERT_EQ(run({{0, silicon(place.path() / "alone", mesh)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+  for (const int n : {1, 2, 4}) {
+    const fs::path output = place.path() / ("ranks" + std::to_string(n));
+    ASSERT_EQ(run({{n, silicon(output, mesh)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    SCOPED_TRACE(std::to_string(n) + " ranks");
+    expect_same_bits(place.path() / "alone", output, kThermal);
+    EXPECT_NE(text_of(output / "summary.json").find("\"ranks\": " + std::to_string(n)), std::string::npos);
+  }
+}
+
+// Draws are shared out like tiles.
+TEST(Ranks, SampledRatesToo) {
+  const test::TemporaryDirectory place;
+  for (const Words& sampling : {Words{"ngrid=4 4 4", "sampling=by-weight", "num_sample_process_4ph=64", "four_phonon_iteration=.false."},
+                                Words{"ngrid=3 3 3", "sampling=uniform", "num_sample_process_4ph=40000", "four_phonon_iteration=.false."}}) {
+    SCOPED_TRACE(sampling[1]);
+    const fs::path alone = place.path() / ("alone" + sampling[1]), shared = place.path() / ("shared" + sampling[1]);
+    ASSERT_EQ(run({{0, silicon(alone, sampling)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    ASSERT_EQ(run({{3, silicon(shared, sampling)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    expect_same_bits(alone, shared, {"/rates/4ph_total", "/kappa/rta"});
+  }
+}
+
+// A node that does not see the deck: its message, its status, and no rank left waiting.
+TEST(Ranks, AFailureInOneEndsAllWithItsMessage) {
+  const test::TemporaryDirectory place;
+  const Words good = silicon(place.path() / "out", {"ngrid=8 8 8"});
+  const int status = run({{1, good}, {1, engine("thermal", place.path() / "absent", place.path() / "out")}, {1, good}}, place.path() / "log");
+  const std::string log = text_of(place.path() / "log");
+  EXPECT_EQ(status, 10) << log;
+  EXPECT_NE(log.find("error: rank 1: deck '" + (place.path() / "absent").string() + "'"), std::string::npos) << log;
+  EXPECT_EQ(log.find("error: rank 0"), std::string::npos) << log;
+  EXPECT_FALSE(fs::exists(place.path() / "out" / "result.h5"));
+}
+
+// Ranks that read different decks would add up what does not belong together.
+TEST(Ranks, DifferentDecksAreNoticed) {
+  const test::TemporaryDirectory place;
+  const int status = run({{1, silicon(place.path() / "out", {"ngrid=4 4 4"})}, {1, silicon(place.path() / "out", {"ngrid=4 4 4", "scalebroad=0.4"})}},
+                         place.path() / "log");
+  const std::string log = text_of(place.path() / "log");
+  EXPECT_EQ(status, 10) << log;
+  EXPECT_NE(log.find("rank 1 found other bits for the phonon modes"), std::string::npos) << log;
+}
+
+TEST(Ranks, AKindThatCannotBeSharedIsRefused) {
+  const test::TemporaryDirectory place;
+  const int status = run({{2, engine("mosfet", test::source_dir() / "examples/mosfet/equilibrium.toml", place.path() / "out")}}, place.path() / "log");
+  const std::string log = text_of(place.path() / "log");
+  EXPECT_EQ(status, 10) << log;
+  EXPECT_NE(log.find("kind mosfet runs in one process, 2 ranks were started"), std::string::npos) << log;
+}
+
+/// Waits for the first checkpoint of a job.
+bool has_checkpoint(const fs::path& output) {
+  return eventually([&] {
+    std::error_code none;
+    for (const auto& file : fs::directory_iterator(output / "checkpoint", none))
+      if (file.path().extension() != ".tmp") return true;
+    return false;
+  });
+}
+
+const Words kLonger{"ngrid=5 5 5", "checkpoint_interval_s=0", "four_phonon_iteration=.false."};  // 8 tiles
+
+// Cancelled in one rank, resumed by another number of them, at last by one process.
+TEST(Ranks, ACancelledJobIsResumedByAnotherNumber) {
+  const test::TemporaryDirectory place;
+  const fs::path whole = place.path() / "whole", broken = place.path() / "broken";
+  ASSERT_EQ(run({{0, silicon(whole, kLonger)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+  for (const int n : {2, 3}) {
+    fs::remove_all(broken / "checkpoint");
+    const Job job = start({{n, silicon(broken, kLonger)}}, place.path() / "log");
+    ASSERT_TRUE(has_checkpoint(broken)) << text_of(place.path() / "log");
+    const auto pids = ranks_of(broken);
+    ASSERT_EQ(pids.size(), static_cast<std::size_t>(n));
+    kill(pids.back(), SIGTERM);
+    const int status = wait_for(job);
+    const std::string log = text_of(place.path() / "log");
+    EXPECT_EQ(status, 14) << log;
+    EXPECT_NE(log.find("error: rank " + std::to_string(n - 1) + ": cancelled"), std::string::npos) << log;
+    ASSERT_TRUE(has_checkpoint(broken));
+    ASSERT_EQ(run({{n == 2 ? 4 : 0, silicon(broken, kLonger)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    expect_same_bits(whole, broken, kThermal);
+  }
+}
+
+// A rank that the kernel kills takes the job with it, and what was finished is kept.
+TEST(Ranks, AKilledRankEndsTheJob) {
+  const test::TemporaryDirectory place;
+  const fs::path whole = place.path() / "whole", broken = place.path() / "broken";
+  ASSERT_EQ(run({{0, silicon(whole, kLonger)}}, place.path() / "log"), 0);
+  for (const std::size_t victim : {0, 1}) {
+    fs::remove_all(broken / "checkpoint");
+    const Job job = start({{2, silicon(broken, kLonger)}}, place.path() / "log");
+    ASSERT_TRUE(has_checkpoint(broken)) << text_of(place.path() / "log");
+    const auto pids = ranks_of(broken);
+    ASSERT_EQ(pids.size(), 2u);
+    kill(pids[victim], SIGKILL);
+    const int status = wait_for(job);
+    const std::string log = text_of(place.path() / "log");
+    EXPECT_NE(status, 0);
+    EXPECT_NE(log.find("rank " + std::to_string(victim)), std::string::npos) << log;
+    EXPECT_NE(log.find("signal 9"), std::string::npos) << log;
+    EXPECT_FALSE(fs::exists(broken / "result.h5"));
+    EXPECT_TRUE(eventually([&] { return ranks_of(broken).empty(); })) << "a rank is left";
+  }
+  ASSERT_EQ(run({{0, silicon(broken, kLonger)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+  expect_same_bits(whole, broken, kThermal);
+}
+
+}  // namespace
+}  // namespace quasi

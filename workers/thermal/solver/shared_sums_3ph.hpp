@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "workers/backend/device.hpp"
+#include "workers/backend/ranks.hpp"
+#include "workers/thermal/kernels/thermal_kernels.hpp"
+
+namespace quasi::thermal {
+
+/// Three-phonon sums by all devices of all ranks. A row's sum is made by one device, in an order that is its own,
+/// so that any number of them gives the same bits. Rows go round by points, since neighbours cost alike. Every call
+/// is made together, and gives every rank all rows.
+std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices, Ranks& ranks);
+
+}  // namespace quasi::thermal
