@@ -2,7 +2,7 @@
 //
 //   gw_kernels [--device cuda:0] [--size small|si214] [--offdiagonal-bands N] [case …]
 //
-// Cases: diagonal offdiagonal separable options chi fft inverse. Canonical flops are the published
+// Cases: diagonal offdiagonal separable options chi chi-pairs fft inverse. Canonical flops are the published
 // counts (diagonal: 83.5 for each of N_Σ N_b N_G² N_E; off-diagonal: eq. 8); issued flops those of the
 // products really called. Data are random; sizes `si214` are those of a 214-atom silicon cell.
 
@@ -243,18 +243,61 @@ void chi(gw::GwKernels& kernels, const Sizes& size) {
   std::fflush(stdout);
 }
 
+struct BoxIndices {
+  std::vector<std::int32_t> psi, sphere;
+};
+
+BoxIndices indices_in_box(int n, const Sizes& size) {
+  BoxIndices list;
+  const int half = n / 2;
+  for (int i = -half; i < half; ++i)
+    for (int j = -half; j < half; ++j)
+      for (int k = -half; k < half; ++k) {
+        const auto at = static_cast<std::int32_t>((((i + n) % n) * n + (j + n) % n) * n + (k + n) % n);
+        const int square = i * i + j * j + k * k;
+        if (square <= size.psi_limit * size.psi_limit) list.psi.push_back(at);
+        if (square <= size.sphere_limit_squared) list.sphere.push_back(at);
+      }
+  return list;
+}
+
+/// χ from wavefunctions, nothing kept: complex and real, transforms beside the products and before them.
+void chi_pairs(gw::GwKernels& kernels, const Sizes& size) {
+  const auto [psi, sphere] = indices_in_box(size.box, size);
+  const auto n_pw = static_cast<std::int64_t>(psi.size()), n_g = static_cast<std::int64_t>(sphere.size());
+  const std::int64_t n_left = 2 * size.n_left_chi, n_right = size.n_right_chi;
+  kernels.set_box({size.box, size.box, size.box});
+  kernels.load_sphere({sphere.data(), {n_g}}, {});
+  std::vector<double> weight(static_cast<std::size_t>(n_left * n_right));
+  for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -uniform(p);
+  for (const bool real : {false, true}) {
+    {
+      auto left = random_complex(n_left * n_pw, 7), right = random_complex(n_right * n_pw, 8);
+      for (auto* list : {&left, &right})
+        for (auto& c : *list) c = real ? c.real() : c;
+      kernels.load_bands(gw::Side::kLeft, {left.data(), {n_left, n_pw}}, {psi.data(), {n_pw}});
+      kernels.load_bands(gw::Side::kRight, {right.data(), {n_right, n_pw}}, {psi.data(), {n_pw}});
+    }
+    for (const bool overlapped : {false, true}) {
+      kernels.start_chi(n_g);
+      gw::GwKernels::PairsToChiReport report;
+      const auto run = [&] { report = kernels.add_pairs_to_chi({0, n_left}, {0, n_right}, {weight.data(), {n_left, n_right}}, {}, {.overlapped = overlapped}); };
+      run();
+      const double seconds = std::min(seconds_of(run), seconds_of(run));
+      const double pairs = static_cast<double>(n_left * n_right), n = static_cast<double>(n_g);
+      std::printf("{\"case\": \"chi-pairs\", \"device\": \"%s\", \"real\": %s, \"overlapped\": %s, \"n_g\": %ld, \"pairs\": %ld, \"seconds\": %.4f, "
+                  "\"transforms_s\": %.4f, \"products_s\": %.4f, \"product_tflops\": %.2f, \"seconds_for_428x5000\": %.2f}\n",
+                  kernels.device().name().c_str(), report.real ? "true" : "false", overlapped ? "true" : "false", n_g, n_left * n_right, seconds,
+                  report.transform_seconds, report.product_seconds, (report.real ? 1.0 : 4.0) * pairs * n * n / report.product_seconds / 1e12,
+                  seconds * 428.0 * 5000.0 / pairs);
+      std::fflush(stdout);
+    }
+  }
+}
+
 void fft(gw::GwKernels& kernels, const Sizes& size) {
   for (const int n : {size.box, 4 * size.box / 3}) {
-    std::vector<std::int32_t> psi, sphere;
-    const int half = n / 2;
-    for (int i = -half; i < half; ++i)
-      for (int j = -half; j < half; ++j)
-        for (int k = -half; k < half; ++k) {
-          const auto at = static_cast<std::int32_t>((((i + n) % n) * n + (j + n) % n) * n + (k + n) % n);
-          const int square = i * i + j * j + k * k;
-          if (square <= size.psi_limit * size.psi_limit) psi.push_back(at);
-          if (square <= size.sphere_limit_squared) sphere.push_back(at);
-        }
+    const auto [psi, sphere] = indices_in_box(n, size);
     const auto n_pw = static_cast<std::int64_t>(psi.size()), n_g = static_cast<std::int64_t>(sphere.size());
     const std::int64_t n_left = 2, n_right = size.n_right_fft;
     kernels.set_box({n, n, n});
@@ -320,6 +363,7 @@ int main(int argc, char** argv) {
       else if (one == "separable") offdiagonal(*kernels, size, true);
       else if (one == "options") options(*kernels, size);
       else if (one == "chi") chi(*kernels, size);
+      else if (one == "chi-pairs") chi_pairs(*kernels, size);
       else if (one == "fft") fft(*kernels, size);
       else if (one == "inverse") inverse(*kernels, size);
       else {

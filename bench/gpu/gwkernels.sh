@@ -16,6 +16,6 @@ fi
 export QUASI_REQUIRE_DEVICE=cuda
 timeout 120 "$bin/gw_kernels_test" --gtest_brief=1 || exit 1
 [ "${CEILINGS:-1}" = 0 ] || timeout 60 "$bin/gw_ceilings"
-for one in ${CASES:-diagonal chi fft inverse separable options}; do
+for one in ${CASES:-diagonal chi chi-pairs fft inverse separable options}; do
   timeout "${CASE_TIMEOUT:-120}" "$bin/gw_kernels" --device cuda:0 --size si214 "$one"
 done

@@ -108,6 +108,54 @@ TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
   }
 }
 
+// Pairs added on the way against products that are made first and summed plainly. Real coefficients must take the real way and give what the
+// complex way gives; in one block and in blocks of one left band. An odd number of right bands leaves one without a partner.
+// 1e-13 of the largest element: sums of 99 terms.
+TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
+  const std::array<int, 3> box{9, 8, 10};
+  const auto psi = frequencies_within({1, 1, 2}), sphere = frequencies_within({2, 1, 2});
+  const auto psi_index = box_indices(psi, box), sphere_index = box_indices(sphere, box);
+  const auto n_pw = static_cast<std::int64_t>(psi_index.size()), n_g = static_cast<std::int64_t>(sphere_index.size());
+  const std::int64_t n_left = 4, n_right = 33, l_begin = 1, n_begin = 2;
+  for (const bool real_waves : {false, true})
+    for (const bool with_head : {false, true})
+      for (const bool use_real : {false, true}) {
+        SCOPED_TRACE(4 * real_waves + 2 * with_head + use_real);
+        auto left = test::random_complex(n_left * n_pw, 61), right = test::random_complex((n_right + n_begin) * n_pw, 62);
+        auto head = test::random_complex((n_left - l_begin) * n_right, 63);
+        if (real_waves)
+          for (auto* list : {&left, &right, &head})
+            for (Cplx& c : *list) c = c.real();
+        std::vector<double> weight(static_cast<std::size_t>((n_left - l_begin) * n_right));
+        for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -static_cast<double>((5 * p) % 7);
+        const View<const double, 2> weights{weight.data(), {n_left - l_begin, n_right}};
+        const View<const Cplx, 2> heads = with_head ? View<const Cplx, 2>{head.data(), {n_left - l_begin, n_right}} : View<const Cplx, 2>{};
+        const auto kernels = gw::make_gw_kernels(GetParam());
+        kernels->set_box(box);
+        kernels->load_bands(Side::kLeft, {left.data(), {n_left, n_pw}}, {psi_index.data(), {n_pw}});
+        kernels->load_bands(Side::kRight, {right.data(), {n_right + n_begin, n_pw}}, {psi_index.data(), {n_pw}});
+        kernels->load_sphere({sphere_index.data(), {n_g}}, {});
+        kernels->pair_products({l_begin, n_left}, {n_begin, n_begin + n_right});
+        std::vector<Cplx> products(weight.size() * static_cast<std::size_t>(n_g));
+        kernels->read_pair_products({products.data(), {n_left - l_begin, n_right, n_g}});
+        if (with_head)
+          for (std::size_t p = 0; p < weight.size(); ++p) products[p * static_cast<std::size_t>(n_g)] = head[p];
+        const auto expected = oracle::gw::polarizability(static_cast<int>(n_g), products, {weight.begin(), weight.end()});
+        double largest = 0.0;
+        for (const Cplx& value : expected) largest = std::max(largest, std::abs(value));
+        for (const auto& [overlapped, block_bytes] : {std::pair{true, 0}, {true, 1}, {false, 1}}) {
+          kernels->start_chi(n_g);
+          const auto report = kernels->add_pairs_to_chi({l_begin, n_left}, {n_begin, n_begin + n_right}, weights, heads, {.use_real = use_real, .overlapped = overlapped, .block_bytes = block_bytes});
+          EXPECT_EQ(report.real, real_waves && use_real);
+          std::vector<Cplx> chi(static_cast<std::size_t>(n_g * n_g));
+          for (int read = 0; read < 2; ++read) {  // reading changes nothing
+            kernels->read_chi({chi.data(), {n_g, n_g}});
+            for (std::size_t i = 0; i < chi.size(); ++i) ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-13 * largest) << i;
+          }
+        }
+      }
+}
+
 TEST_P(GwKernelsOnDevice, OnePlaneWaveIsReplaced) {
   const std::int64_t n_left = 3, n_right = 5, n_g = 7, g = 2;
   auto products = test::random_complex(n_left * n_right * n_g, 57);

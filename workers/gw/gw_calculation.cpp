@@ -372,13 +372,18 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
     const PhaseClock clock(&seconds["vxc"]);
     if (!deck.stop_after_epsilon) vxc = exchange_correlation(deck.mean_field.vxc, run.field, run.plan.sigma, kernels, wants_matrix(deck));
   }
+  EpsilonProfile profile;
   {
     const PhaseClock clock(&seconds["epsilon"]);
     if (run.plan.stored)
       run.epsilon = read_epsilon(epsilon_files(deck), run.field, coulomb);
     else
-      run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon, coulomb, place.team, checkpoint, progress);
+      run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon, coulomb, place.team, checkpoint, progress, &profile);
   }
+  for (const auto& [step, value] : profile.seconds()) seconds["epsilon_" + step] = value;
+  if (profile.pairs() > 0)
+    progress.log("static polarizability: " + std::to_string(profile.pairs()) + " pairs of bands, " + std::to_string(profile.real_pairs()) +
+                 " of them in real arithmetic");
   if (deck.stop_after_epsilon) {
     run_self_test(deck, coulomb, kernels, progress, run);
     checkpoint.finish();

@@ -43,7 +43,7 @@ struct Calculation {
   std::vector<PathBands> mean_field_bands, quasiparticle_bands;  ///< along sigma.band_path, one of each spin
   SigmaStatistics statistics;
   std::vector<SelfCheck> self_test;
-  std::map<std::string, double> seconds;  ///< by phase
+  std::map<std::string, double> seconds;  ///< by phase; epsilon_… are the steps of ε, added up over devices
 };
 
 MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress);

@@ -109,8 +109,12 @@ class PinnedBuffer {
     check(cudaMallocHost(reinterpret_cast<void**>(&data_), static_cast<std::size_t>(count) * sizeof(T)), what);
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  PinnedBuffer() = default;
+  PinnedBuffer(PinnedBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
   T* data() const { return data_; }
 
  private:
@@ -122,12 +126,11 @@ class FftPlanCuda {
  public:
   FftPlanCuda() = default;
   /// Batched complex transforms of a box, in place, consecutive in memory.
-  FftPlanCuda(const int (&box)[3], int batch, cudaStream_t stream) {
+  FftPlanCuda(const int (&box)[3], int batch) {
     int dimensions[3] = {box[0], box[1], box[2]};
     check(cufftPlanMany(&plan_, 3, dimensions, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2Z, batch),
           "planning FFTs");
     valid_ = true;
-    check(cufftSetStream(plan_, stream), "giving cuFFT its stream");
   }
   ~FftPlanCuda() {
     if (valid_) cufftDestroy(plan_);
@@ -140,7 +143,8 @@ class FftPlanCuda {
     return *this;
   }
   /// Σ_G c(G) e^{+iGr}: the sign of every transform here.
-  void run(double2* data) const {
+  void run(double2* data, cudaStream_t stream) const {
+    check(cufftSetStream(plan_, stream), "giving cuFFT its stream");
     check(cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");
   }
 

@@ -104,29 +104,77 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
   return inverse;
 }
 
-std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                                    std::int64_t n) {
+namespace {
+
+/// All pairs by divide and conquer, real or complex; eigenvectors replace the matrix.
+std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix, cudaDataType type, std::int64_t n) {
   constexpr const char* kWhat = "diagonalisation";
-  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the columns
-  // cuSOLVER returns are rows of ours.
-  for_each_index(n * n, Conjugate{matrix}, kWhat, stream);
   DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
   std::size_t device_bytes = 0, host_bytes = 0;
-  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
-                                    CUDA_C_64F, matrix, n, CUDA_R_64F, values.data(), CUDA_C_64F,
-                                    &device_bytes, &host_bytes),
+  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
+                                    values.data(), type, &device_bytes, &host_bytes),
         kWhat);
   DeviceBuffer<char> device_work(device_bytes, kWhat);
   std::vector<char> host_work(host_bytes);
   DeviceBuffer<int> info(1, kWhat);
-  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, CUDA_C_64F,
-                         matrix, n, CUDA_R_64F, values.data(), CUDA_C_64F, device_work.data(), device_bytes,
-                         host_work.data(), host_bytes, info.data()),
+  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F, values.data(), type,
+                         device_work.data(), device_bytes, host_work.data(), host_bytes, info.data()),
         kWhat);
   if (const int failed = read_info(info, stream, kWhat); failed != 0)
-    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
-                       std::to_string(failed));
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " + std::to_string(failed));
   return quasi::cuda::to_host(values, kWhat);
+}
+
+struct TakeReal {
+  const double2* from;
+  double* to;
+  __device__ void operator()(std::int64_t index) const { to[index] = from[index].x; }
+};
+
+struct MakeComplex {
+  const double* from;
+  double2* to;
+  __device__ void operator()(std::int64_t index) const { to[index] = {from[index], 0.0}; }
+};
+
+struct MoveReal {
+  double2* matrix;
+  double* real;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    if (index / n <= index % n) matrix[index].x += real[index];
+    real[index] = 0.0;
+  }
+};
+
+}  // namespace
+
+std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n) {
+  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the columns
+  // cuSOLVER returns are rows of ours.
+  for_each_index(n * n, Conjugate{matrix}, "diagonalisation", stream);
+  return eigen(solver, stream, matrix, CUDA_C_64F, n);
+}
+
+std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix, std::int64_t n, std::int64_t n_lowest) {
+  DeviceBuffer<double> real(static_cast<std::size_t>(n * n), "diagonalisation");
+  for_each_index(n * n, TakeReal{matrix, real.data()}, "diagonalisation", stream);
+  auto values = eigen(solver, stream, real.data(), CUDA_R_64F, n);
+  for_each_index(n_lowest * n, MakeComplex{real.data(), matrix}, "diagonalisation", stream);
+  check(cudaStreamSynchronize(stream), "diagonalisation");
+  return values;
+}
+
+void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign, const double* a, double* c) {
+  const double one = 1.0;
+  const int order = static_cast<int>(n);
+  check(cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows), &sign, a, order, &one, c, order),
+        "symmetric product");
+}
+
+void move_real_part(double2* matrix, double* real, std::int64_t n, cudaStream_t stream) {
+  for_each_index(n * n, MoveReal{matrix, real, n}, "polarizability", stream);
 }
 
 }  // namespace quasi::gw::cuda

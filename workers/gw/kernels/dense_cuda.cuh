@@ -12,6 +12,12 @@ namespace quasi::gw::cuda {
 void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
                    const double2* a, double2* c);
 
+/// The same in real arithmetic: C += sign Aᵀ A, triangle i ≤ j.
+void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign, const double* a, double* c);
+
+/// Triangle i ≤ j of a complex matrix += that of a real one, which becomes 0.
+void move_real_part(double2* matrix, double* real, std::int64_t n, cudaStream_t stream);
+
 /// Fills i > j of a row-major Hermitian matrix from i < j.
 void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream);
 
@@ -24,5 +30,7 @@ quasi::cuda::DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cud
 /// All eigenvalues, ascending; rows of `matrix` become the eigenvectors.
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n);
+/// The same for a matrix whose imaginary parts are 0; its eigenvectors are real. Only the first n_lowest rows are filled.
+std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix, std::int64_t n, std::int64_t n_lowest);
 
 }  // namespace quasi::gw::cuda

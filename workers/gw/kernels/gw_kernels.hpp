@@ -61,6 +61,8 @@ class GwKernels {
 
   /// FFT box of everything that follows. Forgets bands, sphere and pair products.
   virtual void set_box(std::array<int, 3> box) = 0;
+  /// Changes whenever set_box or load_sphere is called: whoever remembers it knows whether what it left here is still there.
+  std::int64_t epoch() const { return epoch_; }
   /// Bands of one side. Index into the box: (i·n1 + j)·n2 + k for FFT frequency (i, j, k) mod box.
   /// @param coefficients  c_n(G), [n_bands][n_pw]
   /// @param box_index     [n_pw]
@@ -89,6 +91,26 @@ class GwKernels {
   /// have one sign (they are ≤ 0 for a ground state); the sign may differ from call to call.
   /// @param weight  [n_left][n_right]
   virtual void accumulate_chi(View<const double, 2> weight) = 0;
+  /// How add_pairs_to_chi works; both choices exist so that each can be checked against the other.
+  struct PairsToChiOptions {
+    bool use_real = true;    ///< real arithmetic where every factor is real
+    bool overlapped = true;  ///< transforms of one block beside the product of the block before (CUDA)
+    std::int64_t block_bytes = 0;  ///< of M made at once; 0: what suits the device
+  };
+  struct PairsToChiReport {
+    bool real = false;               ///< both sides, the sphere's factors and `head` were real
+    double transform_seconds = 0.0;  ///< making the pair products
+    double product_seconds = 0.0;    ///< adding them to χ; the two may run at the same time
+  };
+  /// χ_GG' += Σ_ln w_ln M*_ln(G) M_ln(G') over all of left × right: pair_products and accumulate_chi in blocks
+  /// whose M is made, used and forgotten. The resident block is undefined afterwards.
+  ///
+  /// Where the coefficients of both sides and the factors are real (a k-point that is its own inverse in a crystal with
+  /// inversion), M is: two products share one transform, and the matrix product is a real one of a quarter of the flops.
+  /// @param weight  [n_left][n_right], of one sign
+  /// @param head    M_ln of the first plane wave, in place of the transform's (k·p), [n_left][n_right]; no data: none
+  virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+                                            const PairsToChiOptions& options) = 0;
   /// Both triangles, [n_g][n_g].
   virtual void read_chi(View<Cplx, 2> chi) const = 0;
 
@@ -171,8 +193,12 @@ class GwKernels {
   virtual void invert_general(View<Cplx, 2> matrix) = 0;
   /// Hermitian eigenproblem: the n_lowest lowest pairs, ascending. On return row i of `vectors`
   /// [n_lowest][n] holds eigenvector i (not conjugated): Σ_G' H_GG' c_i(G') = λ_i c_i(G).
+  /// A matrix without imaginary parts gets real eigenvectors.
   virtual void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
                                View<Cplx, 2> vectors) = 0;
+
+ protected:
+  std::int64_t epoch_ = 0;
 };
 
 /// @throws BackendAbsent in a build without CUDA, for a CUDA device.

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -35,6 +36,7 @@ class CpuGwKernels : public GwKernels {
   const Device& device() const override { return device_; }
 
   void set_box(std::array<int, 3> box) override {
+    ++epoch_;
     pairs_.set_box(box);
     products_.clear();
     n_left_ = n_right_ = n_g_ = 0;
@@ -46,6 +48,7 @@ class CpuGwKernels : public GwKernels {
   }
 
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) override {
+    ++epoch_;
     pairs_.load_sphere(box_index, factor);
   }
 
@@ -77,17 +80,37 @@ class CpuGwKernels : public GwKernels {
 
   void start_chi(std::int64_t n_g) override {
     chi_.assign(static_cast<std::size_t>(n_g * n_g), kZero);
+    chi_real_.clear();
     chi_n_ = n_g;
   }
 
+  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+                                    const PairsToChiOptions& options) override {
+    const std::int64_t n_right = right.size();
+    PairsToChiReport report{.real = options.use_real && pairs_.real() &&
+                                    std::all_of(head.data, head.data + (head.data ? head.size() : 0), [](const Cplx& m) { return m.imag() == 0.0; })};
+    const std::int64_t rows = std::max<std::int64_t>(1, (options.block_bytes > 0 ? options.block_bytes : kBlockBytes) / (16 * n_right * pairs_.n_sphere()));
+    for (std::int64_t l = 0; l < left.size(); l += rows) {
+      const std::int64_t n_left = std::min(rows, left.size() - l);
+      const double start = now_s();
+      pair_products({left.begin + l, left.begin + l + n_left}, right);
+      if (head.data) replace_plane_wave(0, {head.data + l * n_right, {n_left, n_right}});
+      const double made = now_s();
+      if (report.real)
+        accumulate_real_chi(weight.data + l * n_right);
+      else
+        accumulate_chi({weight.data + l * n_right, {n_left, n_right}});
+      report.transform_seconds += made - start;
+      report.product_seconds += now_s() - made;
+    }
+    return report;
+  }
+
   void accumulate_chi(View<const double, 2> weight) override {
-    double sign = 0.0;
+    const double sign = sign_of(weight.data);
     std::vector<Cplx> scaled(products_.size());
     for (std::int64_t p = 0; p < n_pairs(); ++p) {
-      const double w = weight.data[p];
-      if (w * sign < 0.0) throw std::logic_error("accumulate_chi: weights of both signs");
-      if (w != 0.0) sign = w > 0.0 ? 1.0 : -1.0;
-      const double root = std::sqrt(std::abs(w));
+      const double root = std::sqrt(std::abs(weight.data[p]));
       for (std::int64_t g = 0; g < n_g_; ++g)
         scaled[static_cast<std::size_t>(p * n_g_ + g)] = root * products_[static_cast<std::size_t>(p * n_g_ + g)];
     }
@@ -102,6 +125,13 @@ class CpuGwKernels : public GwKernels {
         const Cplx value = chi_[static_cast<std::size_t>(g * chi_n_ + h)];
         chi(g, h) = value;
         chi(h, g) = std::conj(value);
+      }
+    if (chi_real_.empty()) return;
+    for (std::int64_t g = 0; g < chi_n_; ++g)
+      for (std::int64_t h = g; h < chi_n_; ++h) {
+        const double value = chi_real_[static_cast<std::size_t>(g * chi_n_ + h)];
+        chi(g, h) += value;
+        if (h != g) chi(h, g) += value;
       }
   }
 
@@ -229,6 +259,10 @@ class CpuGwKernels : public GwKernels {
   void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) override {
     const auto n = static_cast<lapack_int>(matrix.extent[0]);
     const std::int64_t n_lowest = values.extent[0];
+    if (std::all_of(matrix.data, matrix.data + matrix.size(), [](const Cplx& h) { return h.imag() == 0.0; })) {
+      eigen_symmetric(matrix, values, vectors);
+      return;
+    }
     // The transpose of a row-major Hermitian matrix is its conjugate: conjugate first, so that
     // LAPACK's column-major view is the matrix itself and its columns are our rows.
     std::vector<Cplx> a(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
@@ -244,6 +278,48 @@ class CpuGwKernels : public GwKernels {
   }
 
  private:
+  static constexpr std::int64_t kBlockBytes = std::int64_t{256} << 20;  ///< of pair products on their way to χ
+  static double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+  /// The one sign of the weights of the resident block.
+  double sign_of(const double* weight) const {
+    double sign = 0.0;
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      if (weight[p] * sign < 0.0) throw std::logic_error("accumulate_chi: weights of both signs");
+      if (weight[p] != 0.0) sign = weight[p] > 0.0 ? 1.0 : -1.0;
+    }
+    return sign;
+  }
+
+  /// accumulate_chi for a block without imaginary parts.
+  void accumulate_real_chi(const double* weight) {
+    const double sign = sign_of(weight);
+    std::vector<double> scaled(products_.size());
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      const double root = std::sqrt(std::abs(weight[p]));
+      for (std::int64_t g = 0; g < n_g_; ++g) {
+        const auto at = static_cast<std::size_t>(p * n_g_ + g);
+        scaled[at] = root * products_[at].real();
+      }
+    }
+    if (chi_real_.empty()) chi_real_.assign(chi_.size(), 0.0);
+    const int n = static_cast<int>(n_g_);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, static_cast<int>(n_pairs()), sign, scaled.data(), n, 1.0, chi_real_.data(), n);
+  }
+
+  static void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) {
+    const auto n = static_cast<lapack_int>(matrix.extent[0]);
+    const std::int64_t n_lowest = values.extent[0];
+    std::vector<double> a(static_cast<std::size_t>(matrix.size()));
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = matrix.data[i].real();
+    std::vector<double> all(static_cast<std::size_t>(n));
+    const lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, a.data(), n, all.data());
+    if (info != 0)
+      throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " + std::to_string(info));
+    std::copy(all.begin(), all.begin() + n_lowest, values.data);
+    std::copy(a.begin(), a.begin() + n_lowest * n, vectors.data);
+  }
+
   std::int64_t n_pairs() const { return n_left_ * n_right_; }
   void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
     n_left_ = n_left;
@@ -257,6 +333,7 @@ class CpuGwKernels : public GwKernels {
   std::vector<Cplx> products_;  ///< [n_left][n_right][n_g]
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
   std::vector<Cplx> chi_, chi_w_;
+  std::vector<double> chi_real_;  ///< upper triangle of what was added in real arithmetic; empty: nothing was
   std::int64_t chi_n_ = 0, chi_w_n_ = 0;
   std::vector<Cplx> strength_;
   std::vector<double> pole_ry_;

@@ -7,11 +7,13 @@
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/backend/memory_budget.hpp"
+#include "workers/gw/kernels/chi_pairs_cuda.cuh"
 #include "workers/gw/kernels/dense_cuda.cuh"
 #include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/pair_products_cuda.cuh"
+#include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw {
 namespace {
@@ -22,17 +24,6 @@ using quasi::cuda::DeviceBuffer;
 using quasi::cuda::for_each_index;
 
 const double2* there(const Cplx* data) { return reinterpret_cast<const double2*>(data); }
-
-DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count, const char* what) {
-  DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
-  buffer.copy_from(there(data), static_cast<std::size_t>(count), what);
-  check(cudaDeviceSynchronize(), what);
-  return buffer;
-}
-
-void to_host(const double2* from, std::int64_t count, Cplx* to, const char* what) {
-  check(cudaMemcpy(to, from, static_cast<std::size_t>(count) * sizeof(double2), cudaMemcpyDeviceToHost), what);
-}
 
 /// out[p][g] = w_p m[p][g] for rows p of a chunk.
 struct ScaleRows {
@@ -80,6 +71,7 @@ class CudaGwKernels : public GwKernels {
 
   void set_box(std::array<int, 3> box) override {
     use_device(device_);
+    ++epoch_;
     pairs_.set_box(box);
     products_ = {};
     n_left_ = n_right_ = n_g_ = 0;
@@ -87,10 +79,11 @@ class CudaGwKernels : public GwKernels {
   void load_bands(Side side, View<const Cplx, 2> coefficients,
                   View<const std::int32_t, 1> box_index) override {
     use_device(device_);
-    pairs_.load_bands(side, coefficients, box_index, stream_.get());
+    pairs_.load_bands(side, coefficients, box_index, staging_, stream_.get());
   }
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) override {
     use_device(device_);
+    ++epoch_;
     pairs_.load_sphere(box_index, factor);
   }
   void pair_products(BandRange left, BandRange right) override {
@@ -131,7 +124,25 @@ class CudaGwKernels : public GwKernels {
     use_device(device_);
     chi_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_g * n_g), "polarizability");
     chi_.zero("polarizability", stream_.get());
+    chi_real_ = {};
     chi_n_ = n_g;
+  }
+
+  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+                                    const PairsToChiOptions& options) override {
+    use_device(device_);
+    products_ = {};  // room for the blocks
+    n_left_ = n_right_ = n_g_ = 0;
+    const bool real = options.use_real && pairs_.real() &&
+                      std::all_of(head.data, head.data + (head.data ? head.size() : 0), [](const Cplx& m) { return m.imag() == 0.0; });
+    if (real && chi_real_.size() == 0) {
+      chi_real_ = DeviceBuffer<double>(static_cast<std::size_t>(chi_n_ * chi_n_), "polarizability");
+      chi_real_.zero("polarizability", stream_.get());
+    }
+    const std::int64_t block_bytes = options.block_bytes > 0 ? options.block_bytes : std::min<std::int64_t>(std::int64_t{4} << 30, workspace_bytes() / 4);
+    return cuda::add_pairs_to_chi_cuda({.pairs = pairs_, .transforms = options.overlapped ? preparation_.get() : stream_.get(), .products = stream_.get(),
+                                        .blas = blas_.get(), .block_bytes = block_bytes, .real = real},
+                                       left, right, weight.data, head.data, chi_.data(), chi_real_.data());
   }
 
   void accumulate_chi(View<const double, 2> weight) override {
@@ -152,6 +163,7 @@ class CudaGwKernels : public GwKernels {
 
   void read_chi(View<Cplx, 2> chi) const override {
     use_device(device_);
+    if (chi_real_.size() > 0) cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
     cuda::mirror_upper(chi_.data(), chi_n_, stream_.get());
     check(cudaStreamSynchronize(stream_.get()), "polarizability");
     to_host(chi_.data(), chi_n_ * chi_n_, chi.data, "polarizability");
@@ -302,14 +314,28 @@ class CudaGwKernels : public GwKernels {
   }
   void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) override {
     use_device(device_);
+    bool real = true;
+#pragma omp parallel for schedule(static) reduction(&& : real)
+    for (std::int64_t i = 0; i < matrix.size(); ++i) real = real && matrix.data[i].imag() == 0.0;
     auto a = to_device(matrix.data, matrix.size(), "matrix to diagonalise");
-    const auto all = cuda::eigen_hermitian(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    const auto all = real ? cuda::eigen_symmetric(solver_.get(), stream_.get(), a.data(), matrix.extent[0], values.extent[0])
+                          : cuda::eigen_hermitian(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
     std::copy(all.begin(), all.begin() + values.extent[0], values.data);
     to_host(a.data(), vectors.size(), vectors.data, "eigenvectors");
   }
 
  private:
   std::int64_t n_pairs() const { return n_left_ * n_right_; }
+
+  DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count, const char* what) {
+    DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
+    staging_.to_device(data, count * static_cast<std::int64_t>(sizeof(Cplx)), buffer.data(), stream_.get(), what);
+    return buffer;
+  }
+  void to_host(const double2* from, std::int64_t count, Cplx* to, const char* what) const {
+    check(cudaStreamSynchronize(stream_.get()), what);
+    staging_.to_host(from, count * static_cast<std::int64_t>(sizeof(Cplx)), to, stream_.get(), what);
+  }
 
   void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
     const auto size = static_cast<std::size_t>(n_left * n_right * n_g);
@@ -356,7 +382,9 @@ class CudaGwKernels : public GwKernels {
   cuda::PairProducts pairs_;
   DeviceBuffer<double2> products_;  ///< [n_left][n_right][n_g]
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
+  mutable cuda::StagedCopy staging_;
   DeviceBuffer<double2> chi_, chi_w_;
+  DeviceBuffer<double> chi_real_;  ///< triangle of what was added in real arithmetic; empty: nothing was
   std::int64_t chi_n_ = 0;
   DeviceBuffer<double2> strength_;
   DeviceBuffer<double> pole_ry_;

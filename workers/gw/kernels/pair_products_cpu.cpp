@@ -21,6 +21,7 @@ void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients, View<
   bands.n_pw = coefficients.extent[1];
   bands.coefficients.assign(coefficients.data, coefficients.data + coefficients.size());
   bands.box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
+  bands.real = std::all_of(bands.coefficients.begin(), bands.coefficients.end(), [](const Cplx& c) { return c.imag() == 0.0; });
   bands_[static_cast<int>(side)] = std::move(bands);
 }
 
@@ -29,6 +30,7 @@ void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const
   to_sphere_ = SphereTransform(box_, sphere_);
   factor_.assign(sphere_.size(), Cplx{1.0, 0.0});
   std::copy(factor.data, factor.data + factor.extent[0], factor_.begin());
+  real_factor_ = std::all_of(factor_.begin(), factor_.end(), [](const Cplx& c) { return c.imag() == 0.0; });
 }
 
 bool PairProducts::convolution_is_cheaper(std::int64_t n_right) const {

@@ -26,6 +26,8 @@ class PairProducts {
   void set_box(std::array<int, 3> box);
   void load_bands(Side side, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index);
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor);
+  /// True if every coefficient of both sides and every factor is real, so that every M is.
+  bool real() const { return bands_[0].real && bands_[1].real && real_factor_; }
   std::int64_t n_sphere() const { return static_cast<std::int64_t>(sphere_.size()); }
   /// @param products  [left][right][n_sphere], overwritten
   void run(BandRange left, BandRange right, Cplx* products);
@@ -33,6 +35,7 @@ class PairProducts {
  private:
   struct Bands {
     std::int64_t n_bands = 0, n_pw = 0;
+    bool real = false;
     std::vector<Cplx> coefficients;      ///< [n_bands][n_pw]
     std::vector<std::int32_t> box_index; ///< [n_pw]
     FftArray waves;                      ///< u_n(r), made when first wanted
@@ -51,6 +54,7 @@ class PairProducts {
   Bands bands_[2];
   std::vector<std::int32_t> sphere_;
   std::vector<Cplx> factor_;
+  bool real_factor_ = true;
 };
 
 }  // namespace quasi::gw

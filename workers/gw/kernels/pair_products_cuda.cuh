@@ -6,6 +6,7 @@
 #include "workers/backend/device_buffer.cuh"
 #include "workers/gw/kernels/cuda_libraries.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw::cuda {
 
@@ -19,14 +20,30 @@ class PairProducts {
   std::int64_t n_r() const { return n_r_; }
   std::int64_t n_g() const { return static_cast<std::int64_t>(sphere_.size()); }
 
-  void load_bands(Side side, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index,
+  void load_bands(Side side, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index, StagedCopy& staging,
                   cudaStream_t stream);
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor);
   /// @param products  [left.size()][right.size()][n_g], device
   void run(BandRange left, BandRange right, double2* products, cudaStream_t stream);
 
+  /// √|w| M of one left band and a batch of right ones.
+  struct WeightedRows {
+    std::int64_t left = 0;
+    BandRange right;
+    bool real = false;              ///< M is real: two products share a transform, rows hold double
+    const double* root = nullptr;   ///< √|w|, [right.size()]
+    const double2* head = nullptr;  ///< M of the first plane wave, [right.size()], or null
+    void* rows = nullptr;           ///< [right.size()][n_g] of double2 or double
+  };
+  void run_weighted(const WeightedRows& wanted, cudaStream_t stream);
+  /// Largest right.size() of run_weighted.
+  std::int64_t largest_rows(std::int64_t n_right, bool real) const;
+  /// True if every coefficient of both sides and every factor of the sphere is real.
+  bool real() const { return real_side_[0] && real_side_[1] && real_factor_; }
+
  private:
-  const FftPlanCuda& plan(int batch, cudaStream_t stream);
+  const FftPlanCuda& plan(int batch);
+  double2* work_of(std::int64_t boxes);
 
   std::array<int, 3> box_{};
   std::int64_t n_r_ = 0;
@@ -36,6 +53,7 @@ class PairProducts {
   quasi::cuda::DeviceBuffer<double2> work_;      ///< [batch][n_r]
   FftPlanCuda plans_[2];                         ///< of full batches and of the rest
   int plan_batch_[2] = {0, 0};
+  bool real_side_[2] = {false, false}, real_factor_ = true;
 };
 
 }  // namespace quasi::gw::cuda

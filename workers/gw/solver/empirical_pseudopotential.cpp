@@ -152,6 +152,15 @@ class LocalPotential {
         }
         values_.emplace_back(sphere.g[i], sum / static_cast<double>(s.position.size()));
       }
+    // With an inversion centre at the origin V(G) is real but for the rounding of the phases; H is then made exactly real where k is its own
+    // inverse, which halves every transform and quarters every product.
+    double largest = 0.0, imaginary = 0.0;
+    for (const auto& [g, value] : values_) {
+      largest = std::max(largest, std::abs(value));
+      imaginary = std::max(imaginary, std::abs(value.imag()));
+    }
+    if (imaginary < 1e-13 * largest)
+      for (auto& [g, value] : values_) value = value.real();
   }
   const std::vector<std::pair<IVec3, Cplx>>& values() const { return values_; }
 
@@ -179,10 +188,11 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
     // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure factors.
     const GIndex index(sphere.g);
     std::vector<Cplx> h(static_cast<std::size_t>(n * n));
-    for (const auto& [difference, value] : potential.values())
-      for (std::int64_t j = 0; j < n; ++j) {
-        const std::int32_t g = index.find(sphere.g[static_cast<std::size_t>(j)] + difference);
-        if (g >= 0) h[static_cast<std::size_t>(g * n + j)] = value;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < n; ++i)
+      for (const auto& [difference, value] : potential.values()) {
+        const std::int32_t j = index.find(sphere.g[static_cast<std::size_t>(i)] - difference);
+        if (j >= 0) h[static_cast<std::size_t>(i * n + j)] = value;
       }
     for (std::int64_t g = 0; g < n; ++g) h[static_cast<std::size_t>(g * n + g)] += sphere.kinetic_ry[static_cast<std::size_t>(g)];
     std::vector<double> values(static_cast<std::size_t>(n_bands));

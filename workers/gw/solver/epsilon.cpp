@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/memory_budget.hpp"
@@ -21,6 +23,21 @@ View<const Cplx, 2> bands_view(const RotatedWaves& waves) {
   return {waves.coefficients.data(), {static_cast<std::int64_t>(waves.coefficients.size()) / n_pw, n_pw}};
 }
 
+/// Adds the time from its making, or from the step before, to one step of a profile.
+class StepClock {
+ public:
+  explicit StepClock(EpsilonProfile* profile) : profile_(profile) {}
+  void step(const char* name) {
+    const auto now = std::chrono::steady_clock::now();
+    if (profile_ != nullptr) profile_->add(name, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+  }
+
+ private:
+  EpsilonProfile* profile_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::array<int, 3>& box) {
   std::vector<std::int32_t> at(g.size());
   for (std::size_t i = 0; i < g.size(); ++i) at[i] = box_position(g[i], box);
@@ -29,7 +46,7 @@ std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::arra
 
 }  // namespace
 
-std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere& sphere,
+std::vector<Cplx> summed_over_group(std::vector<Cplx> chi, const GSphere& sphere,
                                     const std::vector<SymmetryOperation>& operations,
                                     const std::vector<int>& group, bool at_gamma) {
   if (group.size() == 1 && operations[static_cast<std::size_t>(group[0])].rotation == IMat3{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}} &&
@@ -72,8 +89,8 @@ std::vector<Vec3> screening_points(const MeanField& field) {
   return points;
 }
 
-Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options)
-    : field_(field), at_(at), options_(options) {
+Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options, EpsilonProfile* profile)
+    : field_(field), at_(at), options_(options), profile_(profile) {
   // At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
   // the wings in a typical file), so the full zone is summed there.
   // So it is with a subspace, whose vectors need not be closed under the group.
@@ -85,10 +102,12 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
     const int n_c = options.bands - n_v;
     if (n_v == 0) continue;
-    std::int64_t block = std::min<std::int64_t>(
-        n_v, items_that_fit(options.memory_budget_bytes, 16 * n_g * n_g * (2 + 2 * n_other), 48 * n_c * n_g, "polarizability"));
+    // A static χ alone takes its pairs in blocks of the kernels' own, so only other frequencies bound the block here.
+    const std::int64_t fits = items_that_fit(options.memory_budget_bytes, 16 * n_g * n_g * (2 + 2 * n_other), 48 * n_c * n_g, "polarizability");
+    std::int64_t block = n_other == 0 ? n_v : std::min<std::int64_t>(n_v, fits);
     // Few k-points: blocks enough for every portion.
-    const auto blocks_wanted = kPortions / static_cast<std::int64_t>(wedge_.size()) + 1;
+    const auto n_wedge = static_cast<std::int64_t>(wedge_.size());
+    const auto blocks_wanted = (kPortions + n_wedge - 1) / n_wedge;
     if (static_cast<std::int64_t>(wedge_.size()) < kPortions) block = std::max<std::int64_t>(1, std::min(block, (n_v + blocks_wanted - 1) / blocks_wanted));
     for (std::size_t orbit = 0; orbit < wedge_.size(); ++orbit)
       for (std::int64_t v = 0; v < n_v; v += block) units_.push_back({spin, orbit, {v, std::min<std::int64_t>(n_v, v + block)}});
@@ -96,7 +115,13 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
   portions_ = std::min<std::int64_t>(kPortions, static_cast<std::int64_t>(units_.size()));
 }
 
+Polarizability::Resident& Polarizability::resident(GwKernels& kernels) const {
+  const std::lock_guard lock(residents_->mutex);
+  return residents_->of[&kernels];
+}
+
 std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels, Progress& progress) const {
+  StepClock clock(profile_);
   const bool by_velocity = at_.at_gamma && field_.by_velocity;
   const bool shifted = at_.at_gamma && !by_velocity;
   const Wavefunctions& left_waves = shifted ? *field_.shifted : field_.waves;
@@ -111,15 +136,20 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
   IVec3 extent_left = rotated_extent(left_waves, left_zone);
   for (int& x : extent_left) ++x;  // k+q may differ from its folded image by one reciprocal vector.
   const std::array<int, 3> box = product_box(extent_left, rotated_extent(field_.waves, field_.zone), component_extent(at_.sphere.g));
-  kernels.set_box(box);
-  const auto sphere_index = positions(at_.sphere.g, box);
-  kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
+  Resident& left_behind = resident(kernels);
+  bool right_is_there = left_behind.epoch == kernels.epoch();
+  if (!right_is_there) {
+    kernels.set_box(box);
+    const auto sphere_index = positions(at_.sphere.g, box);
+    kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
+    left_behind.epoch = kernels.epoch();
+  }
   if (!projected) kernels.start_chi(n_g);
   if (n_other > 0) kernels.start_chi_frequencies(n_other, n_basis);
 
   const double prefactor = 4.0 / (field_.n_spins() * field_.zone_volume_bohr3());
   const auto n_units = static_cast<std::int64_t>(units_.size());
-  const Unit* loaded = nullptr;
+  clock.step("prepare");
   for (std::int64_t u = index * n_units / portions_; u < (index + 1) * n_units / portions_; ++u) {
     const Unit& unit = units_[static_cast<std::size_t>(u)];
     const Orbit& orbit = wedge_[unit.orbit];
@@ -134,24 +164,31 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
                                             static_cast<int>(unit.valence.end));
     const auto left_index = positions(left.g, box);
     kernels.load_bands(Side::kLeft, bands_view(left), view<const std::int32_t>(left_index, left_index.size()));
-    if (loaded == nullptr || loaded->orbit != unit.orbit || loaded->spin != spin) {
+    if (!right_is_there || left_behind.orbit != unit.orbit || left_behind.spin != spin) {
       const RotatedWaves right = rotated_waves(field_.waves, operations, right_rotation, spin, n_v, options_.bands);
       const auto right_index = positions(right.g, box);
       kernels.load_bands(Side::kRight, bands_view(right), view<const std::int32_t>(right_index, right_index.size()));
-      loaded = &unit;
+      left_behind.orbit = unit.orbit;
+      left_behind.spin = spin;
+      right_is_there = true;
     }
-    kernels.pair_products({0, n_block}, {0, n_c});
+    clock.step("wavefunctions");
+    const bool kept = projected || n_other > 0;  // M is used more than once
+    if (kept) kernels.pair_products({0, n_block}, {0, n_c});
+    clock.step("pair_products");
+    std::vector<Cplx> head;
     if (by_velocity) {
       // k·p: M_vc(q → 0; 0) = ⟨v| q·∂H/∂k |c⟩/(E_v − E_c), at S k_r with the direction S⁻¹ q.
       const SymmetryOperation& s = operations[static_cast<std::size_t>(right_rotation.operation)];
-      auto head = velocity_matrix(field_.waves, right_rotation.irreducible, spin, unit.valence, {n_v, options_.bands},
+      head = velocity_matrix(field_.waves, right_rotation.irreducible, spin, unit.valence, {n_v, options_.bands},
                                   multiply(inverse(s.rotation), at_.q), field_.nonlocal.get());
       for (std::int64_t i = 0; i < n_block; ++i)
         for (int c = 0; c < n_c; ++c)
           head[static_cast<std::size_t>(i * n_c + c)] /= field_.waves.energy(spin, right_rotation.irreducible, static_cast<int>(unit.valence.begin + i)) -
                                                          field_.waves.energy(spin, right_rotation.irreducible, n_v + c);
-      kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
+      if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
     }
+    clock.step("velocity");
     std::vector<double> weight(static_cast<std::size_t>(n_block * n_c));
     std::vector<Cplx> weights(weight.size() * static_cast<std::size_t>(n_other));
     for (std::int64_t i = 0; i < n_block; ++i)
@@ -166,9 +203,22 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
           weights[static_cast<std::size_t>(f) * weight.size() + pair] = 0.5 * scale * (1.0 / (delta - omega) + 1.0 / (delta + omega));
         }
       }
-    if (projected) kernels.project_pair_products(view<const Cplx>(basis_, n_g, n_basis));
-    else kernels.accumulate_chi(view<const double>(weight, n_block, n_c));
+    const View<const double, 2> static_weight = view<const double>(weight, n_block, n_c);
+    if (!kept) {
+      const auto report = kernels.add_pairs_to_chi({0, n_block}, {0, n_c}, static_weight,
+                                                   by_velocity ? view<const Cplx>(head, n_block, n_c) : View<const Cplx, 2>{}, {});
+      if (profile_ != nullptr) {
+        profile_->add("transforms_on_device", report.transform_seconds);
+        profile_->add("products_on_device", report.product_seconds);
+        profile_->count(n_block * n_c, report.real);
+      }
+    } else if (projected) {
+      kernels.project_pair_products(view<const Cplx>(basis_, n_g, n_basis));
+    } else {
+      kernels.accumulate_chi(static_weight);
+    }
     if (n_other > 0) kernels.accumulate_chi_frequencies(view<const Cplx>(weights, n_other, n_block, n_c));
+    clock.step("polarizability");
     progress.throw_if_cancelled();
   }
   if (projected) {
@@ -180,14 +230,18 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
   std::vector<Cplx> chi(static_cast<std::size_t>(size * (1 + n_other)));
   kernels.read_chi(View<Cplx, 2>{chi.data(), {n_g, n_g}});
   if (n_other > 0) kernels.read_chi_frequencies(View<Cplx, 3>{chi.data() + size, {n_other, n_g, n_g}});
+  clock.step("read");
   return chi;
 }
 
-std::vector<std::vector<Cplx>> Polarizability::complete(const std::vector<Cplx>& sum) const {
+std::vector<std::vector<Cplx>> Polarizability::complete(std::vector<Cplx> sum) const {
   const std::int64_t size = at_.size() * at_.size();
   std::vector<std::vector<Cplx>> chi;
-  for (auto from = sum.begin(); from != sum.end(); from += size) chi.emplace_back(from, from + size);
-  for (auto& matrix : chi) matrix = summed_over_group(matrix, at_.sphere, field_.zone.operations(), group_, at_.at_gamma);
+  if (static_cast<std::int64_t>(sum.size()) == size)
+    chi.push_back(std::move(sum));
+  else
+    for (auto from = sum.begin(); from != sum.end(); from += size) chi.emplace_back(from, from + size);
+  for (auto& matrix : chi) matrix = summed_over_group(std::move(matrix), at_.sphere, field_.zone.operations(), group_, at_.at_gamma);
   return chi;
 }
 
@@ -385,14 +439,15 @@ void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonO
 }  // namespace
 
 std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
-                                                  const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress) {
+                                                  const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
+                                                  EpsilonProfile* profile) {
   std::vector<DielectricMatrix> matrices;
   std::vector<Polarizability> sums;
   matrices.reserve(points.size());  // `sums` refer to them
   std::int64_t total = 0;
   for (const Vec3& q : points) {
     matrices.push_back(empty_matrix(field, q, options, coulomb));
-    sums.emplace_back(field, matrices.back(), options);
+    sums.emplace_back(field, matrices.back(), options, profile);
     total += sums.back().portions();
   }
   std::atomic<std::int64_t> done{0};
@@ -404,23 +459,32 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     progress.report("polarizability", ++done, total);
     return piece;
   };
-  const auto add = [](std::vector<Cplx>& sum, const Piece& part) {
+  const auto add = [&](std::vector<Cplx>& sum, const Piece& part) {
+    StepClock clock(profile);
     const auto* values = reinterpret_cast<const Cplx*>(part.data);
     if (sum.empty()) {
       sum.assign(values, values + part.count / 2);
+      clock.step("sum");
       return;
     }
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+    clock.step("sum");
   };
   const bool subspace = options.subspace.wanted() && options.frequencies_ry.size() > 1;
   const auto keep = [&](std::size_t iq) {
+    StepClock clock(profile);
     if (checkpoint.keeps())
       checkpoint.replace("chi/" + std::to_string(iq) + "/", "epsilon/" + std::to_string(iq),
                          piece_of(std::make_shared<const std::vector<Cplx>>(packed(matrices[iq]))));
+    clock.step("checkpoint");
   };
-  const auto finish = [&](std::size_t iq, const std::vector<Cplx>& sum, GwKernels& kernels) {
-    invert(matrices[iq], sums[iq].complete(sum), options, kernels);
+  const auto finish = [&](std::size_t iq, std::vector<Cplx> sum, GwKernels& kernels) {
+    StepClock clock(profile);
+    auto chi = sums[iq].complete(std::move(sum));
+    clock.step("symmetrise");
+    invert(matrices[iq], std::move(chi), options, kernels);
+    clock.step("invert");
     keep(iq);
   };
   const auto take_finished = [&](std::size_t iq) {
@@ -442,7 +506,7 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
       }
       std::vector<Cplx> sum;
       for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(sum, portion_of(iq, index, kernels));
-      finish(iq, sum, kernels);
+      finish(iq, std::move(sum), kernels);
     });
     return matrices;
   }
@@ -455,7 +519,7 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
       add(sum, part);
       part = {};
     }
-    finish(iq, sum, team.first());
+    finish(iq, std::move(sum), team.first());
   }
   return matrices;
 }

@@ -2,6 +2,10 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "workers/backend/checkpoint.hpp"
@@ -49,6 +53,28 @@ struct EpsilonOptions {
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
+/// Where the time of ε goes: seconds by step, added up over devices, and whether real arithmetic was used.
+class EpsilonProfile {
+ public:
+  void add(const std::string& step, double seconds) {
+    const std::lock_guard lock(mutex_);
+    seconds_[step] += seconds;
+  }
+  void count(std::int64_t pairs, bool real) {
+    const std::lock_guard lock(mutex_);
+    pairs_ += pairs;
+    real_pairs_ += real ? pairs : 0;
+  }
+  const std::map<std::string, double>& seconds() const { return seconds_; }
+  std::int64_t pairs() const { return pairs_; }
+  std::int64_t real_pairs() const { return real_pairs_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, double> seconds_;
+  std::int64_t pairs_ = 0, real_pairs_ = 0;
+};
+
 /// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
 std::vector<Vec3> screening_points(const MeanField& field);
 
@@ -63,7 +89,8 @@ std::vector<Vec3> screening_points(const MeanField& field);
 /// added in order. A portion is what a device works at and what a checkpoint keeps.
 class Polarizability {
  public:
-  Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options);
+  /// @param profile  null: no times are kept
+  Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options, EpsilonProfile* profile = nullptr);
   std::int64_t portions() const { return portions_; }
   /// Sum of one portion, not yet rotated; [n_frequencies][n][n].
   std::vector<Cplx> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
@@ -71,7 +98,7 @@ class Polarizability {
   /// [n_frequencies − 1][n_basis][n_basis].
   void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
   /// χ from the sum of all portions, one matrix a frequency.
-  std::vector<std::vector<Cplx>> complete(const std::vector<Cplx>& sum) const;
+  std::vector<std::vector<Cplx>> complete(std::vector<Cplx> sum) const;
 
  private:
   struct Unit {
@@ -79,9 +106,23 @@ class Polarizability {
     std::size_t orbit = 0;
     BandRange valence;
   };
+  /// What this sum has left on a device, so that the next portion need not bring it again.
+  struct Resident {
+    std::int64_t epoch = -1;
+    std::size_t orbit = 0;
+    int spin = 0;
+  };
+  Resident& resident(GwKernels& kernels) const;
+
   const MeanField& field_;
   const DielectricMatrix& at_;
   const EpsilonOptions& options_;
+  EpsilonProfile* profile_;
+  struct Residents {
+    std::mutex mutex;
+    std::map<const GwKernels*, Resident> of;
+  };
+  std::shared_ptr<Residents> residents_ = std::make_shared<Residents>();
   std::vector<int> group_;
   std::vector<Orbit> wedge_;
   std::vector<Unit> units_;
@@ -91,7 +132,7 @@ class Polarizability {
 
 /// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes, or makes a matrix
 /// symmetric. For f = S q + g₀, (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
-std::vector<Cplx> summed_over_group(const std::vector<Cplx>& chi, const GSphere& sphere,
+std::vector<Cplx> summed_over_group(std::vector<Cplx> chi, const GSphere& sphere,
                                     const std::vector<SymmetryOperation>& operations, const std::vector<int>& group,
                                     bool at_gamma);
 
@@ -103,6 +144,7 @@ DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q, const 
 /// ε⁻¹ of all `points`. Whole q-points go to the devices where there are enough of them, else the portions of
 /// one after the other; finished portions and matrices are kept.
 std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
-                                                  const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress);
+                                                  const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
+                                                  EpsilonProfile* profile = nullptr);
 
 }  // namespace quasi::gw

@@ -3,6 +3,7 @@
 #include <lapacke.h>
 
 #include <cmath>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 
@@ -24,9 +25,17 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
   const std::size_t n_bands = vectors.size() / n_pw;
   std::vector<double> h(n_pw);
   for (std::size_t i = 0; i < n_pw; ++i) h[i] = fixed_operator(g[i]);
+  std::vector<std::pair<std::size_t, std::size_t>> groups;
   for (std::size_t first = 0; first < n_bands;) {
     std::size_t end = first + 1;
     while (end < n_bands && energy_ry[end] - energy_ry[end - 1] < tolerance_ry) ++end;
+    groups.emplace_back(first, end);
+    first = end;
+  }
+  bool failed = false;
+#pragma omp parallel for schedule(dynamic) reduction(|| : failed)
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const auto [first, end] = groups[group];
     const std::size_t d = end - first;
     if (d > 1) {
       // Column-major d × d: H_ij = ⟨i|h|j⟩.
@@ -41,15 +50,16 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
       std::vector<double> values(d);
       if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(d), reinterpret_cast<lapack_complex_double*>(small.data()),
                          static_cast<lapack_int>(d), values.data()) != 0)
-        throw NotConverged("fixing the gauge of a multiplet failed");
+        failed = true;
       std::vector<Cplx> rotated(d * n_pw);
       for (std::size_t i = 0; i < d; ++i)
         for (std::size_t j = 0; j < d; ++j)
           for (std::size_t p = 0; p < n_pw; ++p) rotated[i * n_pw + p] += small[j + i * d] * vectors[(first + j) * n_pw + p];
       std::copy(rotated.begin(), rotated.end(), vectors.begin() + static_cast<std::ptrdiff_t>(first * n_pw));
     }
-    first = end;
   }
+  if (failed) throw NotConverged("fixing the gauge of a multiplet failed");
+#pragma omp parallel for schedule(static)
   for (std::size_t n = 0; n < n_bands; ++n) {
     Cplx* c = vectors.data() + n * n_pw;
     std::size_t largest = 0;
