@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/cost_estimate.hpp"
 #include "workers/gw/sigma_stage.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
 #include "workers/io/table_reader.hpp"
@@ -353,16 +354,25 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
 }
 
 Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress) {
-  GwKernels& kernels = place.team.first();
-  std::map<std::string, double> seconds{{"mean_field", 0.0}, {"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}, {"self_test", 0.0}};
+  double seconds = 0.0;
   std::optional<MeanField> field;
   {
-    const PhaseClock clock(&seconds["mean_field"]);
-    field = load_mean_field(deck, kernels, progress);
+    const PhaseClock clock(&seconds);
+    field = load_mean_field(deck, place.team.first(), progress);
   }
-  Calculation run{.field = std::move(*field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
+  Calculation run = solve_mean_field(deck, std::move(*field), place, progress);
+  run.seconds["mean_field"] = seconds;
+  return run;
+}
+
+Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace& place, Progress& progress) {
+  GwKernels& kernels = place.team.first();
+  std::map<std::string, double> seconds{{"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}, {"self_test", 0.0}};
+  Calculation run{.field = std::move(field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes);
   for (const std::string& note : run.plan.notes) progress.log(note);
+  estimate_seconds(run.field, place.team, &run.plan);
+  progress.log(cost_line(run.plan));
   Checkpoint checkpoint(place.checkpoint_directory, digest_of(run, deck.coulomb), deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   for (const auto& spin : run.field.density.values) coulomb.require_charge_inside(run.field.density.header.g, spin);

@@ -27,6 +27,7 @@ struct Plan {
   double epsilon_gflop = 0.0;          ///< of the products of χ
   double sigma_evaluations = 0.0;      ///< (G, G', n, E, l, q) of the plasmon-pole sum
   std::int64_t memory_bytes = 0;       ///< largest resident set of the device
+  double epsilon_seconds = 0.0, sigma_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
 };
 
 struct Calculation {
@@ -60,6 +61,9 @@ struct Workplace {
   std::int64_t memory_budget_bytes = 0;             ///< per device
   std::filesystem::path checkpoint_directory = {};  ///< empty: nothing is kept
 };
+
+/// The same from a mean field that is there already.
+Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace& place, Progress& progress);
 
 /// Mean field to quasiparticle energies.
 Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress);

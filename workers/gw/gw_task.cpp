@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/gw/convergence_study.hpp"
+#include "workers/gw/cost_estimate.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/sigma_results.hpp"
@@ -72,10 +74,12 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
     summary["plasmon_poles"] = {{"elements", run.statistics.elements}, {"skipped", run.statistics.skipped}, {"invalid", run.statistics.invalid}};
   add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
+  summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
+  summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
   return summary;
 }
 
-void write_result(const std::filesystem::path& path, const Calculation& run) {
+void write_result(const std::filesystem::path& path, const Calculation& run, const std::optional<ConvergenceStudy>& study) {
   H5Writer file(path);
   const auto n = static_cast<std::int64_t>(run.quasiparticles.size());
   const auto column = [&](const std::string& name, const char* units, const auto& value) {
@@ -124,6 +128,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run) {
   file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
   write_sigma_results(run, file);
+  if (study) write_study(run, *study, file);
   file.commit();
 }
 
@@ -145,22 +150,32 @@ class GwTask : public Task {
     const auto kernels = make_gw_kernels(device);
     SilentProgress silent;
     const MeanField field = load_mean_field(deck, *kernels, silent);
-    const Plan plan = make_plan(deck, field, default_budget_bytes(device));
-    return {{"ok", true}, {"warnings", plan.notes}, {"plan", plan_of(plan)}};
+    Plan plan = make_plan(deck, field, default_budget_bytes(device));
+    DeviceTeam team(*kernels);
+    estimate_seconds(field, team, &plan);
+    nlohmann::json planned = plan_of(plan);
+    planned["epsilon_seconds"] = plan.epsilon_seconds;
+    planned["sigma_seconds"] = plan.sigma_seconds;
+    return {{"ok", true}, {"warnings", plan.notes}, {"plan", planned}};
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     DeviceTeam team(options.devices);
     const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : default_budget_bytes(options.devices.front());
-    const Calculation run = run_calculation(deck, {.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.checkpoint_directory}, progress);
+    const Workplace place{.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.checkpoint_directory};
+    Calculation run = run_calculation(deck, place, progress);
+    std::optional<ConvergenceStudy> study;
+    if (deck.convergence_study) study = study_convergence(deck, place, run, progress);
     if (deck.epsilon.write)
       write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
                     CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);
-    write_result(options.output_directory / "result.h5", run);
-    return summary_of(run, options.devices.front(), team.size());
+    write_result(options.output_directory / "result.h5", run, study);
+    nlohmann::json summary = summary_of(run, options.devices.front(), team.size());
+    if (study) summary["convergence"] = summarise_study(run, *study);
+    return summary;
   }
 
   int max_devices() const override { return 64; }
@@ -196,6 +211,7 @@ class GwTask : public Task {
       text += "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
     }
     text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) + " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
+    if (summary.contains("convergence")) text += study_table(summary.at("convergence"));
     return text;
   }
 };

@@ -205,6 +205,25 @@ void read_coulomb(const toml::table* table, const std::string& where, const std:
   reader.finish();
 }
 
+void read_convergence(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "converge", where);
+  auto& c = deck->converge;
+  c.bands = reader.numbers("bands", 2, kMaxBandCount).value_or(std::vector<double>{});
+  c.cutoffs_ry = reader.numbers("cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
+  c.bare_cutoffs_ry = reader.numbers("bare_cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
+  for (const auto& grid : reader.vectors("k_grids", 3).value_or(std::vector<std::vector<double>>{})) {
+    IVec3 whole{};
+    for (int i = 0; i < 3; ++i) {
+      whole[i] = static_cast<int>(grid[static_cast<std::size_t>(i)]);
+      if (whole[i] < 1 || whole[i] != grid[static_cast<std::size_t>(i)]) reader.fail("k_grids", "must hold lists of 3 whole numbers of 1 or more");
+    }
+    c.k_grids.push_back(whole);
+  }
+  for (const char* key : {"bands", "cutoffs_ry", "bare_cutoffs_ry", "k_grids"})
+    if (!deck->convergence_study && reader.has(key)) reader.fail(key, "has no effect without --converge (convergence_study = true)");
+  reader.finish();
+}
+
 }  // namespace
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,
@@ -223,6 +242,8 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(reader.table("sigma"), where, &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
+  deck.convergence_study = reader.boolean("convergence_study", false);
+  read_convergence(reader.table("converge"), where, &deck);
   reader.finish();
   const auto& wanted = deck.epsilon.frequencies;
   const bool needs_own = uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;

@@ -70,6 +70,13 @@ struct Deck {
     PoleRules rules;
   } sigma;
   CoulombOptions coulomb;
+  bool convergence_study = false;      ///< --converge
+  /// Settings of a convergence study below the deck's own; empty: shares of them, and the grids inside its k-grid.
+  struct {
+    std::vector<double> bands;         ///< of Σ; those of ε in proportion
+    std::vector<double> cutoffs_ry, bare_cutoffs_ry;
+    std::vector<IVec3> k_grids;
+  } converge;
   bool compatible = false;  ///< compat = "bgw"
   bool stop_after_epsilon = false;
   bool self_test = true;

@@ -89,12 +89,29 @@ std::vector<Vec3> screening_points(const MeanField& field) {
   return points;
 }
 
+namespace {
+
+/// Operations by whose wedge of k the sum goes. At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
+/// the wings in a typical file), so the full zone is summed there. So it is with a subspace, whose vectors need not be closed under the group.
+std::vector<int> group_of_sum(const MeanField& field, const Vec3& q, bool at_gamma, const EpsilonOptions& options) {
+  if (at_gamma || (options.subspace.wanted() && options.frequencies_ry.size() > 1)) return {0};
+  return little_group(field.zone.operations(), q, false);
+}
+
+bool is_small(const MeanField& field, const Vec3& q) { return metric_dot(field.crystal().bdot, q, q) < 1e-3; }
+
+}  // namespace
+
+std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options) {
+  const auto wedge = static_cast<std::int64_t>(orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
+  std::int64_t pairs = 0;
+  for (const int n_v : field.n_occupied_of_spin) pairs += wedge * n_v * (options.bands - n_v);
+  return pairs;
+}
+
 Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options, EpsilonProfile* profile)
     : field_(field), at_(at), options_(options), profile_(profile) {
-  // At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
-  // the wings in a typical file), so the full zone is summed there.
-  // So it is with a subspace, whose vectors need not be closed under the group.
-  group_ = at.at_gamma || (options.subspace.wanted() && options.frequencies_ry.size() > 1) ? std::vector<int>{0} : little_group(field.zone.operations(), at.q, false);
+  group_ = group_of_sum(field, at.q, at.at_gamma, options);
   wedge_ = orbits(field.zone, group_);
   const std::int64_t n_g = at.size();
   const auto n_other = static_cast<std::int64_t>(options.frequencies_ry.size()) - 1;
@@ -250,7 +267,7 @@ namespace {
 DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const EpsilonOptions& options, const CoulombInteraction& coulomb) {
   DielectricMatrix matrix;
   matrix.q = q;
-  matrix.at_gamma = metric_dot(field.crystal().bdot, q, q) < 1e-3;
+  matrix.at_gamma = is_small(field, q);
   if (matrix.at_gamma && !field.shifted && !field.by_velocity)
     throw InvalidInput("the point q → 0 needs wavefunctions on a slightly shifted grid (meanfield.wfnq), or the Hamiltonian "
                        "(meanfield.vsc and meanfield.vkb)");

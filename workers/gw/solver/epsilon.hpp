@@ -78,6 +78,9 @@ class EpsilonProfile {
 /// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
 std::vector<Vec3> screening_points(const MeanField& field);
 
+/// Pairs (k, v, c) that χ of one q sums, after symmetry.
+std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options);
+
 /// χ(q; ω) by sum over the little group's wedge of k, rotated into the full sum; [n_frequencies][n][n].
 ///
 ///   χ_GG'(q; ω) = (4/(N_k Ω)) Σ_kvc M*_vc(G) M_vc(G') ½ [1/(Δ − ω) + 1/(Δ + ω)],  Δ = E_v,k+q − E_c,k < 0
