@@ -47,15 +47,12 @@ class Solver {
     ++n_solved_;
     Calculation run = solve_mean_field(deck, std::move(field), place, progress_);
     field = std::move(run.field);
-    used_ = run.plan;
     return std::move(run.quasiparticles);
   }
-  const Plan& plan() const { return used_; }
 
  private:
   Workplace place_;
   Progress& progress_;
-  Plan used_;
   int n_solved_ = 0;
 };
 
@@ -132,22 +129,29 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
     finish(axis, solutions, n_occupied);
     study.axes.push_back(std::move(axis));
   };
-  {
+  // Counts that cut no multiplet, those of ε as near as can be to the same share.
+  const std::vector<int> whole = whole_band_counts(own.field.waves, n_occupied + 1, plan.sigma.bands - 1);
+  const std::vector<int> whole_epsilon = whole_band_counts(own.field.waves, n_occupied + 1, plan.epsilon.bands);
+  const auto nearest = [](const std::vector<int>& counts, double wanted) {
+    return *std::min_element(counts.begin(), counts.end(), [&](int a, int b) { return std::abs(a - wanted) < std::abs(b - wanted); });
+  };
+  if (!whole.empty() && !whole_epsilon.empty()) {
     StudyAxis axis{.name = "bands"};
     std::vector<std::vector<Quasiparticle>> solutions;
-    for (const double n : settings_below(deck.converge.bands, plan.sigma.bands, kBandShares, "bands")) {
+    for (const double wanted : settings_below(deck.converge.bands, plan.sigma.bands, kBandShares, "bands")) {
+      const int n = nearest(whole, wanted);
+      if (!axis.setting.empty() && n <= axis.setting.back()) continue;
       Deck fewer = base;
-      fewer.sigma.bands = std::max(static_cast<int>(std::lround(n)), n_occupied + 1);
-      fewer.epsilon.bands = std::max(static_cast<int>(std::lround(n * plan.epsilon.bands / plan.sigma.bands)), n_occupied + 1);
+      fewer.sigma.bands = n;
+      fewer.epsilon.bands = nearest(whole_epsilon, 1.0 * n * plan.epsilon.bands / plan.sigma.bands);
       solutions.push_back(solver.solve(fewer, own.field));
-      axis.setting.push_back(solver.plan().sigma.bands);
-      if (axis.setting.size() > 1 && axis.setting.back() <= axis.setting[axis.setting.size() - 2])
-        throw InvalidInput("the convergence study over bands finds no two different counts below " + std::to_string(plan.sigma.bands) +
-                           " that cut no multiplet; raise sigma.bands or list converge.bands");
+      axis.setting.push_back(n);
     }
     axis.setting.push_back(plan.sigma.bands);
     for (const double n : axis.setting) axis.x.push_back(1.0 / n);
     add(std::move(axis), std::move(solutions));
+  } else {
+    progress.log("converge: every smaller number of bands cuts a multiplet; the error of sigma.bands is not studied");
   }
   const auto cutoff_axis = [&](const std::string& name, const std::vector<double>& listed, double own_ry, const std::function<void(Deck&, double)>& set) {
     StudyAxis axis{.name = name};

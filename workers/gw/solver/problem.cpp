@@ -117,6 +117,17 @@ int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum
                      std::to_string(minimum));
 }
 
+std::vector<int> whole_band_counts(const Wavefunctions& waves, int low, int high) {
+  std::vector<int> counts;
+  for (int n = low; n <= std::min(high, waves.n_bands); ++n) {
+    bool splits = false;
+    for (int spin = 0; spin < waves.header.n_spins && n > 0 && n < waves.n_bands; ++spin)
+      for (int ik = 0; ik < waves.n_k(); ++ik) splits = splits || std::abs(waves.energy(spin, ik, n) - waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
+    if (!splits) counts.push_back(n);
+  }
+  return counts;
+}
+
 std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin, int end) {
   std::vector<std::pair<int, int>> groups;
   for (int n = begin; n < end; ++n) {

@@ -52,6 +52,9 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
 int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what,
                              const std::vector<int>& at = {});
 
+/// All numbers of bands in [low, high] that split no multiplet at any k-point.
+std::vector<int> whole_band_counts(const Wavefunctions& waves, int low, int high);
+
 /// Multiplets within [begin, end) of one spin and k: (first, last + 1) of each.
 std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin, int end);
 
