@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kSampleBands = 64;  // right bands of a sample; one left band
 constexpr std::int64_t kSampleOrder = 600; // of the matrix whose inversion is timed
+constexpr std::int64_t kSampleSphere = 2000;  // plane waves of the sums over G and G' that are timed
 
 template <typename Work>
 double seconds_of(const Work& work) {
@@ -70,23 +71,25 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
       kernels.start_chi_frequencies(1, n_g);
       cost.frequency_pair_s = seconds_when_warm([&] { kernels.accumulate_chi_frequencies(view<const Cplx>(complex_weight, 1, 1, n_right)); }) / n;
     }
-    const std::int64_t order = std::min(n_g, kSampleOrder);
-    std::vector<Cplx> matrix(static_cast<std::size_t>(order * order));
+    const std::int64_t edge = std::min(n_g, kSampleOrder);
+    std::vector<Cplx> matrix(static_cast<std::size_t>(edge * edge));
     const auto invert = [&] {
       std::fill(matrix.begin(), matrix.end(), Cplx{});
-      for (std::int64_t i = 0; i < order; ++i) matrix[static_cast<std::size_t>(i * (order + 1))] = 2.0;
-      kernels.invert_general(view<Cplx>(matrix, order, order));
+      for (std::int64_t i = 0; i < edge; ++i) matrix[static_cast<std::size_t>(i * (edge + 1))] = 2.0;
+      kernels.invert_general(view<Cplx>(matrix, edge, edge));
     };
-    cost.inversion_s = seconds_when_warm(invert) * std::pow(static_cast<double>(n_g) / static_cast<double>(order), 3);
+    cost.inversion_s = seconds_when_warm(invert) * std::pow(static_cast<double>(n_g) / static_cast<double>(edge), 3);
   }
   const bool frequencies = uses_frequencies(s.method), cohsex = s.method == SigmaMethod::kCohsex;
-  const std::int64_t few = std::min<std::int64_t>(n_right, 8);
+  const std::int64_t few = 8, order = std::min(n_g, kSampleSphere);
+  const double to_whole = std::pow(static_cast<double>(n_g) / static_cast<double>(order), 2);
+  const std::vector<Cplx> sample(static_cast<std::size_t>(few * order), Cplx{0.5, 0.25});
   if (!frequencies && !cohsex) {
-    kernels.pair_products({0, 1}, {0, few});
-    const auto size = static_cast<std::size_t>(n_g * n_g);
+    kernels.load_pair_products(view<const Cplx>(sample, 1, few, order));
+    const auto size = static_cast<std::size_t>(order * order);
     const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
     const std::vector<double> pole(size, 1.0), occupation(static_cast<std::size_t>(few), 0.0), x(static_cast<std::size_t>(few), -2.0);
-    kernels.load_plasmon_pole({view<const Cplx>(strength, n_g, n_g), view<const double>(pole, n_g, n_g)}, s.rules);
+    kernels.load_plasmon_pole({view<const Cplx>(strength, order, order), view<const double>(pole, order, order)}, s.rules);
     std::vector<Cplx> total(1), sx(1), slope(1);
     const auto sum = [&] {
       if (s.slope)
@@ -94,13 +97,13 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
       else
         kernels.sigma_diagonal(view<const double>(x, 1, few, 1), view<const double>(occupation, few), 1.0, view<Cplx>(total, 1, 1), view<Cplx>(sx, 1, 1));
     };
-    cost.pole_energy_s = seconds_when_warm(sum) / static_cast<double>(few);
+    cost.pole_energy_s = to_whole * seconds_when_warm(sum) / static_cast<double>(few);
   }
   if (frequencies || cohsex || s.exact_static_ch) {
-    kernels.pair_products({0, 1}, {0, few});
-    const std::vector<Cplx> matrix(static_cast<std::size_t>(n_g * n_g), Cplx{1.0, 0.0});
+    kernels.load_pair_products(view<const Cplx>(sample, 1, few, order));
+    const std::vector<Cplx> matrix(static_cast<std::size_t>(order * order), Cplx{1.0, 0.0});
     std::vector<Cplx> form(static_cast<std::size_t>(few));
-    cost.form_s = seconds_when_warm([&] { kernels.quadratic_forms(view<const Cplx>(matrix, n_g, n_g), view<Cplx>(form, 1, few)); }) / static_cast<double>(few);
+    cost.form_s = seconds_when_warm([&] { kernels.quadratic_forms(view<const Cplx>(matrix, order, order), view<Cplx>(form, 1, few)); }) * to_whole / static_cast<double>(few);
   }
   const GSphere bare = sphere_at(s.bare_cutoff_ry);
   const std::int64_t n_occupied = std::min(n_right, n_v);
