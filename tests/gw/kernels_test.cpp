@@ -156,6 +156,36 @@ TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
       }
 }
 
+// A sphere of so many plane waves that the symmetric product goes by panels on a device; a dozen pairs, a hundred of its rows against plain sums.
+TEST_P(GwKernelsOnDevice, LargeRealPolarizabilityAgreesWithTheNaiveSum) {
+  const std::array<int, 3> box{15, 15, 15};
+  const auto psi = frequencies_within({1, 1, 1}), sphere = frequencies_within({7, 6, 6});
+  const auto psi_index = box_indices(psi, box), sphere_index = box_indices(sphere, box);
+  const auto n_pw = static_cast<std::int64_t>(psi_index.size()), n_g = static_cast<std::int64_t>(sphere_index.size());
+  ASSERT_GT(n_g, 2048);
+  auto left = test::random_complex(3 * n_pw, 71), right = test::random_complex(4 * n_pw, 72);
+  for (auto* list : {&left, &right})
+    for (Cplx& c : *list) c = c.real();
+  const std::vector<double> weight{-1.0, -0.5, 0.0, -2.0, -1.5, -0.25, -3.0, -1.0, -0.75, -2.5, -0.125, -1.0};
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->set_box(box);
+  kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
+  kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
+  kernels->load_sphere({sphere_index.data(), {n_g}}, {});
+  kernels->pair_products({0, 3}, {0, 4});
+  std::vector<Cplx> products(static_cast<std::size_t>(12 * n_g)), chi(static_cast<std::size_t>(n_g * n_g));
+  kernels->read_pair_products({products.data(), {3, 4, n_g}});
+  kernels->start_chi(n_g);
+  EXPECT_TRUE(kernels->add_pairs_to_chi({0, 3}, {0, 4}, {weight.data(), {3, 4}}, {}, {}).real);
+  kernels->read_chi({chi.data(), {n_g, n_g}});
+  for (std::int64_t g = 0; g < n_g; g += n_g / 100)
+    for (std::int64_t h = 0; h < n_g; ++h) {
+      Cplx expected;
+      for (std::int64_t p = 0; p < 12; ++p) expected += weight[static_cast<std::size_t>(p)] * std::conj(products[static_cast<std::size_t>(p * n_g + g)]) * products[static_cast<std::size_t>(p * n_g + h)];
+      ASSERT_LE(std::abs(chi[static_cast<std::size_t>(g * n_g + h)] - expected), 1e-11) << g << ' ' << h;
+    }
+}
+
 TEST_P(GwKernelsOnDevice, OnePlaneWaveIsReplaced) {
   const std::int64_t n_left = 3, n_right = 5, n_g = 7, g = 2;
   auto products = test::random_complex(n_left * n_right * n_g, 57);
