@@ -243,7 +243,7 @@ class Tree {
     app->add_option("--device", options.device, "auto, cpu or cuda:N")->type_name("DEVICE");
     list_option(app, "--export", options.exports, "further output formats, e.g. bte", "FORMAT");
     app->add_flag_callback("--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
-                           "thermal: also on coarser meshes and with smaller widths, extrapolated");
+                           "thermal: also on coarser meshes and with smaller widths, extrapolated; mosfet: a mesh study");
     app->footer("\nExample:\n  quasi run thermal examples/thermal/silicon --set T=300 -d out");
 
     command("version", "of this program and of the server", "Here", Words::kNothing);

@@ -142,19 +142,21 @@ TEST(Transient, AResumedPulseHasTheSameBits) {
 // A snapshot holds the pdf of its time: its sum is the sheet density that the end of the run reports.
 TEST(Transient, SnapshotsHoldThePdf) {
   const test::TemporaryDirectory directory;
-  const PointResult point = run(transient_deck({{"run.t_end_fs", "3.0"}, {"output.pdf_at_fs", "[1.0, 3.0]"}}), directory.path());
+  const PointResult point = run(transient_deck({{"run.t_end_fs", "3.0"}, {"output.pdf_at_fs", "[1.0, 3.0]"}, {"mesh.nw", "32"},
+                                                {"mesh.nphi", "16"}}), directory.path());
   for (const char* name : {"pdf_0_0.h5", "pdf_0_1.h5"}) ASSERT_TRUE(std::filesystem::exists(directory.path() / name));
+  EXPECT_LT(std::filesystem::file_size(directory.path() / "pdf_0_1.h5"), 0.9 * (3 * 33 * 32 * 9 * sizeof(float)));  // Compressed.
   const H5Reader file(directory.path() / "pdf_0_1.h5");
   EXPECT_NEAR(file.number("/time"), 3.0, 1e-9);
   const auto shape = file.shape("/pdf");
-  ASSERT_EQ(shape, (std::vector<std::int64_t>{3, 1, 33, 16, 5}));
+  ASSERT_EQ(shape, (std::vector<std::int64_t>{3, 1, 33, 32, 9}));
   const auto pdf = file.doubles("/pdf");
   const auto& sheet = point.arrays.at("sheet_density").values;
-  const double dw = 0.9 / 16, dphi = 2.0 * M_PI / 8;
+  const double dw = 0.9 / 32, dphi = 2.0 * M_PI / 16;
   for (std::size_t cell = 0; cell < sheet.size(); ++cell) {
     double sum = 0.0;
-    for (int l = 0; l < 16; ++l)
-      for (int m = 0; m < 5; ++m) sum += (m == 0 || m == 4 ? 1.0 : 2.0) * dphi * dw * pdf[(cell * 16 + l) * 5 + m];
+    for (int l = 0; l < 32; ++l)
+      for (int m = 0; m < 9; ++m) sum += (m == 0 || m == 8 ? 1.0 : 2.0) * dphi * dw * pdf[(cell * 32 + l) * 9 + m];
     EXPECT_NEAR(sum / sheet[cell], 1.0, 1e-5);  // Single precision.
   }
 }

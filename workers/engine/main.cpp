@@ -153,7 +153,7 @@ int main_(int argc, char** argv) {
       ->capture_default_str();
   run_command->add_flag_callback(
       "--converge", [&] { arguments.settings.emplace_back("convergence_study=true"); },
-      "thermal: also on coarser meshes and with smaller widths, extrapolated");
+      "thermal: also on coarser meshes and with smaller widths, extrapolated; mosfet: a mesh study");
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);

@@ -176,7 +176,7 @@ H5Writer::~H5Writer() {
 
 void H5Writer::write_typed(const std::string& path, const void* values, std::size_t count,
                            hid_t memory_type, std::span<const std::int64_t> shape,
-                           std::string_view units) {
+                           std::string_view units, bool compressed) {
   if (product(shape) != static_cast<std::int64_t>(count))
     throw std::logic_error("dataset '" + path + "': shape and number of values differ");
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
@@ -188,6 +188,19 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
   H5Pset_create_intermediate_group(links.id(), 1);
   const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation.id(), 0);  // Same data, same bytes.
+  if (compressed && count > 0) {
+    // Whole last axes, as many as stay below a quarter of a million values.
+    constexpr hsize_t kLargestChunk = 1u << 18;
+    std::vector<hsize_t> chunk(extent.size(), 1);
+    hsize_t values_in_chunk = 1;
+    for (std::size_t d = extent.size(); d-- > 0 && values_in_chunk * extent[d] <= kLargestChunk;) {
+      chunk[d] = extent[d];
+      values_in_chunk *= extent[d];
+    }
+    H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data());
+    H5Pset_shuffle(creation.id());
+    H5Pset_deflate(creation.id(), 4);
+  }
   const H5Handle dataset(
       H5Dcreate2(file_.id(), path.c_str(), memory_type, space.id(), links.id(), creation.id(), H5P_DEFAULT),
       H5Dclose);
@@ -204,6 +217,10 @@ void H5Writer::write(const std::string& path, std::span<const double> values,
 void H5Writer::write(const std::string& path, std::span<const float> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
   write_typed(path, values.data(), values.size(), H5T_NATIVE_FLOAT, shape, units);
+}
+void H5Writer::write_compressed(const std::string& path, std::span<const float> values,
+                                std::span<const std::int64_t> shape, std::string_view units) {
+  write_typed(path, values.data(), values.size(), H5T_NATIVE_FLOAT, shape, units, true);
 }
 void H5Writer::write(const std::string& path, std::span<const std::int64_t> values,
                      std::span<const std::int64_t> shape, std::string_view units) {

@@ -84,6 +84,9 @@ class H5Writer {
     write(path, std::span<const T>(values), std::span<const std::int64_t>(shape.begin(), shape.size()),
           units);
   }
+  /// Chunked and compressed (shuffle, deflate): for large arrays that few read again.
+  void write_compressed(const std::string& path, std::span<const float> values, std::span<const std::int64_t> shape,
+                        std::string_view units);
   /// A dataset of doubles of this shape, all zero, to be filled by write_slab.
   void create(const std::string& path, std::initializer_list<std::int64_t> shape, std::string_view units);
   /// Fills start[d] … start[d]+count[d]-1 of a dataset that create() made.
@@ -99,7 +102,7 @@ class H5Writer {
 
  private:
   void write_typed(const std::string& path, const void* values, std::size_t count, hid_t memory_type,
-                   std::span<const std::int64_t> shape, std::string_view units);
+                   std::span<const std::int64_t> shape, std::string_view units, bool compressed = false);
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   H5Handle file_;
