@@ -24,7 +24,7 @@ point)
   "$bin/mosfet_columns" "$3" "$4" "$work"
   gnuplot -e "$style" - <<G
 set output 'docs/jobs/figures/mosfet_subbands.svg'
-set xlabel 'x (nm)'; set ylabel 'level (eV)'; set y2label 'I (A/m)'; set y2tics; set y2range [0:*]; set key top right
+set xlabel 'x (nm)'; set ylabel 'level (eV)'; set y2label 'I (A/m)'; set y2tics; set y2range [0:*]; set key outside below center horizontal
 plot for [p=0:5] '$work/profile.dat' using 1:(column(6+p)) with lines lc rgb '#7fb3d5' lw 1 title (p==0 ? 'ν = 0, 1' : ''), \
      for [p=0:5] '$work/profile.dat' using 1:(column(18+p)) with lines lc rgb '#1f4e79' lw 1.3 title (p==0 ? 'ν = 2' : ''), \
      '$work/profile.dat' using 1:2 axes x1y2 with lines lc rgb '#c0392b' lw 2 title 'current'

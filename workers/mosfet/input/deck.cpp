@@ -351,7 +351,10 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   for (const auto& [key, on] : {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
     if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))
       reader.fail(key, "= true needs run.mode = \"steady\" and the Boltzmann equation");
-  r.field_on_host = reader.choice("field", 0, {"device", "host"}) == 1;
+  r.field = std::array{FieldPlace::kDevice, FieldPlace::kHost, FieldPlace::kPublished}[reader.choice(
+      "field", 0, {"device", "host", "published"})];
+  if (r.field == FieldPlace::kPublished && deck->mesh.range != AngleRange::kFull)
+    reader.fail("field", "= \"published\" counts the published operations; it needs mesh.range = \"full\"");
   const std::string precision = reader.text("precision", "fp64");
   if (precision != "fp64") reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");
   reader.finish();
@@ -430,6 +433,11 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
   read_run(reader.table("run"), where, &deck);
+  if (reader.boolean("convergence_study", false)) {  // What the option --converge sets.
+    if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
+      reader.fail("convergence_study", "= true (--converge) needs run.mode = \"steady\" and the Boltzmann equation");
+    deck.run.mesh_study = true;
+  }
   read_output(reader.table("output"), where, &deck);
   reader.finish();
   return deck;

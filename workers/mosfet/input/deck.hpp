@@ -101,7 +101,7 @@ struct Deck {
     double checkpoint_s = 60.0;
     bool coarse_start = false;   ///< reach the first steady state of a chain on a coarser mesh
     bool mesh_study = false;     ///< repeat with half of every axis and state the error that implies
-    bool field_on_host = false;  ///< a GPU leaves Schrödinger and Poisson to the host, as the paper does
+    FieldPlace field = FieldPlace::kDevice;
   } run;
 
   struct Output {

@@ -56,6 +56,7 @@ QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
 struct DevicePoint {
   double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
   double *angle_sum, *gain, *loss;        ///< [n_states][nx][nw]
+  double *loss_of_angle;                  ///< [n_states][nx][nw][angles], the published count of operations; else null
   double *current_partial;                ///< [n_states][tiles][nx+1]
   double *current, *current_integral;     ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "workers/mosfet/kernels/published_field.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -27,6 +29,7 @@ FieldIteration::FieldIteration(const TransportProblem& problem) : problem_(probl
 
 void FieldIteration::refresh(const PointBoundary& boundary, const PointState& state,
                              const std::vector<double>& sheet_nm2) {
+  if (problem_.field == FieldPlace::kPublished) return;  // It renews the matrix in every step.
   const Structure& s = problem_.structure;
   const int n = s.interior(), nf = s.n_families(), count = s.n_valleys() * s.subbands;
   std::vector<double> responses(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
@@ -64,7 +67,11 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
   IterationReport report;
   while (report.iterations < kMaxChordSteps) {
     ++report.iterations;
-    if (!solve_levels(s, *potential_v, true, energy_ev, psi)) return report;
+    std::optional<PublishedNewtonStep> published;
+    if (problem_.field == FieldPlace::kPublished)
+      published.emplace(problem_, edges, sheet_nm2, *potential_v, energy_ev, psi);
+    else if (!solve_levels(s, *potential_v, true, energy_ev, psi))
+      return report;
     std::fill(density.begin(), density.end(), 0.0);
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < s.nx; ++i)
@@ -80,7 +87,7 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
     double residual = 0.0;
     for (const double value : step) residual = std::max(residual, std::fabs(value));
     report.residual = residual / residual_unit_;
-    matrix_->solve(step.data());
+    published ? published->solve(step.data()) : matrix_->solve(step.data());
     double largest = 0.0;
     for (const double value : step) largest = std::max(largest, std::fabs(value));
     if (!(largest < 1e6)) return report;
@@ -111,7 +118,7 @@ FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& bound
 
 IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2) {
   std::vector<double>& v = state_.potential_v;
-  for (std::size_t k = 0; k < v.size(); ++k) {
+  for (std::size_t k = 0; k < v.size() && iteration_.predicts(); ++k) {
     const double bend = state_.curvature_v[k] * ratio_ * ratio_;
     if (stage == 0) v[k] = v_n_[k] + ratio_ * state_.trend_v[k] + 4.0 * bend;
     if (stage == 1) v[k] = 0.5 * (v_n_[k] + v_1_[k]) + bend;

@@ -33,6 +33,9 @@ class FieldIteration {
                         std::vector<double>* potential_v, std::vector<double>* energy_ev,
                         std::vector<double>* psi) const;
 
+  /// The published iteration starts from the V of the stage before.
+  bool predicts() const { return problem_.field != FieldPlace::kPublished; }
+
  private:
   const TransportProblem& problem_;
   double residual_unit_;  ///< ‖(e/ε0) N_D Δx Δz‖∞

@@ -45,7 +45,7 @@ struct TransportProblem {
   bool pauli = false;                      ///< final states block in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
-  bool field_on_host = false; ///< a GPU leaves Schrödinger and Poisson to the host: the published split
+  FieldPlace field = FieldPlace::kDevice;
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }

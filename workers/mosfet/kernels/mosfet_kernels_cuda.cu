@@ -54,7 +54,7 @@ class CudaMosfetKernels : public MosfetKernels {
     set_shared_memory_limits();
     for (int k = 0; k < n_points; ++k) points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
     splits_.clear();
-    if (problem_.field_on_host)
+    if (field_on_host())
       for (int k = 0; k < n_points; ++k) splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
     else if (!problem_.frozen_field)
       refresh_.allocate(device_problem_);
@@ -173,7 +173,7 @@ class CudaMosfetKernels : public MosfetKernels {
     if (problem_.frozen_field) return;
     PointOnDevice& p = at(point);
     const cudaStream_t stream = p.stream.get();
-    if (problem_.field_on_host) return splits_[static_cast<std::size_t>(point)]->refresh(p);
+    if (field_on_host()) return splits_[static_cast<std::size_t>(point)]->refresh(p);
     // The scratch of a refresh is shared by all points: the last one must be done with it.
     for (const auto& other : points_) wait(*other);
     refresh_.run(device_problem_, p.device, p.inverse.data(), stream);
@@ -192,7 +192,7 @@ class CudaMosfetKernels : public MosfetKernels {
       clock.records = 0;
       p.clock.copy_from(&clock, 1, "clock");
       check(cudaStreamSynchronize(nullptr), "clock");
-      if (stop_fs[k] >= 0.0 && !p.step && !problem_.field_on_host) {
+      if (stop_fs[k] >= 0.0 && !p.step && !field_on_host()) {
         p.step = std::make_unique<StepGraph>();
         p.step->capture(p.stream.get(), [&] { one_step(p); });
       }
@@ -200,7 +200,7 @@ class CudaMosfetKernels : public MosfetKernels {
     for (int step = 0; step < n; ++step)
       for (std::size_t k = 0; k < points_.size(); ++k)
         if (stop_fs[k] < 0.0) continue;
-        else if (problem_.field_on_host) split_step(*points_[k], *splits_[k]);
+        else if (field_on_host()) split_step(*points_[k], *splits_[k]);
         else points_[k]->step->launch(points_[k]->stream.get());
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
@@ -257,7 +257,7 @@ class CudaMosfetKernels : public MosfetKernels {
     if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
     measure("transport, stage 1", 1, [&] { transport(p, {p.pdf.data(), p.pdf.data(), p.stage_a.data(), 0.0, 1.0, 1.0, true}); });
     measure("transport, stage 2", 2, [&] { transport(p, {p.pdf.data(), p.stage_a.data(), p.stage_b.data(), 0.75, 0.25, 0.0, false}); });
-    if (!problem_.field_on_host) measure("field", 3, [&] { field(p, 1); });
+    if (!field_on_host()) measure("field", 3, [&] { field(p, 1); });
     measure("current", 1, [&] {
       cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
     });
@@ -270,6 +270,7 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
  private:
+  bool field_on_host() const { return problem_.field != FieldPlace::kDevice; }
   PointOnDevice& at(int point) { return *points_.at(static_cast<std::size_t>(point)); }
   void wait(const PointOnDevice& p) { check(cudaStreamSynchronize(p.stream.get()), "steps of a bias point"); }
 
@@ -325,17 +326,22 @@ class CudaMosfetKernels : public MosfetKernels {
     if (device_problem_.scatters)
       allow(cuda::scattering_kernel_of(device_problem_), cuda::scattering_shared_bytes(device_problem_, states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
+    // Smaller blocks where there are more columns than whole ones fit.
     int blocks = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, cuda::kFieldThreads,
-                                                        cuda::field_shared_bytes(device_problem_)), "field");
-    if (blocks * multiprocessors_ < device_problem_.nx * device_problem_.n_families)
+    for (field_threads_ = cuda::kFieldThreads; field_threads_ >= 64; field_threads_ /= 2) {
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, field_threads_,
+                                                          cuda::field_shared_bytes(device_problem_)), "field");
+      if (blocks * multiprocessors_ >= device_problem_.nx * device_problem_.n_families) break;
+    }
+    if (field_threads_ < 64)
       throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " needs more blocks than " + device_.model +
                          " holds at once (" + std::to_string(blocks * multiprocessors_) + ")");
   }
 
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
-    const dim3 grid(static_cast<unsigned>(device_problem_.nx), static_cast<unsigned>(device_problem_.n_states / states_per_block_));
+    const dim3 grid(static_cast<unsigned>(device_problem_.nx), static_cast<unsigned>(device_problem_.n_states / states_per_block_),
+                    problem_.field == FieldPlace::kPublished ? static_cast<unsigned>(device_problem_.angles) : 1u);
     // Whole rounds of the block over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
     const auto threads = static_cast<unsigned>(((items + rounds - 1) / rounds + 31) / 32 * 32);
@@ -358,7 +364,7 @@ class CudaMosfetKernels : public MosfetKernels {
     void* arguments[] = {&device_problem_, &p.device, &stage};
     check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(cuda::field_kernel),
                                       dim3(static_cast<unsigned>(device_problem_.nx * device_problem_.n_families)),
-                                      dim3(cuda::kFieldThreads), arguments, cuda::field_shared_bytes(device_problem_),
+                                      dim3(static_cast<unsigned>(field_threads_)), arguments, cuda::field_shared_bytes(device_problem_),
                                       p.stream.get()), "field");
   }
 
@@ -393,8 +399,7 @@ class CudaMosfetKernels : public MosfetKernels {
       scatter(p);
       transport(p, {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s,
                     kStages[stage].flux_weight, stage == 0});
-      cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(device_problem_, p.device);
-      check_launch("sheet density");
+      sheet(p);
       wait(p);
       if (!problem_.frozen_field) split.solve(p, stage);
     }
@@ -408,12 +413,16 @@ class CudaMosfetKernels : public MosfetKernels {
     check_launch("clock");
   }
 
-  void sum_and_sheet(PointOnDevice& p) {
-    const auto blocks = static_cast<unsigned>((problem_.rows() * 32 + 255) / 256);
-    cuda::angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(), p.angle_sum.data());
-    check_launch("angular sums");
+  void sheet(PointOnDevice& p) {
     cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("sheet density");
+  }
+
+  void sum_and_sheet(PointOnDevice& p) {
+    const auto blocks = static_cast<unsigned>((problem_.rows() * 8 + 255) / 256);
+    cuda::angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(), p.angle_sum.data());
+    check_launch("angular sums");
+    sheet(p);
   }
 
   void extremes(PointOnDevice& p, Advance* result) {
@@ -437,7 +446,7 @@ class CudaMosfetKernels : public MosfetKernels {
 
   static constexpr int kExtremeBlocks = 264;
   Device device_;
-  int multiprocessors_ = 0, states_per_block_ = 1;
+  int multiprocessors_ = 0, states_per_block_ = 1, field_threads_ = cuda::kFieldThreads;
   TransportProblem problem_;
   DeviceProblem device_problem_{};
   TransportShape shape_{};

@@ -30,6 +30,7 @@ class PointOnDevice {
     saved_sum = {rows, "saved angular sums"};
     gain = {rows, "scattering gain"};
     loss = {rows, "scattering loss"};
+    if (problem.field == FieldPlace::kPublished) loss_of_angle = {size, "scattering loss"};
     current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
@@ -59,6 +60,7 @@ class PointOnDevice {
     device.angle_sum = angle_sum.data();
     device.gain = gain.data();
     device.loss = loss.data();
+    device.loss_of_angle = loss_of_angle.size() > 0 ? loss_of_angle.data() : nullptr;
     device.current_partial = current_partial.data();
     device.current = current.data();
     double* at = fields.data();
@@ -86,7 +88,7 @@ class PointOnDevice {
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
   DevicePoint device{};
   PointBoundary boundary;
-  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, current_partial, current,
+  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, loss_of_angle, current_partial, current,
       fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;

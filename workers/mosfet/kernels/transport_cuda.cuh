@@ -256,7 +256,7 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
       if (stage.share_n != 0.0) old = stage.pdf_n[cell];
       if (p.scatters) {
         gain = q.gain[row];
-        loss = q.loss[row];
+        loss = kFull && q.loss_of_angle != nullptr ? q.loss_of_angle[cell] : q.loss[row];
       }
     }
     const double before_w = along_w, before_phi = along_phi, flux_before = flux_behind, flux_after = flux_ahead;
@@ -340,16 +340,15 @@ inline TransportKernel transport_kernel_of(const TransportProblem& problem, cons
   return transport_kernel<false, false, 0>;
 }
 
-/// Φ̃ of a whole pdf, one warp a row.
+/// Φ̃ of a whole pdf, eight lanes a row, in the order of transport_kernel's sums: a restored state has the same bits.
 __global__ void angle_sum_kernel(DeviceProblem p, const double* pdf, double* angle_sum) {
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
-  const long long warp = (blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) / 32;
-  const int lane = threadIdx.x & 31;
-  if (warp >= rows) return;
+  const long long row = (blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) / 8;
   double sum = 0.0;
-  for (int m = lane; m < p.angles; m += 32) sum += p.weight[m] * pdf[warp * p.angles + m];
-  for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
-  if (lane == 0) angle_sum[warp] = sum;
+  if (row < rows)
+    for (int m = threadIdx.x & 7; m < p.angles; m += 8) sum += __dmul_rn(p.weight[m], pdf[row * p.angles + m]);
+  for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
+  if (row < rows && (threadIdx.x & 7) == 0) angle_sum[row] = sum;
 }
 
 /// ϱ = Φ* Δw Σ_w Φ̃ of every state of a column, one warp a state.

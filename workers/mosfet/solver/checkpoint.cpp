@@ -42,29 +42,19 @@ PointState read_state(const H5Reader& file, const std::string& group) {
 
 void write_progress(H5Writer* file, const std::string& group, const PointProgress& p) {
   write_state(file, group + "/state", p.state);
-  const SteadyWindow& w = p.window;
-  write_values(file, group + "/profile", w.profile);
-  write_values(file, group + "/integral", w.integral);
-  write_values(file, group + "/window",
-               {w.opened_fs, w.mean, w.spread, w.drift, static_cast<double>(w.closed)});
+  write_values(file, group + "/slices", p.average.slices());
+  write_values(file, group + "/steadiness", p.steadiness);
   write_values(file, group + "/history", p.history);
   write_values(file, group + "/terminals", p.terminals);
   write_values(file, group + "/numbers",
                {static_cast<double>(p.point), p.next_sample_fs, p.min_pdf, p.top_share, p.filling.lowest,
-                p.filling.highest, p.filling.outside, p.passed_source, p.passed_drain});
+                p.filling.highest, p.filling.outside, p.passed_source, p.passed_drain, p.average.window_fs()});
 }
 
 PointProgress read_progress(const H5Reader& file, const std::string& group) {
   PointProgress p;
   p.state = read_state(file, group + "/state");
-  p.window.profile = file.doubles(group + "/profile");
-  p.window.integral = file.doubles(group + "/integral");
-  const auto w = file.doubles(group + "/window");
-  p.window.opened_fs = w.at(0);
-  p.window.mean = w.at(1);
-  p.window.spread = w.at(2);
-  p.window.drift = w.at(3);
-  p.window.closed = static_cast<int>(w.at(4));
+  p.steadiness = file.doubles(group + "/steadiness");
   p.history = file.doubles(group + "/history");
   p.terminals = file.doubles(group + "/terminals");
   const auto n = file.doubles(group + "/numbers");
@@ -75,6 +65,8 @@ PointProgress read_progress(const H5Reader& file, const std::string& group) {
   p.filling = {n.at(4), n.at(5), n.at(6)};
   p.passed_source = n.at(7);
   p.passed_drain = n.at(8);
+  p.average = CurrentAverage(n.at(9));
+  p.average.restore(file.doubles(group + "/slices"), static_cast<int>(p.state.current_integral.size()));
   return p;
 }
 
@@ -126,7 +118,7 @@ std::string resume_key(const Deck& deck) {
   }
   const auto& r = deck.run;
   key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
-      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << r.field_on_host << ' ' << r.coarse_start;
+      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << static_cast<int>(r.field) << ' ' << r.coarse_start;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

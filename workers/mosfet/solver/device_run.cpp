@@ -120,6 +120,7 @@ class DeviceRun {
   void start_point(int lane, int position, const PointState* before) {
     Lane& l = lanes_[lane];
     l.at = PointProgress{};
+    l.at.average = CurrentAverage(deck_.run.window_fs);
     l.at.point = sweep_.chains[l.chain][static_cast<std::size_t>(position)];
     l.time_fs = 0.0;
     const PointBoundary boundary = boundary_of(l);
@@ -294,7 +295,7 @@ class DeviceRun {
     sweep_.progress.metric("time_fs", first.time_fs);
     if (!first.at.history.empty())
       sweep_.progress.metric("current_a_per_m", first.at.history[first.at.history.size() - kHistoryWidth + 3]);
-    if (first.at.window.closed > 1) sweep_.progress.metric("spread_a_per_m", first.at.window.spread * kCurrentUnit_a_m);
+    if (first.at.window.drift_known) sweep_.progress.metric("spread_a_per_m", first.at.window.spread * kCurrentUnit_a_m);
     const auto share = static_cast<std::int64_t>(1000.0 * std::min(1.0, first.time_fs / deck_.run.t_end_fs));
     sweep_.progress.report("bias points", 1000 * finished + share,
                             1000 * static_cast<std::int64_t>(deck_.points.size()));
@@ -357,47 +358,33 @@ class DeviceRun {
       if (std::fabs(deck_.output.pdf_at_fs[k] - l.time_fs) <= kInstant_fs && !sweep_.options.output_directory.empty())
         write_snapshot(deck_, problem_, l.at.point, k, kernels_->state(lane), boundary_of(l).pdf_scale,
                        sweep_.options.output_directory);
-    if (close_window(lane)) {
+    if (average(lane)) {
       finish(lane, "converged");
     } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {
       finish(lane, deck_.run.mode == RunMode::kTransient ? "finished" : "time_limit");
     }
   }
 
-  // ∫I dt since the last look, into the open window and into what the terminals passed.
+  // ∫I dt since the last look, for the average and into what the terminals passed.
   void collect_current(int lane) {
     PointProgress& at = lanes_[lane].at;
     const std::vector<double> integral = kernels_->take_current_integral(lane);
-    at.window.integral.resize(integral.size(), 0.0);
-    for (std::size_t k = 0; k < integral.size(); ++k) at.window.integral[k] += integral[k];
+    at.average.add(lanes_[lane].time_fs, integral);
     // The half nodes next to the contacts: charge on the contact nodes belongs to the terminals.
     at.passed_source += integral[1];
     at.passed_drain += integral[integral.size() - 2];
   }
 
-  bool close_window(int lane) {
+  // The window that ends now, and whether it is a steady one.
+  bool average(int lane) {
     Lane& l = lanes_[lane];
     SteadyWindow& w = l.at.window;
-    const bool ends = l.time_fs >= deck_.run.t_end_fs - 1e-9;
-    const double span = l.time_fs - w.opened_fs;
-    if (span < deck_.run.window_fs && !(ends && (w.closed == 0 || span > 0.2 * deck_.run.window_fs))) return false;
-    w.profile = std::move(w.integral);
-    w.integral.clear();
-    double low = INFINITY, high = -INFINITY, sum = 0.0;
-    for (double& value : w.profile) {
-      value /= span;
-      low = std::min(low, value);
-      high = std::max(high, value);
-      sum += value;
-    }
-    const double mean = sum / static_cast<double>(w.profile.size());
-    w.drift = w.closed > 0 ? std::fabs(mean - w.mean) : 0.0;
-    w.mean = mean;
-    w.spread = high - low;
-    w.opened_fs = l.time_fs;
-    ++w.closed;
-    const double limit = std::max(deck_.run.steady_tol * std::fabs(mean), deck_.run.steady_floor_a_per_m / kCurrentUnit_a_m);
-    return deck_.run.mode == RunMode::kSteady && w.closed > 1 && w.spread < limit && w.drift < limit;
+    const auto now = l.at.average.window({deck_.run.steady_tol, deck_.run.steady_floor_a_per_m / kCurrentUnit_a_m});
+    if (!now) return false;
+    w = *now;
+    for (const double value : {l.time_fs, w.length_fs}) l.at.steadiness.push_back(value);
+    for (const double value : {w.mean, w.spread, w.spread_contacts, w.drift}) l.at.steadiness.push_back(value * kCurrentUnit_a_m);
+    return deck_.run.mode == RunMode::kSteady && w.steady;
   }
 
   void finish(int lane, const std::string& status) {

@@ -3,19 +3,9 @@
 #include <vector>
 
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/solver/current_average.hpp"
 
 namespace quasi::mosfet {
-
-/// Average of the current over one window of time, and how flat and how steady it was.
-struct SteadyWindow {
-  double opened_fs = 0;
-  double mean = 0;    ///< x-mean of the last closed window, e/(fs nm)
-  double spread = 0;  ///< max − min over x of the last closed window
-  double drift = 0;   ///< change of the x-mean from the window before
-  int closed = 0;     ///< windows closed so far; drift needs two
-  std::vector<double> profile;  ///< I(x) [nx+1] of the last closed window
-  std::vector<double> integral; ///< ∫I dt [nx+1] of the open window so far; empty: nothing yet
-};
 
 /// Columns of a point's history; currents in A/m.
 inline constexpr const char* kHistoryColumns =
@@ -31,12 +21,20 @@ inline constexpr int kTerminalWidth = 6;
 inline constexpr const char* kTerminalCurrentColumns = "t_fs,source_a_per_m,drain_a_per_m,gate_a_per_m";
 inline constexpr int kTerminalCurrentWidth = 4;
 
+/// Columns of the steadiness: end and length of a window, x-mean of the averaged current, its spread between the contact nodes
+/// and over all half nodes, and the change of the mean since the window before; A/m.
+inline constexpr const char* kSteadinessColumns =
+    "t_fs,window_fs,mean_a_per_m,spread_a_per_m,spread_with_contacts_a_per_m,drift_a_per_m";
+inline constexpr int kSteadinessWidth = 6;
+
 /// A bias point on its way: everything besides the frozen matrix that a later process needs to go on
 /// with the same bits.
 struct PointProgress {
   int point = -1;  ///< index into the deck's points
   PointState state;
-  SteadyWindow window;
+  CurrentAverage average{0.0};
+  SteadyWindow window;             ///< the last one
+  std::vector<double> steadiness;  ///< [rows][kSteadinessWidth]
   std::vector<double> history;    ///< [rows][kHistoryWidth]
   std::vector<double> terminals;  ///< [rows][kTerminalWidth]
   double next_sample_fs = 0;

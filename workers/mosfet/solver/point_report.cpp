@@ -44,6 +44,8 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
   n["current_source_a_per_m"] = profile.front();
   n["current_drain_a_per_m"] = profile.back();
   n["current_spread"] = w.spread * kCurrentUnit_a_m;
+  n["current_spread_with_contacts"] = w.spread_contacts * kCurrentUnit_a_m;
+  n["window_fs"] = w.length_fs;
   n["current_drift"] = w.drift * kCurrentUnit_a_m;
   n["steps"] = static_cast<double>(state.step);
   n["time_fs"] = state.time_fs;
@@ -66,6 +68,7 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
         barrier_top_ev(&state.energy_ev[static_cast<std::size_t>(s.family_of[v]) * s.subbands * s.nx], s.nx) +
         s.valleys[v].offset_ev;
   result.add("current_x", profile, {half_nodes}, "A/m");
+  result.add("steadiness", at.steadiness, {std::ssize(at.steadiness) / kSteadinessWidth, kSteadinessWidth}, kSteadinessColumns);
   result.add("history", at.history, {std::ssize(at.history) / kHistoryWidth, kHistoryWidth}, kHistoryColumns);
   result.add("terminals", at.terminals, {std::ssize(at.terminals) / kTerminalWidth, kTerminalWidth},
              kTerminalColumns);
@@ -83,7 +86,8 @@ void write_snapshot(const Deck& deck, const TransportProblem& problem, int point
   pdf.reserve(state.pdf.size());
   for (const double value : state.pdf) pdf.push_back(static_cast<float>(value * pdf_scale));
   H5Writer file(directory / ("pdf_" + std::to_string(point) + "_" + std::to_string(snapshot) + ".h5"));
-  file.write("/pdf", pdf, {s.n_valleys(), s.subbands, s.nx, problem.nw, problem.angles}, "nm^-2 eV^-1 rad^-1");
+  const std::int64_t shape[] = {s.n_valleys(), s.subbands, s.nx, problem.nw, problem.angles};
+  file.write_compressed("/pdf", pdf, shape, "nm^-2 eV^-1 rad^-1");
   std::vector<double> w, phi;
   for (int l = 0; l < problem.nw; ++l) w.push_back(problem.grid().w(l));
   for (int m = 0; m < problem.angles; ++m) phi.push_back(m * problem.dphi);

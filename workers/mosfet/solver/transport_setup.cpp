@@ -136,7 +136,7 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   p.pauli = deck.pauli;
   p.tol_v = deck.run.tol_v;
   p.cfl = deck.run.cfl;
-  p.field_on_host = deck.run.field_on_host;
+  p.field = deck.run.field;
   make_angles(&p);
   for (const ValleyPair& valley : structure.valleys) {
     const KaneBand band = band_of(deck, valley);
