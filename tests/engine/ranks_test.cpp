@@ -164,6 +164,63 @@ TEST(Ranks, SampledRatesToo) {
   }
 }
 
+/// Γ alone, so that ranks share valence blocks and inner bands of one q; and three q with other frequencies.
+const char* const kGwDecks[2] = {R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 5.0
+bands = 130
+[epsilon]
+cutoff_ry = 2.5
+[sigma]
+band_min = 12
+band_max = 20
+static_remainder = true
+)",
+                                 R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+crystal = "gaas"
+cutoff_ry = 6.0
+k_grid = [2, 2, 2]
+bands = 20
+[epsilon]
+cutoff_ry = 3.0
+real_step_ev = 1.0
+imaginary_points = 6
+[sigma]
+method = "contour"
+band_max = 8
+)"};
+const Words kGw{"/epsilon/head_inverse", "/quasiparticles/x_ev", "/quasiparticles/sx_ev", "/quasiparticles/ch_ev", "/quasiparticles/sigma_ev", "/quasiparticles/z"};
+
+fs::path write_deck(const fs::path& place, const char* text) {
+  fs::create_directories(place);
+  std::ofstream(place / "deck.toml") << text;
+  return place / "deck.toml";
+}
+
+TEST(Ranks, GwGivesTheSameBitsOnAnyNumber) {
+  const test::TemporaryDirectory place;
+  for (const char* text : kGwDecks) {
+    const fs::path deck = write_deck(place.path() / std::to_string(text == kGwDecks[1]), text), alone = deck.parent_path() / "alone";
+    ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    for (const int n : {2, 4}) {
+      SCOPED_TRACE(text + std::to_string(n) + " ranks");
+      const fs::path output = deck.parent_path() / std::to_string(n);
+      ASSERT_EQ(run({{n, engine("gw", deck, output)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+      expect_same_bits(alone, output, kGw);
+      EXPECT_EQ(text_of(alone / "epsmat.h5").size(), text_of(output / "epsmat.h5").size());
+      EXPECT_FALSE(fs::exists(output / "checkpoint") && !fs::is_empty(output / "checkpoint")) << "a finished job leaves no checkpoint";
+    }
+  }
+}
+
 // A node that does not see the deck: its message, its status, and no rank left waiting.
 TEST(Ranks, AFailureInOneEndsAllWithItsMessage) {
   const test::TemporaryDirectory place;
@@ -225,6 +282,27 @@ TEST(Ranks, ACancelledJobIsResumedByAnotherNumber) {
     ASSERT_TRUE(has_checkpoint(broken));
     ASSERT_EQ(run({{n == 2 ? 4 : 0, silicon(broken, kLonger)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
     expect_same_bits(whole, broken, kThermal);
+  }
+}
+
+/// Killed in one rank after some checkpoint, resumed by another number, at last by one process.
+TEST(Ranks, AKilledGwJobIsResumedByAnotherNumber) {
+  const test::TemporaryDirectory place;
+  for (const char* text : kGwDecks) {
+    const fs::path deck = write_deck(place.path() / std::to_string(text == kGwDecks[1]), text), alone = deck.parent_path() / "alone", broken = deck.parent_path() / "broken";
+    ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    int killed = 0;
+    for (const int n : {2, 3}) {
+      const Job job = start({{n, engine("gw", deck, broken)}}, place.path() / "log");
+      if (n == 2) EXPECT_TRUE(has_checkpoint(broken)) << text_of(place.path() / "log");
+      else EXPECT_TRUE(eventually([&] { return ranks_of(broken).size() == 3; }));
+      const auto pids = ranks_of(broken);
+      if (!pids.empty()) kill(pids.back(), SIGKILL);
+      killed += wait_for(job) != 0;
+    }
+    EXPECT_GE(killed, 1);
+    ASSERT_EQ(run({{text == kGwDecks[0] ? 4 : 0, engine("gw", deck, broken)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    expect_same_bits(alone, broken, kGw);
   }
 }
 

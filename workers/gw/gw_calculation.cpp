@@ -373,7 +373,9 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   for (const std::string& note : run.plan.notes) progress.log(note);
   estimate_seconds(run.field, place.team, &run.plan);
   progress.log(cost_line(run.plan));
-  Checkpoint checkpoint(place.checkpoint_directory, digest_of(run, deck.coulomb), deck.checkpoint_seconds, progress);
+  const std::uint64_t digest = digest_of(run, deck.coulomb);
+  place.team.ranks().require_same(digest, "the mean field or the deck");
+  Checkpoint checkpoint(place.checkpoint_directory, digest, deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   for (const auto& spin : run.field.density.values) coulomb.require_charge_inside(run.field.density.header.g, spin);
   // Before the long phases: a V_xc that does not fit ends the job at once.

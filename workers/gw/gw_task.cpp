@@ -161,12 +161,13 @@ class GwTask : public Task {
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
-    DeviceTeam team(options.devices);
+    DeviceTeam team(options.devices, *options.ranks);
     const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : default_budget_bytes(options.devices.front());
-    const Workplace place{.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.checkpoint_directory};
+    const Workplace place{.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.ranks->leads() ? options.checkpoint_directory : std::filesystem::path{}};
     Calculation run = run_calculation(deck, place, progress);
     std::optional<ConvergenceStudy> study;
     if (deck.convergence_study) study = study_convergence(deck, place, run, progress);
+    if (!options.ranks->leads()) return {};
     if (deck.epsilon.write)
       write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
                     CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
@@ -179,6 +180,8 @@ class GwTask : public Task {
   }
 
   int max_devices() const override { return 64; }
+
+  bool shared_by_ranks() const override { return true; }
 
   std::string table(const nlohmann::json& summary) const override {
     std::string text;

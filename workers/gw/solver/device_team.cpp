@@ -9,17 +9,30 @@
 
 namespace quasi::gw {
 
-DeviceTeam::DeviceTeam(const std::vector<Device>& devices) {
+DeviceTeam::DeviceTeam(const std::vector<Device>& devices, Ranks& ranks) : ranks_(&ranks) {
   for (const Device& device : devices) {
     owned_.push_back(make_gw_kernels(device));
     members_.push_back(owned_.back().get());
   }
+  first_of_rank_.push_back(0);
+  for (const auto& of_rank : ranks.gather({static_cast<double>(members_.size())}))
+    first_of_rank_.push_back(first_of_rank_.back() + static_cast<std::int64_t>(of_rank.at(0)));
+}
+
+int DeviceTeam::owner(std::int64_t task, std::int64_t count) const {
+  const std::int64_t n = std::min<std::int64_t>(size(), count);
+  std::int64_t device = 0;
+  while ((device + 1) * count / n <= task) ++device;
+  return static_cast<int>(std::upper_bound(first_of_rank_.begin(), first_of_rank_.end(), device) - first_of_rank_.begin()) - 1;
 }
 
 void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body) {
-  const std::int64_t n = std::min<std::int64_t>(size(), count);
+  const std::int64_t all = std::min<std::int64_t>(size(), count);
+  const std::int64_t first_device = first_of_rank_[static_cast<std::size_t>(ranks_->rank())];
+  const std::int64_t n = std::clamp<std::int64_t>(all - first_device, 0, static_cast<std::int64_t>(members_.size()));
+  const auto begin = [&](std::int64_t member) { return (first_device + member) * count / all; };
   if (n <= 1) {
-    for (std::int64_t task = 0; task < count; ++task) body(task, first());
+    for (std::int64_t task = begin(0); n == 1 && task < begin(1); ++task) body(task, first());
     return;
   }
   std::vector<std::exception_ptr> failure(static_cast<std::size_t>(n));
@@ -32,7 +45,7 @@ void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, 
       GwKernels& kernels = *members_[static_cast<std::size_t>(member)];
       use_device(kernels.device());
       try {
-        for (std::int64_t task = member * count / n; task < (member + 1) * count / n && !failed; ++task) body(task, kernels);
+        for (std::int64_t task = begin(member); task < begin(member + 1) && !failed; ++task) body(task, kernels);
       } catch (...) {
         failure[static_cast<std::size_t>(member)] = std::current_exception();
         failed = true;

@@ -5,29 +5,39 @@
 #include <memory>
 #include <vector>
 
+#include "workers/backend/ranks.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw {
 
-/// The devices of one job. Work is cut into tasks without regard to how many devices there are; each task
+/// The devices of one job, those of its other ranks among them. Work is cut into tasks without regard to how many devices there are; each task
 /// leaves its own result, and whoever asked adds the results in the order of the tasks. One device and many
 /// therefore give the same bits.
 class DeviceTeam {
  public:
-  explicit DeviceTeam(const std::vector<Device>& devices);
+  /// Together.
+  explicit DeviceTeam(const std::vector<Device>& devices, Ranks& ranks = one_rank());
   /// A team of one that someone else owns.
-  explicit DeviceTeam(GwKernels& kernels) : members_{&kernels} {}
+  explicit DeviceTeam(GwKernels& kernels) : members_{&kernels}, first_of_rank_{0, 1} {}
 
+  Ranks& ranks() const { return *ranks_; }
+  /// Of this rank:
   GwKernels& first() { return *members_.front(); }
   const std::vector<GwKernels*>& members() const { return members_; }
-  int size() const { return static_cast<int>(members_.size()); }
-  /// body(task, kernels) for every task in [0, count): neighbours on one device, in order, one thread a device.
+  /// Of all ranks.
+  int size() const { return static_cast<int>(first_of_rank_.back()); }
+  /// Which rank run(count, …) gives a task to. Tasks of one rank are neighbours, and ranks follow each other.
+  int owner(std::int64_t task, std::int64_t count) const;
+  bool owns(std::int64_t task, std::int64_t count) const { return owner(task, count) == ranks_->rank(); }
+  /// body(task, kernels) for every task in [0, count) of this rank: neighbours on one device, in order, one thread a device.
   /// The first exception of the lowest task is thrown here, after all threads have ended.
   void run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body);
 
  private:
   std::vector<std::unique_ptr<GwKernels>> owned_;
   std::vector<GwKernels*> members_;
+  std::vector<std::int64_t> first_of_rank_;  ///< [ranks + 1] first device of each among all
+  Ranks* ranks_ = &one_rank();
 };
 
 }  // namespace quasi::gw

@@ -10,6 +10,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/memory_budget.hpp"
+#include "workers/gw/solver/ordered_sum.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -511,26 +512,71 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     progress.report("polarizability", done += sums[iq].portions(), total);
     return true;
   };
+  Ranks& ranks = team.ranks();
+  // ε⁻¹ of a q from the rank that has made it.
+  const auto exchange = [&](std::size_t iq, int owner) {
+    DielectricMatrix& m = matrices[iq];
+    std::vector<double> values;
+    if (ranks.rank() == owner) {
+      const std::vector<Cplx> whole = packed(m);
+      values.assign(reinterpret_cast<const double*>(whole.data()), reinterpret_cast<const double*>(whole.data() + whole.size()));
+      values.insert(values.end(), {static_cast<double>(m.subspace_vectors), m.subspace_error});
+    }
+    ranks.broadcast(values, owner);
+    if (ranks.rank() == owner || !m.inverse.empty()) return;
+    m.subspace_vectors = static_cast<int>(values[values.size() - 2]);
+    m.subspace_error = values.back();
+    values.resize(values.size() - 2);
+    unpack(piece_of(std::make_shared<const std::vector<double>>(std::move(values))), m);
+    keep(iq);
+    progress.report("polarizability", done += sums[iq].portions(), total);
+  };
+  // What rank 0's checkpoint holds is known to all, and what other ranks finish is known to rank 0 after every round.
+  if (ranks.size() > 1)
+    for (std::size_t iq = 0; iq < points.size(); ++iq)
+      if (const Piece kept = kept_pieces(ranks, checkpoint, {"epsilon/" + std::to_string(iq)})[0]; kept.data != nullptr && !ranks.leads())
+        unpack(kept, matrices[iq]);
   if (subspace || static_cast<int>(points.size()) >= team.size()) {
-    team.run(static_cast<std::int64_t>(points.size()), [&](std::int64_t task, GwKernels& kernels) {
-      const auto iq = static_cast<std::size_t>(task);
-      if (take_finished(iq)) return;
-      if (subspace) {
-        invert_in_subspace(matrices[iq], sums[iq], options, kernels, progress);
-        keep(iq);
-        progress.report("polarizability", done += sums[iq].portions(), total);
-        return;
-      }
-      std::vector<Cplx> sum;
-      for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(sum, portion_of(iq, index, kernels));
-      finish(iq, std::move(sum), kernels);
-    });
+    const auto n_points = static_cast<std::int64_t>(points.size());
+    const std::int64_t step = ranks.size() > 1 ? team.size() : n_points;
+    for (std::int64_t begin = 0; begin < n_points; begin += step) {
+      const std::int64_t count = std::min(step, n_points - begin);
+      team.run(count, [&](std::int64_t task, GwKernels& kernels) {
+        const auto iq = static_cast<std::size_t>(begin + task);
+        if (!matrices[iq].inverse.empty() || take_finished(iq)) return;
+        if (subspace) {
+          invert_in_subspace(matrices[iq], sums[iq], options, kernels, progress);
+          keep(iq);
+          progress.report("polarizability", done += sums[iq].portions(), total);
+          return;
+        }
+        std::vector<Cplx> sum;
+        for (std::int64_t index = 0; index < sums[iq].portions(); ++index) add(sum, portion_of(iq, index, kernels));
+        finish(iq, std::move(sum), kernels);
+      });
+      for (std::int64_t task = 0; task < count && ranks.size() > 1; ++task) exchange(static_cast<std::size_t>(begin + task), team.owner(task, count));
+    }
     return matrices;
   }
   for (std::size_t iq = 0; iq < points.size(); ++iq) {
-    if (take_finished(iq)) continue;
-    std::vector<Piece> parts(static_cast<std::size_t>(sums[iq].portions()));
-    team.run(sums[iq].portions(), [&](std::int64_t index, GwKernels& kernels) { parts[static_cast<std::size_t>(index)] = portion_of(iq, index, kernels); });
+    if (!matrices[iq].inverse.empty() || take_finished(iq)) continue;
+    const std::int64_t n_portions = sums[iq].portions();
+    std::vector<std::string> names;
+    for (std::int64_t index = 0; index < n_portions; ++index) names.push_back("chi/" + std::to_string(iq) + "/" + std::to_string(index));
+    std::vector<Piece> parts = ranks.size() > 1 ? kept_pieces(ranks, checkpoint, names) : std::vector<Piece>(names.size());
+    team.run(n_portions, [&](std::int64_t index, GwKernels& kernels) {
+      auto& part = parts[static_cast<std::size_t>(index)];
+      if (part.data == nullptr) part = portion_of(iq, index, kernels);
+    });
+    if (ranks.size() > 1) {
+      std::vector<Piece> own;
+      for (std::int64_t index = 0; index < n_portions; ++index)
+        if (team.owns(index, n_portions)) own.push_back(std::move(parts[static_cast<std::size_t>(index)]));
+      parts.clear();
+      progress.report("polarizability", done += n_portions - static_cast<std::int64_t>(own.size()), total);
+      finish(iq, ordered_sum(ranks, own), team.first());
+      continue;
+    }
     std::vector<Cplx> sum;
     for (Piece& part : parts) {
       add(sum, part);

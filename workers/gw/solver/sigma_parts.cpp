@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
+#include "workers/gw/solver/ordered_sum.hpp"
 #include "workers/gw/solver/sigma.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
@@ -14,6 +18,7 @@ namespace {
 /// Parts wanted in all: enough for the devices of one host and for a checkpoint now and then. Each part prepares
 /// the plasmon poles of its q anew, so there are no more than that.
 constexpr std::int64_t kParts = 8;
+constexpr int kPartTag = 65;
 constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
 
 std::vector<SigmaPart> parts_of(std::size_t n_q, const SigmaOptions& options) {
@@ -123,17 +128,42 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
   std::mutex mutex;
   std::vector<char> finished(parts.size(), 0);  // under the mutex
   PartProgress inside(progress, done, static_cast<std::int64_t>(parts.size()));
-  team.run(static_cast<std::int64_t>(parts.size()), [&](std::int64_t index, GwKernels& kernels) {
-    const std::string key = "sigma/" + std::to_string(index);
+  const auto n_parts = static_cast<std::int64_t>(parts.size());
+  const auto key_of = [](std::int64_t index) { return "sigma/" + std::to_string(index); };
+  std::vector<std::string> names;
+  for (std::int64_t index = 0; index < n_parts; ++index) names.push_back(key_of(index));
+  Ranks& ranks = team.ranks();
+  const std::vector<Piece> kept = kept_pieces(ranks, checkpoint, names);
+  // Parts are small: another rank's go to rank 0 as they are finished, and into its checkpoint.
+  const auto take_in = [&](const Ranks::Message& message) {
+    const auto index = static_cast<std::int64_t>(message.values.at(0));
+    Piece piece = piece_of(std::make_shared<const std::vector<double>>(message.values.begin() + 1, message.values.end()));
+    checkpoint.put(key_of(index), piece);
+    {
+      const std::lock_guard lock(mutex);
+      results[static_cast<std::size_t>(index)] = std::move(piece);
+      finished[static_cast<std::size_t>(index)] = 1;
+    }
+    progress.report("self-energy", ++done, n_parts);
+  };
+  team.run(n_parts, [&](std::int64_t index, GwKernels& kernels) {
     auto& result = results[static_cast<std::size_t>(index)];
-    if (auto kept = checkpoint.find(key)) {
-      result = std::move(*kept);
+    if (kept[static_cast<std::size_t>(index)].data != nullptr) {
+      result = kept[static_cast<std::size_t>(index)];
     } else {
       SigmaStatistics counted;
       result = piece_of(std::make_shared<const std::vector<double>>(packed(self_energy_part(field, epsilon, options, parts[static_cast<std::size_t>(index)], coulomb, kernels, inside, &counted,
                                        &prepared.at(&kernels)), counted)));
-      checkpoint.put(key, result);
+      checkpoint.put(key_of(index), result);
     }
+    if (!ranks.leads()) {
+      std::vector<double> message{static_cast<double>(index)};
+      message.insert(message.end(), result.data, result.data + result.count);
+      ranks.send(0, kPartTag, std::move(message));
+      progress.throw_if_cancelled();
+      return;
+    }
+    while (auto message = ranks.receive(kPartTag)) take_in(*message);
     if (running) {
       const std::lock_guard lock(mutex);
       finished[static_cast<std::size_t>(index)] = 1;
@@ -141,6 +171,20 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
     }
     progress.report("self-energy", ++done, static_cast<std::int64_t>(parts.size()));
   });
+  if (ranks.size() > 1) {
+    while (ranks.leads() && done < n_parts) {
+      if (auto message = ranks.receive(kPartTag)) take_in(*message);
+      else if (ranks.peer_failed()) throw PeerFailed("another rank has failed");
+      else std::this_thread::sleep_for(std::chrono::microseconds(100));
+      progress.throw_if_cancelled();
+    }
+    for (Piece& result : results) {
+      std::vector<double> values;
+      if (ranks.leads()) values.assign(result.data, result.data + result.count);
+      ranks.broadcast(values, 0);
+      result = piece_of(std::make_shared<const std::vector<double>>(std::move(values)));
+    }
+  }
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
   for (const auto& result : results) add_packed(result, 1.0, sums, statistics);
   finish_self_energy(field, options, sums);
