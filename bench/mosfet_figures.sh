@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Draws docs/jobs/figures/mosfet_*.svg with gnuplot.
 #
-#   bench/mosfet_figures.sh BIN map IV.csv           current-voltage map
+#   bench/mosfet_figures.sh BIN map IV.csv [NAME]    current-voltage map, to NAME.svg (mosfet_map)
 #   bench/mosfet_figures.sh BIN point RESULT.h5 K    density, subbands and current of bias point K
 #   bench/mosfet_figures.sh BIN mobility             mobility against effective field (computed here, seconds)
 set -euo pipefail
@@ -14,7 +14,7 @@ case $what in
 map)
   awk -F, 'NR > 1 {print $1, $2, $3}' "$3" | sort -g -k2,2 -k1,1 | awk 'NR > 1 && $2 != last {print "\n"} {print; last = $2}' > "$work/map.dat"
   gnuplot -e "$style" - <<G
-set output 'docs/jobs/figures/mosfet_map.svg'
+set output 'docs/jobs/figures/${4:-mosfet_map}.svg'
 set xlabel 'V_{GS} (V)'; set ylabel 'I_D (A/m)'; set logscale y; set format y '10^{%T}'; set key bottom right
 stats '$work/map.dat' using 2 nooutput
 plot for [k=0:STATS_blocks-1] '$work/map.dat' index k using 1:3 with linespoints pt 7 ps 0.5 lw 1.5 title sprintf('V_{DS} = %s V', system(sprintf("awk 'BEGIN{RS=\"\"} NR==%d {split(\$0,a,\" \"); print a[2]}' '$work/map.dat'", k + 1)))

@@ -73,16 +73,17 @@ TEST(Transient, APulseReturnsToTheSteadyState) {
   EXPECT_NEAR(current(wave) / current(mesh), 1.0, 1e-3);
 }
 
-// The ballistic mode, coupled to its own field, carries the current over the tops of its own barriers to the error of
-// this mesh, 8 % with a high barrier. (On a frozen, lower barrier the fine meshes of FixedBarrier come to 0.3 %.)
+// The ballistic mode, coupled to its own field, carries the current over the tops of its own barriers: 1 %. What the
+// mesh takes from it is Δx: 1.998, 1.066, 0.995, 0.992 of I_bal at 33, 65, 129, 257 columns (fourth order, that of ε');
+// Δw/2 brings the 0.995 to 0.997.
 TEST(Transient, TheBallisticModeCarriesTheBallisticCurrent) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
-  const Deck deck = test::default_deck(65, 33, {{"mesh.subbands", "2"}, {"mesh.nw", "128"}, {"mesh.nphi", "32"}, {"mesh.wmax_eV", "0.8"},
-                                                {"bias.vgs", "0.3"}, {"bias.vds", "0.2"}, {"run.mode", "transient"},
-                                                {"run.transport", "ballistic"}, {"run.t_end_fs", "300.0"}, {"run.window_fs", "100.0"}});
+  const Deck deck = test::default_deck(129, 33, {{"mesh.subbands", "2"}, {"mesh.nw", "128"}, {"mesh.nphi", "32"}, {"mesh.wmax_eV", "0.8"},
+                                                 {"bias.vgs", "0.3"}, {"bias.vds", "0.2"}, {"run.mode", "transient"},
+                                                 {"run.transport", "ballistic"}, {"run.t_end_fs", "400.0"}, {"run.window_fs", "100.0"}});
   SilentProgress silent;
   const PointResult point = run_sweep(deck, {.devices = {find_device("auto")}}, silent)[0];
-  EXPECT_NEAR(point.numbers.at("current_mean_a_per_m") / point.numbers.at("ballistic_a_per_m"), 1.0, 0.1);
+  EXPECT_NEAR(point.numbers.at("current_mean_a_per_m") / point.numbers.at("ballistic_a_per_m"), 1.0, 1e-2);
 }
 
 // Kirchhoff: conduction plus displacement into the three terminals adds to nothing, at all times of a

@@ -1,0 +1,176 @@
+// What a small sweep writes, against evaluations from its own raw arrays that share no code with the program.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "tests/support/reference_data.hpp"
+#include "workers/io/hdf5.hpp"
+#include "workers/mosfet/mosfet_task.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+constexpr double kT = 8.617333262e-5 * 300.0, kHbar = 0.6582119569, kEOverEps0 = 18.0951282, kCharge = 1.602176634e-19;
+constexpr double kHbar2Over2m = 0.0380998212;
+constexpr int kNx = 33, kNz = 17;
+constexpr double kThreshold = 20.0;  // A/m: within the currents of these points.
+
+class Results : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = new test::TemporaryDirectory;
+    std::ofstream deck(directory_->path() / "deck.toml");
+    deck << "[mesh]\nnx = 33\nnz = 17\nsubbands = 2\nnw = 24\nnphi = 8\nwmax_eV = 0.9\n"
+            "[bias]\nvgs = [0.2, 0.3, 0.5, 0.6]\nvds = [0.1, 0.3]\n"
+            "[run]\nt_end_fs = 12.0\nwindow_fs = 6.0\nrefresh_steps = 20\n[output]\nthreshold_a_per_m = 20.0\n";
+    deck.close();
+    RunOptions options;
+    options.deck.path = directory_->path() / "deck.toml";
+    options.devices = {find_device("cpu")};
+    options.output_directory = directory_->path();
+    SilentProgress silent;
+    summary_ = make_mosfet_task()->run(options, silent);
+  }
+  static void TearDownTestSuite() { delete directory_; }
+
+  static const nlohmann::json& point(std::size_t k) { return summary_["points"][k]; }
+  static std::vector<double> array(std::size_t k, const std::string& name) {
+    return H5Reader(directory_->path() / "result.h5").doubles("/points/" + std::to_string(k) + "/" + name);
+  }
+  /// value(V_GS) at one V_DS.
+  static std::map<double, double> along_gate(double vds, const std::string& name) {
+    std::map<double, double> values;
+    for (const auto& p : summary_["points"])
+      if (p["vds_v"] == vds) values[p["vgs_v"].get<double>()] = p[name].get<double>();
+    return values;
+  }
+
+  static inline test::TemporaryDirectory* directory_ = nullptr;
+  static inline nlohmann::json summary_;
+};
+
+// The slope of the parabola through three points, in Lagrange's form.
+double slope_at(const std::map<double, double>& y, double at) {
+  std::vector<std::pair<double, double>> v(y.begin(), y.end());
+  std::size_t k = 0;
+  while (v[k].first != at) ++k;
+  k = std::min(std::max<std::size_t>(k, 1), v.size() - 2);
+  double slope = 0.0;
+  for (std::size_t a = k - 1; a <= k + 1; ++a) {
+    double denominator = 1.0, numerator = 0.0;
+    for (std::size_t b = k - 1; b <= k + 1; ++b) {
+      if (b == a) continue;
+      denominator *= v[a].first - v[b].first;
+      numerator += at - v[b].first;
+    }
+    slope += v[a].second * numerator / denominator;
+  }
+  return slope;
+}
+
+// V_GS where the current passes the threshold: bisection on ln I between neighbours.
+double threshold_of(const std::map<double, double>& current) {
+  const auto log_current = [&](double v) {
+    const auto high = current.upper_bound(v), low = std::prev(high);
+    return std::log(low->second) + (v - low->first) / (high->first - low->first) * std::log(high->second / low->second);
+  };
+  double a = current.begin()->first, b = std::prev(current.end())->first - 1e-12;
+  for (int k = 0; k < 80; ++k) (log_current(0.5 * (a + b)) < std::log(kThreshold) ? a : b) = 0.5 * (a + b);
+  return a;
+}
+
+TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
+  const auto& curves = summary_["derived"]["curves"];
+  ASSERT_EQ(curves.size(), 2u);
+  std::map<double, double> thresholds;
+  for (const auto& curve : curves) {
+    const double vds = curve["vds_v"];
+    const auto current = along_gate(vds, "current_a_per_m"), charge = along_gate(vds, "gate_charge_per_nm");
+    double swing = 1e9, steepest = 0.0, tangent = 0.0;
+    std::size_t k = 0;
+    for (auto at = current.begin(); at != current.end(); ++at, ++k) {
+      const double gm = slope_at(current, at->first);
+      EXPECT_NEAR(curve["transconductance_s_per_m"][k].get<double>(), gm, 1e-9 * std::fabs(gm));
+      EXPECT_NEAR(curve["gate_capacitance_f_per_m"][k].get<double>(), slope_at(charge, at->first) * 1e9 * kCharge, 1e-18);
+      EXPECT_GT(curve["gate_capacitance_f_per_m"][k].get<double>(), 0.0);
+      if (gm > steepest) steepest = gm, tangent = at->first - at->second / gm - 0.5 * vds;
+      if (at != current.begin())
+        swing = std::min(swing, 1e3 * (at->first - std::prev(at)->first) / std::log10(at->second / std::prev(at)->second));
+    }
+    EXPECT_NEAR(curve["subthreshold_swing_mv_per_decade"].get<double>(), swing, 1e-9 * swing);
+    EXPECT_NEAR(curve["threshold_extrapolated_v"].get<double>(), tangent, 1e-9);
+    EXPECT_NEAR(curve["threshold_v"].get<double>(), thresholds[vds] = threshold_of(current), 1e-9);
+  }
+  EXPECT_NEAR(summary_["derived"]["dibl_mv_per_v"].get<double>(), 1e3 * (thresholds[0.1] - thresholds[0.3]) / 0.2, 1e-6);
+}
+
+// Gauss' law at the two gates: ε_R (V_gate − V)/Δz through the oxide, and the stray field along x at their edges.
+TEST_F(Results, TheGateChargeIsTheFieldInTheOxide) {
+  const double dx = 32.0 / (kNx - 1), dz = 8.0 / (kNz - 1);
+  for (const std::size_t k : {0u, 7u}) {
+    const auto v = array(k, "potential");
+    double charge = 0.0;
+    for (int i = 11; i <= 21; ++i)
+      charge += 3.9 * dx * (v[i * kNz] - v[i * kNz + 1] + v[i * kNz + kNz - 1] - v[i * kNz + kNz - 2]) / dz;
+    for (const auto& [edge, out] : {std::pair{11, 10}, {21, 22}})
+      for (const int j : {0, kNz - 1}) charge += 3.9 * 0.5 * dz * (v[edge * kNz + j] - v[out * kNz + j]) / dx;
+    EXPECT_NEAR(point(k)["gate_charge_per_nm"].get<double>(), charge / kEOverEps0, 1e-8) << k;  // e/ε0 above has nine digits.
+  }
+}
+
+// I_bal of the levels in the file: top by a parabola, the integral over k_y by Simpson's rule in the wave vector.
+TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
+  const double my[] = {0.19, 0.98, 0.19};
+  for (std::size_t k = 0; k < 8; ++k) {
+    const auto level = array(k, "subband_energy");  // [3][2][33]
+    double sum = 0.0;
+    for (int a = 0; a < 6; ++a) {
+      const double* e = &level[static_cast<std::size_t>(a) * kNx];
+      const int at = static_cast<int>(std::max_element(e, e + kNx) - e);
+      double top = e[at];
+      if (at > 0 && at < kNx - 1) {
+        const double c2 = 0.5 * (e[at + 1] + e[at - 1]) - e[at], c1 = 0.5 * (e[at + 1] - e[at - 1]);
+        if (c2 < 0.0) top -= c1 * c1 / (4.0 * c2);
+      }
+      const int n = 20000;
+      const double largest = 6.0;  // nm⁻¹
+      double integral = 0.0;
+      for (int q = 0; q <= n; ++q) {
+        const double ky = -largest + 2.0 * largest * q / n;
+        const double energy = std::sqrt(1.0 + 4.0 * 0.5 * kHbar2Over2m * ky * ky / my[a / 2]) - 1.0;  // (…)/(2α), α = ½
+        integral += (q == 0 || q == n ? 1.0 : q % 2 == 1 ? 4.0 : 2.0) * std::exp(-energy / kT);
+      }
+      integral *= 2.0 * largest / n / 3.0;
+      const double vds = point(k)["vds_v"];
+      sum += 2.0 * 2.0 * kT / (4.0 * M_PI * M_PI * kHbar) * (std::exp(-top / kT) - std::exp((-vds - top) / kT)) * integral;
+    }
+    const double expected = sum * 1.602176634e5, found = point(k)["ballistic_a_per_m"];
+    EXPECT_NEAR(found / expected, 1.0, 1e-6) << k;
+    EXPECT_NEAR(point(k)["ballistic_ratio"].get<double>(), point(k)["current_a_per_m"].get<double>() / found, 1e-12);
+  }
+}
+
+// The means weigh every subband with its density; half kT is the least that an electron carries.
+TEST_F(Results, MeansAreWeightedWithTheDensity) {
+  for (std::size_t k = 0; k < 8; ++k) {
+    const auto sheet = array(k, "sheet_density"), velocity = array(k, "velocity"), mean = array(k, "velocity_mean");
+    const auto energy = array(k, "energy_mean");
+    for (int i = 0; i < kNx; ++i) {
+      double flux = 0.0, density = 0.0;
+      for (int a = 0; a < 6; ++a) {
+        flux += sheet[a * kNx + i] * velocity[a * kNx + i];
+        density += sheet[a * kNx + i];
+      }
+      EXPECT_NEAR(mean[i], flux / density, 1e-12);
+      EXPECT_GT(energy[i], 0.5 * kT);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quasi::mosfet
