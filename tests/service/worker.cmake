@@ -1,4 +1,5 @@
-add_library(quasi_worker_world STATIC support/crashing_files.cpp support/worker_world.cpp)
+add_library(quasi_worker_world STATIC support/crashing_files.cpp support/worker_world.cpp
+  support/worker_world_server.cpp)
 target_link_libraries(quasi_worker_world PUBLIC quasi_supervisor)
 
 quasi_add_test(worker_supervisor_test

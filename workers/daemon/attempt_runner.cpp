@@ -9,6 +9,7 @@
 #include "proto/wire/limits.hpp"
 #include "proto/wire/packet_socket.hpp"
 #include "proto/wire/status.hpp"
+#include "workers/daemon/engine_launch.hpp"
 #include "workers/daemon/error.hpp"
 
 namespace quasi {
@@ -106,7 +107,7 @@ void AttemptRunner::make_shippers() {
 void AttemptRunner::begin() {
   ports_.store.create(grant_);
   make_shippers();
-  const std::size_t size = start_message().ByteSizeLong();
+  const std::size_t size = start_message(grant_, devices_).ByteSizeLong();
   if (size + 64 > kMaxPacketBytes)
     return perform(machine_.recover(
         Ending::failed(v1::FAILURE_REASON_INVALID_INPUT,
@@ -271,73 +272,17 @@ void AttemptRunner::stage() {
       });
 }
 
-v1::EngineStart AttemptRunner::start_message() const {
-  const v1::JobSpec& spec = grant_.spec();
-  v1::EngineStart start;
-  const auto set_deck = [&](const char* kind, const v1::DeckWork& work) {
-    start.set_kind(kind);
-    start.set_deck_path("in/" + work.deck());
-    *start.mutable_settings() = work.settings();
-    *start.mutable_exports() = work.exports();
-  };
-  switch (spec.work_case()) {
-    case v1::JobSpec::kThermal:
-      set_deck("thermal", spec.thermal());
-      break;
-    case v1::JobSpec::kMosfet:
-      set_deck("mosfet", spec.mosfet());
-      break;
-    case v1::JobSpec::kGw:
-      set_deck("gw", spec.gw());
-      break;
-    case v1::JobSpec::kTest:
-      start.set_kind("test");
-      *start.mutable_test() = spec.test();
-      break;
-    case v1::JobSpec::WORK_NOT_SET:
-      break;
-  }
-  int n_cuda = 0;
-  for (const auto& device : devices_)
-    if (device.cuda) start.add_devices("cuda:" + std::to_string(n_cuda++));
-  if (n_cuda == 0) start.add_devices("cpu");
-  start.set_output_directory("out");
-  start.set_checkpoint_directory("ckpt");
-  start.set_memory_budget_bytes(spec.resources().gpu_mem_bytes());
-  start.set_attempt_number(grant_.attempt_number());
-  return start;
-}
-
-LaunchPlan AttemptRunner::launch_plan() const {
-  LaunchPlan plan{.working_directory = paths_.root,
-                  .log = paths_.log,
-                  .environment = settings_.environment,
-                  .isolate_network = devices_.size() <= 1};
-  std::string visible;
-  for (const auto& device : devices_)
-    if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
-  plan.environment.push_back("CUDA_VISIBLE_DEVICES=" + visible);
-  plan.environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
-  const int threads = grant_.spec().resources().cpus() > 0
-                          ? static_cast<int>(grant_.spec().resources().cpus())
-                          : settings_.threads;
-  if (threads > 0)
-    for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})
-      plan.environment.push_back(name + std::to_string(threads));
-  return plan;
-}
-
 void AttemptRunner::spawn() {
   spawned_at_ = now();
   try {
-    child_ = ports_.spawner.spawn(launch_plan(), *this);
+    child_ = ports_.spawner.spawn(launch_plan(grant_, devices_, settings_, paths_), *this);
     ports_.store.record_child(fence(), child_->identity());
   } catch (const std::runtime_error& failure) {
     child_.reset();
     return perform(machine_.spawn_failed(failure.what(), now()));
   }
   v1::EngineCommand command;
-  *command.mutable_start() = start_message();
+  *command.mutable_start() = start_message(grant_, devices_);
   send(command);
   nlohmann::json event = facts();
   event["pid"] = child_->identity().pid;

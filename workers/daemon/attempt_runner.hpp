@@ -11,6 +11,7 @@
 #include "workers/daemon/attempt_store.hpp"
 #include "workers/daemon/checkpoint_shipper.hpp"
 #include "workers/daemon/devices.hpp"
+#include "workers/daemon/engine_launch.hpp"
 #include "workers/daemon/input_cache.hpp"
 #include "workers/daemon/log_shipper.hpp"
 #include "workers/daemon/publication.hpp"
@@ -31,13 +32,6 @@ struct WorkerPorts {
   BlobTransfer& blobs;
   Background& background;
   WorkerLog& log;
-};
-
-/// What every engine of this daemon is given.
-struct EngineSettings {
-  AttemptTimes times;
-  int threads = 0;                       ///< of an attempt whose job names none; 0: the engine's choice
-  std::vector<std::string> environment;  ///< allowed through from the daemon's own
 };
 
 /// Carries out what one attempt's machine decides: files, child, server. Lives on the loop's
@@ -102,8 +96,6 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   void report_answered(const grpc::Status& status);
   void finish_over(bool keep);
   bool send(const v1::EngineCommand& command);
-  v1::EngineStart start_message() const;
-  LaunchPlan launch_plan() const;
   v1::CompleteAttemptRequest completion() const;
   void offer_newest_checkpoint();
 

@@ -365,6 +365,7 @@ std::optional<MonotonicTime> Supervisor::next_deadline() const {
 void Supervisor::drain() {
   if (draining_) return;
   draining_ = true;
+  next_heartbeat_ = now();  // people are not shown a device that takes nothing as ready
   ports_.log.info("draining", {{"attempts", runners_.size()}});
   // What the last poll was granted may have been lost on its way: asked once more, the server says
   // it again, and it is given back instead of waiting for the end of its lease.

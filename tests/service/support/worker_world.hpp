@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/service/support/crashing_files.hpp"
@@ -98,6 +99,9 @@ class WorkerWorld {
   class Child;
   struct Daemon;
 
+  static grpc::Status refused(grpc::StatusCode code, std::string_view reason,
+                              std::map<std::string, std::string> metadata = {});
+  static grpc::Status fenced();
   void expire();
   void requeue(Job& job);
   bool stands(const v1::AttemptRef& ref, Job** job);

@@ -1,0 +1,182 @@
+// Commands that are interrupted, cut off or left without a server; and how soon the program is there.
+
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "tests/service/support/client_fixture.hpp"
+
+namespace quasi::client {
+namespace {
+
+TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
+  const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  const auto running = begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
+  std::this_thread::sleep_for(milliseconds(1500));
+  ASSERT_TRUE(running->running()) << running->err();
+  running->send(SIGINT);
+  EXPECT_EQ(running->wait_at_most(seconds(60)), 130) << running->err();
+  EXPECT_FALSE(fs::exists(path("r/result.h5")));
+}
+
+// I16 and I9 as a person meets them: the server dies and comes back while someone watches.
+TEST_F(EndToEnd, WatchingSurvivesTheServer) {
+  const std::string id = submit(job("steps", "[test.progress]\nsteps = 30\ninterval = \"100ms\""));
+  await_state(id, "running");
+  const auto watching = begin({"watch", id, "--jsonl"});
+  const auto deadline = Clock::now() + seconds(20);
+  while (watching->out().find("\"snapshot\"") == std::string::npos && Clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));
+  server_->end(SIGKILL);
+  std::this_thread::sleep_for(milliseconds(300));
+  ASSERT_NO_FATAL_FAILURE(start_server());
+  EXPECT_EQ(watching->wait_at_most(seconds(60)), 0) << watching->err();
+  int snapshots = 0;
+  std::vector<std::uint64_t> states;
+  std::istringstream stream(watching->out());
+  for (std::string line; std::getline(stream, line);) {
+    const json event = json::parse(line, nullptr, false);
+    ASSERT_FALSE(event.is_discarded()) << line;
+    if (event.value("event", "") == "snapshot") ++snapshots;
+    if (event.value("event", "") == "state") states.push_back(event["job_seq"]);
+  }
+  EXPECT_EQ(snapshots, 1);  // taken up by its token, not begun anew
+  EXPECT_TRUE(std::adjacent_find(states.begin(), states.end(),
+                                 [](std::uint64_t x, std::uint64_t y) { return y != x + 1; }) == states.end());
+  EXPECT_NE(watching->out().find("\"to\":\"succeeded\""), std::string::npos) << watching->out();
+}
+
+TEST_F(EndToEnd, AFetchThatWasCutIsContinuedAndVerified) {
+  const std::string id = submit(job("big", "[test.emit]\nbytes = 200000000\nseed = 3"), {"--wait"});
+  const std::string out = path("out").string();
+  const auto fetching = begin_and_catch_midway(id);
+  ASSERT_TRUE(fetching) << "too fast to be cut";
+  server_->end(SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(start_server());
+  EXPECT_EQ(fetching->wait_at_most(seconds(60)), 0) << fetching->err();
+  EXPECT_EQ(fs::file_size(path("out/data.bin")), 200000000u);
+
+  // A second kind of cut: the person's own, then a damaged part.
+  const auto stopped = begin_and_catch_midway(id);
+  ASSERT_TRUE(stopped) << "too fast to be cut";
+  const fs::path part = path("out/data.bin.part");
+  stopped->send(SIGINT);
+  const int status = stopped->wait_at_most(seconds(20));
+  ASSERT_EQ(status, 130) << stopped->err();
+  EXPECT_NE(stopped->err().find("the same command continues"), std::string::npos) << stopped->err();
+  ASSERT_TRUE(fs::exists(part));
+  EXPECT_FALSE(fs::exists(path("out/data.bin")));
+  {
+    std::fstream damage(part, std::ios::in | std::ios::out | std::ios::binary);
+    damage.seekp(1000);
+    damage.put('!').put('?');
+  }
+  EXPECT_EQ(quasi({"fetch", id, "-d", out, "--artifact", "data.bin"}).status, 11);
+  EXPECT_FALSE(fs::exists(path("out/data.bin")));
+  EXPECT_EQ(quasi({"fetch", id, "-d", out, "--artifact", "data.bin"}).status, 0);
+}
+
+// The promise of the journal: a submission without an answer is repeated without a second effect.
+TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
+  const std::string noop = job("once", "[test.noop]");
+  server_->send(SIGSTOP);  // takes connections, answers nothing
+  const auto first = begin({"submit", noop, "--timeout", "1s"});
+  EXPECT_EQ(first->wait_at_most(seconds(30)), 8) << first->err();
+  server_->send(SIGCONT);
+  // It stopped at asking for the capabilities: nothing can have been taken, nothing is pending.
+  EXPECT_EQ(quasi({"submit", "--resume"}).err.find("nothing is pending"), 0u);
+
+  // Taken, but the answer was lost: the journal as a crash between the two leaves it.
+  EXPECT_EQ(quasi({"submit", noop, "--wait"}).status, 0);
+  const json capabilities = json::parse(quasi({"submit", noop, "--dry-run", "--json"}).out);
+  const json entry{{"schema", "quasi.pending.v1"},
+                   {"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"},
+                   {"created_ms", std::chrono::duration_cast<milliseconds>(
+                                      std::chrono::system_clock::now().time_since_epoch()).count()},
+                   {"address", socket()},
+                   {"store_id", ""},
+                   {"request", {{"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"},
+                                {"jobs", capabilities["jobs"]}}}};
+  file("state/pending/0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e.json", entry.dump());
+  EXPECT_NE(quasi({"list"}).err.find("1 submission has no answer yet"), std::string::npos);
+  const Ran sent = quasi({"submit", "--resume", "-o", "name"});
+  EXPECT_EQ(sent.status, 0) << sent.err;
+  file("state/pending/0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e.json", entry.dump());
+  const Ran again = quasi({"submit", "--resume", "-o", "name"});
+  EXPECT_EQ(again.out, sent.out);
+  EXPECT_NE(again.err.find("had been taken"), std::string::npos) << again.err;
+  EXPECT_EQ(quasi({"list", "-o", "name", "--name", "once"}).out.size(), 2 * sent.out.size());
+  EXPECT_TRUE(fs::is_empty(path("state/pending")));
+}
+
+TEST_F(EndToEnd, InterruptedWatchingLeavesTheJobAlone) {
+  const std::string id = submit(job("long", "[test.sleep]\nduration = \"60s\""));
+  const auto watching = begin({"watch", id});
+  const auto deadline = Clock::now() + seconds(20);
+  while (watching->err().find("running") == std::string::npos && Clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));
+  watching->send(SIGINT);
+  EXPECT_EQ(watching->wait_at_most(seconds(10)), 130);
+  EXPECT_NE(watching->err().find("the job goes on; come back with: quasi watch last"), std::string::npos)
+      << watching->err();
+  await_state(id, "running");
+  const auto waiting = begin({"wait", id});
+  std::this_thread::sleep_for(milliseconds(200));
+  waiting->send(SIGTERM);
+  EXPECT_EQ(waiting->wait_at_most(seconds(10)), 143);
+  quasi({"cancel", id});
+}
+
+TEST_F(EndToEnd, NoServerIsSaidInTwoLines) {
+  submit(job("a", "[test.noop]"));  // so that "last" is known without asking
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"list"}, {"watch", "last"}, {"wait", "last"}, {"fetch", "last"}}) {
+    std::vector<std::string> line{"quasi", "--server", "unix:" + path("nothing").string()};
+    line.insert(line.end(), words.begin(), words.end());
+    const auto nowhere = spawn("nowhere-" + words.front(), line);
+    EXPECT_EQ(nowhere->wait_at_most(seconds(20)), 8) << words.front();
+    const std::string err = nowhere->err();
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 2) << err;
+    EXPECT_EQ(nowhere->out(), "");
+  }
+}
+
+TEST_F(EndToEnd, StandardOutputThatIsFullIsAnError) {
+  submit(job("a", "[test.noop]"));
+  const std::string command = std::string(QUASI_BINARY_DIR) + "/quasi --server " + socket() + " list > /dev/full 2>/dev/null";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 12);
+}
+
+// What a person waits for before anything happens. The claim is checked on the processor time of a
+// start, which other programs on the machine do not stretch; the wall time is printed beside it.
+TEST(Start, TheProgramIsThereAtOnce) {
+  const std::string program = std::string(QUASI_BINARY_DIR) + "/quasi";
+  double best_wall_s = 1e9;
+  double best_cpu_s = 1e9;
+  const auto cpu_of_children_s = [] {
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    const auto in_s = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
+    return in_s(usage.ru_utime) + in_s(usage.ru_stime);
+  };
+  const test::TemporaryDirectory directory;
+  for (int i = 0; i < 20; ++i) {
+    const double cpu_before_s = cpu_of_children_s();
+    const auto start = Clock::now();
+    Process process({program, "--version"}, directory.path() / "start", {});
+    ASSERT_EQ(process.wait(), 0);
+    best_wall_s = std::min(best_wall_s, std::chrono::duration<double>(Clock::now() - start).count());
+    best_cpu_s = std::min(best_cpu_s, cpu_of_children_s() - cpu_before_s);
+  }
+  std::printf("best of 20 starts: %.1f ms processor time, %.1f ms wall time\n", 1e3 * best_cpu_s,
+              1e3 * best_wall_s);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(best_cpu_s, 0.030);
+#endif
+}
+
+}  // namespace
+}  // namespace quasi::client
