@@ -41,20 +41,27 @@ FROM runtime AS server
 COPY --from=build /opt/libs/server /opt/quasi/lib
 COPY --from=build /opt/quasi/bin/quasi-server /usr/local/bin/
 VOLUME /var/lib/quasi
+# Settings are in the environment, so that further flags can be given and the probe asks the same address.
+ENV QUASI_SERVER_DATA_DIRECTORY=/var/lib/quasi QUASI_SERVER_LISTEN=unix:/run/quasi/server.sock
 STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s CMD ["quasi-server", "--probe"]
 ENTRYPOINT ["quasi-server"]
-CMD ["--data-directory", "/var/lib/quasi", "--listen", "unix:/run/quasi/server.sock"]
 
 FROM runtime AS worker
 COPY --from=build /opt/libs/worker /opt/quasi/lib
 COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine /usr/local/bin/
 VOLUME /var/lib/quasi
+ENV QUASI_WORKER_STATE_DIRECTORY=/var/lib/quasi QUASI_WORKER_SERVER=unix:/run/quasi/server.sock
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["quasi-worker"]
-CMD ["--state-directory", "/var/lib/quasi", "--server", "unix:/run/quasi/server.sock"]
 
 FROM runtime AS client
 COPY --from=build /opt/libs/client /opt/quasi/lib
 COPY --from=build /opt/quasi/bin/quasi /usr/local/bin/
+# Whoever runs it keeps a note of a submission until it is answered; the socket is open to the group (970).
+#   docker run --rm -v SOCKET_VOLUME:/run/quasi -v "$PWD:/work" --user "$(id -u):970" quasi-client list
+RUN install -d -m 1777 /tmp/quasi
+ENV QUASI_SERVER=unix:/run/quasi/server.sock QUASI_STATE=/tmp/quasi
+WORKDIR /work
 ENTRYPOINT ["quasi"]
 CMD ["help"]

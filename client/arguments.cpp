@@ -80,7 +80,8 @@ class Tree {
   }
 
   std::string help_text(const std::string& about) {
-    if (about.empty()) return app_.help();
+    // Not app_.help(): that is the text of the command that was given, here "help" itself.
+    if (about.empty()) return app_.get_formatter()->make_help(&app_, "quasi", CLI::AppFormatMode::Normal);
     for (CLI::App* command : app_.get_subcommands(nullptr))
       if (command->get_name() == about) return command->help("quasi");
     throw unknown_command(about);

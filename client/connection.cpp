@@ -1,6 +1,9 @@
 #include "client/connection.hpp"
 
 #include <grpcpp/channel.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "proto/wire/channel.hpp"
 #include "proto/wire/status.hpp"
@@ -70,8 +73,12 @@ Failure failure_of(const grpc::Status& status, const std::string& address) {
     return Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted");
   const wire::ErrorDetails details = wire::parse_details(status);
   std::string what = status.error_message();
-  if (status.error_code() == StatusCode::UNAVAILABLE && details.reason.empty())
+  if (status.error_code() == StatusCode::UNAVAILABLE && details.reason.empty()) {
+    if (address.starts_with("unix:") && ::access(address.c_str() + 5, W_OK) != 0 && errno == EACCES)
+      return Failure(ExitStatus::kNotAllowed, "the socket of the server at " + address + " is closed to you",
+                     "ask its operator to add you to the group that the socket belongs to: ls -l " + address.substr(5));
     what = "no answer from a server at " + address;
+  }
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED && details.reason.empty())
     what = "the server at " + address + " did not answer in time";
   if (!details.fields.empty())

@@ -1,7 +1,9 @@
 #include "client/devices.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "client/engine_process.hpp"
 #include "client/job_view.hpp"
@@ -85,8 +87,13 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
   for (const v1::Pool& pool : response.pools()) {
     Table table(columns);
     std::vector<bool> well;
+    std::map<std::string, int> bearers;
+    for (const v1::Worker& worker : pool.workers()) ++bearers[worker.name()];
     for (const v1::Worker& worker : pool.workers()) {
       ++workers;
+      // Names are people's; where two workers have one, the id tells them apart.
+      const std::string name =
+          bearers[worker.name()] > 1 || wide ? worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12) : worker.name();
       for (const v1::Device& device : worker.devices()) {
         std::string jobs;
         for (const std::string& id : device.running_job_ids()) jobs += (jobs.empty() ? "" : " ") + id;
@@ -94,7 +101,7 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
           console.data(worker.name() + "/" + device.id() + "\n");
           continue;
         }
-        table.add({worker.name(), wide ? device.id() : device.id().substr(0, 12), device.model(),
+        table.add({name, wide ? device.id() : device.id().substr(0, 12), device.model(),
                    device.memory_bytes() > 0 ? readable_bytes(device.memory_bytes()) : "",
                    device.free_bytes() > 0 ? readable_bytes(device.free_bytes()) : "",
                    std::to_string(device.busy_slots()) + "/" + std::to_string(device.slots()),

@@ -3,8 +3,10 @@
 #include <csignal>
 #include <iostream>
 
+#include "server/api/probe.hpp"
 #include "server/server.hpp"
 #include "server/service/log.hpp"
+#include "server/service/notify.hpp"
 #include "server/store/data_directory.hpp"
 #include "server/store/file_system.hpp"
 #include "server/store/sqlite.hpp"
@@ -16,6 +18,7 @@ enum Exit {
   kCorrupt = 65,
   kAlreadyRunning = 73,
   kIo = 74,
+  kNotServing = 75,
   kPermissions = 77,
   kConfiguration = 78,
 };
@@ -39,9 +42,11 @@ int serve(const quasi::server::ServerOptions& options, const sigset_t& signals) 
   Server server(options);
   log(Level::kInfo, "ready",
       {{"version", QUASI_VERSION}, {"data_directory", options.data_directory}});
+  notify_manager("READY=1");
   int signal = 0;
   sigwait(&signals, &signal);
   log(Level::kInfo, "stopping", {{"signal", std::to_string(signal)}});
+  notify_manager("STOPPING=1");
   server.stop();
   log(Level::kInfo, "stopped");
   return kOk;
@@ -64,6 +69,11 @@ int main(int argc, char** argv) {
       case Action::kExit: return line.exit_status;
       case Action::kCheckConfig: std::cout << "the configuration is sound\n"; return kOk;
       case Action::kPrintConfig: print_configuration(line, std::cout); return kOk;
+      case Action::kProbe: {
+        const std::string health = probe(line.options.listen.front());
+        std::cout << health << '\n';
+        return health == "SERVING" ? kOk : kNotServing;
+      }
       case Action::kServe: break;
     }
     return serve(line.options, signals);

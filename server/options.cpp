@@ -329,9 +329,11 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   std::string config;
   bool print = false;
   bool check = false;
+  bool ask = false;
   app.add_option("--config", config, "TOML file; otherwise /etc/quasi/server.toml if it exists");
   app.add_flag("--print-config", print, "Show each value and where it came from, then exit");
   app.add_flag("--check-config", check, "Check the configuration, then exit (78 if it is wrong)");
+  app.add_flag("--probe", ask, "Ask the server at the first address of `listen` for its health, then exit (0 if it serves, else 75)");
   std::map<std::string, std::string> flags;
   // "--enable-test-work" alone means true.
   const auto is_switch = [](const Entry& entry) {
@@ -368,6 +370,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       std::min(options.api.heartbeat_interval_ms, options.queue.lease_ttl_ms / 3);
   if (print) result.action = Action::kPrintConfig;
   if (check) result.action = Action::kCheckConfig;
+  if (ask) result.action = Action::kProbe;
   return result;
 }
 

@@ -38,7 +38,7 @@ struct ServerOptions {
 };
 
 /// What the command line asks for beside serving.
-enum class Action { kServe, kPrintConfig, kCheckConfig, kExit };
+enum class Action { kServe, kPrintConfig, kCheckConfig, kProbe, kExit };
 
 struct CommandLine {
   Action action = Action::kServe;

@@ -3,13 +3,33 @@
 #include <grpc/grpc.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "proto/wire/limits.hpp"
 #include "server/options.hpp"
 
 namespace quasi::server {
+namespace {
+
+/// True if somebody listens on the socket: it is then another server's, whatever its data directory.
+bool is_answered(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;  // gRPC refuses it in its own words
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  const bool answered = ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(descriptor);
+  return answered;
+}
+
+}  // namespace
 
 Bound bind_server(const std::vector<std::string>& addresses,
                   const std::function<void(grpc::ServerBuilder&)>& add) {
@@ -21,7 +41,12 @@ Bound bind_server(const std::vector<std::string>& addresses,
   std::vector<int> ports(addresses.size(), -1);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     require_local(addresses[i]);
-    if (addresses[i].starts_with("unix:")) ::unlink(addresses[i].substr(5).c_str());
+    if (addresses[i].starts_with("unix:")) {
+      const std::string path = addresses[i].substr(5);
+      if (is_answered(path))
+        throw BadConfiguration("listen: another server answers at " + addresses[i] + "; stop it, or name another path");
+      ::unlink(path.c_str());
+    }
     builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
   }
   grpc::ResourceQuota quota("quasi-server");
@@ -40,7 +65,7 @@ Bound bind_server(const std::vector<std::string>& addresses,
     const bool is_unix = address.starts_with("unix:");
     if (!bound.server || (!is_unix && ports[i] <= 0))
       throw BadConfiguration("listen: cannot bind " + address +
-                             "; is it in use, or its directory missing?");
+                             "; is it in use, or its directory missing or closed to this user?");
     if (is_unix)
       ::chmod(address.substr(5).c_str(), 0660);
     else

@@ -20,8 +20,9 @@ namespace quasi::server {
 inline void finish(grpc::ServerUnaryReactor* reactor, grpc::CallbackServerContext* context,
                    const grpc::Status& status) {
   if (!status.ok()) {
+    // Short waits the caller's library does by itself; of long ones (a full disk) the caller is told at once.
     if (const auto delay = wire::parse_details(status).retry_after)
-      context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(delay->count()));
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", delay->count() <= 5'000 ? std::to_string(delay->count()) : "-1");
   }
   reactor->Finish(status);
 }

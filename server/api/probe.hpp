@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace quasi::server {
+
+/// Asks the server at `address` for its health (grpc.health.v1), as a supervisor of containers does.
+/// @return "SERVING", "NOT_SERVING", or why there is no answer within 5 s.
+std::string probe(const std::string& address);
+
+}  // namespace quasi::server
