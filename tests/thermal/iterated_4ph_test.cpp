@@ -13,6 +13,8 @@
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
+#include "workers/thermal/solver/wire.hpp"
+
 namespace quasi::thermal {
 namespace {
 
@@ -171,6 +173,35 @@ struct Case {
   double tolerance;  ///< of the reference's README: ties decide at coarse meshes
   const char* further = "T=300";  ///< a setting
 };
+// Wires with four phonons iterated: the bulk's κ for wide ones; the same with the wire's symmetry and without any; and
+// not what four phonons in relaxation-time approximation give.
+TEST(Wire, FourPhononsAreIterated) {
+  SilentProgress silent;
+  std::vector<double> found;
+  for (const char* folding : {"symmetry=T", "symmetry=F"}) {
+    const auto s = test::solve_deck_4ph(model("silicon-sw"), {"ngrid=3,3,3", "eps=1e-10", "four_phonon_iteration=T", "T=600", "nanowires=T",
+                                                              "norientations=1", "orientations(:,1)=1,1,1", folding});
+    const auto kappa = [&](double radius, bool iterated) {
+      s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
+      const auto along = [&](const Symmetry& symmetry) {
+        return iterated_with(symmetry, s->deck, {Device{}}, s->run, *s->four_phonon, silent);
+      };
+      return converged_wires(s->deck, s->problem.fc3, s->run, s->four_phonon->further.rate_per_ps,
+                             iterated ? std::function<FurtherScattering(const Symmetry&)>(along) : nullptr, Device{}, silent)[0].kappa_w_per_mk[0];
+    };
+    found.push_back(kappa(20.0, true));
+    if (found.size() == 2) break;
+    const double bulk = s->at().kappa_w_per_mk[0][0];
+    const double wide = kappa(1e9, true);
+    const double relaxation = kappa(1e9, false);
+    std::printf("    wide wire %.6f, bulk %.6f, with four phonons in relaxation %.6f\n", wide, bulk, relaxation);
+    EXPECT_NEAR(wide / bulk, 1.0, 1e-6);
+    EXPECT_GT(std::fabs(relaxation / bulk - 1.0), 1e-4);
+    EXPECT_LT(found[0], bulk);
+  }
+  EXPECT_NEAR(found[1] / found[0], 1.0, 1e-7);
+}
+
 // Four phonons iterated at 4³ hang on redistribution that is resonant by symmetry, with σ = 0, where the
 // reference's window compares two rounding errors: 26.318 with all of these tuples, 26.479 without, 26.467
 // where rounding decides (relaxation time: 25.318, 25.371, 25.367). Without them nothing is left to chance.

@@ -34,10 +34,17 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
   if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
   solved.derived = derive(deck, problem.fc3, solved.run);
   const bool wires = deck.control.nanowires && deck.control.converge;
-  if (wires && deck.control.broadening != Broadening::kSymmetric)
-    solved.run.warnings.push_back("wires are computed in relaxation-time approximation only: beyond it they need broadening = symmetric");
+  const bool iterated = further.in_scattering != nullptr;
+  if (wires && (deck.control.broadening != Broadening::kSymmetric || (iterated && !further.symmetric)))
+    solved.run.warnings.push_back("wires are computed in relaxation-time approximation only: beyond it they need broadening = "
+                                  "symmetric, and with 'four_phonon_iteration' exact_weights = .true. and omega_floor_4ph = 0");
   else if (wires)
-    solved.derived->wires = converged_wires(deck, problem.fc3, solved.run, further.rate_per_ps, devices.front(), progress);
+    solved.derived->wires = converged_wires(
+        deck, problem.fc3, solved.run, further.rate_per_ps,
+        iterated ? std::function<FurtherScattering(const Symmetry&)>([&](const Symmetry& along) {
+          return iterated_with(along, deck, devices, solved.run, *solved.four_phonon, progress);
+        }) : nullptr,
+        devices.front(), progress);
   solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress);
   return solved;
 }

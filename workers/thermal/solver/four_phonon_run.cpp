@@ -144,4 +144,51 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   return result;
 }
 
+FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck, const std::vector<Device>& devices,
+                                const ConductivityRun& run, const FourPhononRun& four_phonon, Progress& progress) {
+  struct Parts {
+    Problem4ph problem;
+    Rates4ph rates;
+    std::vector<std::int32_t> points;
+    std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
+    std::unique_ptr<Collision4ph> collision;
+  };
+  const Control& control = deck.control;
+  auto parts = std::make_shared<Parts>();
+  parts->problem = make_problem_4ph(deck.crystal, run.modes, symmetry, control, *deck.fourth_order, symmetry.irreducible);
+  parts->points = symmetry.irreducible;
+  // The size of each row, from the bulk's row of the same star.
+  Rates4ph& rates = parts->rates;
+  const std::int64_t nb = run.modes.n_branches;
+  rates.n_rows = static_cast<std::int64_t>(parts->points.size()) * nb;
+  rates.n_temperatures = four_phonon.rates.n_temperatures;
+  const auto size = static_cast<std::size_t>(kChannels4ph * rates.n_temperatures * rates.n_rows);
+  rates.normal_per_ps.assign(size, 0.0);
+  rates.umklapp_per_ps.assign(size, 0.0);
+  for (int t = 0; t < rates.n_temperatures; ++t)
+    for (std::int64_t row = 0; row < rates.n_rows; ++row) {
+      const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(parts->points[static_cast<std::size_t>(row / nb)])];
+      rates.normal_per_ps[static_cast<std::size_t>(rates.at(Channel4ph::kRecombination, t, row))] =
+          four_phonon.rates.total_per_ps(t, star * nb + row % nb);
+    }
+  std::vector<ScatteringKernels4ph*> kernels;
+  for (const Device& device : devices) {
+    parts->kernels.push_back(make_scattering_kernels_4ph(device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)));
+    kernels.push_back(parts->kernels.back().get());
+    kernels.back()->load(parts->problem);
+  }
+  parts->collision = std::make_unique<Collision4ph>(parts->problem, control.constants(), kernels, rates, true, progress);
+  FurtherScattering further;
+  further.symmetric = true;
+  further.in_scattering = [parts](std::size_t t, const std::vector<double>& f) { return parts->collision->in_scattering(t, f); };
+  const Modes* modes = &run.modes;
+  const bool average = control.average_degenerate;
+  further.diagonal_per_ps = [parts, modes, average](std::size_t t) {
+    std::vector<double> diagonal = parts->collision->out_scattering(t);
+    if (average) average_over_subspaces(*modes, parts->points, 1, diagonal.data());
+    return diagonal;
+  };
+  return further;
+}
+
 }  // namespace quasi::thermal

@@ -45,4 +45,9 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
                                                const std::filesystem::path& checkpoint_directory,
                                                Progress& progress);
 
+/// The run's four phonons for solve_bte with the rows of a smaller symmetry (a wire's): computed with kernels of its own, which
+/// what is returned keeps alive. Needs a run whose operator is symmetric.
+FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck, const std::vector<Device>& devices,
+                                const ConductivityRun& run, const FourPhononRun& four_phonon, Progress& progress);
+
 }  // namespace quasi::thermal

@@ -115,7 +115,9 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k, con
 }
 
 std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-                                              const std::vector<double>& further_per_ps, const Device& device, Progress& progress) {
+                                              const std::vector<double>& further_per_ps,
+                                              const std::function<FurtherScattering(const Symmetry&)>& iterated_along,
+                                              const Device& device, Progress& progress) {
   const Control& control = deck.control;
   const std::int64_t nb = run.modes.n_branches;
   const std::size_t n_t = control.temperatures_k.size();
@@ -129,9 +131,14 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
     const auto kernels = make_three_phonon_kernels(device);
     kernels->load(problem);
     kernels->rates(control.temperatures_k, true, progress);
+    const FurtherScattering iterated = iterated_along ? iterated_along(along) : FurtherScattering{};
     for (std::size_t k = 0; k < n_t; ++k) {
       std::vector<double> diagonal = kernels->row_rates(control.temperatures_k[k], OccupationForm::kSymmetric);
       if (control.average_degenerate) average_over_subspaces(run.modes, along.irreducible, 1, diagonal.data());
+      if (iterated.in_scattering) {
+        const std::vector<double> more = iterated.diagonal_per_ps(k);
+        for (std::size_t row = 0; row < diagonal.size(); ++row) diagonal[row] += more[row];
+      }
       std::vector<double> path(diagonal.size(), 0.0);
       for (std::int64_t row = 0; row < t.n_rows(); ++row) {
         // The bulk's row of the same star.
@@ -139,7 +146,7 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
         const auto whole = static_cast<std::size_t>(star * nb + row % nb);
         const auto at = static_cast<std::size_t>(row);
         if (!run.isotope_per_ps.empty()) diagonal[at] += run.isotope_per_ps[whole];
-        if (!further_per_ps.empty()) diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
+        if (!iterated.in_scattering && !further_per_ps.empty()) diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
         const double rate = run.by_temperature[k].rate_per_ps[whole];
         const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
         if (rate > 0.0) path[at] = speed_across({v[0], v[1], v[2]}, a) / rate;
@@ -149,7 +156,12 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
         for (std::size_t row = 0; row < diagonal.size(); ++row)
           collision.diagonal_per_ps[row] /= diffuse_wire_reduction(path[row], result[k].radius_nm[r]);
         collision.in_scattering = [&](const std::vector<double>& f) {
-          return kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
+          std::vector<double> out = kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
+          if (iterated.in_scattering) {
+            const std::vector<double> more = iterated.in_scattering(k, f);
+            for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+          }
+          return out;
         };
         const IterativeSolution solution = solve_bte(t, control.temperatures_k[k], collision, progress);
         const Mat3 kappa = total(mode_conductivity(t, control.temperatures_k[k], solution.f));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "workers/thermal/solver/conductivity_run.hpp"
@@ -31,10 +32,14 @@ WireConductivity wire_conductivity(const Transport& transport, double temperatur
 
 /// From the BTE: F = f τ (ωv + in-scattering of F), that is a diagonal of w/f. The wire's own symmetry folds
 /// the mesh, so the processes of its irreducible points are listed anew for every axis; rates are those of the run.
-/// Four phonons count in relaxation-time approximation. Needs the symmetric operator.
-/// @param further  [nT][n_rows] rates beside those of the run's three phonons and isotopes; may be empty
+/// Needs the symmetric operator.
+/// @param further_per_ps  [nT][n_rows] rates beside those of the run's three phonons and isotopes, in relaxation-time
+///                        approximation; may be empty
+/// @param iterated_along  makes what is iterated instead of these rates, with the rows of a wire's symmetry; null: none
 /// @return [nT]
 std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-                                              const std::vector<double>& further_per_ps, const Device& device, Progress& progress);
+                                              const std::vector<double>& further_per_ps,
+                                              const std::function<FurtherScattering(const Symmetry&)>& iterated_along,
+                                              const Device& device, Progress& progress);
 
 }  // namespace quasi::thermal
