@@ -6,9 +6,9 @@
 #include <cmath>
 #include <random>
 
-#include "examples/thermal/generate/deck_writer.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/reference_run.hpp"
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/thermal/physics/occupation.hpp"
@@ -18,15 +18,7 @@
 namespace quasi::thermal {
 namespace {
 
-std::filesystem::path model(const std::string& name) {
-  static const quasi::test::TemporaryDirectory directory;
-  const auto path = directory.path() / name;
-  if (!std::filesystem::exists(path)) {
-    std::filesystem::create_directories(path);
-    quasi::model::write_deck(name, path);
-  }
-  return path;
-}
+using test::model;
 
 /// A field with each point's symmetry, equal within degenerate sets, zero where nothing conducts.
 std::vector<double> symmetric_field(const test::SolvedDeck4ph& s, std::mt19937& random) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <random>
 
-#include "examples/thermal/generate/deck_writer.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/kernels/fc3_transform.hpp"
 #include "workers/thermal/physics/occupation.hpp"
@@ -17,15 +17,7 @@
 namespace quasi::thermal {
 namespace {
 
-std::filesystem::path model(const std::string& name) {
-  static const quasi::test::TemporaryDirectory directory;
-  const auto path = directory.path() / name;
-  if (!std::filesystem::exists(path)) {
-    std::filesystem::create_directories(path);
-    quasi::model::write_deck(name, path);
-  }
-  return path;
-}
+using test::model;
 std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
 
 // 1. κ is symmetric, positive definite, invariant under the point group; cubic: off-diagonals vanish.

@@ -5,8 +5,8 @@
 #include <ctime>
 #include <random>
 
-#include "examples/thermal/generate/deck_writer.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/thermal/model_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/four_phonon_run.hpp"
@@ -16,15 +16,7 @@ namespace quasi::thermal {
 namespace {
 
 /// A deck of our own models, written once.
-std::filesystem::path model(const std::string& name) {
-  static const quasi::test::TemporaryDirectory directory;
-  const auto path = directory.path() / name;
-  if (!std::filesystem::exists(path)) {
-    std::filesystem::create_directories(path);
-    quasi::model::write_deck(name, path);
-  }
-  return path;
-}
+using test::model;
 
 /// The shipped Stillinger–Weber crystal on a coarse mesh, with fourth order.
 Deck coarse_deck(std::vector<Setting> more = {}) {

@@ -1,7 +1,5 @@
 #include "workers/thermal/lint.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "workers/thermal/solver/four_phonon_run.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 #include "workers/thermal/solver/scattering_4ph.hpp"
+#include "workers/thermal/solver/tile_plan_4ph.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -20,9 +19,6 @@ constexpr double kChargeWarning_e = 0.01;
 constexpr double kBondWarning = 1.1;        // strongest block this much farther than the nearest neighbour
 constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
 constexpr double kFewWarning = 0.02;        // share of such modes
-// Arithmetic of four-phonon matrix elements as measured, flop/s (docs/performance.md).
-constexpr double kFlops4phThread = 5e9;
-constexpr double kFlops4phDevice = 7e12;
 
 nlohmann::json within(bool ok, nlohmann::json more) {
   more["ok"] = ok;
@@ -137,7 +133,7 @@ double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProb
     kernels->load(problem);
     if (n == 1 && device.backend != Backend::kCpu) kernels->rates(deck.control.temperatures_k, false, silent);  // first touch
     const auto start = std::chrono::steady_clock::now();
-    kernels->rates(deck.control.temperatures_k, false, silent);
+    kernels->rates(deck.control.temperatures_k, deck.control.converge, silent);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() *
               static_cast<double>(all.size()) / static_cast<double>(n);
     if (seconds > 0.2 * static_cast<double>(all.size()) / 8.0) break;  // one point is slow enough to tell
@@ -154,13 +150,30 @@ void plan_4ph(const Deck& deck, const ConductivityRun& run, const Device& device
                                               deck.symmetry.irreducible);
   const auto kernels = make_scattering_kernels_4ph(device, static_cast<std::int64_t>(deck.control.memory_budget_mib * 1048576.0));
   kernels->load(problem);
-  // One matrix element serves every q' of an orbit of the point's own group.
-  const auto visited = std::count_if(problem.partner_weight.begin(), problem.partner_weight.end(), [](std::uint16_t w) { return w > 0; });
-  const double elements = (processes[0] + processes[1] + processes[2]) * static_cast<double>(visited) /
-                          static_cast<double>(problem.partner_weight.size());
-  const double flops = 8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * elements;
   plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
-  plan["seconds_4ph_estimate"] = flops / (device.backend == Backend::kCpu ? kFlops4phThread * omp_get_max_threads() : kFlops4phDevice);
+  const auto seconds_of = [&](std::int32_t first, std::int32_t last) {
+    const auto start = std::chrono::steady_clock::now();
+    kernels->sums(first, last);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double seconds = 0.0;
+  double share = 0.0;
+  if (device.backend == Backend::kCpu) {  // total momenta here and there, for two seconds
+    const auto n = static_cast<std::int32_t>(problem.mesh.size());
+    for (int i = 1; i <= 16 && seconds < 2.0; ++i) {
+      const double at = 0.6180339887498949 * i;
+      const auto total = static_cast<std::int32_t>((at - std::floor(at)) * n);
+      seconds += seconds_of(total, total + 1);
+      share += 1.0 / n;
+    }
+  } else {  // a tile of middling work, once the device is awake
+    const TilePlan4ph tiles = plan_tiles_4ph(problem);
+    const std::int64_t place = tiles.size() / 2;
+    seconds_of(tiles.first_total(place), tiles.last_total(place));
+    seconds = seconds_of(tiles.first_total(place), tiles.last_total(place));
+    share = tiles.work(place) / tiles.work_before.back();
+  }
+  plan["seconds_4ph_estimate"] = seconds / share;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "workers/thermal/output/bte_files.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/output/bte_files_4ph.hpp"
@@ -185,7 +186,8 @@ void write_sweep(const BteExport& x) {
   TextFile heat(x.directory / "BTE.cvVsT");
   TextFile grain(x.directory / "BTE.KappaTensorVsT_sg");
   TextFile rta(x.directory / "BTE.KappaTensorVsT_RTA");
-  TextFile converged(x.directory / "BTE.KappaTensorVsT_CONV");
+  std::optional<TextFile> converged;
+  if (x.deck.control.converge) converged.emplace(x.directory / "BTE.KappaTensorVsT_CONV");
   const double factor = sheet_factor(x.deck);
   const auto line = [&](TextFile& file, double temperature, Mat3 k) -> TextFile& {
     for (Vec3& row : k) row = factor * row;
@@ -197,9 +199,10 @@ void write_sweep(const BteExport& x) {
     heat.fixed(r.temperature_k, 7, 1).real(r.heat_capacity_j_m3_k, 14, 5).end();
     line(grain, r.temperature_k, r.small_grain_w_per_mk_nm).end();
     line(rta, r.temperature_k, r.kappa_rta_w_per_mk).end();
-    if (r.converged) line(converged, r.temperature_k, r.kappa_w_per_mk).integer(r.solution.iterations, 6).end();
+    if (r.converged) line(*converged, r.temperature_k, r.kappa_w_per_mk).integer(r.solution.iterations, 6).end();
   }
-  for (TextFile* file : {&heat, &grain, &rta, &converged}) file->close();
+  for (TextFile* file : {&heat, &grain, &rta}) file->close();
+  if (converged) converged->close();
 }
 
 }  // namespace
