@@ -271,9 +271,9 @@ checkpoint_seconds = 0.0
 [meanfield]
 source = "epm"
 cell = "cubic"
-cutoff_ry = 6.0
+cutoff_ry = 5.0
 k_grid = [2, 2, 2]
-bands = 120
+bands = 80
 [epsilon]
 cutoff_ry = 2.5
 [sigma]
