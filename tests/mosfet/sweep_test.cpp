@@ -66,12 +66,17 @@ TEST(Sweep, ResumesWithTheSameBits) {
   }
 }
 
-TEST(Sweep, ACheckpointOfAnotherDeckIsRefused) {
+// It is passed over: the run begins anew and ends with the bits of one that never saw it.
+TEST(Sweep, ACheckpointOfAnotherDeckIsNotUsed) {
   const test::TemporaryDirectory directory;
   const SweepOptions options{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
   SilentProgress silent;
-  run_sweep(small_deck({{"run.t_end_fs", "1.0"}}), options, silent);
-  EXPECT_THROW(run_sweep(small_deck({{"run.t_end_fs", "2.0"}}), options, silent), InvalidInput);
+  const Deck other = small_deck({{"run.t_end_fs", "1.0"}}), deck = small_deck({{"run.t_end_fs", "2.0"}});
+  run_sweep(other, options, silent);
+  const PointResult found = run_sweep(deck, options, silent)[0];
+  const PointResult alone = run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  EXPECT_EQ(found.numbers, alone.numbers);
+  EXPECT_GT(found.numbers.at("time_fs"), 1.5);
 }
 
 // The number of lanes changes what runs beside a point, not the point.
