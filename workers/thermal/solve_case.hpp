@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "workers/backend/checkpoint.hpp"
 #include "workers/backend/ranks.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
@@ -17,6 +18,7 @@ namespace quasi::thermal {
 /// One deck taken from modes to κ.
 struct SolvedCase {
   ConductivityRun run;
+  std::unique_ptr<Checkpoint> checkpoint;      ///< of the iteration and its collision operator
   std::unique_ptr<FourPhononRun> four_phonon;  ///< with four_phonon
   std::optional<PrecisionError> precision;     ///< with precision = mixed
   std::optional<Derived> derived;              ///< not with onlyharmonic

@@ -89,6 +89,10 @@ class ScatteringKernels4ph {
   virtual std::int64_t collision_points_that_fit() const = 0;
   virtual void begin_collision(const CollisionRequest4ph& request) = 0;
   virtual void add_collision(std::int32_t first_total, std::int32_t last_total) = 0;
+  /// The sums added so far, for a checkpoint; restore takes them up again after begin_collision of the same request.
+  /// @return false, and nothing is changed, if they are not such sums of this back end.
+  virtual std::vector<double> collision_state() const = 0;
+  virtual bool restore_collision(const double* state, std::size_t count) = 0;
   /// @return [rows] Σ m W|V|², the rate that belongs to the matrix; empty if the guess of the rows' size
   ///         was too low: add everything again.
   virtual std::vector<double> finish_collision() = 0;

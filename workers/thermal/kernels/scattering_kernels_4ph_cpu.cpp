@@ -109,6 +109,20 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
+  std::vector<double> collision_state() const override {
+    std::vector<double> state{kCollisionState};
+    state.insert(state.end(), out_scattering_.begin(), out_scattering_.end());
+    state.insert(state.end(), matrix_.begin(), matrix_.end());
+    return state;
+  }
+
+  bool restore_collision(const double* state, std::size_t count) override {
+    if (count != 1 + out_scattering_.size() + matrix_.size() || state[0] != kCollisionState) return false;
+    std::copy_n(state + 1, out_scattering_.size(), out_scattering_.begin());
+    std::copy_n(state + 1 + out_scattering_.size(), matrix_.size(), matrix_.begin());
+    return true;
+  }
+
   std::vector<double> finish_collision() override { return out_scattering_; }
 
   std::vector<double> apply_collision(const std::vector<double>& f) const override {
@@ -141,6 +155,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
  private:
+  static constexpr double kCollisionState = 1.0;  ///< sums as numbers
   /// What one thread keeps between items.
   struct Worker {
     explicit Worker(const Tables4ph& tables) : evaluator(tables) {}

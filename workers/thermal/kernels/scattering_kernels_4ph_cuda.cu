@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "workers/backend/device_buffer.cuh"
@@ -347,6 +348,31 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
   }
 
+  std::vector<double> collision_state() const override {
+    use_device(device_);
+    std::vector<double> state{kCollisionState};
+    state.insert(state.end(), scale_host_.begin(), scale_host_.end());
+    const std::vector<double> out = cuda::to_host(out_scattering_, "sums of rows");
+    state.insert(state.end(), out.begin(), out.end());
+    const std::vector<unsigned long long> units = cuda::to_host(matrix_, "collision operator");
+    const std::size_t at = state.size();
+    state.resize(at + units.size());
+    std::memcpy(state.data() + at, units.data(), units.size() * sizeof(double));
+    return state;
+  }
+
+  bool restore_collision(const double* state, std::size_t count) override {
+    use_device(device_);
+    const std::size_t rows = scale_host_.size();
+    if (count != 1 + 3 * rows + matrix_.size() || state[0] != kCollisionState) return false;
+    scale_host_.assign(state + 1, state + 1 + rows);
+    scale_ = upload(scale_host_, "units of rows");
+    out_scattering_.copy_from(state + 1 + rows, 2 * rows, "sums of rows");
+    matrix_.copy_from(reinterpret_cast<const unsigned long long*>(state + 1 + 3 * rows), matrix_.size(), "collision operator");
+    cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
+    return true;
+  }
+
   std::vector<double> finish_collision() override {
     use_device(device_);
     const std::vector<double> sums = cuda::to_host(out_scattering_, "sums of rows");
@@ -388,6 +414,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
  private:
+  static constexpr double kCollisionState = 2.0;  ///< sums in whole units
   static constexpr int kLists = 9;
   static constexpr std::int32_t kTotalsAtOnce = 16;  ///< sorted together: enough to fill the device
   static_assert(kTotalsAtOnce <= PairKeys4ph::kBatch);

@@ -1,8 +1,11 @@
 #include "workers/thermal/solver/collision_4ph.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
-#include "workers/thermal/solver/tile_queue.hpp"
+#include "workers/thermal/solver/device_team.hpp"
+#include "workers/thermal/solver/remembered_operator.hpp"
 
 namespace quasi::thermal {
 
@@ -10,7 +13,7 @@ Collision4ph::Collision4ph(const Problem4ph& problem, const PhysicalConstants& c
                            const Team4ph& team, const Rates4ph& rates,
                            bool symmetric, Progress& progress)
     : problem_(problem), team_(team), rates_(rates), symmetric_(symmetric),
-      progress_(progress), temperature_(problem.temperatures_k.size()) {
+      progress_(progress), plan_(plan_tiles_4ph(problem)), temperature_(problem.temperatures_k.size()) {
   const double n_q = static_cast<double>(problem.mesh.size());
   rate_constant_ = constants.rate_4ph / (n_q * n_q);
   const auto n_points = static_cast<std::int32_t>(problem.point.size());
@@ -65,23 +68,73 @@ void Collision4ph::exchange_rows(std::vector<double>& values, std::int64_t width
   }
 }
 
+void Collision4ph::keep_in(Checkpoint& checkpoint) {
+  if (!checkpoint.keeps()) return;
+  checkpoint_ = &checkpoint;
+  problem_digest_ = digest_of(problem_);
+}
+
+std::uint64_t Collision4ph::digest(std::size_t t, const Chunk& chunk) const {
+  ProblemDigest digest;
+  digest.add(&problem_digest_, sizeof problem_digest_);
+  digest.add(rates_.normal_per_ps);
+  digest.add(rates_.umklapp_per_ps);
+  for (const double value : {static_cast<double>(t), symmetric_ ? 1.0 : 0.0, static_cast<double>(chunk.first_point),
+                             static_cast<double>(chunk.last_point)})
+    digest.add(value);
+  return digest.value();
+}
+
+/// The first device's chunks stand for all.
+void Collision4ph::report(const Chunk& chunk, std::int64_t place) {
+  if (chunk.device != 0) return;
+  std::int64_t before = 0;
+  std::int64_t all = 0;
+  for (const Chunk& other : chunks_)
+    if (other.device == 0) {
+      ++all;
+      if (other.first_point < chunk.first_point) ++before;
+    }
+  progress_.report("collision 4ph", (before * TilePlan4ph::kProgressUnits + plan_.progress(place)) / all, TilePlan4ph::kProgressUnits);
+}
+
 void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels) {
   const auto nb = static_cast<std::int64_t>(problem_.n_branches);
-  const auto n_q = static_cast<std::int32_t>(problem_.mesh.size());
   CollisionRequest4ph request{.temperature = static_cast<int>(t), .symmetric = symmetric_,
                               .first_point = chunk.first_point, .last_point = chunk.last_point, .row_size = {}};
   for (std::int64_t row = chunk.first_point * nb; row < chunk.last_point * nb; ++row)
     request.row_size.push_back(rates_.total_per_ps(static_cast<int>(t), row) / rate_constant_);
   kernels.begin_collision(request);
+
+  const bool keeps = checkpoint_ != nullptr &&
+                     static_cast<double>(out_per_ps_.size()) * static_cast<double>(problem_.omega_rad_ps.size()) * 8.0 < kLargestFile_bytes;
+  const std::string place_of_chunk = "collision 4ph of " + std::to_string(chunk.first_point) + " ";
+  const std::string key = keeps ? place_of_chunk + std::to_string(digest(t, chunk)) : "";
+  std::int64_t done = 0;
+  const auto state = [&] {
+    std::vector<double> values = kernels.collision_state();
+    values.push_back(static_cast<double>(done));
+    return values;
+  };
+  if (const auto found = keeps ? checkpoint_->find(key) : std::optional<Piece>(); found && found->count > 0)
+    if (kernels.restore_collision(found->data, found->count - 1)) done = static_cast<std::int64_t>(found->data[found->count - 1]);
   std::vector<double> out;
-  while (out.empty()) {
-    for (std::int32_t first = 0; first < n_q; first += kTotalsPerTile4ph) {
+  for (;;) {
+    report(chunk, done);
+    while (done < plan_.size()) {
       if (stop_) return;
-      kernels.add_collision(first, std::min(n_q, first + kTotalsPerTile4ph));
-      if (chunk.device == 0) progress_.report("collision 4ph", std::min(n_q, first + kTotalsPerTile4ph), n_q);
-      else progress_.throw_if_cancelled();
+      if (done + 1 < plan_.size()) kernels.expect(plan_.first_total(done + 1), plan_.last_total(done + 1));
+      kernels.add_collision(plan_.first_total(done), plan_.last_total(done));
+      ++done;
+      if (keeps) checkpoint_->put_if_due(key, state);
+      report(chunk, done);
+      if (chunk.device != 0) progress_.throw_if_cancelled();
     }
+    if (keeps && !stop_)  // of the chunk no other temperature is wanted again
+      checkpoint_->replace(place_of_chunk, key, piece_of(std::make_shared<const std::vector<double>>(state())));
     out = kernels.finish_collision();
+    if (!out.empty()) break;
+    done = 0;  // the guess of the rows' size was too low
   }
   for (std::size_t i = 0; i < out.size(); ++i)
     out_per_ps_[static_cast<std::size_t>(chunk.first_point * nb) + i] = rate_constant_ * out[i];
@@ -99,12 +152,22 @@ std::vector<double> Collision4ph::out_scattering(std::size_t t) {
   return out_per_ps_;
 }
 
+/// C4/Nq² is left to the caller.
+std::vector<double> Collision4ph::apply(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels, const std::vector<double>& f) {
+  if (!recomputes_) return kernels.apply_collision(f);
+  const FieldOperator built = [&](const std::vector<double>& field) {
+    build(t, chunk, kernels);
+    return stop_ ? std::vector<double>() : kernels.apply_collision(field);
+  };
+  return checkpoint_ != nullptr ? remembered(*checkpoint_, "in-scattering 4ph", digest(t, chunk), built)(f) : built(f);
+}
+
 std::vector<double> Collision4ph::in_scattering(std::size_t t, const std::vector<double>& f) {
   if (!recomputes_) prepare(t);
   std::vector<double> result(3 * out_per_ps_.size());
   on_own_chunks([&](const Chunk& chunk, ScatteringKernels4ph& kernels) {
-    if (recomputes_) build(t, chunk, kernels);
-    const std::vector<double> part = kernels.apply_collision(f);
+    const std::vector<double> part = apply(t, chunk, kernels, f);
+    if (part.empty()) return;  // stopped
     const auto at = static_cast<std::ptrdiff_t>(3 * chunk.first_point * problem_.n_branches);
     std::transform(part.begin(), part.end(), result.begin() + at, [&](double x) { return rate_constant_ * x; });
   });

@@ -4,9 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "workers/backend/checkpoint.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/solver/scattering_4ph.hpp"
+#include "workers/thermal/solver/tile_plan_4ph.hpp"
 
 namespace quasi::thermal {
 
@@ -28,6 +30,9 @@ class Collision4ph {
   std::vector<double> in_scattering(std::size_t t, const std::vector<double>& f);
   /// The rates that belong to it, [n_rows] in 1/ps.
   std::vector<double> out_scattering(std::size_t t);
+  /// From here on what is built is checkpointed, and taken up from there: sums tile by tile while the operator is small
+  /// enough for a file, and else the result of every application, chunk by chunk of points.
+  void keep_in(Checkpoint& checkpoint);
   /// True if every application computes all processes again.
   bool recomputes() const { return recomputes_; }
 
@@ -36,12 +41,18 @@ class Collision4ph {
     std::int32_t first_point, last_point;
     std::size_t device;  ///< among those of all ranks
   };
+  static constexpr double kLargestFile_bytes = 268435456.0;
+
   /// Calls work(chunk, kernels) for the chunks of this rank's devices, a thread a device.
   template <typename Work>
   void on_own_chunks(const Work& work);
   /// Rows of every chunk from whichever rank has them; `width` values a row.
   void exchange_rows(std::vector<double>& values, std::int64_t width) const;
   void build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels);
+  std::vector<double> apply(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels, const std::vector<double>& f);
+  void report(const Chunk& chunk, std::int64_t place);
+  /// Names what is made of a chunk at a temperature.
+  std::uint64_t digest(std::size_t t, const Chunk& chunk) const;
   void prepare(std::size_t t);
 
   const Problem4ph& problem_;
@@ -54,6 +65,9 @@ class Collision4ph {
   bool recomputes_ = false;
   std::vector<Chunk> chunks_;
   std::vector<std::size_t> first_device_;  ///< [ranks + 1] among those of all ranks
+  TilePlan4ph plan_;
+  Checkpoint* checkpoint_ = nullptr;
+  std::uint64_t problem_digest_ = 0;
   std::size_t temperature_;          ///< of what follows; n_temperatures: nothing yet
   std::vector<double> out_per_ps_;   ///< [n_rows]
 };

@@ -8,6 +8,7 @@
 #include "workers/thermal/solver/isotope.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/sampling_3ph.hpp"
+#include "workers/thermal/solver/remembered_operator.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
 namespace quasi::thermal {
@@ -135,7 +136,7 @@ void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProbl
 }
 
 void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress) {
+                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint) {
   const Control& control = deck.control;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
   const std::int64_t n_rows = transport.n_rows();
@@ -188,6 +189,20 @@ void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherS
         }
         return out;
       };
+      if (checkpoint != nullptr) {
+        // The rates are a fingerprint of all that the operator is made of.
+        ProblemDigest digest;
+        digest.add(result.temperature_k);
+        digest.add(symmetric ? 1.0 : 0.0);
+        digest.add(control.compat ? 1.0 : 0.0);
+        for (const std::vector<double>* values :
+             std::initializer_list<const std::vector<double>*>{&result.rate_per_ps, &collision.diagonal_per_ps, &run.modes.omega_rad_ps,
+                                                               &run.three_phonon.absorption_per_ps,
+                                                               &run.three_phonon.emission_per_ps, &further.rate_per_ps})
+          digest.add(*values);
+        digest.add(deck.third_order.tensor);
+        collision.in_scattering = remembered(*checkpoint, "in-scattering", digest.value(), collision.in_scattering);
+      }
       result.solution = solve_bte(transport, result.temperature_k, collision, progress);
       result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
       result.kappa_w_per_mk = total(result.mode_kappa);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/backend/checkpoint.hpp"
 #include "workers/backend/device.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/thermal/input/deck.hpp"
@@ -71,9 +72,10 @@ struct SamplingSite {
 void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
 
-/// κ from the rates, in relaxation-time approximation and, when asked for, iterated.
+/// κ from the rates, in relaxation-time approximation and, when asked for, iterated. With a checkpoint an iteration of
+/// an earlier attempt is replayed up to where it was ended.
 void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress);
+                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint = nullptr);
 
 /// κ of a 2D sheet is quoted for a stated thickness: the factor from the cell's height.
 double sheet_factor(const Deck& deck);
