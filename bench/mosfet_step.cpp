@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   CLI::App app{"times a step of the kind mosfet"};
   app.add_option("--device", a.device);
   app.add_option("--range", a.range);
-  app.add_option("--field", a.field, "device, or host for the published split");
+  app.add_option("--field", a.field, "device, host, or published (needs --range full)");
   app.add_option("--nx", a.nx);
   app.add_option("--nz", a.nz);
   app.add_option("--subbands", a.subbands);

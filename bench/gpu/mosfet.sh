@@ -22,6 +22,7 @@ timeout 100 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}"
 timeout 60 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}" --range full
 timeout 60 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}" --lanes 4 --no-profile
 OMP_NUM_THREADS=$(nproc) timeout 60 "$bin/mosfet_step" --device cuda:0 --field host --steps 200 --warmup 50 --no-profile
+OMP_NUM_THREADS=$(nproc) timeout 60 "$bin/mosfet_step" --device cuda:0 --field published --range full --steps 40 --warmup 10 --batch 10 --no-profile
 [ "${CPU:-1}" = 1 ] &&
   OMP_NUM_THREADS=$(nproc) timeout 200 "$bin/mosfet_step" --device cpu --steps 20 --warmup 5 --batch 5
 exit 0
