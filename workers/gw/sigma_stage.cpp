@@ -5,7 +5,7 @@
 
 namespace quasi::gw {
 
-bool wants_matrix(const Deck& deck) { return deck.sigma.full_matrix || deck.sigma.outer.kind == OuterLoop::kQsGw0; }
+bool wants_matrix(const Deck& deck) { return deck.sigma.full_matrix || turns_states(deck.sigma.outer.kind); }
 
 namespace {
 
@@ -21,19 +21,19 @@ void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInte
              Calculation& run) {
   const OuterLoopOptions& loop = deck.sigma.outer;
   const OuterLoopProblem problem{run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress};
-  if (loop.kind == OuterLoop::kQsGw0) {
-    iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, &run.outer);
+  const auto screening = [&](const MeanField& field) {
+    std::vector<DielectricMatrix> epsilon;
+    for (const Vec3& q : screening_points(field)) epsilon.push_back(dielectric_matrix(field, q, run.plan.epsilon, coulomb, kernels, progress));
+    return epsilon;
+  };
+  if (turns_states(loop.kind)) {
+    iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, screening, &run.outer);
     // Parts of Σ between the converged states; their V_xc is no longer that of the file.
     run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress, &run.statistics);
     run.quasiparticles = quasiparticles(run.field, run.sigma, {}, run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
     report_states(run.field, run.quasiparticles);
     return;
   }
-  const auto screening = [&](const MeanField& field) {
-    std::vector<DielectricMatrix> epsilon;
-    for (const Vec3& q : screening_points(field)) epsilon.push_back(dielectric_matrix(field, q, run.plan.epsilon, coulomb, kernels, progress));
-    return epsilon;
-  };
   run.quasiparticles = iterate_eigenvalues(problem, loop, run.plan.derivative, deck.sigma.remainder, vxc.diagonal_ev(), screening, &run.sigma,
                                            &run.outer);
 }

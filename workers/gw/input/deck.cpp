@@ -118,7 +118,7 @@ void read_epsilon(const toml::table* table, const std::string& where, const std:
 /// Full matrix, Dyson equation, outer loops.
 void read_matrix(TableReader& reader, bool poles, Deck* deck) {
   auto& s = deck->sigma;
-  s.outer.kind = static_cast<OuterLoop>(reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0"}));
+  s.outer.kind = static_cast<OuterLoop>(reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0", "qsgw"}));
   s.outer.tolerance_ev = reader.number("outer_tolerance_ev", s.outer.tolerance_ev, 1e-9, 1.0);
   s.outer.max_iterations = reader.integer("outer_iterations", s.outer.max_iterations, 1, 1000);
   s.outer.start_shift_ev = reader.number("outer_start_shift_ev", 0.0, -100.0, 100.0);
@@ -127,7 +127,7 @@ void read_matrix(TableReader& reader, bool poles, Deck* deck) {
       if (reader.has(key)) reader.fail(key, "has no effect without sigma.outer_loop");
   s.full_matrix = reader.boolean("full_matrix", s.solution == Solution::kDyson);
   if (s.solution == Solution::kDyson && !s.full_matrix) reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
-  const bool wanted = s.full_matrix || s.outer.kind == OuterLoop::kQsGw0;
+  const bool wanted = s.full_matrix || turns_states(s.outer.kind);
   using Kernel = GwKernels::OffDiagonalOptions;
   auto& k = s.matrix.kernel;
   k.method = static_cast<Kernel::Method>(reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));

@@ -202,8 +202,8 @@ std::vector<Cplx> Polarizability::portion(std::int64_t index, GwKernels& kernels
                                   multiply(inverse(s.rotation), at_.q), field_.nonlocal.get());
       for (std::int64_t i = 0; i < n_block; ++i)
         for (int c = 0; c < n_c; ++c)
-          head[static_cast<std::size_t>(i * n_c + c)] /= field_.waves.energy(spin, right_rotation.irreducible, static_cast<int>(unit.valence.begin + i)) -
-                                                         field_.waves.energy(spin, right_rotation.irreducible, n_v + c);
+          head[static_cast<std::size_t>(i * n_c + c)] /= field_.dipole_energy(spin, right_rotation.irreducible, static_cast<int>(unit.valence.begin + i)) -
+                                                         field_.dipole_energy(spin, right_rotation.irreducible, n_v + c);
       if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
     }
     clock.step("velocity");

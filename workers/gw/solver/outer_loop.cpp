@@ -9,10 +9,12 @@
 namespace quasi::gw {
 namespace {
 
-double& energy_of(Wavefunctions& waves, int spin, int ik, int band) {
-  return waves.energy_ry[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) *
-                             static_cast<std::size_t>(waves.n_bands) + static_cast<std::size_t>(band)];
+/// Of a list [spin][k][band].
+double& element_of(std::vector<double>& list, const Wavefunctions& waves, int spin, int ik, int band) {
+  return list[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) * static_cast<std::size_t>(waves.n_bands) +
+              static_cast<std::size_t>(band)];
 }
+double& energy_of(Wavefunctions& waves, int spin, int ik, int band) { return element_of(waves.energy_ry, waves, spin, ik, band); }
 
 void require_every_k(const MeanField& field, const SigmaOptions& options) {
   if (static_cast<int>(options.kpoints.size()) != field.waves.n_k())
@@ -21,7 +23,7 @@ void require_every_k(const MeanField& field, const SigmaOptions& options) {
 
 /// Keeps the mean field's energies aside and starts from them, empty bands shifted.
 void start(MeanField& field, double shift_ry) {
-  if (field.reference_energy_ry.empty()) field.reference_energy_ry = field.waves.energy_ry;
+  if (field.reference_energy_ry.empty()) field.reference_energy_ry = field.dipole_energy_ry = field.waves.energy_ry;
   for (int spin = 0; spin < field.n_spins(); ++spin)
     for (int ik = 0; ik < field.waves.n_k(); ++ik)
       for (int n = field.n_occupied_of_spin[static_cast<std::size_t>(spin)]; n < field.waves.n_bands; ++n)
@@ -77,18 +79,19 @@ void report_turn(const OuterLoopProblem& p, double change_ev, OuterLoopReport* r
 
 std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const OuterLoopOptions& loop, const DerivativeRule& rule,
                                                bool remainder, const std::vector<std::vector<double>>& vxc_ev,
-                                               const std::function<std::vector<DielectricMatrix>(const MeanField&)>& screening,
+                                               const Screening& screening,
                                                std::vector<SelfEnergyAtK>* sigma, OuterLoopReport* report) {
   require_every_k(p.field, p.options);
   if (vxc_ev.empty()) throw InvalidInput("sigma.outer_loop needs V_xc: give meanfield.vxc");
   const bool move_screening = loop.kind == OuterLoop::kEvGw;
-  if (move_screening && !p.field.shifted) throw InvalidInput("sigma.outer_loop = \"evgw\" needs the shifted states of meanfield.wfnq");
-  const std::vector<double> original_shifted = move_screening ? p.field.shifted->energy_ry : std::vector<double>{};
-  start(p.field, loop.start_shift_ev / kRydberg_ev);
-  if (loop.start_shift_ev != 0.0 && move_screening) {
-    move_shifted_bands(p.field, original_shifted);
+  const std::vector<double> original_shifted = p.field.shifted ? p.field.shifted->energy_ry : std::vector<double>{};
+  const auto follow = [&] {
+    if (!move_screening) return;
+    if (p.field.shifted) move_shifted_bands(p.field, original_shifted);
     p.epsilon = screening(p.field);
-  }
+  };
+  start(p.field, loop.start_shift_ev / kRydberg_ev);
+  if (loop.start_shift_ev != 0.0) follow();
   for (int turn = 0; turn < loop.max_iterations; ++turn) {
     *sigma = self_energy(p.field, p.epsilon, p.options, p.coulomb, p.kernels, p.progress, nullptr);
     std::vector<Quasiparticle> list = quasiparticles(p.field, *sigma, vxc_ev, p.options, rule, remainder);
@@ -105,23 +108,25 @@ std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const 
       report->converged = true;
       return list;
     }
-    if (move_screening) {
-      move_shifted_bands(p.field, original_shifted);
-      p.epsilon = screening(p.field);
-    }
+    follow();
   }
   fail(loop, report->change_ev.back());
 }
 
 void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, const SigmaMatrixOptions& matrix,
-                    const std::vector<std::vector<Cplx>>& vxc_ev, OuterLoopReport* report) {
+                    const std::vector<std::vector<Cplx>>& vxc_ev, const Screening& screening, OuterLoopReport* report) {
   require_every_k(p.field, p.options);
   if (vxc_ev.empty()) throw InvalidInput("sigma.outer_loop needs V_xc: give meanfield.vxc");
+  const bool move_screening = loop.kind == OuterLoop::kQsGw;
+  if (move_screening && !p.field.by_velocity)
+    throw InvalidInput("sigma.outer_loop = \"qsgw\" makes W of new states, which those of WFNq cannot follow: set meanfield.long_wave = \"kp\"");
   MeanField& field = p.field;
   const int first = p.options.band_min - 1;
   const auto n = static_cast<std::size_t>(p.options.band_max - p.options.band_min + 1);
   start(field, loop.start_shift_ev / kRydberg_ev);
+  if (loop.start_shift_ev != 0.0 && move_screening) p.epsilon = screening(field);
   const auto& g = field.density.header.g;
+  const auto stored_density = field.density.values;
   const auto density_before = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels);
   // Rows i: the present state i in the mean field's states j.
   std::vector<std::vector<Cplx>> rotation(vxc_ev.size(), std::vector<Cplx>(n * n));
@@ -131,6 +136,11 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
     auto change_of_density = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels);
     for (std::size_t s = 0; s < change_of_density.size(); ++s)
       for (std::size_t i = 0; i < g.size(); ++i) change_of_density[s][i] -= density_before[s][i];
+    if (move_screening && turn > 0) {
+      for (std::size_t s = 0; s < change_of_density.size(); ++s)
+        for (std::size_t i = 0; i < g.size(); ++i) field.density.values[s][i] = stored_density[s][i] + change_of_density[s][i];
+      p.epsilon = screening(field);
+    }
     const PlaneWaveField hartree = hartree_potential(field.density.header, change_of_density);
     SigmaMatrixOptions at_states = matrix;
     at_states.at_states = true;
@@ -171,6 +181,12 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
           for (std::size_t j = 0; j < n; ++j) new_u[l * n + j] += weight * u[m * n + j];
         }
       std::copy(new_c.begin(), new_c.end(), c.begin() + static_cast<std::ptrdiff_t>(offset));
+      for (std::size_t l = 0; l < n; ++l) {
+        double expectation = 0.0;
+        for (std::size_t j = 0; j < n; ++j)
+          expectation += std::norm(new_u[l * n + j]) * field.reference_energy(sum.spin, sum.k_index, first + static_cast<int>(j));
+        element_of(field.dipole_energy_ry, field.waves, sum.spin, sum.k_index, first + static_cast<int>(l)) = expectation;
+      }
       rotation[i] = std::move(new_u);
       move_outer_bands(field, p.options, sum.spin, sum.k_index);
     }

@@ -8,13 +8,16 @@
 
 namespace quasi::gw {
 
-/// What is iterated around Σ. ε⁻¹ stays that of the mean field except in kEvGw.
+/// What is iterated around Σ. ε⁻¹ stays that of the mean field except in kEvGw and kQsGw.
 enum class OuterLoop {
   kNone,
   kEvGw0,  ///< quasiparticle energies in G
   kEvGw,   ///< quasiparticle energies in G and in ε⁻¹
   kQsGw0,  ///< energies and states in G, from the Hermitian static matrix; V_H follows the density
+  kQsGw,   ///< the same, and W of the new states, energies and density
 };
+
+inline bool turns_states(OuterLoop kind) { return kind == OuterLoop::kQsGw0 || kind == OuterLoop::kQsGw; }
 
 struct OuterLoopOptions {
   OuterLoop kind = OuterLoop::kNone;
@@ -38,6 +41,9 @@ struct OuterLoopProblem {
   Progress& progress;
 };
 
+/// ε⁻¹ made anew from the field.
+using Screening = std::function<std::vector<DielectricMatrix>(const MeanField&)>;
+
 /// evGW₀ and evGW: E_l = E_mf − V_xc + Re Σ_ll(E_l) with the same energies in G, to self-consistency. Bands outside the window of
 /// outer states move with the nearest one inside.
 /// @param vxc_ev   diagonal, [k and spin][l]
@@ -46,13 +52,14 @@ struct OuterLoopProblem {
 /// @throws InvalidInput unless Σ is calculated at every k; NotConverged after max_iterations
 std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& problem, const OuterLoopOptions& loop, const DerivativeRule& rule,
                                                bool remainder, const std::vector<std::vector<double>>& vxc_ev,
-                                               const std::function<std::vector<DielectricMatrix>(const MeanField&)>& screening,
+                                               const Screening& screening,
                                                std::vector<SelfEnergyAtK>* sigma, OuterLoopReport* report);
 
-/// QSGW with fixed W: H = E_mf − V_xc + ΔV_H + X + ½H[Σ(E_l) + Σ(E_m)] between the outer states, diagonalised at every k; its
-/// eigenstates and energies enter G, X and the density of the next turn. On return the field holds both.
+/// QSGW: H = E_mf − V_xc + ΔV_H + X + ½H[Σ(E_l) + Σ(E_m)] between the outer states, diagonalised at every k; its
+/// eigenstates and energies enter G, X and the density of the next turn, and with kQsGw ε⁻¹. On return the field holds both.
+/// W of new states at q → 0 needs k·p (MeanField::by_velocity): WFNq's states could not follow.
 /// @param vxc_ev  matrices [l][m] between the mean field's states
 void iterate_states(const OuterLoopProblem& problem, const OuterLoopOptions& loop, const SigmaMatrixOptions& matrix,
-                    const std::vector<std::vector<Cplx>>& vxc_ev, OuterLoopReport* report);
+                    const std::vector<std::vector<Cplx>>& vxc_ev, const Screening& screening, OuterLoopReport* report);
 
 }  // namespace quasi::gw

@@ -29,10 +29,16 @@ struct MeanField {
   /// waves.energy_ry, which are those of G; else empty.
   std::vector<double> reference_energy_ry;
 
-  double reference_energy(int spin, int ik, int band) const {
-    if (reference_energy_ry.empty()) return waves.energy(spin, ik, band);
-    return reference_energy_ry[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) *
-                                   static_cast<std::size_t>(waves.n_bands) + static_cast<std::size_t>(band)];
+  /// ⟨n|H|n⟩ of the mean field for the present states, beside reference_energy_ry: what dipoles are divided by.
+  /// ⟨v|r|c⟩ = ⟨v|∂H/∂k|c⟩/(E_v − E_c) is a property of states; energies of G must not change it.
+  std::vector<double> dipole_energy_ry;
+
+  double reference_energy(int spin, int ik, int band) const { return of_state(reference_energy_ry, spin, ik, band); }
+  double dipole_energy(int spin, int ik, int band) const { return of_state(dipole_energy_ry, spin, ik, band); }
+  double of_state(const std::vector<double>& list, int spin, int ik, int band) const {
+    if (list.empty()) return waves.energy(spin, ik, band);
+    return list[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) * static_cast<std::size_t>(waves.n_bands) +
+                static_cast<std::size_t>(band)];
   }
   const Crystal& crystal() const { return waves.header.crystal; }
   int n_spins() const { return waves.header.n_spins; }
