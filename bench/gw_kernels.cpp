@@ -191,8 +191,8 @@ void offdiagonal(gw::GwKernels& kernels, const Sizes& size, bool separable) {
     const auto direct = run_offdiagonal(kernels, data, n_sigma, {});
     print_offdiagonal("offdiagonal", kernels, size, n_sigma, data, direct, direct.seconds, 0.0);
     if (!separable) continue;
-    for (const auto& [method, tolerance, name] : {std::tuple{Options::Method::kRationalSums, 1e-6, "rational sums"},
-                                                  {Options::Method::kExponentialSums, 5e-6, "exponential sums"}}) {
+    for (const auto& [method, tolerance, name] : {std::tuple{Options::Method::kRationalSums, 4e-6, "rational sums"},
+                                                  {Options::Method::kExponentialSums, 4e-6, "exponential sums"}}) {
       Options options;
       options.method = method;
       options.tolerance_relative = tolerance;
@@ -337,11 +337,12 @@ void inverse(gw::GwKernels& kernels, const Sizes& size) {
 int main(int argc, char** argv) {
   std::string device = "cpu", size_name = "small";
   std::vector<std::string> cases;
-  std::int64_t bands_off = 0;
+  std::int64_t bands_off = 0, outer_states = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--device") == 0 && i + 1 < argc) device = argv[++i];
     else if (std::strcmp(argv[i], "--size") == 0 && i + 1 < argc) size_name = argv[++i];
     else if (std::strcmp(argv[i], "--offdiagonal-bands") == 0 && i + 1 < argc) bands_off = std::atoll(argv[++i]);
+    else if (std::strcmp(argv[i], "--outer-states") == 0 && i + 1 < argc) outer_states = std::atoll(argv[++i]);
     else cases.emplace_back(argv[i]);
   }
   if (cases.empty()) cases = {"diagonal", "offdiagonal", "chi", "fft", "inverse"};
@@ -355,6 +356,7 @@ int main(int argc, char** argv) {
   }
   Sizes size = size_name == "small" ? small : si214;
   if (bands_off > 0) size.n_bands_off = bands_off;
+  if (outer_states > 0) size.n_sigma = {outer_states};
   try {
     const auto kernels = gw::make_gw_kernels(find_device(device));
     for (const std::string& one : cases) {

@@ -4,6 +4,7 @@
 
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/memory_budget.hpp"
+#include "workers/gw/kernels/gpp_fused_cuda.cuh"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/reciprocal.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
@@ -152,6 +153,12 @@ class OffDiagonalSum {
   void add_direct(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                   View<const double, 1> occupation) {
     if (plan_.direct.empty()) return;
+    bool whole = true;
+    for (std::int64_t n = 0; n < in_.n_right; ++n) whole = whole && (occupation(n) == 0.0 || occupation(n) == 1.0);
+    if (options_.products == Products::kNative && whole && fused_product_pays(in_.n_left)) {
+      add_direct_fused(energies_ry, band_ry, occupation);
+      return;
+    }
     // P takes up to a quarter of the workspace a buffer; T what is left.
     const std::int64_t p_bytes = 16 * n_g_ * n_g_;
     std::int64_t longest = 0;
@@ -189,14 +196,29 @@ class OffDiagonalSum {
                                 {to, t_stride});
           check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
         }
-        multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
-                                         .alpha = weight_, .beta = 1.0,
-                                         .a = {t.data(), t_stride}, .b = bands_of(run.band),
-                                         .c = sigma_.data() + begin * in_.n_left * in_.n_left,
-                                         .c_stride = in_.n_left,
-                                         .a_step = n_g_, .b_step = 0, .c_step = in_.n_left * in_.n_left,
-                                         .count = end - begin});
-        count_flops(end - begin);
+        add_t(t.data(), run.band, begin, end);
+      }
+    check(cudaStreamSynchronize(streams_.products), kWhat);
+  }
+
+  /// The same with P made inside the product.
+  void add_direct_fused(View<const double, 1> energies_ry, View<const double, 1> band_ry, View<const double, 1> occupation) {
+    std::int64_t longest = 0;
+    for (const EnergyRun& run : plan_.direct) longest = std::max(longest, run.end - run.begin);
+    const std::int64_t t_energies =
+        std::min(longest, items_that_fit(workspace_bytes_, 0, 16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
+    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_), "T of the off-diagonal sum");
+    const DeviceBuffer<double> energies(std::vector<double>(energies_ry.data, energies_ry.data + energies_ry.size()), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+    for (const EnergyRun& run : plan_.direct)
+      for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
+        const std::int64_t end = std::min(run.end, begin + t_energies);
+        const DeviceMatrix m = bands_of(run.band);
+        launch_fused_product({.model = in_.model, .rules = in_.rules, .products = m.data, .row_stride = m.stride,
+                              .n_left = in_.n_left, .energies_ry = energies.data() + begin, .n_energies = end - begin,
+                              .band_ry = band_ry(run.band), .occupied = occupation(run.band) == 1.0, .t = t.data()},
+                             streams_.products);
+        add_t(t.data(), run.band, begin, end);
       }
     check(cudaStreamSynchronize(streams_.products), kWhat);
   }
@@ -261,6 +283,18 @@ class OffDiagonalSum {
   /// M_ln for all l of band n: rows l.
   DeviceMatrix bands_of(std::int64_t band) const {
     return {in_.products + band * n_g_, in_.n_right * n_g_};
+  }
+
+  /// Σ[e] += w T[e] M† for energies [begin, end) of one band.
+  void add_t(const double2* t, std::int64_t band, std::int64_t begin, std::int64_t end) {
+    multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
+                                     .alpha = weight_, .beta = 1.0,
+                                     .a = {t, (end - begin) * n_g_}, .b = bands_of(band),
+                                     .c = sigma_.data() + begin * in_.n_left * in_.n_left,
+                                     .c_stride = in_.n_left,
+                                     .a_step = n_g_, .b_step = 0, .c_step = in_.n_left * in_.n_left,
+                                     .count = end - begin});
+    count_flops(end - begin);
   }
 
   /// C[m][n] = A B by blocks of rows.

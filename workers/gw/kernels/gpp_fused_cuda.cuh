@@ -1,0 +1,28 @@
+#pragma once
+
+#include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
+
+namespace quasi::gw::cuda {
+
+/// T[l][e][G'] = Σ_G M_ln(G) A_GG' F_n(E_e − E_n, ω̃_GG') for the energies of one band, in one kernel:
+/// elements of P are made in shared memory where the tensor cores read them, and never exist elsewhere.
+struct FusedProduct {
+  PoleModelOnDevice model;
+  PoleRules rules;
+  const double2* products = nullptr;  ///< M_ln: row l, `row_stride` numbers from one to the next
+  std::int64_t row_stride = 0;
+  std::int64_t n_left = 0;
+  const double* energies_ry = nullptr;  ///< on the device, [n_energies]
+  std::int64_t n_energies = 0;
+  double band_ry = 0.0;
+  bool occupied = false;
+  double2* t = nullptr;  ///< [n_left][n_energies][n_g]
+};
+
+/// True where the fused kernel is the faster one: it works at whole tiles of rows, and what it saves is
+/// worth about forty rows of product.
+bool fused_product_pays(std::int64_t n_left);
+
+void launch_fused_product(const FusedProduct& product, cudaStream_t stream);
+
+}  // namespace quasi::gw::cuda
