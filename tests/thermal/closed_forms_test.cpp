@@ -1,12 +1,16 @@
-// Factors that no sum of ours can check against another: isotopes, grains, the weight that a window leaves out.
+// Factors and rules that no sum of ours can check against another: isotopes, heat capacity, the weight that a window leaves
+// out, the gauge of degenerate sets, ties.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck.hpp"
+#include "workers/thermal/physics/scattering_4ph.hpp"
 #include "workers/thermal/solver/isotope.hpp"
 #include "workers/units/constants.hpp"
 
@@ -51,17 +55,6 @@ TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
   EXPECT_GT(checked, 80);
 }
 
-// Where walls stop every phonon κ is L times the small-grain limit: occupations, heat capacities, |v|/L at once.
-TEST(ClosedForms, TinyGrainsConductTheirLimit) {
-  constexpr double kLength_nm = 1e-6;  // shorter than every other path by 1e-6 or more
-  for (const char* name : {"silicon-sw", "wurtzite-sw"}) {
-    const auto s = test::solve_deck(model(name), {"ngrid=4,4,4", "convergence=F", "T=300", "boundary_length_nm=1e-6"});
-    const TemperatureResult& r = s->run.by_temperature[0];
-    for (int i = 0; i < 3; ++i)
-      EXPECT_NEAR(r.kappa_rta_w_per_mk[i][i] / kLength_nm / r.small_grain_w_per_mk_nm[i][i], 1.0, 1e-5) << name << " axis " << i;
-  }
-}
-
 // k_B for each of the 3 states of an atom when hot (Dulong and Petit): the next term is (ħω/k_BT)²/12 < 3e-4 here.
 TEST(ClosedForms, HeatCapacityOfAHotCrystal) {
   const auto s = test::solve_deck(model("silicon-sw"), {"ngrid=4,4,4", "convergence=F", "T=20000"});
@@ -91,6 +84,56 @@ TEST(ClosedForms, WindowNormIsTheErrorFunction) {
     for (const double x : without->run.three_phonon.absorption_per_ps) b += x;
     EXPECT_NEAR(a / b * std::erf(cut), 1.0, 1e-12);
   }
+}
+
+// In a degenerate set the eigenvectors diagonalise the velocity along the fixed direction, whatever the eigensolver
+// returned, and all branches have the set's mean velocity; also where no symmetry makes the set (2 rad/ps).
+TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
+  SilentProgress silent;
+  const Vec3 direction{0.5377, 0.6180, 0.5736};
+  for (const char* setting : {"symmetry=T", "symmetry=F", "degeneracy=2"}) {
+    const Deck deck = read_deck(model("silicon-sw"), test::settings_of({"ngrid=6,6,6", setting}));
+    const Modes modes = start_run(deck, silent).modes;
+    const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order, deck.control);
+    const int nb = modes.n_branches;
+    int sets = 0;
+    double mixed = 0.0;  // the largest coupling that a rotation by 45° would show: what the rule has to remove
+    for (std::int64_t q = 1; q < modes.n_q; ++q) {
+      int c[3];
+      deck.symmetry.mesh.coordinates(q, c);
+      const DynamicalMatrix matrix = builder.at({c[0] / 6.0, c[1] / 6.0, c[2] / 6.0}, true);
+      const auto element = [&](int a, int b) {
+        std::complex<double> sum = 0.0;
+        for (int i = 0; i < nb; ++i)
+          for (int j = 0; j < nb; ++j)
+            for (int g = 0; g < 3; ++g)
+              sum += std::conj(modes.eigenvector[(q * nb + a) * nb + i]) * direction[g] * matrix.gradient[g][i * nb + j] *
+                     modes.eigenvector[(q * nb + b) * nb + j];
+        return sum;
+      };
+      for (int s = 1; s < nb; ++s) {
+        if (modes.subspace[q * nb + s] != modes.subspace[q * nb + s - 1]) continue;
+        ++sets;
+        mixed = std::max(mixed, 0.5 * std::abs(element(s, s) - element(s - 1, s - 1)));
+        EXPECT_LT(std::abs(element(s, s - 1)), 1e-7) << "q " << q << " branch " << s;  // against hundreds (rad/ps)² nm
+        for (int d = 0; d < 3; ++d)
+          EXPECT_NEAR(modes.velocity_km_s[(q * nb + s) * 3 + d], modes.velocity_km_s[(q * nb + s - 1) * 3 + d], 1e-12);
+      }
+    }
+    EXPECT_GT(sets, 50);
+    EXPECT_GT(mixed, 10.0);
+  }
+}
+
+// A tuple resonant by symmetry (σ = 0, Δω a rounding error) is a process by the tie rule, not by the last bit.
+TEST(ClosedForms, TiesOfFourPhonons) {
+  Rules4ph rules;
+  EXPECT_EQ(test_window_4ph(rules, 1.0, 9e-10, 0.0).multiplicity, 1.0);
+  EXPECT_EQ(test_window_4ph(rules, 1.0, -9e-10, 0.0).multiplicity, 1.0);
+  EXPECT_EQ(test_window_4ph(rules, 1.0, 1.1e-9, 0.0).multiplicity, 0.0);
+  EXPECT_EQ(test_window_4ph(rules, 1.0, 1.1e-9, 4e-18).multiplicity, 1.0) << "σ = 2e-9 is the window";
+  rules.tie_tolerance_rad_ps = 0.0;
+  EXPECT_EQ(test_window_4ph(rules, 1.0, 9e-10, 0.0).multiplicity, 0.0);
 }
 
 }  // namespace
