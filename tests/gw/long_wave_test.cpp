@@ -81,6 +81,14 @@ TEST(LongWave, DenseStatesReplaceWfnq) {
   for (const Vec3& k : states.field.shifted->k) EXPECT_NO_THROW(made.field.shifted_zone->rotation_to(k));
   EXPECT_NEAR(head(made), head(states), 1e-5 * head(states));
   EXPECT_NEAR(inverse_head(made), inverse_head(states), 1e-5 * inverse_head(states));
+  // Where the projectors are known less well than the deck demands, the job ends with the way out, before ε.
+  try {
+    epsilon_of("wfn = \"WFN\"\nrho = \"RHO\"\nvsc = \"VSC\"\nvkb = \"VKB\"\nmax_projector_residual = 1e-12\n", epsilon, files.directory());
+    ADD_FAILURE() << "a residual above max_projector_residual was accepted";
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("give meanfield.wfnq"), std::string::npos) << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("max_projector_residual"), std::string::npos) << failure.what();
+  }
 }
 
 // k·p keeps the plane waves of k; WFNq has the sphere of k + q₀, whose surface gains and loses plane waves however

@@ -9,6 +9,7 @@
 #include "workers/gw/cost_estimate.hpp"
 #include "workers/gw/sigma_stage.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
+#include "workers/gw/solver/sigma_sum.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -152,18 +153,20 @@ void check_listed_points(const Deck& deck, const MeanField& field) {
 }
 
 /// Tells jobs apart whose pieces must not be mixed: mean field and every option that enters ε or Σ.
-std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb) {
+std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, const Wavefunctions* outer) {
   ProblemDigest d;
   for (const double value : {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr, 1.0 * static_cast<int>(coulomb.wing_rule)}) d.add(value);
   d.add(coulomb.average_file.data(), coulomb.average_file.size());
-  const Wavefunctions& w = run.field.waves;
-  for (const Vec3& k : w.k) d.add(k.data(), sizeof k);
-  d.add(w.energy_ry);
-  for (const KPointWaves& at : w.waves) {
-    d.add(at.g.data(), at.g.size() * sizeof(IVec3));
-    // The states follow from H, and H shows in the energies; a sample tells gauges apart.
-    for (const auto& c : at.coefficients)
-      for (std::size_t i = 0; i < c.size(); i += 101) d.add(&c[i], sizeof c[i]);
+  for (const Wavefunctions* w : {&run.field.waves, outer}) {
+    if (w == nullptr) continue;
+    for (const Vec3& k : w->k) d.add(k.data(), sizeof k);
+    d.add(w->energy_ry);
+    for (const KPointWaves& at : w->waves) {
+      d.add(at.g.data(), at.g.size() * sizeof(IVec3));
+      // The states follow from H, and H shows in the energies; a sample tells gauges apart.
+      for (const auto& c : at.coefficients)
+        for (std::size_t i = 0; i < c.size(); i += 101) d.add(&c[i], sizeof c[i]);
+    }
   }
   for (const auto& rho : run.field.density.values) d.add(rho);
   d.add(run.field.q0.data(), sizeof run.field.q0);
@@ -259,19 +262,20 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
   return field;
 }
 
-Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes) {
+Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes, const MeanField* outer) {
   Plan plan;
-  const auto count = [&](int wanted, const std::string& key) {
+  const MeanField& field = outer != nullptr ? *outer : screening;  // whose states Σ is of
+  const auto count = [&](int wanted, const std::string& key, const MeanField& of) {
     // Whether the last band of a file belongs to a multiplet cannot be seen; the built-in crystals have looked. Where every
     // smaller count cuts one for certain, all bands are the better choice.
     const bool top_unknown = wanted == 0 && !deck.mean_field.empirical;
-    const int asked = wanted > 0 ? wanted : field.waves.n_bands;
-    int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
-    for (int n = field.waves.n_bands - 1; top_unknown && n > field.n_occupied; --n) {
+    const int asked = wanted > 0 ? wanted : of.waves.n_bands;
+    int used = band_count_without_split(of.waves, asked, of.n_occupied + 1, key);
+    for (int n = of.waves.n_bands - 1; top_unknown && n > of.n_occupied; --n) {
       bool splits = false;
-      for (int spin = 0; spin < field.n_spins(); ++spin)
-        for (int ik = 0; ik < field.waves.n_k(); ++ik)
-          splits = splits || std::abs(field.waves.energy(spin, ik, n) - field.waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
+      for (int spin = 0; spin < of.n_spins(); ++spin)
+        for (int ik = 0; ik < of.waves.n_k(); ++ik)
+          splits = splits || std::abs(of.waves.energy(spin, ik, n) - of.waves.energy(spin, ik, n - 1)) < kDegenerate_ry;
       if (splits) continue;
       used = n;
       break;
@@ -279,18 +283,18 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
     if (used != asked && wanted > 0)
       plan.notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " + std::to_string(used) + " bands are used");
     if (top_unknown)
-      plan.notes.push_back(key + ": " + std::to_string(used) + " of " + std::to_string(field.waves.n_bands) + " bands are used; the rest may cut a multiplet");
+      plan.notes.push_back(key + ": " + std::to_string(used) + " of " + std::to_string(of.waves.n_bands) + " bands are used; the rest may cut a multiplet");
     return used;
   };
   if (!deck.epsilon.eps0mat.empty()) plan.stored = describe_epsilon(epsilon_files(deck));
-  check_listed_points(deck, field);
+  check_listed_points(deck, screening);
   plan.epsilon.cutoff_ry = plan.stored ? plan.stored->cutoff_ry : deck.epsilon.cutoff_ry;
-  plan.epsilon.bands = plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands");
+  plan.epsilon.bands = plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands", screening);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   plan.epsilon.subspace = deck.epsilon.subspace;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
-  s.bands = count(deck.sigma.bands, "sigma.bands");
+  s.bands = count(deck.sigma.bands, "sigma.bands", field);
   s.bare_cutoff_ry = deck.sigma.bare_cutoff_ry > 0.0 ? deck.sigma.bare_cutoff_ry : field.waves.wave_cutoff_ry;
   s.screened_cutoff_ry = deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry : plan.epsilon.cutoff_ry;
   if (s.screened_cutoff_ry > plan.epsilon.cutoff_ry)
@@ -343,8 +347,14 @@ Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_bud
   plan.epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
   plan.sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) * (s.band_max - s.band_min + 1) *
                            static_cast<double>(s.kpoints.size()) * n_k;
-  plan.memory_bytes = static_cast<std::int64_t>(16.0 * n_g * n_g * (3.0 + static_cast<double>(plan.epsilon.frequencies_ry.size())) +
-                                                std::min(48.0 * n_v * n_c * n_g, static_cast<double>(memory_budget_bytes)));
+  // χ at every frequency and room to invert it; states on the box; a batch of transforms; pair products: two blocks where χ is static, else what the budget leaves.
+  constexpr double kBlock_bytes = 4.0 * (1 << 30), kBatch_bytes = 2.0 * (1 << 30);
+  const auto box = sum_box(screening, make_g_sphere(field.crystal().bdot, {}, plan.epsilon.cutoff_ry).g);
+  const double box_bytes = 16.0 * box[0] * box[1] * box[2];
+  const bool only_static = plan.epsilon.frequencies_ry.size() == 1;
+  plan.memory_bytes = static_cast<std::int64_t>(16.0 * n_g * n_g * (2.0 + static_cast<double>(plan.epsilon.frequencies_ry.size())) + box_bytes * (n_v + n_c) +
+                                                std::min(box_bytes * n_c, kBatch_bytes) +
+                                                std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0), only_static ? 2.0 * kBlock_bytes : static_cast<double>(memory_budget_bytes)));
   return plan;
 }
 
@@ -367,13 +377,17 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
 
 Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace& place, Progress& progress) {
   GwKernels& kernels = place.team.first();
+  std::optional<MeanField> outer;
+  if (!deck.mean_field.wfn_outer.empty()) outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
   std::map<std::string, double> seconds{{"epsilon", 0.0}, {"sigma", 0.0}, {"vxc", 0.0}, {"self_test", 0.0}};
   Calculation run{.field = std::move(field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
-  run.plan = make_plan(deck, run.field, place.memory_budget_bytes);
+  run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer ? &*outer : nullptr);
   for (const std::string& note : run.plan.notes) progress.log(note);
-  estimate_seconds(run.field, place.team, &run.plan);
-  progress.log(cost_line(run.plan));
-  const std::uint64_t digest = digest_of(run, deck.coulomb);
+  if (!outer) {  // the points of WFN_outer are as many as those of WFN, but its symmetry is another
+    estimate_seconds(run.field, place.team, &run.plan);
+    progress.log(cost_line(run.plan));
+  }
+  const std::uint64_t digest = digest_of(run, deck.coulomb, outer ? &outer->waves : nullptr);
   place.team.ranks().require_same(digest, "the mean field or the deck");
   Checkpoint checkpoint(place.checkpoint_directory, digest, deck.checkpoint_seconds, progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
@@ -382,7 +396,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   ExchangeCorrelation vxc;
   {
     const PhaseClock clock(&seconds["vxc"]);
-    if (!deck.stop_after_epsilon) vxc = exchange_correlation(deck.mean_field.vxc, run.field, run.plan.sigma, kernels, wants_matrix(deck));
+    if (!deck.stop_after_epsilon) vxc = exchange_correlation(deck.mean_field.vxc, outer ? *outer : run.field, run.plan.sigma, kernels, wants_matrix(deck));
   }
   EpsilonProfile profile;
   {
@@ -401,6 +415,10 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     checkpoint.finish();
     run.seconds = std::move(seconds);
     return run;
+  }
+  if (outer) {
+    run.screening_field = std::move(run.field);
+    run.field = std::move(*outer);
   }
   {
     const PhaseClock clock(&seconds["sigma"]);

@@ -31,7 +31,8 @@ struct Plan {
 };
 
 struct Calculation {
-  MeanField field;
+  MeanField field;                            ///< whose states Σ is of
+  std::optional<MeanField> screening_field;   ///< whose ε⁻¹ it is, where the states are those of WFN_outer
   Plan plan;
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
@@ -51,7 +52,8 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
 
 /// Pre-flight: band counts that split multiplets are lowered, wanted k-points are looked up, memory
 /// and work are estimated. @throws InvalidInput for what cannot be repaired.
-Plan make_plan(const Deck& deck, const MeanField& field, std::int64_t memory_budget_bytes);
+/// @param outer  the states Σ is of, where they are not those of `screening`
+Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes, const MeanField* outer = nullptr);
 
 EpsilonFiles epsilon_files(const Deck& deck);
 

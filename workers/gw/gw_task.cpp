@@ -150,9 +150,11 @@ class GwTask : public Task {
     const auto kernels = make_gw_kernels(device);
     SilentProgress silent;
     const MeanField field = load_mean_field(deck, *kernels, silent);
-    Plan plan = make_plan(deck, field, default_budget_bytes(device));
+    std::optional<MeanField> outer;
+    if (!deck.mean_field.wfn_outer.empty()) outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
+    Plan plan = make_plan(deck, field, default_budget_bytes(device), outer ? &*outer : nullptr);
     DeviceTeam team(*kernels);
-    estimate_seconds(field, team, &plan);
+    if (!outer) estimate_seconds(field, team, &plan);
     nlohmann::json planned = plan_of(plan);
     planned["epsilon_seconds"] = plan.epsilon_seconds;
     planned["sigma_seconds"] = plan.sigma_seconds;
@@ -169,7 +171,7 @@ class GwTask : public Task {
     if (deck.convergence_study) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};
     if (deck.epsilon.write)
-      write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.field, run.epsilon, run.plan.epsilon,
+      write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.screening_field ? *run.screening_field : run.field, run.epsilon, run.plan.epsilon,
                     CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);

@@ -41,6 +41,7 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   };
   m.wfn = path_of("wfn", "");
   m.wfnq = path_of("wfnq", "");
+  m.wfn_outer = path_of("wfn_outer", "");
   m.rho = path_of("rho", "");
   m.vxc = path_of("vxc", "");
   m.vsc = path_of("vsc", "");
@@ -65,7 +66,7 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   m.max_projector_residual = reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
   if (m.empirical) {
     if (limit == 2) reader.fail("long_wave", "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-    for (const char* key : {"wfn", "wfnq", "rho", "vxc", "vsc", "vkb"})
+    for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
       if (reader.has(key)) reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
   } else {
     for (const char* key : {"crystal", "lattice_bohr", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands"})
@@ -245,6 +246,13 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   deck.convergence_study = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);
   reader.finish();
+  if (!deck.mean_field.wfn_outer.empty()) {
+    const auto refuse = [&](const char* key, const char* why) { throw InvalidInput(where + ": meanfield.wfn_outer cannot stand beside " + key + ", " + why); };
+    if (deck.sigma.outer.kind != OuterLoop::kNone) refuse("sigma.outer_loop", "whose energies go back into the states of WFN");
+    if (!deck.sigma.path.corners.empty()) refuse("sigma.band_path", "which interpolates between the points of WFN");
+    if (deck.convergence_study) refuse("--converge", "whose coarser k-grids are those of WFN");
+    if (deck.stop_after_epsilon) refuse("stop_after = \"epsilon\"", "which calculates no state");
+  }
   const auto& wanted = deck.epsilon.frequencies;
   const bool needs_own = uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;
   if (wanted != FrequencySet::kAutomatic && needs_own && !deck.stop_after_epsilon)

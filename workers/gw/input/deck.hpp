@@ -27,7 +27,7 @@ enum class LongWave { kStates, kDense, kVelocity };
 struct Deck {
   struct {
     bool empirical = false;
-    std::filesystem::path wfn, wfnq, rho, vxc, vsc, vkb;  ///< empty: not given
+    std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;  ///< empty: not given
     EmpiricalCrystal crystal;
     LongWave long_wave = LongWave::kStates;  ///< with files
     Vec3 q0{0.001, 0.0, 0.0};

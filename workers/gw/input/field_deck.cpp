@@ -312,6 +312,8 @@ std::string translate_field_deck(const fs::path& directory) {
     throw InvalidInput("'" + outer + "' and '" + inner + "' differ; one set of wavefunctions serves ε and Σ here: keep one of them");
   deck.mean_field["wfn"] = quoted(has_plain || !has_inner ? outer : inner);
   deck.mean_field["rho"] = quoted("RHO");
+  if (fs::exists(directory / named("WFN_outer")))
+    throw InvalidInput("'" + named("WFN_outer") + "' lies beside the decks and would not be used: a TOML deck takes it (meanfield.wfn_outer, all points of a shifted grid); else take it away");
   if (fs::exists(directory / named("WFNq"))) deck.mean_field["wfnq"] = quoted(named("WFNq"));
   if (sigma) {
     const bool has_dat = fs::exists(directory / "vxc.dat");

@@ -62,7 +62,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
   BrillouinZone zone(waves.k, waves.header.crystal.symmetries, expected, "WFN");
   if (zone.index_of({0, 0, 0}) < 0)
     throw InvalidInput("WFN holds no Γ point; its k-grid must be Γ-centred (shift 0) because q = k − k' must lie on it");
-  MeanField field{.waves = std::move(waves), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .nonlocal = {}, .density = std::move(density),
+  MeanField field{.waves = std::move(waves), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .q_zone = {}, .nonlocal = {}, .density = std::move(density),
                   .n_occupied_of_spin = {}};
   field.n_occupied_of_spin = occupied_bands(field.waves);
   field.n_occupied = *std::max_element(field.n_occupied_of_spin.begin(), field.n_occupied_of_spin.end());
@@ -96,6 +96,28 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
     field.shifted = std::move(shifted);
   }
   return field;
+}
+
+MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer) {
+  require_same_crystal(field.waves.header, "WFN", outer.header, "WFN_outer");
+  if (std::abs(outer.wave_cutoff_ry - field.waves.wave_cutoff_ry) > 1e-6)
+    throw InvalidInput("WFN has a cut-off of " + std::to_string(field.waves.wave_cutoff_ry) + " Ry, WFN_outer of " + std::to_string(outer.wave_cutoff_ry) + " Ry");
+  if (outer.k_grid != field.waves.k_grid)
+    throw InvalidInput("WFN_outer must hold the k-grid of WFN, shifted: its header says " + std::to_string(outer.k_grid[0]) + " x " + std::to_string(outer.k_grid[1]) +
+                       " x " + std::to_string(outer.k_grid[2]) + " points");
+  if (occupied_bands(outer) != field.n_occupied_of_spin) throw InvalidInput("WFN and WFN_outer have different numbers of occupied bands");
+  // Of the crystal's operations only those map the shifted grid onto itself that move its first point by a vector of the grid.
+  std::vector<SymmetryOperation> keep;
+  for (const SymmetryOperation& s : outer.header.crystal.symmetries) {
+    const Vec3 moved = multiply(s.rotation, outer.k[0]) - outer.k[0];
+    bool on_grid = true;
+    for (int i = 0; i < 3; ++i) on_grid = on_grid && std::abs(moved[i] * outer.k_grid[i] - std::round(moved[i] * outer.k_grid[i])) < 1e-5;
+    if (on_grid) keep.push_back(s);
+  }
+  BrillouinZone zone(outer.k, std::move(keep), grid_points(outer.k_grid), "WFN_outer");
+  for (const ZonePoint& q : field.zone.points()) zone.rotation_to(outer.k[0] - q.k);
+  return {.waves = std::move(outer), .zone = std::move(zone), .shifted = {}, .shifted_zone = {}, .q_zone = field.zone, .q0 = field.q0, .by_velocity = field.by_velocity,
+          .nonlocal = {}, .density = field.density, .n_occupied = field.n_occupied, .n_occupied_of_spin = field.n_occupied_of_spin, .reference_energy_ry = {}};
 }
 
 int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum, const std::string& what,

@@ -18,6 +18,8 @@ struct MeanField {
   BrillouinZone zone;
   std::optional<Wavefunctions> shifted;       ///< WFNq: at least the occupied bands on k + q₀
   std::optional<BrillouinZone> shifted_zone;
+  /// Where the states lie on a shifted grid (WFN_outer): the Γ-centred zone of q = k − k′, which ε⁻¹ belongs to. Absent: `zone`.
+  std::optional<BrillouinZone> q_zone;
   Vec3 q0{};                                  ///< reduced
   bool by_velocity = false;                   ///< q → 0 by k·p from `waves` alone; `shifted` is then absent
   std::shared_ptr<const RadialProjectors> nonlocal;  ///< non-local part of H, for by_velocity; null: H is local
@@ -41,6 +43,7 @@ struct MeanField {
                 static_cast<std::size_t>(band)];
   }
   const Crystal& crystal() const { return waves.header.crystal; }
+  const BrillouinZone& transfers() const { return q_zone ? *q_zone : zone; }
   int n_spins() const { return waves.header.n_spins; }
   double n_electrons() const;
   /// Ω N_k, the normalisation of every zone sum.
@@ -51,6 +54,11 @@ struct MeanField {
 /// q₀ from the two lists, occupied bands present in WFNq.
 /// @throws InvalidInput
 MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted, PlaneWaveField density);
+
+/// The mean field whose states are those of WFN_outer, on the grid of `field` shifted by any k: Σ at its points, with ε⁻¹ of `field`.
+/// The outer state at k and the inner ones at k − q are all its own, since q lies on the unshifted grid.
+/// @throws InvalidInput if cell, cut-off, grid or occupied bands differ, or the points are no complete grid
+MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer);
 
 /// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the k-points `at`
 /// (empty: all).

@@ -278,8 +278,8 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
           if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
         }
         if (closure) {
-          const int operation = field.zone.rotation_to(member.q).operation;
-          add_exact_static_ch(charges[i_sum], at.sphere, field.zone.operations()[static_cast<std::size_t>(operation)], static_w, weight,
+          const int operation = field.transfers().rotation_to(member.q).operation;
+          add_exact_static_ch(charges[i_sum], at.sphere, field.transfers().operations()[static_cast<std::size_t>(operation)], static_w, weight,
                               sum.ch_exact_ry);
         }
         progress.report("self-energy", ++done, work);

@@ -109,7 +109,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std
     const ScreeningAtQ at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
     const std::int64_t n_g = at.sphere.size();
     std::vector<Vec3> members;
-    for (const ZonePoint& point : field.zone.points())
+    for (const ZonePoint& point : field.transfers().points())
       if (point.irreducible == static_cast<int>(iq)) members.push_back(point.k);
     std::vector<Cplx> static_w;
     WingFactors current_wings;

@@ -72,7 +72,7 @@ void add_packed(const Piece& values, double factor, std::vector<SelfEnergyAtK>& 
 std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field, const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
                                                     const std::vector<SigmaPart>& parts, const std::vector<Piece>& results, const std::vector<char>& finished) {
   std::vector<double> points(epsilon.size());
-  for (const ZonePoint& point : field.zone.points()) points[static_cast<std::size_t>(point.irreducible)] += 1.0;
+  for (const ZonePoint& point : field.transfers().points()) points[static_cast<std::size_t>(point.irreducible)] += 1.0;
   std::vector<char> complete(epsilon.size(), 1);
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (finished[i] == 0) complete[parts[i].q_begin] = 0;

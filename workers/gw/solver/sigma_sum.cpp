@@ -9,24 +9,25 @@ namespace quasi::gw {
 
 std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k, bool reduce) {
   std::vector<int> group;
-  if (reduce) group = little_group(field.zone.operations(), k, false);
+  const BrillouinZone& zone = field.transfers();
+  if (reduce) group = little_group(zone.operations(), k, false);
   // Listed points represent their orbits where they can: their matrices then need no rotation.
-  std::vector<char> listed(static_cast<std::size_t>(field.zone.size()), 0);
-  for (const Vec3& point : field.waves.k) listed[static_cast<std::size_t>(field.zone.index_of(point))] = 1;
+  std::vector<char> listed(static_cast<std::size_t>(zone.size()), 0);
+  for (const Vec3& point : zone.irreducible()) listed[static_cast<std::size_t>(zone.index_of(point))] = 1;
   std::map<int, std::vector<StarMember>> stars;
   if (!reduce)
-    for (const ZonePoint& point : field.zone.points()) stars[point.irreducible].push_back({point.k, 1.0});
+    for (const ZonePoint& point : zone.points()) stars[point.irreducible].push_back({point.k, 1.0});
   else
-    for (const Orbit& orbit : orbits(field.zone, group, listed)) {
-      const ZonePoint& point = field.zone.points()[static_cast<std::size_t>(orbit.representative)];
+    for (const Orbit& orbit : orbits(zone, group, listed)) {
+      const ZonePoint& point = zone.points()[static_cast<std::size_t>(orbit.representative)];
       stars[point.irreducible].push_back({point.k, static_cast<double>(orbit.size)});
     }
   return stars;
 }
 
 SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSphere& sphere, const std::array<int, 3>& box) {
-  const Rotation rotation = field.zone.rotation_to(q);
-  const SymmetryOperation& s = field.zone.operations()[static_cast<std::size_t>(rotation.operation)];
+  const Rotation rotation = field.transfers().rotation_to(q);
+  const SymmetryOperation& s = field.transfers().operations()[static_cast<std::size_t>(rotation.operation)];
   SphereAtPoint at;
   for (const IVec3& g1 : sphere.g) {
     const IVec3 rotated = multiply(s.rotation, g1);
@@ -55,7 +56,7 @@ std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kep
   // at rotated q.
   IVec3 extent = rotated_extent(field.waves, field.zone);
   IVec3 sphere = component_extent(kept);
-  for (const SymmetryOperation& s : field.zone.operations())
+  for (const SymmetryOperation& s : field.transfers().operations())
     for (const IVec3& g : kept) {
       const IVec3 rotated = multiply(s.rotation, g);
       for (int i = 0; i < 3; ++i) sphere[i] = std::max(sphere[i], std::abs(rotated[i]) + 1);
@@ -84,14 +85,14 @@ void average_symmetrically(const MeanField& field, const CoulombInteraction& cou
     root[g] = singular ? std::sqrt(average[g])
                        : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
   }
-  const std::vector<int> group = little_group(field.zone.operations(), {}, false);
+  const std::vector<int> group = little_group(field.transfers().operations(), {}, false);
   const std::vector<double>& v = epsilon.coulomb;
   for (auto& matrix : epsilon.inverse) {
 #pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] *= std::sqrt(v[h] / v[g]);
     // At q₀ the body depends on the direction of q₀.
-    if (epsilon.at_gamma) matrix = summed_over_group(matrix, epsilon.sphere, field.zone.operations(), group, true);
+    if (epsilon.at_gamma) matrix = summed_over_group(matrix, epsilon.sphere, field.transfers().operations(), group, true);
 #pragma omp parallel for schedule(static)
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < n; ++h)
