@@ -4,6 +4,7 @@
 
 #include "tests/gw/small_silicon.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/outer_loop.hpp"
 
 namespace quasi::gw {
@@ -149,6 +150,37 @@ TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   const double by_states = s.screening(s.field)[0].inverse[0][0].real(), by_kp = velocity.screening(velocity.field)[0].inverse[0][0].real();
   // WFNq's sphere of plane waves jumps with q₀: 2e-4 of the head. Dipoles divided by the new energies would miss a third of it.
   EXPECT_NEAR(by_kp, by_states, 1e-3 * by_states);
+}
+
+// What self-consistency adds to the mean field, written out: V_H of a change of density, and X + ½H[Σ(E_l) + Σ(E_m)].
+TEST(OuterLoops, PotentialsAreWhatTheySay) {
+  SmallSilicon s;
+  const auto& header = s.field.density.header;
+  std::vector<std::vector<Cplx>> change{std::vector<Cplx>(header.g.size())};
+  for (std::size_t i = 0; i < header.g.size(); ++i) change[0][i] = Cplx(0.3, -0.1 * static_cast<double>(i % 7));
+  const PlaneWaveField v = hartree_potential(header, change);
+  for (std::size_t i = 0; i < header.g.size(); ++i) {
+    const Vec3 g = to_real(header.g[i]);
+    const double length2 = metric_dot(header.crystal.bdot, g, g);
+    const Cplx expected = length2 < 1e-12 ? 0.0 : 8.0 * kPi * change[0][i] / (length2 * header.crystal.volume_bohr3);  // e² = 2
+    EXPECT_LT(std::abs(v.values[0][i] - expected), 1e-14);
+  }
+  SigmaOptions o = s.options();
+  o.kpoints = {1};
+  SigmaMatrixOptions at;
+  at.at_states = true;
+  const auto m = s.matrix(o, at);
+  const auto n = static_cast<std::size_t>(o.band_max);
+  const auto potential = quasiparticle_potential(m[0], m[0].energy_ry);
+  double size = 0.0;
+  for (std::size_t l = 0; l < n; ++l)
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto hermitian = [&](std::size_t e) { return 0.5 * (m[0].at(e)[l * n + k] + std::conj(m[0].at(e)[k * n + l])); };
+      // Of degenerate energies the first is the one taken, and has the same Σ.
+      EXPECT_LT(std::abs(potential[l * n + k] - m[0].x_ry[l * n + k] - 0.5 * (hermitian(l) + hermitian(k))), 1e-10);
+      size = std::max(size, std::abs(hermitian(l)));
+    }
+  EXPECT_GT(size, 1e-2);
 }
 
 // Σ_lm(E) and the static matrix of self-consistency follow a rotation U of the multiplets: Σ' = U* Σ Uᵀ; the static one is Hermitian.

@@ -182,7 +182,8 @@ TEST(RunningGap, EndsAtTheResult) {
     if (qp.band > 4 && (bottom == nullptr || qp.mean_field_ev < bottom->mean_field_ev)) bottom = &qp;
   }
   EXPECT_NEAR(gap.back(), bottom->sigma_ev - top->sigma_ev, 1e-9);
-  EXPECT_NEAR(gap.front(), gap.back(), 1.0);
+  // One of two further q for both: 0.3 eV; what has been summed alone would be 1.0 eV away.
+  EXPECT_NEAR(gap.front(), gap.back(), 0.5);
   EXPECT_EQ(run.self_test.size(), 8u);
 }
 
