@@ -103,6 +103,19 @@ TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
   EXPECT_NEAR(force / ((thin - thick) / (t1 - t0)), 1.0, 0.1);
 }
 
+// Relaxation of momentum: at one energy of a round valley and a Gaussian spectrum the mean of S(q)(1 − cos θ) over the
+// angles is πΔ²Λ² e^{−a}(I₀(a) − I₁(a)), a = k²Λ²/2. The mean's 24 points give 1e-4.
+TEST(Roughness, SpectrumRelaxesMomentumAsTheClosedForm) {
+  const Deck deck = test::default_deck(33, 17, {{"mesh.nw", "24"}, {"mesh.wmax_eV", "0.5"}, {"scattering.roughness.height_nm", "0.3"},
+                                                {"scattering.roughness.length_nm", "1.5"}, {"scattering.roughness.spectrum", "gaussian"}});
+  const TransportProblem problem = make_transport_problem(deck, make_structure(deck));
+  for (const int l : {0, 3, 9, 23}) {
+    const double w = (l + 0.5) * 0.5 / 24, a = w * (1.0 + 0.5 * w) * 0.19 / 0.0380998212 * 1.5 * 1.5 / 2.0;
+    const double expected = M_PI * 0.09 * 2.25 * std::exp(-a) * (std::cyl_bessel_i(0.0, a) - std::cyl_bessel_i(1.0, a));
+    EXPECT_NEAR(problem.roughness_spectrum[static_cast<std::size_t>((2 * 24 + l) * 24 + l)] / expected, 1.0, 1e-4) << w;
+  }
+}
+
 // The universal curve: phonons alone fall slowly with the effective field; with roughness the fall steepens with
 // the field, and its own part (Matthiessen) goes towards E^{−2}: F² does, by Hellmann and Feynman, while the
 // spectrum and the subbands that draw apart take a little back.

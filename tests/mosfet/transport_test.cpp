@@ -223,6 +223,30 @@ TEST_P(Transport, TwoRunsGiveTheSameBits) {
   EXPECT_EQ(one_step(c, GetParam(), 5).state.pdf, one_step(c, GetParam(), 5).state.pdf);
 }
 
+// Flux and energy of a state and column, from the pdf by the band's own formulas.
+TEST_P(Transport, MomentsAreSumsOverThePdf) {
+  const Case c = random_case({}, 41);
+  const Outcome outcome = one_step(c, GetParam());
+  const int nw = c.problem.nw, n = c.problem.angles, np = c.s.subbands;
+  for (int a = 0; a < c.problem.n_states(); ++a)
+    for (int i = 0; i < c.s.nx; i += 5) {
+      const double mass = (a / np == 0 ? 0.98 : 0.19) * 5.685630104;
+      double flux = 0.0, energy = 0.0;
+      for (int l = 0; l < nw; ++l) {
+        const double w = (l + 0.5) * 0.5 / nw, speed = std::sqrt(2.0 * w * (1.0 + 0.5 * w) / mass) / (1.0 + w);
+        for (int m = 0; m < n; ++m) {
+          const double cell = (m == 0 || m == n - 1 ? 1.0 : 2.0) * 2.0 * M_PI / 16 * 0.5 / nw *
+                              outcome.state.pdf[((static_cast<std::size_t>(a) * c.s.nx + i) * nw + l) * n + m] * c.boundary.pdf_scale;
+          flux += cell * speed * std::cos(m * 2.0 * M_PI / 16);
+          energy += cell * w;
+        }
+      }
+      const std::size_t at = static_cast<std::size_t>(a) * c.s.nx + i;
+      EXPECT_NEAR(outcome.after.flux_nm_fs[at], flux, 1e-9 * energy);
+      EXPECT_NEAR(outcome.after.energy_ev_nm2[at] / energy, 1.0, 1e-9);
+    }
+}
+
 // Back ends share formulas but not traversal; sums over φ differ in order: 1e-12 of max Φ.
 TEST_P(Transport, AgreesWithTheCpu) {
   for (const auto& settings :
