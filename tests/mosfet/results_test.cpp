@@ -84,6 +84,9 @@ double threshold_of(const std::map<double, double>& current) {
   return a;
 }
 
+// The engine may name several devices for one sweep; what they do with it is tested with the sweep.
+TEST_F(Results, ASweepMayHaveSeveralDevices) { EXPECT_GE(make_mosfet_task()->max_devices(), 8); }
+
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
   const auto& curves = summary_["derived"]["curves"];
   ASSERT_EQ(curves.size(), 2u);

@@ -288,6 +288,9 @@ class MosfetTask : public Task {
     return summary_of(deck, points);
   }
 
+  /// Chains of bias points spread over them.
+  int max_devices() const override { return 64; }
+
   std::string table(const nlohmann::json& summary) const override {
     std::string text;
     char line[200];
