@@ -21,7 +21,7 @@ COPY deploy/dependencies.txt deploy/install-dependencies deploy/
 RUN deploy/install-dependencies && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -DQUASI_BENCH=OFF \
-      -DQUASI_CUDA=${QUASI_CUDA} "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}" \
+      -DQUASI_MPI=OFF -DQUASI_CUDA=${QUASI_CUDA} "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}" \
       -DQUASI_CPU_ARCH=${CPU_ARCH} \
  && cmake --build /build \
  && cmake --install /build --prefix /opt/quasi --strip \
