@@ -35,6 +35,9 @@ class ThermalTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
     Deck deck = read_deck(options.deck.path, options.deck.settings);
+    if (device.backend == Backend::kCuda && static_cast<int>(options.devices.size()) * options.ranks->size() > 1 && !deck.fourth_order &&
+        !deck.control.samples_rates_3ph())
+      throw InvalidInput("on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: name one device and start one rank");
     require_supported_4ph(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;

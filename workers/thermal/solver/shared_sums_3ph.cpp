@@ -138,7 +138,9 @@ class SharedSums3ph : public ThreePhononSums {
 }  // namespace
 
 std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices, Ranks& ranks) {
-  if (devices.size() == 1 && ranks.size() == 1) return make_three_phonon_kernels(devices.front());
+  // cuBLAS chooses its kernels, and so the last bits, by the number of points in a batch: a GPU keeps all rows.
+  const bool by_batches = devices.front().backend == Backend::kCuda;
+  if (by_batches || (devices.size() == 1 && ranks.size() == 1)) return make_three_phonon_kernels(devices.front());
   return std::make_unique<SharedSums3ph>(devices, ranks);
 }
 
