@@ -31,10 +31,12 @@ class Results : public testing::Test {
     deck.close();
     RunOptions options;
     options.deck.path = directory_->path() / "deck.toml";
-    options.devices = {find_device("cpu")};
+    options.devices = {find_device("cpu"), find_device("cpu")};  // A sweep's chains are shared.
     options.output_directory = directory_->path();
     SilentProgress silent;
-    summary_ = make_mosfet_task()->run(options, silent);
+    const auto task = make_mosfet_task();
+    ASSERT_GE(task->max_devices(), 2);
+    summary_ = task->run(options, silent);
   }
   static void TearDownTestSuite() { delete directory_; }
 
@@ -86,6 +88,22 @@ double threshold_of(const std::map<double, double>& current) {
 
 // The engine may name several devices for one sweep; what they do with it is tested with the sweep.
 TEST_F(Results, ASweepMayHaveSeveralDevices) { EXPECT_GE(make_mosfet_task()->max_devices(), 8); }
+
+TEST_F(Results, OnlySweepsTakeSeveralDevices) {
+  RunOptions options;
+  options.deck.path = directory_->path() / "deck.toml";
+  options.deck.settings = {{"run.mode", "equilibrium"}};
+  options.devices = {find_device("cpu"), find_device("cpu")};
+  const test::TemporaryDirectory out;
+  options.output_directory = out.path();
+  SilentProgress silent;
+  try {
+    make_mosfet_task()->run(options, silent);
+    FAIL() << "accepted";
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("run.mode 'equilibrium'"), std::string::npos) << failure.what();
+  }
+}
 
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
   const auto& curves = summary_["derived"]["curves"];

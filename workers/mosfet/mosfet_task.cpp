@@ -256,6 +256,11 @@ nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& poin
 }
 
 std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& options, Progress& progress) {
+  const bool sweeps = (deck.run.mode == RunMode::kSteady || deck.run.mode == RunMode::kTransient) &&
+                      deck.run.transport != TransportModel::kDriftDiffusion;
+  if (options.devices.size() > 1 && !sweeps)
+    throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) + "' with run.transport '" + transport_name(deck.run.transport) +
+                       "' runs on one device, " + std::to_string(options.devices.size()) + " are named; name one with --device");
   if (deck.run.mode == RunMode::kEquilibrium) return equilibrium_points(deck, progress);
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion) return drift_diffusion_points(deck, progress);
