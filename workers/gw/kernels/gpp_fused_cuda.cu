@@ -1,4 +1,5 @@
 #include <cuda_pipeline.h>
+#include <nv/target>
 
 #include "workers/backend/check_cuda.cuh"
 #include "workers/gw/kernels/gpp_fused_cuda.cuh"
@@ -40,20 +41,16 @@ static_assert(kRows * kTile == kThreads / 32 * kWarpTile * kWarpTile);
 /// Re P and then [−Im M; Re M] times Im P. Both parts of a number of M lie side by side in memory and in registers, and nothing
 /// has to be moved between them.
 __device__ __forceinline__ void multiply_add(double (&c)[4], double a0, double a1, double a2, double a3, double2 b) {
-#if __CUDA_ARCH__ >= 900
-  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b.x), "d"(b.y));
-#else
   // The largest product that compute capability 8 has is [8][4] times [4][8], with the same places in the lanes.
-  const auto quarter = [](double& c0, double& c1, double a, double b_part) {
+  [[maybe_unused]] const auto quarter = [](double& c0, double& c1, double a, double b_part) {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0), "+d"(c1) : "d"(a), "d"(b_part));
   };
-  quarter(c[0], c[1], a0, b.x);
-  quarter(c[2], c[3], a1, b.x);
-  quarter(c[0], c[1], a2, b.y);
-  quarter(c[2], c[3], a3, b.y);
-#endif
+  NV_IF_ELSE_TARGET(
+      NV_PROVIDES_SM_90,
+      (asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+           : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+           : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b.x), "d"(b.y));),
+      (quarter(c[0], c[1], a0, b.x); quarter(c[2], c[3], a1, b.x); quarter(c[0], c[1], a2, b.y); quarter(c[2], c[3], a3, b.y);))
 }
 
 __device__ __forceinline__ double negated(double x) {

@@ -146,6 +146,15 @@ void write_checkpoint(const std::filesystem::path& path, const std::string& key,
     write_state(&file, "/waiting/" + std::to_string(chain), state);
     waiting.push_back(chain);
   }
+  std::vector<std::int64_t> pdfs;
+  for (const auto& [place, snap] : snapshot.pdfs) {
+    const std::string group = "/pdf/" + std::to_string(place.first) + "_" + std::to_string(place.second);
+    const std::int64_t shape[] = {std::ssize(snap.pdf)};
+    file.write_compressed(group + "/pdf", snap.pdf, shape, "nm^-2 eV^-1 rad^-1");
+    file.write_scalar(group + "/time", snap.time_fs, "fs");
+    pdfs.insert(pdfs.end(), {place.first, place.second});
+  }
+  file.write("/pdf_places", pdfs, {std::ssize(pdfs)}, "");
   file.write("/finished_points", finished, {std::ssize(finished)}, "");
   file.write("/running_chains", running, {std::ssize(running)}, "");
   file.write("/waiting_chains", waiting, {std::ssize(waiting)}, "");
@@ -163,6 +172,14 @@ std::optional<SweepSnapshot> read_checkpoint(const std::filesystem::path& path, 
       snapshot.running[static_cast<int>(chain)] = read_progress(file, "/running/" + std::to_string(chain));
     for (const auto chain : file.integers("/waiting_chains"))
       snapshot.chain_state[static_cast<int>(chain)] = read_state(file, "/waiting/" + std::to_string(chain));
+    const auto places = file.integers("/pdf_places");
+    for (std::size_t i = 0; i + 1 < places.size(); i += 2) {
+      const std::string group = "/pdf/" + std::to_string(places[i]) + "_" + std::to_string(places[i + 1]);
+      const std::vector<double> values = file.doubles(group + "/pdf");
+      PdfSnapshot& snap = snapshot.pdfs[{static_cast<int>(places[i]), static_cast<int>(places[i + 1])}];
+      snap.time_fs = file.doubles(group + "/time").at(0);
+      snap.pdf.assign(values.begin(), values.end());
+    }
     return snapshot;
   } catch (const Error&) {
     return {};  // cut short, or not of this program

@@ -354,10 +354,14 @@ class DeviceRun {
                                                               : shown(at.filling.highest) + " (limit 1.25)") +
                          "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(l.time_fs) +
                          " fs; refine mesh.nw and mesh.nx or lower run.cfl");
-    for (std::size_t k = 0; k < deck_.output.pdf_at_fs.size(); ++k)
-      if (std::fabs(deck_.output.pdf_at_fs[k] - l.time_fs) <= kInstant_fs && !sweep_.options.output_directory.empty())
-        write_snapshot(deck_, problem_, l.at.point, k, kernels_->state(lane), boundary_of(l).pdf_scale,
-                       sweep_.options.output_directory);
+    for (int k = 0; k < static_cast<int>(deck_.output.pdf_at_fs.size()); ++k)
+      if (std::fabs(deck_.output.pdf_at_fs[static_cast<std::size_t>(k)] - l.time_fs) <= kInstant_fs &&
+          !sweep_.options.output_directory.empty()) {
+        PdfSnapshot snapshot = take_snapshot(kernels_->state(lane), boundary_of(l).pdf_scale);
+        write_snapshot(deck_, problem_, l.at.point, k, snapshot, sweep_.options.output_directory);
+        const std::lock_guard lock(sweep_.mutex);
+        sweep_.snapshot.pdfs[{l.at.point, k}] = std::move(snapshot);
+      }
     if (average(lane)) {
       finish(lane, "converged");
     } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {

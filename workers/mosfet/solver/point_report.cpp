@@ -79,22 +79,26 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
   return result;
 }
 
-void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, std::size_t snapshot,
-                    const PointState& state, double pdf_scale, const std::filesystem::path& directory) {
+PdfSnapshot take_snapshot(const PointState& state, double pdf_scale) {
+  PdfSnapshot snapshot{.time_fs = state.time_fs, .pdf = {}};
+  snapshot.pdf.reserve(state.pdf.size());
+  for (const double value : state.pdf) snapshot.pdf.push_back(static_cast<float>(value * pdf_scale));
+  return snapshot;
+}
+
+void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, int number,
+                    const PdfSnapshot& snapshot, const std::filesystem::path& directory) {
   const Structure& s = problem.structure;
-  std::vector<float> pdf;
-  pdf.reserve(state.pdf.size());
-  for (const double value : state.pdf) pdf.push_back(static_cast<float>(value * pdf_scale));
-  H5Writer file(directory / ("pdf_" + std::to_string(point) + "_" + std::to_string(snapshot) + ".h5"));
+  H5Writer file(directory / ("pdf_" + std::to_string(point) + "_" + std::to_string(number) + ".h5"));
   const std::int64_t shape[] = {s.n_valleys(), s.subbands, s.nx, problem.nw, problem.angles};
-  file.write_compressed("/pdf", pdf, shape, "nm^-2 eV^-1 rad^-1");
+  file.write_compressed("/pdf", snapshot.pdf, shape, "nm^-2 eV^-1 rad^-1");
   std::vector<double> w, phi;
   for (int l = 0; l < problem.nw; ++l) w.push_back(problem.grid().w(l));
   for (int m = 0; m < problem.angles; ++m) phi.push_back(m * problem.dphi);
   file.write("/x", s.x_nm, {s.nx}, "nm");
   file.write("/w", w, {problem.nw}, "eV");
   file.write("/phi", phi, {problem.angles}, "rad");
-  file.write_scalar("/time", state.time_fs, "fs");
+  file.write_scalar("/time", snapshot.time_fs, "fs");
   file.write_scalar("/vgs", deck.points[static_cast<std::size_t>(point)].vgs_v, "V");
   file.write_scalar("/vds", deck.points[static_cast<std::size_t>(point)].vds_v, "V");
   file.commit();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/solver/checkpoint.hpp"
 #include "workers/mosfet/solver/point_progress.hpp"
 #include "workers/mosfet/solver/point_result.hpp"
 
@@ -22,8 +23,9 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
 /// @return [rows−1][kTerminalCurrentWidth]
 std::vector<double> terminal_currents(const std::vector<double>& terminals);
 
-/// The pdf of one point at one time, single precision: pdf_<point>_<snapshot>.h5 in `directory`.
-void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, std::size_t snapshot,
-                    const PointState& state, double pdf_scale, const std::filesystem::path& directory);
+PdfSnapshot take_snapshot(const PointState& state, double pdf_scale);
+/// pdf_<point>_<number>.h5 in `directory`.
+void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, int number,
+                    const PdfSnapshot& snapshot, const std::filesystem::path& directory);
 
 }  // namespace quasi::mosfet

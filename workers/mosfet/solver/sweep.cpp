@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/solver/point_report.hpp"
 #include "workers/mosfet/solver/sweep_state.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
 
@@ -49,6 +50,9 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
                  std::to_string(deck.points.size()) + " points finished");
     if (options.on_finished)
       for (const auto& [point, result] : snapshot.finished) options.on_finished(point, result);
+    if (!options.output_directory.empty())
+      for (const auto& [place, pdf] : snapshot.pdfs)
+        write_snapshot(deck, problem, place.first, place.second, pdf, options.output_directory);
     break;
   }
   for (int chain = 0; chain < static_cast<int>(chains.size()); ++chain)
