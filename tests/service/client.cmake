@@ -12,6 +12,8 @@ foreach(test client_test client_end_to_end_test)
   target_compile_options(${test} PRIVATE -Wno-restrict $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${test} PRIVATE
     QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
-    QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden"
-    $<$<BOOL:${QUASI_SANITIZE}>:QUASI_SANITIZED>)
+    QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+  if(QUASI_SANITIZE)
+    target_compile_definitions(${test} PRIVATE QUASI_SANITIZED)
+  endif()
 endforeach()
