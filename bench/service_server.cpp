@@ -165,8 +165,11 @@ void fetch(const std::string& address, const std::string& directory, pid_t serve
 int main(int argc, char** argv) {
   const int each = argc > 1 ? std::atoi(argv[1]) : 200;
   const double gib = argc > 2 ? std::atof(argv[2]) : 0.0;
-  char name[] = "/tmp/quasi-bench-XXXXXX";
-  const std::string directory = mkdtemp(name);
+  const std::string directory = std::filesystem::temp_directory_path() / ("quasi-bench-" + std::to_string(getpid()));
+  if (!std::filesystem::create_directory(directory)) {
+    std::fprintf(stderr, "%s is there already; remove it\n", directory.c_str());
+    return 1;
+  }
   const std::string address = "unix:" + directory + "/server.sock";
   const pid_t server = quasi::start_server(directory + "/data", address);
   quasi::submits(address, server, 64, each);

@@ -8,14 +8,10 @@
 #include <set>
 
 #include "tests/service/support/queue_world.hpp"
+#include "tests/support/reference_data.hpp"
 
 namespace quasi::server::test {
 namespace {
-
-std::string make_root() {
-  char path[] = "/tmp/quasi-model-XXXXXX";
-  return mkdtemp(path);
-}
 
 /// What the model believes of a job.
 struct Belief {
@@ -34,7 +30,7 @@ class Model {
   explicit Model(std::uint64_t seed)
       : random_(seed),
         ids_(seed + 1),
-        world_(system_files(), make_root(), ":memory:", "", clock_, ids_,
+        world_(system_files(), root_.path(), ":memory:", "", clock_, ids_,
                {.lease_ttl_ms = 5'000, .restart_grace_ms = 0, .requeue_delay_ms = 1'000,
                 .retry_back_off_ms = 1'000}) {
     for (std::uint64_t i = 0; i < kWorkers; ++i) {
@@ -271,6 +267,7 @@ class Model {
   SeededRandom random_;
   SeededRandom ids_;
   FakeClock clock_;
+  quasi::test::TemporaryDirectory root_;
   QueueWorld world_;
   std::vector<RegisterWorker> workers_;
   std::map<std::string, Belief> jobs_;
@@ -297,7 +294,8 @@ TEST(QueueModel, RandomCommandsKeepToTheModel) {
 TEST(Queue, WallClockJumpsExpireNothing) {
   FakeClock clock;
   SeededRandom random(1);
-  QueueWorld world(system_files(), make_root(), ":memory:", "", clock, random,
+  const quasi::test::TemporaryDirectory root;
+  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random,
                    {.lease_ttl_ms = 5'000});
   world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
   const auto worker = simple_worker("w_1", 1, 1);
@@ -316,7 +314,8 @@ TEST(Queue, WallClockJumpsExpireNothing) {
 TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   FakeClock clock;
   SeededRandom random(1);
-  QueueWorld world(system_files(), make_root(), ":memory:", "", clock, random, {});
+  const quasi::test::TemporaryDirectory root;
+  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, {});
   RegisterWorker worker = simple_worker("w_1", 1, 1);
   worker.worker.devices.clear();
   worker.devices.clear();

@@ -5,13 +5,14 @@
 
 #include "server/store/schema.hpp"
 #include "tests/service/support/queue_world.hpp"
+#include "tests/support/reference_data.hpp"
 
 namespace quasi::server::test {
 namespace {
 
 class Triggers : public testing::Test {
  protected:
-  Triggers() : world_(system_files(), make_root(), ":memory:", "", clock_, random_, {}) {
+  Triggers() : world_(system_files(), root_.path(), ":memory:", "", clock_, random_, {}) {
     digest_ = world_.put_blob("a result");
     NewJob job = simple_job("one");
     job.inputs.push_back({.slot = "deck", .digest = digest_, .size_bytes = 8});
@@ -29,11 +30,6 @@ class Triggers : public testing::Test {
     world_.apply(done);
   }
 
-  static std::string make_root() {
-    char path[] = "/tmp/quasi-triggers-XXXXXX";
-    return mkdtemp(path);
-  }
-
   void expect_refused(const std::string& sql, const std::string& words) {
     try {
       world_.engine.database().execute(sql.c_str());
@@ -44,6 +40,7 @@ class Triggers : public testing::Test {
     }
   }
 
+  quasi::test::TemporaryDirectory root_;
   FakeClock clock_;
   SeededRandom random_{7};
   QueueWorld world_;

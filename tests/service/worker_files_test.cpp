@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <thread>
 
 #include "proto/wire/digest.hpp"
 #include "tests/service/support/worker_world.hpp"
+#include "tests/support/reference_data.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/posix_file_system.hpp"
 #include "workers/daemon/worker_config.hpp"
@@ -17,19 +17,6 @@ namespace quasi::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (fs::temp_directory_path() / "quasi-worker-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryDirectory() { PosixFileSystem().remove_tree(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 

@@ -11,6 +11,7 @@
 
 #include "proto/wire/packet_socket.hpp"
 #include "tests/service/support/program.hpp"
+#include "tests/support/reference_data.hpp"
 #include "workers/daemon/local_spawner.hpp"
 
 namespace quasi::test {
@@ -77,7 +78,7 @@ class EngineProcess : public testing::Test {
     return text.str();
   }
 
-  TestDirectory directory;
+  TemporaryDirectory directory;
   EventLoop loop;
   LocalSpawner spawner{loop, {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
   Recorder events;

@@ -19,6 +19,7 @@
 #include "quasi/v1/job_service.grpc.pb.h"
 #include "quasi/v1/worker_service.grpc.pb.h"
 #include "server/server.hpp"
+#include "tests/support/reference_data.hpp"
 
 namespace quasi::server {
 
@@ -26,8 +27,6 @@ namespace quasi::server {
 class Calls : public testing::Test {
  protected:
   Calls() {
-    char name[] = "/tmp/quasi-calls-XXXXXX";
-    root_ = mkdtemp(name);
     options_.data_directory = root_ + "/data";
     options_.listen = {"unix:" + root_ + "/s"};
     options_.log_level = "error";
@@ -38,10 +37,7 @@ class Calls : public testing::Test {
     options_.shutdown_ms = 2'000;
     start();
   }
-  ~Calls() override {
-    server_.reset();
-    std::filesystem::remove_all(root_);
-  }
+  ~Calls() override { server_.reset(); }
   void start() {
     server_ = std::make_unique<Server>(options_);
     channel_ = wire::open_channel(options_.listen[0]);
@@ -80,7 +76,8 @@ class Calls : public testing::Test {
     return root_ + "/" + name;
   }
 
-  std::string root_;
+  quasi::test::TemporaryDirectory directory_;
+  const std::string root_ = directory_.path();
   ServerOptions options_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

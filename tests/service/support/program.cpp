@@ -34,23 +34,6 @@ bool wait_for(const std::function<bool()>& holds, Deadline deadline) {
   return true;
 }
 
-TestDirectory::TestDirectory() {
-  std::string name = (fs::temp_directory_path() / "quasi-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-  path_ = name;
-}
-
-TestDirectory::~TestDirectory() {
-  if (testing::Test::HasFailure() && std::getenv("QUASI_KEEP")) {
-    std::cerr << "kept: " << path_ << '\n';
-    return;
-  }
-  std::error_code error;
-  for (fs::recursive_directory_iterator walk(path_, error), end; !error && walk != end; walk.increment(error))
-    if (walk->is_directory(error)) fs::permissions(walk->path(), fs::perms::owner_all, error);
-  fs::remove_all(path_, error);
-}
-
 fs::path Program::path_of(const std::string& name) { return fs::path(QUASI_BINARY_DIR) / name; }
 
 Program::Program(const std::string& name, const std::vector<std::string>& arguments, const fs::path& log)

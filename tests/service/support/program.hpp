@@ -18,19 +18,6 @@ Deadline within(double seconds);
 /// Asks every few milliseconds until `holds` says yes; false if the deadline passes first.
 bool wait_for(const std::function<bool()>& holds, Deadline deadline);
 
-/// A directory that goes with the object, unless the test failed and QUASI_KEEP is set.
-class TestDirectory {
- public:
-  TestDirectory();
-  ~TestDirectory();
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// One of the project's executables as a child of the test; killed with the object. Its output goes
 /// to a file.
 class Program {

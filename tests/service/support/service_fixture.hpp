@@ -10,6 +10,7 @@
 
 #include "quasi/v1/job_service.grpc.pb.h"
 #include "tests/service/support/program.hpp"
+#include "tests/support/reference_data.hpp"
 
 namespace quasi::test {
 
@@ -53,7 +54,7 @@ class Service {
   std::string log_of(const std::string& id);
 
  private:
-  TestDirectory directory_;
+  TemporaryDirectory directory_;
   std::vector<std::string> server_flags_;
   std::unique_ptr<Program> server_;
   std::map<std::string, Program> workers_;
