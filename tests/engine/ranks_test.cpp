@@ -36,6 +36,7 @@ const bool environment_set = [] {
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // needs a right that containers lack
   setenv("OMPI_MCA_plm_rsh_agent", "true", 1);                    // one host: no ssh is looked for
   setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);        // ranks share what processors there are
+  setenv("ASAN_OPTIONS", "fast_unwind_on_malloc=0", 0);           // whole stacks, by which lsan.supp knows the library
   return true;
 }();
 

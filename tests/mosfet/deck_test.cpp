@@ -89,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(
     Decks, Malformed,
     testing::Values(
         BadDeck{"[mesh]\nnx = ", "line 2"},
+        // Letters that the parser asks about as white space.
+        BadDeck{"[mesh]\nnx = \xC3\xA9", "line 2"},
+        BadDeck{"[mesh]\n\xC5\x82 = 1", "line 2"},
         BadDeck{"[mseh]\nnx = 65", "did you mean 'mesh'"},
         BadDeck{"[mesh]\nnxx = 65", "did you mean 'nx'"},
         BadDeck{"kind = \"gw\"", "is not \"mosfet\""},

@@ -72,6 +72,9 @@ void check_header(const MeanFieldHeader& header, const std::string& file) {
   if (crystal.symmetries.empty()) reject(file, "there is no symmetry operation; at least the identity is needed");
   for (std::size_t s = 0; s < crystal.symmetries.size(); ++s) {
     const IMat3& rotation = crystal.symmetries[s].rotation;
+    // A damaged file's numbers are not to overflow in the determinant.
+    for (const auto& row : rotation)
+      for (const int entry : row) require_in_range(entry, -1000, 1000, "an entry of symmetry operation " + std::to_string(s + 1), file);
     if (std::abs(determinant(rotation)) != 1)
       reject(file, "symmetry operation " + std::to_string(s + 1) + " has determinant " +
                        std::to_string(determinant(rotation)) + "; it must be ±1");

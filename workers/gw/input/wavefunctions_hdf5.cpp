@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "workers/backend/error.hpp"
@@ -19,12 +20,23 @@ Mat3 read_matrix(const H5Reader& file, const std::string& path, const std::strin
   return m;
 }
 
-std::vector<int> to_int(const std::vector<std::int64_t>& values) { return {values.begin(), values.end()}; }
+/// A file may hold 64-bit integers; what lies beyond 32 bits is damage, not to be cut to something that looks right.
+int to_int(std::int64_t value, const std::string& path, const std::string& name) {
+  if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
+    throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(value) + ", beyond 32 bits; is the file damaged?");
+  return static_cast<int>(value);
+}
+
+std::vector<int> read_ints(const H5Reader& file, const std::string& path, const std::string& name) {
+  std::vector<int> narrow;
+  for (const std::int64_t value : file.integers(path)) narrow.push_back(to_int(value, path, name));
+  return narrow;
+}
 
 IVec3 read_ivec3(const H5Reader& file, const std::string& path, const std::string& name) {
-  const auto v = file.integers(path);
+  const auto v = read_ints(file, path, name);
   if (v.size() != 3) throw InvalidInput("'" + name + "': " + path + " must hold 3 integers");
-  return {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2])};
+  return {v[0], v[1], v[2]};
 }
 
 void require_size(std::size_t size, std::int64_t expected, const std::string& path, const std::string& name) {
@@ -38,7 +50,7 @@ std::vector<IVec3> read_g(const H5Reader& file, const std::string& path, std::in
   require_size(flat.size(), 3 * expected, path, name);
   std::vector<IVec3> g(static_cast<std::size_t>(expected));
   for (std::size_t i = 0; i < g.size(); ++i)
-    for (std::size_t j = 0; j < 3; ++j) g[i][j] = static_cast<int>(flat[3 * i + j]);
+    for (std::size_t j = 0; j < 3; ++j) g[i][j] = to_int(flat[3 * i + j], path, name);
   return g;
 }
 
@@ -69,7 +81,7 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   if (file.integer("/mf_header/kpoints/nspinor") != 1)
     throw InvalidInput("'" + name + "' holds two-component spinors (nspinor = 2), which are not supported yet; "
                        "rerun the mean field without spin-orbit coupling");
-  h.n_spins = static_cast<int>(file.integer("/mf_header/kpoints/nspin"));
+  h.n_spins = to_int(file.integer("/mf_header/kpoints/nspin"), "/mf_header/kpoints/nspin", name);
   require_in_range(h.n_spins, 1, 2, "number of spins", name);
   Crystal& c = h.crystal;
   c.volume_bohr3 = file.number("/mf_header/crystal/celvol");
@@ -87,11 +99,11 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   require_size(types.size(), n_atoms, "/mf_header/crystal/atyp", name);
   require_size(positions.size(), 3 * n_atoms, "/mf_header/crystal/apos", name);
   for (std::size_t a = 0; a < types.size(); ++a)
-    c.atoms.push_back({{positions[3 * a], positions[3 * a + 1], positions[3 * a + 2]}, static_cast<int>(types[a])});
+    c.atoms.push_back({{positions[3 * a], positions[3 * a + 1], positions[3 * a + 2]}, to_int(types[a], "/mf_header/crystal/atyp", name)});
 
   const std::int64_t n_sym = file.integer("/mf_header/symmetry/ntran");
   require_in_range(n_sym, 1, kMaxSymmetries, "number of symmetry operations", name);
-  c.cell_symmetry = static_cast<int>(file.integer("/mf_header/symmetry/cell_symmetry"));
+  c.cell_symmetry = to_int(file.integer("/mf_header/symmetry/cell_symmetry"), "/mf_header/symmetry/cell_symmetry", name);
   const auto rotations = file.integers("/mf_header/symmetry/mtrx");
   const auto translations = file.doubles("/mf_header/symmetry/tnp");
   if (static_cast<std::int64_t>(rotations.size()) < 9 * n_sym || static_cast<std::int64_t>(translations.size()) < 3 * n_sym)
@@ -100,7 +112,7 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   for (std::size_t s = 0; s < static_cast<std::size_t>(n_sym); ++s) {
     SymmetryOperation op;
     for (std::size_t j = 0; j < 3; ++j) {
-      for (std::size_t i = 0; i < 3; ++i) op.rotation[i][j] = static_cast<int>(rotations[9 * s + 3 * j + i]);
+      for (std::size_t i = 0; i < 3; ++i) op.rotation[i][j] = to_int(rotations[9 * s + 3 * j + i], "/mf_header/symmetry/mtrx", name);
       op.translation[j] = translations[3 * s + j];
     }
     c.symmetries.push_back(op);
@@ -117,7 +129,7 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
 void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunctions* w) {
   const std::int64_t n_k = file.integer("/mf_header/kpoints/nrk");
   require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
-  w->n_bands = static_cast<int>(file.integer("/mf_header/kpoints/mnband"));
+  w->n_bands = to_int(file.integer("/mf_header/kpoints/mnband"), "/mf_header/kpoints/mnband", name);
   require_in_range(w->n_bands, 1, kMaxBands, "number of bands", name);
   w->wave_cutoff_ry = file.number("/mf_header/kpoints/ecutwfc");
   w->k_grid = read_ivec3(file, "/mf_header/kpoints/kgrid", name);
@@ -129,8 +141,8 @@ void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunction
   const auto k = file.doubles("/mf_header/kpoints/rk");
   require_size(k.size(), 3 * n_k, "/mf_header/kpoints/rk", name);
   for (std::size_t i = 0; i < static_cast<std::size_t>(n_k); ++i) w->k.push_back({k[3 * i], k[3 * i + 1], k[3 * i + 2]});
-  w->first_occupied = to_int(file.integers("/mf_header/kpoints/ifmin"));
-  w->last_occupied = to_int(file.integers("/mf_header/kpoints/ifmax"));
+  w->first_occupied = read_ints(file, "/mf_header/kpoints/ifmin", name);
+  w->last_occupied = read_ints(file, "/mf_header/kpoints/ifmax", name);
   w->energy_ry = file.doubles("/mf_header/kpoints/el");
   w->occupation = file.doubles("/mf_header/kpoints/occ");
   const std::int64_t n_sk = n_k * w->header.n_spins;
