@@ -93,7 +93,7 @@ void check_header(const MeanFieldHeader& header, const std::string& file) {
   std::set<IVec3> seen;
   for (std::size_t i = 0; i < header.g.size(); ++i) {
     for (int axis = 0; axis < 3; ++axis)
-      if (2 * std::abs(header.g[i][axis]) > header.fft_grid[axis] + 1)
+      if (2 * std::abs(std::int64_t{header.g[i][axis]}) > header.fft_grid[axis] + 1)
         reject(file, "G-vector " + std::to_string(i + 1) + " has component " + std::to_string(header.g[i][axis]) +
                          " along axis " + std::to_string(axis + 1) + ", outside the FFT grid of " +
                          std::to_string(header.fft_grid[axis]));
