@@ -155,6 +155,7 @@ class Tree {
     app->add_option("--max-runtime", job.max_runtime, "of one attempt, e.g. 2h")->type_name("TIME");
     app->add_option("--max-attempts", job.max_attempts, "1 to 10 (3)")->type_name("N");
     app->add_option("--gpus", job.gpus, "GPUs of one host, 0 to 16")->type_name("N");
+    app->add_option("--ranks", job.ranks, "MPI ranks that share them, 0 to 16 (0: one process uses all)")->type_name("N");
   }
 
   void add_submit() {

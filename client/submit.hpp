@@ -20,6 +20,7 @@ struct JobArguments {
   std::string max_runtime;
   std::string device;                 ///< auto, cpu, cuda
   std::optional<unsigned> gpus;
+  std::optional<unsigned> ranks;
   std::optional<unsigned> max_attempts;
   std::vector<std::string> exports;
 };

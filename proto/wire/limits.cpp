@@ -18,6 +18,7 @@ std::span<const Limit> published() {
       {"setting_value_bytes", kSettingValueBytes},
       {"exports", kExports},
       {"gpus", kGpus},
+      {"ranks", kRanks},
       {"max_attempts", kMaxAttempts},
       {"priority", kPriority},
       {"duration_seconds", kDurationSeconds},

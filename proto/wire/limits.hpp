@@ -35,6 +35,7 @@ inline constexpr Count kSettingKeyBytes = 128;
 inline constexpr Count kSettingValueBytes = 4U << 10;
 inline constexpr Count kExports = 16;                    // More formats than any kind has.
 inline constexpr Count kGpus = 16;                       // The largest host there is.
+inline constexpr Count kRanks = 16;                      // One a GPU.
 inline constexpr Count kCpus = 1'024;                    // As above.
 inline constexpr Count kMemoryBytes = Count{64} << 40;   // 64 TiB: beyond any host; catches wrong units.
 inline constexpr Count kMaxAttempts = 10;                // What fails ten times fails again.

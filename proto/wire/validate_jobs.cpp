@@ -166,6 +166,10 @@ void check_resources(const v1::Resources& resources, const std::string& path,
                      Violations& violations) {
   checks::pool(resources.pool(), at(path, "pool"), violations);
   checks::at_most(resources.gpus(), limits::kGpus, at(path, "gpus"), violations);
+  checks::at_most(resources.ranks(), limits::kRanks, at(path, "ranks"), violations);
+  if (resources.gpus() > 0 && resources.ranks() > resources.gpus() && resources.ranks() <= limits::kRanks)
+    violations.add(at(path, "ranks"), "must not exceed gpus (" + std::to_string(resources.gpus()) + "), got " +
+                                          std::to_string(resources.ranks()));
   checks::at_most(resources.gpu_mem_bytes(), limits::kMemoryBytes, at(path, "gpu_mem_bytes"),
                   violations);
   checks::at_most(resources.cpus(), limits::kCpus, at(path, "cpus"), violations);

@@ -10,18 +10,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <random>
 #include <regex>
 
-#include "proto/wire/chunks.hpp"
-#include "proto/wire/digest.hpp"
-#include "tests/service/support/service_fixture.hpp"
-#include "tests/support/reference_data.hpp"
-#include "workers/backend/error.hpp"
-#include "workers/io/hdf5.hpp"
+#include "tests/service/support/deck_jobs.hpp"
 
 namespace quasi::test {
 namespace {
@@ -48,27 +42,9 @@ class JobKill : public testing::Test {
       std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
   }
 
-  void add_input(v1::JobSpec* spec, const std::string& slot, const std::filesystem::path& file) {
-    const auto [digest, size_bytes] = wire::digest_file(file);
-    const auto status = wire::upload_file(service.channel(), file, digest, size_bytes);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    auto* input = spec->add_inputs();
-    input->set_slot(slot);
-    input->set_digest(digest);
-    input->set_size_bytes(size_bytes);
-  }
   std::filesystem::path write_deck(const std::string& text) {
     const auto path = service.directory() / "deck.toml";
     std::ofstream(path) << text;
-    return path;
-  }
-  std::filesystem::path fetch(const v1::Job& job, const std::string& name) {
-    const auto path = service.directory() / (job.id() + "-" + name);
-    for (const auto& artifact : job.artifacts()) {
-      if (artifact.name() != name) continue;
-      EXPECT_TRUE(wire::download_file(service.channel(), artifact.digest(), artifact.size_bytes(), path).ok());
-    }
-    EXPECT_TRUE(std::filesystem::exists(path)) << job.id() << " left no " << name;
     return path;
   }
   std::string log_of(const std::string& id, std::uint32_t attempt) {
@@ -173,63 +149,16 @@ class JobKill : public testing::Test {
   double seconds_ = 0.0;
 };
 
-/// Every dataset below `group`, bit by bit. Wall times are not compared.
-void expect_same(const H5Reader& a, const H5Reader& b, const std::string& group, int* n_compared) {
-  for (const std::string& name : a.children(group.empty() ? "/" : group)) {
-    const std::string path = group + "/" + name;
-    if (name == "seconds" || name == "wall_seconds") continue;
-    ASSERT_TRUE(b.has(path)) << path;
-    bool is_group = true;
-    try {
-      a.children(path);
-    } catch (const InvalidInput&) {
-      is_group = false;
-    }
-    if (is_group) {
-      expect_same(a, b, path, n_compared);
-      continue;
-    }
-    ++*n_compared;
-    std::string text;
-    try {
-      text = a.text(path);
-    } catch (const InvalidInput&) {
-      const auto x = a.doubles(path), y = b.doubles(path);
-      ASSERT_EQ(x.size(), y.size()) << path;
-      EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * sizeof(double)), 0) << path;
-      continue;
-    }
-    EXPECT_EQ(text, b.text(path)) << path;
-  }
-}
-
-void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b, int n_least) {
-  int n_compared = 0;
-  expect_same(H5Reader(a), H5Reader(b), "", &n_compared);
-  EXPECT_GE(n_compared, n_least);
-}
-
 TEST_F(JobKill, FourPhononsOfSilicon) {
-  v1::JobSpec spec;
-  const auto deck = source_dir() / "examples/thermal/silicon-sw";
-  for (const char* file : {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
-    add_input(&spec, std::string("deck/") + file, deck / file);
-  spec.mutable_thermal()->set_deck("deck");
-  const std::pair<const char*, const char*> settings[]{{"four_phonon", ".true."}, {"ngrid", "7 7 7"},
-                                                       {"scalebroad", "0.05"}, {"checkpoint_interval_s", "0"}};
-  for (const auto& [key, value] : settings) {
-    auto* setting = spec.mutable_thermal()->add_settings();
-    setting->set_key(key);
-    setting->set_value(value);
-  }
+  const v1::JobSpec spec = silicon_4ph(service, "7", "0.05");
   const auto a = undisturbed(spec), b = killed(spec);
-  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 40);
+  expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 40);
 }
 
 // Points that an attempt finished are in what the next one resumes from; what it says of itself is read.
 TEST_F(JobKill, SweepOfAMosfet) {
   v1::JobSpec spec;
-  add_input(&spec, "deck.toml", write_deck(R"(kind = "mosfet"
+  add_input(service, &spec, "deck.toml", write_deck(R"(kind = "mosfet"
 [mesh]
 nx = 33
 nz = 17
@@ -249,8 +178,8 @@ checkpoint_s = 0.0
 )"));
   spec.mutable_mosfet()->set_deck("deck.toml");
   const auto a = undisturbed(spec), b = killed(spec);
-  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 60);
-  std::ifstream x(fetch(a, "iv.csv")), y(fetch(b, "iv.csv"));
+  expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 60);
+  std::ifstream x(fetch(service, a, "iv.csv")), y(fetch(service, b, "iv.csv"));
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(x), {}), std::string(std::istreambuf_iterator<char>(y), {}));
   int n_finished = 0;
   for (std::uint32_t n = 1; n <= kKills + 1; ++n) {
@@ -266,7 +195,7 @@ checkpoint_s = 0.0
 
 TEST_F(JobKill, QuasiparticlesOfSilicon) {
   v1::JobSpec spec;
-  add_input(&spec, "deck.toml", write_deck(R"(kind = "gw"
+  add_input(service, &spec, "deck.toml", write_deck(R"(kind = "gw"
 checkpoint_seconds = 0.0
 [meanfield]
 source = "epm"
@@ -282,7 +211,7 @@ band_max = 20
 )"));
   spec.mutable_gw()->set_deck("deck.toml");
   const auto a = undisturbed(spec), b = killed(spec);
-  expect_same_results(fetch(a, "result.h5"), fetch(b, "result.h5"), 10);
+  expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 10);
 }
 
 }  // namespace

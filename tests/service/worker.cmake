@@ -25,9 +25,17 @@ if(TARGET quasi-server)
   quasi_add_test(kill_test SOURCES kill_test.cpp support/history.cpp
     LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 600)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
-  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp
-    LIBS quasi_service_fixture quasi_io LABELS service faults)
+  add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
+  target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)
+  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
+
+  # One attempt on several slots, as one process and as several.
+  quasi_add_test(job_ranks_test SOURCES job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults)
+  add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine)
+  if(quasi_mpi_enabled)
+    target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
+  endif()
 
   # The full figure takes minutes: run with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)

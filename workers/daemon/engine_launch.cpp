@@ -1,5 +1,7 @@
 #include "workers/daemon/engine_launch.hpp"
 
+#include <algorithm>
+
 namespace quasi {
 
 v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDevice>& devices) {
@@ -36,15 +38,17 @@ v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDe
   start.set_checkpoint_directory("ckpt");
   start.set_memory_budget_bytes(spec.resources().gpu_mem_bytes());
   start.set_attempt_number(grant.attempt_number());
+  start.set_ranks(spec.resources().ranks());
   return start;
 }
 
 LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices, const EngineSettings& settings,
                        const AttemptPaths& paths) {
+  const int n_ranks = std::max(1, static_cast<int>(grant.spec().resources().ranks()));
   LaunchPlan plan{.working_directory = paths.root,
                   .log = paths.log,
                   .environment = settings.environment,
-                  .isolate_network = devices.size() <= 1};
+                  .isolate_network = devices.size() <= 1 && n_ranks == 1};
   std::string visible;
   for (const auto& device : devices)
     if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
@@ -55,7 +59,7 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
                           : settings.threads;
   if (threads > 0)
     for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})
-      plan.environment.push_back(name + std::to_string(threads));
+      plan.environment.push_back(name + std::to_string(std::max(1, threads / n_ranks)));
   return plan;
 }
 

@@ -11,6 +11,8 @@ int exec_attempt(const ExecOptions&) {
   return static_cast<int>(ExitStatus::kUsage);
 }
 
+int exec_rank(const std::string&) { return exec_attempt({}); }
+
 std::vector<std::string> exec_kinds() { return {}; }
 
 }  // namespace quasi

@@ -15,13 +15,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "proto/wire/packet_socket.hpp"
 #include "quasi/v1/engine.pb.h"
 #include "workers/backend/error.hpp"
 #include "workers/engine/exec.hpp"
+#include "workers/engine/rank_devices.hpp"
+#include "workers/engine/rank_launch.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/test_work.hpp"
 
@@ -47,8 +51,8 @@ constexpr std::size_t kMaxLineBytes = 32 * 1024;
 /// dropped when the daemon does not keep up; everything else waits for room.
 class IpcProgress : public Progress {
  public:
-  IpcProgress(PacketSocket& daemon, std::filesystem::path checkpoints)
-      : daemon_(daemon), checkpoints_(std::move(checkpoints)) {}
+  IpcProgress(PacketSocket& daemon, std::filesystem::path checkpoints, Ranks& ranks)
+      : daemon_(daemon), checkpoints_(std::move(checkpoints)), ranks_(ranks) {}
 
   void metric(std::string_view name, double value) override {
     if (!std::isfinite(value)) return;
@@ -68,7 +72,7 @@ class IpcProgress : public Progress {
     report.mutable_checkpoint_ready()->set_step(step);
     send(report);
   }
-  bool cancelled() const override { return cancel_wanted; }
+  bool cancelled() const override { return cancel_wanted || ranks_.peer_failed(); }
   bool checkpoint_wanted() override { return checkpoint_wanted_now.exchange(false); }
 
   void send(const v1::EngineReport& report) {
@@ -95,9 +99,27 @@ class IpcProgress : public Progress {
  private:
   PacketSocket& daemon_;
   const std::filesystem::path checkpoints_;
+  Ranks& ranks_;
   std::mutex mutex_;
   v1::Progress state_;
   std::chrono::steady_clock::time_point last_sent_{};
+};
+
+/// Of a rank that does not lead: says nothing, and hears of the end of the others.
+class SilentProgress : public Progress {
+ public:
+  explicit SilentProgress(Ranks& ranks) : ranks_(ranks) {}
+  void metric(std::string_view, double) override {}
+  void log(std::string_view) override {}
+  void checkpoint_ready(const std::string&, std::int64_t) override {}
+  bool cancelled() const override { return cancel_wanted || ranks_.peer_failed(); }
+  bool checkpoint_wanted() override { return false; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t, std::int64_t) override {}
+
+ private:
+  Ranks& ranks_;
 };
 
 /// Puts the process into a network namespace with nothing in it.
@@ -114,21 +136,24 @@ std::string leave_network() {
   return "isolated";
 }
 
-RunOptions run_options(const v1::EngineStart& start) {
+RunOptions run_options(const v1::EngineStart& start, Ranks& ranks) {
   RunOptions options{.deck = {.path = start.deck_path(), .settings = {}},
                      .devices = {},
                      .output_directory = start.output_directory(),
                      .checkpoint_directory = start.checkpoint_directory(),
                      .memory_budget_bytes = static_cast<std::int64_t>(start.memory_budget_bytes()),
-                     .exports = {start.exports().begin(), start.exports().end()}};
+                     .exports = {start.exports().begin(), start.exports().end()},
+                     .ranks = &ranks};
   for (const auto& setting : start.settings())
     options.deck.settings.push_back({setting.key(), setting.value()});
-  for (const auto& name : start.devices()) options.devices.push_back(find_device(name));
-  if (options.devices.empty()) throw InvalidInput("the daemon named no device");
+  std::string names;
+  for (const auto& name : start.devices()) names += (names.empty() ? "" : ",") + name;
+  if (names.empty()) throw InvalidInput("the daemon named no device");
+  options.devices = devices_of_rank(names, ranks);
   return options;
 }
 
-void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& progress) {
+void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& progress, const Ranks& ranks) {
   const TestWorkSite site{.output_directory = start.output_directory(),
                           .checkpoint_directory = start.checkpoint_directory(),
                           .attempt_number = start.attempt_number(),
@@ -136,6 +161,7 @@ void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& prog
   const nlohmann::json document{{"schema", "quasi.run.v1"},
                                 {"kind", "test"},
                                 {"version", QUASI_VERSION},
+                                {"ranks", ranks.size()},
                                 {"summary", run_test_work(start.test(), site, progress)}};
   const auto path = site.output_directory / "summary.json";
   std::ofstream out(path);
@@ -174,28 +200,22 @@ void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
   }
 }
 
-}  // namespace
+/// The first message of the daemon: what to do.
+std::optional<v1::EngineStart> first_message(PacketSocket& daemon) {
+  v1::EngineCommand first;
+  if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage || !first.has_start()) return {};
+  return first.start();
+}
 
-int exec_attempt(const ExecOptions& options) {
-  const std::string network = options.isolate_network ? leave_network() : "as the daemon's";
-  // After the namespaces, whose change of credentials clears it.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (options.parent != 0 && getppid() != options.parent)
-    return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before the line above
+void hear_signals() {
   std::signal(SIGTERM, [](int) { cancel_wanted = true; });
   std::signal(SIGINT, SIG_IGN);  // meant for the daemon, which decides
-  fcntl(options.ipc_descriptor, F_SETFD, FD_CLOEXEC);
+}
 
-  PacketSocket daemon(options.ipc_descriptor);
-  v1::EngineCommand first;
-  if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage ||
-      !first.has_start()) {
-    std::cerr << "error: quasi-engine exec is started by quasi-worker alone; descriptor "
-              << options.ipc_descriptor << " brought no start message\n";
-    return static_cast<int>(ExitStatus::kUsage);
-  }
-  const v1::EngineStart& start = first.start();
-  IpcProgress progress(daemon, start.checkpoint_directory());
+/// The attempt as one process, or as the rank that speaks to the daemon, does it.
+/// @param network  what was made of the wish for an empty one
+int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network, Ranks& ranks) {
+  IpcProgress progress(daemon, start.checkpoint_directory(), ranks);
   v1::EngineReport report;
   report.mutable_started()->set_version(QUASI_VERSION);
   report.mutable_started()->set_network(network);
@@ -204,14 +224,17 @@ int exec_attempt(const ExecOptions& options) {
   std::atomic<bool> finished{false};
   std::thread listener([&] { listen(daemon, finished); });
   std::string message;
-  const ExitStatus status = guarded(
+  ExitStatus status = guarded(
       [&] {
         if (start.kind() == "test")
-          run_test(start, daemon, progress);
+          run_test(start, daemon, progress, ranks);
         else
-          run_task(start.kind(), run_options(start), progress);
+          run_task(start.kind(), run_options(start, ranks), progress);
       },
       &message);
+  const Ranks::Ending ending = ranks.end(static_cast<int>(status), message);
+  status = static_cast<ExitStatus>(ending.status);
+  message = (ranks.size() > 1 ? "rank " + std::to_string(ending.rank) + ": " : "") + ending.message;
   if (status == ExitStatus::kOk) {
     report.mutable_result_ready();
   } else {
@@ -224,6 +247,72 @@ int exec_attempt(const ExecOptions& options) {
   shutdown(daemon.descriptor(), SHUT_RD);
   listener.join();
   return static_cast<int>(status);
+}
+
+/// The same of every other rank. Test work is done by rank 0.
+int follow(const v1::EngineStart& start, Ranks& ranks) {
+  SilentProgress progress(ranks);
+  std::string message;
+  const ExitStatus status = guarded(
+      [&] {
+        if (start.kind() != "test") run_task(start.kind(), run_options(start, ranks), progress);
+      },
+      &message);
+  return ranks.end(static_cast<int>(status), message).status;
+}
+
+/// Together: what the daemon told rank 0.
+v1::EngineStart shared_start(v1::EngineStart start, Ranks& ranks) {
+  std::string bytes = start.SerializeAsString();
+  std::uint64_t size = bytes.size();
+  ranks.broadcast(&size, sizeof size, 0);
+  bytes.resize(size);
+  ranks.broadcast(bytes.data(), size, 0);
+  start.ParseFromString(bytes);
+  return start;
+}
+
+}  // namespace
+
+int exec_attempt(const ExecOptions& options) {
+  const std::string network = options.isolate_network ? leave_network() : "as the daemon's";
+  // After the namespaces, whose change of credentials clears it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (options.parent != 0 && getppid() != options.parent)
+    return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before the line above
+  hear_signals();
+  fcntl(options.ipc_descriptor, F_SETFD, FD_CLOEXEC);
+
+  PacketSocket daemon(options.ipc_descriptor);
+  const auto start = first_message(daemon);
+  if (!start) {
+    std::cerr << "error: quasi-engine exec is started by quasi-worker alone; descriptor "
+              << options.ipc_descriptor << " brought no start message\n";
+    return static_cast<int>(ExitStatus::kUsage);
+  }
+  return start->ranks() > 1 ? launch_ranks(daemon, *start) : lead(daemon, *start, network, one_rank());
+}
+
+int exec_rank(const std::string& socket_path) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the launcher, which dies with the process that the daemon started
+  hear_signals();
+  HandedOver handed;
+  std::unique_ptr<Ranks> ranks;
+  std::string message;
+  const ExitStatus status = guarded(
+      [&] {
+        ranks = join_ranks();
+        if (!ranks) throw InvalidInput("a rank is started by the MPI launcher alone");
+        if (ranks->leads()) handed = take_over(socket_path);
+        handed.start = shared_start(std::move(handed.start), *ranks);
+      },
+      &message);
+  if (status != ExitStatus::kOk) {
+    const auto ending = ranks ? ranks->end(static_cast<int>(status), message) : Ranks::Ending{static_cast<int>(status), 0, message};
+    if (!ranks || ranks->leads()) std::cerr << "error: " << ending.message << '\n';
+    return ending.status;
+  }
+  return ranks->leads() ? lead(handed.daemon, handed.start, "as the daemon's", *ranks) : follow(handed.start, *ranks);
 }
 
 std::vector<std::string> exec_kinds() { return {"test"}; }

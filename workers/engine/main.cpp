@@ -164,9 +164,13 @@ int main_(int argc, char** argv) {
   exec_command->add_option("--ipc-fd", exec.ipc_descriptor, "socket to the daemon")->required();
   exec_command->add_option("--parent", exec.parent, "process id of the daemon");
   exec_command->add_flag("--isolate-network", exec.isolate_network, "run in an empty network namespace");
+  std::string rank_socket;
+  CLI::App* rank_command = app.add_subcommand("rank", "one MPI rank of such an attempt; not for people");
+  rank_command->add_option("SOCKET", rank_socket, "where rank 0 is handed the socket to the daemon")->required();
 
   CLI11_PARSE(app, argc, argv);
   if (*exec_command) return exec_attempt(exec);
+  if (*rank_command) return exec_rank(rank_socket);
 
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });
