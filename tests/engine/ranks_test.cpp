@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/io/hdf5.hpp"
 
@@ -176,39 +177,7 @@ TEST_F(Ranks, SampledRatesToo) {
   }
 }
 
-/// Γ alone, so that ranks share valence blocks and inner bands of one q; and three q with other frequencies.
-const char* const kGwDecks[2] = {R"(
-kind = "gw"
-checkpoint_seconds = 0.0
-[meanfield]
-source = "epm"
-cell = "cubic"
-cutoff_ry = 5.0
-bands = 130
-[epsilon]
-cutoff_ry = 2.5
-[sigma]
-band_min = 12
-band_max = 20
-static_remainder = true
-)",
-                                 R"(
-kind = "gw"
-checkpoint_seconds = 0.0
-[meanfield]
-source = "epm"
-crystal = "gaas"
-cutoff_ry = 6.0
-k_grid = [2, 2, 2]
-bands = 20
-[epsilon]
-cutoff_ry = 3.0
-real_step_ev = 1.0
-imaginary_points = 6
-[sigma]
-method = "contour"
-band_max = 8
-)"};
+const char* const kGwDecks[2] = {test::kGwGamma, test::kGwGrid};
 const Words kGw{"/epsilon/head_inverse", "/quasiparticles/x_ev", "/quasiparticles/sx_ev", "/quasiparticles/ch_ev", "/quasiparticles/sigma_ev", "/quasiparticles/z"};
 
 fs::path write_deck(const fs::path& place, const char* text) {

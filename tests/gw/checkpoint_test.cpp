@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
@@ -17,42 +18,6 @@
 // One job on many devices, interrupted or not: the same bits.
 namespace quasi::gw {
 namespace {
-
-/// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
-constexpr const char* kGamma = R"(
-kind = "gw"
-checkpoint_seconds = 0.0
-[meanfield]
-source = "epm"
-cell = "cubic"
-cutoff_ry = 5.0
-bands = 130
-[epsilon]
-cutoff_ry = 2.5
-[sigma]
-band_min = 12
-band_max = 20
-static_remainder = true
-)";
-
-/// Three irreducible q, real and imaginary frequencies.
-constexpr const char* kGrid = R"(
-kind = "gw"
-checkpoint_seconds = 0.0
-[meanfield]
-source = "epm"
-crystal = "gaas"
-cutoff_ry = 6.0
-k_grid = [2, 2, 2]
-bands = 20
-[epsilon]
-cutoff_ry = 3.0
-real_step_ev = 1.0
-imaginary_points = 6
-[sigma]
-method = "contour"
-band_max = 8
-)";
 
 Calculation run(const std::string& text, int devices, Progress& progress, const std::filesystem::path& checkpoint = {}) {
   DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
@@ -78,7 +43,7 @@ void expect_same_bits(const Calculation& a, const Calculation& b) {
 
 TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {kGamma, kGrid}) {
+  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
     const Calculation one = run(deck, 1, silent);
     ASSERT_FALSE(one.quasiparticles.empty());
     for (const int devices : {2, 5}) {
@@ -91,7 +56,7 @@ TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
 // What parts add up to is the undivided sum, to the rounding of another order of addition.
 TEST(DeviceTeam, PartsAddUpToTheWhole) {
   SilentProgress silent;
-  for (const char* deck : {kGamma, kGrid}) {
+  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
     const Calculation parts = run(deck, 2, silent);
     const auto kernels = make_gw_kernels(find_device("cpu"));
     const CoulombInteraction coulomb(parts.field.crystal(), parts.field.waves.k_grid, {});
@@ -131,7 +96,7 @@ class Interrupter : public SilentProgress {
 // Ended at every point where it can be, then resumed by another number of devices.
 TEST(Checkpoint, AResumedJobGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {kGamma, kGrid}) {
+  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
     const Calculation whole = run(deck, 1, silent);
     int interruptions = 0;
     for (int after = 1; after < 200; after += 7) {
@@ -160,9 +125,9 @@ TEST(Checkpoint, DamagedFilesAndThoseOfOtherInputAreNotUsed) {
   SilentProgress silent;
   const auto interrupted = [&](const std::filesystem::path& directory) {
     Interrupter interrupter(6);
-    EXPECT_THROW(run(kGamma, 1, interrupter, directory), Cancelled);
+    EXPECT_THROW(run(test::kGwGamma, 1, interrupter, directory), Cancelled);
   };
-  const Calculation whole = run(kGamma, 1, silent);
+  const Calculation whole = run(test::kGwGamma, 1, silent);
   for (const std::string damage : {"truncated", "flipped", "other"}) {
     SCOPED_TRACE(damage);
     quasi::test::TemporaryDirectory directory;
@@ -178,11 +143,11 @@ TEST(Checkpoint, DamagedFilesAndThoseOfOtherInputAreNotUsed) {
     }
     LogProgress log;
     if (damage == "other") {
-      std::string other = kGamma;
+      std::string other = test::kGwGamma;
       other.replace(other.find("cutoff_ry = 2.5"), 15, "cutoff_ry = 2.0");
       run(other, 1, log, directory.path());
     } else {
-      expect_same_bits(whole, run(kGamma, 1, log, directory.path()));
+      expect_same_bits(whole, run(test::kGwGamma, 1, log, directory.path()));
     }
     EXPECT_NE(log.lines.find("it is not used"), std::string::npos) << log.lines;
     EXPECT_EQ(log.lines.find("resumed"), std::string::npos) << log.lines;
@@ -195,7 +160,7 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   if (!std::filesystem::exists(engine)) GTEST_SKIP() << engine << " is not built";
   quasi::test::TemporaryDirectory directory;
   const auto deck = directory.path() / "deck.toml";
-  std::ofstream(deck) << kGamma;
+  std::ofstream(deck) << test::kGwGamma;
   const auto start = [&](const std::string& out) {
     const pid_t child = fork();
     if (child == 0) {

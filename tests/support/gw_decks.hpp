@@ -1,0 +1,43 @@
+#pragma once
+
+// Small gw decks that several rooms run: on many devices, as many processes, interrupted.
+
+namespace quasi::test {
+
+/// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
+inline constexpr const char* kGwGamma = R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 5.0
+bands = 130
+[epsilon]
+cutoff_ry = 2.5
+[sigma]
+band_min = 12
+band_max = 20
+static_remainder = true
+)";
+
+/// Three irreducible q, real and imaginary frequencies.
+inline constexpr const char* kGwGrid = R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+crystal = "gaas"
+cutoff_ry = 6.0
+k_grid = [2, 2, 2]
+bands = 20
+[epsilon]
+cutoff_ry = 3.0
+real_step_ev = 1.0
+imaginary_points = 6
+[sigma]
+method = "contour"
+band_max = 8
+)";
+
+}  // namespace quasi::test
