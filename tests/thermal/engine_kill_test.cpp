@@ -144,6 +144,8 @@ INSTANTIATE_TEST_SUITE_P(
     Jobs, EngineKill,
     testing::Values(KilledJob{"Exact", {"ngrid=7 7 7", "scalebroad=0.1"}, 10, 0.06},
                     KilledJob{"Iterated", {"ngrid=5 5 5", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9"}, 6, 0.1},
+                    KilledJob{"IteratedAboveTheLimit",
+                              {"ngrid=4 4 4", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9", "checkpoint_limit_mib=0"}, 4, 0.1},
                     KilledJob{"SampledByWeight", {"ngrid=4 4 4", "target_kappa_error=0.002"}, 4, 0.1},
                     KilledJob{"SampledUniformly",
                               {"ngrid=3 3 3", "sampling=uniform", "num_sample_process_4ph=100000"}, 4, 0.1}),

@@ -13,9 +13,6 @@
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
-#include "workers/thermal/solver/remembered_operator.hpp"
-#include "workers/thermal/solver/running_sums.hpp"
-
 #include "workers/thermal/solver/wire.hpp"
 
 namespace quasi::thermal {
@@ -161,80 +158,6 @@ TEST(Collision4ph, SameBitsForAnyNumberOfDevicesAndAnyMemory) {
   const auto field = spread_over_stars(one->transport(), symmetric_field(*one, random));
   EXPECT_EQ(recomputed.in_scattering(0, field), four.collision->in_scattering(0, field));
   EXPECT_EQ(recomputed.out_scattering(0), four.collision->out_scattering(0));
-}
-
-/// Cancels after some reports of one phase, asks for a checkpoint always, and remembers what the first report of
-/// the phase said.
-class WatchingOnePhase : public SilentProgress {
- public:
-  explicit WatchingOnePhase(std::string phase, int reports = 1 << 30) : phase_(std::move(phase)), left_(reports) {}
-  bool checkpoint_wanted() override { return true; }
-  bool cancelled() const override { return left_ < 0; }
-  std::int64_t first_done = -1;
-
- protected:
-  void on_report(std::string_view phase, std::int64_t done, std::int64_t) override {
-    if (phase != phase_) return;
-    --left_;
-    if (first_done < 0) first_done = done;
-  }
-
- private:
-  std::string phase_;
-  int left_;
-};
-
-// An operator that is cancelled in the middle of its sums goes on from there, and a finished one is not summed again:
-// the same bits.
-TEST_P(Iterated4ph, IsTakenUpWhereItWasEnded) {
-  const auto whole = test::solve_deck_4ph(model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"}, {GetParam()});
-  FourPhononRun& four = *whole->four_phonon;
-  const quasi::test::TemporaryDirectory directory;
-  const CheckpointRule rule{directory.path(), 0.0};
-  std::mt19937 random(5);
-  const auto field = spread_over_stars(whole->transport(), symmetric_field(*whole, random));
-  const std::vector<double> applied = four.collision->in_scattering(0, field);
-  const std::vector<double> rates = four.collision->out_scattering(0);
-  std::int64_t before = 0;
-  for (const int reports : {2, 1 << 30, 1 << 30}) {
-    WatchingOnePhase progress("collision 4ph", reports);
-    Checkpoint checkpoint = open_checkpoint(rule, progress);
-    Collision4ph collision(four.problem, whole->deck.control.constants(), {four.kernels.front().get()}, four.rates, true, progress);
-    collision.keep_in(checkpoint);
-    if (reports == 2) {
-      EXPECT_THROW(collision.in_scattering(0, field), Cancelled);
-      EXPECT_EQ(progress.first_done, 0);
-      continue;
-    }
-    EXPECT_EQ(collision.in_scattering(0, field), applied);
-    EXPECT_EQ(collision.out_scattering(0), rates);
-    EXPECT_GT(progress.first_done, before);
-    before = progress.first_done;
-  }
-  EXPECT_EQ(before, TilePlan4ph::kProgressUnits);
-}
-
-// What was applied in an earlier attempt is not applied again, to the same field of the same operator; to any other it is.
-TEST(Collision4ph, RemembersApplications) {
-  const quasi::test::TemporaryDirectory directory;
-  SilentProgress silent;
-  int applied = 0;
-  const FieldOperator twice = [&](const std::vector<double>& f) {
-    ++applied;
-    std::vector<double> result = f;
-    for (double& x : result) x *= 2.0;
-    return result;
-  };
-  const std::vector<double> f{1.0, 2.0}, g{1.0, 3.0};
-  for (const int expected : {2, 2, 3}) {
-    Checkpoint checkpoint = open_checkpoint({directory.path(), 0.0}, silent);
-    const FieldOperator kept = remembered(checkpoint, "test", expected == 3 ? 8 : 7, twice);
-    EXPECT_EQ(kept(f), (std::vector<double>{2.0, 4.0}));
-    if (expected == 2) {
-      EXPECT_EQ(kept(g), (std::vector<double>{2.0, 6.0}));
-    }
-    EXPECT_EQ(applied, expected);
-  }
 }
 
 struct Case {

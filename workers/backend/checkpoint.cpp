@@ -1,5 +1,6 @@
 #include "workers/backend/checkpoint.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -92,20 +93,48 @@ void Checkpoint::put_if_due(const std::string& key, const std::function<std::vec
   write();
 }
 
+void Checkpoint::grow_if_due(const std::string& prefix, const std::string& key, const std::function<std::vector<double>()>& values) {
+  if (!keeps()) return;
+  const std::lock_guard lock(mutex_);
+  if (!due()) return;
+  erase(prefix);
+  pieces_[key] = piece_of(std::make_shared<const std::vector<double>>(values()));
+  write();
+}
+
+std::optional<std::pair<std::string, Piece>> Checkpoint::find_by_prefix(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pieces_.lower_bound(prefix);
+  if (found == pieces_.end() || !found->first.starts_with(prefix)) return {};
+  return std::pair{found->first.substr(prefix.size()), found->second};
+}
+
+void Checkpoint::forget(const std::string& prefix) {
+  const std::lock_guard lock(mutex_);
+  erase(prefix);
+}
+
+void Checkpoint::erase(const std::string& prefix) {
+  for (auto old = pieces_.lower_bound(prefix); old != pieces_.end() && old->first.starts_with(prefix);) old = pieces_.erase(old);
+}
+
 void Checkpoint::replace(const std::string& prefix, const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  for (auto old = pieces_.lower_bound(prefix); old != pieces_.end() && old->first.rfind(prefix, 0) == 0;) old = pieces_.erase(old);
+  erase(prefix);
   pieces_[key] = std::move(piece);
   if (due()) write();
 }
 
 bool Checkpoint::due() const {
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - written_).count();
-  return elapsed_s >= interval_s_ || progress_->checkpoint_wanted();
+  constexpr double kLongWrite_s = 1.0;  // shorter ones are left to the interval alone
+  const double least_s = last_write_s_ > kLongWrite_s ? std::max(interval_s_, 9.0 * last_write_s_) : interval_s_;
+  return elapsed_s >= least_s || progress_->checkpoint_wanted();
 }
 
 void Checkpoint::write() {
+  const auto began = std::chrono::steady_clock::now();
   files_.add(
       [this](const fs::path& path) {
         std::ofstream out(path, std::ios::binary);
@@ -128,6 +157,7 @@ void Checkpoint::write() {
       },
       *progress_);
   written_ = std::chrono::steady_clock::now();
+  last_write_s_ = std::chrono::duration<double>(written_ - began).count();
 }
 
 void Checkpoint::finish() {

@@ -65,6 +65,12 @@ void CheckpointFiles::add(const std::function<void(const fs::path&)>& write, Pro
   progress.checkpoint_ready(path.string(), step);
 }
 
+std::int64_t CheckpointFiles::free_disk_bytes() const {
+  std::error_code failure;
+  const fs::space_info space = fs::space(directory_, failure);
+  return failure ? 0 : static_cast<std::int64_t>(space.available);
+}
+
 void CheckpointFiles::remove_all() const {
   std::error_code none;
   for (const auto& path : newest_first()) fs::remove(path, none);

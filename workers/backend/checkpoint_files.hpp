@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -26,6 +27,8 @@ class CheckpointFiles {
   /// Has `write` fill a temporary file, makes it the newest checkpoint, durably, and announces it.
   /// @throws StorageError if it cannot be written, and whatever `write` throws.
   void add(const std::function<void(const std::filesystem::path&)>& write, Progress& progress) const;
+  /// What the disk has left; 0 where nothing is kept.
+  std::int64_t free_disk_bytes() const;
   /// The job is done.
   void remove_all() const;
 

@@ -22,13 +22,12 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
   if (deck.fourth_order)
     solved.four_phonon = run_four_phonon(deck, devices, ranks, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
-  // With several ranks the iteration is a conversation of all of them: each application is made again.
-  const bool alone = ranks.size() == 1;
   // Built in place: a checkpoint does not move.
   solved.checkpoint.reset(new Checkpoint(open_checkpoint(
-      {alone ? checkpoint_directory : std::filesystem::path{}, deck.control.checkpoint_interval_s}, progress)));
-  if (solved.four_phonon && solved.four_phonon->collision) solved.four_phonon->collision->keep_in(*solved.checkpoint);
-  add_conductivity(deck, *kernels, further, solved.run, progress, solved.checkpoint.get());
+      {ranks.leads() ? checkpoint_directory : std::filesystem::path{}, deck.control.checkpoint_interval_s}, progress)));
+  if (solved.four_phonon && solved.four_phonon->collision)
+    solved.four_phonon->collision->keep_in(*solved.checkpoint, deck.control.checkpoint_limit_mib * 1048576.0);
+  add_conductivity(deck, *kernels, further, solved.run, progress, solved.checkpoint.get(), ranks);
   if (deck.control.samples_rates_3ph() || deck.control.samples_rates_4ph())
     for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
       solved.run.kappa_relative_error.push_back(relative_kappa_error(
@@ -52,7 +51,7 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
           return iterated_with(along, deck, devices, solved.run, *solved.four_phonon, progress);
         }) : nullptr,
         devices.front(), progress);
-  solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress);
+  solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress, solved.checkpoint.get(), ranks);
   return solved;
 }
 

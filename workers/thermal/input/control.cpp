@@ -326,6 +326,7 @@ class Builder {
                        if (c.seed < 0) fail(a, "must not be negative");
                      }};
     at_least("", "checkpoint_interval_s", c.checkpoint_interval_s, 0.0);
+    at_least("", "checkpoint_limit_mib", c.checkpoint_limit_mib, 0.0);
     at_least("", "memory_budget_mib", c.memory_budget_mib, 0.0);
     at_least("", "target_kappa_error", c.target_kappa_error, 0.0);
   }

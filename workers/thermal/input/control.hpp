@@ -120,6 +120,7 @@ struct Control {
   int sheet_axis = 3;                      ///< lattice vector normal to the sheet, 1–3
   std::int64_t seed = 1;                   ///< of every random draw
   double checkpoint_interval_s = 30.0;     ///< between checkpoints of long sums; 0: after every piece
+  double checkpoint_limit_mib = 16384.0;   ///< of the four-phonon collision operator; a larger one is built again
   double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
   Sampling sampling = Sampling::kByWeight; ///< with num_sample_process_* or target_kappa_error
   double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off

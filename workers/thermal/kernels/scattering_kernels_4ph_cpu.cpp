@@ -111,6 +111,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
 
   std::vector<double> collision_state() const override {
     std::vector<double> state{kCollisionState};
+    state.reserve(1 + out_scattering_.size() + matrix_.size());
     state.insert(state.end(), out_scattering_.begin(), out_scattering_.end());
     state.insert(state.end(), matrix_.begin(), matrix_.end());
     return state;

@@ -1,7 +1,9 @@
 #include "workers/thermal/solver/collision_4ph.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "workers/thermal/solver/device_team.hpp"
@@ -68,10 +70,28 @@ void Collision4ph::exchange_rows(std::vector<double>& values, std::int64_t width
   }
 }
 
-void Collision4ph::keep_in(Checkpoint& checkpoint) {
-  if (!checkpoint.keeps()) return;
+double collision_bytes(std::int64_t n_rows, std::int64_t n_modes) {
+  return static_cast<double>(n_rows) * static_cast<double>(n_modes) * sizeof(double);
+}
+
+void Collision4ph::keep_in(Checkpoint& checkpoint, double limit_bytes) {
+  if (!checkpoint.keeps() || team_.ranks->size() > 1) return;
   checkpoint_ = &checkpoint;
   problem_digest_ = digest_of(problem_);
+  const double bytes = collision_bytes(static_cast<std::int64_t>(out_per_ps_.size()), static_cast<std::int64_t>(problem_.omega_rad_ps.size()));
+  const auto mib = [](double x) { return std::to_string(std::llround(x / 1048576.0)) + " MiB"; };
+  std::string why;
+  if (bytes > limit_bytes) why = "checkpoint_limit_mib allows " + mib(limit_bytes);
+  // The newest file, the one before it, which may be travelling, and the next.
+  const auto disk = static_cast<double>(checkpoint.free_disk_bytes());
+  if (why.empty() && disk < 3.0 * bytes) why = "three times as much must fit the disk, which has " + mib(disk);
+  // Beside the operator itself, where that is the host's.
+  const auto memory = static_cast<double>(free_memory_bytes(Device{}));
+  if (why.empty() && memory < 2.0 * bytes) why = "a copy takes memory, of which the host has " + mib(memory);
+  keeps_sums_ = why.empty();
+  if (!keeps_sums_)
+    progress_.log("the four-phonon collision operator (" + mib(bytes) + ") is not checkpointed: " + why +
+                  "; a job that is killed builds it again, and keeps the iterations that it has made");
 }
 
 std::uint64_t Collision4ph::digest(std::size_t t, const Chunk& chunk) const {
@@ -106,18 +126,13 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph
     request.row_size.push_back(rates_.total_per_ps(static_cast<int>(t), row) / rate_constant_);
   kernels.begin_collision(request);
 
-  const bool keeps = checkpoint_ != nullptr &&
-                     static_cast<double>(out_per_ps_.size()) * static_cast<double>(problem_.omega_rad_ps.size()) * 8.0 < kLargestFile_bytes;
+  // One piece a chunk, whatever the temperature; its name ends with the number of tiles that it holds.
   const std::string place_of_chunk = "collision 4ph of " + std::to_string(chunk.first_point) + " ";
-  const std::string key = keeps ? place_of_chunk + std::to_string(digest(t, chunk)) : "";
+  const std::string sums = keeps_sums_ ? place_of_chunk + std::to_string(digest(t, chunk)) + " after " : "";
+  const auto state = [&] { return kernels.collision_state(); };
   std::int64_t done = 0;
-  const auto state = [&] {
-    std::vector<double> values = kernels.collision_state();
-    values.push_back(static_cast<double>(done));
-    return values;
-  };
-  if (const auto found = keeps ? checkpoint_->find(key) : std::optional<Piece>(); found && found->count > 0)
-    if (kernels.restore_collision(found->data, found->count - 1)) done = static_cast<std::int64_t>(found->data[found->count - 1]);
+  if (const auto found = keeps_sums_ ? checkpoint_->find_by_prefix(sums) : std::nullopt; found)
+    if (kernels.restore_collision(found->second.data, found->second.count)) done = std::stoll(found->first);
   std::vector<double> out;
   for (;;) {
     report(chunk, done);
@@ -126,15 +141,21 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph
       if (done + 1 < plan_.size()) kernels.expect(plan_.first_total(done + 1), plan_.last_total(done + 1));
       kernels.add_collision(plan_.first_total(done), plan_.last_total(done));
       ++done;
-      if (keeps) checkpoint_->put_if_due(key, state);
+      if (keeps_sums_) checkpoint_->grow_if_due(place_of_chunk, sums + std::to_string(done), state);
       report(chunk, done);
       if (chunk.device != 0) progress_.throw_if_cancelled();
     }
-    if (keeps && !stop_)  // of the chunk no other temperature is wanted again
-      checkpoint_->replace(place_of_chunk, key, piece_of(std::make_shared<const std::vector<double>>(state())));
+    if (keeps_sums_ && !stop_) {  // until another temperature's are begun
+      const std::string key = sums + std::to_string(done);
+      if (!checkpoint_->find(key)) {
+        checkpoint_->forget(place_of_chunk);
+        checkpoint_->put(key, piece_of(std::make_shared<const std::vector<double>>(state())));
+      }
+    }
     out = kernels.finish_collision();
     if (!out.empty()) break;
     done = 0;  // the guess of the rows' size was too low
+    if (keeps_sums_) checkpoint_->forget(place_of_chunk);
   }
   for (std::size_t i = 0; i < out.size(); ++i)
     out_per_ps_[static_cast<std::size_t>(chunk.first_point * nb) + i] = rate_constant_ * out[i];

@@ -12,6 +12,9 @@
 
 namespace quasi::thermal {
 
+/// Of the operator, as a matrix and in a checkpoint.
+double collision_bytes(std::int64_t n_rows, std::int64_t n_modes);
+
 /// Four phonons inside the collision operator, as FurtherScattering hands them to solve_bte.
 ///
 /// The rows' in-scattering is a matrix [n_rows][n_modes], whatever the number of processes: built by one
@@ -30,9 +33,10 @@ class Collision4ph {
   std::vector<double> in_scattering(std::size_t t, const std::vector<double>& f);
   /// The rates that belong to it, [n_rows] in 1/ps.
   std::vector<double> out_scattering(std::size_t t);
-  /// From here on what is built is checkpointed, and taken up from there: sums tile by tile while the operator is small
-  /// enough for a file, and else the result of every application, chunk by chunk of points.
-  void keep_in(Checkpoint& checkpoint);
+  /// From here on what is built is checkpointed, and taken up from there: sums tile by tile while the operator is no larger
+  /// than `limit_bytes` and there is memory and disk for it, and else (the log says so) the result of every application,
+  /// chunk by chunk of points. With several ranks nothing: whoever iterates keeps the applications.
+  void keep_in(Checkpoint& checkpoint, double limit_bytes);
   /// True if every application computes all processes again.
   bool recomputes() const { return recomputes_; }
 
@@ -41,8 +45,6 @@ class Collision4ph {
     std::int32_t first_point, last_point;
     std::size_t device;  ///< among those of all ranks
   };
-  static constexpr double kLargestFile_bytes = 268435456.0;
-
   /// Calls work(chunk, kernels) for the chunks of this rank's devices, a thread a device.
   template <typename Work>
   void on_own_chunks(const Work& work);
@@ -67,6 +69,7 @@ class Collision4ph {
   std::vector<std::size_t> first_device_;  ///< [ranks + 1] among those of all ranks
   TilePlan4ph plan_;
   Checkpoint* checkpoint_ = nullptr;
+  bool keeps_sums_ = false;
   std::uint64_t problem_digest_ = 0;
   std::size_t temperature_;          ///< of what follows; n_temperatures: nothing yet
   std::vector<double> out_per_ps_;   ///< [n_rows]

@@ -135,12 +135,12 @@ void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProbl
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }
 
-void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint) {
+TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
+                                  ConductivityRun& run, Progress& progress, Checkpoint* checkpoint, Ranks& ranks) {
   const Control& control = deck.control;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
   const std::int64_t n_rows = transport.n_rows();
-  const auto fixed = [&](std::size_t t, std::int64_t row) {  // what is never iterated, 1/ps
+  const auto fixed = [&](std::int64_t row) {  // what is never iterated, 1/ps
     double rate = 0.0;
     if (!run.isotope_per_ps.empty()) rate += run.isotope_per_ps[row];
     if (!run.boundary_per_ps.empty()) rate += run.boundary_per_ps[row];
@@ -148,79 +148,85 @@ void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherS
       rate += further.rate_per_ps[t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row)];
     return rate;
   };
-  for (std::size_t t = 0; t < control.temperatures_k.size(); ++t) {
-    TemperatureResult result;
-    result.temperature_k = control.temperatures_k[t];
-    result.rate_per_ps.resize(static_cast<std::size_t>(n_rows));
-    for (std::int64_t row = 0; row < n_rows; ++row) {
-      const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
-      result.rate_per_ps[row] =
-          run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] + fixed(t, row);
-      if (!further.rate_per_ps.empty() && further.in_scattering && further.diagonal_per_ps)
-        result.rate_per_ps[row] += further.rate_per_ps[at];
-    }
-    {
-      PhaseTimer timer(run, "conductivity");
-      result.field_rta = relaxation_time_field(transport, result.rate_per_ps);
-      result.mode_kappa_rta = mode_conductivity(transport, result.temperature_k, result.field_rta);
-      result.kappa_rta_w_per_mk = total(result.mode_kappa_rta);
-      result.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport, result.temperature_k);
-      result.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport, result.temperature_k);
-    }
-    if (control.converge) {
-      PhaseTimer timer(run, "iterate");
-      const bool symmetric = control.broadening == Broadening::kSymmetric && (!further.in_scattering || further.symmetric);
-      const OccupationForm form = symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
-      CollisionOperator collision{.diagonal_per_ps = result.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
-      if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
-        collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
-        if (control.average_degenerate)
-          average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, collision.diagonal_per_ps.data());
-        std::vector<double> more;
-        if (further.in_scattering && further.diagonal_per_ps) more = further.diagonal_per_ps(t);
-        for (std::int64_t row = 0; row < n_rows; ++row)
-          collision.diagonal_per_ps[row] += fixed(t, row) + (more.empty() ? 0.0 : more[row]);
-      }
-      collision.in_scattering = [&, t](const std::vector<double>& f) {
-        std::vector<double> out = kernels.apply_collision(control.temperatures_k[t], form, f);
-        if (further.in_scattering) {
-          const std::vector<double> more = further.in_scattering(t, f);
-          for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
-        }
-        return out;
-      };
-      if (checkpoint != nullptr) {
-        // The rates are a fingerprint of all that the operator is made of.
-        ProblemDigest digest;
-        digest.add(result.temperature_k);
-        digest.add(symmetric ? 1.0 : 0.0);
-        digest.add(control.compat ? 1.0 : 0.0);
-        for (const std::vector<double>* values :
-             std::initializer_list<const std::vector<double>*>{&result.rate_per_ps, &collision.diagonal_per_ps, &run.modes.omega_rad_ps,
-                                                               &run.three_phonon.absorption_per_ps,
-                                                               &run.three_phonon.emission_per_ps, &further.rate_per_ps})
-          digest.add(*values);
-        digest.add(deck.third_order.tensor);
-        collision.in_scattering = remembered(*checkpoint, "in-scattering", digest.value(), collision.in_scattering);
-      }
-      result.solution = solve_bte(transport, result.temperature_k, collision, progress);
-      result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
-      result.kappa_w_per_mk = total(result.mode_kappa);
-      result.final_rate_per_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
-      for (std::int64_t row = 0; row < n_rows; ++row) {
-        if (!transport.conducts(row)) continue;
-        const std::int64_t mode = transport.mode_of_row(row);
-        const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
-        const double* f = &result.solution.f[static_cast<std::size_t>(row * 3)];
-        const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
-        if (along != 0.0)
-          result.final_rate_per_ps[row] =
-              run.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
-      }
-      result.converged = true;
-    }
-    run.by_temperature.push_back(std::move(result));
+  TemperatureResult result;
+  result.temperature_k = control.temperatures_k[t];
+  result.rate_per_ps.resize(static_cast<std::size_t>(n_rows));
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
+    result.rate_per_ps[row] =
+        run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] + fixed(row);
+    if (!further.rate_per_ps.empty() && further.in_scattering && further.diagonal_per_ps)
+      result.rate_per_ps[row] += further.rate_per_ps[at];
   }
+  {
+    PhaseTimer timer(run, "conductivity");
+    result.field_rta = relaxation_time_field(transport, result.rate_per_ps);
+    result.mode_kappa_rta = mode_conductivity(transport, result.temperature_k, result.field_rta);
+    result.kappa_rta_w_per_mk = total(result.mode_kappa_rta);
+    result.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport, result.temperature_k);
+    result.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport, result.temperature_k);
+  }
+  if (control.converge) {
+    PhaseTimer timer(run, "iterate");
+    const bool symmetric = control.broadening == Broadening::kSymmetric && (!further.in_scattering || further.symmetric);
+    const OccupationForm form = symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
+    CollisionOperator collision{.diagonal_per_ps = result.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
+    ProblemDigest digest;
+    if (checkpoint != nullptr) {
+      // The rates are a fingerprint of all that the operator is made of.
+      digest.add(result.temperature_k);
+      digest.add(symmetric ? 1.0 : 0.0);
+      digest.add(control.compat ? 1.0 : 0.0);
+      for (const std::vector<double>* values :
+           std::initializer_list<const std::vector<double>*>{&result.rate_per_ps, &run.modes.omega_rad_ps, &run.three_phonon.absorption_per_ps,
+                                                             &run.three_phonon.emission_per_ps, &further.rate_per_ps})
+        digest.add(*values);
+      digest.add(deck.third_order.tensor);
+    }
+    const auto kept = [&](const char* name, FieldOperator apply) {
+      return checkpoint != nullptr ? remembered(*checkpoint, name, digest.value(), std::move(apply), ranks) : apply;
+    };
+    if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
+      collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
+      if (control.average_degenerate)
+        average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, collision.diagonal_per_ps.data());
+      std::vector<double> more;
+      if (further.in_scattering && further.diagonal_per_ps)  // remembered too: else a finished iteration would be built to be replayed
+        more = kept("out-scattering", [&](const std::vector<double>&) { return further.diagonal_per_ps(t); })({});
+      for (std::int64_t row = 0; row < n_rows; ++row)
+        collision.diagonal_per_ps[row] += fixed(row) + (more.empty() ? 0.0 : more[row]);
+    }
+    collision.in_scattering = kept("in-scattering", [&, t](const std::vector<double>& f) {
+      std::vector<double> out = kernels.apply_collision(control.temperatures_k[t], form, f);
+      if (further.in_scattering) {
+        const std::vector<double> more = further.in_scattering(t, f);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+      }
+      return out;
+    });
+    result.solution = solve_bte(transport, result.temperature_k, collision, progress);
+    result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
+    result.kappa_w_per_mk = total(result.mode_kappa);
+    result.final_rate_per_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+      if (!transport.conducts(row)) continue;
+      const std::int64_t mode = transport.mode_of_row(row);
+      const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
+      const double* f = &result.solution.f[static_cast<std::size_t>(row * 3)];
+      const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
+      if (along != 0.0)
+        result.final_rate_per_ps[row] =
+            run.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
+    }
+    result.converged = true;
+  }
+  return result;
+}
+
+void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
+                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint, Ranks& ranks) {
+  for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
+    run.by_temperature.push_back(conductivity_at(t, deck, kernels, further, run, progress, checkpoint, ranks));
 }
 
 double sheet_factor(const Deck& deck) {

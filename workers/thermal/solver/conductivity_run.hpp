@@ -9,6 +9,7 @@
 #include "workers/backend/checkpoint.hpp"
 #include "workers/backend/device.hpp"
 #include "workers/backend/progress.hpp"
+#include "workers/backend/ranks.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/kernels/thermal_kernels.hpp"
 #include "workers/thermal/solver/conductivity.hpp"
@@ -72,10 +73,14 @@ struct SamplingSite {
 void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
 
-/// κ from the rates, in relaxation-time approximation and, when asked for, iterated. With a checkpoint an iteration of
-/// an earlier attempt is replayed up to where it was ended.
+/// κ from the rates at temperature t of the deck, in relaxation-time approximation and, when asked for, iterated. With a
+/// checkpoint an iteration of an earlier attempt is replayed up to where it was ended.
+TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
+                                  ConductivityRun& run, Progress& progress, Checkpoint* checkpoint, Ranks& ranks);
+
+/// The same at all temperatures.
 void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint = nullptr);
+                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint = nullptr, Ranks& ranks = one_rank());
 
 /// κ of a 2D sheet is quoted for a stated thickness: the factor from the cell's height.
 double sheet_factor(const Deck& deck);

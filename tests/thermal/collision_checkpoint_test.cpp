@@ -1,0 +1,189 @@
+// What is kept of the four-phonon collision operator and of its applications, and what is made again.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "tests/support/every_device.hpp"
+#include "tests/support/reference_data.hpp"
+#include "tests/thermal/model_deck.hpp"
+#include "tests/thermal/solved_deck_4ph.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/remembered_operator.hpp"
+#include "workers/thermal/solver/running_sums.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+/// Cancels after some reports of the operator's sums, asks for a checkpoint always, and remembers what the first report
+/// said, the lines of the log and the newest file.
+class Watching : public SilentProgress {
+ public:
+  explicit Watching(int reports = 1 << 30) : left_(reports) {}
+  bool checkpoint_wanted() override { return true; }
+  bool cancelled() const override { return left_ < 0; }
+  void log(std::string_view line) override { lines += std::string(line) + '\n'; }
+  void checkpoint_ready(const std::string& path, std::int64_t) override { file = path; }
+  std::int64_t first_done = -1;
+  std::string lines;
+  std::filesystem::path file;
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t done, std::int64_t) override {
+    if (phase != "collision 4ph") return;
+    --left_;
+    if (first_done < 0) first_done = done;
+  }
+
+ private:
+  int left_;
+};
+
+class CollisionCheckpoint : public quasi::test::OnEveryDevice {
+ protected:
+  void SetUp() override {
+    whole = test::solve_deck_4ph(test::model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"}, {GetParam()});
+    std::mt19937 random(5);
+    std::normal_distribution<double> normal;
+    field.resize(static_cast<std::size_t>(3 * whole->run.modes.n_modes()));
+    for (double& x : field) x = normal(random);
+    const FourPhononRun& four = *whole->four_phonon;
+    bytes = collision_bytes(static_cast<std::int64_t>(four.rates.n_rows), whole->run.modes.n_modes());
+    applied = four.collision->in_scattering(0, field);
+    rates = four.collision->out_scattering(0);
+  }
+  /// One attempt at applying the operator, on the files that are there.
+  std::vector<double> attempt(Watching& progress, double limit_bytes) {
+    FourPhononRun& four = *whole->four_phonon;
+    Checkpoint checkpoint = open_checkpoint({directory.path(), 0.0}, progress);
+    Collision4ph collision(four.problem, whole->deck.control.constants(), {four.kernels.front().get()}, four.rates, true, progress);
+    collision.keep_in(checkpoint, limit_bytes);
+    const std::vector<double> result = collision.in_scattering(0, field);
+    EXPECT_EQ(collision.out_scattering(0), rates);
+    return result;
+  }
+
+  const quasi::test::TemporaryDirectory directory;
+  std::unique_ptr<test::SolvedDeck4ph> whole;
+  std::vector<double> field, applied, rates;
+  double bytes = 0.0;
+};
+
+// Cancelled in the middle of its sums it goes on from there, and finished it is not summed again: the same bits. The
+// file has the size that the plan says, within what stands beside the matrix.
+TEST_P(CollisionCheckpoint, IsTakenUpWhereItWasEnded) {
+  std::int64_t before = 0;
+  for (const int reports : {2, 1 << 30, 1 << 30}) {
+    Watching progress(reports);
+    if (reports == 2) {
+      EXPECT_THROW(attempt(progress, bytes), Cancelled);
+      EXPECT_EQ(progress.first_done, 0);
+      continue;
+    }
+    EXPECT_EQ(attempt(progress, bytes), applied);
+    EXPECT_EQ(progress.lines.find("not checkpointed"), std::string::npos) << progress.lines;
+    EXPECT_GT(progress.first_done, before);
+    before = progress.first_done;
+    if (!progress.file.empty()) {
+      EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(progress.file)) / bytes, 1.0, 0.02);
+    }
+  }
+  EXPECT_EQ(before, TilePlan4ph::kProgressUnits);
+}
+
+// One byte above what is allowed: nothing is written, the log says what and why, and all is built again, to the same bits.
+TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
+  Watching cancelled(4);
+  EXPECT_THROW(attempt(cancelled, bytes - 1.0), Cancelled);
+  EXPECT_TRUE(cancelled.file.empty());
+  Watching progress;
+  EXPECT_EQ(attempt(progress, bytes - 1.0), applied);
+  EXPECT_EQ(progress.first_done, 0);
+  EXPECT_NE(progress.lines.find("is not checkpointed: checkpoint_limit_mib allows"), std::string::npos) << progress.lines;
+}
+
+QUASI_ON_EVERY_DEVICE(CollisionCheckpoint);
+
+std::vector<double> doubled(std::vector<double> f) {
+  for (double& x : f) x *= 2.0;
+  return f;
+}
+
+// What was applied in an earlier attempt is not applied again, to the same field of the same operator; to any other it is.
+TEST(RememberedOperator, KnowsItsApplications) {
+  const quasi::test::TemporaryDirectory directory;
+  SilentProgress silent;
+  int applied = 0;
+  const FieldOperator twice = [&](const std::vector<double>& f) {
+    ++applied;
+    return doubled(f);
+  };
+  const std::vector<double> f{1.0, 2.0}, g{1.0, 3.0};
+  for (const int expected : {2, 2, 3}) {
+    Checkpoint checkpoint = open_checkpoint({directory.path(), 0.0}, silent);
+    const FieldOperator kept = remembered(checkpoint, "test", expected == 3 ? 8 : 7, twice);
+    EXPECT_EQ(kept(f), (std::vector<double>{2.0, 4.0}));
+    if (expected == 2) {
+      EXPECT_EQ(kept(g), (std::vector<double>{2.0, 6.0}));
+    }
+    EXPECT_EQ(applied, expected);
+  }
+}
+
+/// Two ranks, one call after the other: what rank 0 broadcasts, rank 1 hears.
+class InTurn : public Ranks {
+ public:
+  explicit InTurn(int rank, std::vector<std::string>& said) : rank_(rank), said_(said) {}
+  int rank() const override { return rank_; }
+  int size() const override { return 2; }
+  int rank_on_host() const override { return rank_; }
+  int ranks_on_host() const override { return 2; }
+  void send(int, int, std::vector<double>) override { throw Error("not asked for"); }
+  std::optional<Message> receive(int) override { return {}; }
+  using Ranks::broadcast;
+  void broadcast(void* data, std::size_t bytes, int) override {
+    if (rank_ == 0) {
+      said_.emplace_back(static_cast<const char*>(data), bytes);
+      return;
+    }
+    ASSERT_LT(heard_, said_.size());
+    ASSERT_EQ(said_[heard_].size(), bytes);
+    std::memcpy(data, said_[heard_++].data(), bytes);
+  }
+  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override { return {mine, mine}; }
+  bool peer_failed() override { return false; }
+  Ending end(int status, const std::string& message) override { return {status, 0, message}; }
+
+ protected:
+  void meet_for(Step) override {}
+
+ private:
+  int rank_;
+  std::vector<std::string>& said_;
+  std::size_t heard_ = 0;
+};
+
+// Rank 1 has no checkpoint; it takes what rank 0 remembers, and applies where rank 0 does.
+TEST(RememberedOperator, TellsTheOtherRanks) {
+  const quasi::test::TemporaryDirectory directory;
+  SilentProgress silent;
+  for (const int expected : {1, 0}) {
+    std::vector<std::string> said;
+    int applied[2] = {};
+    for (const int rank : {0, 1}) {
+      InTurn ranks(rank, said);
+      Checkpoint checkpoint = open_checkpoint({rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, silent);
+      const FieldOperator kept = remembered(checkpoint, "test", 7, [&](const std::vector<double>& f) {
+        ++applied[rank];
+        return doubled(f);
+      }, ranks);
+      EXPECT_EQ(kept({1.0, 2.0}), (std::vector<double>{2.0, 4.0}));
+      EXPECT_EQ(applied[rank], expected) << "rank " << rank;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quasi::thermal
