@@ -77,6 +77,41 @@ TEST(ConvergenceStudy, RefusesWhatGivesNoLimit) {
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=8,10"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_scalebroads=2"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "onlyharmonic=T"}), InvalidInput);
+  // Said by validate too, not after the deck's own run; 4³ has but one coarser mesh to offer unasked.
+  const DeckSource coarse{.path = quasi::test::source_dir() / "examples/thermal/silicon",
+                          .settings = {parse_setting("ngrid=4,4,4"), parse_setting("convergence_study=T")}};
+  EXPECT_THROW(make_thermal_task()->validate(coarse, Device{}), InvalidInput);
+}
+
+// A run of the study that does not converge says which one it is.
+TEST(ConvergenceStudy, NamesTheRunThatFails) {
+  try {
+    run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=2,4"});
+    FAIL() << "2x2x2 converged";
+  } catch (const NotConverged& failure) {
+    EXPECT_NE(std::string(failure.what()).find("convergence study, mesh 2x2x2, scalebroad 1: "), std::string::npos) << failure.what();
+  }
+}
+
+// κ in relaxation-time approximation is smooth in 1/N and in the width: neighbouring points lie within a part of what
+// the whole range changes. (Silicon; what remains is how the coarse meshes meet the shell.)
+TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
+  const auto kappa = [](const std::vector<std::string>& settings) { return run(settings)["kappa_rta_w_per_mk"][0][0][0].get<double>(); };
+  std::vector<double> inverse, by_mesh;
+  for (const int n : {6, 7, 8, 9, 10}) {
+    const std::string mesh = std::to_string(n);
+    inverse.push_back(1.0 / n);
+    by_mesh.push_back(kappa({"ngrid=" + mesh + "," + mesh + "," + mesh, "convergence=F", "coherence=F"}));
+  }
+  const Extrapolation line = extrapolate_linear(inverse, by_mesh);
+  for (std::size_t i = 0; i < by_mesh.size(); ++i) {
+    if (i > 0) EXPECT_GT(by_mesh[i], by_mesh[i - 1]);
+    EXPECT_NEAR(by_mesh[i], line.value + line.slope * inverse[i], 0.03 * by_mesh.back());
+  }
+  std::vector<double> by_width;
+  for (const char* width : {"1.0", "0.8", "0.6", "0.4", "0.3", "0.2", "0.1"})
+    by_width.push_back(kappa({"ngrid=8,8,8", "convergence=F", "coherence=F", std::string("scalebroad=") + width}));
+  for (std::size_t i = 1; i < by_width.size(); ++i) EXPECT_NEAR(by_width[i] / by_width[i - 1], 1.0, 0.08) << i;  // at 0.1 σ nears the spacing of the levels
 }
 
 }  // namespace

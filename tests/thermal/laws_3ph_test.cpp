@@ -45,7 +45,7 @@ TEST(Laws3ph, ConductivityHasTheSymmetryOfTheCrystal) {
 // they are rounded at 1e-9 eV/Å^n, which the rates show at 1e-8.
 TEST(Laws3ph, RatesAreEqualOverAStar) {
   struct Case { const char* name; const char* mesh; double tolerance; };
-  for (const Case& c : {Case{"silicon-sw", "ngrid=6,6,6", 1e-9}, Case{"wurtzite-sw", "ngrid=4,4,3", 1e-7}}) {
+  for (const Case& c : {Case{"silicon-sw", "ngrid=6,6,6", 1e-9}, Case{"wurtzite-sw", "ngrid=4,4,3", 1e-7}, Case{"rocksalt", "ngrid=4,4,4", 1e-7}}) {
     const auto s = test::solve_deck(model(c.name), {c.mesh, "convergence=F"});
     const int nb = s->run.modes.n_branches;
     EXPECT_LT(s->run.modes.star_deviation_rad_ps, c.tolerance);

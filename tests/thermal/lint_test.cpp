@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/solver/force_constant_checks.hpp"
 #include "workers/thermal/solver/four_phonon_run.hpp"
@@ -58,6 +59,22 @@ TEST(Lint, PlansWhatWillHappen) {
   EXPECT_NEAR(plan["memory_bytes"].get<double>() / (kept + modes), 1.0, 0.05);
 }
 
+// The collision operator with four phonons, one number for every row and mode, is announced before it is built.
+TEST(Lint, PlansTheIterationOfFourPhonons) {
+  const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon=T", "four_phonon_iteration=T"};
+  const double bytes = 8.0 * 6.0 * 384.0 * 8.0;  // irreducible points, branches, modes
+  auto report = validate(settings);
+  EXPECT_EQ(report["plan"]["collision_4ph_bytes"].get<double>(), bytes);
+  EXPECT_EQ(report["plan"]["checkpoint_4ph_bytes"].get<double>(), bytes);
+  EXPECT_EQ(report["plan"]["collision_4ph_passes_per_iteration"].get<int>(), 0);
+  EXPECT_FALSE(warns(report, "collision operator"));
+  auto limited = settings;
+  limited.push_back("checkpoint_limit_mib=0.1");
+  report = validate(limited);
+  EXPECT_EQ(report["plan"]["checkpoint_4ph_bytes"].get<double>(), 0.0);
+  EXPECT_TRUE(warns(report, "above 'checkpoint_limit_mib'"));
+}
+
 // Seconds within a factor of three; others may use the machine, so one of three tries has to come true.
 TEST(Lint, PlansTheTimeThatIsNeeded) {
   const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5", "T=300"};
@@ -88,6 +105,20 @@ TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
 TEST(Lint, NoticesAPositionThatIsNotTheConstants) {
   const auto report = validate({"ngrid=8,8,8", "positions(:,2)=0.25 0.25 0.25", "allow_inconsistent_position=T", "allow_imaginary=T"});
   EXPECT_FALSE(report["checks"]["star_symmetry"]["ok"].get<bool>());
+}
+
+// Atom 2 moved along [111], which no star notices: the space group is smaller, and the bond along that axis is still the
+// shortest and strongest. But turning the crystal then exerts forces, as it does in no crystal that is whole.
+TEST(Lint, NoticesAPositionThatNoStarNotices) {
+  const auto report = make_thermal_task()->validate(
+      {.path = test::model("silicon-sw"), .settings = test::settings_of({"ngrid=4,4,4", "positions(:,2)=0.3 0.3 0.3"})}, Device{});
+  EXPECT_TRUE(report["checks"]["star_symmetry"]["ok"].get<bool>());
+  EXPECT_FALSE(report["checks"]["positions"]["ok"].get<bool>());
+  EXPECT_TRUE(warns(report, "turning the whole crystal"));
+  for (const char* name : {"silicon-sw", "wurtzite-sw", "rocksalt"}) {
+    const Deck deck = read_deck(test::model(name), test::settings_of({"onlyharmonic=T"}));
+    EXPECT_LT(check_bonds(deck.crystal, deck.second_order).rotation, 1e-3) << name;
+  }
 }
 
 TEST(Lint, NoticesConstantsThatDoNotCommute) {

@@ -15,11 +15,13 @@ void append_kappa(const ConductivityRun& run, std::vector<Mat3>& kappa) {
   for (const TemperatureResult& r : run.by_temperature) kappa.push_back(r.converged ? r.kappa_w_per_mk : r.kappa_rta_w_per_mk);
 }
 
+constexpr int kLeastMesh = 3;  ///< taken unasked: on coarser ones most operators are not even positive
+
 std::vector<Index3> meshes_of(const Control& control) {
   std::vector<int> first = control.study_meshes;
   const int own = control.mesh[0];
   if (first.empty())
-    for (const int eighths : {4, 5, 6, 7}) first.push_back((own * eighths + 4) / 8);
+    for (const int eighths : {4, 5, 6, 7}) first.push_back(std::max(kLeastMesh, (own * eighths + 4) / 8));
   first.push_back(own);
   std::sort(first.begin(), first.end());
   first.erase(std::unique(first.begin(), first.end()), first.end());
@@ -66,7 +68,19 @@ std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limi
   return all;
 }
 
+std::string name_of(const Control& control) {
+  return "convergence study, mesh " + std::to_string(control.mesh[0]) + "x" + std::to_string(control.mesh[1]) + "x" +
+         std::to_string(control.mesh[2]) + ", scalebroad " + number_text(control.scale_broad);
+}
+
 }  // namespace
+
+void require_possible_study(const Control& control) {
+  if (!control.convergence_study) return;
+  if (control.only_harmonic) throw InvalidInput("'convergence_study' (--converge) and 'onlyharmonic' exclude each other: there is no κ to study");
+  meshes_of(control);
+  widths_of(control);
+}
 
 ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const SolvedCase& own,
                                    const std::filesystem::path& checkpoint_directory, Progress& progress) {
@@ -83,8 +97,14 @@ ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& 
     std::error_code failure;
     if (ranks.leads()) std::filesystem::create_directories(place, failure);
     if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
+    progress.log(name_of(other.control) + " (" + std::to_string(n_cases) + " of " +
+                 std::to_string(study.mesh.size() + study.scale_broad.size() - 2) + ")");
     other.symmetry = find_symmetry(other.crystal, other.control);
-    append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
+    try {
+      append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
+    } catch (const NotConverged& ended) {
+      throw NotConverged(name_of(other.control) + ": " + ended.what() + "; choose 'study_meshes' and 'study_scalebroads' without it");
+    }
   };
   for (std::size_t i = 0; i + 1 < study.mesh.size(); ++i) {
     other.control.mesh = study.mesh[i];

@@ -21,6 +21,9 @@ struct ConvergenceStudy {
   std::vector<std::array<Extrapolation, 3>> width_limit;  ///< against sb
 };
 
+/// Before anything is computed. @throws InvalidInput where the control asks for a study that gives no limit.
+void require_possible_study(const Control& control);
+
 /// Solves the deck on the other meshes (`study_meshes`: divisions of the first axis, the others in
 /// proportion; default 1/2, 5/8, 3/4, 7/8 of its own) and, on its own, with the other widths
 /// (`study_scalebroads`; default ¾ and ½ of its own).

@@ -17,6 +17,7 @@ namespace {
 constexpr double kPermutationWarning = 1e-6;
 constexpr double kChargeWarning_e = 0.01;
 constexpr double kBondWarning = 1.1;        // strongest block this much farther than the nearest neighbour
+constexpr double kRotationWarning = 0.02;   // of forces: an atom moved by a tenth of its bond
 constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
 constexpr double kFewWarning = 0.02;        // share of such modes
 
@@ -72,7 +73,13 @@ void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& che
   }
   const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
   const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
-  checks["positions"] = within(at_home, {{"nearest_neighbour_nm", bonds.nearest_nm}, {"strongest_block_nm", bonds.strongest_nm}});
+  const bool turns = bonds.rotation <= kRotationWarning;
+  checks["positions"] = within(at_home && turns, {{"nearest_neighbour_nm", bonds.nearest_nm}, {"strongest_block_nm", bonds.strongest_nm},
+                                                  {"rotation", bonds.rotation}, {"rotation_limit", kRotationWarning}});
+  if (!turns)
+    run.warnings.push_back("turning the whole crystal would exert forces of " + std::to_string(static_cast<int>(100.0 * bonds.rotation + 0.5)) +
+                           " % of what the second-order constants exert: are 'positions' and 'lattvec' those of the crystal that "
+                           "they were made for?");
   if (!at_home)
     run.warnings.push_back("the largest second-order block joins atoms " + std::to_string(bonds.strongest_nm) +
                            " nm apart, the nearest neighbours are " + std::to_string(bonds.nearest_nm) +
@@ -141,7 +148,27 @@ double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProb
   return seconds;
 }
 
-void plan_4ph(const Deck& deck, const ConductivityRun& run, const Device& device, nlohmann::json& plan) {
+/// Of the collision operator with four phonons: how large, whether it is kept from one iteration to the next, and on disk.
+void plan_iteration_4ph(const Deck& deck, ConductivityRun& run, const Problem4ph& problem, const ScatteringKernels4ph& kernels,
+                        nlohmann::json& plan) {
+  const double bytes = collision_bytes(static_cast<std::int64_t>(problem.point.size()) * problem.n_branches, run.modes.n_modes());
+  const double limit = deck.control.checkpoint_limit_mib * 1048576.0;
+  const auto text = [](double x, double unit) { return std::to_string(std::llround(x / unit)); };
+  const auto fit = kernels.collision_points_that_fit(), n_points = static_cast<std::int64_t>(problem.point.size());
+  plan["collision_4ph_bytes"] = bytes;
+  plan["collision_4ph_passes_per_iteration"] = fit >= n_points ? 0 : 1;
+  plan["checkpoint_4ph_bytes"] = bytes <= limit ? bytes : 0.0;
+  if (fit < n_points)
+    run.warnings.push_back("the collision operator with four phonons takes " + text(bytes, 1048576.0) + " MiB, of which the device holds " +
+                           text(100.0 * static_cast<double>(fit) / static_cast<double>(n_points), 1.0) +
+                           " % at once: every iteration computes all four-phonon processes again; use several devices, or raise "
+                           "'memory_budget_mib' if it is set");
+  if (bytes > limit)
+    run.warnings.push_back("the collision operator with four phonons takes " + text(bytes, 1048576.0) + " MiB, above 'checkpoint_limit_mib' = " +
+                           text(limit, 1048576.0) + ": it is not checkpointed, and a job that is killed builds it again");
+}
+
+void plan_4ph(const Deck& deck, ConductivityRun& run, const Device& device, nlohmann::json& plan) {
   const auto processes = estimate_processes_4ph(deck, run.modes, 2'000'000);
   plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
                                     {"redistribution", std::llround(processes[1])},
@@ -151,6 +178,7 @@ void plan_4ph(const Deck& deck, const ConductivityRun& run, const Device& device
   const auto kernels = make_scattering_kernels_4ph(device, static_cast<std::int64_t>(deck.control.memory_budget_mib * 1048576.0));
   kernels->load(problem);
   plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
+  if (deck.control.four_phonon_iteration) plan_iteration_4ph(deck, run, problem, *kernels, plan);
   const auto seconds_of = [&](std::int32_t first, std::int32_t last) {
     const auto start = std::chrono::steady_clock::now();
     kernels->sums(first, last);

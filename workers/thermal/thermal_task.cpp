@@ -23,6 +23,7 @@ class ThermalTask : public Task {
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
     require_supported_4ph(deck.control);
+    require_possible_study(deck.control);
     SilentProgress silent;
     ConductivityRun run = start_run(deck, silent);
     nlohmann::json report = lint(deck, run, device);
@@ -39,6 +40,7 @@ class ThermalTask : public Task {
         !deck.control.samples_rates_3ph())
       throw InvalidInput("on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: name one device and start one rank");
     require_supported_4ph(deck.control);
+    require_possible_study(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
     const SolvedCase solved = solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);

@@ -1,5 +1,7 @@
 #include "workers/thermal/output/result_derived.hpp"
 
+#include <cstdio>
+
 #include "workers/thermal/output/tensors.hpp"
 
 namespace quasi::thermal {
@@ -101,6 +103,62 @@ void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summa
                       {"kappa_w_per_mk", d.sweep.kappa_w_per_mk.empty()
                                              ? nlohmann::json()
                                              : tensors_of(d.sweep.kappa_w_per_mk, d.sweep, n_t, factor)}};
+}
+
+std::string derived_table(const nlohmann::json& summary) {
+  constexpr std::size_t kMostLines = 40;  // of each; result.h5 has all
+  std::string text;
+  char line[256];
+  const auto& temperatures = summary["temperatures_k"];
+  const auto values = [&](const nlohmann::json& of, const char** label) -> const nlohmann::json& {
+    const bool iterated = !of["kappa_w_per_mk"].is_null();
+    *label = iterated ? "BTE" : "RTA";
+    return of[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"];
+  };
+  const auto left_out = [&](std::size_t n) {
+    if (n > kMostLines) text += "           ... " + std::to_string(n - kMostLines) + " more in summary.json\n";
+  };
+  const char* label = nullptr;
+  if (summary.contains("sweep")) {
+    const auto& sweep = summary["sweep"];
+    const auto& kappa = values(sweep, &label);
+    text += "sweep of isotope scattering and grain size (" + std::string(label) +
+            ")\n      T (K)  isotopes  grains (nm)          xx          yy          zz\n";
+    std::size_t n = 0;
+    for (std::size_t t = 0; t < temperatures.size(); ++t)
+      for (std::size_t i = 0; i < kappa.size(); ++i)
+        for (std::size_t g = 0; g < kappa[i].size(); ++g) {
+          if (++n > kMostLines) continue;
+          const double size = sweep["grain_size_nm"][g].get<double>();
+          char grains[32];
+          if (size > 0.0) std::snprintf(grains, sizeof grains, "%g", size);
+          else std::snprintf(grains, sizeof grains, "none");
+          const auto& k = kappa[i][g][t];
+          std::snprintf(line, sizeof line, "%11.2f%10g%13s%12.4f%12.4f%12.4f\n", temperatures[t].get<double>(),
+                        sweep["isotope_factor"][i].get<double>(), grains, k[0][0].get<double>(), k[1][1].get<double>(),
+                        k[2][2].get<double>());
+          text += line;
+        }
+    left_out(n);
+  }
+  if (summary.contains("wires")) {
+    const auto& wires = summary["wires"];
+    const auto& kappa = values(wires, &label);
+    text += "wires, along their axis (" + std::string(label) + ")\n      T (K)  radius (nm)      kappa   axis (Cartesian)\n";
+    const std::size_t n_radii = wires["radius_nm"].size();
+    std::size_t n = 0;
+    for (std::size_t t = 0; t < temperatures.size(); ++t)
+      for (std::size_t i = 0; i < kappa[t].size(); ++i) {
+        if (++n > kMostLines) continue;
+        const auto& axis = wires["axis"][i / n_radii];
+        std::snprintf(line, sizeof line, "%11.2f%13g%11.4f   %.4f %.4f %.4f\n", temperatures[t].get<double>(),
+                      wires["radius_nm"][i % n_radii].get<double>(), kappa[t][i].get<double>(), axis[0].get<double>(),
+                      axis[1].get<double>(), axis[2].get<double>());
+        text += line;
+      }
+    left_out(n);
+  }
+  return text;
 }
 
 }  // namespace quasi::thermal

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/tensors.hpp"
 #include "workers/thermal/solver/derived.hpp"
 
@@ -201,6 +202,7 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"space_group", deck.symmetry.space_group},
       {"scale_broad", control.scale_broad},
       {"isotopes", control.isotopes},
+      {"four_phonon_iteration", control.four_phonon_iteration},
       {"compat", control.compat ? "fourphonon" : "none"},
       {"omega_max_rad_ps", *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end())},
       {"seconds", run.seconds},
@@ -253,10 +255,18 @@ std::string kappa_table(const nlohmann::json& summary) {
                     mean, mean * relative, 100.0 * relative);
       text += line;
     }
-    if (!summary["kappa_w_per_mk"].is_null()) row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
+    if (!summary["kappa_w_per_mk"].is_null()) {
+      row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
+      std::snprintf(line, sizeof line, "           %s iterated: %lld iterations, residual %.1e\n",
+                    !summary.contains("processes_4ph") ? "three phonons"
+                    : summary.value("four_phonon_iteration", false) ? "three and four phonons" : "three phonons (four in the relaxation times)",
+                    summary["iterations"][t].get<long long>(), summary["residual"][t].get<double>());
+      text += line;
+    }
     if (summary.contains("kappa_coherence_w_per_mk"))
       row(temperatures[t].get<double>(), "coh.", summary["kappa_coherence_w_per_mk"][t]);
   }
+  text += derived_table(summary);
   if (summary.contains("precision")) {
     const auto& p = summary["precision"];
     std::snprintf(line, sizeof line, "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",

@@ -1,9 +1,11 @@
 #include "workers/thermal/solver/force_constant_checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <vector>
 
 namespace quasi::thermal {
 namespace {
@@ -61,8 +63,14 @@ double permutation_violation(const SparseForceConstants& fc) {
 BondCheck check_bonds(const Crystal& crystal, const SecondOrder& constants) {
   BondCheck check{.nearest_nm = std::numeric_limits<double>::infinity()};
   double strongest = -1.0;
-  const auto visit = [&](int atom, int other, const Index3& cell, const double* block) {
-    const double distance = length(crystal.cartesian_nm(crystal.position[atom] - crystal.position[other]) + crystal.lattice_vector_nm(cell));
+  const auto n_atoms = static_cast<std::size_t>(crystal.n_atoms());
+  std::vector<std::array<double, 27>> moment(n_atoms, std::array<double, 27>{});  // of `other`: Σ Φ_αβ d_γ
+  std::vector<double> scale(n_atoms, 0.0);
+  const auto separation = [&](int atom, int other, const Index3& cell) {
+    return crystal.cartesian_nm(crystal.position[static_cast<std::size_t>(atom)] - crystal.position[static_cast<std::size_t>(other)]) + crystal.lattice_vector_nm(cell);
+  };
+  const auto visit = [&](int other, const Vec3& d, double weight, const double* block) {
+    const double distance = length(d);
     if (distance < 1e-6) return;  // the atom itself
     double square = 0.0;
     for (int e = 0; e < 9; ++e) square += block[e] * block[e];
@@ -71,32 +79,41 @@ BondCheck check_bonds(const Crystal& crystal, const SecondOrder& constants) {
       strongest = std::max(strongest, square);
       check.strongest_nm = distance;
     }
+    const auto at = static_cast<std::size_t>(other);
+    for (int e = 0; e < 9; ++e)
+      for (int c = 0; c < 3; ++c) moment[at][static_cast<std::size_t>(3 * e + c)] += weight * block[e] * d[c];
+    scale[at] += weight * std::sqrt(square) * distance;
   };
-  for (const SecondOrder::Image& image : constants.images) visit(image.atom, image.other, image.cell, image.value.data());
+  for (const SecondOrder::Image& image : constants.images) visit(image.other, separation(image.atom, image.other, image.cell), image.weight, image.value.data());
   if (constants.images.empty()) {
+    constexpr double kSame_nm = 1e-5;
     const Index3& n = constants.supercell;
     for (int atom = 0; atom < crystal.n_atoms(); ++atom)
       for (int other = 0; other < crystal.n_atoms(); ++other)
         for (int i = 0; i < n[0]; ++i)
           for (int j = 0; j < n[1]; ++j)
             for (int k = 0; k < n[2]; ++k) {
-              // The nearest image of the supercell is the one the block belongs to.
-              Index3 best{i, j, k};
+              // The block belongs to the nearest images of the supercell.
+              std::vector<Vec3> nearest;
               double shortest = std::numeric_limits<double>::infinity();
-              for (int a = -1; a <= 1; ++a)
-                for (int b = -1; b <= 1; ++b)
-                  for (int c = -1; c <= 1; ++c) {
-                    const Index3 cell{i + a * n[0], j + b * n[1], k + c * n[2]};
-                    const double distance =
-                        length(crystal.cartesian_nm(crystal.position[atom] - crystal.position[other]) + crystal.lattice_vector_nm(cell));
-                    if (distance < shortest) {
-                      shortest = distance;
-                      best = cell;
-                    }
+              for (int a = -2; a <= 2; ++a)
+                for (int b = -2; b <= 2; ++b)
+                  for (int c = -2; c <= 2; ++c) {
+                    const Vec3 d = separation(atom, other, {i + a * n[0], j + b * n[1], k + c * n[2]});
+                    if (length(d) < shortest - kSame_nm) nearest.clear();
+                    if (length(d) < shortest + kSame_nm) nearest.push_back(d);
+                    shortest = std::min(shortest, length(d));
                   }
-              visit(atom, other, best, constants.block(atom, other, best));
+              const double* block = constants.block(atom, other, {i, j, k});
+              for (const Vec3& d : nearest) visit(other, d, 1.0 / static_cast<double>(nearest.size()), block);
             }
   }
+  for (std::size_t other = 0; other < n_atoms; ++other)
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t b = 0; b < 3; ++b)
+        for (std::size_t c = 0; c < 3; ++c)
+          if (scale[other] > 0.0)
+            check.rotation = std::max(check.rotation, std::fabs(moment[other][9 * a + 3 * b + c] - moment[other][9 * c + 3 * b + a]) / scale[other]);
   return check;
 }
 
