@@ -199,7 +199,7 @@ TEST_F(RanksOfAJob, FourPhononsHaveTheBitsOfOneProcess) {
 }
 
 TEST_F(RanksOfAJob, CancelledAllOfThemStop) {
-  const std::string id = service.submit(shared(silicon_4ph(service, "7", "0.5"), 2));
+  const std::string id = service.submit(shared(silicon_4ph(service, "7", "0.1"), 2));
   wait_running(id);
   const auto pids = ranks(2);
   service.wait(id, [](const v1::Job& job) { return job.progress().phase() == "scattering 4ph" && job.progress().done() > 0; });
