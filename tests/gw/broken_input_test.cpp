@@ -153,6 +153,8 @@ TEST_F(BrokenInput, MixedGrids) { write_good(); change_waves([](Wavefunctions& w
 TEST_F(BrokenInput, VolumeDisagreesWithVectors) { write_good(); change_waves([](Wavefunctions& w) { w.header.crystal.volume_bohr3 *= 1.01; }); expect_error({"volume"}); }
 TEST_F(BrokenInput, OperationThatIsNoSymmetry) { write_good(); change_waves([](Wavefunctions& w) { w.header.crystal.symmetries[3].rotation = {{{1, 1, 0}, {0, 1, 0}, {0, 0, 1}}}; }); expect_error({"symmetry operation 4", "metric"}); }
 TEST_F(BrokenInput, OperationOfHugeEntries) { write_good(); change_waves([](Wavefunctions& w) { w.header.crystal.symmetries[3].rotation = {{{2027581265, 0, 0}, {0, -223019009, 0}, {0, 0, 1}}}; }); expect_error({"symmetry operation 4", "2027581265", "1000"}); }
+TEST_F(BrokenInput, PlaneWaveOffTheGrid) { write_good(); change_waves([](Wavefunctions& w) { w.waves[1].g[4][2] = 134369280; }); expect_error({"G-vector 5 of k-point 2", "134369280", "FFT grid"}); }
+TEST_F(BrokenInput, PlaneWaveTwice) { write_good(); change_waves([](Wavefunctions& w) { w.waves[1].g[4] = w.waves[1].g[2]; }); expect_error({"G-vector 3 of k-point 2", "twice"}); }
 TEST_F(BrokenInput, SingularOperation) { write_good(); change_waves([](Wavefunctions& w) { w.header.crystal.symmetries[3].rotation = {}; }); expect_error({"symmetry operation 4", "determinant"}); }
 TEST_F(BrokenInput, RepeatedPlaneWave) { write_good(); change_waves([](Wavefunctions& w) { w.header.g[5] = w.header.g[4]; }); expect_error({"occurs twice"}); }
 TEST_F(BrokenInput, WrongCharge) {

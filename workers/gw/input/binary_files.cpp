@@ -347,6 +347,8 @@ Projectors read_projectors(const std::filesystem::path& path) {
   p.k = to_vec3(file.values<double>(3 * n_k, "k-points"));
   p.species = to_int(file.values<std::int32_t>(counts.n_atoms, "species of the atoms"));
   p.projectors_of_species = to_int(file.values<std::int32_t>(n_species, "projectors per species"));
+  for (const int n : p.projectors_of_species) require_in_range(n, 0, p.max_projectors, "number of projectors of a species", name);
+  for (const int s : p.species) require_in_range(s, 0, n_species, "species of an atom", name);
   const int base = *std::min_element(p.species.begin(), p.species.end());
   int n_projectors = 0;
   for (int& s : p.species) {
@@ -367,6 +369,7 @@ Projectors read_projectors(const std::filesystem::path& path) {
     const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
     require_in_range(n, 1, max_pw, "number of plane waves" + at, name);
     p.g.push_back(read_g_list(file, n, "G-list" + at));
+    check_g_list(p.g.back(), p.header.fft_grid, at, name);
     std::vector<Cplx> beta;
     for (int spin = 0; spin < counts.n_spins; ++spin)
       for (int j = 0; j < p.n_projectors; ++j) {

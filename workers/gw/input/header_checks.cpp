@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <set>
 
 #include "workers/backend/error.hpp"
 
@@ -40,6 +39,18 @@ void require_finite(const Values& values, const std::string& what, const std::st
 }
 template void require_finite(const std::vector<double>&, const std::string&, const std::string&);
 template void require_finite(const std::vector<Cplx>&, const std::string&, const std::string&);
+
+void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std::string& of, const std::string& file) {
+  for (std::size_t i = 0; i < g.size(); ++i)
+    for (int axis = 0; axis < 3; ++axis)
+      if (2 * std::abs(std::int64_t{g[i][axis]}) > fft_grid[axis] + 1)
+        reject(file, "G-vector " + std::to_string(i + 1) + of + " has component " + std::to_string(g[i][axis]) + " along axis " +
+                         std::to_string(axis + 1) + ", outside the FFT grid of " + std::to_string(fft_grid[axis]));
+  std::vector<IVec3> sorted = g;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    reject(file, "G-vector " + std::to_string(std::find(g.begin(), g.end(), *twice) - g.begin() + 1) + of + " occurs twice");
+}
 
 void check_header(const MeanFieldHeader& header, const std::string& file) {
   const Crystal& crystal = header.crystal;
@@ -90,15 +101,7 @@ void check_header(const MeanFieldHeader& header, const std::string& file) {
       if (!finite(t)) reject(file, "translation of symmetry operation " + std::to_string(s + 1) + " is not finite");
   }
 
-  std::set<IVec3> seen;
-  for (std::size_t i = 0; i < header.g.size(); ++i) {
-    for (int axis = 0; axis < 3; ++axis)
-      if (2 * std::abs(std::int64_t{header.g[i][axis]}) > header.fft_grid[axis] + 1)
-        reject(file, "G-vector " + std::to_string(i + 1) + " has component " + std::to_string(header.g[i][axis]) +
-                         " along axis " + std::to_string(axis + 1) + ", outside the FFT grid of " +
-                         std::to_string(header.fft_grid[axis]));
-    if (!seen.insert(header.g[i]).second) reject(file, "G-vector " + std::to_string(i + 1) + " occurs twice");
-  }
+  check_g_list(header.g, header.fft_grid, "", file);
 }
 
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
@@ -123,6 +126,8 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
   for (const double f : waves.occupation)
     if (f < -1e-6 || f > 1.0 + 1e-6)
       reject(file, "an occupation is " + number(f) + "; it must lie in [0, 1] (per spin)");
+  for (int ik = 0; ik < waves.n_k(); ++ik)
+    check_g_list(waves.waves[static_cast<std::size_t>(ik)].g, waves.header.fft_grid, " of k-point " + std::to_string(ik + 1), file);
   for (int spin = 0; spin < waves.header.n_spins; ++spin)
     for (int ik = 0; ik < waves.n_k(); ++ik) {
       require_in_range(waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k() + ik)], 0, waves.n_bands,

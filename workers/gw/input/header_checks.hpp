@@ -17,10 +17,13 @@ inline constexpr int kMaxKPoints = 1'000'000;
 void require_in_range(std::int64_t value, std::int64_t min, std::int64_t max, const std::string& what,
                       const std::string& file);
 
+/// G-vectors of a list (`of`: "" or " of k-point n") lie on the FFT grid, each once.
+void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std::string& of, const std::string& file);
+
 /// Cell, metric, group and master list: finite, consistent with each other, symmetric.
 void check_header(const MeanFieldHeader& header, const std::string& file);
 
-/// k-list, weights, energies, occupations and norms of the coefficients.
+/// k-list, weights, energies, occupations, G-lists and norms of the coefficients.
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file);
 
 /// @throws InvalidInput naming the first value that is not finite.
