@@ -6,22 +6,23 @@
 
 namespace quasi::mosfet::cuda {
 
-/// 1/b from the hardware's 20-bit estimate and two Newton steps: within one unit in the last place for
-/// normal b, with none of the branches that the full division has for its special cases.
-QUASI_HD inline double fast_reciprocal(double b) {
-  NV_IF_ELSE_TARGET(NV_IS_DEVICE,
-                    (double r;
-                     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b));
-                     r = fma(r, fma(-b, r, 1.0), r);
-                     return fma(r, fma(-b, r, 1.0), r);),
-                    (return 1.0 / b;))
+/// The hardware's estimate of 1/b, good to 20 bits, with none of the branches that the full division has for its
+/// special cases.
+QUASI_HD inline double rough_reciprocal(double b) {
+  NV_IF_ELSE_TARGET(NV_IS_DEVICE, (double r; asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b)); return r;), (return 1.0 / b;))
 }
 
-/// a/b with fast_reciprocal and one correction.
+/// 1/b to one unit in the last place for normal b: with b r = 1 − e, r(1+e+e²) is off by e³.
+QUASI_HD inline double fast_reciprocal(double b) {
+  const double r = rough_reciprocal(b), e = fma(-b, r, 1.0);
+  return fma(r, fma(e, e, e), r);
+}
+
+/// a/b in the same way.
 struct FastQuotient {
   QUASI_HD double operator()(double a, double b) const {
-    const double r = fast_reciprocal(b), q = a * r;
-    return fma(fma(-b, q, a), r, q);
+    const double r = rough_reciprocal(b), e = fma(-b, r, 1.0), q = a * r;
+    return fma(q, fma(e, e, e), q);
   }
 };
 
