@@ -19,7 +19,7 @@ namespace {
 struct Arguments {
   std::string device = "auto", range = "half", field = "device";
   int nx = 65, nz = 65, subbands = 6, nw = 300, nphi = 48, steps = 1000, warmup = 200, batch = 50, lanes = 1;
-  bool profile = true;
+  bool profile = true, overlap = true;
 };
 
 void run(const Arguments& a) {
@@ -28,7 +28,8 @@ void run(const Arguments& a) {
                                     {"mesh.nw", text(a.nw)}, {"mesh.nphi", text(a.nphi)}, {"mesh.wmax_eV", "0.9"},
                                     {"mesh.range", a.range}, {"run.field", a.field}}, "bench", ".");
   const Structure s = make_structure(deck);
-  const TransportProblem problem = make_transport_problem(deck, s);
+  TransportProblem problem = make_transport_problem(deck, s);
+  problem.overlap = a.overlap;
   const BiasPoint bias{0.6, 0.4};
   const Equilibrium contact = solve_contact(deck, s, 0);
   const PointBoundary boundary = make_point_boundary(deck, problem, bias, contact, contact);
@@ -79,7 +80,7 @@ void run(const Arguments& a) {
   }
   std::sort(per_step_ms.begin(), per_step_ms.end());
   const double median = per_step_ms[per_step_ms.size() / 2];
-  std::cout << nlohmann::json{{"case", "step"}, {"device", device.name()}, {"model", device.model}, {"range", a.range}, {"field", a.field},
+  std::cout << nlohmann::json{{"case", "step"}, {"device", device.name()}, {"model", device.model}, {"range", a.range}, {"field", a.field}, {"overlap", a.overlap},
                               {"mesh", {a.subbands, a.nx, a.nz, a.nw, a.nphi}}, {"lanes", a.lanes},
                               {"steps", count}, {"median_ms", median}, {"min_ms", per_step_ms.front()},
                               {"max_ms", per_step_ms.back()}, {"refresh_ms", refresh_ms / refreshes},
@@ -112,6 +113,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", a.batch);
   app.add_option("--lanes", a.lanes);
   app.add_flag("!--no-profile", a.profile);
+  app.add_flag("!--no-overlap", a.overlap, "field on the host: the x flux of the next stage after it, not meanwhile");
   CLI11_PARSE(app, argc, argv);
   try {
     quasi::mosfet::run(a);

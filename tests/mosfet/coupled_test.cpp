@@ -81,6 +81,24 @@ TEST_P(CoupledStep, FieldOnTheHostAgrees) {
   EXPECT_EQ(x.step, y.step);
 }
 
+// The x flux of the next stage on the GPU while the host solves for the field, as published, or after it: the same bits.
+TEST_P(CoupledStep, OverlappingTheXFluxWithTheHostChangesNoBit) {
+  Coupled beside = coupled(0.6, 0.4, {{"mesh.nphi", "24"}});
+  beside.problem.field = FieldPlace::kHost;
+  Coupled after = beside;
+  after.problem.overlap = false;
+  const auto one = loaded(beside, GetParam()), other = loaded(after, GetParam());
+  for (const int n : {1, 6}) {
+    const Advance a = one->advance(n, {1e9}, 1.0)[0], b = other->advance(n, {1e9}, 1.0)[0];
+    ASSERT_EQ(a.steps.size(), static_cast<std::size_t>(n));
+    EXPECT_EQ(a.steps.back().current_mid, b.steps.back().current_mid);
+  }
+  const PointState x = one->state(0), y = other->state(0);
+  EXPECT_EQ(x.pdf, y.pdf);
+  EXPECT_EQ(x.potential_v, y.potential_v);
+  EXPECT_EQ(x.current_integral, y.current_integral);
+}
+
 // The published iteration, cold and with the transported subbands only, has the same solution; a GPU finds the loss rate
 // for every angle then.
 TEST_P(CoupledStep, ThePublishedIterationAgrees) {
@@ -107,6 +125,32 @@ TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
   EXPECT_EQ(x.pdf, y.pdf);
   EXPECT_EQ(x.potential_v, y.potential_v);
   EXPECT_EQ(x.current_integral, y.current_integral);
+}
+
+// Several points in one call, on a GPU at the same time, one of them idle and one that stops on the way: each has the bits of
+// its run alone.
+TEST_P(CoupledStep, PointsBesideEachOtherKeepTheirBits) {
+  const std::vector<Coupled> points{coupled(0.6, 0.4), coupled(0.4, 0.1), coupled(0.5, 0.2)};
+  const std::vector<double> stop{1e9, 0.5, 1e9};
+  const auto together = make_mosfet_kernels(GetParam());
+  together->load(points[0].problem, 4);
+  for (int k = 0; k < 3; ++k) {
+    together->set_boundary(k, points[k].boundary);
+    together->set_state(k, points[k].start);
+    together->refresh(k);
+  }
+  const std::vector<Advance> advanced = together->advance(9, {stop[0], stop[1], stop[2], -1.0}, 1.0);
+  EXPECT_TRUE(advanced[3].steps.empty());
+  EXPECT_LT(advanced[1].steps.size(), 9u);
+  for (int k = 0; k < 3; ++k) {
+    const auto alone = loaded(points[k], GetParam());
+    EXPECT_EQ(alone->advance(9, {stop[k]}, 1.0)[0].steps.size(), advanced[k].steps.size());
+    const PointState x = alone->state(0), y = together->state(k);
+    EXPECT_EQ(x.pdf, y.pdf) << k;
+    EXPECT_EQ(x.potential_v, y.potential_v) << k;
+    EXPECT_EQ(x.current_integral, y.current_integral) << k;
+    EXPECT_EQ(x.time_fs, y.time_fs) << k;
+  }
 }
 
 // With 13 angles, so that a row's sum has an order.

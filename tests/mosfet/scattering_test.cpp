@@ -112,6 +112,37 @@ TEST(Scattering, LossRatesMatchTheReference) {
   EXPECT_GT(compared, 50);
 }
 
+// The branch-free sums of neighbouring nodes, which a GPU thread forms, against the links one by one: gaps of either sign
+// within, at and beyond the grid, every θ. 1e-14 of the largest sum: only the order of factors differs.
+TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
+  constexpr int kRun = 4, nw = 24;
+  const EnergyGrid grid{.dw_ev = 0.004, .alpha_per_ev = 0.5, .kt_ev = 0.02585, .nw = nw};
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  std::vector<double> filling(nw);
+  for (double& value : filling) value = uniform(random);
+  const auto at = [&](int n) { return n >= 0 && n < nw ? filling[static_cast<std::size_t>(n)] : 0.0; };
+  const LinkEnds ends{.partner = filling.data()};
+  for (int trial = 0; trial < 4000; ++trial) {
+    const double gap = trial % 5 == 0 ? std::round(25.0 * uniform(random)) * grid.dw_ev : 0.11 * uniform(random);
+    const auto link = [&](double gap_ev) { return make_link(grid, gap_ev, 1.0 + uniform(random), 0.3, trial % 2 == 0, 0.4); };
+    const ScatteringLink as_low = link(gap), as_high = link(-gap + 0.03 * uniform(random));
+    for (int first = 0; first < nw; first += kRun) {
+      GainLoss run[kRun];
+      add_run<kRun>(grid, low_run(grid, as_low), high_run(grid, as_high), first, [&](int j) { return at(first + as_low.shift + j); },
+                    [&](int j) { return at(first - as_high.shift - 1 + j); }, run);
+      for (int j = 0; j < kRun; ++j) {
+        GainLoss one;
+        add_links<false, false>(grid, as_low, as_high, first + j, first + j, ends, &one);
+        EXPECT_NEAR(run[j].gain_low, one.gain_low, 4e-14) << gap << " " << first + j;
+        EXPECT_NEAR(run[j].gain_high, one.gain_high, 4e-14) << gap << " " << first + j;
+        EXPECT_NEAR(run[j].out, one.out, 4e-14) << gap << " " << first + j;
+        EXPECT_NEAR(run[j].out_by_kane, one.out_by_kane, 4e-14) << gap << " " << first + j;
+      }
+    }
+  }
+}
+
 /// Every process that the balanced scheme knows, Maxwell and Fermi.
 const std::vector<std::vector<Setting>> kBalancedModels = {
     {},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 
 #include "tests/mosfet/fixtures.hpp"
@@ -63,6 +64,32 @@ TEST(Sweep, ResumesWithTheSameBits) {
     EXPECT_EQ(resumed[k].status, expected[k].status);
     for (const auto& [name, value] : expected[k].numbers) EXPECT_EQ(resumed[k].numbers.at(name), value) << name;
     for (const auto& [name, array] : expected[k].arrays) EXPECT_EQ(resumed[k].arrays.at(name).values, array.values) << name;
+  }
+}
+
+/// Asked to stop a given time after its making.
+class StoppedAfter : public SilentProgress {
+ public:
+  explicit StoppedAfter(double seconds) : at_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {}
+  bool cancelled() const override { return late() >= 0.0; }
+  double late() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - at_).count(); }
+
+ private:
+  const std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> at_;
+};
+
+// Whenever it is asked to, while points start, step or are saved: within a second. The mesh is one whose step takes a
+// CPU a hundredth of that; a GPU gets the largest device's lanes to start.
+TEST(Sweep, StopsWithinASecondOfBeingAsked) {
+  const Device device = find_device("auto");
+  const bool gpu = device.backend == Backend::kCuda;
+  const Deck deck = test::default_deck(33, gpu ? 65 : 33, {{"mesh.subbands", "2"}, {"mesh.nw", gpu ? "300" : "24"}, {"mesh.nphi", gpu ? "48" : "12"},
+                                                           {"bias.vgs", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]"}, {"run.t_end_fs", "4000.0"}});
+  for (const double seconds : {0.02, 0.3, 0.9}) {
+    const test::TemporaryDirectory directory;
+    StoppedAfter progress(seconds);
+    EXPECT_THROW(run_sweep(deck, {.devices = {device}, .checkpoint_directory = directory.path()}, progress), Cancelled);
+    EXPECT_LT(progress.late(), 1.0) << seconds;
   }
 }
 

@@ -19,9 +19,16 @@ inline void check_solver(cusolverStatus_t status, const char* what) {
     throw DeviceLost(std::string(what) + ": cuSOLVER status " + std::to_string(status));
 }
 
+/// Whose blocks go first where both have some to place.
+enum class Urgency { kFirst, kBeside };
+
 class Stream {
  public:
-  Stream() { quasi::cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  explicit Stream(Urgency urgency) {
+    int last = 0, first = 0;
+    quasi::cuda::check(cudaDeviceGetStreamPriorityRange(&last, &first), "stream");
+    quasi::cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgency == Urgency::kFirst ? first : last), "stream");
+  }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

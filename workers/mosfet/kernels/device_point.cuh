@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include "workers/backend/device_buffer.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/kernels/row_product.cuh"
 
 /// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain pointers.
 namespace quasi::mosfet::cuda {
@@ -49,15 +48,14 @@ struct PointClock {
   long long step;
 };
 
-/// Length of a row of the inverse: whole words of eight.
-QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
-
 /// One bias point; passed to kernels by value.
 struct DevicePoint {
   double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
   double *angle_sum, *gain, *loss;        ///< [n_states][nx][nw]
   double *loss_of_angle;                  ///< [n_states][nx][nw][angles], the published count of operations; else null
   double *current_partial;                ///< [n_states][tiles][nx+1]
+  double *along_x;                        ///< F_{i+½} − F_{i−½} of the x flux where it is formed apart, like a pdf; else null
+  double *x_partial;                      ///< Σ weight·F^x of every warp that formed it [3][nx+1][warps]
   double *current, *current_integral;     ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
   double *energy, *psi;                   ///< [n_levels][nx](×[nz])

@@ -46,6 +46,7 @@ struct TransportProblem {
   double tol_v = 1e-6;
   double cfl = 0.7;
   FieldPlace field = FieldPlace::kDevice;
+  bool overlap = true;        ///< field on the host: the x flux of the next stage on the GPU meanwhile, not after it
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }

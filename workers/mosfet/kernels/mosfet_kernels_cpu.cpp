@@ -113,6 +113,10 @@ class CpuMosfetKernels : public MosfetKernels {
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       Advance result;
+      if (stop_fs[k] < 0.0) {  // Idle, perhaps never filled.
+        results.push_back(result);
+        continue;
+      }
       for (int step = 0; step < n && !result.chord_failed; ++step) {
         if (points_[k].state.time_fs > stop_fs[k] - kTimeResolution_fs) break;
         one_step(points_[k], *iterations_[k], stop_fs[k], shrink, &result);

@@ -9,6 +9,7 @@
 #include "workers/mosfet/kernels/point_on_device.cuh"
 #include "workers/mosfet/kernels/problem_tables.cuh"
 #include "workers/mosfet/kernels/scattering_cuda.cuh"
+#include "workers/mosfet/kernels/scattering_run_cuda.cuh"
 #include "workers/mosfet/kernels/split_field.cuh"
 #include "workers/mosfet/kernels/transport_cuda.cuh"
 
@@ -52,7 +53,9 @@ class CudaMosfetKernels : public MosfetKernels {
                          (problem_.range == AngleRange::kFull ? "84" : "112"));
     choose_state_groups();
     set_shared_memory_limits();
-    for (int k = 0; k < n_points; ++k) points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
+    x_shape_ = cuda::x_shape(problem_, multiprocessors_);
+    for (int k = 0; k < n_points; ++k)
+      points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_, field_on_host() ? &x_shape_ : nullptr));
     splits_.clear();
     if (field_on_host())
       for (int k = 0; k < n_points; ++k) splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
@@ -197,6 +200,8 @@ class CudaMosfetKernels : public MosfetKernels {
         p.step->capture(p.stream.get(), [&] { one_step(p); });
       }
     }
+    for (std::size_t k = 0; k < points_.size() && field_on_host(); ++k)  // The pdf may be another than the last step left.
+      if (stop_fs[k] >= 0.0) x_flux(*points_[k], points_[k]->pdf.data(), 0, false);
     for (int step = 0; step < n; ++step)
       for (std::size_t k = 0; k < points_.size(); ++k)
         if (stop_fs[k] < 0.0) continue;
@@ -255,12 +260,18 @@ class CudaMosfetKernels : public MosfetKernels {
     };
     measure("time step", 1, [&] { cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device); });
     if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
-    measure("transport, stage 1", 1, [&] { transport(p, {p.pdf.data(), p.pdf.data(), p.stage_a.data(), 0.0, 1.0, 1.0, true}); });
-    measure("transport, stage 2", 2, [&] { transport(p, {p.pdf.data(), p.stage_a.data(), p.stage_b.data(), 0.75, 0.25, 0.0, false}); });
+    if (field_on_host())
+      measure("x flux", 3, [&] {
+        x_flux(p, p.pdf.data(), 0, false);
+        p.join.hold(p.stream.get());
+      });
+    measure("transport, stage 1", 1, [&] { transport(p, buffers(p, 0)); });
+    measure("transport, stage 2", 2, [&] { transport(p, buffers(p, 1)); });
     if (!field_on_host()) measure("field", 3, [&] { field(p, 1); });
-    measure("current", 1, [&] {
-      cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
-    });
+    if (!field_on_host())
+      measure("current", 1, [&] {
+        cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
+      });
     if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
@@ -294,6 +305,19 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
   }
 
+  // Several energies a thread where no rate needs more of its partner than F; the published count has one, for every angle.
+  bool scatters_in_runs() const {
+    return device_problem_.balanced && !device_problem_.pauli && device_problem_.roughness_spectrum == nullptr &&
+           device_problem_.nw % cuda::kRunNodes == 0 && problem_.field != FieldPlace::kPublished;
+  }
+  std::size_t scattering_bytes(int states_per_block) const {
+    return scatters_in_runs() ? cuda::scattering_run_shared_bytes(device_problem_, states_per_block)
+                              : cuda::scattering_shared_bytes(device_problem_, states_per_block);
+  }
+  cuda::ScatteringKernel scattering_kernel() const {
+    return scatters_in_runs() ? cuda::scattering_run_kernel : cuda::scattering_kernel_of(device_problem_);
+  }
+
   // The fewest states a block that still give every multiprocessor a block, if shared memory allows.
   void choose_state_groups() {
     const int states = device_problem_.n_states;
@@ -302,13 +326,13 @@ class CudaMosfetKernels : public MosfetKernels {
     states_per_block_ = 1;
     for (int each = states; each >= 1; --each) {
       if (states % each != 0) continue;
-      const bool fits = cuda::scattering_shared_bytes(device_problem_, each) <= static_cast<std::size_t>(limit);
+      const bool fits = scattering_bytes(each) <= static_cast<std::size_t>(limit);
       if (fits && device_problem_.nx * (states / each) >= multiprocessors_ * 95 / 100) {
         states_per_block_ = each;
         return;
       }
     }
-    if (cuda::scattering_shared_bytes(device_problem_, 1) > static_cast<std::size_t>(limit))
+    if (scattering_bytes(1) > static_cast<std::size_t>(limit))
       throw InvalidInput("mesh.subbands × mesh.nw is too large for the shared memory of " + device_.model);
   }
 
@@ -322,9 +346,9 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void set_shared_memory_limits() {
-    allow(cuda::transport_kernel_of(problem_, shape_), shape_.shared_bytes(problem_), "transport");
+    allow(cuda::transport_kernel_of(problem_, shape_, field_on_host()), shape_.shared_bytes(problem_), "transport");
     if (device_problem_.scatters)
-      allow(cuda::scattering_kernel_of(device_problem_), cuda::scattering_shared_bytes(device_problem_, states_per_block_), "scattering");
+      allow(scattering_kernel(), scattering_bytes(states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
     // Smaller blocks where there are more columns than whole ones fit.
     int blocks = 0;
@@ -344,9 +368,9 @@ class CudaMosfetKernels : public MosfetKernels {
                     problem_.field == FieldPlace::kPublished ? static_cast<unsigned>(device_problem_.angles) : 1u);
     // Whole rounds of the block over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
-    const auto threads = static_cast<unsigned>(((items + rounds - 1) / rounds + 31) / 32 * 32);
-    const cuda::ScatteringKernel kernel = cuda::scattering_kernel_of(device_problem_);
-    kernel<<<grid, threads, cuda::scattering_shared_bytes(device_problem_, states_per_block_), p.stream.get()>>>(
+    const int threads = scatters_in_runs() ? cuda::scattering_run_threads(device_problem_, states_per_block_)
+                                           : ((items + rounds - 1) / rounds + 31) / 32 * 32;
+    scattering_kernel()<<<grid, static_cast<unsigned>(threads), scattering_bytes(states_per_block_), p.stream.get()>>>(
         device_problem_, p.device, states_per_block_);
     check_launch("scattering");
   }
@@ -354,7 +378,7 @@ class CudaMosfetKernels : public MosfetKernels {
   void transport(PointOnDevice& p, const StageBuffers& stage) {
     const dim3 grid(static_cast<unsigned>(shape_.tiles), static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
-    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_);
+    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_, field_on_host());
     kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_), p.stream.get()>>>(
         device_problem_, p.device, stage, shape_);
     check_launch("transport");
@@ -368,6 +392,29 @@ class CudaMosfetKernels : public MosfetKernels {
                                       p.stream.get()), "field");
   }
 
+  // The x flux of a stage, on the side stream, from when the main one has its Φ. The current of a step is summed before the
+  // first stage of the next takes the place of its own.
+  void x_flux(PointOnDevice& p, const double* pdf, int stage, bool sum_current) {
+    p.fork.record(p.stream.get());
+    p.fork.hold(p.side.get());
+    if (sum_current) {
+      cuda::x_current_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.side.get()>>>(device_problem_, p.device, x_shape_);
+      check_launch("current");
+    }
+    const dim3 grid(static_cast<unsigned>(x_shape_.blocks), static_cast<unsigned>(device_problem_.n_states),
+                    static_cast<unsigned>(x_shape_.segments));
+    cuda::x_flux_kernel<<<grid, cuda::kXThreads, 0, p.side.get()>>>(device_problem_, p.device, pdf, stage, x_shape_);
+    check_launch("x flux");
+    p.join.record(p.side.get());
+  }
+
+  StageBuffers buffers(PointOnDevice& p, int stage) const {
+    const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
+    double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
+    return {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s, kStages[stage].flux_weight,
+            stage == 0, p.along_x.data()};
+  }
+
   void one_step(PointOnDevice& p) {
     // Δt beside the first scattering, which does not need it.
     p.fork.record(p.stream.get());
@@ -375,40 +422,39 @@ class CudaMosfetKernels : public MosfetKernels {
     cuda::time_step_kernel<<<1, 1024, 0, p.side.get()>>>(device_problem_, p.device);
     check_launch("time step");
     p.join.record(p.side.get());
-    const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
-    double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
     for (int stage = 0; stage < 3; ++stage) {
       scatter(p);
       if (stage == 0) p.join.hold(p.stream.get());
-      transport(p, {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s,
-                    kStages[stage].flux_weight, stage == 0});
+      transport(p, buffers(p, stage));
       field(p, stage);
     }
-    finish_step(p);
+    cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
+    check_launch("current");
+    tick(p);
   }
 
-  // One step with the field on the host; see SplitField.
+  // One step with the field on the host, see SplitField. The x flux of the next stage runs meanwhile, or after it.
   void split_step(PointOnDevice& p, cuda::SplitField& split) {
     cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("time step");
     split.begin(p);
     if (!split.active()) return;
-    const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
-    double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
     for (int stage = 0; stage < 3; ++stage) {
       scatter(p);
-      transport(p, {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s,
-                    kStages[stage].flux_weight, stage == 0});
+      p.join.hold(p.stream.get());
+      const StageBuffers at = buffers(p, stage);
+      transport(p, at);
       sheet(p);
+      if (problem_.overlap) x_flux(p, at.out, (stage + 1) % 3, stage == 2);
       wait(p);
       if (!problem_.frozen_field) split.solve(p, stage);
+      if (!problem_.overlap) x_flux(p, at.out, (stage + 1) % 3, stage == 2);
     }
-    finish_step(p);
+    p.join.hold(p.stream.get());
+    tick(p);
   }
 
-  void finish_step(PointOnDevice& p) {
-    cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
-    check_launch("current");
+  void tick(PointOnDevice& p) {
     cuda::clock_kernel<<<1, 32, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("clock");
   }
@@ -450,6 +496,7 @@ class CudaMosfetKernels : public MosfetKernels {
   TransportProblem problem_;
   DeviceProblem device_problem_{};
   TransportShape shape_{};
+  cuda::XShape x_shape_{};
   cuda::ProblemTables tables_;
   cuda::MatrixRefresh refresh_;
   std::vector<std::unique_ptr<cuda::SplitField>> splits_;

@@ -5,6 +5,7 @@
 #include "workers/mosfet/kernels/cuda_libraries.cuh"
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/transport_cuda.cuh"
+#include "workers/mosfet/kernels/x_flux_cuda.cuh"
 
 namespace quasi::mosfet::cuda {
 
@@ -17,7 +18,8 @@ constexpr int kMaxRecords = 4096;
 /// transport.
 class PointOnDevice {
  public:
-  PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
+  /// @param x_apart  where the x flux is formed by itself; null: with the rest of the transport
+  PointOnDevice(const TransportProblem& problem, const TransportShape& shape, const XShape* x_apart) {
     const Structure& s = problem.structure;
     const auto rows = static_cast<std::size_t>(problem.rows()), size = static_cast<std::size_t>(problem.pdf_size());
     const auto nodes = static_cast<std::size_t>(s.nx) * s.nz, levels = static_cast<std::size_t>(problem.level_count());
@@ -32,6 +34,10 @@ class PointOnDevice {
     loss = {rows, "scattering loss"};
     if (problem.field == FieldPlace::kPublished) loss_of_angle = {size, "scattering loss"};
     current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
+    if (x_apart != nullptr) {
+      along_x = {size, "x derivative"};
+      x_partial = {3 * (static_cast<std::size_t>(s.nx) + 1) * x_apart->groups(problem.n_states()), "partial currents"};
+    }
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
     const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
@@ -62,6 +68,8 @@ class PointOnDevice {
     device.loss = loss.data();
     device.loss_of_angle = loss_of_angle.size() > 0 ? loss_of_angle.data() : nullptr;
     device.current_partial = current_partial.data();
+    device.along_x = along_x.data();
+    device.x_partial = x_partial.data();
     device.current = current.data();
     double* at = fields.data();
     double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.psi,
@@ -83,12 +91,12 @@ class PointOnDevice {
     device.records = records.data();
   }
 
-  Stream stream, side;  ///< `side` runs beside it within a step
+  Stream stream{Urgency::kFirst}, side{Urgency::kBeside};  ///< `side` runs beside it within a step
   Event fork, join;
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
   DevicePoint device{};
   PointBoundary boundary;
-  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, loss_of_angle, current_partial, current,
+  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, loss_of_angle, current_partial, along_x, x_partial, current,
       fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;

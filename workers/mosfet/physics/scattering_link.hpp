@@ -198,6 +198,75 @@ QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_
   }
 }
 
+/// One link as the low end of a run of neighbouring nodes sees it: factors that all nodes share, multiplied out.
+struct alignas(16) LowRun {
+  double feed_d = 0, feed_u = 0, feed_edge = 0;  ///< C(N+1) times the weights; edge: all on node 0, Γ below it
+  double out = 0;                                ///< C N √(m_x m_y) of the partner
+  double reach = 0;                              ///< 1+2αΓ for node 0
+  int shift = 0, first = 0;                      ///< first d that the link reaches: −1 or 0
+};
+QUASI_HD inline LowRun low_run(const EnergyGrid& grid, const ScatteringLink& link) {
+  return {link.down * link.feed_d, link.down * link.feed_u, link.down * link.edge_u, link.up_other, grid.kane(link.offset),
+          link.shift, link.theta >= 0.5 ? -1 : 0};
+}
+
+/// The same for the high end.
+struct alignas(16) HighRun {
+  double up_d = 0, up_u = 0, up_edge = 0;        ///< C N b_h
+  double back_d = 0, back_u = 0, back_edge = 0;  ///< C(N+1) √(m_x m_y) b_h g_h
+  double own = 0, reach = 0;                     ///< 1+2αw, 1+2αΓ of the low node that reaches from −1+θ
+  int shift = 0;
+};
+QUASI_HD inline HighRun high_run(const EnergyGrid& grid, const ScatteringLink& link) {
+  const double edge = link.theta >= 0.5 ? 1.0 : 0.0;
+  return {link.up * (1.0 - link.theta), link.up * link.theta, edge * link.up,
+          link.down_other * link.feed_d, link.down_other * link.feed_u, edge * link.down_other * link.edge_u,
+          grid.kane(link.theta - link.offset - 1.0), grid.kane(link.theta - 1.0), link.shift};
+}
+
+/// What add_links() gives to each of the kRun nodes l, l+1, …, without blocking and spectrum, and almost without
+/// branches: numbers that neighbours share are formed once, and where a link does not exist its reach is zero.
+/// l and nw are multiples of kRun.
+///
+/// @param above  above(j): F of the partner at node l + low.shift + j, zero outside the grid, j = 0 … kRun
+/// @param below  below(j): the same at l − high.shift − 1 + j
+template <int kRun, typename Above, typename Below>
+QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const HighRun& high, int l,
+                             const Above& above, const Below& below, GainLoss* sums) {
+  const double step = 2.0 * grid.alpha_per_ev * grid.dw_ev, along = step * l;
+  {
+    const int d = l + low.shift;
+    const unsigned place = static_cast<unsigned>(d - low.first), places = static_cast<unsigned>(grid.nw - 1 - low.first);
+    const double reach_first = low.reach + along;
+    double f_below = above(0);
+    for (int j = 0; j < kRun; ++j) {
+      const double f_above = above(j + 1);
+      const double reach = place + j < places ? reach_first + j * step : 0.0;
+      sums[j].gain_low += reach * (low.feed_u * f_above + low.feed_d * f_below);
+      sums[j].out += low.out * reach;
+      f_below = f_above;
+    }
+    if (d < 0 && d >= -kRun && low.first < 0)  // One node's Γ lies in the lowest half cell: all weight on node 0.
+      for (int j = 0; j < kRun; ++j)
+        if (d + j == -1) sums[j].gain_low += (reach_first + j * step) * ((low.feed_edge - low.feed_u) * above(j + 1));
+  }
+  {
+    // Low node n feeds the high nodes n+shift (its d) and n+shift+1 (its u).
+    const int n = l - high.shift - 1;
+    const double own_first = high.own + along, high_first = high.reach + along;
+    double reach = 0.0, moved = 0.0;
+    for (int j = 0; j <= kRun; ++j) {
+      const double reach_before = reach, moved_before = moved;
+      reach = static_cast<unsigned>(n + j) < static_cast<unsigned>(grid.nw) ? (own_first + j * step) * (high_first + j * step) : 0.0;
+      moved = reach * below(j);
+      if (j == 0) continue;
+      const bool bottom = j == 1 && l == 0, top = j == kRun && l + kRun == grid.nw;
+      sums[j - 1].gain_high += (bottom ? high.up_edge : high.up_u) * moved_before + (top ? 0.0 : high.up_d) * moved;
+      sums[j - 1].out_by_kane += (bottom ? high.back_edge : high.back_u) * reach_before + (top ? 0.0 : high.back_d) * reach;
+    }
+  }
+}
+
 /// The paper's interpolation (18)–(23), corrected: exact s(Γ) in the loss, Φ̃ linear between nodes in
 /// the gain, nothing for Γ < 0; constant below node 0, zero above the last node.
 ///

@@ -55,8 +55,10 @@ class DeviceRun {
 
   void run() {
     for (;;) {
-      for (int lane = 0; lane < size(); ++lane)
+      for (int lane = 0; lane < size(); ++lane) {
+        sweep_.progress.throw_if_cancelled();  // A point's equilibrium takes half a second.
         if (!lanes_[lane].active) take_chain(lane);
+      }
       if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; })) return;
       batch();
       for (int lane = 0; lane < size(); ++lane)
