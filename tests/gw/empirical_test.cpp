@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include "tests/gw/reference_files.hpp"
 #include "workers/gw/gw_calculation.hpp"
+#include "workers/gw/solver/brillouin_zone.hpp"
 
 // The built-in crystals: no files, so everything from H to Σ is ours; the reference made the same
 // Hamiltonian's wavefunctions with another program and fed them to another GW program.
@@ -54,6 +56,23 @@ TEST(EmpiricalSilicon, LevelsAtGamma) {
   const MeanField field = empirical_mean_field(crystal, *kernels, silent);
   const double expected[] = {-0.171205, 0.752444, 0.752444, 0.752444, 0.999176, 0.999176, 0.999176, 1.055100};
   for (int n = 0; n < 8; ++n) EXPECT_NEAR(field.waves.energy(0, 0, n), expected[n], 6e-7);
+}
+
+// A grid of less symmetry than the crystal: the operations that it lacks are not used, and its points unfold to all of it.
+TEST(EmpiricalSilicon, AGridWithoutTheCrystalsSymmetry) {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  EmpiricalCrystal crystal;
+  crystal.cutoff_ry = 4.0;
+  crystal.bands = 10;
+  crystal.k_grid = {2, 2, 3};
+  const MeanField field = empirical_mean_field(crystal, *kernels, silent);
+  const auto& operations = field.waves.header.crystal.symmetries;
+  EXPECT_GT(operations.size(), 1u);
+  EXPECT_LT(operations.size(), 48u);
+  const BrillouinZone zone(field.waves.k, operations, 12, "test");
+  EXPECT_EQ(zone.points().size(), 12u);
+  EXPECT_NEAR(std::accumulate(field.waves.weight.begin(), field.waves.weight.end(), 0.0), 1.0, 1e-12);
 }
 
 class EmpiricalSiliconReference : public testing::Test {

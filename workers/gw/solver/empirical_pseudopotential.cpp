@@ -71,7 +71,15 @@ Structure make_structure(const EmpiricalCrystal& wanted, double a) {
   return s;
 }
 
-/// Point operations with their translations. A supercell's pure translations would multiply the group
+/// Whether a k-grid's points go over into each other: k'_j = R_ji/n_i is a multiple of 1/n_j.
+bool keeps_grid(const IMat3& rotation, const IVec3& grid) {
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      if (grid[j] * rotation[j][i] % grid[i] != 0) return false;
+  return true;
+}
+
+/// Point operations with their translations, those that the k-grid has too. A supercell's pure translations would multiply the group
 /// beyond what the files of the field can hold; it is then used without symmetry.
 std::vector<SymmetryOperation> find_symmetries(const Structure& s, const EmpiricalCrystal& wanted) {
   const SymmetryOperation identity{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {}};
@@ -99,7 +107,7 @@ std::vector<SymmetryOperation> find_symmetries(const Structure& s, const Empiric
       t -= std::round(t);
       operation.translation[i] = 2.0 * kPi * t;
     }
-    if (operation.rotation != identity.rotation) operations.push_back(operation);
+    if (operation.rotation != identity.rotation && keeps_grid(operation.rotation, wanted.k_grid)) operations.push_back(operation);
   }
   spg_free_dataset(data);
   return operations;
