@@ -59,6 +59,16 @@ TEST(Lint, PlansWhatWillHappen) {
   EXPECT_NEAR(plan["memory_bytes"].get<double>() / (kept + modes), 1.0, 0.05);
 }
 
+// A list of three phonons that will not fit is announced.
+TEST(Lint, PlansIterationsThatComputeAllAgain) {
+  auto report = validate({"ngrid=4,4,4"});
+  EXPECT_EQ(report["plan"]["processes_3ph_passes_per_iteration"].get<int>(), 0);
+  EXPECT_TRUE(report["warnings"].empty()) << report["warnings"];
+  report = validate({"ngrid=4,4,4", "memory_budget_mib=0.05"});
+  EXPECT_EQ(report["plan"]["processes_3ph_passes_per_iteration"].get<int>(), 1);
+  EXPECT_TRUE(warns(report, "every iteration computes all of them again"));
+}
+
 // The collision operator with four phonons, one number for every row and mode, is announced before it is built.
 TEST(Lint, PlansTheIterationOfFourPhonons) {
   const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon=T", "four_phonon_iteration=T"};

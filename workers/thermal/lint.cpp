@@ -128,7 +128,7 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
 }
 
 /// Seconds of the three-phonon step, from one to eight of its points on the device itself.
-double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProblem problem, const Device& device) {
+double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProblem problem, const Device& device, bool keep) {
   const std::vector<std::int32_t> all = problem.rows;
   SilentProgress silent;
   double seconds = 0.0;
@@ -140,7 +140,7 @@ double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProb
     kernels->load(problem);
     if (n == 1 && device.backend != Backend::kCpu) kernels->rates(deck.control.temperatures_k, false, silent);  // first touch
     const auto start = std::chrono::steady_clock::now();
-    kernels->rates(deck.control.temperatures_k, deck.control.converge, silent);
+    kernels->rates(deck.control.temperatures_k, keep, silent);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() *
               static_cast<double>(all.size()) / static_cast<double>(n);
     if (seconds > 0.2 * static_cast<double>(all.size()) / 8.0) break;  // one point is slow enough to tell
@@ -271,7 +271,16 @@ nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device
     plan["processes_3ph_estimate"] = processes;
     plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) + run.modes.n_modes() * (16 * run.modes.n_branches + 160);
     plan["free_memory_bytes"] = free_memory_bytes(device);
-    plan["seconds_3ph_estimate"] = measure_3ph(deck, run, std::move(problem), device);
+    const double budget = deck.control.memory_budget_mib > 0.0 ? deck.control.memory_budget_mib * 1048576.0
+                                                               : 0.8 * static_cast<double>(free_memory_bytes(device));
+    const bool again = deck.control.converge && static_cast<double>(processes) * sizeof(Process3) > budget;
+    plan["processes_3ph_passes_per_iteration"] = again ? 1 : 0;
+    if (again)
+      run.warnings.push_back("the list of some " + std::to_string(processes) + " three-phonon processes takes " +
+                             std::to_string(processes * static_cast<std::int64_t>(sizeof(Process3)) >> 20) + " MiB, more than 'memory_budget_mib' or the free memory allow (" +
+                             std::to_string(static_cast<std::int64_t>(budget) >> 20) +
+                             " MiB): every iteration computes all of them again");
+    plan["seconds_3ph_estimate"] = measure_3ph(deck, run, std::move(problem), device, deck.control.converge && !again);
     if (deck.fourth_order) plan_4ph(deck, run, device, plan);
   }
   return {{"checks", checks}, {"plan", plan}};

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "workers/thermal/solver/device_team.hpp"
+#include "workers/thermal/solver/recomputed_sums_3ph.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -26,7 +27,7 @@ constexpr auto kOfRows = {&ThreePhononRates::phase_space_absorption_ps, &ThreePh
 class SharedSums3ph : public ThreePhononSums {
  public:
   SharedSums3ph(const std::vector<Device>& devices, Ranks& ranks) : ranks_(ranks) {
-    for (const Device& device : devices) own_.push_back({make_three_phonon_kernels(device), {}});
+    for (const Device& device : devices) own_.push_back({make_three_phonon_sums(device), {}});
     first_.push_back(0);
     for (const auto& of_rank : ranks.gather({static_cast<double>(own_.size())}))
       first_.push_back(first_.back() + static_cast<std::size_t>(of_rank.at(0)));
@@ -85,15 +86,15 @@ class SharedSums3ph : public ThreePhononSums {
   }
 
   std::vector<double> apply_collision(double temperature_k, OccupationForm form, const std::vector<double>& f) override {
-    return by_rows(3, [&](ThreePhononKernels& kernels) { return kernels.apply_collision(temperature_k, form, f); });
+    return by_rows(3, [&](ThreePhononSums& kernels) { return kernels.apply_collision(temperature_k, form, f); });
   }
   std::vector<double> row_rates(double temperature_k, OccupationForm form) override {
-    return by_rows(1, [&](ThreePhononKernels& kernels) { return kernels.row_rates(temperature_k, form); });
+    return by_rows(1, [&](ThreePhononSums& kernels) { return kernels.row_rates(temperature_k, form); });
   }
 
  private:
   struct Own {
-    std::unique_ptr<ThreePhononKernels> kernels;
+    std::unique_ptr<ThreePhononSums> kernels;
     ThreePhononProblem problem;
   };
   std::size_t n_shares() const { return first_.back(); }
@@ -140,7 +141,7 @@ class SharedSums3ph : public ThreePhononSums {
 std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices, Ranks& ranks) {
   // cuBLAS chooses its kernels, and so the last bits, by the number of points in a batch: a GPU keeps all rows.
   const bool by_batches = devices.front().backend == Backend::kCuda;
-  if (by_batches || (devices.size() == 1 && ranks.size() == 1)) return make_three_phonon_kernels(devices.front());
+  if (by_batches || (devices.size() == 1 && ranks.size() == 1)) return make_three_phonon_sums(devices.front());
   return std::make_unique<SharedSums3ph>(devices, ranks);
 }
 

@@ -6,6 +6,7 @@
 
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/iterative_bte.hpp"
+#include "workers/thermal/solver/recomputed_sums_3ph.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 #include "workers/units/constants.hpp"
 
@@ -128,7 +129,7 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
     const Symmetry along = symmetry_along(deck.symmetry, a);
     const Transport t{deck.crystal, along, run.modes, control};
     ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, third_order, along, run.modes, control);
-    const auto kernels = make_three_phonon_kernels(device);
+    const auto kernels = make_three_phonon_sums(device);
     kernels->load(problem);
     kernels->rates(control.temperatures_k, true, progress);
     const FurtherScattering iterated = iterated_along ? iterated_along(along) : FurtherScattering{};
