@@ -12,10 +12,8 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/solver/equilibrium.hpp"
+#include "bench/mosfet_newton_system.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -157,40 +155,16 @@ int conjugate_gradients(const ColumnMatrix& m, const ColumnMatrix& laplace, cons
 }
 
 void run(int repeats) {
-  const Deck deck = parse_deck("", {}, "bench", ".");
-  const Structure s = make_structure(deck);
-  const Equilibrium contact = solve_contact(deck, s, 0);
-  const BiasPoint bias{0.6, 0.4};
-  const Equilibrium state = solve_equilibrium(deck, s, bias, contact, contact);
-  const PotentialBoundary boundary = potential_boundary(deck, s, bias, contact, contact);
-  const int n = s.interior(), nf = s.n_families(), order = s.nx * s.nz;
-  Vector responses(static_cast<std::size_t>(s.nx) * s.nz * s.nz), energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
-  for (int i = 0; i < s.nx; ++i) {
-    std::vector<const double*> energies, families;
-    for (int f = 0; f < nf; ++f) {
-      energies.push_back(&energy[static_cast<std::size_t>(f) * n]);
-      families.push_back(&vectors[static_cast<std::size_t>(f) * n * n]);
-      all_states(s, f, &state.potential_v[static_cast<std::size_t>(i) * s.nz], &energy[static_cast<std::size_t>(f) * n],
-                 &vectors[static_cast<std::size_t>(f) * n * n]);
-    }
-    Vector sheet;
-    for (int k = 0; k < s.n_valleys() * s.subbands; ++k) sheet.push_back(state.sheet_nm2[static_cast<std::size_t>(k) * s.nx + i]);
-    column_response(s, energies, families, sheet.data(), nullptr, true, &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
-  }
-  ColumnMatrix matrix(s, boundary, responses), laplace(s, boundary, Vector(responses.size(), 0.0));
-  laplace.factorise();
-  std::mt19937 random(1);
-  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
-  Vector b(static_cast<std::size_t>(order)), x;
-  for (std::size_t k = 0; k < b.size(); ++k) b[k] = boundary.fixed[k] ? 0.0 : uniform(random);
+  NewtonSystem system = standard_newton_system();
+  ColumnMatrix &matrix = system.matrix, &laplace = system.laplace;
+  const Vector& b = system.right_side;
+  const int nx = matrix.nx(), nz = matrix.nz(), order = nx * nz;
+  Vector x;
   const auto report = [&](const char* name, double renew, double solve, double bytes, const char* chain) {
-    const Vector y = matrix.multiply(x);
-    double worst = 0.0;
-    for (std::size_t k = 0; k < y.size(); ++k) worst = std::max(worst, std::fabs(y[k] - b[k]));
-    std::cout << nlohmann::json{{"solver", name}, {"renew_ms", renew}, {"solve_ms", solve}, {"residual", worst},
+    std::cout << nlohmann::json{{"solver", name}, {"renew_ms", renew}, {"solve_ms", solve}, {"residual", system.residual(x)},
                                 {"bytes_a_solve", bytes}, {"chain", chain}}.dump() << std::endl;
   };
-  const double blocks = 8.0 * s.nx * s.nz * s.nz;
+  const double blocks = 8.0 * nx * nz * nz;
   double renew = ms([&] { matrix.factorise(); }, 3);
   report("block Thomas", renew, ms([&] { x = b; matrix.solve(x.data()); }, repeats), 2.0 * blocks, "129 products of 65 x 65, one after another");
   std::unique_ptr<CyclicReduction> cyclic;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
+#include <memory>
 
-#include "workers/mosfet/kernels/cuda_libraries.cuh"
+#include "workers/mosfet/kernels/cyclic_reduction.cuh"
 #include "workers/mosfet/kernels/refresh_cuda.cuh"
 
 namespace quasi::mosfet::cuda {
@@ -22,13 +22,10 @@ class MatrixRefresh {
     products_ = {nx * rank * n, "pair products"};
     weighted_ = {nx * rank * n, "weighted pair products"};
     responses_ = {nx * n * n, "density response"};
-    matrix_ = {nodes * nodes, "Newton matrix"};
-    info_ = {2, "factor status"};
-    int factor = 0, inverse = 0;
-    const int order = static_cast<int>(nodes);
-    check_solver(cusolverDnDpotrf_bufferSize(libraries_.solver(), CUBLAS_FILL_MODE_LOWER, order, matrix_.data(), order, &factor), "Cholesky factor");
-    check_solver(cusolverDnDpotri_bufferSize(libraries_.solver(), CUBLAS_FILL_MODE_LOWER, order, matrix_.data(), order, &inverse), "inverse");
-    workspace_ = {static_cast<std::size_t>(std::max(factor, inverse)), "workspace of the inverse"};
+    blocks_ = {nodes * p.nz, "Newton matrix"};
+    couplings_ = {nodes, "Newton matrix"};
+    inverse_ = {nodes * nodes, "inverse of the Newton matrix"};
+    reduction_ = std::make_unique<BlockCyclicReduction>(p.nx, p.nz);
   }
 
   /// @param inverse  [nodes][inverse_stride(nodes)] out
@@ -53,20 +50,17 @@ class MatrixRefresh {
                                                n, static_cast<long long>(rank) * n, &zero, responses_.data(), n,
                                                static_cast<long long>(n) * n, nx),
                      "density response");
-    assemble_kernel<<<nodes, 256, 0, stream>>>(p, responses_.data(), matrix_.data());
+    assemble_kernel<<<nodes, 64, 0, stream>>>(p, responses_.data(), blocks_.data(), couplings_.data());
     check_launch("Newton matrix");
-    const auto lower = CUBLAS_FILL_MODE_LOWER;
-    check_solver(cusolverDnDpotrf(libraries_.solver(), lower, nodes, matrix_.data(), nodes, workspace_.data(),
-                                        static_cast<int>(workspace_.size()), info_.data()), "Cholesky factor");
-    check_solver(cusolverDnDpotri(libraries_.solver(), lower, nodes, matrix_.data(), nodes, workspace_.data(),
-                                        static_cast<int>(workspace_.size()), info_.data() + 1), "inverse");
-    narrow_inverse_kernel<<<nodes, 256, 0, stream>>>(nodes, matrix_.data(), inverse);
+    reduction_->factorise(blocks_.data(), couplings_.data(), stream);
+    reduction_->invert(inverse_.data(), stream);
+    narrow_inverse_kernel<<<nodes, 256, 0, stream>>>(nodes, inverse_.data(), inverse);
     check_launch("inverse");
   }
 
  private:
-  DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, matrix_, workspace_;
-  DeviceBuffer<int> info_;
+  DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, blocks_, couplings_, inverse_;
+  std::unique_ptr<BlockCyclicReduction> reduction_;
   LinearAlgebra libraries_;
 };
 

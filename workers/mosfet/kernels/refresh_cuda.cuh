@@ -64,44 +64,37 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
   }
 }
 
-/// The dense Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume, [nodes][nodes]; identity rows
-/// at fixed nodes.
-__global__ void assemble_kernel(DeviceProblem p, const double* responses, double* matrix) {
-  const int nodes = p.nx * p.nz, n = p.interior;
+/// The Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume: its blocks [nx][nz][nz] and the couplings of neighbouring
+/// columns [nx−1][nz]; identity rows at fixed nodes.
+__global__ void assemble_kernel(DeviceProblem p, const double* responses, double* blocks, double* couplings) {
+  const int n = p.interior;
   const int row = blockIdx.x, i = row / p.nz, j = row % p.nz;
-  double* line = matrix + static_cast<long long>(row) * nodes;
-  for (int c = threadIdx.x; c < nodes; c += blockDim.x) {
-    const int ic = c / p.nz, jc = c % p.nz;
+  const double width = i == 0 || i == p.nx - 1 ? 0.5 * p.dx : p.dx, face = p.face_x[j] / p.dx;
+  for (int jc = threadIdx.x; jc < p.nz; jc += blockDim.x) {
     double value = 0.0;
-    if (p.fixed[row] || p.fixed[c]) {
-      value = row == c ? 1.0 : 0.0;
+    if (p.fixed[row] || p.fixed[i * p.nz + jc]) {
+      value = j == jc ? 1.0 : 0.0;
     } else {
-      const double width = i == 0 || i == p.nx - 1 ? 0.5 * p.dx : p.dx;
-      const double face = p.face_x[j] / p.dx;
-      if (ic == i) {
-        if (j > 0 && j < p.nz - 1 && jc > 0 && jc < p.nz - 1)
-          value = kChargeOverEpsilon0_v_nm * width * p.dz * p.dz *
-                  responses[(static_cast<long long>(i) * n + (j < jc ? j : jc) - 1) * n + (j < jc ? jc : j) - 1];
-        if (jc == j) {
-          if (j > 0) value += p.eps_cell[j - 1] * width / p.dz;
-          if (j < p.nz - 1) value += p.eps_cell[j] * width / p.dz;
-          if (i > 0) value += face;
-          if (i < p.nx - 1) value += face;
-        } else if (jc == j - 1) {
-          value -= p.eps_cell[jc] * width / p.dz;
-        } else if (jc == j + 1) {
-          value -= p.eps_cell[j] * width / p.dz;
-        }
-      } else if ((ic == i - 1 || ic == i + 1) && jc == j) {
-        value = -face;
+      if (j > 0 && j < p.nz - 1 && jc > 0 && jc < p.nz - 1)
+        value = kChargeOverEpsilon0_v_nm * width * p.dz * p.dz *
+                responses[(static_cast<long long>(i) * n + (j < jc ? j : jc) - 1) * n + (j < jc ? jc : j) - 1];
+      if (jc == j) {
+        if (j > 0) value += p.eps_cell[j - 1] * width / p.dz;
+        if (j < p.nz - 1) value += p.eps_cell[j] * width / p.dz;
+        if (i > 0) value += face;
+        if (i < p.nx - 1) value += face;
+      } else if (jc == j - 1) {
+        value -= p.eps_cell[jc] * width / p.dz;
+      } else if (jc == j + 1) {
+        value -= p.eps_cell[j] * width / p.dz;
       }
     }
-    line[c] = value;
+    blocks[static_cast<long long>(row) * p.nz + jc] = value;
   }
+  if (threadIdx.x == 0 && i + 1 < p.nx) couplings[row] = p.fixed[row] || p.fixed[row + p.nz] ? 0.0 : -face;
 }
 
-/// Narrow copy of the symmetric inverse, of which cuSOLVER filled one triangle (column-major lower = row-major
-/// upper). Rows are padded with zeros.
+/// Narrow copy of a symmetric inverse, from its triangle row ≤ column. Rows are padded with zeros.
 __global__ void narrow_inverse_kernel(int nodes, const double* inverse, __nv_bfloat16* narrow) {
   const int row = blockIdx.x, stride = inverse_stride(nodes);
   for (int c = threadIdx.x; c < stride; c += blockDim.x) {
