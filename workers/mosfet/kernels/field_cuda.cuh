@@ -57,7 +57,7 @@ __global__ void fix_potential_kernel(DeviceProblem p, const double* fixed_v, dou
 /// whole residual and its own rows of M⁻¹P. The inverse is bfloat16 and its product single precision: it only
 /// steers an iteration whose residual is in double precision, and 0.4 % is what a frozen matrix is off by anyway.
 __global__ void __launch_bounds__(kFieldThreads, 1)
-field_kernel(DeviceProblem p, DevicePoint q, int stage) {
+field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q, int stage) {
   PointClock* clock = q.clock;
   if (!clock->active) return;
   cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -67,14 +67,13 @@ field_kernel(DeviceProblem p, DevicePoint q, int stage) {
   double* psi_of = off + p.interior;                      // [subbands][interior]
   double* workspace = psi_of + p.subbands * p.interior;   // [subbands][4][interior]
   double* scratch = workspace + 4 * p.subbands * p.interior;  // [64]
-  // P, eight interleaved parts: neighbouring lanes, which multiply eight neighbours each, read neighbouring words.
-  auto* residual = reinterpret_cast<float*>(scratch + 64);    // [8][eighth]
+  auto* residual = reinterpret_cast<float*>(scratch + 64);    // P, [stride] in the order of part_place
   __shared__ int lost;
 
   const int blocks = gridDim.x;
   const int i = blockIdx.x / p.n_families, family = blockIdx.x % p.n_families;
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  const int nodes = p.nx * p.nz, stride = inverse_stride(nodes), eighth = stride / 8;
+  const int nodes = p.nx * p.nz, stride = inverse_stride(nodes);
 
   // ϱ of this column and family: one warp a state.
   for (int v = 0; v < p.n_valleys; ++v) {
@@ -151,30 +150,18 @@ field_kernel(DeviceProblem p, DevicePoint q, int stage) {
     double largest_residual = 0.0;
     for (int k = threadIdx.x; k < stride; k += blockDim.x) {
       const double r = k < nodes ? residual_at(p, q.potential, q.family_density, k / p.nz, k % p.nz) : 0.0;
-      residual[(k & 7) * eighth + (k >> 3)] = static_cast<float>(r);
+      residual[part_place(k, stride)] = static_cast<float>(r);
       largest_residual = fmax(largest_residual, fabs(r));
     }
     largest_residual = block_maximum(largest_residual, scratch) / p.residual_unit;
 
-    // Rows of this block: one warp a row, eight columns a lane; the step waits in v_step until all have read V.
+    // Rows of this block: one warp a row; the step waits in v_step until all have read V.
     const int rows = (nodes + blocks - 1) / blocks;
     double largest_step = lost ? 1e300 : 0.0;
     for (int k = warp; k < rows; k += warps) {
       const int row = blockIdx.x * rows + k;
       if (row >= nodes) break;
-      const auto* line = reinterpret_cast<const uint4*>(q.inverse + static_cast<long long>(row) * stride);
-      float even = 0.0f, odd = 0.0f;
-      for (int c = lane; c < eighth; c += 32) {
-        const uint4 m = __ldcs(line + c);
-        const unsigned pairs[4] = {m.x, m.y, m.z, m.w};
-#pragma unroll
-        for (int pair = 0; pair < 4; ++pair) {
-          even = fmaf(__uint_as_float(pairs[pair] << 16), residual[2 * pair * eighth + c], even);
-          odd = fmaf(__uint_as_float(pairs[pair] & 0xffff0000u), residual[(2 * pair + 1) * eighth + c], odd);
-        }
-      }
-      double sum = static_cast<double>(even) + static_cast<double>(odd);
-      for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+      const double sum = narrow_row_product(q.inverse + static_cast<long long>(row) * stride, residual, stride, lane);
       if (lane == 0) q.block_max[2 * blocks + row] = sum;
       largest_step = fmax(largest_step, fabs(sum));
     }

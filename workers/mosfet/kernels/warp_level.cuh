@@ -10,20 +10,25 @@ struct LevelWorkspace {
   double *psi, *forward, *backward, *up, *down;
 };
 
-/// Pivots of T − shift from one end: the first lanes from the first row, lane 1 from the last, at the same time.
-/// `ratio` gets −off/pivot, by which the vector continues; null: count only. Returns the number of negative pivots.
-__device__ inline int sweep_pivots(const Tridiagonal& t, double shift, bool from_last, double* pivots, double* ratio) {
-  double pivot = 0.0, inverse = 0.0, off = 0.0;
+/// Leading minors of (T − shift)·per_scale from one end, whose quotients are the pivots: one multiply-add after another, where
+/// the pivots themselves take a division each. With 4/scale those of a free wave neither grow nor shrink, and no number of
+/// rows that the back end takes leaves the range of a double; if one did, the level would fail its certificate.
+/// @param minors  minors[k] is that of the rows up to k, seen from its end; null: count only
+/// @return the number of changes of sign: of levels below `shift`
+__device__ inline int sweep_minors(const Tridiagonal& t, double shift, double per_scale, bool from_last, double* minors) {
+  double before = 0.0, minor = 1.0, off2 = 0.0;
   int count = 0;
+#pragma unroll 4
   for (int step = 0; step < t.n; ++step) {
     const int k = from_last ? t.n - 1 - step : step;
-    pivot = guarded_pivot(t.diagonal[k] - shift - off * off * inverse, t.scale_ev);
-    inverse = fast_reciprocal(pivot);
-    count += pivot < 0.0;
-    if (step + 1 < t.n) off = t.off[from_last ? k - 1 : k];
-    if (pivots != nullptr) {
-      pivots[k] = pivot;
-      ratio[k] = -off * inverse;
+    const double next = fma((t.diagonal[k] - shift) * per_scale, minor, -off2 * before);
+    count += (next < 0.0) != (minor < 0.0);
+    before = minor;
+    minor = next;
+    if (minors != nullptr) minors[k] = minor;
+    if (step + 1 < t.n) {
+      const double off = t.off[from_last ? k - 1 : k] * per_scale;
+      off2 = off * off;
     }
   }
   return count;
@@ -64,19 +69,24 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   constexpr unsigned kAll = 0xffffffffu;
   constexpr int kMaxIterations = 8;
   const int lane = threadIdx.x & 31;
-  const double width = 1e-13 * t.scale_ev;
+  const double width = 1e-13 * t.scale_ev, per_scale = 4.0 / t.scale_ev;
   int count = 0;
   double norm2 = -1.0, shift = *lambda_ev;
   for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
     // Lanes 2 and 3 count the levels below either side of the shift: the certificate, at no further time.
     if (lane < 4)
-      count = sweep_pivots(t, lane < 2 ? shift : lane == 2 ? shift - width : shift + width, lane == 1,
-                           lane == 0 ? work.forward : lane == 1 ? work.backward : nullptr, lane == 1 ? work.down : work.up);
+      count = sweep_minors(t, lane < 2 ? shift : lane == 2 ? shift - width : shift + width, per_scale, lane == 1,
+                           lane == 0 ? work.forward : lane == 1 ? work.backward : nullptr);
     __syncwarp();
     double gamma = 1e300;
     int twist = 0;
     for (int k = lane; k < t.n; k += 32) {
-      const double candidate = work.forward[k] + work.backward[k] - (t.diagonal[k] - shift);
+      const double forward = work.forward[k], forward_before = k > 0 ? work.forward[k - 1] : 1.0;
+      const double backward = work.backward[k], backward_before = k + 1 < t.n ? work.backward[k + 1] : 1.0;
+      constexpr FastQuotient quotient{};
+      const double candidate = (quotient(forward, forward_before) + quotient(backward, backward_before)) * (0.25 * t.scale_ev) - (t.diagonal[k] - shift);
+      work.up[k] = k + 1 < t.n ? -t.off[k] * per_scale * quotient(forward_before, forward) : 0.0;
+      work.down[k] = k > 0 ? -t.off[k - 1] * per_scale * quotient(backward_before, backward) : 0.0;
       if (fabs(candidate) < fabs(gamma)) {
         gamma = candidate;
         twist = k;
