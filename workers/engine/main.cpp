@@ -1,12 +1,16 @@
 // quasi-engine: one attempt of one job, in a process of its own. Needs no network and no token.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <mutex>
+#include <string>
 #include <unistd.h>
 
 #include "workers/backend/error.hpp"
@@ -20,15 +24,20 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-/// Progress on a terminal: one line, rewritten at most ten times a second; plain lines elsewhere.
+/// Progress on a terminal: one line with the task's live figures and the time left at the present pace, rewritten at most
+/// ten times a second; plain lines elsewhere.
 class TerminalProgress : public Progress {
  public:
   TerminalProgress(bool quiet, Ranks& ranks) : quiet_(quiet || !ranks.leads()), terminal_(isatty(STDERR_FILENO) != 0), ranks_(ranks) {}
   ~TerminalProgress() override { clear(); }
 
-  void metric(std::string_view, double) override {}
+  void metric(std::string_view name, double value) override {
+    const std::lock_guard lock(mutex_);
+    metrics_[std::string(name)] = value;
+  }
   void log(std::string_view line) override {
     if (quiet_) return;
+    const std::lock_guard lock(mutex_);
     clear();
     std::cerr << line << '\n';
   }
@@ -39,17 +48,34 @@ class TerminalProgress : public Progress {
  protected:
   void on_report(std::string_view phase, std::int64_t done, std::int64_t total) override {
     if (quiet_ || !terminal_) return;
+    const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::milliseconds(100) && done < total) return;
     last_ = now;
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0.0;
-    std::fprintf(stderr, "\r\033[K%.*s  %5.1f %%", static_cast<int>(phase.size()), phase.data(),
-                 100.0 * share);
+    if (phase != phase_) {
+      phase_ = phase;
+      began_ = now;
+      began_share_ = share;
+    }
+    std::string line(kLineLength, '\0');
+    auto add = [&, used = std::size_t{0}](const char* form, auto... values) mutable {
+      if (used + 1 < line.size()) used += static_cast<std::size_t>(std::max(0, std::snprintf(&line[used], line.size() - used, form, values...)));
+    };
+    add("%s  %5.1f %%", phase_.c_str(), 100.0 * share);
+    const double elapsed_s = std::chrono::duration<double>(now - began_).count();
+    if (share < 1.0 && share - began_share_ > 0.01 && elapsed_s > 2.0) {
+      const double left_s = elapsed_s * (1.0 - share) / (share - began_share_);
+      left_s < 100.0 ? add(", about %.0f s left", left_s) : add(", about %.0f min left", left_s / 60.0);
+    }
+    for (const auto& [name, value] : metrics_) add("  %s %.5g", name.c_str(), value);
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
     std::fflush(stderr);
     shown_ = true;
   }
 
  private:
+  static constexpr std::size_t kLineLength = 160;
   void clear() {
     if (shown_) std::fputs("\r\033[K", stderr);
     shown_ = false;
@@ -58,7 +84,11 @@ class TerminalProgress : public Progress {
   bool terminal_;
   Ranks& ranks_;
   bool shown_ = false;
-  std::chrono::steady_clock::time_point last_{};
+  std::chrono::steady_clock::time_point last_{}, began_{};
+  double began_share_ = 0;
+  std::string phase_;
+  std::map<std::string, double> metrics_;
+  std::mutex mutex_;  ///< Several devices report from threads of their own.
 };
 
 void print_devices(bool json) {
