@@ -6,6 +6,8 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
+#include "workers/mosfet/kernels/transport_cpu.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
 
 namespace quasi::mosfet {
@@ -65,6 +67,40 @@ TEST_P(CoupledStep, AgreesWithTheCpu) {
   EXPECT_NEAR(a.top_share, b.top_share, 1e-12);
 }
 
+// The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends and with the field on the host.
+TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"contact.inflow", "neutral"}});
+  ASSERT_NEAR(c.problem.lead_fs, 6.18, 0.01);  // 2/ω_p at 1e20 cm⁻³ and m = 0.26
+  Coupled split = c;
+  split.problem.field = FieldPlace::kHost;
+  const auto here = loaded(c, GetParam()), apart = loaded(split, GetParam()), there = loaded(c, find_device("cpu"));
+  const Advance a = here->advance(3, {1e9}, 1.0)[0], b = there->advance(3, {1e9}, 1.0)[0];
+  apart->advance(3, {1e9}, 1.0);
+  ASSERT_FALSE(a.chord_failed);
+  const PointState x = here->state(0), y = there->state(0), z = apart->state(0);
+  EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
+  EXPECT_LT(largest_difference(z.pdf, y.pdf), 1e-10);
+  EXPECT_LT(largest_difference(x.lead_ev, y.lead_ev), 1e-8);  // 40 times a difference of levels.
+  EXPECT_GT(largest_difference(y.lead_ev, std::vector<double>(y.lead_ev.size())), 1e-3);
+  for (const int side : {0, 1}) EXPECT_NEAR(a.inflow_scale[side], b.inflow_scale[side], 1e-10);
+}
+
+// The quasi-equilibrium holds the charge of the contacts' doping: neutral inflow leaves it alone. A column with half its
+// electrons, all other directions empty, asks for more.
+TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
+  for (const char* statistics : {"maxwell", "fermi"}) {
+    Coupled c = coupled(0.5, 0.2, {{"contact.inflow", "neutral"}, {"statistics.kind", statistics}});
+    const auto before = neutral_inflow(c.problem, c.boundary, c.start.pdf.data());
+    EXPECT_NEAR(before[0], 1.0, 1e-10);
+    EXPECT_NEAR(before[1], 1.0, 1e-10);
+    for (double& value : c.start.pdf) value *= 0.5;
+    const auto after = neutral_inflow(c.problem, c.boundary, c.start.pdf.data());
+    // Five of twelve angles enter, seven do not: 5 s + 7/2 = 12.
+    EXPECT_NEAR(after[0], 1.7, 1e-10);
+    EXPECT_NEAR(after[1], 1.7, 1e-10);
+  }
+}
+
 // The published split, field on the host: the same step to the same tolerance. (On the CPU the key changes nothing.)
 TEST_P(CoupledStep, FieldOnTheHostAgrees) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
@@ -113,6 +149,17 @@ TEST_P(CoupledStep, ThePublishedIterationAgrees) {
   EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
   EXPECT_LT(largest_difference(x.potential_v, y.potential_v), 1e-10);
   EXPECT_LT(largest_difference(x.energy_ev, y.energy_ev), 1e-10);
+}
+
+// The last chord step moves V after the levels were found; they follow it to first order, so that a loose tolerance leaves
+// levels that belong to its V to second order.
+TEST_P(CoupledStep, LevelsFollowTheLastStepOfTheField) {
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-3"}});
+  const auto kernels = loaded(c, GetParam());
+  kernels->advance(1, {1e9}, 1.0);
+  const PointState state = kernels->state(0);
+  const Subbands exact = solve_subbands(c.problem.structure, state.potential_v);
+  EXPECT_LT(largest_difference(state.energy_ev, exact.energy_ev), 1e-10);
 }
 
 TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
@@ -201,6 +248,19 @@ TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
     for (int i = 0; i < 33; ++i)
       for (int j = 0; j < 33; ++j) EXPECT_NEAR(v[i * 33 + j], v[i * 33 + 32 - j], 1e-10);
   }
+  const PointState state = kernels->state(0);
+  const Moments moments = kernels->moments(0);
+  const Structure& s = c.problem.structure;
+  for (int i = 0; i < 33; ++i)
+    for (int j = 0; j < 33; ++j) {  // N of the top half against that of the bottom half, relative to the contacts' 0.1 nm⁻³
+      double difference = 0.0;
+      for (int a = 0; a < c.problem.n_states(); ++a) {
+        const int level = s.family_of[static_cast<std::size_t>(a / s.subbands)] * s.subbands + a % s.subbands;
+        const double* psi = &state.psi[(static_cast<std::size_t>(level) * 33 + i) * 33];
+        difference += 2.0 * moments.sheet_nm2[static_cast<std::size_t>(a) * 33 + i] * (psi[j] * psi[j] - psi[32 - j] * psi[32 - j]);
+      }
+      EXPECT_NEAR(difference / 0.1, 0.0, 1e-10);
+    }
 }
 
 QUASI_ON_EVERY_DEVICE(CoupledStep);

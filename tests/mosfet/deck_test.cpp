@@ -140,6 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[run]\nmode = \"transient\"\ntransport = \"drift-diffusion\"", "is a steady solution"},
         BadDeck{"[run]\nmode = \"mobility\"\n[scattering]\nscheme = \"none\"", "the mobility comes from it"},
         BadDeck{"[run]\nmode = \"transient\"\nconverge = true", "run.converge = true needs run.mode = \"steady\""},
+        BadDeck{"[contact]\ninflow = \"neutrl\"", "did you mean \"neutral\""},
+        BadDeck{"[run]\nmode = \"transient\"\nplasma_damping = 1.0", "changes the way to the steady state"},
         BadDeck{"orientation = \"111\"", "is not one of"}));
 
 TEST(Deck, ProfileFileMustCoverTheDevice) {

@@ -8,6 +8,7 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
+#include "workers/mosfet/solver/point_progress.hpp"
 #include "workers/backend/error.hpp"
 
 namespace quasi::mosfet {
@@ -144,6 +145,62 @@ TEST(Sweep, SeveralDevicesShareAResumableSweep) {
   }
 }
 
+// The lead takes the ringing of the contacts' plasma (19 fs) out of the way to the steady state and leaves the state:
+// from 40 fs on the current through the source contact swings a third as far (found: a sixth; what is left is no ringing), and
+// both ways end at the same current.
+TEST(Sweep, TheLeadDampsThePlasmaAndKeepsTheSteadyState) {
+  const auto run = [](const char* damping) {
+    const Deck deck = small_deck({{"bias.vgs", "0.5"}, {"bias.vds", "0.1"}, {"run.t_end_fs", "200.0"}, {"run.steady_tol", "1e-7"},
+                                  {"mesh.nw", "24"}, {"output.every_fs", "1.0"}, {"run.plasma_damping", damping}});
+    SilentProgress silent;
+    return run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  };
+  // How far I at the source junction swings between two of its samples 10 fs apart, half a period.
+  const auto swing = [](const PointResult& point) {
+    const auto& history = point.arrays.at("history").values;
+    double largest = 0.0;
+    for (std::size_t row = 40; row + 10 < history.size() / kHistoryWidth && row < 100; ++row)
+      largest = std::max(largest, std::fabs(history[(row + 10) * kHistoryWidth + 2] - history[row * kHistoryWidth + 2]));
+    return largest;
+  };
+  const PointResult ringing = run("0.0"), damped = run("1.0");
+  std::printf("    swing %.3g A/m, %.3g with the lead; current %.6g, %.6g\n", swing(ringing), swing(damped),
+              ringing.numbers.at("current_mean_a_per_m"), damped.numbers.at("current_mean_a_per_m"));
+  EXPECT_LT(swing(damped), 0.3 * swing(ringing));
+  EXPECT_NEAR(damped.numbers.at("current_mean_a_per_m") / ringing.numbers.at("current_mean_a_per_m"), 1.0, 5e-3);  // Both still creep.
+}
+
+// A steady point is one whose I(x) is flat and whose mean stands still, to what the deck asks for.
+TEST(Sweep, ASteadyPointIsAsFlatAndAsStillAsAsked) {
+  const Deck deck = small_deck({{"bias.vgs", "0.5"}, {"bias.vds", "0.2"}, {"run.t_end_fs", "600.0"}, {"run.steady_tol", "5e-3"},
+                                {"run.window_fs", "30.0"}});
+  SilentProgress silent;
+  const PointResult point = run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  EXPECT_EQ(point.status, "converged");
+  const auto& profile = point.arrays.at("current_x").values;
+  double low = 1e300, high = -1e300, mean = 0.0;
+  for (std::size_t i = 1; i + 1 < profile.size(); ++i) {
+    low = std::min(low, profile[i]);
+    high = std::max(high, profile[i]);
+    mean += profile[i] / static_cast<double>(profile.size() - 2);
+  }
+  EXPECT_LT(high - low, 5e-3 * mean);
+  EXPECT_NEAR(point.numbers.at("current_spread"), high - low, 1e-9 * mean);
+  EXPECT_LT(point.numbers.at("current_drift"), 5e-3 * mean);
+}
+
+// Without drain bias it comes to rest: 1e-3 of the flux that the contacts send in.
+TEST(Sweep, AnUnbiasedTransistorComesToRest) {
+  const Deck deck = small_deck({{"bias.vgs", "0.6"}, {"bias.vds", "0.0"}, {"run.t_end_fs", "300.0"}, {"run.steady_tol", "1e-7"},
+                                {"run.window_fs", "40.0"}, {"mesh.nw", "24"}});
+  SilentProgress silent;
+  const PointResult point = run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  // ∫∫ v cos φ Φ over the entering half of a Maxwellian is about N √(kT/2πm): 0.6 nm⁻², 0.26 m0.
+  const double thermal = 0.6 * std::sqrt(0.025852 / (2.0 * M_PI * 0.26 * 5.6856)) * 1.602e5;
+  const auto& profile = point.arrays.at("current_x").values;
+  for (std::size_t i = 1; i + 1 < profile.size(); ++i) EXPECT_LT(std::fabs(profile[i]), 1e-3 * thermal) << i;
+}
+
 TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
   const Deck deck = small_deck({{"mesh.wmax_eV", "0.12"}, {"bias.vgs", "0.6"}, {"bias.vds", "0.4"},
                                 {"run.t_end_fs", "200.0"}});
@@ -154,6 +211,30 @@ TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
   } catch (const InvalidInput& failure) {
     EXPECT_NE(std::string(failure.what()).find("raise mesh.wmax_eV"), std::string::npos) << failure.what();
   }
+}
+
+// Neutral inflow holds the charge of the contact columns at their doping, where the fixed one misses it by the drift of the
+// electrons: 0.6 nm⁻² at 1e20 cm⁻³ and 6 nm.
+TEST(Sweep, NeutralInflowKeepsTheContactsNeutral) {
+  const auto run = [](const char* inflow) {
+    const Deck deck = small_deck({{"bias.vgs", "0.7"}, {"bias.vds", "0.3"}, {"run.t_end_fs", "60.0"}, {"run.window_fs", "20.0"},
+                                  {"mesh.nw", "24"}, {"mesh.subbands", "2"}, {"contact.inflow", inflow}});
+    SilentProgress silent;
+    return run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  };
+  const auto missing = [](const PointResult& point, std::size_t column) {
+    const auto& sheet = point.arrays.at("sheet_density").values;
+    double total = 0.0;
+    for (std::size_t a = 0; a < 6; ++a) total += 2.0 * sheet[a * 33 + column];
+    return std::fabs(total / 0.6 - 1.0);
+  };
+  const PointResult fixed = run("fixed"), neutral = run("neutral");
+  for (const std::size_t column : {0u, 32u}) {
+    std::printf("    column %zu: %.2e with fixed, %.2e with neutral inflow\n", column, missing(fixed, column), missing(neutral, column));
+    EXPECT_LT(missing(neutral, column), 0.3 * missing(fixed, column));
+  }
+  EXPECT_NEAR(neutral.numbers.at("inflow_scale_source"), 1.0, 0.2);
+  EXPECT_NEAR(neutral.numbers.at("current_mean_a_per_m") / fixed.numbers.at("current_mean_a_per_m"), 1.0, 0.1);
 }
 
 // The coupled steady state of the reference's coarse run, on the same mesh and scheme: 1065.2 A/m

@@ -267,6 +267,11 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   return sweep_points(deck, options, progress);
 }
 
+double largest_transconductance(const nlohmann::json& curve) {
+  const auto gm = curve["transconductance_s_per_m"].get<std::vector<double>>();
+  return *std::max_element(gm.begin(), gm.end());
+}
+
 class MosfetTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device&) const override {
@@ -279,9 +284,9 @@ class MosfetTask : public Task {
             {"plan",
              {{"mode", mode_name(deck.run.mode)},
               {"bias_points", deck.points.size()},
-              {"phase_space_points", points},
+              {"phase_space_points", static_cast<std::int64_t>(points)},
               {"wmax_ev", deck.mesh.wmax_ev},
-              {"memory_bytes", 3.0 * 8.0 * points + 12.0 * std::pow(s.nx * s.nz, 2.0)}}}};
+              {"memory_bytes", static_cast<std::int64_t>(3.0 * 8.0 * points + 12.0 * std::pow(s.nx * s.nz, 2.0))}}}};
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
@@ -321,7 +326,7 @@ class MosfetTask : public Task {
     }
     text = "  V_GS (V)  V_DS (V)       I (A/m)    spread     drift  I/I_bal   t (fs)   steps  status\n";
     for (const auto& point : summary["points"]) {
-      std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.2g%10.2g%9.3f%9.1f%8d  %s\n",
+      std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.3g%10.3g%9.3f%9.1f%8d  %s\n",
                     point["vgs_v"].get<double>(), point["vds_v"].get<double>(),
                     point["current_a_per_m"].get<double>(), point["current_spread"].get<double>(),
                     point["current_drift"].get<double>(), point["ballistic_ratio"].get<double>(),
@@ -338,19 +343,23 @@ class MosfetTask : public Task {
         }
       text += "\n";
     }
+    const auto unsteady = std::count_if(summary["points"].begin(), summary["points"].end(),
+                                        [](const nlohmann::json& point) { return point["status"] == "time_limit"; });
+    if (unsteady > 0)
+      text += std::to_string(unsteady) + " of " + std::to_string(summary["points"].size()) +
+              " points reached run.t_end_fs before they were steady (spread and drift above run.steady_tol of I and above "
+              "run.steady_floor_A_per_m); raise run.t_end_fs or the tolerance\n";
     if (!summary.contains("derived")) return text;
     for (const auto& curve : summary["derived"]["curves"]) {
-      std::snprintf(line, sizeof line, "V_DS = %g V:", curve["vds_v"].get<double>());
+      std::snprintf(line, sizeof line, "V_DS = %g V: largest g_m %.4g S/m", curve["vds_v"].get<double>(), largest_transconductance(curve));
       text += line;
-      for (const auto& [key, form] : {std::pair{"threshold_v", " V_th %.4f V"}, {"threshold_extrapolated_v", " (extrapolated %.4f V)"},
+      for (const auto& [key, form] : {std::pair{"threshold_v", ", V_th %.4f V"}, {"threshold_extrapolated_v", " (extrapolated %.4f V)"},
                                       {"subthreshold_swing_mv_per_decade", ", swing %.1f mV/decade"}})
         if (curve.contains(key)) {
           std::snprintf(line, sizeof line, form, curve[key].get<double>());
           text += line;
         }
-      const auto gm = curve["transconductance_s_per_m"].get<std::vector<double>>();
-      std::snprintf(line, sizeof line, ", largest g_m %.4g S/m\n", *std::max_element(gm.begin(), gm.end()));
-      text += line;
+      text += "\n";
     }
     if (summary["derived"].contains("dibl_mv_per_v")) {
       std::snprintf(line, sizeof line, "DIBL %.1f mV/V\n", summary["derived"]["dibl_mv_per_v"].get<double>());

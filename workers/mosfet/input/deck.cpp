@@ -308,7 +308,7 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   TableReader reader(table, "contact", where);
   deck->contact = reader.choice("potential", 0, {"column", "neumann"}) == 0 ? ContactKind::kColumn
                                                                            : ContactKind::kNeumann;
-  reader.choice("inflow", 0, {"fixed"});
+  deck->neutral_inflow = reader.choice("inflow", 0, {"fixed", "neutral"}) == 1;
   reader.finish();
 }
 
@@ -345,8 +345,13 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   r.weno_epsilon = reader.number("weno_epsilon", r.weno_epsilon, 1e-30, 1e-2);
   r.tol_v = reader.number("tol_V", r.tol_v, 1e-13, 1e-3);
   r.refresh_steps = reader.integer("refresh_steps", r.refresh_steps, 1, 100000);
+  const bool steady = r.mode == RunMode::kSteady && r.transport != TransportModel::kDriftDiffusion;
+  r.plasma_damping = reader.number("plasma_damping", steady ? 1.0 : 0.0, 0.0, 10.0);
+  if (r.plasma_damping > 0.0 && !steady)
+    reader.fail("plasma_damping", "= " + shown(r.plasma_damping) + " changes the way to the steady state; it needs run.mode = \"steady\" "
+                "and the Boltzmann equation (0 elsewhere)");
   r.checkpoint_s = reader.number("checkpoint_s", r.checkpoint_s, 0.0, 1e6);
-  r.coarse_start = reader.boolean("coarse_start", false);
+  r.coarse_start = reader.boolean("coarse_start", steady);
   r.mesh_study = reader.boolean("converge", false);
   for (const auto& [key, on] : {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
     if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))

@@ -86,6 +86,7 @@ struct Deck {
   StatisticsKind statistics = StatisticsKind::kMaxwell;
   bool pauli = false;  ///< final states block; goes with Fermi statistics
   ContactKind contact = ContactKind::kColumn;
+  bool neutral_inflow = false;  ///< what enters is rescaled so that the contact columns stay neutral
 
   std::vector<BiasPoint> points;
   Waveform gate_wave, drain_wave;  ///< added to V_GS and V_DS of every point; transient mode
@@ -98,8 +99,9 @@ struct Deck {
     double weno_epsilon = 1e-12;
     double tol_v = 1e-6;
     int refresh_steps = 400;
+    double plasma_damping = 1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
     double checkpoint_s = 60.0;
-    bool coarse_start = false;   ///< reach the first steady state of a chain on a coarser mesh
+    bool coarse_start = true;    ///< steady mode: reach the first steady state of a chain on a coarser mesh, if there is one
     bool mesh_study = false;     ///< repeat with half of every axis and state the error that implies
     FieldPlace field = FieldPlace::kDevice;
   } run;

@@ -16,8 +16,8 @@ struct JoinedProcess {
 struct DeviceProblem {
   int nx, nz, nw, angles, nphi, n_valleys, subbands, n_families, n_processes;
   int interior, n_states, n_levels;  ///< nz−2; n_valleys·subbands; n_families·subbands
-  double dx, dz, dw, dphi, alpha, kt, weno_epsilon, tol_v, cfl;
-  bool balanced, scatters, frozen, pauli;
+  double dx, dz, dw, dphi, alpha, kt, weno_epsilon, tol_v, cfl, lead;
+  bool balanced, scatters, frozen, pauli, neutral;
   int silicon_first, silicon_last;           ///< z nodes of the interfaces
   const double* roughness_spectrum;          ///< [n_valleys][nw][nw]; null where smooth
   const double* elastic_rate;                ///< [n_valleys][nx][nw]; null: none
@@ -59,11 +59,14 @@ struct DevicePoint {
   double *current, *current_integral;     ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
   double *energy, *psi;                   ///< [n_levels][nx](×[nz])
+  double *lead, *energy_n;                ///< τ_d ∂ε/∂t of the last step; ε at its start [n_levels][nx]
   double *sheet;                          ///< [n_states][nx]
   double *family_density;                 ///< [n_families][nx][nz]
   double *block_max;                      ///< [2][blocks of the field kernel]
   __nv_bfloat16* inverse;                 ///< frozen Newton matrix, inverted [nx·nz][inverse_stride(nx·nz)]
   const double *inflow_source, *inflow_drain;  ///< [n_states][nw]
+  PointBoundary::Neutral neutral_source, neutral_drain;
+  double* inflow_scale;                        ///< [2] source, drain
   double pdf_scale;
   PointClock* clock;
   StepRecord* records;

@@ -104,6 +104,11 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
     }
   for (int k = threadIdx.x; k < p.interior - 1; k += blockDim.x) off[k] = p.off[family * p.interior + k];
   if (threadIdx.x == 0) lost = 0;
+  if (stage == 0 && p.lead > 0.0)
+    for (int b = threadIdx.x; b < p.subbands; b += blockDim.x) {
+      const int at = (family * p.subbands + b) * p.nx + i;
+      q.energy_n[at] = q.energy[at];
+    }
   grid.sync();
 
   int iteration = 0;
@@ -198,6 +203,12 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
     grid.sync();
   }
 
+  __syncthreads();
+  if (stage == 2 && p.lead > 0.0)
+    for (int b = threadIdx.x; b < p.subbands; b += blockDim.x) {
+      const int at = (family * p.subbands + b) * p.nx + i;
+      q.lead[at] = p.lead / clock->dt * (q.energy[at] - q.energy_n[at]);
+    }
   for (int k = threadIdx.x; k < p.subbands * p.interior; k += blockDim.x) {
     const int b = k / p.interior, j = k - b * p.interior;
     q.psi[(static_cast<long long>(family * p.subbands + b) * p.nx + i) * p.nz + j + 1] = psi_of[k];

@@ -114,7 +114,8 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
 
 FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs, PointState* state)
     : iteration_(iteration), boundary_(boundary), state_(*state),
-      ratio_(state->last_dt_fs > 0.0 ? dt_fs / state->last_dt_fs : 0.0), v_n_(state->potential_v) {}
+      ratio_(state->last_dt_fs > 0.0 ? dt_fs / state->last_dt_fs : 0.0), lead_per_step_(iteration.lead_fs() / dt_fs),
+      v_n_(state->potential_v), energy_n_(state->energy_ev) {}
 
 IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2) {
   std::vector<double>& v = state_.potential_v;
@@ -135,6 +136,9 @@ void FieldStep::keep_trend() {
     state_.trend_v[k] = v_1_[k] - v_n_[k];
     state_.curvature_v[k] = v_2_[k] - 0.5 * (v_n_[k] + v_1_[k]);
   }
+  state_.lead_ev.resize(energy_n_.size());
+  for (std::size_t k = 0; k < energy_n_.size(); ++k)
+    state_.lead_ev[k] = lead_per_step_ * (state_.energy_ev[k] - energy_n_[k]);
 }
 
 }  // namespace quasi::mosfet

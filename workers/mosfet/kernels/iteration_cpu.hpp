@@ -33,6 +33,7 @@ class FieldIteration {
                         std::vector<double>* potential_v, std::vector<double>* energy_ev,
                         std::vector<double>* psi) const;
 
+  double lead_fs() const { return problem_.lead_fs; }
   /// The published iteration starts from the V of the stage before.
   bool predicts() const { return problem_.field != FieldPlace::kPublished; }
 
@@ -49,15 +50,15 @@ class FieldStep {
 
   /// V, ε, ψ of `state` for ϱ of stage 0, 1 or 2.
   IterationReport solve(int stage, const std::vector<double>& sheet_nm2);
-  /// What the next step's predictor needs.
+  /// What the next step's predictor and its lead need.
   void keep_trend();
 
  private:
   const FieldIteration& iteration_;
   const PointBoundary& boundary_;
   PointState& state_;
-  double ratio_;
-  std::vector<double> v_n_, v_1_, v_2_;
+  double ratio_, lead_per_step_;
+  std::vector<double> v_n_, v_1_, v_2_, energy_n_;
 };
 
 }  // namespace quasi::mosfet

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,7 +48,9 @@ struct TransportProblem {
   double cfl = 0.7;
   FieldPlace field = FieldPlace::kDevice;
   bool overlap = true;        ///< field on the host: the x flux of the next stage on the GPU meanwhile, not after it
+  bool neutral_inflow = false;  ///< rescale what enters so that the contact columns hold their charge
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
+  double lead_fs = 0;         ///< τ_d: electrons feel ε + τ_d ∂ε/∂t, which damps the plasma; 0: ε itself
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
   /// F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
@@ -67,6 +70,11 @@ struct PointBoundary {
   std::vector<double> fixed_v;        ///< [nx][nz], read where `fixed`
   std::vector<double> inflow_source;  ///< Φ_in/Φ* [n_valleys][subbands][nw]
   std::vector<double> inflow_drain;
+  /// With neutral inflow, in units of Φ*: Σϱ of the neutral contact column, and the part of it that enters.
+  struct Neutral {
+    double sheet = 0, entering = 0;
+  };
+  std::array<Neutral, 2> neutral;     ///< source, drain
   double pdf_scale = 1.0;             ///< Φ*, nm⁻² eV⁻¹ rad⁻¹; every stored pdf is divided by it
 };
 
@@ -79,6 +87,7 @@ struct PointState {
   std::vector<double> psi;          ///< [n_families][subbands][nx][nz]
   std::vector<double> trend_v;      ///< V¹ − Vⁿ of the last step [nx][nz]: predictor
   std::vector<double> curvature_v;  ///< V² − ½(Vⁿ + V¹) of the last step [nx][nz]: predictor
+  std::vector<double> lead_ev;      ///< τ_d ∂ε/∂t of the last step [n_families][subbands][nx]; zeros where τ_d = 0
   std::vector<double> current_integral;  ///< ∫I dt since it was last cleared [nx+1] half nodes, e/nm
   double last_dt_fs = 0;            ///< 0: no predictor yet
   double time_fs = 0;
@@ -107,6 +116,7 @@ struct Advance {
   double min_pdf = 0;                    ///< after the batch, of max 1
   double top_share = 0;                  ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
   Filling filling;                       ///< with Pauli blocking only
+  std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain: of the last stage
   bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; roll back
 };
 

@@ -62,6 +62,7 @@ class CpuMosfetKernels : public MosfetKernels {
     p.state = state;
     if (p.state.trend_v.empty()) p.state.trend_v.assign(state.potential_v.size(), 0.0);
     if (p.state.curvature_v.empty()) p.state.curvature_v.assign(state.potential_v.size(), 0.0);
+    if (p.state.lead_ev.empty()) p.state.lead_ev.assign(state.energy_ev.size(), 0.0);
     if (p.state.current_integral.empty())
       p.state.current_integral.assign(static_cast<std::size_t>(problem_.structure.nx) + 1, 0.0);
     p.angle_sum.resize(static_cast<std::size_t>(problem_.rows()));
@@ -147,7 +148,7 @@ class CpuMosfetKernels : public MosfetKernels {
       std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
     };
-    energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
+    energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
     if (problem_.scheme != ScatteringScheme::kNone)
       measure("scattering", 3, [&] { scatter(p); });
     measure("transport", 3, [&] {
@@ -195,7 +196,7 @@ class CpuMosfetKernels : public MosfetKernels {
 
   void one_step(Point& p, const FieldIteration& iteration, double stop_fs, double shrink, Advance* result) {
     const Structure& s = problem_.structure;
-    energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
+    energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
     double dt = problem_.cfl * shrink / largest_rate(problem_, slope_.data());
     dt = std::min(dt, stop_fs - p.state.time_fs);
     StepRecord record{.dt_fs = dt};
@@ -204,16 +205,17 @@ class CpuMosfetKernels : public MosfetKernels {
 
     const double* from = p.state.pdf.data();
     for (int stage = 0; stage < 3; ++stage) {
-      if (stage > 0) energy_slopes(problem_, p.state.energy_ev.data(), slope_.data());
+      if (stage > 0) energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
       if (problem_.scheme != ScatteringScheme::kNone) scatter(p);
       const Stage& c = kStages[static_cast<std::size_t>(stage)];
       // The last stage writes over Φⁿ, which each row then reads at itself only.
       double* to = stage == 0 ? stage_a_.data() : stage == 1 ? stage_b_.data() : p.state.pdf.data();
+      if (problem_.neutral_inflow) result->inflow_scale = neutral_inflow(problem_, p.boundary, from);
       transport_stage(problem_,
                       {.pdf_n = p.state.pdf.data(), .pdf_s = from, .slope_ev_nm = slope_.data(),
                        .gain = gain_.data(), .loss = loss_.data(),
                        .inflow_source = p.boundary.inflow_source.data(),
-                       .inflow_drain = p.boundary.inflow_drain.data(), .share_n = c.share_n,
+                       .inflow_drain = p.boundary.inflow_drain.data(), .inflow_scale = result->inflow_scale, .share_n = c.share_n,
                        .share_s = c.share_s, .dt_fs = dt},
                       {.pdf = to, .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
       from = to;

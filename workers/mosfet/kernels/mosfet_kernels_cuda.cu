@@ -68,8 +68,10 @@ class CudaMosfetKernels : public MosfetKernels {
     p.boundary = boundary;
     p.inflow_source.copy_from(boundary.inflow_source.data(), boundary.inflow_source.size(), "inflow");
     p.inflow_drain.copy_from(boundary.inflow_drain.data(), boundary.inflow_drain.size(), "inflow");
-    if (p.device.pdf_scale != boundary.pdf_scale) p.step.reset();
+    p.step.reset();  // Scales are kernel arguments.
     p.device.pdf_scale = boundary.pdf_scale;
+    p.device.neutral_source = boundary.neutral[0];
+    p.device.neutral_drain = boundary.neutral[1];
     wait(p);
   }
 
@@ -99,6 +101,7 @@ class CudaMosfetKernels : public MosfetKernels {
     copy(p.device.trend, state.trend_v, nodes);
     copy(p.device.curvature, state.curvature_v, nodes);
     copy(p.device.energy, state.energy_ev, state.energy_ev.size());
+    copy(p.device.lead, state.lead_ev, state.energy_ev.size());
     copy(p.device.psi, state.psi, state.psi.size());
     copy(p.device.current_integral, state.current_integral, static_cast<std::size_t>(problem_.structure.nx) + 1);
     PointClock clock{};
@@ -124,6 +127,7 @@ class CudaMosfetKernels : public MosfetKernels {
     out.trend_v = fetch(p.device.trend, nodes);
     out.curvature_v = fetch(p.device.curvature, nodes);
     out.energy_ev = fetch(p.device.energy, levels);
+    out.lead_ev = fetch(p.device.lead, levels);
     out.psi = fetch(p.device.psi, levels * s.nz);
     out.current_integral = fetch(p.device.current_integral, static_cast<std::size_t>(s.nx) + 1);
     out.last_dt_fs = clock.last_dt;
@@ -215,6 +219,8 @@ class CudaMosfetKernels : public MosfetKernels {
         extremes(p, &result);
         const PointClock clock = to_host(p.clock, "clock")[0];
         result.chord_failed = clock.failed != 0;
+        if (problem_.neutral_inflow)
+          std::ranges::copy(to_host(p.inflow_scale, "inflow"), result.inflow_scale.begin());
         result.steps.resize(static_cast<std::size_t>(clock.records));
         if (clock.records > 0)
           check(cudaMemcpy(result.steps.data(), p.records.data(), sizeof(StepRecord) * result.steps.size(),
@@ -376,6 +382,10 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void transport(PointOnDevice& p, const StageBuffers& stage) {
+    if (problem_.neutral_inflow) {
+      cuda::neutral_inflow_kernel<<<2, 1024, 0, p.stream.get()>>>(device_problem_, p.device, stage.pdf_s);
+      check_launch("neutral inflow");
+    }
     const dim3 grid(static_cast<unsigned>(shape_.tiles), static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
     const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_, field_on_host());

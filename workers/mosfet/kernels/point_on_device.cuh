@@ -40,13 +40,14 @@ class PointOnDevice {
     }
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
-    const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
+    const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
     std::size_t total = 0;
     for (const std::size_t one : sizes) total += one;
     fields = {total, "fields"};
     saved_fields = {total, "saved fields"};
     fields.zero("fields");
     v_n = {nodes, "potential"};
+    energy_n = {levels, "levels before the step"};
     v_1 = {nodes, "potential of stage 1"};
     v_2 = {nodes, "potential of stage 2"};
     sheet = {states * s.nx, "sheet density"};
@@ -56,6 +57,9 @@ class PointOnDevice {
     inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))), "inverse of the Newton matrix"};
     inflow_source = {states * problem.nw, "inflow"};
     inflow_drain = {states * problem.nw, "inflow"};
+    const double fixed_inflow[] = {1.0, 1.0};
+    inflow_scale = {2, "inflow"};
+    inflow_scale.copy_from(fixed_inflow, 2, "inflow");
     clock = {1, "clock"};
     saved_clock = {1, "saved clock"};
     records = {kMaxRecords, "records"};
@@ -72,13 +76,14 @@ class PointOnDevice {
     device.x_partial = x_partial.data();
     device.current = current.data();
     double* at = fields.data();
-    double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.psi,
+    double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.lead, &device.psi,
                                &device.current_integral};
-    for (int k = 0; k < 6; ++k) {
+    for (int k = 0; k < 7; ++k) {
       *places[k] = at;
       at += sizes[k];
     }
     device.v_n = v_n.data();
+    device.energy_n = energy_n.data();
     device.v_1 = v_1.data();
     device.v_2 = v_2.data();
     device.sheet = sheet.data();
@@ -87,6 +92,7 @@ class PointOnDevice {
     device.inverse = inverse.data();
     device.inflow_source = inflow_source.data();
     device.inflow_drain = inflow_drain.data();
+    device.inflow_scale = inflow_scale.data();
     device.clock = clock.data();
     device.records = records.data();
   }
@@ -97,7 +103,7 @@ class PointOnDevice {
   DevicePoint device{};
   PointBoundary boundary;
   DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, loss_of_angle, current_partial, along_x, x_partial, current,
-      fields, saved_fields, v_n, v_1, v_2, sheet, family_density, block_max, inflow_source, inflow_drain;
+      fields, saved_fields, v_n, v_1, v_2, energy_n, sheet, family_density, block_max, inflow_source, inflow_drain, inflow_scale;
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;
   DeviceBuffer<StepRecord> records;

@@ -22,11 +22,12 @@ class ProblemTables {
     d.interior = s.interior(); d.n_states = problem.n_states(); d.n_levels = s.n_families() * s.subbands;
     d.dx = s.dx_nm; d.dz = s.dz_nm; d.dw = problem.dw_ev; d.dphi = problem.dphi;
     d.alpha = problem.alpha_per_ev; d.kt = problem.kt_ev; d.weno_epsilon = problem.weno_epsilon;
-    d.tol_v = problem.tol_v; d.cfl = problem.cfl;
+    d.tol_v = problem.tol_v; d.cfl = problem.cfl; d.lead = problem.lead_fs;
     d.scatters = problem.scheme != ScatteringScheme::kNone;
     d.balanced = problem.scheme == ScatteringScheme::kBalanced;
     d.frozen = problem.frozen_field;
     d.pauli = problem.pauli;
+    d.neutral = problem.neutral_inflow;
     d.silicon_first = s.silicon_first; d.silicon_last = s.silicon_last;
     std::vector<double> offset, base, off, face, mz;
     for (const ValleyPair& valley : s.valleys) offset.push_back(valley.offset_ev);

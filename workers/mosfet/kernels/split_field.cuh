@@ -42,6 +42,7 @@ class SplitField {
     if (stage < 2) return;
     put(p, state_.trend_v, p.device.trend);
     put(p, state_.curvature_v, p.device.curvature);
+    put(p, state_.lead_ev, p.device.lead);
     copy_back(p.clock.data(), &clock_, 1, cudaMemcpyHostToDevice);
   }
 

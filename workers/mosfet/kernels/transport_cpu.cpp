@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "workers/mosfet/kernels/inflow.hpp"
 #include "workers/mosfet/physics/gradient.hpp"
 #include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
@@ -149,9 +150,9 @@ class TileMarch {
     for (int l = first_; l < last_; ++l)
       for (int m = 0; m < n_; ++m) {
         const auto at = static_cast<std::size_t>(l - first_) * n_ + m;
-        ghost_source_[at] = p_.cos_phi[m] > 0.0 ? in_.inflow_source[static_cast<std::int64_t>(state_) * p_.nw + l]
+        ghost_source_[at] = p_.cos_phi[m] > 0.0 ? in_.inflow_scale[0] * in_.inflow_source[static_cast<std::int64_t>(state_) * p_.nw + l]
                                                 : plane(0)[static_cast<std::ptrdiff_t>(l) * n_ + m];
-        ghost_drain_[at] = p_.cos_phi[m] < 0.0 ? in_.inflow_drain[static_cast<std::int64_t>(state_) * p_.nw + l]
+        ghost_drain_[at] = p_.cos_phi[m] < 0.0 ? in_.inflow_scale[1] * in_.inflow_drain[static_cast<std::int64_t>(state_) * p_.nw + l]
                                                : plane(p_.structure.nx - 1)[static_cast<std::ptrdiff_t>(l) * n_ + m];
       }
   }
@@ -272,6 +273,22 @@ void transport_stage(const TransportProblem& problem, const StageInput& in, cons
   }
 }
 
+std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary, const double* pdf) {
+  std::array<double, 2> scale{};
+  for (const int side : {0, 1}) {
+    const int plane = side == 0 ? 0 : problem.structure.nx - 1;
+    double rest = 0.0;
+    for (int state = 0; state < problem.n_states(); ++state)
+      for (int l = 0; l < problem.nw; ++l) {
+        const double* row = pdf + ((static_cast<std::int64_t>(state) * problem.structure.nx + plane) * problem.nw + l) * problem.angles;
+        for (int m = 0; m < problem.angles; ++m)
+          if (!enters(problem.cos_phi[m], side)) rest += problem.weight[m] * row[m];
+      }
+    scale[side] = inflow_scale(boundary.neutral[side], rest * problem.dw_ev);
+  }
+  return scale;
+}
+
 void sum_angles(const TransportProblem& problem, const double* pdf, double* angle_sum) {
 #pragma omp parallel for schedule(static)
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
@@ -328,12 +345,13 @@ Filling filling_of(const TransportProblem& problem, double pdf_scale, const doub
   return filling;
 }
 
-void energy_slopes(const TransportProblem& problem, const double* energy_ev, double* slope_ev_nm) {
+void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev, double* slope_ev_nm) {
   const Structure& s = problem.structure;
   for (int row = 0; row < s.n_families() * s.subbands; ++row)
     for (int i = 0; i < s.nx; ++i)
       slope_ev_nm[static_cast<std::int64_t>(row) * s.nx + i] =
-          gradient_at(energy_ev + static_cast<std::int64_t>(row) * s.nx, i, s.nx, s.dx_nm);
+          gradient_at(energy_ev + static_cast<std::int64_t>(row) * s.nx, i, s.nx, s.dx_nm) +
+          gradient_at(lead_ev + static_cast<std::int64_t>(row) * s.nx, i, s.nx, s.dx_nm);
 }
 
 double largest_rate(const TransportProblem& problem, const double* slope_ev_nm) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
@@ -17,8 +18,13 @@ struct StageInput {
   const double* loss = nullptr;          ///< λ [n_states][nx][nw]
   const double* inflow_source = nullptr; ///< [n_states][nw]
   const double* inflow_drain = nullptr;
+  std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain
   double share_n = 0, share_s = 1, dt_fs = 0;
 };
+
+/// What multiplies the inflow of source and drain so that, with the electrons of `pdf` that do not enter, the contact
+/// columns hold the charge of their doping.
+std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary, const double* pdf);
 
 struct StageOutput {
   double* pdf = nullptr;       ///< [n_states][nx][nw][angles]
@@ -54,7 +60,7 @@ void roughness_strengths(const TransportProblem& problem, const double* psi, dou
 Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum);
 
 /// ε' at the nodes: fourth order inside, second order next to the contacts, one-sided at them.
-void energy_slopes(const TransportProblem& problem, const double* energy_ev, double* slope_ev_nm);
+void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev, double* slope_ev_nm);
 
 /// max over points of |a¹|/Δx + |a²|/Δw + |a³|/Δφ, 1/fs. Grows with |ε'|, so that the largest |ε'|
 /// of each valley pair decides.

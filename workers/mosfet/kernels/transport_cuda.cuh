@@ -3,6 +3,7 @@
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/fast_quotient.cuh"
 #include "workers/mosfet/physics/gradient.hpp"
+#include "workers/mosfet/kernels/inflow.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -122,7 +123,9 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
 
   {
     const double* row = q.energy + static_cast<long long>(p.family_of[valley] * p.subbands + state % p.subbands) * p.nx;
-    for (int k = t; k < end - begin; k += blockDim.x) slope_of[k] = gradient_at(row, begin + k, p.nx, p.dx);
+    const double* lead = q.lead + (row - q.energy);
+    for (int k = t; k < end - begin; k += blockDim.x)
+      slope_of[k] = gradient_at(row, begin + k, p.nx, p.dx) + gradient_at(lead, begin + k, p.nx, p.dx);
   }
 
   const double cos_m = p.cos_phi[m], sin_m = p.sin_phi[m];
@@ -136,8 +139,8 @@ transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant_
   const int at_lm = row_exists ? l * n + m : 0;
 
   // Φ at plane i, with the contacts' distributions beyond the ends.
-  const double inflow_source = row_exists ? q.inflow_source[state * p.nw + l] : 0.0;
-  const double inflow_drain = row_exists ? q.inflow_drain[state * p.nw + l] : 0.0;
+  const double inflow_source = row_exists ? q.inflow_scale[0] * q.inflow_source[state * p.nw + l] : 0.0;
+  const double inflow_drain = row_exists ? q.inflow_scale[1] * q.inflow_drain[state * p.nw + l] : 0.0;
   const auto value = [&](int i) {
     if (i < 0 && forward) return inflow_source;
     if (i >= p.nx && !forward) return inflow_drain;
@@ -440,9 +443,11 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
   double largest = 0.0;
   for (int v = 0; v < p.n_valleys; ++v) {
     const double* rows = q.energy + static_cast<long long>(p.family_of[v]) * p.subbands * p.nx;
+    const double* leads = q.lead + (rows - q.energy);
     double slope = 0.0;
     for (int k = threadIdx.x; k < p.subbands * p.nx; k += blockDim.x)
-      slope = fmax(slope, fabs(gradient_at(rows + k / p.nx * p.nx, k % p.nx, p.nx, p.dx)));
+      slope = fmax(slope, fabs(gradient_at(rows + k / p.nx * p.nx, k % p.nx, p.nx, p.dx) +
+                               gradient_at(leads + k / p.nx * p.nx, k % p.nx, p.nx, p.dx)));
     for (int step = 16; step > 0; step >>= 1) slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
     if (lane == 0) slopes[warp] = slope;
     __syncthreads();
@@ -466,6 +471,26 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
     clock->dt = fmin(p.cfl * clock->shrink / largest, clock->stop - clock->time);
     clock->chord_iterations = 0;
   }
+}
+
+/// The scale of a contact's neutral inflow (block 0: source, 1: drain) for the stage that starts from `pdf_s`.
+__global__ void neutral_inflow_kernel(DeviceProblem p, DevicePoint q, const double* pdf_s) {
+  if (!q.clock->active) return;
+  __shared__ double sums[32];
+  const int side = blockIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+  const int plane_size = p.nw * p.angles;
+  const long long plane = side == 0 ? 0 : p.nx - 1;
+  double sum = 0.0;
+  for (int k = threadIdx.x; k < p.n_states * plane_size; k += blockDim.x) {
+    const int m = k % p.angles;
+    if (!enters(p.cos_phi[m], side)) sum += p.weight[m] * pdf_s[(k / plane_size * p.nx + plane) * plane_size + k % plane_size];
+  }
+  for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
+  if (lane == 0) sums[warp] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int k = 1; k < static_cast<int>(blockDim.x) / 32; ++k) sum += sums[k];
+  q.inflow_scale[side] = inflow_scale(side == 0 ? q.neutral_source : q.neutral_drain, sum * p.dw);
 }
 
 /// Ends a step: the current at every half node (one block each), clock and record (block 0).

@@ -19,6 +19,7 @@ void write_state(H5Writer* file, const std::string& group, const PointState& sta
   write_values(file, group + "/psi", state.psi);
   write_values(file, group + "/trend", state.trend_v);
   write_values(file, group + "/curvature", state.curvature_v);
+  write_values(file, group + "/lead", state.lead_ev);
   write_values(file, group + "/current_integral", state.current_integral);
   write_values(file, group + "/clock", {state.last_dt_fs, state.time_fs});
   file->write_scalar(group + "/step", state.step, "");
@@ -32,6 +33,7 @@ PointState read_state(const H5Reader& file, const std::string& group) {
   state.psi = file.doubles(group + "/psi");
   state.trend_v = file.doubles(group + "/trend");
   state.curvature_v = file.doubles(group + "/curvature");
+  state.lead_ev = file.doubles(group + "/lead");
   state.current_integral = file.doubles(group + "/current_integral");
   const auto clock = file.doubles(group + "/clock");
   state.last_dt_fs = clock.at(0);
@@ -110,7 +112,7 @@ std::string resume_key(const Deck& deck) {
   const auto& rough = deck.scattering.roughness;
   key << '|' << rough.height_nm << ' ' << rough.length_nm << ' ' << static_cast<int>(rough.spectrum) << ' '
       << deck.scattering.impurities << '|' << static_cast<int>(deck.statistics) << ' ' << deck.pauli;
-  key << '|' << static_cast<int>(deck.contact);
+  key << '|' << static_cast<int>(deck.contact) << ' ' << deck.neutral_inflow;
   for (const auto& b : deck.points) key << '|' << b.vgs_v << ' ' << b.vds_v;
   for (const Waveform* wave : {&deck.gate_wave, &deck.drain_wave}) {
     key << '|';
@@ -118,7 +120,8 @@ std::string resume_key(const Deck& deck) {
   }
   const auto& r = deck.run;
   key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
-      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << static_cast<int>(r.field) << ' ' << r.coarse_start;
+      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << static_cast<int>(r.field) << ' ' << r.coarse_start
+      << ' ' << r.plasma_damping;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

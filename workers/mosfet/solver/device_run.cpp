@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3, kNegativeError = 1e-3;
 constexpr double kBallisticWarning = 1.02;  // The reference current is itself good to the parabola of its barrier.
 constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
+constexpr double kLeastInflow = 0.2;
 constexpr double kCallSeconds = 0.25;      // Between looks at a cancellation.
 constexpr double kInstant_fs = 1e-9;       // Two times that mean the same.
 
@@ -33,6 +35,30 @@ double seconds_since(Clock::time_point start) {
 
 std::string name_of(const BiasPoint& bias) {
   return "V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
+}
+
+/// Speaks for a run on a coarser mesh that only makes a start: its points are nobody's results.
+class StartProgress : public Progress {
+ public:
+  explicit StartProgress(Progress& whole) : whole_(whole) {}
+  void metric(std::string_view, double) override {}
+  void log(std::string_view) override {}
+  void checkpoint_ready(const std::string&, std::int64_t) override {}
+  bool cancelled() const override { return whole_.cancelled(); }
+  bool checkpoint_wanted() override { return false; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t done, std::int64_t total) override { whole_.report("coarse start", done, total); }
+
+ private:
+  Progress& whole_;
+};
+
+/// For the log.
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.5g", value);
+  return text;
 }
 
 /// One device's lanes: each holds a chain's current point, all advance together.
@@ -48,7 +74,9 @@ class DeviceRun {
       lanes = device.backend == Backend::kCuda
                   ? std::clamp(static_cast<int>(3.6e7 / static_cast<double>(problem_.pdf_size())), 4, 12)
                   : 1;
-    lanes = std::min(lanes, static_cast<int>(sweep_.chains.size()));
+    // Every device its share: none takes chains that another could begin at once.
+    const auto devices = static_cast<int>(sweep_.options.devices.size()), chains = static_cast<int>(sweep_.chains.size());
+    lanes = std::clamp((chains + devices - 1) / devices, 1, lanes);
     lanes_.resize(static_cast<std::size_t>(lanes));
     kernels_->load(problem_, lanes);
   }
@@ -124,7 +152,7 @@ class DeviceRun {
     l.at = PointProgress{};
     l.at.average = CurrentAverage(deck_.run.window_fs);
     l.at.point = sweep_.chains[l.chain][static_cast<std::size_t>(position)];
-    l.time_fs = 0.0;
+    l.time_fs = l.dt_fs = 0.0;
     const PointBoundary boundary = boundary_of(l);
     kernels_->set_boundary(lane, boundary);
     if (before == nullptr && deck_.run.coarse_start)
@@ -155,7 +183,19 @@ class DeviceRun {
     options.on_state = [&](int, const PointState& state, double scale) {
       refined = refine_state(problem, state, scale, problem_, boundary.pdf_scale);
     };
-    run_sweep(*coarse, options, sweep_.progress);
+    StartProgress progress(sweep_.progress);
+    // The mesh asked for may yet do what a coarser one cannot.
+    const auto without = [&](const Error& failure) {
+      sweep_.progress.log(name_of(bias(l)) + ": no coarse start (" + failure.what() + "); from the quasi-equilibrium");
+      return std::optional<PointState>{};
+    };
+    try {
+      run_sweep(*coarse, options, progress);
+    } catch (const NotConverged& failure) {
+      return without(failure);
+    } catch (const InvalidInput& failure) {
+      return without(failure);
+    }
     for (std::size_t k = 0; k < boundary.fixed_v.size(); ++k)
       if (problem_.fixed[k]) refined->potential_v[k] = boundary.fixed_v[k];
     return refined;
@@ -177,7 +217,7 @@ class DeviceRun {
     return after;
   }
 
-  // run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord iteration
+  // At most run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord iteration
   // fails is taken back and repeats the batch with half the step.
   void batch() {
     std::vector<double> stop(lanes_.size(), -1.0);
@@ -211,6 +251,12 @@ class DeviceRun {
       if (lanes_[lane].active) sample(&lanes_[lane], records[lane]);
   }
 
+  // Steps until the matrix is refreshed and ∫I dt is taken: a quarter of a window at most, by the last Δt.
+  int batch_steps(const Lane& lane) const {
+    if (lane.dt_fs <= 0.0) return 1;
+    return static_cast<int>(std::clamp(std::ceil(0.25 * deck_.run.window_fs / lane.dt_fs), 1.0, static_cast<double>(deck_.run.refresh_steps)));
+  }
+
   // The next time that a step must not cross: a corner of a waveform, a snapshot, the end.
   double next_event(const Lane& lane) const {
     double event = std::min({deck_.run.t_end_fs, deck_.gate_wave.next_corner(lane.time_fs + kInstant_fs),
@@ -236,27 +282,34 @@ class DeviceRun {
                          std::vector<std::vector<StepRecord>>* records) {
     std::set<int> failed;
     std::vector<double> left = stop;
+    std::vector<int> budget;
+    for (const Lane& l : lanes_) budget.push_back(batch_steps(l));
     std::vector<Advance> last(lanes_.size());
-    for (int done = 0; done < deck_.run.refresh_steps;) {
+    for (;;) {
       // Calls are short enough for a cancellation; their length does not enter the numbers.
-      int n = std::clamp(calls_ == 0 ? 1 : static_cast<int>(kCallSeconds / seconds_per_step_), 1,
-                         deck_.run.refresh_steps - done);
+      int n = calls_ == 0 ? 1 : std::max(1, static_cast<int>(kCallSeconds / seconds_per_step_));
       bool waiting = true;
+      std::vector<double> until(left);
       for (int lane = 0; lane < size(); ++lane) {
-        if (left[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
+        if (budget[lane] == 0) until[lane] = -1.0;  // Waits for the others.
+        if (until[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
         waiting = false;
+        n = std::min(n, budget[lane]);
+      }
+      if (waiting) break;
+      for (int lane = 0; lane < size(); ++lane) {
+        if (until[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
         if (!moves(lanes_[lane])) continue;
         n = 1;
         drive(lane, left[lane]);
       }
-      if (waiting) break;
       const auto start = Clock::now();
-      const std::vector<Advance> advanced = kernels_->advance(n, left, shrink);
+      const std::vector<Advance> advanced = kernels_->advance(n, until, shrink);
       seconds_per_step_ = std::max(1e-6, seconds_since(start) / n);
       ++calls_;
-      done += n;
       for (int lane = 0; lane < size(); ++lane) {
-        if (left[lane] < 0.0) continue;
+        if (until[lane] < 0.0) continue;
+        budget[lane] -= n;
         const Advance& a = advanced[lane];
         auto& kept = (*records)[lane];
         kept.insert(kept.end(), a.steps.begin(), a.steps.end());
@@ -282,6 +335,7 @@ class DeviceRun {
       at.filling.lowest = std::min(at.filling.lowest, a.filling.lowest);
       at.filling.highest = std::max(at.filling.highest, a.filling.highest);
       at.filling.outside = a.filling.outside;
+      at.inflow_scale = a.inflow_scale;
     }
     return {failed.begin(), failed.end()};
   }
@@ -295,8 +349,11 @@ class DeviceRun {
     }
     sweep_.progress.metric("point", first.at.point);
     sweep_.progress.metric("time_fs", first.time_fs);
-    if (!first.at.history.empty())
-      sweep_.progress.metric("current_a_per_m", first.at.history[first.at.history.size() - kHistoryWidth + 3]);
+    if (!first.at.history.empty()) {
+      const double* last = &first.at.history[first.at.history.size() - kHistoryWidth];
+      sweep_.progress.metric("current_a_per_m", last[3]);
+      sweep_.progress.metric("residual", last[7]);
+    }
     if (first.at.window.drift_known) sweep_.progress.metric("spread_a_per_m", first.at.window.spread * kCurrentUnit_a_m);
     const auto share = static_cast<std::int64_t>(1000.0 * std::min(1.0, first.time_fs / deck_.run.t_end_fs));
     sweep_.progress.report("bias points", 1000 * finished + share,
@@ -323,13 +380,13 @@ class DeviceRun {
   void warn(const PointProgress& at, double ballistic_ratio) const {
     const std::string name = name_of(deck_.points[static_cast<std::size_t>(at.point)]);
     if (problem_.scheme != ScatteringScheme::kNone && ballistic_ratio > kBallisticWarning)
-      sweep_.progress.log(name + ": the current is " + shown(ballistic_ratio) + " of what its own barriers would pass without "
+      sweep_.progress.log(name + ": the current is " + brief(ballistic_ratio) + " of what its own barriers would pass without "
                           "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
     if (at.top_share >= kTopWarning)
-      sweep_.progress.log(name + ": the highest energy cell holds " + shown(at.top_share) +
+      sweep_.progress.log(name + ": the highest energy cell holds " + brief(at.top_share) +
                           " of the largest occupation; consider a higher mesh.wmax_eV");
     if (at.min_pdf < kUndershootWarning)
-      sweep_.progress.log(name + ": the pdf undershoots to " + shown(at.min_pdf) + " of its maximum; refine the mesh");
+      sweep_.progress.log(name + ": the pdf undershoots to " + brief(at.min_pdf) + " of its maximum; refine the mesh");
     if (at.filling.highest > kOverfilledWarning)
       sweep_.progress.log(name + ": the discretisation fills a cell to " + shown(at.filling.highest) +
                           " of its states; refine mesh.nw and mesh.nx");
@@ -350,6 +407,11 @@ class DeviceRun {
       throw InvalidInput(name_of(bias(l)) + ": the highest energy cell holds " + shown(at.top_share) +
                          " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
                          shown(deck_.mesh.wmax_ev) + " and mesh.nw with it");
+    for (const int side : {0, 1})
+      if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
+        throw NotConverged(name_of(bias(l)) + ": neutrality would need " + shown(at.inflow_scale[side]) + " times the inflow of the " +
+                           (side == 0 ? "source" : "drain") + " at t = " + shown(l.time_fs) +
+                           " fs (limits 0.2 and 5); use contact.inflow = \"fixed\"");
     if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
       throw NotConverged(name_of(bias(l)) + ": the mean occupation of a cell reached " +
                          (at.filling.lowest < -kNegativeError ? shown(at.filling.lowest) + " (limit -1e-3)"
@@ -413,8 +475,11 @@ class DeviceRun {
       if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
       if (sweep_.options.on_state) sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
     }
-    sweep_.progress.log(name_of(bias(l)) + ": I = " + shown(result.numbers["current_a_per_m"]) + " A/m, spread " +
-                         shown(result.numbers["current_spread"]) + ", " + shown(l.time_fs) + " fs, " + status);
+    const bool limited = status == "time_limit";
+    sweep_.progress.log(name_of(bias(l)) + ": I = " + brief(result.numbers["current_a_per_m"]) + " A/m, spread " +
+                        brief(result.numbers["current_spread"]) + ", drift " +
+                        (l.at.window.drift_known ? brief(result.numbers["current_drift"]) : "not known") + " A/m, " + brief(l.time_fs) + " fs, " +
+                        (limited ? "NOT steady at run.t_end_fs" : status));
     if (more)
       start_point(lane, position + 1, &state);
     else

@@ -123,8 +123,12 @@ void add_fields(const Deck& deck, const TransportProblem& problem, const PointSt
   if (deck.output.has("velocity")) per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
   if (deck.output.has("energy")) per_electron(moments.energy_ev_nm2, "energy", "eV");
   if (deck.output.has("psi")) result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
-  if (deck.output.has("pdf_w"))
+  if (deck.output.has("pdf_w")) {
+    std::vector<double> w;
+    for (int l = 0; l < problem.nw; ++l) w.push_back(problem.grid().w(l));
+    result->add("w", w, {problem.nw}, "eV");
     result->add("pdf_w", moments.pdf_w, {nv, np, nx, problem.nw}, "nm^-2 eV^-1");
+  }
 }
 
 }  // namespace quasi::mosfet

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
@@ -40,6 +41,7 @@ struct PointProgress {
   double next_sample_fs = 0;
   double min_pdf = 0, top_share = 0;  ///< worst so far
   Filling filling;                    ///< worst so far; its count is the last batch's
+  std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain: what neutral inflow multiplies, last batch
   double passed_source = 0, passed_drain = 0;  ///< ∫I dt next to the contacts, e/nm
 };
 

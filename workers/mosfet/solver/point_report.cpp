@@ -57,6 +57,10 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
     n["highest_occupation"] = at.filling.highest;
     n["cells_outside_0_1"] = at.filling.outside;
   }
+  if (problem.neutral_inflow) {
+    n["inflow_scale_source"] = at.inflow_scale[0];
+    n["inflow_scale_drain"] = at.inflow_scale[1];
+  }
   const double ballistic = ballistic_current(deck, problem, state.energy_ev, present.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
   n["ballistic_ratio"] = std::fabs(ballistic) > kZeroCurrent_a_m ? n["current_a_per_m"] / ballistic : 0.0;

@@ -11,6 +11,7 @@ namespace quasi::mosfet {
 namespace {
 
 constexpr int kFewestW = 32, kFewestAngles = 8;
+constexpr double kStartTolerance = 5e-3, kStartFloor_a_m = 1.0, kStartEnd_fs = 500.0;
 
 /// Place of one fine node on a coarse grid: between `at` and at+1.
 struct Place {
@@ -44,6 +45,10 @@ std::optional<Deck> coarser_deck(const Deck& deck) {
     coarse.mesh.nx = deck.mesh.nx;  // The edges need every node.
   }
   coarse.run.coarse_start = false;
+  // A start need not be steadier than the two meshes are alike.
+  coarse.run.steady_tol = std::max(deck.run.steady_tol, kStartTolerance);
+  coarse.run.steady_floor_a_per_m = std::max(deck.run.steady_floor_a_per_m, kStartFloor_a_m);
+  coarse.run.t_end_fs = std::min(deck.run.t_end_fs, kStartEnd_fs);
   return coarse;
 }
 

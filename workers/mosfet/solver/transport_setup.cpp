@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/physics/impurity.hpp"
@@ -94,6 +95,15 @@ std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& pro
   return rates;
 }
 
+// 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the critical.
+double plasma_lead_fs(const Deck& deck, const Structure& s) {
+  double lightness = 0.0;
+  for (const ValleyPair& valley : s.valleys) lightness += 1.0 / (valley.mx_m0 * kElectronMass_ev_fs2_nm2 * s.n_valleys());
+  const double donors = *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end());
+  const double omega2_fs2 = kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * lightness;
+  return omega2_fs2 > 0.0 ? 2.0 * deck.run.plasma_damping / std::sqrt(omega2_fs2) : 0.0;
+}
+
 void make_angles(TransportProblem* problem) {
   const int n = problem->nphi, quarter = n / 4;
   const bool half = problem->range == AngleRange::kHalf;
@@ -137,6 +147,8 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   p.tol_v = deck.run.tol_v;
   p.cfl = deck.run.cfl;
   p.field = deck.run.field;
+  p.neutral_inflow = deck.neutral_inflow;
+  p.lead_fs = plasma_lead_fs(deck, structure);
   make_angles(&p);
   for (const ValleyPair& valley : structure.valleys) {
     const KaneBand band = band_of(deck, valley);
@@ -231,6 +243,15 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
   boundary.pdf_scale = *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
   for (double& value : boundary.inflow_source) value /= boundary.pdf_scale;
   for (double& value : boundary.inflow_drain) value /= boundary.pdf_scale;
+  double entering = 0.0;
+  for (int m = 0; m < problem.angles; ++m)
+    if (problem.cos_phi[m] > 0.0) entering += problem.weight[m];
+  for (const int side : {0, 1}) {
+    const std::vector<double>& inflow = side == 0 ? boundary.inflow_source : boundary.inflow_drain;
+    const Equilibrium& contact = side == 0 ? source : drain;
+    boundary.neutral[side].sheet = 0.5 * contact.sheet_total_nm2(column, 0) / boundary.pdf_scale;
+    boundary.neutral[side].entering = entering * problem.dw_ev * std::accumulate(inflow.begin(), inflow.end(), 0.0);
+  }
   return boundary;
 }
 
