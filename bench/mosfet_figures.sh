@@ -22,17 +22,41 @@ G
   ;;
 point)
   "$bin/mosfet_columns" "$3" "$4" "$work"
+  levels=$(awk 'NR == 2 {print NF - 5}' "$work/profile.dat")
   gnuplot -e "$style" - <<G
-set output 'docs/jobs/figures/mosfet_subbands.svg'
-set xlabel 'x (nm)'; set ylabel 'level (eV)'; set y2label 'I (A/m)'; set y2tics; set y2range [0:*]; set key outside below center horizontal
-plot for [p=0:5] '$work/profile.dat' using 1:(column(6+p)) with lines lc rgb '#7fb3d5' lw 1 title (p==0 ? 'ν = 0, 1' : ''), \
-     for [p=0:5] '$work/profile.dat' using 1:(column(18+p)) with lines lc rgb '#1f4e79' lw 1.3 title (p==0 ? 'ν = 2' : ''), \
-     '$work/profile.dat' using 1:2 axes x1y2 with lines lc rgb '#c0392b' lw 2 title 'current'
+n = $levels / 3  # levels of a pair; ν = 0 and 1 share theirs
+device = 'set object 1 rect from 11, 8 to 21, 8.35 fc rgb "#555555" fs solid noborder; set object 2 rect from 11, -0.35 to 21, 0 fc rgb "#555555" fs solid noborder'
+set palette defined (0 '#ffffff', 1 '#c6dbef', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')
 set output 'docs/jobs/figures/mosfet_density.svg'
-unset y2tics; unset y2label; unset key; unset grid
-set ylabel 'z (nm)'; set cblabel 'N (10^{20} cm^{-3})'; set palette defined (0 '#ffffff', 1 '#9ecae1', 2 '#3182bd', 3 '#08306b')
-set view map; set autoscale fix
-plot '$work/density.dat' using 1:2:(\$3*10) with image
+unset key; unset grid; set border 15
+set xlabel 'x (nm)'; set ylabel 'z (nm)'; set xrange [0:32]; set yrange [-0.5:8.5]; set ytics 0, 1, 8
+set logscale cb; set cbrange [1e17:2e20]; set format cb '10^{%T}'; set cblabel 'N (cm^{-3})'
+eval device
+do for [k=1:2] { set object k front }
+set arrow 1 from 0, 1 to 32, 1 nohead front dt 2 lc rgb '#888888'; set arrow 2 from 0, 7 to 32, 7 nohead front dt 2 lc rgb '#888888'
+set label 1 'gate' at 16, 8.18 center front tc rgb 'white' font ',10'; set label 2 'gate' at 16, -0.17 center front tc rgb 'white' font ',10'
+set label 3 'oxide' at 1, 0.5 front tc rgb '#666666' font ',10'; set label 4 'source' at 1, 4 front tc rgb 'white'; set label 5 'drain' at 31, 4 right front tc rgb 'white'
+plot '$work/density.dat' using 1:2:(\$3 > 1e-5 ? \$3 * 1e21 : 1e16) with image
+set output 'docs/jobs/figures/mosfet_subbands.svg'
+unset object; unset arrow; unset label; set border 15
+set term svg size 720,640
+set multiplot
+set lmargin at screen 0.12; set rmargin at screen 0.82
+set tmargin at screen 0.97; set bmargin at screen 0.40
+set yrange [-0.6:0.4]; set ytics auto; set ylabel 'E (eV)'; unset xlabel; set format x ''
+set logscale cb; set cbrange [1e-3:10]; set cblabel 'electrons per nm^2 and eV'; set format cb '10^{%T}'
+set key top right
+plot '$work/spectrum.dat' using 1:2:(\$3 > 1e-3 ? \$3 : 1e-3) with image notitle, \
+     for [p=0:n-1] '$work/profile.dat' using 1:(column(6+p)) with lines lc rgb '#e08214' lw 1.2 dt 2 title (p==0 ? 'levels, ν = 0, 1' : ''), \
+     for [p=0:n-1] '$work/profile.dat' using 1:(column(6+2*n+p)) with lines lc rgb '#b30000' lw 1.2 title (p==0 ? 'levels, ν = 2' : '')
+set tmargin at screen 0.37; set bmargin at screen 0.09
+unset logscale cb; unset colorbox; set format x '%g'; set xlabel 'x (nm)'
+set ylabel 'I (A/m)'; set yrange [0:*]; set y2label 'velocity (10^5 m/s), energy (0.1 eV)' offset -1 font ',11'; set y2tics; set y2range [0:4]; set grid lc rgb '#dddddd'; set ytics nomirror
+set key at graph 0.02, 0.78 left Left reverse
+plot '$work/profile.dat' using 1:2 with lines lc rgb '#c0392b' lw 2 title 'I(x)', \
+     '' using 1:(\$4*10) axes x1y2 with lines lc rgb '#1f4e79' lw 1.5 title 'mean velocity', \
+     '' using 1:(\$5*10) axes x1y2 with lines lc rgb '#1b7837' lw 1.5 title 'mean kinetic energy'
+unset multiplot
 G
   ;;
 mobility)

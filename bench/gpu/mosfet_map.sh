@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# The half-mesh current-voltage map on the machine's first CUDA device, and the files that docs/jobs/figures is drawn from.
+# A current-voltage map on CUDA devices, and the files that docs/jobs/figures is drawn from. Every finished point is in OUTPUT/iv.csv
+# at once; a second call goes on where the first was stopped.
 #
 #   bench/gpu/mosfet_map.sh [BIN] [OUTPUT]
-#   VGS='[0.1, 0.3]'   only these gate biases
+#   DECK=examples/mosfet/iv_standard.toml    another deck than the half-mesh map
+#   DEVICES=cuda:0,cuda:1                    several devices share the chains of bias points
+#   VGS='[0.1, 0.3]'                         only these gate biases
+#   LIMIT_S=180                              stop then
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/gpu/bin} output=${2:-build/mosfet-map}
 SECONDS=0
-"$bin/quasi-engine" run mosfet examples/mosfet/iv_map.toml --device cuda:0 --quiet -d "$output" ${VGS:+--set "bias.vgs=$VGS"}
-echo "seconds $SECONDS for $(($(wc -l < "$output/iv.csv") - 1)) points"
+timeout -s INT "${LIMIT_S:-86400}" "$bin/quasi-engine" run mosfet "${DECK:-examples/mosfet/iv_map.toml}" --device "${DEVICES:-cuda:0}" --quiet \
+  -d "$output" ${VGS:+--set "bias.vgs=$VGS"} || echo "stopped"
+echo "seconds $SECONDS for $(($(wc -l < "$output/iv.csv") - 1)) points, $(grep -c converged "$output/iv.csv") of them steady"
