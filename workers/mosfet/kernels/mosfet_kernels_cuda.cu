@@ -381,11 +381,14 @@ class CudaMosfetKernels : public MosfetKernels {
     check_launch("scattering");
   }
 
+  void neutral_inflow(PointOnDevice& p, const double* pdf_s, cudaStream_t stream) {
+    if (!problem_.neutral_inflow) return;
+    cuda::neutral_inflow_kernel<<<2, 1024, 0, stream>>>(device_problem_, p.device, pdf_s);
+    check_launch("neutral inflow");
+  }
+
   void transport(PointOnDevice& p, const StageBuffers& stage) {
-    if (problem_.neutral_inflow) {
-      cuda::neutral_inflow_kernel<<<2, 1024, 0, p.stream.get()>>>(device_problem_, p.device, stage.pdf_s);
-      check_launch("neutral inflow");
-    }
+    if (!field_on_host()) neutral_inflow(p, stage.pdf_s, p.stream.get());
     const dim3 grid(static_cast<unsigned>(shape_.tiles), static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
     const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_, field_on_host());
@@ -413,6 +416,7 @@ class CudaMosfetKernels : public MosfetKernels {
     }
     const dim3 grid(static_cast<unsigned>(x_shape_.blocks), static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(x_shape_.segments));
+    neutral_inflow(p, pdf, p.side.get());
     cuda::x_flux_kernel<<<grid, cuda::kXThreads, 0, p.side.get()>>>(device_problem_, p.device, pdf, stage, x_shape_);
     check_launch("x flux");
     p.join.record(p.side.get());

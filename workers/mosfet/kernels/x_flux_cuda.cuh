@@ -45,7 +45,8 @@ x_flux_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ D
   const int place = inside ? at : plane - 1, l = place / p.angles, m = place - l * p.angles;
   const double cos_m = p.cos_phi[m], factor = p.speed[valley * p.nw + l] * cos_m, weight = inside ? p.weight[m] : 0.0;
   const bool forward = cos_m > 0.0;
-  const double inflow_source = q.inflow_source[state * p.nw + l], inflow_drain = q.inflow_drain[state * p.nw + l];
+  const double inflow_source = q.inflow_scale[0] * q.inflow_source[state * p.nw + l];
+  const double inflow_drain = q.inflow_scale[1] * q.inflow_drain[state * p.nw + l];
   const double* from = pdf + static_cast<long long>(state) * p.nx * plane + place;
   // Φ at plane i, with the contacts' distributions beyond the ends.
   const auto value = [&](int i) {
