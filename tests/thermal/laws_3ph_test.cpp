@@ -230,6 +230,24 @@ TEST(Laws3ph, RatesGrowLinearlyWithTemperature) {
   }
 }
 
+// 9. In the variational sense κ grows with every iteration and stays below the solution's, by less than ten times the squared
+// residual (one over the smallest eigenvalue of the operator divided by its diagonal).
+TEST(Laws3ph, ConjugateGradientsGiveKappaToSecondOrder) {
+  const auto exact = test::solve_deck(silicon(), {"ngrid=6,6,6", "T=100", "eps=1e-12"});
+  const IterativeSolution& whole = exact->run.by_temperature[0].solution;
+  const double kappa = exact->run.by_temperature[0].kappa_w_per_mk[0][0];
+  // The first entry is the relaxation-time approximation's, which is not of the sequence.
+  for (std::size_t i = 2; i < whole.kappa_history_w_per_mk.size(); ++i)
+    EXPECT_GE(whole.kappa_history_w_per_mk[i][0][0], whole.kappa_history_w_per_mk[i - 1][0][0] * (1.0 - 1e-12)) << i;
+  for (const char* eps : {"eps=1e-1", "eps=1e-2", "eps=1e-3", "eps=1e-4"}) {
+    const auto rough = test::solve_deck(silicon(), {"ngrid=6,6,6", "T=100", eps});
+    const TemperatureResult& r = rough->run.by_temperature[0];
+    const double error = 1.0 - r.kappa_w_per_mk[0][0] / kappa;
+    EXPECT_GT(error, 0.0) << eps;
+    EXPECT_LT(error, 10.0 * r.solution.residual * r.solution.residual) << eps;
+  }
+}
+
 // 9. Iterated: residual below eps; conjugate gradients, GMRES and the fixed point find the same κ; from
 // isotopes alone nothing is iterated.
 TEST(Laws3ph, SolversAgree) {

@@ -184,14 +184,16 @@ double relative_change(const Mat3& now, const Mat3& before) {
   return scale > 0.0 ? spectral_norm(difference) / scale : 0.0;
 }
 
-/// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩).
+/// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩). From F = 0, whose first direction is the
+/// relaxation-time field: every F is then the best of its Krylov space, ⟨b, F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational
+/// functional, and κ errs by the square of the residual, from below.
 IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& control, Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
-  result.f = problem.divide_by_diagonal(b);
-  result.kappa_history_w_per_mk.push_back(problem.kappa(result.f));
-  std::vector<double> r = plus(b, -1.0, problem.apply(result.f));
-  std::vector<double> z = problem.divide_by_diagonal(r);
+  std::vector<double> z = problem.divide_by_diagonal(b);
+  result.kappa_history_w_per_mk.push_back(problem.kappa(z));
+  result.f.assign(b.size(), 0.0);
+  std::vector<double> r = b;
   std::vector<double> p = z;
   double rz = problem.inner(r, z);
   const double scale = problem.inner(b, problem.divide_by_diagonal(b));
