@@ -90,6 +90,30 @@ Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vecto
   return sums;
 }
 
+ComplexTerms imaginary_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules) {
+  const Complex w(0.0, pole_ry), delta = w / (x_ry - w);
+  ComplexTerms terms;
+  if (std::abs(x_ry - w) > rules.half_width_ry && std::norm(delta) < rules.max_delta_squared) {
+    terms.ch = 0.5 * delta;
+    terms.sx = -w * w / (x_ry * x_ry - w * w);
+  } else {
+    terms.sx = delta / (4.0 * delta + 2.0);
+  }
+  if (x_ry < 0.0 && std::abs(terms.sx) > rules.screened_exchange_cut) terms.sx = 0.0;
+  if (!occupied) terms.sx = 0.0;
+  return terms;
+}
+
+ComplexTerms imaginary_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rules) {
+  const auto difference = [&](double h) {
+    const ComplexTerms a = imaginary_terms(x_ry + h, pole_ry, occupied, rules), b = imaginary_terms(x_ry - h, pole_ry, occupied, rules);
+    return ComplexTerms{(a.sx - b.sx) / (2.0 * h), (a.ch - b.ch) / (2.0 * h)};
+  };
+  const double h = 2e-4;
+  const ComplexTerms wide = difference(2.0 * h), narrow = difference(h);
+  return {(4.0 * narrow.sx - wide.sx) / 3.0, (4.0 * narrow.ch - wide.ch) / 3.0};
+}
+
 Complex off_diagonal(const PoleModel& model, const Rules& rules,
                      const std::vector<Complex>& products_l, const std::vector<Complex>& products_m,
                      const std::vector<double>& x_ry, const std::vector<double>& occupation) {

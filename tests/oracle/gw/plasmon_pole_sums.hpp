@@ -48,6 +48,14 @@ Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Comp
 Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
                     const std::vector<double>& x_ry, const std::vector<double>& occupation);
 
+/// The same two for an element with an imaginary pole ω̃ = i·pole: SX = −I ω̃²/(x²−ω̃²), CH = ½ I ω̃/(x−ω̃) in complex numbers with the
+/// same rules; slopes by Richardson's central differences of the terms on one side of every rule.
+struct ComplexTerms {
+  Complex sx, ch;
+};
+ComplexTerms imaginary_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules);
+ComplexTerms imaginary_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rules);
+
 /// Σ_n Σ_GG' M_ln(G) F_n,GG'(x_n) v̄(G') M*_mn(G'), with the split terms summed.
 Complex off_diagonal(const PoleModel& model, const Rules& rules,
                      const std::vector<Complex>& products_l, const std::vector<Complex>& products_m,

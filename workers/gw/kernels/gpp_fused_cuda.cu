@@ -32,6 +32,7 @@ constexpr int kPStage = 2 * kPPart;
 constexpr int kShared_bytes = (kStages * kMStage + 2 * kPStage) * static_cast<int>(sizeof(double2));
 
 static_assert(kThreads == kDepth * kColumns, "a thread makes one (G, G') a step");
+static_assert(kDepth == kColumns, "the last step of a folded sum is the block on the diagonal");
 static_assert(kRows * kTile == kThreads / 32 * kWarpTile * kWarpTile);
 
 /// C[16][8] += A[16][8] B[8][8] of one warp. With g = lane/4, t = lane%4: a = {A[g][t], A[g+8][t],
@@ -71,12 +72,13 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
   double2* const p_stages = shared + kStages * kMStage;
   const std::int64_t n_g = in.model.n_g;
   const std::int64_t energy_0 = static_cast<std::int64_t>(blockIdx.x) * kEnergies;
-  const std::int64_t column_0 = static_cast<std::int64_t>(blockIdx.y) * kColumns;
+  // Of a folded sum the last columns are the longest: they start first.
+  const std::int64_t column_0 = static_cast<std::int64_t>(in.model.folded ? gridDim.y - 1 - blockIdx.y : blockIdx.y) * kColumns;
   const std::int64_t row_0 = static_cast<std::int64_t>(blockIdx.z) * kRows;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int group = lane / 4, in_group = lane % 4;
   const int warp_row = warp % 4 * kWarpTile, warp_column = warp / 4 * kWarpTile;
-  const int steps = static_cast<int>((n_g + kDepth - 1) / kDepth);
+  const int steps = static_cast<int>(in.model.folded ? column_0 / kColumns + 1 : (n_g + kDepth - 1) / kDepth);
 
   double x_ry[kEnergies];
 #pragma unroll
@@ -106,16 +108,18 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
   // P: element (G, G') of this thread, loaded a step before it is used; beyond the matrix A = 0.
   const int make_g = thread / kColumns, make_h = thread % kColumns;
   const bool column_there = column_0 + make_h < n_g;
-  const double2* strength_at = in.model.strength + make_g * n_g + column_0 + make_h;
-  const double* pole_at = in.model.pole_ry + make_g * n_g + column_0 + make_h;
+  std::int64_t element_at = make_g * n_g + column_0 + make_h;
   double2 strength{0.0, 0.0};
   double pole_ry = kStaticPole_ry;
   const auto load_element = [&](int step) {
     const bool there = column_there && step * kDepth + make_g < static_cast<int>(n_g);
-    strength = there ? *strength_at : double2{0.0, 0.0};
-    pole_ry = there ? *pole_at : kStaticPole_ry;
-    strength_at += kDepth * n_g;
-    pole_at += kDepth * n_g;
+    strength = there ? in.model.strength[element_at] : double2{0.0, 0.0};
+    pole_ry = there ? in.model.pole_ry[element_at] : kStaticPole_ry;
+    element_at += kDepth * n_g;
+    if (in.model.folded && step + 1 == steps) {
+      const double kept = folded_weight(make_g, make_h);
+      strength = {kept * strength.x, kept * strength.y};
+    }
   };
   double* const p_doubles = reinterpret_cast<double*>(p_stages);
   const int make_at = 2 * ((make_g / 8 * 4 + make_g % 4) * kPStride + make_h) + make_g / 4 % 2;

@@ -6,6 +6,7 @@ namespace quasi::gw::cuda {
 
 /// T[l][e][G'] = Σ_G M_ln(G) A_GG' F_n(E_e − E_n, ω̃_GG') for the energies of one band, in one kernel:
 /// elements of P are made in shared memory where the tensor cores read them, and never exist elsewhere.
+/// A folded model gives M L' of folded_weight(): half the steps.
 struct FusedProduct {
   PoleModelOnDevice model;
   PoleRules rules;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include "workers/backend/device_buffer.cuh"
@@ -71,13 +72,24 @@ make_p(PoleModelOnDevice model, PoleRules rules, Energies energies, double occup
   });
 }
 
-/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG'.
+/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG', of a folded model with folded_weight().
 __global__ void __launch_bounds__(kMaxThreads, 1)
 make_q(PoleModelOnDevice model, SeparableFamily family, double node, double2* q) {
   for_each_element(model, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
-    const double f = separable_term(family, node, element.pole_ry, kStaticPole_ry);
+    const double kept = model.folded ? folded_weight(g, h) : 1.0;
+    const double f = kept == 0.0 ? 0.0 : kept * separable_term(family, node, element.pole_ry, kStaticPole_ry);
     q[g * model.n_g + h] = {f * element.strength.x, f * element.strength.y};
   });
+}
+
+/// Σ ← S + S† of every energy: one thread a pair (l, m), l ≤ m.
+__global__ void add_adjoint(std::int64_t n, double2* sigma) {
+  double2* const of_energy = sigma + static_cast<std::int64_t>(blockIdx.z) * n * n;
+  const std::int64_t l = blockIdx.y, m = l + static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (m >= n) return;
+  const double2 a = of_energy[l * n + m], b = of_energy[m * n + l];
+  of_energy[l * n + m] = {a.x + b.x, a.y - b.y};
+  of_energy[m * n + l] = {a.x + b.x, b.y - a.y};
 }
 
 /// How a maker of P or Q is launched beside the products of n_left rows.
@@ -131,6 +143,31 @@ void add_to_host(const double2* from, std::int64_t count, Cplx* to) {
   }
 }
 
+/// Columns of one block of T = M Q with Q folded: block i takes the depth up to its own end, so narrow blocks save flops and wide
+/// ones fill the device. Counted in tiles of 128 × 128, what the library's kernels own.
+std::int64_t folded_columns(std::int64_t rows, std::int64_t n_g) {
+  constexpr std::int64_t kTile = 128;
+  int device = 0, multiprocessors = 0;
+  check(cudaGetDevice(&device), "reading the device");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "reading the device");
+  const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
+  std::int64_t best = n_g, best_cost = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t width = 4 * kTile; width <= std::max(4 * kTile, n_g / 4); width += kTile) {
+    std::int64_t cost = 0;
+    for (std::int64_t begin = 0; begin < n_g; begin += width) {
+      const std::int64_t end = std::min(n_g, begin + width);
+      cost += (tiles(rows) * tiles(end - begin) + multiprocessors - 1) / multiprocessors * end;
+    }
+    if (cost < best_cost) {
+      best = width;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+/// The model is Hermitian and so is P: all that is summed is S = Σ w T M† with T = M L (folded_weight) where the product can be
+/// folded, or ½ M P where it cannot, and Σ = S + S† at the end.
 class OffDiagonalSum {
  public:
   OffDiagonalSum(const OffDiagonalInput& input, const OffDiagonalPlan& plan, double weight,
@@ -147,7 +184,8 @@ class OffDiagonalSum {
     report_ = {.pairs = plan.pairs,
                .direct_pairs = plan.direct_pairs,
                .terms = plan.pole.size(),
-               .fit_error_relative = plan.pole.error};
+               .fit_error_relative = plan.pole.error,
+               .hermitian = in_.model.folded};
   }
 
   void add_direct(View<const double, 1> energies_ry, View<const double, 1> band_ry,
@@ -192,11 +230,12 @@ class OffDiagonalSum {
           const std::int64_t columns = energies.count * n_g_;
           double2* to = t.data() + (first - begin) * n_g_;
           multiply_blocks(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns}, to, t_stride);
-          measure_residual_once(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns},
+          measure_residual_once(in_.n_left, columns, n_g_, bands_of(run.band), {p_[buffer].data(), columns},
                                 {to, t_stride});
           check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
         }
-        add_t(t.data(), run.band, begin, end);
+        add_t(t.data(), run.band, begin, end, in_.model.folded ? 0.5 : 1.0);
+        report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) * static_cast<double>(n_g_) * static_cast<double>(n_g_);
       }
     check(cudaStreamSynchronize(streams_.products), kWhat);
   }
@@ -218,7 +257,9 @@ class OffDiagonalSum {
                               .n_left = in_.n_left, .energies_ry = energies.data() + begin, .n_energies = end - begin,
                               .band_ry = band_ry(run.band), .occupied = occupation(run.band) == 1.0, .t = t.data()},
                              streams_.products);
-        add_t(t.data(), run.band, begin, end);
+        add_t(t.data(), run.band, begin, end, 1.0);
+        const double depth_of_all = static_cast<double>(n_g_) * static_cast<double>(in_.model.folded ? (n_g_ + 16) / 2 : n_g_);
+        report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) * depth_of_all;
       }
     check(cudaStreamSynchronize(streams_.products), kWhat);
   }
@@ -264,7 +305,7 @@ class OffDiagonalSum {
                           coefficient.data() + k * n_energies_ * in_.n_right + band,
                           static_cast<int>(in_.n_right), &one, reinterpret_cast<double*>(sigma_.data()), width),
               kWhat);
-        count_flops(n_bands);
+        count_adjoint(n_bands);
       }
       check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
     }
@@ -272,6 +313,13 @@ class OffDiagonalSum {
   }
 
   GwKernels::OffDiagonalReport finish(View<Cplx, 3> sigma) {
+    if (in_.model.folded) {
+      constexpr unsigned kThreads = 128;
+      const auto n = static_cast<unsigned>(in_.n_left);
+      add_adjoint<<<dim3((n + kThreads - 1) / kThreads, n, static_cast<unsigned>(n_energies_)), kThreads, 0, streams_.products>>>(in_.n_left,
+                                                                                                                           sigma_.data());
+      check_launch(kWhat);
+    }
     check(cudaStreamSynchronize(streams_.products), kWhat);
     add_to_host(sigma_.data(), sigma.size(), sigma.data);
     return report_;
@@ -285,16 +333,16 @@ class OffDiagonalSum {
     return {in_.products + band * n_g_, in_.n_right * n_g_};
   }
 
-  /// Σ[e] += w T[e] M† for energies [begin, end) of one band.
-  void add_t(const double2* t, std::int64_t band, std::int64_t begin, std::int64_t end) {
+  /// Σ[e] += factor w T[e] M† for energies [begin, end) of one band.
+  void add_t(const double2* t, std::int64_t band, std::int64_t begin, std::int64_t end, double factor) {
     multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
-                                     .alpha = weight_, .beta = 1.0,
+                                     .alpha = factor * weight_, .beta = 1.0,
                                      .a = {t, (end - begin) * n_g_}, .b = bands_of(band),
                                      .c = sigma_.data() + begin * in_.n_left * in_.n_left,
                                      .c_stride = in_.n_left,
                                      .a_step = n_g_, .b_step = 0, .c_step = in_.n_left * in_.n_left,
                                      .count = end - begin});
-    count_flops(end - begin);
+    count_adjoint(end - begin);
   }
 
   /// C[m][n] = A B by blocks of rows.
@@ -307,33 +355,36 @@ class OffDiagonalSum {
   /// T[l][n in block][G'] = M Q; one product if the block is everything, else one an outer state.
   void multiply_rows(std::int64_t band, std::int64_t n_bands, const double2* q, double2* t) {
     if (n_bands == in_.n_right) {
-      multiply(streams_.blas, options_.products, in_.n_left * n_bands, n_g_, n_g_, 1.0,
-               {in_.products, n_g_}, {q, n_g_}, 0.0, t, n_g_);
-      measure_residual_once(in_.n_left * n_bands, n_g_, {in_.products, n_g_}, {q, n_g_}, {t, n_g_});
+      multiply_q(in_.n_left * n_bands, in_.products, q, t);
       return;
     }
-    for (std::int64_t l = 0; l < in_.n_left; ++l) {
-      const DeviceMatrix rows{in_.products + (l * in_.n_right + band) * n_g_, n_g_};
-      multiply(streams_.blas, options_.products, n_bands, n_g_, n_g_, 1.0, rows, {q, n_g_}, 0.0,
-               t + l * n_bands * n_g_, n_g_);
-      measure_residual_once(n_bands, n_g_, rows, {q, n_g_}, {t + l * n_bands * n_g_, n_g_});
+    for (std::int64_t l = 0; l < in_.n_left; ++l) multiply_q(n_bands, in_.products + (l * in_.n_right + band) * n_g_, q, t + l * n_bands * n_g_);
+  }
+
+  /// T[rows][n_g] = M Q; of a folded Q columns [begin, end) need its first `end` rows alone.
+  void multiply_q(std::int64_t rows, const double2* m, const double2* q, double2* t) {
+    const std::int64_t width = in_.model.folded ? folded_columns(rows, n_g_) : n_g_;
+    for (std::int64_t begin = 0; begin < n_g_; begin += width) {
+      const std::int64_t end = std::min(n_g_, begin + width), depth = in_.model.folded ? end : n_g_;
+      multiply(streams_.blas, options_.products, rows, end - begin, depth, 1.0, {m, n_g_}, {q + begin, n_g_}, 0.0, t + begin, n_g_);
+      measure_residual_once(rows, end - begin, depth, {m, n_g_}, {q + begin, n_g_}, {t + begin, n_g_});
+      report_.zgemm_flops += 8.0 * static_cast<double>(rows * (end - begin)) * static_cast<double>(depth);
     }
   }
 
-  void measure_residual_once(std::int64_t m, std::int64_t n, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c) {
+  void measure_residual_once(std::int64_t m, std::int64_t n, std::int64_t k, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c) {
     if (options_.products == Products::kNative || measured_) return;
     measured_ = true;
-    report_.residual = product_residual(streams_.blas, streams_.products, m, n, n_g_, a, b, c);
+    report_.residual = product_residual(streams_.blas, streams_.products, m, n, k, a, b, c);
     if (!(report_.residual <= options_.max_residual))
       throw NotConverged("the products asked for have a residual of " + scientific(report_.residual) +
                          " but at most " + scientific(options_.max_residual) +
                          " is allowed; ask for native products");
   }
 
-  /// One product of each kind for each of `count` (n, E) or (n, k).
-  void count_flops(std::int64_t count) {
-    const double l = static_cast<double>(in_.n_left), g = static_cast<double>(n_g_);
-    report_.zgemm_flops += 8.0 * static_cast<double>(count) * (l * g * g + l * l * g);
+  /// Products T M† of `count` (n, E) or (n, k).
+  void count_adjoint(std::int64_t count) {
+    report_.zgemm_flops += 8.0 * static_cast<double>(count * in_.n_left * in_.n_left) * static_cast<double>(n_g_);
   }
 
   const OffDiagonalInput in_;

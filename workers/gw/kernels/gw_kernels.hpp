@@ -36,6 +36,13 @@ struct PoleRules {
   double screened_exchange_cut = 4.0;        ///< x < 0: SX is dropped if |ω̃²/(x²−ω̃²)| exceeds it
 };
 
+/// One element whose ω̃ is imaginary (a policy for invalid modes): kept apart, because poles of the matrices are real.
+struct ImaginaryPole {
+  std::int32_t g = 0, h = 0;
+  double pole_ry = 0.0;  ///< ω̃ = i · pole_ry
+  Cplx half_i_v;         ///< ½ I v̄(G'), Bohr³ Ry
+};
+
 /// Half-open range of bands [begin, end), counted within what load_bands was given.
 struct BandRange {
   std::int64_t begin = 0;
@@ -145,6 +152,14 @@ class GwKernels {
   virtual void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
                                     View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) = 0;
 
+  /// Elements with imaginary poles beside those of load_plasmon_pole, which forgets them.
+  virtual void load_imaginary_poles(View<const ImaginaryPole, 1> poles) = 0;
+  /// Their part of the diagonal Σ (imaginary_pole_terms in physics/plasmon_pole.hpp): total[l][e] += CH + f (SX − X), sx[l][e] += f (SX − X),
+  /// slope[l] += d total/dx at the first energy.
+  /// @param x_ry   [n_left][n_right][n_energies];  slope  no data: not wanted
+  virtual void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
+                                        View<Cplx, 2> sx, View<Cplx, 1> slope) = 0;
+
   /// How sigma_offdiagonal works.
   struct OffDiagonalOptions {
     /// The two products of spec 7 for every (n, E); or, for pairs that cross no pole, sums of terms
@@ -165,10 +180,13 @@ class GwKernels {
     double fit_error_relative = 0.0;   ///< largest found on the fitted range
     double zgemm_flops = 0.0;          ///< of the products issued, 8 m n k each
     double residual = 0.0;             ///< ‖(T − M P) v‖/‖T v‖ of products that are not native
+    bool hermitian = false;            ///< the model is, and the products were folded where they can be
   };
   /// Full plasmon-pole matrix on a list of energies common to all (l, m), as products (spec 7):
   ///
   ///   sigma[e][l][m] += w Σ_n Σ_GG' M_ln(G) F_n,GG'(E_e − E_n) v̄(G') M*_mn(G')
+  ///
+  /// Of a Hermitian model Σ = S + S† where S is made with one triangle of P: half the flops.
   ///
   /// @param band_ry  E_n, [n_right];  energies_ry [n_energies]
   virtual OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry,

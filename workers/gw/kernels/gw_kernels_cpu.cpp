@@ -13,6 +13,7 @@
 #include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/gpp_offdiagonal_cpu.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/imaginary_poles_cpu.hpp"
 #include "workers/gw/kernels/pair_products_cpu.hpp"
 
 namespace quasi::gw {
@@ -163,7 +164,9 @@ class CpuGwKernels : public GwKernels {
     pole_ry_.assign(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size());
     planes_ = make_pole_planes(model);
     rules_ = rules;
+    imaginary_.clear();
   }
+  void load_imaginary_poles(View<const ImaginaryPole, 1> poles) override { imaginary_.assign(poles.data, poles.data + poles.size()); }
 
   void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation, double weight,
                       View<Cplx, 2> total, View<Cplx, 2> sx) override {
@@ -187,11 +190,16 @@ class CpuGwKernels : public GwKernels {
     }
   }
 
+  void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
+                                View<Cplx, 2> sx, View<Cplx, 1> slope) override {
+    add_imaginary_poles_cpu(imaginary_, rules_, {products_.data(), {n_left_, n_right_, n_g_}}, x_ry, occupation, weight, total, sx, slope);
+  }
+
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
     const PlasmonPoleView model{{strength_.data(), {n_g_, n_g_}}, {pole_ry_.data(), {n_g_, n_g_}}};
-    return add_gpp_offdiagonal_cpu(model, rules_, {products_.data(), {n_left_, n_right_, n_g_}},
+    return add_gpp_offdiagonal_cpu(model, planes_.folded, rules_, {products_.data(), {n_left_, n_right_, n_g_}},
                                    energies_ry, band_ry, occupation, weight, options, sigma);
   }
 
@@ -339,6 +347,7 @@ class CpuGwKernels : public GwKernels {
   std::vector<double> pole_ry_;
   PolePlanes planes_;
   PoleRules rules_;
+  std::vector<ImaginaryPole> imaginary_;
 };
 
 }  // namespace

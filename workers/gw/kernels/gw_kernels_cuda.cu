@@ -12,6 +12,7 @@
 #include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/imaginary_poles_cuda.cuh"
 #include "workers/gw/kernels/pair_products_cuda.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
 
@@ -210,6 +211,13 @@ class CudaGwKernels : public GwKernels {
               .folded = is_hermitian(model)};
     finite_poles_ = finite_poles(model);
     rules_ = rules;
+    imaginary_ = {};
+  }
+  void load_imaginary_poles(View<const ImaginaryPole, 1> poles) override {
+    use_device(device_);
+    imaginary_ = DeviceBuffer<ImaginaryPole>(static_cast<std::size_t>(poles.size()), "imaginary plasmon poles");
+    imaginary_.copy_from(poles.data, imaginary_.size(), "imaginary plasmon poles");
+    check(cudaDeviceSynchronize(), "imaginary plasmon poles");
   }
 
   void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation, double weight,
@@ -239,6 +247,13 @@ class CudaGwKernels : public GwKernels {
       slope(l) += sums.total[static_cast<std::size_t>(2 * l + 1)];
       if (sx.data) sx(l) += sums.sx[static_cast<std::size_t>(2 * l)];
     }
+  }
+
+  void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
+                                View<Cplx, 2> sx, View<Cplx, 1> slope) override {
+    use_device(device_);
+    cuda::add_imaginary_poles_cuda(imaginary_.data(), static_cast<std::int64_t>(imaginary_.size()), rules_, products_.data(), n_g_, x_ry, occupation,
+                                   weight, total, sx, slope, stream_.get());
   }
 
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
@@ -388,6 +403,7 @@ class CudaGwKernels : public GwKernels {
   std::int64_t chi_n_ = 0;
   DeviceBuffer<double2> strength_;
   DeviceBuffer<double> pole_ry_;
+  DeviceBuffer<ImaginaryPole> imaginary_;
   cuda::PoleModelOnDevice model_;
   FinitePoles finite_poles_;
   PoleRules rules_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #include "workers/backend/complex.hpp"
 #include "workers/backend/host_device.hpp"
@@ -75,6 +76,31 @@ QUASI_HD inline PoleQuotient pole_quotient(double x_ry, double pole_ry, double o
                   pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio).value(),
           1.0};
 }
+
+/// SX − X and CH of an element whose pole is imaginary, ω̃ = i·pole, without ½ I v̄, by the rules in split form; and their slopes
+/// after x. With x² − ω̃² = x² + pole² nothing diverges but near x = 0.
+struct ImaginaryPoleTerms {
+  Complex<double> ch, sx, ch_slope, sx_slope;
+};
+QUASI_HD inline ImaginaryPoleTerms imaginary_pole_terms(double x_ry, double pole_ry, double half_width_ry, double cut) {
+  const double square = x_ry * x_ry + pole_ry * pole_ry, per_square = 1.0 / square;
+  ImaginaryPoleTerms terms;
+  if (square > half_width_ry * half_width_ry) {
+    terms.ch = {-pole_ry * pole_ry * per_square, pole_ry * x_ry * per_square};  // ω̃/(x − ω̃)
+    terms.ch_slope = -per_square * (terms.ch * Complex<double>{x_ry, pole_ry});
+    terms.sx = {2.0 * pole_ry * pole_ry * per_square, 0.0};  // −2ω̃²/(x² − ω̃²)
+    terms.sx_slope = {-2.0 * terms.sx.re * x_ry * per_square, 0.0};
+  } else {
+    terms.sx = {pole_ry * pole_ry * per_square, pole_ry * x_ry * per_square};  // ω̃/(x + ω̃), the sum of both
+    terms.sx_slope = -per_square * (terms.sx * Complex<double>{x_ry, -pole_ry});
+  }
+  if (x_ry < 0.0 && norm(terms.sx) > 4.0 * cut * cut) terms.sx = terms.sx_slope = {};
+  return terms;
+}
+
+/// A Hermitian P is L + L† with L_GG' = folded_weight(G, G') P_GG', so that M P M† = M L M† + (M L M†)†: the product M L has
+/// half the flops of M P.
+QUASI_HD inline double folded_weight(std::int64_t g, std::int64_t h) { return g < h ? 1.0 : g == h ? 0.5 : 0.0; }
 
 // The same as numbers.
 

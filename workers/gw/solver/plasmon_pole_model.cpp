@@ -43,7 +43,7 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64
       case InvalidMode::kSkip:
         return;
       case InvalidMode::kImaginary:
-        row.imaginary.push_back({g, h, 0.5 * i * coulomb, std::sqrt(-pole2)});
+        row.imaginary.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(h), std::sqrt(-pole2), 0.5 * i * coulomb});
         return;
       case InvalidMode::kTwoRydberg:
         pole = kFallbackPole_ry;

@@ -13,14 +13,6 @@ namespace quasi::gw {
 /// of the field's input files.
 enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };
 
-/// One element whose ω̃ is imaginary (policy kImaginary): kept apart, because the kernels' poles are
-/// real.
-struct ImaginaryPole {
-  std::int64_t g = 0, h = 0;
-  Cplx half_i_v;        ///< ½ I v̄(G'), Ry⁰ Bohr³
-  double pole_ry = 0.0; ///< ω̃ = i · pole_ry
-};
-
 /// The screened interaction of one irreducible q as plasmon poles.
 struct PlasmonPoleModel {
   std::int64_t n = 0;
