@@ -19,6 +19,24 @@
 namespace quasi::gw {
 namespace {
 
+/// The full matrix, by parts of (k, q, block of bands) after the diagonal.
+constexpr const char* kMatrix = R"(
+kind = "gw"
+checkpoint_seconds = 0.0
+[meanfield]
+source = "epm"
+crystal = "gaas"
+cutoff_ry = 6.0
+k_grid = [2, 2, 2]
+bands = 20
+[epsilon]
+cutoff_ry = 3.0
+[sigma]
+band_max = 8
+full_matrix = true
+matrix_step_ev = 4.0
+)";
+
 Calculation run(const std::string& text, int devices, Progress& progress, const std::filesystem::path& checkpoint = {}) {
   DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
   return run_calculation(parse_deck(text, {}, "test", "."), {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = checkpoint},
@@ -39,13 +57,20 @@ void expect_same_bits(const Calculation& a, const Calculation& b) {
     EXPECT_EQ(a.quasiparticles[i].z, b.quasiparticles[i].z) << i;
   }
   EXPECT_EQ(a.statistics.invalid, b.statistics.invalid);
+  ASSERT_EQ(a.matrices.size(), b.matrices.size());
+  for (std::size_t i = 0; i < a.matrices.size(); ++i) {
+    EXPECT_EQ(a.matrices[i].x_ry, b.matrices[i].x_ry) << i;
+    EXPECT_EQ(a.matrices[i].correlation_ry, b.matrices[i].correlation_ry) << i;
+  }
+  EXPECT_EQ(a.matrix_report.pairs, b.matrix_report.pairs);
 }
 
 TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
+  for (const char* deck : {test::kGwGamma, test::kGwGrid, kMatrix}) {
     const Calculation one = run(deck, 1, silent);
     ASSERT_FALSE(one.quasiparticles.empty());
+    ASSERT_EQ(one.matrices.empty(), deck != kMatrix);
     for (const int devices : {2, 5}) {
       SCOPED_TRACE(std::to_string(devices) + " devices");
       expect_same_bits(one, run(deck, devices, silent));
@@ -86,7 +111,7 @@ class Interrupter : public SilentProgress {
 
  protected:
   void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
-    if (phase == "polarizability" || phase == "self-energy") --left_;
+    if (phase == "polarizability" || phase == "self-energy" || phase == "full-matrix self-energy") --left_;
   }
 
  private:
@@ -96,7 +121,7 @@ class Interrupter : public SilentProgress {
 // Ended at every point where it can be, then resumed by another number of devices.
 TEST(Checkpoint, AResumedJobGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
+  for (const char* deck : {test::kGwGamma, test::kGwGrid, kMatrix}) {
     const Calculation whole = run(deck, 1, silent);
     int interruptions = 0;
     for (int after = 1; after < 200; after += 7) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/gw/small_silicon.hpp"
+#include "tests/support/reference_data.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/outer_loop.hpp"
@@ -12,22 +15,31 @@ namespace {
 
 using test::SmallSilicon;
 
+/// What a loop is told, on one device with nothing kept.
+struct Alone {
+  SilentProgress silent;
+  DeviceTeam team;
+  Checkpoint none;
+  OuterLoopProblem problem;
+  Alone(SmallSilicon& s, MeanField& field, std::vector<DielectricMatrix>& epsilon, const SigmaOptions& o)
+      : team(*s.kernels), problem{field, epsilon, o, s.coulomb, team, none, "", silent} {}
+};
+
 struct Converged {
   std::vector<Quasiparticle> list;
   OuterLoopReport report;
 };
 
 Converged eigenvalue_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev, const std::vector<std::vector<double>>& vxc) {
-  SilentProgress silent;
   MeanField field = s.field;
   std::vector<DielectricMatrix> epsilon = s.epsilon;
   SigmaOptions o = s.options();
   // The rule that drops SX for x < 0 is a step in E, over which a deep state can hop for ever; always dropped it is none.
   o.rules.screened_exchange_cut = 0.0;
-  const OuterLoopProblem problem{field, epsilon, o, s.coulomb, *s.kernels, silent};
+  Alone alone(s, field, epsilon, o);
   Converged result;
   std::vector<SelfEnergyAtK> sigma;
-  result.list = iterate_eigenvalues(problem, {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
+  result.list = iterate_eigenvalues(alone.problem, {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
                                     {Derivative::kAnalytic, 0.0}, false, vxc, [&](const MeanField& of) { return s.screening(of); }, &sigma, &result.report);
   return result;
 }
@@ -52,26 +64,25 @@ TEST(OuterLoops, FixedPointDoesNotDependOnTheStart) {
 
 TEST(OuterLoops, NeedsEveryKPointAndVxc) {
   SmallSilicon s;
-  SilentProgress silent;
   SigmaOptions o = s.options();
   const auto vxc = s.toy_vxc(o);
   std::vector<SelfEnergyAtK> sigma;
   OuterLoopReport report;
-  const OuterLoopProblem complete{s.field, s.epsilon, o, s.coulomb, *s.kernels, silent};
-  EXPECT_THROW(iterate_eigenvalues(complete, {.kind = OuterLoop::kEvGw0}, {}, false, {}, {}, &sigma, &report), InvalidInput);
+  Alone complete(s, s.field, s.epsilon, o);
+  EXPECT_THROW(iterate_eigenvalues(complete.problem, {.kind = OuterLoop::kEvGw0}, {}, false, {}, {}, &sigma, &report), InvalidInput);
   SigmaOptions one = o;
   one.kpoints = {0};
-  const OuterLoopProblem partial{s.field, s.epsilon, one, s.coulomb, *s.kernels, silent};
-  EXPECT_THROW(iterate_states(partial, {.kind = OuterLoop::kQsGw0}, {}, vxc, {}, &report), InvalidInput);
+  Alone partial(s, s.field, s.epsilon, one);
+  EXPECT_THROW(iterate_states(partial.problem, {.kind = OuterLoop::kQsGw0}, {}, vxc, {}, &report), InvalidInput);
 }
 
 std::vector<double> state_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev, const std::vector<std::vector<Cplx>>& vxc, double* mixing) {
-  SilentProgress silent;
   MeanField field = s.field;
   std::vector<DielectricMatrix> epsilon = s.epsilon;
   const SigmaOptions o = s.options();
   OuterLoopReport report;
-  iterate_states({field, epsilon, o, s.coulomb, *s.kernels, silent}, {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-6, .start_shift_ev = start_shift_ev},
+  Alone alone(s, field, epsilon, o);
+  iterate_states(alone.problem, {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-6, .start_shift_ev = start_shift_ev},
                  {}, vxc, [&](const MeanField& of) { return s.screening(of); }, &report);
   EXPECT_TRUE(report.converged);
   // States stay orthonormal, and have changed: |⟨old|new⟩| of the lowest at the last k.
@@ -133,10 +144,10 @@ TEST(OuterLoops, SelfConsistentStatesAreCovariant) {
 TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   SmallSilicon s;
   ASSERT_FALSE(s.field.by_velocity);
-  SilentProgress silent;
   const SigmaOptions o = s.options();
   OuterLoopReport report;
-  EXPECT_THROW(iterate_states({s.field, s.epsilon, o, s.coulomb, *s.kernels, silent}, {.kind = OuterLoop::kQsGw}, {}, s.toy_vxc(o),
+  Alone alone(s, s.field, s.epsilon, o);
+  EXPECT_THROW(iterate_states(alone.problem, {.kind = OuterLoop::kQsGw}, {}, s.toy_vxc(o),
                               [&](const MeanField& of) { return s.screening(of); }, &report),
                InvalidInput);
   // The head of χ at q → 0 is Σ|⟨v|r|c⟩|²/(E_c − E_v): scissored empty bands by k·p as by shifted states that moved along.
@@ -150,6 +161,74 @@ TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   const double by_states = s.screening(s.field)[0].inverse[0][0].real(), by_kp = velocity.screening(velocity.field)[0].inverse[0][0].real();
   // WFNq's sphere of plane waves jumps with q₀: 2e-4 of the head. Dipoles divided by the new energies would miss a third of it.
   EXPECT_NEAR(by_kp, by_states, 1e-3 * by_states);
+}
+
+/// Cancels at the n-th report of finished work.
+class Interrupter : public SilentProgress {
+ public:
+  explicit Interrupter(int after) : left_(after) {}
+  bool cancelled() const override { return left_ <= 0; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
+
+ private:
+  int left_;
+};
+
+struct LoopResult {
+  std::vector<double> energy_ry, change_ev;
+  std::vector<std::vector<Cplx>> coefficients;
+  bool operator==(const LoopResult&) const = default;
+};
+
+/// One loop on so many devices, taken up from `directory` if that holds something.
+LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progress, const std::filesystem::path& directory,
+                   const std::vector<std::vector<Cplx>>& vxc) {
+  MeanField field = s.field;
+  std::vector<DielectricMatrix> epsilon = s.epsilon;
+  SigmaOptions o = s.options();
+  o.rules.screened_exchange_cut = 0.0;
+  DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
+  Checkpoint checkpoint = directory.empty() ? Checkpoint() : Checkpoint(directory, 7, 0.0, progress);
+  const OuterLoopProblem problem{field, epsilon, o, s.coulomb, team, checkpoint, "loop/", progress};
+  const OuterLoopOptions loop{.kind = kind, .max_iterations = 60, .tolerance_ev = 0.02, .start_shift_ev = 0.3};
+  const EpsilonOptions for_epsilon{.cutoff_ry = 3.0, .bands = o.bands};
+  const auto screening = [&](const MeanField& of) { return dielectric_matrices(of, screening_points(of), for_epsilon, s.coulomb, team, checkpoint, progress); };
+  OuterLoopReport report;
+  std::vector<SelfEnergyAtK> sigma;
+  if (turns_states(kind)) iterate_states(problem, loop, {}, vxc, screening, &report);
+  else iterate_eigenvalues(problem, loop, {Derivative::kAnalytic, 0.0}, false, test::diagonal_of(vxc), screening, &sigma, &report);
+  EXPECT_TRUE(report.converged);
+  LoopResult result{field.waves.energy_ry, report.change_ev, {}};
+  for (const KPointWaves& waves : field.waves.waves) result.coefficients.push_back(waves.coefficients[0]);
+  return result;
+}
+
+// The loops on one, two and three devices, and interrupted at many points and taken up by another number of devices: the same bits,
+// turns counted once.
+TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
+  for (const OuterLoop kind : {OuterLoop::kEvGw, OuterLoop::kQsGw}) {
+    SmallSilicon s(by_velocity());
+    const auto vxc = s.toy_vxc(s.options());
+    SilentProgress silent;
+    const LoopResult whole = loop_on(s, kind, 1, silent, {}, vxc);
+    EXPECT_GT(whole.change_ev.size(), 2u);
+    EXPECT_TRUE(whole == loop_on(s, kind, 3, silent, {}, vxc)) << "three devices";
+    int interruptions = 0;
+    for (int after = 3; after < 400; after = 2 * after + 5) {
+      quasi::test::TemporaryDirectory directory;
+      Interrupter interrupter(after);
+      try {
+        loop_on(s, kind, 1, interrupter, directory.path(), vxc);
+        break;
+      } catch (const Cancelled&) {
+        ++interruptions;
+      }
+      EXPECT_TRUE(whole == loop_on(s, kind, 1 + after % 2, silent, directory.path(), vxc)) << "interrupted at report " << after;
+    }
+    EXPECT_GE(interruptions, 3);
+  }
 }
 
 // What self-consistency adds to the mean field, written out: V_H of a change of density, and X + ½H[Σ(E_l) + Σ(E_m)].

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/gw/reference_files.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
 
 // ε⁻¹ at frequencies within a static subspace against the whole (property 10).
@@ -75,6 +76,66 @@ TEST(Subspace, ToleranceChoosesTheVectors) {
     // head at q → 0 little.
     EXPECT_LT(fine.epsilon[iq].subspace_error, 0.02 * (1.0 + 1e-6));
   }
+}
+
+Calculation sigma_with(const std::string& subspace, const std::string& method = "contour") {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  const Deck deck = parse_deck(
+      "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 6.0\nk_grid = [2, 2, 2]\nbands = 20\n"
+      "[epsilon]\ncutoff_ry = 4.0\nreal_max_ev = 6.0\nreal_step_ev = 1.0\nimaginary_points = 8\n[sigma]\nmethod = \"" + method + "\"\nband_max = 8\n" + subspace, {}, "test", ".");
+  return run_calculation(deck, *kernels, std::int64_t{1} << 30, silent);
+}
+
+/// Largest |ΔΣ| of all states in eV, and the largest bound the job states.
+double difference_ev(const Calculation& a, const Calculation& b) {
+  double worst = 0.0;
+  for (std::size_t i = 0; i < a.quasiparticles.size(); ++i) worst = std::max(worst, std::abs(a.quasiparticles[i].sigma_ev - b.quasiparticles[i].sigma_ev));
+  return worst;
+}
+double stated_ev(const Calculation& run) {
+  double worst = 0.0;
+  for (const SelfEnergyAtK& sum : run.sigma)
+    for (const double error : sum.subspace_error_ry) worst = std::max(worst, error * kRydberg_ev);
+  return worst;
+}
+
+// Σ summed in the subspace of W(0): with all vectors the sum over plane waves, to rounding; with fewer the error decays and the bound,
+// made of the worst frequency alone, holds. Both methods that share the code.
+TEST(Subspace, SigmaInTheSubspaceGoesToTheFullSum) {
+  for (const char* method : {"contour", "imaginary-axis"}) {
+    SCOPED_TRACE(method);
+    const Calculation full = sigma_with("", method), all = sigma_with("subspace_vectors = 10000\n", method);
+    EXPECT_EQ(all.statistics.subspace_vectors, all.statistics.plane_waves);
+    EXPECT_GT(all.statistics.plane_waves, 100);
+    // A continued fraction magnifies rounding; the contour's sum does not.
+    EXPECT_LT(difference_ev(full, all), method == std::string("contour") ? 1e-10 : 1e-6);
+    if (method != std::string("contour")) continue;
+    EXPECT_LT(stated_ev(all), 1e-9);
+    double before = INFINITY;
+    for (const int vectors : {4, 12, 25, 45}) {
+      const Calculation some = sigma_with("subspace_vectors = " + std::to_string(vectors) + "\n", method);
+      const double error = difference_ev(full, some);
+      EXPECT_LT(error, before) << vectors;
+      EXPECT_LT(error, stated_ev(some)) << vectors;
+      EXPECT_GT(error, 1e-3 * stated_ev(some)) << vectors << ": a bound that far off says nothing";
+      before = error;
+    }
+    EXPECT_LT(before, 2e-3);
+  }
+}
+
+TEST(Subspace, SigmaToleranceChoosesTheVectors) {
+  const Calculation coarse = sigma_with("subspace_tolerance = 0.1\n"), fine = sigma_with("subspace_tolerance = 0.01\n");
+  EXPECT_GT(coarse.statistics.subspace_vectors, 0);
+  EXPECT_LT(coarse.statistics.subspace_vectors, fine.statistics.subspace_vectors);
+  EXPECT_LT(fine.statistics.subspace_vectors, fine.statistics.plane_waves);
+  EXPECT_LT(stated_ev(fine), stated_ev(coarse));
+  const auto refused = [](const std::string& text) { return parse_deck("[meanfield]\nsource = \"epm\"\n[epsilon]\ncutoff_ry = 4.0\n" + text, {}, "test", "."); };
+  EXPECT_THROW(refused("[sigma]\nsubspace_tolerance = 0.1\n"), InvalidInput);
+  EXPECT_THROW(refused("[sigma]\nmethod = \"contour\"\nsubspace_tolerance = 0.1\nsubspace_vectors = 3\n"), InvalidInput);
+  EXPECT_THROW(parse_deck("compat = \"bgw\"\n[meanfield]\nsource = \"epm\"\n[epsilon]\ncutoff_ry = 4.0\n[sigma]\nmethod = \"contour\"\nsubspace_vectors = 3\n", {}, "test", "."),
+               InvalidInput);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval
 
 std::optional<Piece> Checkpoint::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = pieces_.find(key);
+  const auto found = pieces_.find(scope_ + key);
   if (found == pieces_.end()) return {};
   return found->second;
 }
@@ -81,7 +81,7 @@ std::optional<Piece> Checkpoint::find(const std::string& key) const {
 void Checkpoint::put(const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  pieces_[key] = std::move(piece);
+  pieces_[scope_ + key] = std::move(piece);
   if (due()) write();
 }
 
@@ -89,7 +89,7 @@ void Checkpoint::put_if_due(const std::string& key, const std::function<std::vec
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   if (!due()) return;
-  pieces_[key] = piece_of(std::make_shared<const std::vector<double>>(values()));
+  pieces_[scope_ + key] = piece_of(std::make_shared<const std::vector<double>>(values()));
   write();
 }
 
@@ -98,15 +98,16 @@ void Checkpoint::grow_if_due(const std::string& prefix, const std::string& key, 
   const std::lock_guard lock(mutex_);
   if (!due()) return;
   erase(prefix);
-  pieces_[key] = piece_of(std::make_shared<const std::vector<double>>(values()));
+  pieces_[scope_ + key] = piece_of(std::make_shared<const std::vector<double>>(values()));
   write();
 }
 
 std::optional<std::pair<std::string, Piece>> Checkpoint::find_by_prefix(const std::string& prefix) const {
   const std::lock_guard lock(mutex_);
-  const auto found = pieces_.lower_bound(prefix);
-  if (found == pieces_.end() || !found->first.starts_with(prefix)) return {};
-  return std::pair{found->first.substr(prefix.size()), found->second};
+  const std::string whole = scope_ + prefix;
+  const auto found = pieces_.lower_bound(whole);
+  if (found == pieces_.end() || !found->first.starts_with(whole)) return {};
+  return std::pair{found->first.substr(whole.size()), found->second};
 }
 
 void Checkpoint::forget(const std::string& prefix) {
@@ -115,14 +116,15 @@ void Checkpoint::forget(const std::string& prefix) {
 }
 
 void Checkpoint::erase(const std::string& prefix) {
-  for (auto old = pieces_.lower_bound(prefix); old != pieces_.end() && old->first.starts_with(prefix);) old = pieces_.erase(old);
+  const std::string whole = scope_ + prefix;
+  for (auto old = pieces_.lower_bound(whole); old != pieces_.end() && old->first.starts_with(whole);) old = pieces_.erase(old);
 }
 
 void Checkpoint::replace(const std::string& prefix, const std::string& key, Piece piece) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
   erase(prefix);
-  pieces_[key] = std::move(piece);
+  pieces_[scope_ + key] = std::move(piece);
   if (due()) write();
 }
 

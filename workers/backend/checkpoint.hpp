@@ -58,6 +58,9 @@ class Checkpoint {
   /// problems, or broken ones, are passed over.
   Checkpoint(std::filesystem::path directory, std::uint64_t digest, double interval_s, Progress& progress);
 
+  /// From here on all names stand for `scope` + name: turns of a loop use the same names. Not while others use the checkpoint.
+  void enter(std::string scope) { scope_ = std::move(scope); }
+
   std::optional<Piece> find(const std::string& key) const;
   void put(const std::string& key, Piece piece);
   /// For sums that grow in place: takes values() and writes them where a file is due; else does nothing.
@@ -87,6 +90,7 @@ class Checkpoint {
   double interval_s_ = 0.0;
   Progress* progress_ = nullptr;
   mutable std::mutex mutex_;
+  std::string scope_;
   std::map<std::string, Piece> pieces_;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
   double last_write_s_ = 0.0;

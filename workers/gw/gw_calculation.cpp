@@ -179,7 +179,7 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, c
   for (const double value : {1.0 * static_cast<int>(s.method), 1.0 * s.bands, s.bare_cutoff_ry, s.screened_cutoff_ry, 1.0 * s.band_min, 1.0 * s.band_max,
                              1.0 * static_cast<int>(s.invalid), s.rules.half_width_ry, s.rules.max_ratio, s.rules.screened_exchange_cut,
                              s.exact_static_ch ? 1.0 : 0.0, s.reduce_q ? 1.0 : 0.0, s.godby_needs_ry, s.slope ? 1.0 : 0.0,
-                             1.0 * static_cast<int>(s.contour.rule)})
+                             1.0 * static_cast<int>(s.contour.rule), s.subspace.tolerance, 1.0 * s.subspace.vectors})
     d.add(value);
   d.add(s.kpoints);
   d.add(s.offsets_ry);
@@ -328,6 +328,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
     throw InvalidInput("sigma.band_min = " + std::to_string(s.band_min) + " exceeds sigma.band_max = " + std::to_string(s.band_max));
   s.invalid = deck.sigma.invalid;
   s.rules = deck.sigma.rules;
+  s.subspace = deck.sigma.subspace;
   s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
@@ -434,7 +435,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   run.quasiparticles = quasiparticles(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
   {
     const PhaseClock clock(&seconds["sigma_further"]);
-    solve_further(deck, vxc, coulomb, kernels, progress, run);
+    solve_further(deck, vxc, coulomb, place.team, checkpoint, progress, run);
   }
   if (deck.sigma.spectrum.wanted()) {
     run.spectra = spectra(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);

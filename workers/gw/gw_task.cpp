@@ -72,6 +72,11 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
                     {"direct", direct}};
   if (run.statistics.elements > 0)
     summary["plasmon_poles"] = {{"elements", run.statistics.elements}, {"skipped", run.statistics.skipped}, {"invalid", run.statistics.invalid}};
+  if (run.statistics.subspace_vectors > 0) {
+    double worst_ry = 0.0;
+    for (const SelfEnergyAtK& sum : run.sigma) worst_ry = std::max(worst_ry, *std::max_element(sum.subspace_error_ry.begin(), sum.subspace_error_ry.end()));
+    summary["sigma_subspace"] = {{"vectors", run.statistics.subspace_vectors}, {"plane_waves", run.statistics.plane_waves}, {"error_ev", worst_ry * kRydberg_ev}};
+  }
   add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;

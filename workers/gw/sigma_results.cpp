@@ -82,7 +82,8 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
                               {"terms", r.terms},
                               {"fit_error_relative", r.fit_error_relative},
                               {"zgemm_flops", r.zgemm_flops},
-                              {"residual", r.residual}};
+                              {"residual", r.residual},
+                              {"hermitian", r.hermitian}};
   }
   nlohmann::json checks = nlohmann::json::array();
   for (const SelfCheck& check : run.self_test) {

@@ -1,5 +1,7 @@
 #include "workers/gw/sigma_stage.hpp"
 
+#include <cstdio>
+
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/epsilon.hpp"
 
@@ -17,19 +19,35 @@ void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
   }
 }
 
-void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,
-             Calculation& run) {
+/// Of the names in the checkpoint: what the job's own digest leaves open, because it enters after the diagonal Σ.
+std::string scope_of(const Deck& deck, const ExchangeCorrelation& vxc) {
+  ProblemDigest d;
+  const SigmaMatrixOptions& m = deck.sigma.matrix;
+  for (const double value : {1.0 * static_cast<int>(deck.sigma.outer.kind), deck.sigma.outer.start_shift_ev, deck.sigma.remainder ? 1.0 : 0.0,
+                             1.0 * static_cast<int>(deck.sigma.derivative), deck.sigma.derivative_step_ev, 1.0 * static_cast<int>(m.kernel.method),
+                             1.0 * static_cast<int>(m.kernel.products), m.kernel.tolerance_relative, m.step_ry, m.margin_ry})
+    d.add(value);
+  for (const auto& matrix : vxc.matrix_ev) d.add(matrix);
+  for (const auto& list : vxc.diagonal_ev()) d.add(list);
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx/", static_cast<unsigned long long>(d.value()));
+  return text;
+}
+
+void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint,
+             Progress& progress, Calculation& run) {
   const OuterLoopOptions& loop = deck.sigma.outer;
-  const OuterLoopProblem problem{run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress};
+  const std::string scope = scope_of(deck, vxc);
+  const OuterLoopProblem problem{run.field, run.epsilon, run.plan.sigma, coulomb, team, checkpoint, scope, progress};
   const auto screening = [&](const MeanField& field) {
-    std::vector<DielectricMatrix> epsilon;
-    for (const Vec3& q : screening_points(field)) epsilon.push_back(dielectric_matrix(field, q, run.plan.epsilon, coulomb, kernels, progress));
-    return epsilon;
+    return dielectric_matrices(field, screening_points(field), run.plan.epsilon, coulomb, team, checkpoint, progress);
   };
   if (turns_states(loop.kind)) {
     iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, screening, &run.outer);
     // Parts of Σ between the converged states; their V_xc is no longer that of the file.
-    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress, &run.statistics);
+    checkpoint.enter(scope + "end/");
+    run.statistics = {};
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, team, checkpoint, progress, &run.statistics);
     run.quasiparticles = quasiparticles(run.field, run.sigma, {}, run.plan.sigma, run.plan.derivative, deck.sigma.remainder);
     report_states(run.field, run.quasiparticles);
     return;
@@ -40,11 +58,12 @@ void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInte
 
 }  // namespace
 
-void solve_further(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb, GwKernels& kernels,
-                   Progress& progress, Calculation& run) {
-  if (deck.sigma.outer.kind != OuterLoop::kNone) iterate(deck, vxc, coulomb, kernels, progress, run);
+void solve_further(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb, DeviceTeam& team,
+                   Checkpoint& checkpoint, Progress& progress, Calculation& run) {
+  if (deck.sigma.outer.kind != OuterLoop::kNone) iterate(deck, vxc, coulomb, team, checkpoint, progress, run);
   if (!deck.sigma.full_matrix) return;
-  run.matrices = self_energy_matrix(run.field, run.epsilon, run.plan.sigma, deck.sigma.matrix, coulomb, kernels, progress, &run.matrix_report);
+  checkpoint.enter(scope_of(deck, vxc) + "full/");
+  run.matrices = self_energy_matrix(run.field, run.epsilon, run.plan.sigma, deck.sigma.matrix, coulomb, team, checkpoint, progress, &run.matrix_report);
   if (vxc.empty()) {
     if (deck.sigma.solution == Solution::kDyson) throw InvalidInput("sigma.solution = \"dyson\" needs V_xc: give meanfield.vxc");
     return;

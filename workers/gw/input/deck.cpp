@@ -167,6 +167,14 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   if (!s.path.corners.empty() && !s.kpoints.empty()) reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
   s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
   s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
+  s.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
+  s.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
+  for (const char* key : {"subspace_tolerance", "subspace_vectors"}) {
+    if (!reader.has(key)) continue;
+    if (!uses_frequencies(s.method)) reader.fail(key, "belongs to the full-frequency methods \"contour\", \"real-axis\" and \"imaginary-axis\"");
+    if (deck->compatible) reader.fail(key, "needs a Hermitian W, which compat = \"bgw\" and its wing rule do not give");
+  }
+  if (reader.has("subspace_tolerance") && reader.has("subspace_vectors")) reader.fail("subspace_vectors", "stands beside subspace_tolerance; give one of them");
   s.remainder = reader.boolean("static_remainder", false);
   s.exact_ch = reader.boolean("exact_ch", false);
   const bool poles = s.method == SigmaMethod::kHybertsenLouie || s.method == SigmaMethod::kGodbyNeeds;

@@ -62,6 +62,7 @@ struct Deck {
     double derivative_step_ev = 0.0;  ///< 0: 0.02 central, 1 forward
     Solution solution = Solution::kLinearised;
     SpectrumGrid spectrum;
+    SigmaSubspaceOptions subspace;
     bool full_matrix = false;
     SigmaMatrixOptions matrix;
     OuterLoopOptions outer;

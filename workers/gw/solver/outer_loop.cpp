@@ -5,6 +5,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/density.hpp"
+#include "workers/gw/solver/ordered_sum.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -75,6 +76,51 @@ void report_turn(const OuterLoopProblem& p, double change_ev, OuterLoopReport* r
   p.progress.log("outer loop, turn " + std::to_string(report->change_ev.size()) + ": largest change " + std::to_string(change_ev) + " eV");
 }
 
+/// What one turn leaves to the next, in the checkpoint. Everything else follows from it and from the mean field.
+class LoopState {
+ public:
+  explicit LoopState(const OuterLoopProblem& problem) : p_(problem) {}
+
+  /// Names of this turn's parts from now on.
+  void enter(int turn) { p_.checkpoint.enter(p_.scope + "turn" + std::to_string(turn) + "/"); }
+  /// A finished turn, and what it leaves. The parts of all turns so far are forgotten.
+  void leave(int turn, const OuterLoopReport& report, const std::vector<std::vector<double>*>& values) {
+    p_.checkpoint.enter(p_.scope);
+    if (!p_.checkpoint.keeps()) return;
+    std::vector<double> state{static_cast<double>(turn), static_cast<double>(report.change_ev.size())};
+    state.insert(state.end(), report.change_ev.begin(), report.change_ev.end());
+    for (const std::vector<double>* list : values) state.insert(state.end(), list->begin(), list->end());
+    p_.checkpoint.replace("turn", "turns", piece_of(std::make_shared<const std::vector<double>>(std::move(state))));
+  }
+  /// The turn to begin with; lists of the right lengths are filled with what the one before left. Together.
+  int resume(OuterLoopReport* report, const std::vector<std::vector<double>*>& values) {
+    p_.checkpoint.enter(p_.scope);
+    const Piece kept = kept_pieces(p_.team.ranks(), p_.checkpoint, {"turns"})[0];
+    if (kept.data == nullptr) return 0;
+    const double* at = kept.data + 2;
+    report->change_ev.assign(at, at + static_cast<std::size_t>(kept.data[1]));
+    at += report->change_ev.size();
+    for (std::vector<double>* list : values) {
+      std::copy(at, at + list->size(), list->begin());
+      at += list->size();
+    }
+    p_.progress.log("outer loop: taken up after turn " + std::to_string(report->change_ev.size()));
+    return static_cast<int>(kept.data[0]) + 1;
+  }
+
+ private:
+  const OuterLoopProblem& p_;
+};
+
+/// Complex numbers as the doubles they consist of, and back.
+std::vector<double> flat(const std::vector<Cplx>& values) {
+  const auto* data = reinterpret_cast<const double*>(values.data());
+  return {data, data + 2 * values.size()};
+}
+void restore(const std::vector<double>& from, std::vector<Cplx>& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = {from[2 * i], from[2 * i + 1]};
+}
+
 }  // namespace
 
 std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const OuterLoopOptions& loop, const DerivativeRule& rule,
@@ -91,9 +137,12 @@ std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const 
     p.epsilon = screening(p.field);
   };
   start(p.field, loop.start_shift_ev / kRydberg_ev);
-  if (loop.start_shift_ev != 0.0) follow();
-  for (int turn = 0; turn < loop.max_iterations; ++turn) {
-    *sigma = self_energy(p.field, p.epsilon, p.options, p.coulomb, p.kernels, p.progress, nullptr);
+  LoopState state(p);
+  const int first_turn = state.resume(report, {&p.field.waves.energy_ry});
+  state.enter(first_turn);
+  if (first_turn > 0 || loop.start_shift_ev != 0.0) follow();
+  for (int turn = first_turn; turn < loop.max_iterations; ++turn) {
+    *sigma = self_energy(p.field, p.epsilon, p.options, p.coulomb, p.team, p.checkpoint, p.progress, nullptr);
     std::vector<Quasiparticle> list = quasiparticles(p.field, *sigma, vxc_ev, p.options, rule, remainder);
     double change = 0.0;
     for (const Quasiparticle& qp : list) {
@@ -108,6 +157,8 @@ std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const 
       report->converged = true;
       return list;
     }
+    state.leave(turn, *report, {&p.field.waves.energy_ry});
+    state.enter(turn + 1);
     follow();
   }
   fail(loop, report->change_ev.back());
@@ -124,16 +175,43 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
   const int first = p.options.band_min - 1;
   const auto n = static_cast<std::size_t>(p.options.band_max - p.options.band_min + 1);
   start(field, loop.start_shift_ev / kRydberg_ev);
-  if (loop.start_shift_ev != 0.0 && move_screening) p.epsilon = screening(field);
+  LoopState state(p);
   const auto& g = field.density.header.g;
   const auto stored_density = field.density.values;
-  const auto density_before = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels);
+  const auto density_before = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels());
   // Rows i: the present state i in the mean field's states j.
   std::vector<std::vector<Cplx>> rotation(vxc_ev.size(), std::vector<Cplx>(n * n));
   for (auto& u : rotation)
     for (std::size_t i = 0; i < n; ++i) u[i * n + i] = 1.0;
-  for (int turn = 0; turn < loop.max_iterations; ++turn) {
-    auto change_of_density = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels);
+  // The states are the mean field's, rotated: a turn leaves their coefficients, so that those of a resumed loop have the same bits.
+  std::vector<std::vector<Cplx>*> complex_state;
+  for (auto& u : rotation) complex_state.push_back(&u);
+  for (KPointWaves& waves : field.waves.waves)
+    for (auto& c : waves.coefficients) complex_state.push_back(&c);
+  const auto packed_state = [&] {
+    std::vector<std::vector<double>> lists{field.waves.energy_ry, field.dipole_energy_ry};
+    for (const std::vector<Cplx>* list : complex_state) lists.push_back(flat(*list));
+    return lists;
+  };
+  const auto pointers = [](std::vector<std::vector<double>>& lists) {
+    std::vector<std::vector<double>*> to;
+    for (auto& list : lists) to.push_back(&list);
+    return to;
+  };
+  int first_turn = 0;
+  {
+    std::vector<std::vector<double>> lists = packed_state();
+    first_turn = state.resume(report, pointers(lists));
+    if (first_turn > 0) {
+      field.waves.energy_ry = lists[0];
+      field.dipole_energy_ry = lists[1];
+      for (std::size_t i = 0; i < complex_state.size(); ++i) restore(lists[i + 2], *complex_state[i]);
+    }
+  }
+  state.enter(first_turn);
+  if (first_turn == 0 && loop.start_shift_ev != 0.0 && move_screening) p.epsilon = screening(field);
+  for (int turn = first_turn; turn < loop.max_iterations; ++turn) {
+    auto change_of_density = summed_density(field.waves, field.zone, field.n_occupied_of_spin, g, p.kernels());
     for (std::size_t s = 0; s < change_of_density.size(); ++s)
       for (std::size_t i = 0; i < g.size(); ++i) change_of_density[s][i] -= density_before[s][i];
     if (move_screening && turn > 0) {
@@ -144,14 +222,14 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
     const PlaneWaveField hartree = hartree_potential(field.density.header, change_of_density);
     SigmaMatrixOptions at_states = matrix;
     at_states.at_states = true;
-    const auto sums = self_energy_matrix(field, p.epsilon, p.options, at_states, p.coulomb, p.kernels, p.progress, nullptr);
+    const auto sums = self_energy_matrix(field, p.epsilon, p.options, at_states, p.coulomb, p.team, p.checkpoint, p.progress, nullptr);
     double change = 0.0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const SigmaMatrixAtK& sum = sums[i];
       std::vector<double> outer;
       for (std::size_t l = 0; l < n; ++l) outer.push_back(field.waves.energy(sum.spin, sum.k_index, first + static_cast<int>(l)));
       std::vector<Cplx> h = quasiparticle_potential(sum, outer);
-      const std::vector<Cplx> v_h = potential_matrix(field, hartree, sum.k_index, sum.spin, first, first + static_cast<int>(n), p.kernels);
+      const std::vector<Cplx> v_h = potential_matrix(field, hartree, sum.k_index, sum.spin, first, first + static_cast<int>(n), p.kernels());
       const std::vector<Cplx>& u = rotation[i];
       for (std::size_t a = 0; a < n; ++a)
         for (std::size_t b = 0; b < n; ++b) {
@@ -195,6 +273,11 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop, con
       report->converged = true;
       return;
     }
+    if (p.checkpoint.keeps()) {
+      std::vector<std::vector<double>> lists = packed_state();
+      state.leave(turn, *report, pointers(lists));
+    }
+    state.enter(turn + 1);
   }
   fail(loop, report->change_ev.back());
 }

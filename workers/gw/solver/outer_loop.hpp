@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "workers/gw/solver/dyson.hpp"
@@ -37,8 +38,13 @@ struct OuterLoopProblem {
   std::vector<DielectricMatrix>& epsilon;
   const SigmaOptions& options;
   const CoulombInteraction& coulomb;
-  GwKernels& kernels;
+  DeviceTeam& team;
+  /// A finished turn leaves the loop's state there and forgets its parts; an interrupted one its parts.
+  Checkpoint& checkpoint;
+  std::string scope;  ///< of the names in the checkpoint: tells loops of other problems apart; "" or ends with '/'
   Progress& progress;
+
+  GwKernels& kernels() const { return team.first(); }
 };
 
 /// ε⁻¹ made anew from the field.

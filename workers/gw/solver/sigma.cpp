@@ -5,7 +5,7 @@
 #include <span>
 
 #include "workers/backend/memory_budget.hpp"
-#include "workers/gw/solver/sigma_sum.hpp"
+#include "workers/gw/solver/sigma_subspace.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -68,51 +68,18 @@ struct Block {
   }
 };
 
-/// SX − X and CH of an element with an imaginary pole ω̃ = iw, without ½ I v̄, by the uncollapsed rules in
-/// complex form; slopes beside them.
-struct ImaginaryTerms {
-  Cplx ch, sx, ch_slope, sx_slope;
-};
-ImaginaryTerms imaginary_terms(double x, double pole_ry, const PoleRules& rules) {
-  ImaginaryTerms terms;
-  const Cplx w{0.0, pole_ry};
-  const Cplx delta = w / (x - w);
-  if (std::abs(x - w) > rules.half_width_ry && std::norm(delta) < rules.max_ratio * rules.max_ratio) {
-    const Cplx square = x * x - w * w;
-    terms.ch = delta;
-    terms.ch_slope = -delta / (x - w);
-    terms.sx = -2.0 * w * w / square;
-    terms.sx_slope = 4.0 * w * w * x / (square * square);
-  } else {
-    terms.sx = w / (x + w);  // 2δ/(4δ + 2)
-    terms.sx_slope = -w / ((x + w) * (x + w));
-  }
-  if (x < 0.0 && std::abs(terms.sx) > 2.0 * rules.screened_exchange_cut) terms.sx = terms.sx_slope = 0.0;
-  return terms;
-}
-
-void add_imaginary_poles(const PlasmonPoleModel& model, const Block& block, const SigmaOptions& options, GwKernels& kernels,
-                         SelfEnergyAtK& sum) {
-  std::vector<Cplx> m(static_cast<std::size_t>(block.n_l * block.n_b() * model.n));
-  kernels.read_pair_products(view<Cplx>(m, block.n_l, block.n_b(), model.n));
-  const auto n_b = static_cast<std::size_t>(block.n_b());
+void add_imaginary_poles(const Block& block, const SigmaOptions& options, GwKernels& kernels, SelfEnergyAtK& sum) {
+  const auto n_e = static_cast<std::int64_t>(options.offsets_ry.size());
   const std::vector<double> x = block.x_ry(options.offsets_ry);
-  const std::size_t n_e = options.offsets_ry.size();
-  for (std::size_t p = 0; p < static_cast<std::size_t>(block.n_l) * n_b; ++p)
-    for (std::size_t e = 0; e < n_e; ++e) {
-      const double f = block.occupation[p % n_b];
-      Cplx ch, sx, slope;
-      for (const ImaginaryPole& pole : model.imaginary) {
-        const ImaginaryTerms terms = imaginary_terms(x[p * n_e + e], pole.pole_ry, options.rules);
-        const std::size_t row = p * static_cast<std::size_t>(model.n);
-        const Cplx mm = m[row + static_cast<std::size_t>(pole.g)] * pole.half_i_v * std::conj(m[row + static_cast<std::size_t>(pole.h)]);
-        ch += mm * terms.ch;
-        sx += f * mm * terms.sx;
-        slope += mm * (terms.ch_slope + f * terms.sx_slope);
-      }
-      sum.ch_ry[e][p / n_b] += block.weight * ch;
-      sum.sx_ry[e][p / n_b] += block.weight * sx;
-      if (e == 0 && options.slope) sum.slope[p / n_b] += block.weight * slope;
+  std::vector<Cplx> total(static_cast<std::size_t>(block.n_l * n_e)), sx(total.size());
+  kernels.sigma_diagonal_imaginary(view<const double>(x, block.n_l, block.n_b(), n_e), view<const double>(block.occupation, block.n_b()),
+                                   block.weight, view<Cplx>(total, block.n_l, n_e), view<Cplx>(sx, block.n_l, n_e),
+                                   options.slope ? view<Cplx>(sum.slope, block.n_l) : View<Cplx, 1>{});
+  for (std::size_t l = 0; l < static_cast<std::size_t>(block.n_l); ++l)
+    for (std::size_t e = 0; e < options.offsets_ry.size(); ++e) {
+      const std::size_t at = l * options.offsets_ry.size() + e;
+      sum.ch_ry[e][l] += total[at] - sx[at];
+      sum.sx_ry[e][l] += sx[at];
     }
 }
 
@@ -146,7 +113,7 @@ void add_plasmon_poles(const PlasmonPoleModel& model, const Block& block, const 
     for (std::size_t l = 0; l < n_l; ++l)
       for (std::size_t e = 0; e < offsets.size(); ++e) add(done + e, l, total[l * offsets.size() + e], sx[l * offsets.size() + e]);
   }
-  if (!model.imaginary.empty()) add_imaginary_poles(model, block, options, kernels, sum);
+  if (!model.imaginary.empty()) add_imaginary_poles(block, options, kernels, sum);
 }
 
 /// Static CH by the band sum and, for COHSEX, SX − X.
@@ -182,6 +149,7 @@ std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const Sigma
       sum.ch_ry = sum.sx_ry;
       if (options.slope) sum.slope.assign(n_l, Cplx{});
       if (wants_static_ch(options)) sum.ch_exact_ry = sum.ch_static_ry = std::vector<Cplx>(n_l);
+      if (options.subspace.wanted()) sum.subspace_error_ry.assign(n_l, 0.0);
       if (options.method == SigmaMethod::kImaginaryAxis) sum.axis_ry.assign(options.contour.continuation_ry.size(), std::vector<Cplx>(n_l));
       sums.push_back(std::move(sum));
     }
@@ -230,12 +198,18 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
     const auto prepare = [&](const WingFactors& wings) {
       current_wings = wings;
       if (wants_static_ch(options)) static_w = screened_matrix(at, 0, wings);
+      if (uses_frequencies(options.method) && options.subspace.wanted()) prepared.subspace = subspace_of_w(at, wings, options.subspace, kernels);
       if (!poles) return;
       model = plasmon_poles(field, at, options, coulomb, wings);
       kernels.load_plasmon_pole(model.view(), options.rules);
+      if (!model.imaginary.empty()) kernels.load_imaginary_poles(view<const ImaginaryPole>(model.imaginary, static_cast<std::int64_t>(model.imaginary.size())));
     };
     if (fresh) prepare(wing_factors(at.epsilon));
     prepared.iq = static_cast<std::int64_t>(iq);
+    if (statistics != nullptr && prepared.subspace.used() && first_bands) {
+      statistics->subspace_vectors += prepared.subspace.n_b;
+      statistics->plane_waves += n_g;
+    }
     if (statistics != nullptr && poles && first_bands) {
       statistics->elements += n_g * n_g;
       statistics->skipped += model.skipped;
@@ -270,12 +244,12 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
             block.occupation.push_back(n < n_v ? 1.0 : 0.0);
           }
           kernels.pair_products({0, n_l}, {begin, block.end});
+          if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
           if (poles) add_plasmon_poles(model, block, options, kernels, sum);
           if (uses_frequencies(options.method))
-            add_full_frequency(at, current_wings, options,
+            add_full_frequency(at, current_wings, prepared.subspace, options,
                                {n_l, block.n_b(), block.outer_ry, block.inner_ry, block.occupation, midgap_ry(field, sum.spin), weight},
                                kernels, sum);
-          if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
         }
         if (closure) {
           const int operation = field.transfers().rotation_to(member.q).operation;

@@ -31,6 +31,13 @@ struct ContourGrid {
   }
 };
 
+/// Full-frequency Σ between the eigenvectors of W(0) that carry most of it.
+struct SigmaSubspaceOptions {
+  double tolerance = 0.0;  ///< share of Σ|λ| of W(0) that may be left out; 0: no subspace
+  int vectors = 0;         ///< instead: so many
+  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
+};
+
 struct SigmaOptions {
   SigmaMethod method = SigmaMethod::kHybertsenLouie;
   int bands = 0;                       ///< inner sum, multiplets complete
@@ -47,6 +54,7 @@ struct SigmaOptions {
   std::vector<double> offsets_ry{0.0}; ///< E − E_l at which Σ is wanted; the first is 0
   bool slope = false;                  ///< plasmon poles: dΣ/dE at the first offset, analytic
   ContourGrid contour;                 ///< frequencies of ε⁻¹, for kContour
+  SigmaSubspaceOptions subspace;       ///< of the full-frequency methods' diagonal
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
@@ -62,10 +70,12 @@ struct SelfEnergyAtK {
   std::vector<Cplx> ch_static_ry;           ///< static CH by the band sum, [n_l]; with exact_static_ch
   std::vector<Cplx> ch_exact_ry;            ///< static CH, completed; with exact_static_ch
   std::vector<std::vector<Cplx>> axis_ry;   ///< kImaginaryAxis: Σ_c(μ + iω), [n_points][n_l]
+  std::vector<double> subspace_error_ry;    ///< bound of what the subspace costs (FormsOfBlock), [n_l]; where one is used
 };
 
 struct SigmaStatistics {
   std::int64_t elements = 0, skipped = 0, invalid = 0;
+  std::int64_t subspace_vectors = 0, plane_waves = 0;  ///< summed over q, where a subspace is used
 };
 
 /// A part of the double sum over irreducible q and inner bands; what does not depend on the inner band (exchange,

@@ -3,21 +3,11 @@
 #include <limits>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/sigma_sum.hpp"
+#include "workers/gw/solver/sigma_subspace.hpp"
 
 // Σ_c from ε⁻¹ at many frequencies, three ways (spec 6.5).
 namespace quasi::gw {
 namespace {
-
-/// S(ω) = Σ_GG' M (δ − ε⁻¹(ω))_GG' v̄ M* of every pair of the resident block, [n_l][n_b].
-std::vector<Cplx> forms_at(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings,
-                           const FrequencyBlock& block, GwKernels& kernels) {
-  const std::int64_t n_g = at.sphere.size();
-  const std::vector<Cplx> w = screened_matrix(at, frequency, wings);
-  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l * block.n_b));
-  kernels.quadratic_forms(view<const Cplx>(w, n_g, n_g), view<Cplx>(forms, block.n_l, block.n_b));
-  return forms;
-}
 
 /// Calls body(pair, l, e, x, occupied) for every pair and energy, x = E_l + offset − E_n.
 template <typename Body>
@@ -49,10 +39,11 @@ void for_each_residue_point(const ContourGrid& grid, double x, bool occupied, Vi
   visit(i, sign * t);
 }
 
+// S(ω) = Σ_GG' M (δ − ε⁻¹(ω))_GG' v̄ M* of every pair of the block comes from FormsOfBlock.
+
 /// Residues (sx) and the integral along iu (ch). S is formed at every imaginary point, and at the real
 /// points that some residue lies between.
-void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
-                 GwKernels& kernels, SelfEnergyAtK& sum) {
+void add_contour(const FormsOfBlock& forms_at, const SigmaOptions& options, const FrequencyBlock& block, SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_e = options.offsets_ry.size();
   std::vector<std::vector<double>> weights;
@@ -60,7 +51,7 @@ void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOp
     weights.push_back(contour_weights<double>(grid.imaginary_ry, x, grid.rule));
   });
   for (std::size_t j = 0; j < grid.imaginary_ry.size(); ++j) {
-    const auto forms = forms_at(at, j, wings, block, kernels);
+    const auto forms = forms_at.at(j);
     for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double, bool) {
       sum.ch_ry[e][l] += block.weight * weights[p * n_e + e][j] * forms[p];
     });
@@ -76,20 +67,19 @@ void add_contour(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOp
   });
   for (std::size_t i = 0; i < at_point.size(); ++i) {
     if (at_point[i].empty()) continue;
-    const auto forms = forms_at(at, grid.imaginary_ry.size() + i, wings, block, kernels);
+    const auto forms = forms_at.at(grid.imaginary_ry.size() + i);
     for (const Share& share : at_point[i]) sum.sx_ry[share.e][share.l] += block.weight * share.factor * forms[share.pair];
   }
 }
 
 /// Σ_c = Σ_empty f(x) − Σ_occupied f(−x), f(x) = ∫ dω B(ω)/(x − ω + i0), B = Im S/π on the dense grid. The bands'
 /// whole contribution is counted in ch.
-void add_real_axis(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
-                   GwKernels& kernels, SelfEnergyAtK& sum) {
+void add_real_axis(const FormsOfBlock& forms_at, const SigmaOptions& options, const FrequencyBlock& block, SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_pairs = static_cast<std::size_t>(block.n_l * block.n_b), n_w = grid.real_ry.size();
   std::vector<double> spectrum(n_pairs * n_w);
   for (std::size_t i = 0; i < n_w; ++i) {
-    const auto forms = forms_at(at, grid.imaginary_ry.size() + i, wings, block, kernels);
+    const auto forms = forms_at.at(grid.imaginary_ry.size() + i);
     for (std::size_t p = 0; p < n_pairs; ++p) spectrum[p * n_w + i] = forms[p].imag() / kPi;
   }
   for_each_energy(block, options.offsets_ry, [&](std::size_t p, std::size_t l, std::size_t e, double x, bool occupied) {
@@ -99,8 +89,7 @@ void add_real_axis(const ScreeningAtQ& at, const WingFactors& wings, const Sigma
 }
 
 /// Σ_c(μ + iω) = (1/π) ∫ du S(iu) x/(x² + u²) with x = μ + iω − E_n: no residues on this line.
-void add_imaginary_axis(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options, const FrequencyBlock& block,
-                        GwKernels& kernels, SelfEnergyAtK& sum) {
+void add_imaginary_axis(const FormsOfBlock& forms_at, const SigmaOptions& options, const FrequencyBlock& block, SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_z = grid.continuation_ry.size(), n_b = static_cast<std::size_t>(block.n_b);
   if (sum.axis_ry.empty()) sum.axis_ry.assign(n_z, std::vector<Cplx>(static_cast<std::size_t>(block.n_l)));
@@ -109,7 +98,7 @@ void add_imaginary_axis(const ScreeningAtQ& at, const WingFactors& wings, const 
     for (const double omega : grid.continuation_ry)
       weights.push_back(contour_weights<Cplx>(grid.imaginary_ry, Cplx(block.midgap_ry - block.inner_ry[n], omega), grid.rule));
   for (std::size_t j = 0; j < grid.imaginary_ry.size(); ++j) {
-    const auto forms = forms_at(at, j, wings, block, kernels);
+    const auto forms = forms_at.at(j);
     for (std::size_t p = 0; p < forms.size(); ++p)
       for (std::size_t z = 0; z < n_z; ++z) sum.axis_ry[z][p / n_b] += block.weight * weights[(p % n_b) * n_z + z][j] * forms[p];
   }
@@ -127,12 +116,13 @@ double midgap_ry(const MeanField& field, int spin) {
   return 0.5 * (top + bottom);
 }
 
-void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options,
+void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace, const SigmaOptions& options,
                         const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum) {
+  const FormsOfBlock forms(at, wings, subspace, block.n_l, block.n_b, block.weight, kernels, &sum.subspace_error_ry);
   switch (options.method) {
-    case SigmaMethod::kContour: return add_contour(at, wings, options, block, kernels, sum);
-    case SigmaMethod::kRealAxis: return add_real_axis(at, wings, options, block, kernels, sum);
-    case SigmaMethod::kImaginaryAxis: return add_imaginary_axis(at, wings, options, block, kernels, sum);
+    case SigmaMethod::kContour: return add_contour(forms, options, block, sum);
+    case SigmaMethod::kRealAxis: return add_real_axis(forms, options, block, sum);
+    case SigmaMethod::kImaginaryAxis: return add_imaginary_axis(forms, options, block, sum);
     default: throw InvalidInput("this method needs no frequencies");
   }
 }

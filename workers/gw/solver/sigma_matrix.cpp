@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <span>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/memory_budget.hpp"
+#include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -66,6 +69,7 @@ void add(const Report& from, Report* to) {
   to->fit_error_relative = std::max(to->fit_error_relative, from.fit_error_relative);
   to->zgemm_flops += from.zgemm_flops;
   to->residual = std::max(to->residual, from.residual);
+  to->hermitian = to->hermitian || from.hermitian;
 }
 
 }  // namespace
@@ -87,90 +91,186 @@ std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int 
   return energies;
 }
 
-std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-                                               const SigmaOptions& options, const SigmaMatrixOptions& matrix,
-                                               const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,
-                                               Report* report) {
-  check(options);
-  const bool is_static = options.method == SigmaMethod::kCohsex, is_contour = options.method == SigmaMethod::kContour;
+namespace {
+
+/// What one device has prepared of one q.
+struct PreparedMatrix {
+  std::int64_t iq = -1;
+  ScreeningAtQ at;
+  std::vector<Cplx> static_w;
+  WingFactors wings;
+};
+
+/// One (k, q, block of inner bands); exchange belongs to the first block.
+struct MatrixPart {
+  std::size_t k = 0;  ///< position in SigmaOptions::kpoints
+  std::size_t iq = 0;
+  std::int64_t band_begin = 0, band_end = 0;
+};
+
+constexpr std::int64_t kParts = 8, kSmallestBlock = 64;  // as of the diagonal
+
+std::vector<MatrixPart> parts_of(std::size_t n_q, const SigmaOptions& options) {
+  const std::size_t n_k = options.kpoints.size();
+  const std::int64_t wanted = std::max<std::int64_t>(1, kParts / static_cast<std::int64_t>(n_q * n_k));
+  const std::int64_t blocks = std::clamp<std::int64_t>(options.bands / kSmallestBlock, 1, wanted);
+  std::vector<MatrixPart> parts;
+  for (std::size_t iq = 0; iq < n_q; ++iq)
+    for (std::size_t k = 0; k < n_k; ++k)
+      for (std::int64_t b = 0; b < blocks; ++b) parts.push_back({k, iq, b * options.bands / blocks, (b + 1) * options.bands / blocks});
+  return parts;
+}
+
+/// Sums of the right shape at one k, one of each spin, all 0.
+std::vector<SigmaMatrixAtK> empty_matrices(const MeanField& field, int ik, const SigmaOptions& options, const SigmaMatrixOptions& matrix) {
   const std::int64_t n_l = options.band_max - options.band_min + 1;
   const auto size = static_cast<std::size_t>(n_l * n_l);
   std::vector<SigmaMatrixAtK> sums;
-  for (const int ik : options.kpoints)
-    for (int spin = 0; spin < field.n_spins(); ++spin) {
-      SigmaMatrixAtK sum{.k_index = ik, .spin = spin, .n = n_l, .energy_ry = matrix_energies_ry(field, ik, spin, options, matrix),
-                         .x_ry = std::vector<Cplx>(size), .correlation_ry = {}};
-      sum.correlation_ry.resize(size * sum.energy_ry.size());
-      sums.push_back(std::move(sum));
-    }
-  std::int64_t done = 0;
-  const std::int64_t work = static_cast<std::int64_t>(sums.size()) * field.zone.size();
-  for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
-    const ScreeningAtQ at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
-    const std::int64_t n_g = at.sphere.size();
-    std::vector<Vec3> members;
-    for (const ZonePoint& point : field.transfers().points())
-      if (point.irreducible == static_cast<int>(iq)) members.push_back(point.k);
-    std::vector<Cplx> static_w;
-    WingFactors current_wings;
-    const auto prepare = [&](const WingFactors& wings) {
-      current_wings = wings;
-      if (is_contour) return;
-      if (is_static)
-        static_w = screened_matrix(at, 0, wings);
-      else
-        kernels.load_plasmon_pole(plasmon_poles(field, at, options, coulomb, wings).view(), options.rules);
-    };
-    prepare(wing_factors(at.epsilon));
-    const auto box = sum_box(field, at.sphere.g);
-    for (SigmaMatrixAtK& sum : sums) {
-      add_exchange(field, at, options, coulomb, kernels, members, sum);
-      const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
-      const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
-      kernels.set_box(box);
-      load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
-      const std::int64_t step = std::min<std::int64_t>(
-          options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g, 64 * n_l * n_g, "full-matrix self-energy"));
-      for (const Vec3& q : members) {
-        const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
-        kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
-        if (coulomb.options().wing_rule == WingRule::kListedPoint)
-          prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
-        const WavesAtPoint inner = waves_at(field, k - q, sum.spin, 0, options.bands, box);
-        load(kernels, Side::kRight, inner);
-        const double weight = 1.0 / field.zone_volume_bohr3();
-        for (std::int64_t begin = 0; begin < options.bands; begin += step) {
-          const std::int64_t end = std::min<std::int64_t>(options.bands, begin + step);
-          std::vector<double> inner_ry, occupation;
-          for (std::int64_t n = begin; n < end; ++n) {
-            inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
-            occupation.push_back(n < n_v ? 1.0 : 0.0);
-          }
-          kernels.pair_products({0, n_l}, {begin, end});
-          if (is_static) {
-            add_static(static_w, n_g, occupation, weight, kernels, sum);
-            continue;
-          }
-          if (is_contour) {
-            add_contour_matrix(at, current_wings, options.contour,
-                               {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight}, kernels, sum);
-            continue;
-          }
-          const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
-          add(kernels.sigma_offdiagonal(view<const double>(sum.energy_ry, n_e), view<const double>(inner_ry, end - begin),
-                                        view<const double>(occupation, end - begin), weight, matrix.kernel,
-                                        view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
-              report);
-        }
-        progress.report("full-matrix self-energy", ++done, work);
+  for (int spin = 0; spin < field.n_spins(); ++spin) {
+    SigmaMatrixAtK sum{.k_index = ik, .spin = spin, .n = n_l, .energy_ry = matrix_energies_ry(field, ik, spin, options, matrix),
+                       .x_ry = std::vector<Cplx>(size), .correlation_ry = {}};
+    sum.correlation_ry.resize(size * sum.energy_ry.size());
+    sums.push_back(std::move(sum));
+  }
+  return sums;
+}
+
+void add_part(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const SigmaMatrixOptions& matrix,
+              const MatrixPart& part, const CoulombInteraction& coulomb, GwKernels& kernels, PreparedMatrix& prepared, SigmaMatrixAtK& sum,
+              Report* report) {
+  const bool is_static = options.method == SigmaMethod::kCohsex, is_contour = options.method == SigmaMethod::kContour;
+  const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
+  const std::int64_t n_l = sum.n;
+  const bool fresh = prepared.iq != static_cast<std::int64_t>(part.iq) || by_point;
+  if (fresh) prepared = {.iq = static_cast<std::int64_t>(part.iq), .at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb), .static_w = {}, .wings = {}};
+  const ScreeningAtQ& at = prepared.at;
+  const std::int64_t n_g = at.sphere.size();
+  std::vector<Vec3> members;
+  for (const ZonePoint& point : field.transfers().points())
+    if (point.irreducible == static_cast<int>(part.iq)) members.push_back(point.k);
+  const auto prepare = [&](const WingFactors& wings) {
+    prepared.wings = wings;
+    if (is_contour) return;
+    if (is_static)
+      prepared.static_w = screened_matrix(at, 0, wings);
+    else
+      kernels.load_plasmon_pole(plasmon_poles(field, at, options, coulomb, wings).view(), options.rules);
+  };
+  if (fresh) prepare(wing_factors(at.epsilon));
+  if (part.band_begin == 0) add_exchange(field, at, options, coulomb, kernels, members, sum);
+  const auto box = sum_box(field, at.sphere.g);
+  const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
+  const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
+  kernels.set_box(box);
+  load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  const std::int64_t step = std::min<std::int64_t>(
+      options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g, 64 * n_l * n_g, "full-matrix self-energy"));
+  for (const Vec3& q : members) {
+    const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
+    kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
+    if (by_point) prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
+    const WavesAtPoint inner = waves_at(field, k - q, sum.spin, 0, options.bands, box);
+    load(kernels, Side::kRight, inner);
+    const double weight = 1.0 / field.zone_volume_bohr3();
+    for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
+      const std::int64_t end = std::min<std::int64_t>(part.band_end, begin + step);
+      std::vector<double> inner_ry, occupation;
+      for (std::int64_t n = begin; n < end; ++n) {
+        inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
+        occupation.push_back(n < n_v ? 1.0 : 0.0);
       }
+      kernels.pair_products({0, n_l}, {begin, end});
+      if (is_static) {
+        add_static(prepared.static_w, n_g, occupation, weight, kernels, sum);
+        continue;
+      }
+      if (is_contour) {
+        add_contour_matrix(at, prepared.wings, options.contour,
+                           {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight}, kernels, sum);
+        continue;
+      }
+      const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
+      add(kernels.sigma_offdiagonal(view<const double>(sum.energy_ry, n_e), view<const double>(inner_ry, end - begin),
+                                    view<const double>(occupation, end - begin), weight, matrix.kernel,
+                                    view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
+          report);
     }
   }
+}
+
+/// Calls visit(data, count) for what a part leaves, as doubles, in one order.
+template <typename Sums, typename Visit>
+void for_each_array(Sums& sums, const Visit& visit) {
+  for (auto& sum : sums) {
+    visit(sum.x_ry.data(), 2 * sum.x_ry.size());
+    visit(sum.correlation_ry.data(), 2 * sum.correlation_ry.size());
+  }
+}
+
+std::vector<double> packed(const std::vector<SigmaMatrixAtK>& sums, const Report& report) {
+  std::vector<double> values;
+  for_each_array(sums, [&](const Cplx* data, std::size_t count) {
+    const auto* flat = reinterpret_cast<const double*>(data);
+    values.insert(values.end(), flat, flat + count);
+  });
+  for (const double value : {static_cast<double>(report.pairs), static_cast<double>(report.direct_pairs), static_cast<double>(report.terms),
+                             report.fit_error_relative, report.zgemm_flops, report.residual, report.hermitian ? 1.0 : 0.0})
+    values.push_back(value);
+  return values;
+}
+
+void add_packed(const Piece& values, std::span<SigmaMatrixAtK> sums, Report* report) {
+  std::size_t at = 0;
+  for_each_array(sums, [&](Cplx* data, std::size_t count) {
+    auto* flat = reinterpret_cast<double*>(data);
+    for (std::size_t i = 0; i < count; ++i) flat[i] += values.data[at++];
+  });
+  const double* r = values.data + at;
+  add({.pairs = static_cast<std::int64_t>(r[0]), .direct_pairs = static_cast<std::int64_t>(r[1]), .terms = static_cast<std::int64_t>(r[2]),
+       .fit_error_relative = r[3], .zgemm_flops = r[4], .residual = r[5], .hermitian = r[6] != 0.0},
+      report);
+}
+
+}  // namespace
+
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options, const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
+                                               Report* report) {
+  check(options);
+  const std::vector<MatrixPart> parts = parts_of(epsilon.size(), options);
+  std::map<const GwKernels*, PreparedMatrix> prepared;
+  for (GwKernels* member : team.members()) prepared[member];
+  PartedSum parted{.name = "matrix", .phase = "full-matrix self-energy", .parts = static_cast<std::int64_t>(parts.size()), .make = {}, .running = {}};
+  parted.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
+    const MatrixPart& part = parts[static_cast<std::size_t>(index)];
+    auto sums = empty_matrices(field, options.kpoints[part.k], options, matrix);
+    Report counted;
+    for (SigmaMatrixAtK& sum : sums) {
+      add_part(field, epsilon[part.iq], options, matrix, part, coulomb, kernels, prepared.at(&kernels), sum, &counted);
+      inside.throw_if_cancelled();
+    }
+    return packed(sums, counted);
+  };
+  std::vector<SigmaMatrixAtK> sums;
+  for (const int ik : options.kpoints)
+    for (SigmaMatrixAtK& sum : empty_matrices(field, ik, options, matrix)) sums.push_back(std::move(sum));
+  const std::vector<Piece> results = run_parts(parted, team, checkpoint, progress);
+  const auto n_spins = static_cast<std::size_t>(field.n_spins());
+  for (std::size_t i = 0; i < results.size(); ++i) add_packed(results[i], std::span(sums).subspan(parts[i].k * n_spins, n_spins), report);
   for (SigmaMatrixAtK& sum : sums)
-    for (std::int64_t l = 0; l < n_l; ++l)
+    for (std::int64_t l = 0; l < sum.n; ++l)
       for (std::int64_t m = 0; m < l; ++m)
-        sum.x_ry[static_cast<std::size_t>(l * n_l + m)] = std::conj(sum.x_ry[static_cast<std::size_t>(m * n_l + l)]);
+        sum.x_ry[static_cast<std::size_t>(l * sum.n + m)] = std::conj(sum.x_ry[static_cast<std::size_t>(m * sum.n + l)]);
   return sums;
+}
+
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options, const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Report* report) {
+  DeviceTeam alone(kernels);
+  Checkpoint none;
+  return self_energy_matrix(field, epsilon, options, matrix, coulomb, alone, none, progress, report);
 }
 
 }  // namespace quasi::gw

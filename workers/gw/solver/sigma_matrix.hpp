@@ -28,9 +28,15 @@ struct SigmaMatrixAtK {
 };
 
 /// Full matrices by sums over all q of the zone (spec 7): off-diagonal elements need the whole star.
-/// Plasmon poles by two products or separable sums, contour deformation, and static COHSEX with the band sum.
+/// Plasmon poles by two products or separable sums, contour deformation, and static COHSEX with the band sum. Parts of (k, q, block of
+/// inner bands) go to the devices and into the checkpoint as they are finished; they are added in order.
 /// @param report  totals of the kernel's reports
 /// @throws InvalidInput for methods without a matrix form: real and imaginary axis, imaginary poles, completed CH.
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options, const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
+                                               GwKernels::OffDiagonalReport* report);
+/// The same on one device, nothing kept.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                                const SigmaOptions& options, const SigmaMatrixOptions& matrix,
                                                const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress,

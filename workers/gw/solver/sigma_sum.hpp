@@ -52,15 +52,6 @@ ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilo
 PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
                                const CoulombInteraction& coulomb, const WingFactors& wings);
 
-/// What is prepared once for all parts of one q; the kernels then hold its pole model.
-struct PreparedScreening {
-  std::int64_t iq = -1;
-  ScreeningAtQ at;
-  std::vector<Cplx> static_w;  ///< I_GG' v̄(G')
-  PlasmonPoleModel model;
-  WingFactors wings;
-};
-
 /// I_GG' v̄(G') of one frequency, wings scaled.
 std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings);
 
@@ -75,7 +66,9 @@ struct FrequencyBlock {
 };
 /// Adds one block, in the kernels' pair products, to Σ_c by contour deformation, on the real axis, or at
 /// points of the imaginary axis (SelfEnergyAtK::axis_ry). @throws InvalidInput where a grid ends too soon.
-void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SigmaOptions& options,
+/// In a subspace the kernels' products are projected on the way.
+struct SubspaceOfW;
+void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace, const SigmaOptions& options,
                         const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum);
 /// Adds one block, in the kernels' pair products, to Σ_lm(E) by contour deformation: S_lm(ω) of every frequency is formed
 /// once for all energies. @throws InvalidInput where the real axis ends too soon.
