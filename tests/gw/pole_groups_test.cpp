@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace {
 
@@ -52,6 +54,31 @@ TEST(PoleGroups, RefusesEnergiesThatAreNotFinite) {
   EXPECT_THROW(gw::make_pole_groups({&x, {1, 1, 1}}, {&occupation, {1}}, 1.0, {},
                                     gw::ScreenedExchange::kWanted),
                InvalidInput);
+}
+
+// The intervals of poles say what the formulas say, away from their ends by a rounding; rules switched off and on entirely among them.
+TEST(PoleRules, IntervalsAreTheFormulas) {
+  std::mt19937_64 generator(5);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+  int dropped = 0, kept = 0;
+  for (const double cut : {0.0, 0.5, 1.0, 1.5, 4.0})
+    for (const double ratio : {1.5, 3.0, 500.0})
+      for (const double half_width : {0.0, 0.037, 2.0})
+        for (int i = 0; i < 3000; ++i) {
+          const double x = 3.0 * uniform(generator), pole = i % 50 == 0 ? gw::kStaticPole_ry : std::exp(3.0 * uniform(generator)) * (i % 3 == 0 ? std::abs(x) : 1.0);
+          if (pole == 0.0) continue;
+          const auto inside = [&](gw::PoleInterval interval, double share) { return pole * share >= interval.low && pole * share <= interval.high; };
+          const auto empty = gw::dropped_empty(x, half_width, ratio), occupied = gw::dropped_occupied(x, cut);
+          const bool formula_empty = gw::near_pole(x, pole, half_width, ratio);
+          const bool formula_occupied = gw::pole_quotient_occupied(x, pole, cut).denominator == x - pole;
+          for (const auto& [interval, formula] : {std::pair{empty, formula_empty}, {occupied, formula_occupied}}) {
+            if (inside(interval, 1.0 + 1e-12) != inside(interval, 1.0 - 1e-12)) continue;  // at an end
+            EXPECT_EQ(inside(interval, 1.0), formula) << x << ' ' << pole << ' ' << cut << ' ' << ratio << ' ' << half_width;
+            ++(formula ? dropped : kept);
+          }
+        }
+  EXPECT_GT(dropped, 10000);
+  EXPECT_GT(kept, 10000);
 }
 
 }  // namespace

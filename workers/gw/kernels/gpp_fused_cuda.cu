@@ -58,11 +58,22 @@ __device__ __forceinline__ double negated(double x) {
   return __longlong_as_double(__double_as_longlong(x) ^ static_cast<long long>(0x8000000000000000ull));
 }
 
+/// low ≤ pole ≤ high for numbers ≥ 0, whose bits order as they do: integers leave the FP64 units to the products.
+__device__ __forceinline__ bool within(double pole_ry, double2 interval) {
+  const long long pole = __double_as_longlong(pole_ry);
+  return (pole >= __double_as_longlong(interval.x)) & (pole <= __double_as_longlong(interval.y));
+}
+
+/// pole_quotient_occupied or …_empty, their rule as an interval of poles: four FP64 instructions.
 template <bool kOccupied>
-__device__ __forceinline__ double factor(double x_ry, double pole_ry, const PoleRules& rules) {
-  const PoleQuotient q = kOccupied ? pole_quotient_occupied(x_ry, pole_ry, rules.screened_exchange_cut)
-                                   : pole_quotient_empty(x_ry, pole_ry, rules.half_width_ry, rules.max_ratio);
-  return q.numerator * reciprocal_of_normal(q.denominator);
+__device__ __forceinline__ double factor(double x_ry, double pole_ry, double2 dropped_interval) {
+  const bool dropped = within(pole_ry, dropped_interval);
+  if constexpr (kOccupied) {
+    return reciprocal_of_normal(x_ry + (dropped ? negated(pole_ry) : pole_ry));
+  } else {
+    const double f = reciprocal_of_normal(dropped ? 1.0 : x_ry - pole_ry);
+    return dropped ? 0.0 : f;
+  }
 }
 
 template <bool kOccupied>
@@ -84,6 +95,14 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
 #pragma unroll
   for (int e = 0; e < kEnergies; ++e)
     x_ry[e] = in.energies_ry[energy_0 + e < in.n_energies ? energy_0 + e : in.n_energies - 1] - in.band_ry;
+  __shared__ double2 dropped[kEnergies];
+  if (thread < kEnergies) {
+    const double x = in.energies_ry[energy_0 + thread < in.n_energies ? energy_0 + thread : in.n_energies - 1] - in.band_ry;
+    const PoleInterval interval = kOccupied ? dropped_occupied(x, in.rules.screened_exchange_cut)
+                                            : dropped_empty(x, in.rules.half_width_ry, in.rules.max_ratio);
+    dropped[thread] = {interval.low, interval.high > 0.0 ? interval.high : 0.0};
+  }
+  __syncthreads();
 
   // M: 16 threads copy the plane waves of a step of one row, 16 rows at a time. Rows beyond the last are 0.
   constexpr int kRowsAtOnce = kThreads / kDepth;
@@ -127,7 +146,7 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
     double* to = p_doubles + step % 2 * 2 * kPStage + make_at;
 #pragma unroll
     for (int e = 0; e < kEnergies; ++e) {
-      const double f = factor<kOccupied>(x_ry[e], pole_ry, in.rules);
+      const double f = factor<kOccupied>(x_ry[e], pole_ry, dropped[e]);
       to[2 * e * kColumns] = f * strength.x;
       to[2 * (kPPart + e * kColumns)] = f * strength.y;
     }

@@ -33,6 +33,31 @@ QUASI_HD inline bool near_pole(double x_ry, double pole_ry, double half_width_ry
   return (distance <= half_width_ry) | (distance * max_ratio <= pole_ry);
 }
 
+/// Poles for which a rule holds: low ≤ ω̃ ≤ high, none if low > high. Both rules near poles are of this form for a given x, so that
+/// kernels with many elements of one x compare and calculate nothing; at the very ends rounding may decide otherwise than
+/// the formulas below.
+struct PoleInterval {
+  double low, high;
+};
+/// Where CH of an empty band is dropped: |x − ω̃| ≤ γ or |x − ω̃| max_ratio ≤ ω̃.
+QUASI_HD inline PoleInterval dropped_empty(double x_ry, double half_width_ry, double max_ratio) {
+  PoleInterval near{x_ry - half_width_ry, x_ry + half_width_ry};
+  if (x_ry > 0.0) {
+    const double low = x_ry * max_ratio / (max_ratio + 1.0);
+    const double high = max_ratio > 1.0 ? x_ry * max_ratio / (max_ratio - 1.0) : HUGE_VAL;
+    if (low < near.low) near.low = low;
+    if (high > near.high) near.high = high;
+  }
+  if (near.low < 0.0) near.low = 0.0;
+  return near;
+}
+/// Where SX − X of an occupied band is dropped: x < 0 and ω̃² > cut |x² − ω̃²|. With cut = 1 not where ω̃ is infinite, as in the limit.
+QUASI_HD inline PoleInterval dropped_occupied(double x_ry, double cut) {
+  if (!(x_ry < 0.0)) return {1.0, 0.0};
+  const double high = cut > 1.0 ? -x_ry * std::sqrt(cut / (cut - 1.0)) : cut == 1.0 ? -x_ry * 1e8 : HUGE_VAL;
+  return {-x_ry * std::sqrt(cut / (1.0 + cut)), high};
+}
+
 /// Empty band: 1/(x − ω̃); 0 near the pole.
 QUASI_HD inline PoleQuotient pole_quotient_empty(double x_ry, double pole_ry, double half_width_ry,
                                                  double max_ratio) {
