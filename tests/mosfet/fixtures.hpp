@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/backend/device.hpp"
 #include "workers/mosfet/input/deck.hpp"
 
 namespace quasi::test {
@@ -13,6 +14,14 @@ namespace quasi::test {
 inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& settings = {}) {
   return mosfet::parse_deck("[mesh]\nnx = " + std::to_string(nx) + "\nnz = " + std::to_string(nz),
                             settings, "test deck", ".");
+}
+
+/// The CPU and, where there is one, a GPU: the last of the machine.
+inline std::vector<Device> one_device_of_each_kind() {
+  const std::vector<Device> all = list_devices();
+  std::vector<Device> found{all.front()};
+  if (all.size() > 1) found.push_back(all.back());
+  return found;
 }
 
 /// Rows of a CSV file of numbers, header dropped; an empty or worded field becomes NaN.

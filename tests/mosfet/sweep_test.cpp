@@ -41,30 +41,33 @@ class Interrupting : public SilentProgress {
 TEST(Sweep, ResumesWithTheSameBits) {
   const Deck deck = small_deck({{"bias.vgs", "[0.4, 0.6]"}, {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "24.0"},
                                 {"run.steady_tol", "0.2"}, {"run.window_fs", "8.0"}});
-  SilentProgress silent;
-  const SweepOptions alone{.devices = {find_device("cpu")}};
-  const std::vector<PointResult> expected = run_sweep(deck, alone, silent);
+  for (const Device& device : test::one_device_of_each_kind()) {
+    SCOPED_TRACE(device.name());
+    SilentProgress silent;
+    const SweepOptions alone{.devices = {device}};
+    const std::vector<PointResult> expected = run_sweep(deck, alone, silent);
 
-  const test::TemporaryDirectory directory;
-  const SweepOptions resumable{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
-  int interruptions = 0;
-  std::vector<PointResult> resumed;
-  for (int reports = 2;; ++reports) {
-    ASSERT_LT(interruptions, 60);
-    Interrupting progress(reports);
-    try {
-      resumed = run_sweep(deck, resumable, progress);
-      break;
-    } catch (const Cancelled&) {
-      ++interruptions;
+    const test::TemporaryDirectory directory;
+    const SweepOptions resumable{.devices = {device}, .checkpoint_directory = directory.path()};
+    int interruptions = 0;
+    std::vector<PointResult> resumed;
+    for (int reports = 2;; ++reports) {
+      ASSERT_LT(interruptions, 60);
+      Interrupting progress(reports);
+      try {
+        resumed = run_sweep(deck, resumable, progress);
+        break;
+      } catch (const Cancelled&) {
+        ++interruptions;
+      }
     }
-  }
-  EXPECT_GE(interruptions, 2);
-  ASSERT_EQ(resumed.size(), expected.size());
-  for (std::size_t k = 0; k < expected.size(); ++k) {
-    EXPECT_EQ(resumed[k].status, expected[k].status);
-    for (const auto& [name, value] : expected[k].numbers) EXPECT_EQ(resumed[k].numbers.at(name), value) << name;
-    for (const auto& [name, array] : expected[k].arrays) EXPECT_EQ(resumed[k].arrays.at(name).values, array.values) << name;
+    EXPECT_GE(interruptions, 2);
+    ASSERT_EQ(resumed.size(), expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      EXPECT_EQ(resumed[k].status, expected[k].status);
+      for (const auto& [name, value] : expected[k].numbers) EXPECT_EQ(resumed[k].numbers.at(name), value) << name;
+      for (const auto& [name, array] : expected[k].arrays) EXPECT_EQ(resumed[k].arrays.at(name).values, array.values) << name;
+    }
   }
 }
 
@@ -117,31 +120,34 @@ TEST(Sweep, LanesDoNotMatter) {
   for (std::size_t k = 0; k < one.size(); ++k) EXPECT_EQ(one[k].numbers, three[k].numbers);
 }
 
-// Chains spread over two devices, interrupted and resumed, and once resumed on one device alone: who ran a point
-// and what ran beside it changes no bit.
+// Chains spread over two devices (one twice, where there is but one of its kind), interrupted and resumed, and once resumed on
+// one device alone: who ran a point and what ran beside it changes no bit.
 TEST(Sweep, SeveralDevicesShareAResumableSweep) {
   const Deck deck = small_deck({{"bias.vgs", "[0.3, 0.4, 0.5, 0.6]"}, {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "8.0"},
                                 {"run.steady_tol", "0.2"}, {"run.window_fs", "3.0"}, {"run.refresh_steps", "5"}});
-  SilentProgress silent;
-  const Device cpu = find_device("cpu");
-  const auto alone = run_sweep(deck, {.devices = {cpu}}, silent);
-  const test::TemporaryDirectory directory;
-  std::vector<PointResult> shared;
-  int interruptions = 0;
-  for (int reports = 12; shared.empty(); ++reports) {
-    ASSERT_LT(interruptions, 60);
-    Interrupting progress(reports);
-    try {
-      shared = run_sweep(deck, {.devices = interruptions == 1 ? std::vector<Device>{cpu} : std::vector<Device>{cpu, cpu},
-                                .checkpoint_directory = directory.path()}, progress);
-    } catch (const Cancelled&) {
-      ++interruptions;
+  for (const Device& device : test::one_device_of_each_kind()) {
+    SCOPED_TRACE(device.name());
+    const Device first = device.backend == Backend::kCpu ? device : find_device("cuda:0");
+    SilentProgress silent;
+    const auto alone = run_sweep(deck, {.devices = {first}}, silent);
+    const test::TemporaryDirectory directory;
+    std::vector<PointResult> shared;
+    int interruptions = 0;
+    for (int reports = 12; shared.empty(); ++reports) {
+      ASSERT_LT(interruptions, 60);
+      Interrupting progress(reports);
+      try {
+        shared = run_sweep(deck, {.devices = interruptions == 1 ? std::vector<Device>{device} : std::vector<Device>{first, device},
+                                  .checkpoint_directory = directory.path()}, progress);
+      } catch (const Cancelled&) {
+        ++interruptions;
+      }
     }
-  }
-  EXPECT_GE(interruptions, 2);
-  for (std::size_t k = 0; k < alone.size(); ++k) {
-    EXPECT_EQ(alone[k].numbers, shared[k].numbers);
-    EXPECT_EQ(alone[k].arrays.at("potential").values, shared[k].arrays.at("potential").values);
+    EXPECT_GE(interruptions, 2);
+    for (std::size_t k = 0; k < alone.size(); ++k) {
+      EXPECT_EQ(alone[k].numbers, shared[k].numbers);
+      EXPECT_EQ(alone[k].arrays.at("potential").values, shared[k].arrays.at("potential").values);
+    }
   }
 }
 

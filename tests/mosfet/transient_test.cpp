@@ -122,31 +122,36 @@ class Impatient : public SilentProgress {
 TEST(Transient, AResumedPulseHasTheSameBits) {
   const Deck deck = transient_deck({{"run.t_end_fs", "12.0"}, {"run.refresh_steps", "4"}, {"output.pdf_at_fs", "[0.5, 6.0, 12.0]"},
                                     {"bias.waveform_vgs", "[[2.0, 0.0], [5.0, 0.1], [7.0, 0.0]]"}});
-  const test::TemporaryDirectory undisturbed;
-  const PointResult expected = run(deck, undisturbed.path());
-  const test::TemporaryDirectory directory;
-  int interruptions = 0;
-  for (int reports = 6;; ++reports) {
-    ASSERT_LT(interruptions, 60);
-    Impatient progress(reports);
-    const test::TemporaryDirectory out;
-    try {
-      const PointResult found =
-          run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = directory.path(), .output_directory = out.path()},
-                    progress)[0];
-      for (const char* name : {"pdf_0_0.h5", "pdf_0_1.h5", "pdf_0_2.h5"}) {
-        const H5Reader a(undisturbed.path() / name), b(out.path() / name);
-        EXPECT_EQ(a.doubles("/pdf"), b.doubles("/pdf")) << name;
-        EXPECT_EQ(a.number("/time"), b.number("/time")) << name;
+  for (const Device& device : test::one_device_of_each_kind()) {
+    SCOPED_TRACE(device.name());
+    const test::TemporaryDirectory undisturbed;
+    SilentProgress silent;
+    const PointResult expected =
+        run_sweep(deck, {.devices = {device}, .checkpoint_directory = {}, .output_directory = undisturbed.path()}, silent)[0];
+    const test::TemporaryDirectory directory;
+    int interruptions = 0;
+    for (int reports = 6;; ++reports) {
+      ASSERT_LT(interruptions, 60);
+      Impatient progress(reports);
+      const test::TemporaryDirectory out;
+      try {
+        const PointResult found =
+            run_sweep(deck, {.devices = {device}, .checkpoint_directory = directory.path(), .output_directory = out.path()},
+                      progress)[0];
+        for (const char* name : {"pdf_0_0.h5", "pdf_0_1.h5", "pdf_0_2.h5"}) {
+          const H5Reader a(undisturbed.path() / name), b(out.path() / name);
+          EXPECT_EQ(a.doubles("/pdf"), b.doubles("/pdf")) << name;
+          EXPECT_EQ(a.number("/time"), b.number("/time")) << name;
+        }
+        EXPECT_EQ(found.numbers, expected.numbers);
+        EXPECT_EQ(found.arrays.at("terminals").values, expected.arrays.at("terminals").values);
+        break;
+      } catch (const Cancelled&) {
+        ++interruptions;
       }
-      EXPECT_EQ(found.numbers, expected.numbers);
-      EXPECT_EQ(found.arrays.at("terminals").values, expected.arrays.at("terminals").values);
-      break;
-    } catch (const Cancelled&) {
-      ++interruptions;
     }
+    EXPECT_GE(interruptions, 2);
   }
-  EXPECT_GE(interruptions, 2);
 }
 
 // A snapshot holds the pdf of its time: its sum is the sheet density that the end of the run reports.
