@@ -259,7 +259,7 @@ TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
     for (bool done = false; !done;) {
       wait_for([&] { return newest_step(checkpoints) > given || gone(pids); }, within(60));
       signal_all(SIGSTOP);
-      done = wait_for(recorded, within(2));
+      done = wait_for(recorded, within(0.4));
       if (!done) signal_all(SIGCONT);  // it was stopped before it had announced the file
     }
     const pid_t victims[]{pids[1], pids[0], launcher, engine};
