@@ -165,7 +165,7 @@ HandedOver take_over(const std::string& socket_path) {
   const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const sockaddr_un address = address_of(socket_path);
   if (connection < 0 || connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    fail("a rank is started by quasi-engine exec alone; '" + socket_path + "'");
+    throw InvalidInput("a rank is started by quasi-engine exec alone: '" + socket_path + "' cannot be opened (" + std::strerror(errno) + ")");
   Parcel parcel(std::string(kMaxPacketBytes, '\0'));
   const ssize_t size = recvmsg(connection, &parcel.header, MSG_CMSG_CLOEXEC);
   const cmsghdr* attached = size > 0 ? CMSG_FIRSTHDR(&parcel.header) : nullptr;

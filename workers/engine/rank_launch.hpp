@@ -21,7 +21,7 @@ struct HandedOver {
 // One body for each build: rank_launch.cpp and rank_launch_absent.cpp.
 int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start);
 
-/// Rank 0: takes what launch_ranks holds ready. @throws Error
+/// Rank 0: takes what launch_ranks holds ready. @throws InvalidInput where nobody does
 HandedOver take_over(const std::string& socket_path);
 
 }  // namespace quasi
