@@ -1,11 +1,13 @@
 // Four-phonon scattering step of a deck: times, process counts, work done against the device's peak.
 //
 //   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies all|device] [--naive]
-//                     [--set key=value]
+//                     [--without exchange|inversion] [--set key=value]
 //
 // --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
 // --strategies adds one line for each published strategy on the same problem; `device` leaves out the one
 // whose list is made on the host, which takes longest.
+// --without leaves out a short cut of the sums: that λ and λ' change places, or that a centre of inversion halves
+// the matrix element (both hold with the default rules only).
 // --naive adds the time of a process by the block sum on one core.
 // Prints one JSON line a case.
 #include <chrono>
@@ -36,6 +38,7 @@ struct Options {
   std::int32_t tiles = 0;  ///< 0: all
   std::string strategies;  ///< empty: none
   bool naive = false;
+  bool exchange = true, inversion = true;
 };
 
 /// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds and sums.
@@ -78,7 +81,8 @@ void time_naive(const Problem4ph& problem) {
 Options parse(int argc, char** argv) {
   Options o;
   if (argc < 2) throw InvalidInput("usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
-                                   "[--device D] [--tiles N] [--strategies all|device] [--naive] [--set key=value]");
+                                   "[--device D] [--tiles N] [--strategies all|device] [--naive] "
+                                   "[--without exchange|inversion] [--set key=value]");
   o.deck = argv[1];
   o.settings.push_back({"four_phonon", ".true."});
   for (int i = 2; i < argc; ++i) {
@@ -98,6 +102,8 @@ Options parse(int argc, char** argv) {
     else if (key == "--device") o.device = value;
     else if (key == "--strategies") o.strategies = value;
     else if (key == "--tiles") o.tiles = std::atoi(value.c_str());
+    else if (key == "--without" && value == "exchange") o.exchange = false;
+    else if (key == "--without" && value == "inversion") o.inversion = false;
     else if (key == "--set") o.settings.push_back(parse_setting(value));
     else throw InvalidInput("unknown option " + key);
   }
@@ -119,7 +125,12 @@ int run(int argc, char** argv) {
       read_sparse_force_constants(std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
   const double read_s = now_s() - start;
   start = now_s();
-  const Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
+  Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
+  if (!o.exchange) problem.star.clear();
+  if (!o.inversion) {
+    problem.plan = plan_contraction_4ph(crystal, fourth);
+    problem.phase = phase_table_4ph(problem.mesh, problem.plan);
+  }
   const double prepare_s = now_s() - start;
   use_device(device);
   const std::int64_t free_before = free_memory_bytes(device);
@@ -134,9 +145,12 @@ int run(int argc, char** argv) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   double count[3] = {}, evaluations = 0.0, check = 0.0;
   start = now_s();
+  const auto first_of = [&](std::int32_t i) {
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(i) * n_tiles / tiles) * kTotalsPerTile4ph;
+  };
   for (std::int32_t i = 0; i < tiles; ++i) {
-    const std::int32_t tile = static_cast<std::int32_t>(static_cast<std::int64_t>(i) * n_tiles / tiles);
-    const std::int32_t first = tile * kTotalsPerTile4ph;
+    const std::int32_t first = first_of(i);
+    if (i + 1 < tiles) kernels->expect(first_of(i + 1), std::min(n_q, first_of(i + 1) + kTotalsPerTile4ph));
     const auto sums = kernels->sums(first, std::min(n_q, first + kTotalsPerTile4ph));
     for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
       count[r / layout.size() % 3] += sums[r + layout.six_count()] / 6.0;
@@ -148,12 +162,12 @@ int run(int argc, char** argv) {
   const std::int64_t used = free_before - free_memory_bytes(device);
   const double flops = 8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * evaluations;
   std::printf(
-      "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": \"%s\", "
+      "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": \"%s\", \"exchange\": %d, \"inversion\": %d, "
       "\"blocks\": %d, \"pairs\": %d, \"temperatures\": %d, \"tiles\": [%d, %d], "
       "\"processes\": [%.0f, %.0f, %.0f], \"evaluations\": %.6g, \"multiply_adds_per_process\": %lld, "
       "\"harmonic_s\": %.3f, \"read_s\": %.3f, \"prepare_s\": %.3f, \"load_s\": %.3f, \"scattering_s\": %.3f, "
       "\"evaluation_tflops\": %.3f, \"memory_mib\": %lld, \"checksum\": %.12e}\n",
-      device.model.c_str(), problem.mesh.n[0], control.scale_broad, control.compat ? "fourphonon" : "default",
+      device.model.c_str(), problem.mesh.n[0], control.scale_broad, control.compat ? "fourphonon" : "default", !problem.star.empty(), problem.plan.real_elements,
       problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0], count[1],
       count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()), harmonic_s, read_s,
       prepare_s, load_s, scatter_s, flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);

@@ -113,8 +113,17 @@ RandomCrystal random_crystal(int n_atoms, std::array<int, 3> mesh, unsigned seed
 
 class Kernels4ph : public quasi::test::OnEveryDevice {
  protected:
-  void check(int n_atoms, std::array<int, 3> mesh, const Rules4ph& rules, oracle::Settings4ph settings) {
-    const RandomCrystal c = random_crystal(n_atoms, mesh, static_cast<unsigned>(7 * n_atoms + mesh[0]), rules);
+  /// @param exchange  every point has a row, and λ and λ' change places
+  void check(int n_atoms, std::array<int, 3> mesh, const Rules4ph& rules, oracle::Settings4ph settings, bool exchange = false) {
+    RandomCrystal c = random_crystal(n_atoms, mesh, static_cast<unsigned>(7 * n_atoms + mesh[0]), rules);
+    const auto nq = static_cast<std::size_t>(c.problem.mesh.size());
+    if (exchange) {
+      c.problem.point.resize(nq);
+      std::iota(c.problem.point.begin(), c.problem.point.end(), 0);
+      c.problem.partner_weight.assign(nq * nq, 1);
+      c.problem.star = c.problem.point;
+      c.problem.star_size.assign(nq, 1);
+    }
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     kernels->load(c.problem);
     const auto sums = kernels->sums(0, static_cast<std::int32_t>(c.problem.mesh.size()));
@@ -122,7 +131,7 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
     settings.hbar_over_kb = kCodata2018.hbar_over_kb_k_ps();
     const int nb = 3 * n_atoms;
     double found[3] = {};
-    for (std::size_t point = 0; point < c.problem.point.size(); ++point)
+    for (std::size_t point = 0; point < c.problem.point.size(); point += exchange ? nq / 2 : 1)
       for (int s = 0; s < nb; s += n_atoms > 2 ? 5 : 2)
         for (int t = 0; t < 3; ++t) {
           settings.temperature_k = kTemperatures_k[t];
@@ -307,6 +316,13 @@ TEST_P(Kernels4ph, MeetOracleWithFormalWeights) {
     check(n_atoms, kMesh[n_atoms], rules,
           {.scale_broad = 0.7, .cut = 1.3, .delta_divisor = 0.9, .least_sigma = 0.3});
   }
+}
+
+// Each two points visited from one side only, the other's rows fed from there.
+TEST_P(Kernels4ph, ExchangedPhononsMeetOracle) {
+  for (int n_atoms = 1; n_atoms <= 4; ++n_atoms)
+    check(n_atoms, kMesh[n_atoms], {.scale_broad = 0.7, .cut = 1.3, .window_norm = 0.9, .sigma_floor_rad_ps = 0.3},
+          {.scale_broad = 0.7, .cut = 1.3, .delta_divisor = 0.9, .least_sigma = 0.3}, true);
 }
 
 TEST_P(Kernels4ph, MeetOracleWithReferenceConventions) {

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <random>
 
+#include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/model_deck.hpp"
 #include "workers/backend/error.hpp"
@@ -24,6 +25,8 @@ Deck coarse_deck(std::vector<Setting> more = {}) {
   settings.insert(settings.end(), more.begin(), more.end());
   return read_deck(quasi::test::source_dir() / "examples/thermal/silicon-sw", settings);
 }
+
+class Shortcuts4ph : public quasi::test::OnEveryDevice {};
 
 Rates4ph rates_at(const Deck& deck, const Modes& modes, const std::vector<std::int32_t>& points,
                   Progress& progress, const std::filesystem::path& checkpoints = {}) {
@@ -82,6 +85,69 @@ TEST(Laws4ph, RatesAreEqualOverAStar) {
       std::printf("    %s channel %d: worst difference over a star %.1e\n", c.name, channel, worst);
     }
   }
+}
+
+// With a centre of inversion half of the pairs of sites are summed: the sums are those of all pairs, whether inversion
+// exchanges the two atoms of the cell (silicon) or keeps them (rock salt). Wurtzite has no centre.
+TEST_P(Shortcuts4ph, HalfOfThePairsIsTheWholeSum) {
+  for (const auto& [name, centred] : {std::pair{"silicon-sw", true}, {"rocksalt", true}, {"wurtzite-sw", false}}) {
+    const Deck deck = read_deck(model(name), {{"ngrid", "3 3 3"}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
+    SilentProgress silent;
+    const Modes modes = start_run(deck, silent).modes;
+    Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, deck.symmetry.irreducible);
+    EXPECT_EQ(problem.plan.real_elements, centred) << name;
+    if (!centred) continue;
+    const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+    kernels->load(problem);
+    const auto half = kernels->sums(0, 27);
+    const int pairs = problem.plan.n_pairs;
+    problem.plan = plan_contraction_4ph(deck.crystal, *deck.fourth_order);
+    problem.phase = phase_table_4ph(problem.mesh, problem.plan);
+    EXPECT_LE(pairs, problem.plan.n_pairs / 2 + 2) << name;
+    kernels->load(problem);
+    const auto whole = kernels->sums(0, 27);
+    // Rounding of some thousand terms; the largest of each kind sets the scale of what symmetry makes zero.
+    const auto size = static_cast<std::size_t>(SumLayout4ph{1}.size());
+    std::vector<double> scale(size, 0.0);
+    for (std::size_t i = 0; i < whole.size(); ++i) scale[i % size] = std::max(scale[i % size], std::fabs(whole[i]));
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      EXPECT_NEAR(half[i], whole[i], 1e-10 * std::fabs(whole[i]) + 1e-14 * scale[i % size]) << name << " " << i;
+    EXPECT_GT(scale[0], 0.0);
+  }
+}
+
+// λ and λ' change places: the same rates as where every row visits all that it takes part in.
+TEST_P(Shortcuts4ph, ExchangedRatesAreThoseOfEveryRow) {
+  const Deck deck = coarse_deck({{"T", "100 300 900"}});
+  SilentProgress silent;
+  const Modes modes = start_run(deck, silent).modes;
+  Problem4ph problem =
+      make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, deck.symmetry.irreducible);
+  ASSERT_FALSE(problem.star.empty());
+  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+  const auto rates = [&] {
+    Rates4ph r = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, silent);
+    average_degenerate_4ph(modes, problem.point, r);
+    return r;
+  };
+  const Rates4ph exchanged = rates();
+  problem.star.clear();
+  const Rates4ph every = rates();
+  EXPECT_LT(exchanged.evaluations, 0.7 * every.evaluations);
+  // Which image of a zone-boundary point is taken decides normal or Umklapp, so only their sum is compared.
+  for (const auto channel : {Channel4ph::kRecombination, Channel4ph::kRedistribution, Channel4ph::kSplitting})
+    for (std::int64_t row = 0; row < every.n_rows; ++row) {
+      for (int t = 0; t < 3; ++t) {
+        const double expected = every.rate_per_ps(channel, t, row);
+        EXPECT_NEAR(exchanged.rate_per_ps(channel, t, row), expected, 1e-10 * expected);
+        const auto at = static_cast<std::size_t>(every.at(channel, t, row));
+        EXPECT_NEAR(exchanged.weighted_phase_space[at], every.weighted_phase_space[at], 1e-10 * every.weighted_phase_space[at]);
+      }
+      const auto at = static_cast<std::size_t>(every.at(channel, row));
+      EXPECT_NEAR(exchanged.phase_space[at], every.phase_space[at], 1e-10 * every.phase_space[at]);
+      EXPECT_NEAR(exchanged.processes[at], every.processes[at], 1e-9);
+    }
 }
 
 /// Asks for a checkpoint after every tile and cancels after some.
@@ -236,6 +302,8 @@ TEST(Laws4ph, RefusesWhatItCannotDo) {
     EXPECT_THROW(require_supported_4ph(deck.control), InvalidInput) << setting.key;
   }
 }
+
+QUASI_ON_EVERY_DEVICE(Shortcuts4ph);
 
 }  // namespace
 }  // namespace quasi::thermal

@@ -32,7 +32,9 @@ std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) 
 
 ReferenceRun::ReferenceRun(const std::string& name) {
   const auto si = quasi::test::reference_dir() / "thermal/si";
-  run_ = si / "runs" / name;
+  run_ = name == kPublished ? si / name : si / "runs" / name;
+  needs_ = {"compat=fourphonon"};
+  if (name == kPublished) needs_.insert(needs_.end(), {"allow_inconsistent_position=T", "allow_imaginary=T"});
   static const quasi::test::TemporaryDirectory directory;
   deck_ = directory.path() / name;
   std::filesystem::create_directories(deck_);
@@ -49,7 +51,8 @@ ReferenceRun::ReferenceRun(const std::string& name) {
 
 Control ReferenceRun::control(const std::vector<std::string>& texts) const {
   std::vector<Setting> settings;
-  for (const auto& text : texts) settings.push_back(parse_setting(text));
+  for (const auto* list : {&needs_, &texts})
+    for (const auto& text : *list) settings.push_back(parse_setting(text));
   return read_control(deck_, settings);
 }
 

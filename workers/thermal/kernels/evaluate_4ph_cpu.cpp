@@ -94,7 +94,7 @@ void Evaluator4phCpu::squared_elements(const Found4ph* found, std::int64_t n, bo
         }
     }
     for (int lane = 0; lane < kLanes && first + lane < n; ++lane)
-      squared[first + lane] = v_re[lane] * v_re[lane] + v_im[lane] * v_im[lane];
+      squared[first + lane] = squared_of_sum_4ph(t, {v_re[lane], v_im[lane]});
   }
 }
 

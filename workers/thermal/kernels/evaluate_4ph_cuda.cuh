@@ -25,8 +25,21 @@ struct Walk4ph {
   /// [n_steps] the same in one word, for at most four atoms: direction (0 stay, 1–3 by +a_i, 4–6 by −a_i) and,
   /// from bit 8 on, a bit for each κ''·n_atoms + κ''' met there.
   const std::uint32_t* program = nullptr;
+  /// [n_stops + 1] first pair, in walking order, of the steps that meet any.
+  int n_stops = 0;
+  const std::int32_t* stop = nullptr;
+  const Complex<double>* half = nullptr;  ///< Form4ph::kSwapped: [n_modes][3], the first atom's e
   const ZonePoint* zone = nullptr;        ///< [n_q]
   const Complex<double>* turn[3] = {};    ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
+};
+
+/// How the matrix element is summed.
+enum class Form4ph {
+  kPairs,    ///< over the pairs of the plan
+  /// Where inversion exchanges the two atoms of the cell (ContractionPlan4ph::swapped): κ'' is the first atom, and
+  /// e(second) the conjugate of e(first), so that Re Σ_c w_c e'''_c* needs Re(w_1 + w_2) and Im(w_1 − w_2) of the first
+  /// atom's three components alone.
+  kSwapped,
 };
 
 /// One 16-byte load; the arrays start at multiples of 16.
@@ -118,7 +131,66 @@ __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk
       }
     }
   }
-  return v.re * v.re + v.im * v.im;
+  return squared_of_sum_4ph(t, v);
+}
+
+/// The same for Form4ph::kSwapped. `pair` holds, stop by stop, A_11 alone or A_11 + A_12 and A_11 − A_12 (elements beside
+/// each other).
+__device__ inline double squared_element_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<double>* pair,
+                                                 std::int32_t mode2, std::int32_t mode3, ZonePoint q2, double sign) {
+  Complex<double> turn[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
+  Complex<double> kept[3];
+#pragma unroll
+  for (int b = 0; b < 3; ++b) {
+    kept[b] = load(walk.half + 3 * static_cast<std::int64_t>(mode2) + b);
+    kept[b].im *= sign;
+    turn[b].im *= sign;
+  }
+  Complex<double> phase{1.0, 0.0};
+  double real[3] = {};
+  double imaginary[3] = {};
+  const Complex<double>* a = pair;
+  for (int s = 0; s < walk.n_steps; ++s) {
+    const std::uint32_t word = program[s];
+    const int direction = static_cast<int>(word & 7u);
+    if (direction != 0) {
+      const int axis = direction > 3 ? direction - 4 : direction - 1;
+      Complex<double> by = axis == 0 ? turn[0] : axis == 1 ? turn[1] : turn[2];
+      if (direction > 3) by.im = -by.im;
+      phase = fused_multiply(phase, by);
+    }
+    const std::uint32_t fourth = word >> 8;  // bit 0: A_11, bit 1: A_12
+    if (fourth == 0u) continue;
+#pragma unroll
+    for (int b = 0; b < 3; ++b) {
+      const Complex<double> u = fused_multiply(phase, kept[b]);
+      if (fourth == 3u) {
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          const Complex<double> sum = load(a + 6 * b + 2 * c);
+          const Complex<double> difference = load(a + 6 * b + 2 * c + 1);
+          real[c] = fma(u.re, sum.re, fma(-u.im, sum.im, real[c]));
+          imaginary[c] = fma(u.re, difference.im, fma(u.im, difference.re, imaginary[c]));
+        }
+      } else {
+        const double side = fourth == 1u ? 1.0 : -1.0;
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          const Complex<double> x = load(a + 3 * b + c);
+          real[c] = fma(u.re, x.re, fma(-u.im, x.im, real[c]));
+          imaginary[c] = fma(side * u.re, x.im, fma(side * u.im, x.re, imaginary[c]));
+        }
+      }
+    }
+    a += fourth == 3u ? 18 : 9;
+  }
+  double v = 0.0;
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const Complex<double> e = load(walk.half + 3 * static_cast<std::int64_t>(mode3) + c);
+    v = fma(real[c], e.re, fma(imaginary[c], e.im, v));
+  }
+  return v * v;
 }
 
 }  // namespace quasi::thermal::cuda4ph

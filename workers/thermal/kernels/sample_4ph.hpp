@@ -37,7 +37,7 @@ QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph chann
       for (int c = 0; c < 3; ++c) v += site * (a[3 * b + c] * conj(e3[3 * t.pair_fourth[pair] + c]));
     }
   }
-  return norm(v);
+  return squared_of_sum_4ph(t, v);
 }
 
 using UniformLayout4ph = UniformLayout;

@@ -5,8 +5,10 @@
 #include <cstdint>
 
 #include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
+#include "workers/thermal/kernels/exchange_4ph.hpp"
 #include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
 #include "workers/thermal/kernels/sample_4ph.hpp"
+#include "workers/thermal/kernels/warp_sums_cuda.cuh"
 
 namespace quasi::thermal::cuda4ph {
 
@@ -43,6 +45,7 @@ struct ScatterArguments {
   /// [places][n_rows][channels][layout]; for the collision operator [places][n_rows][2 signs][2]: the sums of
   /// Γ and of |Γ|.
   double* partial;
+  double* exchanged;               ///< AddExchanged4ph::exchanged; rates only
   CollisionTarget collision;
   Thinning4ph thinning;  ///< weight_sum on the device
 };
@@ -54,6 +57,21 @@ struct Queued {
   double sigma;
 };
 
+/// A process that a thread evaluates.
+struct InHand {
+  int channel = -1;  ///< −1: none
+  int branch = 0;    ///< s' within the group
+  std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
+  ZonePoint zone2{};
+  double sign = 1.0;          ///< of λ''
+  double multiplicity = 0.0;  ///< with the weight of q'
+  double delta = 0.0;         ///< multiplicity · δ
+  double density = 0.0;       ///< delta/(ωω'ω''ω''')
+  double probability = 0.0;
+  double squared = 0.0;       ///< |V|²
+  bool normal = false;
+};
+
 /// Values of a channel, and of all that a block sums.
 inline __host__ __device__ int values_of(Use use, int n_temperatures) {
   return use == Use::kThinned ? ThinnedLayout4ph{n_temperatures}.size() : SumLayout4ph{n_temperatures}.size();
@@ -62,12 +80,17 @@ inline __host__ __device__ int sums_in_shared(Use use, int channels, int n_tempe
   return use == Use::kCollision ? kGroup + 2 : channels * values_of(use, n_temperatures);
 }
 
+/// Sums for λ' of one s' and channel, of all that a block holds at once.
+inline __host__ __device__ int exchanged_in_shared(const Tables4ph& t, Use use, int sign, int group) {
+  return use == Use::kRates && sign > 0 && t.star != nullptr ? group * kExchanged * values_of(use, t.n_temperatures) : 0;
+}
+
 /// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
 /// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
 /// of the table, and whenever the queue holds one process per thread all threads evaluate them: no
 /// lane idles in the expensive part, and nothing is ever stored outside the block.
-template <int kSign, int kAtoms, Use kUse>
-__global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
+template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
     scatter_kernel(const ScatterArguments a) {
   constexpr int kChannels = kSign > 0 ? 2 : 1;
   const Tables4ph& t = a.tables;
@@ -85,13 +108,16 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
   const auto mode0 = static_cast<std::int32_t>(q0 * nb + row % nb);
   const std::int32_t total = a.first_total + place;
   const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
+  const Visit4ph visit = visit_4ph(t, kSign, point, q1);
   const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
+  const bool both = kUse == Use::kRates && kSign > 0 && visit == Visit4ph::kBoth;
   const double omega0 = t.omega[mode0];
+  const double ratio = both ? exchange_ratio_4ph(t, point, q1) : 0.0;
   const int n_out = kCollision ? 2 : kChannels * n_values;
   double* out = a.partial + (kCollision ? (blockIdx.x * std::int64_t{2} + (kSign > 0 ? 0 : 1)) * 2
                                         : (blockIdx.x * static_cast<std::int64_t>(kChannels4ph) + (kSign > 0 ? 0 : 2)) *
                                               n_values);
-  if (weight == 0 || !(omega0 > 0.0)) {
+  if (visit == Visit4ph::kNone || !(omega0 > 0.0)) {
     for (int i = threadIdx.x; i < n_out; i += kThreads) out[i] = 0.0;
     return;
   }
@@ -100,7 +126,9 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
   auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
   auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
   double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][n_sums]
-  auto* queue = reinterpret_cast<Queued*>(sum + kWarps * n_sums);          // [2 threads]
+  double* exchanged = sum + kWarps * n_sums;                               // [warps][group][kExchanged][n_values]
+  const int n_exchanged = exchanged_in_shared(t, kUse, kSign, a.group);
+  auto* queue = reinterpret_cast<Queued*>(exchanged + kWarps * n_exchanged);  // [2 threads]
   auto* program = reinterpret_cast<std::uint32_t*>(queue + 2 * kThreads);  // [steps]
   for (int i = threadIdx.x; kAtoms > 0 && i < a.walk.n_steps; i += kThreads) program[i] = a.walk.program[i];
   __shared__ std::int32_t range_begin[kThreads];
@@ -115,6 +143,9 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
 
   for (int first_branch = 0; first_branch < nb; first_branch += a.group) {
     const int branches = min(a.group, nb - first_branch);
+    if (both)
+      for (int i = threadIdx.x; i < kWarps * n_exchanged; i += kThreads) exchanged[i] = 0.0;
+    double* exchanged_out = a.exchanged + ((static_cast<std::int64_t>(blockIdx.x) * nb) + first_branch) * kExchanged * n_values;
     // One interval of the table per (s', channel, class).
     const int n_ranges = branches * kChannels * PairKeys4ph::kClasses;
     std::int32_t length = 0;
@@ -151,7 +182,10 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
       partner[i] = {e.re, kSign * e.im};
     }
     __syncthreads();
-    if (n_candidates == 0) continue;  // the same for all threads
+    if (n_candidates == 0) {  // the same for all threads
+      for (int i = threadIdx.x; both && i < branches * kExchanged * n_values; i += kThreads) exchanged_out[i] = 0.0;
+      continue;
+    }
     unsigned active = 0;  // branches s' that have candidates
     for (int branch = 0; branch < branches; ++branch) {
       const int end = (branch + 1) * kChannels * PairKeys4ph::kClasses;
@@ -161,9 +195,7 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
 
     // Step 2 of the plan: A of every s' of the group, one element a thread.
     const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
-    for (int element = threadIdx.x; element < t.n_pairs * 9; element += kThreads) {
-      Complex<double> accumulated[kGroup] = {};
-      const int from = a.walk_order[element / 9];
+    const auto contract = [&](int from, int element, Complex<double>(&accumulated)[kGroup]) {
       for (int triple = t.pair_begin[from]; triple < t.pair_begin[from + 1]; ++triple) {
         Complex<double> phase =
             t.phase[static_cast<std::int64_t>(q1) * t.n_cells + t.triple_cell[triple]];
@@ -177,86 +209,98 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
             if ((active >> g & 1u) != 0) fused_add(accumulated[g], e[g * nb + b], c);
         }
       }
+    };
+    if constexpr (kForm == Form4ph::kSwapped) {
+      for (int element = threadIdx.x; element < a.walk.n_stops * 9; element += kThreads) {
+        const int first = a.walk.stop[element / 9];
+        const bool two = a.walk.stop[element / 9 + 1] - first == 2;
+        const int at = two ? 2 * (element % 9) : element % 9;
+        Complex<double> accumulated[kGroup] = {};
+        contract(a.walk_order[first], element, accumulated);
 #pragma unroll
-      for (int g = 0; g < kGroup; ++g)
-        if ((active >> g & 1u) != 0) pair[g * t.n_pairs * 9 + element] = accumulated[g];
+        for (int g = 0; g < kGroup; ++g)
+          if ((active >> g & 1u) != 0) pair[(g * t.n_pairs + first) * 9 + at] = accumulated[g];
+        if (!two) continue;
+#pragma unroll
+        for (int g = 0; g < kGroup; ++g) accumulated[g] = {};
+        contract(a.walk_order[first + 1], element, accumulated);
+#pragma unroll
+        for (int g = 0; g < kGroup; ++g) {
+          if ((active >> g & 1u) == 0) continue;
+          Complex<double>* to = pair + (g * t.n_pairs + first) * 9 + at;
+          const Complex<double> one = to[0];
+          to[0] = one + accumulated[g];
+          to[1] = one - accumulated[g];
+        }
+      }
+    } else {
+      for (int element = threadIdx.x; element < t.n_pairs * 9; element += kThreads) {
+        Complex<double> accumulated[kGroup] = {};
+        contract(a.walk_order[element / 9], element, accumulated);
+#pragma unroll
+        for (int g = 0; g < kGroup; ++g)
+          if ((active >> g & 1u) != 0) pair[g * t.n_pairs * 9 + element] = accumulated[g];
+      }
     }
 
     int queued = 0;  // the same in all threads
     const auto add = [&](int slot, double value) {
-      for (int offset = 16; offset > 0; offset /= 2)
-        value += __shfl_xor_sync(0xffffffffu, value, offset);
+      value = warp_sum(value);
       if (lane == 0) sum[warp * n_sums + slot] += value;
     };
-    // Four sums for little more than the price of one: each exchange halves what a lane still carries.
-    const auto add_four = [&](int at, int slot0, int slot1, int slot2, int slot3, double v0, double v1, double v2, double v3) {
-      const bool upper = (lane & 16) != 0;
-      double keep = upper ? v2 : v0;
-      double other = upper ? v3 : v1;
-      keep += __shfl_xor_sync(0xffffffffu, upper ? v0 : v2, 16);
-      other += __shfl_xor_sync(0xffffffffu, upper ? v1 : v3, 16);
-      const bool odd = (lane & 8) != 0;
-      double value = odd ? other : keep;
-      value += __shfl_xor_sync(0xffffffffu, odd ? keep : other, 8);
-      for (int offset = 4; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-      const int slot = lane == 0 ? slot0 : lane == 8 ? slot1 : lane == 16 ? slot2 : slot3;
-      if (lane % 8 == 0 && slot >= 0) sum[warp * n_sums + at + slot] += value;
+    const auto read = [&](const Queued& queued_process) {
+      InHand h;
+      h.channel = queued_process.what % 4;
+      h.branch = queued_process.what / 4;
+      h.mode1 = q1 * nb + first_branch + h.branch;
+      const auto kind = static_cast<Channel4ph>(kSign > 0 ? h.channel : 2);
+      const std::int32_t q2 = queued_process.pair / nb / nb;
+      const std::int32_t q3 = a.kind[sign_third(kind) > 0 ? 0 : 1].third[place * t.mesh.size() + q2];
+      h.mode2 = queued_process.pair / nb;
+      h.mode3 = q3 * nb + queued_process.pair % nb;
+      Process4ph process;
+      if (symmetric) {
+        process = {multiplicity_4ph(kind, t.rules.exact_weights, h.mode1, h.mode2, h.mode3),
+                   queued_process.mismatch, queued_process.sigma};
+      } else {
+        // What the table said was a sieve: the last bits decide here, as they do on the CPU.
+        process = test_candidate_4ph(t, kind, mode0, h.mode1, h.mode2, h.mode3);
+        if (!(process.multiplicity > 0.0)) return InHand{};
+      }
+      h.multiplicity = process.multiplicity * weight;
+      h.zone2 = a.walk.zone[q2];
+      h.sign = static_cast<double>(sign_third(kind));
+      h.delta = h.multiplicity * delta_4ph_ps(t.rules, process);
+      const double omega[4] = {omega0, t.omega[h.mode1], t.omega[h.mode2], t.omega[h.mode3]};
+      h.density = h.delta * inverse_omega_product_4ph(t.rules, omega);
+      if constexpr (kUse == Use::kThinned)
+        h.probability = a.thinning.drawn(t, kind, row, h.delta, mode0, h.mode1, h.mode2, h.mode3);
+      if (!kCollision) {
+        const ZonePoint zone0 = a.walk.zone[q0];
+        const ZonePoint zone1 = a.walk.zone[q1];
+        const ZonePoint zone3 = a.walk.zone[q3];
+        h.normal = zone0.x + kSign * zone1.x + sign_third(kind) * h.zone2.x == zone3.x &&
+                   zone0.y + kSign * zone1.y + sign_third(kind) * h.zone2.y == zone3.y &&
+                   zone0.z + kSign * zone1.z + sign_third(kind) * h.zone2.z == zone3.z;
+      }
+      return h;
     };
     const auto evaluate = [&](int count) {
-      int channel = -1;
-      int branch = -1;
-      double values_squared = 0.0, density = 0.0, delta = 0.0, probability = 0.0;
-      Process4ph process;
-      std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
-      bool normal = false;
-      if (static_cast<int>(threadIdx.x) < count) {
-        const Queued queued_process = queue[threadIdx.x];
-        channel = queued_process.what % 4;
-        branch = queued_process.what / 4;
-        mode1 = q1 * nb + first_branch + branch;
-        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-        const std::int32_t q2 = queued_process.pair / nb / nb;
-        const std::int32_t q3 =
-            a.kind[sign_third(kind) > 0 ? 0 : 1].third[place * t.mesh.size() + q2];
-        mode2 = queued_process.pair / nb;
-        mode3 = q3 * nb + queued_process.pair % nb;
-        if (symmetric) {
-          process = {multiplicity_4ph(kind, t.rules.exact_weights, mode1, mode2, mode3),
-                     queued_process.mismatch, queued_process.sigma};
-        } else {
-          // What the table said was a sieve: the last bits decide here, as they do on the CPU.
-          process = test_candidate_4ph(t, kind, mode0, mode1, mode2, mode3);
-        }
-        if (process.multiplicity > 0.0) {
-          process.multiplicity *= weight;
-          const ZonePoint zone2 = a.walk.zone[q2];
-          const double sign = static_cast<double>(sign_third(kind));
-          delta = process.multiplicity * delta_4ph_ps(t.rules, process);
-          const double omega[4] = {omega0, t.omega[mode1], t.omega[mode2], t.omega[mode3]};
-          density = delta * inverse_omega_product_4ph(t.rules, omega);
-          if constexpr (kUse == Use::kThinned)
-            probability = a.thinning.drawn(t, kind, row, delta, mode0, mode1, mode2, mode3);
-          if (kUse != Use::kThinned || probability > 0.0)
-            values_squared = squared_element<kAtoms>(t, a.walk, program, pair + branch * t.n_pairs * 9, mode2,
-                                                     mode3, zone2, sign);
-          if (!kCollision) {
-            const ZonePoint zone0 = a.walk.zone[q0];
-            const ZonePoint zone1 = a.walk.zone[q1];
-            const ZonePoint zone3 = a.walk.zone[q3];
-            normal = zone0.x + kSign * zone1.x + sign_third(kind) * zone2.x == zone3.x &&
-                     zone0.y + kSign * zone1.y + sign_third(kind) * zone2.y == zone3.y &&
-                     zone0.z + kSign * zone1.z + sign_third(kind) * zone2.z == zone3.z;
-          }
-        } else {
-          channel = -1;
-          branch = -1;
-        }
+      InHand in_hand;
+      if (static_cast<int>(threadIdx.x) < count) in_hand = read(queue[threadIdx.x]);
+      if (in_hand.channel >= 0 && (kUse != Use::kThinned || in_hand.probability > 0.0)) {
+        const Complex<double>* of = pair + in_hand.branch * t.n_pairs * 9;
+        in_hand.squared = kForm == Form4ph::kSwapped
+                              ? squared_element_swapped(a.walk, program, of, in_hand.mode2, in_hand.mode3, in_hand.zone2, in_hand.sign)
+                              : squared_element<kAtoms>(t, a.walk, program, of, in_hand.mode2, in_hand.mode3, in_hand.zone2, in_hand.sign);
       }
+      const auto& [channel, branch, mode1, mode2, mode3, zone2, sign, multiplicity, delta, density, probability, squared, normal] =
+          in_hand;
       if constexpr (kCollision) {
         double gamma = 0.0;
         if (channel >= 0) {
           const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-          gamma = density * a.collision.form.bose(kind, mode0, mode1, mode2, mode3) * values_squared;
+          gamma = density * a.collision.form.bose(kind, mode0, mode1, mode2, mode3) * squared;
           const double scaled = gamma * a.collision.scale[local_row];
           unsigned long long* m = a.collision.matrix + local_row * t.n_modes();
           const auto units = static_cast<unsigned long long>(__double2ll_rn(scaled));
@@ -272,30 +316,54 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
           const bool mine = channel == c;
           if (__ballot_sync(0xffffffffu, mine) == 0) continue;
           add_thinned(t, static_cast<Channel4ph>(kSign > 0 ? c : 2), mine ? probability : 0.0, mine ? density : 0.0,
-                      mine ? delta : 0.0, mine ? process.multiplicity : 0.0, values_squared, normal,
+                      mine ? delta : 0.0, mine ? multiplicity : 0.0, squared, normal,
                       !(a.thinning.draws > 0.0), mode1, mode2, mode3,
                       [&](int slot, double value) { add(c * n_values + slot, value); });
         }
       } else {
-        for (int c = 0; c < kChannels; ++c) {
-          const bool mine = channel == c;
-          if (__ballot_sync(0xffffffffu, mine) == 0) continue;
-          const int at = c * layout.size();
+        // By channel, and by s' where it matters: few in a warp, because the queue keeps the table's order.
+        const int key = channel < 0 || both ? 4 * branch + channel : channel;
+        for (unsigned left = __ballot_sync(0xffffffffu, channel >= 0); left != 0;) {
+          const int current = __shfl_sync(0xffffffffu, key, __ffs(static_cast<int>(left)) - 1);
+          const bool mine = channel >= 0 && key == current;
+          const unsigned here = __ballot_sync(0xffffffffu, mine);
+          left &= ~here;
+          const int c = current % 4;
+          const auto kind = static_cast<Channel4ph>(kSign > 0 ? c : 2);
+          double* own_sum = sum + warp * n_sums + c * layout.size();
+          double* other_sum = exchanged + warp * n_exchanged + (current / 4 * kExchanged + c) * layout.size();
           for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
-            double w = 0.0;
+            double own[4] = {}, other[4] = {};
             if (mine) {
               const double* n = t.occupation + temperature * t.n_modes();
-              w = density * bose_factor_4ph(static_cast<Channel4ph>(kSign > 0 ? c : 2), n[mode1],
-                                            n[mode2], n[mode3]);
+              const double n2 = n[mode2], n3 = n[mode3];
+              const double w = density * bose_factor_4ph(kind, n[mode1], n2, n3);
+              own[0] = normal ? w * squared : 0.0;
+              own[1] = normal ? 0.0 : w * squared;
+              own[2] = w;
+              own[3] = delta;
+              if (both) {
+                const double w1 = ratio * density * bose_factor_4ph(kind, n[mode0], n2, n3);
+                other[0] = normal ? w1 * squared : 0.0;
+                other[1] = normal ? 0.0 : w1 * squared;
+                other[2] = w1;
+                other[3] = ratio * delta;
+              }
             }
-            const int last = temperature == 0 ? layout.phase_space() : -1;
-            add_four(at, layout.normal(temperature), layout.umklapp(temperature), layout.weighted_phase_space(temperature),
-                     last, normal ? w * values_squared : 0.0, normal ? 0.0 : w * values_squared, w, mine ? delta : 0.0);
+            const int i = both ? lane / 4 % 4 : lane / 8;
+            const int to = i == 0   ? layout.normal(temperature)
+                           : i == 1 ? layout.umklapp(temperature)
+                           : i == 2 ? layout.weighted_phase_space(temperature)
+                           : temperature == 0 ? layout.phase_space() : -1;
+            const double value = both ? warp_sums_of_eight(lane, own, other) : warp_sums_of_four(lane, own);
+            if (lane % (both ? 4 : 8) == 0 && to >= 0) (both && lane >= 16 ? other_sum : own_sum)[to] += value;
           }
-          const int six = __reduce_add_sync(0xffffffffu, mine ? static_cast<int>(rint(6.0 * process.multiplicity)) : 0);
-          if (lane == 0) sum[warp * n_sums + at + layout.six_count()] += six;
-          const unsigned here = __ballot_sync(0xffffffffu, mine);
-          if (lane == 0) sum[warp * n_sums + at + layout.evaluations()] += __popc(here);
+          const int six = __reduce_add_sync(0xffffffffu, mine ? static_cast<int>(rint(6.0 * multiplicity)) : 0);
+          if (lane == 0) {
+            own_sum[layout.six_count()] += six;
+            own_sum[layout.evaluations()] += __popc(here);
+            if (both) other_sum[layout.six_count()] += rint(ratio * six);
+          }
         }
       }
     };
@@ -365,6 +433,13 @@ __global__ void __launch_bounds__(kThreads, kAtoms == 1 || kAtoms == 2 ? 4 : 2)
     }
     evaluate(queued);
     __syncthreads();
+    if (both)
+      for (int i = threadIdx.x; i < branches * kExchanged * n_values; i += kThreads) {
+        double value = 0.0;
+        for (int w = 0; w < kWarps; ++w) value += exchanged[w * n_exchanged + i];
+        exchanged_out[i] = value;
+      }
+    if (both) __syncthreads();
     if constexpr (kCollision) {  // λ' of the group: −Γ where destroyed with λ, +Γ where created
       if (static_cast<int>(threadIdx.x) < branches) {
         double gamma = 0.0;

@@ -28,6 +28,8 @@ struct Problem4ph {
   std::vector<std::int16_t> zone;       ///< [n_q][3]
   std::vector<std::int32_t> point;      ///< [n_points]
   std::vector<std::uint16_t> partner_weight;  ///< [n_points][n_q]
+  std::vector<std::int32_t> star;       ///< [n_q], or empty: λ and λ' do not change places
+  std::vector<std::int32_t> star_size;  ///< [n_points], or empty
   ContractionPlan4ph plan;
   std::vector<double> phase;            ///< [n_q][n_cells]{re, im}
 

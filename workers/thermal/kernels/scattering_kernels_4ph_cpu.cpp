@@ -5,6 +5,7 @@
 #include "workers/backend/launch_cpu.hpp"
 #include "workers/backend/memory_budget.hpp"
 #include "workers/thermal/kernels/evaluate_4ph_cpu.hpp"
+#include "workers/thermal/kernels/exchange_4ph.hpp"
 #include "workers/thermal/kernels/pair_key_4ph.hpp"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
 
@@ -42,10 +43,28 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     const SumLayout4ph layout{tables_.n_temperatures};
-    return sums_by_total(first_total, last_total, layout.size(), [&](const Visit& visit, Worker& worker, double* out) {
-      evaluate(visit, worker);
-      accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
-    });
+    const auto n_totals = static_cast<std::size_t>(last_total - first_total);
+    const std::size_t exchanged_size = tables_.star == nullptr
+                                           ? 0
+                                           : n_totals * static_cast<std::size_t>(tables_.n_rows() * tables_.n_branches *
+                                                                                 kExchanged * layout.size());
+    std::vector<double> exchanged(exchanged_size, 0.0);
+    return sums_by_total(
+        first_total, last_total, layout.size(), tables_,
+        [&](const Visit& visit, Worker& worker, double* out) {
+          evaluate(visit, worker);
+          accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
+          if (!visit.both) return;
+          const std::int64_t at = ((visit.total - first_total) * tables_.n_rows() + visit.row) * tables_.n_branches +
+                                  visit.mode1 % tables_.n_branches;
+          accumulate_exchanged(visit, worker, layout,
+                               &exchanged[static_cast<std::size_t>((at * kExchanged + static_cast<int>(visit.channel)) * layout.size())]);
+        },
+        [&](double* per_total) {
+          if (tables_.star != nullptr)
+            cpu::for_each_index(static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
+                                AddExchanged4ph{tables_, first_total, layout.size(), exchanged.data(), per_total});
+        });
   }
 
   std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
@@ -68,9 +87,12 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   std::vector<double> thinned_sums(const Thinning4ph& thinning, std::int32_t first_total,
                                    std::int32_t last_total) override {
     const int size = ThinnedLayout4ph{tables_.n_temperatures}.size();
-    return sums_by_total(first_total, last_total, size, [&](const Visit& visit, Worker& worker, double* out) {
-      thin(visit, thinning, worker, out + static_cast<int>(visit.channel) * size);
-    });
+    return sums_by_total(
+        first_total, last_total, size, without_exchange(),
+        [&](const Visit& visit, Worker& worker, double* out) {
+          thin(visit, thinning, worker, out + static_cast<int>(visit.channel) * size);
+        },
+        [](double*) {});
   }
 
   std::int64_t collision_points_that_fit() const override {
@@ -91,6 +113,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     fill_batch(first_total, n_totals);
     const CollisionForm4ph form{tables_.occupation + collision_.temperature * tables_.n_modes(), collision_.symmetric};
     const std::int64_t first_row = static_cast<std::int64_t>(collision_.first_point) * tables_.n_branches;
+    const Tables4ph whole = without_exchange();
 #pragma omp parallel
     {
       Worker worker(tables_);
@@ -99,7 +122,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         double* matrix = matrix_.data() + row * tables_.n_modes();
         double& out = out_scattering_[static_cast<std::size_t>(row)];
         for (std::int32_t i = 0; i < n_totals; ++i)
-          visit_row(first_total + i, first_row + row, difference_[static_cast<std::size_t>(i)],
+          visit_row(whole, first_total + i, first_row + row, difference_[static_cast<std::size_t>(i)],
                     sum_[static_cast<std::size_t>(i)], worker,
                     [&](const Visit& visit) {
                       evaluate(visit, worker);
@@ -171,13 +194,24 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   /// A (λ, λ') and channel that have processes.
   struct Visit {
     Channel4ph channel;
+    std::int32_t total;
     std::int64_t row;
     std::int32_t mode0, mode1;
+    bool both;  ///< adds to the row of λ' too
   };
 
-  /// Values of each row and channel, one sum per total momentum, added in rising order.
-  template <typename Sink>
-  std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Sink& sink) {
+  /// For what is asked of single rows: every row visits all that it takes part in.
+  Tables4ph without_exchange() const {
+    Tables4ph t = tables_;
+    t.star = nullptr;
+    return t;
+  }
+
+  /// Values of each row and channel, one sum per total momentum, added in rising order; `finish` takes the sums of
+  /// all total momenta before that.
+  template <typename Sink, typename Finish>
+  std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Tables4ph& visited,
+                                    const Sink& sink, const Finish& finish) {
     const std::int64_t values = tables_.n_rows() * kChannels4ph * size;
     const std::int32_t n_totals = last_total - first_total;
     std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
@@ -191,10 +225,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         const auto at = static_cast<std::size_t>(item / tables_.n_rows());
         const std::int64_t row = item % tables_.n_rows();
         double* out = per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
-        visit_row(first_total + static_cast<std::int32_t>(at), row, difference_[at], sum_[at], worker,
+        visit_row(visited, first_total + static_cast<std::int32_t>(at), row, difference_[at], sum_[at], worker,
                   [&](const Visit& visit) { sink(visit, worker, out); });
       }
     }
+    finish(per_total.data());
     for (std::int32_t i = 1; i < n_totals; ++i)
       for (std::int64_t v = 0; v < values; ++v)
         per_total[static_cast<std::size_t>(v)] += per_total[static_cast<std::size_t>(i * values + v)];
@@ -292,9 +327,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   /// All processes of one row with one total momentum: sink(visit) for every λ' and channel that has any, with
   /// worker.found filled.
   template <typename Sink>
-  void visit_row(std::int32_t total, std::int64_t row, const PairTable& difference,
+  void visit_row(const Tables4ph& t, std::int32_t total, std::int64_t row, const PairTable& difference,
                  const PairTable& sum, Worker& worker, const Sink& sink) const {
-    const Tables4ph& t = tables_;
     const int nb = t.n_branches;
     const auto point = static_cast<std::int32_t>(row / nb);
     const std::int32_t q0 = t.point[point];
@@ -303,8 +337,9 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     for (const int sign1 : {1, -1}) {
       // q' = Q − q for ++ and +-, q − Q for --.
       const std::int32_t q1 = sign1 > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
+      const Visit4ph which = visit_4ph(t, sign1, point, q1);
+      if (which == Visit4ph::kNone) continue;
       const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
-      if (weight == 0) continue;
       for (int s1 = 0; s1 < nb; ++s1) {
         const std::int32_t mode1 = q1 * nb + s1;
         if (!(t.omega[mode1] > 0.0)) continue;
@@ -312,7 +347,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
           const auto channel = static_cast<Channel4ph>(c);
           if (sign_second(channel) != sign1) continue;
           find(channel, total, mode0, mode1, weight, sign_third(channel) < 0 ? sum : difference, worker.found);
-          if (!worker.found.empty()) sink({channel, row, mode0, mode1});
+          if (!worker.found.empty()) sink({channel, total, row, mode0, mode1, which == Visit4ph::kBoth});
         }
       }
     }
@@ -361,6 +396,25 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
+  /// The same for λ': Bose factor and weight are its own, the matrix elements are not counted again.
+  void accumulate_exchanged(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
+    const Tables4ph& t = tables_;
+    const double ratio = exchange_ratio_4ph(t, static_cast<std::int32_t>(visit.row / t.n_branches), visit.mode1 / t.n_branches);
+    for (std::size_t i = 0; i < worker.found.size(); ++i) {
+      const Found4ph& f = worker.found[i];
+      const double weight = ratio * density(visit, f);
+      const bool is_normal = normal(visit, f);
+      for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
+        const double* n = t.occupation + temperature * t.n_modes();
+        const double w = weight * bose_factor_4ph(visit.channel, n[visit.mode0], n[f.mode2], n[f.mode3]);
+        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
+        out[layout.weighted_phase_space(temperature)] += w;
+      }
+      out[layout.phase_space()] += ratio * f.multiplicity * f.delta_ps;
+      out[layout.six_count()] += std::round(6.0 * ratio * f.multiplicity);
+    }
+  }
+
   void add_to_matrix(const Visit& visit, const Worker& worker, const CollisionForm4ph& form, double* matrix,
                      double& out_scattering) const {
     const double sign1 = CollisionForm4ph::sign_of_second(visit.channel);
@@ -407,9 +461,12 @@ Tables4ph Problem4ph::host_tables() const {
   t.n_points = static_cast<std::int32_t>(point.size());
   t.point = point.data();
   t.partner_weight = partner_weight.data();
+  t.star = star.empty() ? nullptr : star.data();
+  t.star_size = star.empty() ? nullptr : star_size.data();
   t.n_triples = plan.n_triples;
   t.n_pairs = plan.n_pairs;
   t.n_cells = plan.n_cells;
+  t.real_elements = plan.real_elements;
   t.tensor = plan.tensor.data();
   t.block_atom = plan.block_atom.data();
   t.block_cell = plan.block_cell.data();

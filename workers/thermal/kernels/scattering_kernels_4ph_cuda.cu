@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/backend/memory_budget.hpp"
+#include "workers/thermal/kernels/host_walk_4ph.hpp"
+#include "workers/thermal/kernels/pair_table_sets_4ph_cuda.cuh"
 #include "workers/thermal/kernels/scatter_4ph_cuda.cuh"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
 
@@ -76,57 +77,6 @@ __global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::i
   }
 }
 
-/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next.
-struct HostWalk {
-  std::vector<std::int32_t> step, first, atoms, order;
-};
-
-HostWalk walk_through(const ContractionPlan4ph& plan) {
-  struct Stop {
-    Index3 cell;
-    std::vector<std::int32_t> pairs;
-  };
-  std::vector<Stop> left;
-  for (int pair = 0; pair < plan.n_pairs; ++pair) {
-    const std::int32_t* c = &plan.cell[static_cast<std::size_t>(3 * plan.pair_cell[pair])];
-    const Index3 cell{c[0], c[1], c[2]};
-    auto stop = std::find_if(left.begin(), left.end(), [&](const Stop& s) { return s.cell == cell; });
-    if (stop == left.end()) stop = left.insert(left.end(), {cell, {}});
-    stop->pairs.push_back(pair);
-  }
-  HostWalk walk;
-  Index3 here{0, 0, 0};
-  const auto distance = [&](const Stop& s) {
-    return std::abs(s.cell[0] - here[0]) + std::abs(s.cell[1] - here[1]) + std::abs(s.cell[2] - here[2]);
-  };
-  while (!left.empty()) {
-    const auto next = std::min_element(left.begin(), left.end(), [&](const Stop& a, const Stop& b) {
-      return distance(a) < distance(b) || (distance(a) == distance(b) && a.cell < b.cell);
-    });
-    do {  // at least one step, which may be to stay
-      std::int32_t direction = 0;
-      for (int i = 0; i < 3 && direction == 0; ++i)
-        if (next->cell[i] != here[i]) {
-          direction = next->cell[i] > here[i] ? i + 1 : -(i + 1);
-          here[i] += direction > 0 ? 1 : -1;
-        }
-      walk.step.push_back(direction);
-      walk.first.push_back(static_cast<std::int32_t>(walk.order.size()));
-    } while (distance(*next) > 0);
-    std::sort(next->pairs.begin(), next->pairs.end(), [&](std::int32_t a, std::int32_t b) {
-      return std::pair(plan.pair_third[a], plan.pair_fourth[a]) <
-             std::pair(plan.pair_third[b], plan.pair_fourth[b]);
-    });
-    for (const std::int32_t pair : next->pairs) {
-      walk.atoms.push_back(plan.pair_third[pair] * 256 + plan.pair_fourth[pair]);
-      walk.order.push_back(pair);
-    }
-    left.erase(next);
-  }
-  walk.first.push_back(static_cast<std::int32_t>(walk.order.size()));
-  return walk;
-}
-
 template <typename T>
 DeviceBuffer<T> upload(const std::vector<T>& host, const char* what) {
   return DeviceBuffer<T>(host, what);
@@ -156,6 +106,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     zone_ = upload(p.zone, "zone coordinates");
     point_ = upload(p.point, "points");
     partner_weight_ = upload(p.partner_weight, "weights of q'");
+    star_ = upload(p.star, "stars");
+    star_size_ = upload(p.star_size, "stars");
     tensor_ = upload(p.plan.tensor, "fourth-order constants");
     const std::vector<std::int32_t>* lists[kLists] = {
         &p.plan.block_atom, &p.plan.block_cell, &p.plan.triple_begin, &p.plan.triple_atom,
@@ -172,6 +124,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     t_.zone = zone_.data();
     t_.point = point_.data();
     t_.partner_weight = partner_weight_.data();
+    t_.star = p.star.empty() ? nullptr : star_.data();
+    t_.star_size = p.star.empty() ? nullptr : star_size_.data();
     t_.tensor = tensor_.data();
     const std::int32_t** views[kLists] = {&t_.block_atom, &t_.block_cell, &t_.triple_begin,
                                           &t_.triple_atom, &t_.triple_cell, &t_.pair_begin,
@@ -198,8 +152,16 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       }
       walk_turn_[i] = upload(turn, "walk");
     }
-    stops_ = 0;
-    for (std::size_t s = 0; s < walk.step.size(); ++s) stops_ += walk.first[s + 1] > walk.first[s];
+    std::vector<std::int32_t> stop;
+    for (std::size_t s = 0; s < walk.step.size(); ++s)
+      if (walk.first[s + 1] > walk.first[s]) stop.push_back(walk.first[s]);
+    stops_ = static_cast<int>(stop.size());
+    stop.push_back(p.plan.n_pairs);
+    walk_stop_ = upload(stop, "walk");
+    std::vector<Complex<double>> half;
+    for (std::size_t mode = 0; p.plan.swapped && mode < p.omega_rad_ps.size(); ++mode)
+      for (std::size_t x = 0; x < 3; ++x) half.push_back({p.eigenvector[6 * mode + x].real(), p.eigenvector[6 * mode + x].imag()});
+    walk_half_ = upload(half, "first halves of eigenvectors");
     std::vector<std::uint32_t> program;
     for (std::size_t s = 0; s < walk.step.size() && t_.n_atoms <= 4; ++s) {
       program.push_back(static_cast<std::uint32_t>(walk.step[s] >= 0 ? walk.step[s] : 3 - walk.step[s]));
@@ -213,7 +175,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     walk_order_ = upload(walk.order, "walk");
     walk_zone_ = upload(zone, "walk");
     walk_ = {static_cast<int>(walk.step.size()), walk_step_.data(), walk_first_.data(),
-             walk_atoms_.data(), walk_program_.data(), walk_zone_.data(), {}};
+             walk_atoms_.data(), walk_program_.data(), stops_, walk_stop_.data(), walk_half_.data(), walk_zone_.data(), {}};
     for (int i = 0; i < 3; ++i) walk_.turn[i] = walk_turn_[i].data() + 2 * p.mesh.n[i];
 
     double largest_omega = 0.0;
@@ -233,37 +195,31 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     batch_ = static_cast<std::int32_t>(std::min<std::int64_t>(
         kTotalsAtOnce, items_that_fit(budget_bytes_, resident_bytes_, batch_bytes_, "four-phonon scattering")));
     batch_ = std::min(batch_, static_cast<std::int32_t>(p.mesh.size()));
-    const auto entries = static_cast<std::size_t>(n_pairs_ * batch_);
-    for (int k = 0; k < 2; ++k) {
-      key_[k] = DeviceBuffer<std::uint32_t>(entries, "keys of last pairs");
-      spare_value_[k] = DeviceBuffer<std::int32_t>(k == 0 ? entries : 0, "last pairs");
-      pair_[k] = DeviceBuffer<std::int32_t>(entries, "last pairs");
-      bin_begin_[k] = DeviceBuffer<std::int32_t>(
-          static_cast<std::size_t>(batch_) * PairKeys4ph::kClasses * (kBins + 1), "index of last pairs");
-      third_[k] = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(batch_ * p.mesh.size()), "points q'''");
-      energy_[k] = DeviceBuffer<double>(entries, "energies of last pairs");
-      square_[k] = DeviceBuffer<double>(entries, "widths of last pairs");
-      spread_sum_[k] = DeviceBuffer<double>(p.rules.broadening == Broadening::kSymmetric ? 3 * entries : 0,
-                                            "widths of last pairs");
-    }
-    std::size_t bytes = 0;
-    cuda::check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, key_[0].data(), key_[1].data(),
-                                                spare_value_[0].data(), pair_[0].data(),
-                                                static_cast<std::int64_t>(entries), kBinShift),
-                "sorting last pairs");
-    sort_storage_ = DeviceBuffer<unsigned char>(bytes, "work space of the sort");
+    pair_tables_ = {};  // free the old ones first
+    pair_tables_ = PairTableSets(t_, keys_, batch_);
+    expected_ = {};
     n_values_ = t_.n_rows() * kChannels4ph * SumLayout4ph{t_.n_temperatures}.size();
     partial_ = DeviceBuffer<double>(static_cast<std::size_t>(n_values_ * batch_), "sums by total momentum");
+    exchanged_ = DeviceBuffer<double>(
+        static_cast<std::size_t>(p.star.empty() ? 0 : n_values_ / kChannels4ph * kExchanged * t_.n_branches * batch_), "sums by λ'");
     total_ = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
   }
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
     total_.zero("sums");
-    for (std::int32_t first = first_total; first < last_total; first += batch_)
-      add_batch(first, std::min(batch_, last_total - first));
+    scatter_all<Use::kRates>(first_total, last_total, arguments(), [&](std::int32_t first, std::int32_t places) {
+      if (t_.star != nullptr) {
+        const int size = SumLayout4ph{t_.n_temperatures}.size();
+        cuda::for_each_index(places * t_.n_rows() * kExchanged * size,
+                             AddExchanged4ph{t_, first, size, exchanged_.data(), partial_.data()}, "sums by λ'");
+      }
+      cuda::for_each_index(n_values_, AddPlaces{partial_.data(), n_values_, places, total_.data()}, "sums by total momentum");
+    });
     return cuda::to_host(total_, "four-phonon scattering");
   }
+
+  void expect(std::int32_t first_total, std::int32_t last_total) override { expected_ = {first_total, last_total}; }
 
   std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
     use_device(device_);
@@ -295,16 +251,15 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       thinned_partial_ = DeviceBuffer<double>(values * static_cast<std::size_t>(batch_), "sums by total momentum");
     DeviceBuffer<double> total(values, "sums");
     total.zero("sums");
-    for (std::int32_t first = first_total; first < last_total; first += batch_) {
-      const std::int32_t places = std::min(batch_, last_total - first);
-      ScatterArguments arguments = prepare_batch(first, places);
-      arguments.partial = thinned_partial_.data();
-      arguments.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
-      scatter_both<Use::kThinned>(arguments, places);
+    ScatterArguments scatter = arguments();
+    scatter.tables.star = nullptr;  // every row visits all that it takes part in
+    scatter.partial = thinned_partial_.data();
+    scatter.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
+    scatter_all<Use::kThinned>(first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
       const auto n_values = static_cast<std::int64_t>(values);
       cuda::for_each_index(n_values, AddPlaces{thinned_partial_.data(), n_values, places, total.data()},
                            "sums by total momentum");
-    }
+    });
     return cuda::to_host(total, "four-phonon sampling");
   }
 
@@ -332,19 +287,18 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   void add_collision(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
-    for (std::int32_t first = first_total; first < last_total; first += batch_) {
-      const std::int32_t places = std::min(batch_, last_total - first);
-      ScatterArguments arguments = prepare_batch(first, places);
-      arguments.first_row = static_cast<std::int64_t>(collision_.first_point) * t_.n_branches;
-      arguments.n_rows = collision_rows();
-      arguments.partial = collision_partial_.data();
-      arguments.collision = {matrix_.data(), scale_.data(),
-                             {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
-      scatter_both<Use::kCollision>(arguments, places);
+    ScatterArguments scatter = arguments();
+    scatter.tables.star = nullptr;
+    scatter.first_row = static_cast<std::int64_t>(collision_.first_point) * t_.n_branches;
+    scatter.n_rows = collision_rows();
+    scatter.partial = collision_partial_.data();
+    scatter.collision = {matrix_.data(), scale_.data(),
+                         {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
+    scatter_all<Use::kCollision>(first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
       cuda::for_each_index(2 * collision_rows(),
                            AddCollisionPlaces{collision_partial_.data(), collision_rows(), places, out_scattering_.data()},
                            "sums of rows");
-    }
+    });
     cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
   }
 
@@ -406,6 +360,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   std::int64_t multiply_adds_per_process() const override {
     // One phase a step, e'' times the phase at every cell, nine for each pair, e''' at the end.
+    if (problem_->plan.swapped)  // of half of e'', and of real and imaginary parts only what counts
+      return walk_.n_steps + 3LL * stops_ + 9LL * stops_ + 3;
     return walk_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
   }
 
@@ -431,49 +387,29 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
   /// Of one total momentum.
   static std::int64_t batch_bytes(const Problem4ph& p) {
-    const std::int64_t pairs = p.mesh.size() * p.n_branches * p.n_branches;
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
-    return pairs * (p.rules.broadening == Broadening::kSymmetric ? 100 : 52) + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4 + p.mesh.size() * 8 +
-           rows * kChannels4ph * SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
+    return PairTableSets::bytes(p.host_tables()) +
+           rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
+               SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
 
   int shared_bytes(int group, int channels, Use use) const {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
-           kWarps * sums_in_shared(use, channels, t_.n_temperatures) * 8 +
+           kWarps * (sums_in_shared(use, channels, t_.n_temperatures) +
+                     exchanged_in_shared(t_, use, channels == 2 ? 1 : -1, group)) * 8 +
            2 * kThreads * static_cast<int>(sizeof(Queued)) + walk_.n_steps * 4;
   }
 
   void choose_group() {
     group_ = std::min(kGroup, t_.n_branches);
-    while (group_ > 1 && shared_bytes(group_, 2, Use::kThinned) > kSharedGoal_bytes) --group_;
-    if (shared_bytes(group_, 2, Use::kThinned) > kSharedLimit_bytes)
+    const auto needed = [&] { return std::max(shared_bytes(group_, 2, Use::kThinned), shared_bytes(group_, 2, Use::kRates)); };
+    while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
+    if (needed() > kSharedLimit_bytes)
       throw InvalidInput("four phonons on CUDA: " + std::to_string(t_.n_pairs) +
                          " distinct pairs of third and fourth atoms (or " +
                          std::to_string(t_.n_temperatures) +
                          " temperatures) need more shared memory than a block has; use device cpu, or "
                          "force constants of shorter range");
-  }
-
-  void sort_batch(PairKind4ph kind, std::int32_t first, std::int32_t places) {
-    // Keys are of use only while sorting: both kinds share their buffers. Below the bins of the index their
-    // order does not matter; equal ones stay in the order of the pairs.
-    const int k = static_cast<int>(kind);
-    const std::int64_t entries = n_pairs_ * places;
-    cuda::for_each_index(entries,
-                         MakeKeys{t_, keys_, kind, first, n_pairs_, key_[0].data(), spare_value_[0].data()},
-                         "keys of last pairs");
-    std::size_t bytes = sort_storage_.size();
-    cuda::check(cub::DeviceRadixSort::SortPairs(sort_storage_.data(), bytes, key_[0].data(),
-                                                key_[1].data(), spare_value_[0].data(),
-                                                pair_[k].data(), entries, kBinShift),
-                "sorting last pairs");
-    cuda::for_each_index(static_cast<std::int64_t>(places) * PairKeys4ph::kClasses * (kBins + 1),
-                         IndexBins{key_[1].data(), n_pairs_, bin_begin_[k].data()}, "index of last pairs");
-    cuda::for_each_index(places * t_.mesh.size(),
-                         ThirdPoints{t_.mesh, first, kind == PairKind4ph::kSum ? -1 : 1, third_[k].data()},
-                         "points q'''");
-    cuda::for_each_index(entries, FillColumns{t_, kind, pair_[k].data(), third_[k].data(), n_pairs_, columns(k)},
-                         "columns of last pairs");
   }
 
   void start_collision() {
@@ -482,52 +418,65 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scale_ = upload(scale_host_, "units of rows");
   }
 
-  template <int kSign, int kAtoms, Use kUse>
-  void scatter(const ScatterArguments& arguments, std::int32_t places) {
+  template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+  void scatter_sign(const ScatterArguments& arguments, std::int32_t places) {
     const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kUse);
-    cuda::check(cudaFuncSetAttribute(scatter_kernel<kSign, kAtoms, kUse>,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                "four-phonon scattering");
-    scatter_kernel<kSign, kAtoms, kUse>
-        <<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes>>>(arguments);
+    const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, kBlocks>;
+    cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "four-phonon scattering");
+    kernel<<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes, sign_[kSign > 0 ? 0 : 1].stream>>>(arguments);
     cuda::check_launch("four-phonon scattering");
+  }
+  /// @tparam kBlocks  blocks of a multiprocessor at least, which bounds the registers
+  template <int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+  void scatter(const ScatterArguments& arguments, std::int32_t places) {
+    scatter_sign<1, kAtoms, kForm, kUse, kBlocks>(arguments, places);
+    scatter_sign<-1, kAtoms, kForm, kUse, kBlocks>(arguments, places);
   }
   template <Use kUse>
   void scatter_both(const ScatterArguments& arguments, std::int32_t places) {
     switch (t_.n_atoms) {
-      case 1: scatter<1, 1, kUse>(arguments, places); scatter<-1, 1, kUse>(arguments, places); break;
-      case 2: scatter<1, 2, kUse>(arguments, places); scatter<-1, 2, kUse>(arguments, places); break;
-      case 3: scatter<1, 3, kUse>(arguments, places); scatter<-1, 3, kUse>(arguments, places); break;
-      case 4: scatter<1, 4, kUse>(arguments, places); scatter<-1, 4, kUse>(arguments, places); break;
-      default: scatter<1, 0, kUse>(arguments, places); scatter<-1, 0, kUse>(arguments, places); break;
+      case 1: return scatter<1, Form4ph::kPairs, kUse, 4>(arguments, places);
+      case 2:
+        if (problem_->plan.swapped) return scatter<2, Form4ph::kSwapped, kUse, kUse == Use::kRates ? 6 : 4>(arguments, places);
+        return scatter<2, Form4ph::kPairs, kUse, 4>(arguments, places);
+      case 3: return scatter<3, Form4ph::kPairs, kUse, 2>(arguments, places);
+      case 4: return scatter<4, Form4ph::kPairs, kUse, 2>(arguments, places);
+      default: return scatter<0, Form4ph::kPairs, kUse, 2>(arguments, places);
     }
   }
 
-  ScatterArguments prepare_batch(std::int32_t first, std::int32_t places) {
-    sort_batch(PairKind4ph::kDifference, first, places);
-    sort_batch(PairKind4ph::kSum, first, places);
-    ScatterArguments arguments{.tables = t_,
-                               .keys = keys_,
-                               .walk = walk_,
-                               .walk_order = walk_order_.data(),
-                               .kind = {},
-                               .n_pairs_table = n_pairs_,
-                               .first_total = first,
-                               .group = group_,
-                               .first_row = 0,
-                               .n_rows = t_.n_rows(),
-                               .partial = partial_.data(),
-                               .collision = {},
-                               .thinning = {}};
-    for (int k = 0; k < 2; ++k)
-      arguments.kind[k] = {pair_[k].data(), bin_begin_[k].data(), third_[k].data(), columns(k)};
-    return arguments;
+  ScatterArguments arguments() const {
+    return {.tables = t_,
+            .keys = keys_,
+            .walk = walk_,
+            .walk_order = walk_order_.data(),
+            .kind = {},
+            .n_pairs_table = n_pairs_,
+            .first_total = 0,
+            .group = group_,
+            .first_row = 0,
+            .n_rows = t_.n_rows(),
+            .partial = partial_.data(),
+            .exchanged = exchanged_.data(),
+            .collision = {},
+            .thinning = {}};
   }
 
-  void add_batch(std::int32_t first, std::int32_t places) {
-    scatter_both<Use::kRates>(prepare_batch(first, places), places);
-    cuda::for_each_index(n_values_, AddPlaces{partial_.data(), n_values_, places, total_.data()},
-                         "sums by total momentum");
+  /// The kernels of all batches of [first_total, last_total), and add(first, places) after each, in order. While one
+  /// batch is evaluated the tables of the next are made, after the last those of the expected range.
+  template <Use kUse, typename Add>
+  void scatter_all(std::int32_t first_total, std::int32_t last_total, ScatterArguments scatter, const Add& add) {
+    for (std::int32_t first = first_total; first < last_total; first += batch_) {
+      const std::int32_t places = std::min(batch_, last_total - first);
+      pair_tables_.make(first, places, nullptr);
+      pair_tables_.views(first, places, scatter.kind);
+      scatter.first_total = first;
+      scatter_both<kUse>(scatter, places);
+      const Totals next = first + batch_ < last_total ? Totals{first + batch_, last_total} : expected_;
+      if (next.first < next.last) pair_tables_.make(next.first, std::min(batch_, next.last - next.first), ahead_.stream);
+      add(first, places);
+    }
+    expected_ = {};
   }
 
   std::int64_t collision_rows() const {
@@ -536,10 +485,6 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   /// Units such that no sum of a row whose Σ|Γ| is `size` reaches 2^62: a process counts at most thrice. A row
   /// that is guessed to be empty gets a unit that any process shows to be too small.
   static double scale_for(double size) { return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900); }
-
-  PairColumns columns(int k) const {
-    return {energy_[k].data(), square_[k].data(), spread_sum_[k].data(), n_pairs_ * batch_};
-  }
 
   Device device_;
   std::int64_t budget_bytes_ = 0;
@@ -552,22 +497,24 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t n_pairs_ = 0;
   std::int64_t n_values_ = 0;
   std::int32_t batch_ = 1;
-  DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, total_;
-  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3];
+  DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, exchanged_, total_;
+  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3], walk_half_;
   DeviceBuffer<std::uint32_t> walk_program_;
   DeviceBuffer<ZonePoint> walk_zone_;
-  DeviceBuffer<double> energy_[2], square_[2], spread_sum_[2];
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
   CollisionRequest4ph collision_;
   std::vector<double> scale_host_;
   DeviceBuffer<double> thinned_partial_, scale_, out_scattering_, collision_partial_;
   DeviceBuffer<unsigned long long> matrix_;
   DeviceBuffer<std::int16_t> zone_;
-  DeviceBuffer<std::int32_t> set_, point_, list_[kLists], walk_step_, walk_first_, walk_atoms_, walk_order_;
+  DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
-  DeviceBuffer<std::uint32_t> key_[2];
-  DeviceBuffer<std::int32_t> spare_value_[2], pair_[2], bin_begin_[2], third_[2];
-  DeviceBuffer<unsigned char> sort_storage_;
+  PairTableSets pair_tables_;
+  struct Totals {
+    std::int32_t first = 0, last = 0;
+  } expected_;      ///< what follows the next call
+  Stream ahead_;    ///< of tables that are not read yet
+  Stream sign_[2];  ///< of the kernels of q' = Q − q and q − Q, beside each other
 };
 
 }  // namespace

@@ -53,7 +53,7 @@ QUASI_HD inline double squared_element_by_blocks(const Tables4ph& t, Channel4ph 
         p2.im *= sign2;
         v += phase0[t.block_cell[block]] * p1 * p2 * sum;
       }
-  return norm(v);
+  return squared_of_sum_4ph(t, v);
 }
 
 /// One process of a list.

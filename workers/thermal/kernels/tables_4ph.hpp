@@ -29,11 +29,15 @@ struct Tables4ph {
   std::int32_t n_points = 0;
   const std::int32_t* point = nullptr;          ///< [n_points]
   const std::uint16_t* partner_weight = nullptr;  ///< [n_points][n_q]; 0: an image of another q'
+  // Where λ and λ' may change places (exchange_4ph.hpp); else null.
+  const std::int32_t* star = nullptr;           ///< [n_q] place of the star's point among the points
+  const std::int32_t* star_size = nullptr;      ///< [n_points]
 
   // ContractionPlan4ph.
   int n_triples = 0;
   int n_pairs = 0;
   int n_cells = 0;
+  bool real_elements = false;                   ///< V is the real part of the sum over these pairs
   const double* tensor = nullptr;
   const std::int32_t* block_atom = nullptr;
   const std::int32_t* block_cell = nullptr;
@@ -52,6 +56,11 @@ struct Tables4ph {
   QUASI_HD std::int64_t n_rows() const { return static_cast<std::int64_t>(n_points) * n_branches; }
   QUASI_HD const double* p(std::int32_t mode) const { return spread + 3 * static_cast<std::int64_t>(mode); }
 };
+
+/// |V|² from the sum over the plan's pairs.
+QUASI_HD inline double squared_of_sum_4ph(const Tables4ph& t, Complex<double> v) {
+  return v.re * v.re + (t.real_elements ? 0.0 : v.im * v.im);
+}
 
 /// Step 1 of ContractionPlan4ph for one output element: index = (row·n_triples + t)·27 + βγδ.
 struct ContractFirst4ph {

@@ -16,14 +16,24 @@ Index3 minus(const Index3& a, const Index3& b) { return {a[0] - b[0], a[1] - b[1
 
 }  // namespace
 
-ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
-                                        const SparseForceConstants& fourth_order) {
+ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal, const SparseForceConstants& fourth_order,
+                                        const Inversion* inversion) {
   if (fourth_order.order != 4)
     throw InvalidInput("four-phonon scattering needs fourth-order force constants, got order " +
                        std::to_string(fourth_order.order));
   using Pair = std::tuple<int, int, Index3>;       // κ''', κ'', ΔR''
   using Triple = std::tuple<int, Index3>;          // κ', ΔR'
   std::map<Pair, std::map<Triple, std::vector<std::int64_t>>> grouped;
+  // Of a pair and its inverse the one whose κ'' comes first is kept, counted twice: where inversion exchanges the atoms
+  // only half of e'' is then asked for.
+  const auto share_of = [&](const Pair& pair) {
+    if (inversion == nullptr) return 1.0;
+    const auto& [fourth, third, cell] = pair;
+    const Index3 apart = minus(inversion->shift[third], inversion->shift[fourth]);
+    const std::tuple inverse{inversion->partner[third], inversion->partner[fourth], minus(apart, cell)};
+    const std::tuple own{third, fourth, cell};
+    return own < inverse ? 2.0 : own == inverse ? 1.0 : 0.0;
+  };
   const auto cell_of = [&](std::int64_t block, int slot) {
     const int* c = &fourth_order.cell[static_cast<std::size_t>((block * 3 + slot - 1) * 3)];
     return Index3{c[0], c[1], c[2]};
@@ -36,13 +46,16 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
                            " names atom " + std::to_string(atom[slot] + 1) + ", but the crystal has " +
                            std::to_string(crystal.n_atoms()));
     const Index3 origin = cell_of(block, 3);
-    grouped[{atom[3], atom[2], minus(cell_of(block, 2), origin)}]
-           [{atom[1], minus(cell_of(block, 1), origin)}].push_back(block);
+    const Pair pair{atom[3], atom[2], minus(cell_of(block, 2), origin)};
+    if (share_of(pair) > 0.0)
+      grouped[pair][{atom[1], minus(cell_of(block, 1), origin)}].push_back(block);
   }
 
   ContractionPlan4ph plan;
   plan.n_atoms = crystal.n_atoms();
-  plan.n_blocks = static_cast<int>(fourth_order.n_blocks());
+  plan.real_elements = inversion != nullptr;
+  plan.swapped = inversion != nullptr && plan.n_atoms == 2 && inversion->partner[0] == 1 &&
+                 inversion->shift[0] == Index3{} && inversion->shift[1] == Index3{};
   std::map<Index3, std::int32_t> cell_number;
   const auto number_of = [&](const Index3& cell) {
     const auto [entry, fresh] =
@@ -65,12 +78,13 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
         plan.block_cell.push_back(number_of(minus({0, 0, 0}, cell_of(block, 3))));
         double mass_product = 1.0;
         for (int slot = 0; slot < 4; ++slot) mass_product *= crystal.mass_amu[atom[slot]];
-        const double scale = 1.0 / std::sqrt(mass_product);
+        const double scale = share_of(pair) / std::sqrt(mass_product);
         for (int e = 0; e < 81; ++e)
           plan.tensor.push_back(scale * fourth_order.tensor[static_cast<std::size_t>(block * 81 + e)]);
       }
     }
   }
+  plan.n_blocks = static_cast<int>(plan.block_atom.size());
   plan.n_pairs = static_cast<int>(plan.pair_third.size());
   plan.n_triples = static_cast<int>(plan.triple_atom.size());
   plan.n_cells = static_cast<int>(cell_number.size());

@@ -6,6 +6,7 @@
 #include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
+#include "workers/thermal/solver/inversion_4ph.hpp"
 
 namespace quasi::thermal {
 
@@ -20,12 +21,15 @@ namespace quasi::thermal {
 ///   2. per (λ, λ')   A[p] = Σ_t of p  Σ_β E'_β(κ', ΔR') C[t]_β··           p = (κ'' ΔR'', κ''')
 ///   3. per process   V = Σ_p E''(κ'', ΔR'')ᵀ A[p] e'''(κ''')*
 /// Step 3 is all that is left per process, and its cost does not grow with the number of blocks
-/// beyond that of the pairs p.
+/// beyond that of the pairs p. With a centre of inversion and eigenvectors that it leaves as they are (Inversion)
+/// V is real and half of the pairs are enough, counted twice.
 struct ContractionPlan4ph {
   int n_atoms = 0;
   int n_blocks = 0;
   int n_triples = 0;  ///< t
   int n_pairs = 0;    ///< p
+  bool real_elements = false;  ///< only half of the pairs are here, and V is the real part of their sum
+  bool swapped = false;        ///< … and inversion exchanges the cell's two atoms, within the cell
   int n_cells = 0;    ///< distinct lattice vectors ΔR, and −R''' of step 1
 
   // Step 1, blocks sorted by triple.
@@ -45,8 +49,9 @@ struct ContractionPlan4ph {
 };
 
 /// @throws InvalidInput if the constants are not of fourth order or name atoms the crystal has not.
-ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
-                                        const SparseForceConstants& fourth_order);
+/// @param inversion  if given, the plan of half the pairs
+ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal, const SparseForceConstants& fourth_order,
+                                        const Inversion* inversion = nullptr);
 
 /// e^{iq·R} of every mesh point and cell of the plan, [n_q][n_cells]{re, im}; exact zeros and ones
 /// where the phase is a quarter turn.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "workers/backend/error.hpp"
@@ -13,6 +14,9 @@
 namespace quasi::thermal {
 
 namespace {
+
+/// How well constants and modes must have a centre of inversion for half of the pairs to stand for all.
+constexpr double kInversionTolerance = 1e-8;
 
 /// Mesh coordinates of every point folded into the first zone: the shortest image, the first found
 /// among equally short ones.
@@ -146,11 +150,26 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.zone = first_zone_coordinates(crystal, mesh);
   problem.point = points;
   problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
-  if (control.broadening == Broadening::kSymmetric && control.exact_weights &&
-      control.average_degenerate && control.use_symmetry && !control.compat)
+  // What follows leaves sums over degenerate sets as they are, not single branches.
+  const bool alike = control.broadening == Broadening::kSymmetric && control.exact_weights &&
+                     control.average_degenerate && !control.compat;
+  if (alike && control.use_symmetry)
     for (std::size_t i = 0; i < points.size(); ++i)
       fold_partners(symmetry, points[i], &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
-  problem.plan = plan_contraction_4ph(crystal, fourth_order);
+  if (alike && control.omega_floor_4ph_rad_ps == 0.0 && points == symmetry.irreducible) {
+    problem.star = symmetry.star_of;
+    problem.star_size = symmetry.multiplicity;
+  }
+  std::optional<Inversion> inversion;
+  if (alike) inversion = find_inversion(crystal, control.symmetry_tolerance);
+  if (inversion && inversion_residual(*inversion, fourth_order) > kInversionTolerance) inversion.reset();
+  if (inversion) {
+    auto turned = problem.eigenvector;
+    const double residual = turn_to_inversion(mesh, *inversion, modes.subspace, turned);
+    if (residual > kInversionTolerance) inversion.reset();
+    else problem.eigenvector = std::move(turned);
+  }
+  problem.plan = plan_contraction_4ph(crystal, fourth_order, inversion ? &*inversion : nullptr);
   problem.phase = phase_table_4ph(mesh, problem.plan);
   return problem;
 }
@@ -171,6 +190,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
   d.add(p.eigenvector);
   d.add(p.point);
   d.add(p.partner_weight);
+  d.add(p.star);
   d.add(p.plan.tensor);
   d.add(p.plan.cell);
   return d.value();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "workers/thermal/kernels/exchange_4ph.hpp"
 #include "workers/thermal/kernels/pair_key_4ph.hpp"
 
 namespace quasi::thermal {
@@ -59,7 +60,7 @@ class Predictor {
       for (std::int64_t point = 0; point < t_.n_points; ++point) {
         const std::int32_t q0 = t_.point[point];
         const std::int32_t q1 = sign > 0 ? t_.mesh.add(total, q0, -1) : t_.mesh.add(q0, total, -1);
-        if (t_.partner_weight[point * t_.mesh.size() + q1] == 0) continue;
+        if (visit_4ph(t_, sign, static_cast<std::int32_t>(point), q1) == Visit4ph::kNone) continue;
         if (active++ % stride != 0) continue;
         ++sampled;
         look_up(sign, q0, q1, density, of_sample);

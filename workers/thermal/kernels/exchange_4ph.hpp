@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+
+#include "workers/thermal/kernels/tables_4ph.hpp"
+
+namespace quasi::thermal {
+
+/// λ and λ' of ++ and +- may change places: the same |V|², σ and Δω belong to a process of either. With rows for one
+/// point of every star, and with rules that treat all phonons of a process alike, each two stars need to be visited
+/// from one side only:
+///
+///   Σ over processes of a star with λ' in star' = Σ over those of star' with λ' in star,
+///
+/// so that a visit from (q, q') with weight w (Tables4ph::partner_weight) adds to the row of q' with weight
+/// w·|star|/|star'|, which is the weight it would have had from there.
+enum class Visit4ph {
+  kNone,   ///< q' is no representative, or its star visits q
+  kOwn,    ///< adds to the row of λ
+  kBoth,   ///< and to that of λ'
+};
+
+QUASI_HD inline Visit4ph visit_4ph(const Tables4ph& t, int sign_of_second, std::int32_t point, std::int32_t q1) {
+  if (t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1] == 0) return Visit4ph::kNone;
+  if (t.star == nullptr || sign_of_second < 0 || t.star[q1] == point) return Visit4ph::kOwn;
+  return t.star[q1] > point ? Visit4ph::kBoth : Visit4ph::kNone;
+}
+
+/// What a visit from `point` weighs in the row of λ', over what it weighs in its own.
+QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point, std::int32_t q1) {
+  return static_cast<double>(t.star_size[point]) / t.star_size[t.star[q1]];
+}
+
+inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
+
+/// What the visits of one total momentum found for λ', to the rows of λ': adds to the sums of a place, one value a
+/// call. index = ((place·n_rows + row)·kExchanged + channel)·n_values + value.
+struct AddExchanged4ph {
+  Tables4ph tables;
+  std::int32_t first_total;
+  int n_values;
+  const double* exchanged;  ///< [places][n_rows of λ][n_branches of λ'][kExchanged][n_values]; read where visited
+  double* sum;              ///< [places][n_rows][kChannels4ph][n_values]
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const Tables4ph& t = tables;
+    const int nb = t.n_branches;
+    const std::int64_t value = index % n_values;
+    const std::int64_t channel = index / n_values % kExchanged;
+    const std::int64_t row = index / n_values / kExchanged % t.n_rows();
+    const std::int64_t place = index / n_values / kExchanged / t.n_rows();
+    const std::int64_t branch = row % nb;
+    const auto own = static_cast<std::int32_t>(row / nb);
+    double total = sum[((place * t.n_rows() + row) * kChannels4ph + channel) * n_values + value];
+    for (std::int32_t point = 0; point < own; ++point) {
+      const std::int32_t q1 = t.mesh.add(first_total + place, t.point[point], -1);
+      if (t.star[q1] != own || visit_4ph(t, 1, point, q1) != Visit4ph::kBoth) continue;
+      if (!(t.omega[static_cast<std::int64_t>(q1) * nb + branch] > 0.0)) continue;
+      for (int s = 0; s < nb; ++s) {
+        if (!(t.omega[static_cast<std::int64_t>(t.point[point]) * nb + s] > 0.0)) continue;
+        const std::int64_t from = (place * t.n_rows() + static_cast<std::int64_t>(point) * nb + s) * nb + branch;
+        total += exchanged[(from * kExchanged + channel) * n_values + value];
+      }
+    }
+    sum[((place * t.n_rows() + row) * kChannels4ph + channel) * n_values + value] = total;
+  }
+};
+
+}  // namespace quasi::thermal

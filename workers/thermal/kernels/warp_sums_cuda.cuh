@@ -1,0 +1,48 @@
+#pragma once
+
+namespace quasi::thermal::cuda4ph {
+
+/// Sum over the warp, in every lane.
+__device__ inline double warp_sum(double value) {
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+// Several sums for little more than the price of one: each exchange halves what a lane still carries.
+
+/// Lanes 0, 8, 16 and 24 get the sums of v[0] … v[3].
+__device__ inline double warp_sums_of_four(int lane, const double (&v)[4]) {
+  const bool upper = (lane & 16) != 0;
+  double keep = upper ? v[2] : v[0];
+  double other = upper ? v[3] : v[1];
+  keep += __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], 16);
+  other += __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], 16);
+  const bool odd = (lane & 8) != 0;
+  double value = odd ? other : keep;
+  value += __shfl_xor_sync(0xffffffffu, odd ? keep : other, 8);
+  for (int offset = 4; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+/// Lanes 0, 4, 8 and 12 get the sums of v[0] … v[3], lanes 16 to 28 those of w[0] … w[3].
+__device__ inline double warp_sums_of_eight(int lane, const double (&v)[4], const double (&w)[4]) {
+  const bool upper = (lane & 16) != 0;
+  double four[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    four[i] = upper ? w[i] : v[i];
+    four[i] += __shfl_xor_sync(0xffffffffu, upper ? v[i] : w[i], 16);
+  }
+  const bool odd = (lane & 8) != 0;
+  double keep = odd ? four[2] : four[0];
+  double other = odd ? four[3] : four[1];
+  keep += __shfl_xor_sync(0xffffffffu, odd ? four[0] : four[2], 8);
+  other += __shfl_xor_sync(0xffffffffu, odd ? four[1] : four[3], 8);
+  const bool last = (lane & 4) != 0;
+  double value = last ? other : keep;
+  value += __shfl_xor_sync(0xffffffffu, last ? keep : other, 4);
+  for (int offset = 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+}  // namespace quasi::thermal::cuda4ph
