@@ -85,8 +85,7 @@ DeviceBuffer<T> upload(const std::vector<T>& host, const char* what) {
 class CudaScatteringKernels4ph : public ScatteringKernels4ph {
  public:
   CudaScatteringKernels4ph(const Device& device, std::int64_t memory_budget_bytes)
-      : device_(device), budget_bytes_(memory_budget_bytes) {
-    use_device(device_);
+      : device_(used(device)), budget_bytes_(memory_budget_bytes) {
     if (budget_bytes_ <= 0)
       budget_bytes_ = std::min<std::int64_t>(kDefaultBudget_bytes, free_memory_bytes(device_) * 9 / 10);
   }
@@ -370,6 +369,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
  private:
+  static Device used(const Device& device) {
+    use_device(device);
+    return device;
+  }
+
   static constexpr double kCollisionState = 2.0;  ///< sums in whole units
   static constexpr int kLists = 9;
   static constexpr std::int32_t kTotalsAtOnce = 16;  ///< sorted together: enough to fill the device
@@ -486,6 +490,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   /// that is guessed to be empty gets a unit that any process shows to be too small.
   static double scale_for(double size) { return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900); }
 
+  /// The first member: streams, which belong to the device that is in use when they are made, come after it.
   Device device_;
   std::int64_t budget_bytes_ = 0;
   const Problem4ph* problem_ = nullptr;
