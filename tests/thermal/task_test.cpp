@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/reference_run.hpp"
@@ -78,6 +79,30 @@ TEST(ThermalTask, WiresSayWhatTheyAre) {
   const auto adaptive = run(silicon(), other, out.path());
   EXPECT_TRUE(adaptive["wires"]["kappa_w_per_mk"].is_null());
   EXPECT_NE(adaptive["warnings"].dump().find("relaxation-time approximation only"), std::string::npos);
+}
+
+// What was swept stands in the table, with κ of the summary's own tensors; a long sweep is cut, and says so.
+TEST(ThermalTask, TheTableShowsSweepsAndWires) {
+  const test::TemporaryDirectory out;
+  const auto summary = run(silicon(), {"ngrid=3,3,3", "T=300", "nanowires=T", "norientations=1", "orientations(:,1)=1,1,1", "rmax=5",
+                                       "isotope_factors=0,1", "grain_sizes_nm=100"}, out.path());
+  const std::string table = make_thermal_task()->table(summary);
+  char line[128];
+  for (int i = 0; i < 2; ++i) {
+    const auto& k = summary["sweep"]["kappa_w_per_mk"][i][0][0];
+    std::snprintf(line, sizeof line, "%11.2f%10d%13s%12.4f%12.4f%12.4f\n", 300.0, i, "100", k[0][0].get<double>(), k[1][1].get<double>(),
+                  k[2][2].get<double>());
+    EXPECT_NE(table.find(line), std::string::npos) << line << table;
+  }
+  std::snprintf(line, sizeof line, "%11.2f%13d%11.4f ", 300.0, 5, summary["wires"]["kappa_w_per_mk"][0][0].get<double>());
+  EXPECT_NE(table.find(line), std::string::npos) << line << table;
+  EXPECT_NE(table.find("three phonons iterated: "), std::string::npos) << table;
+  auto many = summary;
+  for (int i = 0; i < 60; ++i) {
+    many["sweep"]["isotope_factor"].push_back(1.0);
+    many["sweep"]["kappa_w_per_mk"].push_back(summary["sweep"]["kappa_w_per_mk"][0]);
+  }
+  EXPECT_NE(make_thermal_task()->table(many).find("... 22 more in summary.json"), std::string::npos);
 }
 
 // Same deck, same device: the same numbers to the last bit, with one thread and with two.
