@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/solver/mesh_study.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
@@ -60,6 +62,44 @@ TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
   EXPECT_EQ(via.status, "converged");
   EXPECT_NEAR(via.numbers.at("current_a_per_m") / direct.numbers.at("current_a_per_m"), 1.0, 5e-3);
   EXPECT_LE(via.numbers.at("steps"), direct.numbers.at("steps"));
+}
+
+// The default. It changes where a chain begins, is found again by a run that was stopped, and leaves later points to the chain.
+TEST(Refine, ACoarseStartIsFoundAgain) {
+  const std::vector<Setting> both{{"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "4.0"}, {"run.window_fs", "1.0"}};
+  std::vector<Setting> plain(both);
+  plain.push_back({"run.coarse_start", "false"});
+  const Deck deck = steady_deck(both);
+  EXPECT_TRUE(deck.run.coarse_start);
+  const Device cpu = find_device("cpu");
+  /// Stops at its third look, or never.
+  class Stopping : public SilentProgress {
+   public:
+    explicit Stopping(int looks) : left_(looks) {}
+    bool cancelled() const override { return left_-- == 0; }
+    bool checkpoint_wanted() override { return true; }
+
+   private:
+    mutable int left_;
+  };
+  SilentProgress silent;
+  const auto expected = run_sweep(deck, {.devices = {cpu}}, silent);
+  const test::TemporaryDirectory directory;
+  int stops = 0;
+  std::vector<PointResult> found;
+  for (int looks = 3; found.empty(); looks += 5) try {
+      Stopping progress(looks);
+      found = run_sweep(deck, {.devices = {cpu}, .checkpoint_directory = directory.path()}, progress);
+    } catch (const Cancelled&) {
+      ASSERT_LT(++stops, 60);
+    }
+  EXPECT_GE(stops, 2);
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_EQ(found[k].numbers, expected[k].numbers);
+    EXPECT_EQ(found[k].arrays.at("potential").values, expected[k].arrays.at("potential").values);
+  }
+  EXPECT_NE(run_sweep(steady_deck(plain), {.devices = {cpu}}, silent)[0].numbers.at("current_mean_a_per_m"),
+            expected[0].numbers.at("current_mean_a_per_m"));
 }
 
 // The study halves what the mesh rule admits and adds the thirds of the differences.

@@ -207,6 +207,34 @@ TEST(Sweep, AnUnbiasedTransistorComesToRest) {
   for (std::size_t i = 1; i + 1 < profile.size(); ++i) EXPECT_LT(std::fabs(profile[i]), 1e-3 * thermal) << i;
 }
 
+class Listening : public SilentProgress {
+ public:
+  void log(std::string_view line) override { heard_ += std::string(line) + '\n'; }
+  bool heard(const std::string& words) const { return heard_.find(words) != std::string::npos; }
+
+ private:
+  std::string heard_;
+};
+
+// What a mesh cannot hold but need not stop for is said, and only then.
+TEST(Sweep, WarnsOfAFullTopCellAndOfUndershoots) {
+  const auto run = [](const char* ceiling, const char* epsilon, Listening* progress) {
+    const Deck deck = small_deck({{"mesh.wmax_eV", ceiling}, {"run.weno_epsilon", epsilon}, {"mesh.nw", "24"}, {"bias.vgs", "0.3"},
+                                  {"bias.vds", "0.1"}, {"run.t_end_fs", "15.0"}, {"run.window_fs", "5.0"}});
+    return run_sweep(deck, {.devices = {find_device("cpu")}}, *progress)[0];
+  };
+  Listening low, linear, quiet;
+  const double share = run("0.24", "1e-12", &low).numbers.at("top_share");
+  EXPECT_GT(share, 1e-3);
+  EXPECT_LT(share, 1e-2);
+  EXPECT_TRUE(low.heard("consider a higher mesh.wmax_eV"));
+  EXPECT_LT(run("0.9", "1e-2", &linear).numbers.at("min_pdf"), -2e-3);
+  EXPECT_TRUE(linear.heard("undershoots"));
+  EXPECT_GT(run("0.9", "1e-12", &quiet).numbers.at("min_pdf"), -2e-3);
+  EXPECT_FALSE(quiet.heard("undershoots"));
+  EXPECT_FALSE(quiet.heard("highest energy cell"));
+}
+
 TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
   const Deck deck = small_deck({{"mesh.wmax_eV", "0.12"}, {"bias.vgs", "0.6"}, {"bias.vds", "0.4"},
                                 {"run.t_end_fs", "200.0"}});

@@ -353,7 +353,7 @@ class MosfetTask : public Task {
     for (const auto& curve : summary["derived"]["curves"]) {
       std::snprintf(line, sizeof line, "V_DS = %g V: largest g_m %.4g S/m", curve["vds_v"].get<double>(), largest_transconductance(curve));
       text += line;
-      for (const auto& [key, form] : {std::pair{"threshold_v", ", V_th %.4f V"}, {"threshold_extrapolated_v", " (extrapolated %.4f V)"},
+      for (const auto& [key, form] : {std::pair{"threshold_v", ", V_th %.4f V"}, {"threshold_extrapolated_v", ", by the tangent %.4f V"},
                                       {"subthreshold_swing_mv_per_decade", ", swing %.1f mV/decade"}})
         if (curve.contains(key)) {
           std::snprintf(line, sizeof line, form, curve[key].get<double>());
