@@ -4,6 +4,7 @@
 #   bench/gpu/mosfet.sh [BIN]   BIN: folder of the test programs, mosfet_step and quasi-engine; built here
 #                               under build/gpu if not given
 #   TESTS=0, CPU=0, STEPS=1000  leave the tests or the CPU column out; steps of the GPU transient
+#   CORES=16                    cores of the host for the splits and the CPU column
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-}
@@ -20,9 +21,12 @@ if [ "${TESTS:-1}" = 1 ]; then
 fi
 timeout 100 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}"
 timeout 60 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}" --range full
-timeout 60 "$bin/mosfet_step" --device cuda:0 --steps "${STEPS:-1000}" --lanes 4 --no-profile
-OMP_NUM_THREADS=$(nproc) timeout 60 "$bin/mosfet_step" --device cuda:0 --field host --steps 200 --warmup 50 --no-profile
-OMP_NUM_THREADS=$(nproc) timeout 60 "$bin/mosfet_step" --device cuda:0 --field published --range full --steps 40 --warmup 10 --batch 10 --no-profile
+for lanes in 2 4 8; do timeout 60 "$bin/mosfet_step" --device cuda:0 --steps 200 --warmup 50 --lanes $lanes --no-profile; done
+export OMP_NUM_THREADS=${CORES:-16}
+for overlap in '' --no-overlap; do
+  timeout 60 "$bin/mosfet_step" --device cuda:0 --field host --steps 200 --warmup 50 --no-profile $overlap
+  timeout 60 "$bin/mosfet_step" --device cuda:0 --field published --range full --steps 40 --warmup 10 --batch 10 --no-profile $overlap
+done
 [ "${CPU:-1}" = 1 ] &&
-  OMP_NUM_THREADS=$(nproc) timeout 200 "$bin/mosfet_step" --device cpu --steps 20 --warmup 5 --batch 5
+  timeout 200 "$bin/mosfet_step" --device cpu --steps 20 --warmup 5 --batch 5
 exit 0

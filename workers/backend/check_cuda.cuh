@@ -16,6 +16,9 @@ inline void check(cudaError_t status, const char* what) {
     cudaGetLastError();  // Not sticky: the context stays usable.
     throw OutOfMemory(message);
   }
+  if (status == cudaErrorNoKernelImageForDevice)
+    throw BackendAbsent(message + "; this build has no code for the device's compute capability: configure it with "
+                        "-DCMAKE_CUDA_ARCHITECTURES=80, 90, … or use --device cpu");
   throw DeviceLost(message);
 }
 
