@@ -223,6 +223,34 @@ TEST_P(Transport, TwoRunsGiveTheSameBits) {
   EXPECT_EQ(one_step(c, GetParam(), 5).state.pdf, one_step(c, GetParam(), 5).state.pdf);
 }
 
+// Δt = cfl / max(|a¹|/Δx + |a²|/Δw + |a³|/Δφ) over the points of phase space, with what the levels lead by.
+TEST_P(Transport, TheTimeStepIsThatOfTheFastestPoint) {
+  Case c = random_case({}, 43);
+  for (std::size_t k = 0; k < c.state.energy_ev.size(); ++k) c.state.lead_ev.push_back(0.01 * std::sin(0.7 * static_cast<double>(k)));
+  const int nx = c.s.nx, nw = c.problem.nw, np = c.s.subbands;
+  double largest = 0.0;
+  for (int a = 0; a < c.problem.n_states(); ++a) {
+    const double mass = (a / np == 0 ? 0.98 : 0.19) * 5.685630104;
+    const std::size_t level = (static_cast<std::size_t>(c.s.family_of[a / np]) * np + a % np) * nx;
+    const auto felt = [&](int i) { return c.state.energy_ev[level + i] + c.state.lead_ev[level + i]; };
+    for (int i = 0; i < nx; ++i) {
+      const int end = std::min(i, nx - 1 - i), in = i < nx / 2 ? 1 : -1;
+      const double rise = end == 0   ? 6.0 * (-3.0 * felt(i) + 4.0 * felt(i + in) - felt(i + 2 * in))
+                          : end == 1 ? 6.0 * (felt(i + 1) - felt(i - 1))
+                                     : felt(i - 2) - 8.0 * felt(i - 1) + 8.0 * felt(i + 1) - felt(i + 2);
+      const double slope = std::fabs(rise) / (12.0 * c.s.dx_nm);
+      for (int l = 0; l < nw; ++l) {
+        const double w = (l + 0.5) * 0.5 / nw, root = std::sqrt(2.0 * w * (1.0 + 0.5 * w) * mass);
+        for (int m = 0; m <= 8; ++m) {
+          const double phi = m * M_PI / 8, speed = root / mass / (1.0 + w) * std::fabs(std::cos(phi));
+          largest = std::max(largest, speed / c.s.dx_nm + slope * speed / (0.5 / nw) + slope * std::sin(phi) / root / (M_PI / 8));
+        }
+      }
+    }
+  }
+  EXPECT_NEAR(one_step(c, GetParam()).dt_fs * largest / c.problem.cfl, 1.0, 1e-9);
+}
+
 // Flux and energy of a state and column, from the pdf by the band's own formulas.
 TEST_P(Transport, MomentsAreSumsOverThePdf) {
   const Case c = random_case({}, 41);
