@@ -13,9 +13,9 @@ deck() {  # NAME, then lines of [sigma]
     printf '[epsilon]\ncutoff_ry = 10.0\nbands = 30\n[sigma]\nbands = 30\nbare_cutoff_ry = 25.0\nband_max = 8\n'; printf '%s\n' "$@"; } > "$name.toml"
 }
 deck one-shot
-deck evgw0 'sx_cut = 0.0' 'outer_loop = "evgw0"'
-deck qsgw0 'sx_cut = 0.0' 'outer_loop = "qsgw0"'
-deck qsgw 'sx_cut = 0.0' 'outer_loop = "qsgw"' 'outer_tolerance_ev = 0.01'
+deck evgw0 'outer_loop = "evgw0"'
+deck qsgw0 'outer_loop = "qsgw0"' 'outer_tolerance_ev = 0.01'
+deck qsgw 'outer_loop = "qsgw"' 'outer_tolerance_ev = 0.01'
 deck contour 'method = "contour"'
 deck contour-subspace 'method = "contour"' 'subspace_tolerance = 0.02'
 value() { grep -oE "\"$2\": *[-0-9.e]+" "$1" | head -1 | sed 's/.*: *//'; }

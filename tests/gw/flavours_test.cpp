@@ -327,6 +327,34 @@ TEST(Laws, SumRulesWithAllBands) {
   for (std::size_t l = 0; l < 8; ++l) EXPECT_NEAR(sums[0].ch_static_ry[l].real() * kRydberg_ev, sums[0].ch_exact_ry[l].real() * kRydberg_ev, 2e-2) << l;
 }
 
+// Z by the analytic slope, by a central and by a forward difference of the same Σ. Central: h²Σ‴/6 of 0.02 eV; forward: its error
+// halves with the step. States next to the gap alone: below them Σ has the steps of the rule that drops SX near poles.
+TEST(Laws, SlopesByThreeRules) {
+  test::SmallSilicon s;
+  const auto z_by = [&](Derivative kind, double step_ev) {
+    const DerivativeRule rule{kind, step_ev / kRydberg_ev};
+    SigmaOptions o = s.options();
+    o.kpoints = {0};
+    o.slope = kind == Derivative::kAnalytic;
+    o.offsets_ry = rule.offsets_ry();
+    std::vector<double> z;
+    for (const Quasiparticle& qp : quasiparticles(s.field, s.sigma(o), {}, o, rule, false))
+      if (qp.band >= 2 && qp.band <= 7) z.push_back(qp.z);
+    return z;
+  };
+  const auto exact = z_by(Derivative::kAnalytic, 0.0), central = z_by(Derivative::kCentral, 0.02), forward = z_by(Derivative::kForward, 0.02),
+             wide = z_by(Derivative::kForward, 0.04);
+  ASSERT_EQ(exact.size(), 6u);
+  double one = 0.0, two = 0.0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_GT(std::abs(1.0 / exact[i] - 1.0), 0.05) << "a slope of nothing shows nothing";
+    EXPECT_NEAR(central[i], exact[i], 2e-5) << i;
+    one += std::abs(forward[i] - exact[i]);
+    two += std::abs(wide[i] - exact[i]);
+  }
+  EXPECT_NEAR(two / one, 2.0, 0.1);
+}
+
 // Property 8: ω̃ → ∞ everywhere is static COHSEX; Godby–Needs returns both matrices it was fitted to; without an invalid mode all policies are one.
 TEST(Laws, PlasmonPoleLimits) {
   SmallSilicon s;

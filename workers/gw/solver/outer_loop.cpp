@@ -58,7 +58,7 @@ void move_shifted_bands(MeanField& field, const std::vector<double>& original_sh
 [[noreturn]] void fail(const OuterLoopOptions& loop, double change) {
   throw NotConverged("sigma.outer_loop did not reach " + std::to_string(loop.tolerance_ev) + " eV in " + std::to_string(loop.max_iterations) +
                      " turns; the last one still changed an energy by " + std::to_string(change) +
-                     " eV. States far from the gap hop over the steps of the pole rules: narrow sigma.band_min … band_max, set sigma.sx_cut = 0, or loosen sigma.outer_tolerance_ev");
+                     " eV. States far from the gap hop over the steps of the pole rules: narrow sigma.band_min … band_max or loosen sigma.outer_tolerance_ev");
 }
 
 /// What a turn came to: its change, and the gap of the energies that now enter G.
