@@ -11,7 +11,7 @@ if [ -z "$bin" ]; then
   timeout 60 cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_SERVICE=OFF \
     ${CMAKE_EXTRA:-} >/dev/null || exit 1
   timeout 400 cmake --build build/gpu --target thermal_kernels_4ph_test thermal_reference_4ph_test \
-    thermal_iterated_4ph_test thermal_sampling_4ph_test thermal_4ph_bench | tail -3 || exit 1
+    thermal_iterated_4ph_test thermal_sampling_4ph_test thermal_laws_4ph_test thermal_published_4ph_test thermal_4ph_bench | tail -3 || exit 1
   bin=build/gpu/bin
 fi
 deck=${DECK:-examples/thermal/silicon}
@@ -20,10 +20,16 @@ timeout 120 "$bin/thermal_kernels_4ph_test" --gtest_brief=1 || exit 1
 timeout 120 "$bin/thermal_reference_4ph_test" --gtest_brief=1 || exit 1
 timeout 120 "$bin/thermal_iterated_4ph_test" --gtest_brief=1 || exit 1
 timeout 120 "$bin/thermal_sampling_4ph_test" --gtest_brief=1 || exit 1
+timeout 120 "$bin/thermal_laws_4ph_test" --gtest_brief=1 --gtest_filter='*cuda*' || exit 1
+# Every process of the published 16³, where the reference data are.
+timeout 120 "$bin/thermal_published_4ph_test" --gtest_filter='*cuda*' || exit 1
 for n in ${MESHES:-10 16}; do
   for rules in --compat ""; do
     timeout 120 "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 $rules --device cuda:0
   done
+done
+for without in exchange inversion; do
+  timeout 120 "$bin/thermal_4ph_bench" "$deck" --mesh 16 --sb 0.1 --device cuda:0 --without "$without"
 done
 # The published strategies beside the factorised sums; STRATEGIES="8 10" for other meshes.
 for n in ${STRATEGIES:-8}; do

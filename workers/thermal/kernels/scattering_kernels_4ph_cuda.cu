@@ -7,7 +7,7 @@
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/backend/memory_budget.hpp"
 #include "workers/thermal/kernels/host_walk_4ph.hpp"
-#include "workers/thermal/kernels/pair_table_sets_4ph_cuda.cuh"
+#include "workers/thermal/kernels/pair_table_store_4ph_cuda.cuh"
 #include "workers/thermal/kernels/scatter_4ph_cuda.cuh"
 #include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
 
@@ -76,6 +76,15 @@ __global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::i
     if (threadIdx.x == 0) result[3 * blockIdx.x + d] = value;
   }
 }
+
+/// Waits for the default stream, which waits for it.
+struct Stream {
+  Stream() { cuda::check(cudaStreamCreate(&stream), "stream"); }
+  ~Stream() { cudaStreamDestroy(stream); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t stream = nullptr;
+};
 
 template <typename T>
 DeviceBuffer<T> upload(const std::vector<T>& host, const char* what) {
@@ -195,8 +204,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
         kTotalsAtOnce, items_that_fit(budget_bytes_, resident_bytes_, batch_bytes_, "four-phonon scattering")));
     batch_ = std::min(batch_, static_cast<std::int32_t>(p.mesh.size()));
     pair_tables_ = {};  // free the old ones first
-    pair_tables_ = PairTableSets(t_, keys_, batch_);
-    expected_ = {};
+    pair_tables_ = PairTableStore(t_, keys_, batch_);
     n_values_ = t_.n_rows() * kChannels4ph * SumLayout4ph{t_.n_temperatures}.size();
     partial_ = DeviceBuffer<double>(static_cast<std::size_t>(n_values_ * batch_), "sums by total momentum");
     exchanged_ = DeviceBuffer<double>(
@@ -217,8 +225,6 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     });
     return cuda::to_host(total_, "four-phonon scattering");
   }
-
-  void expect(std::int32_t first_total, std::int32_t last_total) override { expected_ = {first_total, last_total}; }
 
   std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
     use_device(device_);
@@ -392,7 +398,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   /// Of one total momentum.
   static std::int64_t batch_bytes(const Problem4ph& p) {
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
-    return PairTableSets::bytes(p.host_tables()) +
+    return PairTableStore::bytes(p.host_tables()) +
            rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
                SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
@@ -466,21 +472,16 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
             .thinning = {}};
   }
 
-  /// The kernels of all batches of [first_total, last_total), and add(first, places) after each, in order. While one
-  /// batch is evaluated the tables of the next are made, after the last those of the expected range.
+  /// The kernels of all batches of [first_total, last_total), and add(first, places) after each, in order.
   template <Use kUse, typename Add>
   void scatter_all(std::int32_t first_total, std::int32_t last_total, ScatterArguments scatter, const Add& add) {
     for (std::int32_t first = first_total; first < last_total; first += batch_) {
       const std::int32_t places = std::min(batch_, last_total - first);
-      pair_tables_.make(first, places, nullptr);
-      pair_tables_.views(first, places, scatter.kind);
+      pair_tables_.make(first, places, scatter.kind);
       scatter.first_total = first;
       scatter_both<kUse>(scatter, places);
-      const Totals next = first + batch_ < last_total ? Totals{first + batch_, last_total} : expected_;
-      if (next.first < next.last) pair_tables_.make(next.first, std::min(batch_, next.last - next.first), ahead_.stream);
       add(first, places);
     }
-    expected_ = {};
   }
 
   std::int64_t collision_rows() const {
@@ -514,11 +515,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
-  PairTableSets pair_tables_;
-  struct Totals {
-    std::int32_t first = 0, last = 0;
-  } expected_;      ///< what follows the next call
-  Stream ahead_;    ///< of tables that are not read yet
+  PairTableStore pair_tables_;
   Stream sign_[2];  ///< of the kernels of q' = Q − q and q − Q, beside each other
 };
 

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cub/cub.cuh>
+
+#include <cstdint>
+
+#include "workers/backend/device_buffer.cuh"
+#include "workers/backend/launch_cuda.cuh"
+#include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
+
+namespace quasi::thermal::cuda4ph {
+
+/// The sorted last pairs of a batch of total momenta, both kinds.
+class PairTableStore {
+ public:
+  PairTableStore() = default;
+  PairTableStore(const Tables4ph& tables, const PairKeys4ph& keys, std::int32_t batch)
+      : tables_(tables), keys_(keys), n_pairs_(tables.n_modes() * tables.n_branches), batch_(batch) {
+    const auto entries = static_cast<std::size_t>(n_pairs_ * batch);
+    const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
+    for (auto& key : key_) key = cuda::DeviceBuffer<std::uint32_t>(entries, "keys of last pairs");
+    value_ = cuda::DeviceBuffer<std::int32_t>(entries, "last pairs");
+    for (Kind& kind : kind_) {
+      kind.pair = {entries, "last pairs"};
+      kind.bin_begin = {static_cast<std::size_t>(batch) * PairKeys4ph::kClasses * (kBins + 1), "index of last pairs"};
+      kind.third = {static_cast<std::size_t>(batch * tables.mesh.size()), "points q'''"};
+      kind.energy = {entries, "energies of last pairs"};
+      kind.square = {entries, "widths of last pairs"};
+      kind.sum = {symmetric ? 3 * entries : 0, "widths of last pairs"};
+    }
+    std::size_t bytes = 0;
+    sort(nullptr, bytes, kind_[0], static_cast<std::int64_t>(entries));
+    storage_ = cuda::DeviceBuffer<unsigned char>(bytes, "work space of the sort");
+  }
+
+  /// Bytes of one total momentum.
+  static std::int64_t bytes(const Tables4ph& tables) {
+    const std::int64_t pairs = tables.n_modes() * tables.n_branches;
+    const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
+    return pairs * (12 + 2 * (symmetric ? 44 : 20)) + 2 * (PairKeys4ph::kClasses * (kBins + 1) * 4 + tables.mesh.size() * 4);
+  }
+
+  /// Makes the tables of a batch, by PairKind4ph.
+  void make(std::int32_t first_total, std::int32_t places, PairTables (&view)[2]) {
+    for (const auto which : {PairKind4ph::kDifference, PairKind4ph::kSum}) {
+      Kind& kind = kind_[static_cast<int>(which)];
+      fill(kind, which, first_total, places);
+      view[static_cast<int>(which)] = {kind.pair.data(), kind.bin_begin.data(), kind.third.data(), columns(kind)};
+    }
+  }
+
+ private:
+  struct Kind {
+    cuda::DeviceBuffer<std::int32_t> pair, bin_begin, third;
+    cuda::DeviceBuffer<double> energy, square, sum;
+  };
+  PairColumns columns(const Kind& kind) const {
+    return {kind.energy.data(), kind.square.data(), kind.sum.data(), n_pairs_ * batch_};
+  }
+  /// Keys below the bins of the index do not matter; equal ones stay in the order of the pairs.
+  void sort(void* storage, std::size_t& bytes, const Kind& to, std::int64_t entries) const {
+    cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, key_[0].data(), key_[1].data(), value_.data(), to.pair.data(),
+                                                entries, kBinShift),
+                "sorting last pairs");
+  }
+  /// Keys are of use only while sorting: both kinds share their buffers.
+  void fill(Kind& kind, PairKind4ph which, std::int32_t first_total, std::int32_t places) {
+    const std::int64_t entries = n_pairs_ * places;
+    cuda::for_each_index(entries, MakeKeys{tables_, keys_, which, first_total, n_pairs_, key_[0].data(), value_.data()},
+                         "keys of last pairs");
+    std::size_t bytes = storage_.size();
+    sort(storage_.data(), bytes, kind, entries);
+    cuda::for_each_index(static_cast<std::int64_t>(places) * PairKeys4ph::kClasses * (kBins + 1),
+                         IndexBins{key_[1].data(), n_pairs_, kind.bin_begin.data()}, "index of last pairs");
+    cuda::for_each_index(places * tables_.mesh.size(),
+                         ThirdPoints{tables_.mesh, first_total, which == PairKind4ph::kSum ? -1 : 1, kind.third.data()},
+                         "points q'''");
+    cuda::for_each_index(entries, FillColumns{tables_, which, kind.pair.data(), kind.third.data(), n_pairs_, columns(kind)},
+                         "columns of last pairs");
+  }
+
+  Tables4ph tables_;
+  PairKeys4ph keys_{};
+  std::int64_t n_pairs_ = 0;
+  std::int32_t batch_ = 0;
+  cuda::DeviceBuffer<std::uint32_t> key_[2];
+  cuda::DeviceBuffer<std::int32_t> value_;
+  cuda::DeviceBuffer<unsigned char> storage_;
+  Kind kind_[2];
+};
+
+}  // namespace quasi::thermal::cuda4ph
