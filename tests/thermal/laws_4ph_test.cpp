@@ -10,6 +10,8 @@
 #include "tests/thermal/model_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/kernels/strategies_4ph.hpp"
+#include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/four_phonon_run.hpp"
 #include "workers/thermal/solver/tile_plan_4ph.hpp"
 
@@ -148,6 +150,89 @@ TEST_P(Shortcuts4ph, ExchangedRatesAreThoseOfEveryRow) {
       EXPECT_NEAR(exchanged.phase_space[at], every.phase_space[at], 1e-10 * every.phase_space[at]);
       EXPECT_NEAR(exchanged.processes[at], every.processes[at], 1e-9);
     }
+}
+
+/// The coarse deck's problem with every pair of sites, for matrix elements one by one.
+struct Elements {
+  Deck deck;
+  Modes modes;
+  Problem4ph problem;
+
+  explicit Elements(const char* mesh) : deck(coarse_deck({{"ngrid", mesh}, {"symmetry", ".false."}})) {
+    SilentProgress silent;
+    modes = start_run(deck, silent).modes;
+    problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, {0});
+    problem.plan = plan_contraction_4ph(deck.crystal, *deck.fourth_order);
+    problem.phase = phase_table_4ph(problem.mesh, problem.plan);
+  }
+};
+
+// V → 0 linearly as q → 0: a translation costs nothing in fourth order either. |V|² of the acoustic modes at q ∝ 1/N over
+// all branches of the others: ratio 4.
+TEST(Laws4ph, TranslationsCostNothing) {
+  const auto amplitude = [](int n) {
+    const Elements e((std::to_string(n) + " 1 1").c_str());
+    const Tables4ph t = e.problem.host_tables();
+    const std::int32_t q[4] = {1, n / 2, n / 4, 1 + n / 2 - n / 4};
+    double sum = 0.0;
+    for (int s0 = 0; s0 < 3; ++s0)
+      for (int s1 = 0; s1 < 6; ++s1)
+        for (int s2 = 0; s2 < 6; ++s2)
+          for (int s3 = 0; s3 < 6; ++s3)
+            sum += squared_element_by_blocks(t, Channel4ph::kRedistribution, 6 * q[0] + s0, 6 * q[1] + s1, 6 * q[2] + s2, 6 * q[3] + s3);
+    return sum;
+  };
+  EXPECT_NEAR(amplitude(64) / amplitude(128), 4.0, 0.05);
+}
+
+// |V|² is the same from whichever of its phonons a process is seen.
+TEST(Laws4ph, ElementsDoNotKnowTheOrderOfTheirPhonons) {
+  const Elements e("3 3 3");
+  const Tables4ph t = e.problem.host_tables();
+  const auto point = [&](std::int32_t mode) { return mode / 6; };
+  std::mt19937 random(5);
+  std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(t.n_modes()) - 1);
+  using enum Channel4ph;
+  double largest = 0.0;
+  for (int i = 0; i < 20; ++i) {
+    const std::int32_t a = any(random), b = any(random), c = any(random), branch = any(random) % 6;
+    const std::int32_t sum = t.mesh.add(t.mesh.add(point(a), point(b), 1), point(c), 1) * 6 + branch;
+    const std::int32_t rest = t.mesh.add(t.mesh.add(point(a), point(b), 1), point(c), -1) * 6 + branch;
+    const double three = squared_element_by_blocks(t, kRecombination, a, b, c, sum);
+    const double two = squared_element_by_blocks(t, kRedistribution, a, b, c, rest);
+    largest = std::max({largest, three, two});
+    for (const double other : {squared_element_by_blocks(t, kRecombination, b, a, c, sum), squared_element_by_blocks(t, kRecombination, c, b, a, sum),
+                               squared_element_by_blocks(t, kSplitting, sum, a, b, c), squared_element_by_blocks(t, kSplitting, sum, c, a, b)})
+      EXPECT_NEAR(other, three, 1e-10 * three + 1e-20 * largest);
+    for (const double other : {squared_element_by_blocks(t, kRedistribution, b, a, c, rest), squared_element_by_blocks(t, kRedistribution, a, b, rest, c),
+                               squared_element_by_blocks(t, kRedistribution, c, rest, a, b)})
+      EXPECT_NEAR(other, two, 1e-10 * two + 1e-20 * largest);
+  }
+  EXPECT_GT(largest, 0.0);
+}
+
+// Detailed balance on the shell, and all forms of each Bose factor agree there. Tolerance: what is left of two terms that
+// cancel is told from their size.
+TEST(Laws4ph, DetailedBalance) {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<double> omega(0.5, 60.0), temperature(20.0, 1200.0);
+  for (int i = 0; i < 1000; ++i) {
+    const double t = temperature(random);
+    const auto n = [&](double w) { return bose_einstein(w, t, kCodata2018.hbar_over_kb_k_ps()); };
+    const double a = omega(random), b = omega(random), c = omega(random);
+    const double na = n(a), nb = n(b), nc = n(c), sum = n(a + b + c);
+    EXPECT_NEAR(na * nb * nc * (1.0 + sum) / ((1.0 + na) * (1.0 + nb) * (1.0 + nc) * sum), 1.0, 1e-11);
+    const double joined = (1.0 + nb) * (1.0 + nc) * sum / na;
+    EXPECT_NEAR(bose_factor_4ph(Channel4ph::kRecombination, nb, nc, sum), joined, 1e-12 * (nb * nc + joined));
+    EXPECT_NEAR(symmetric_bose_factor_4ph(na, nb, nc, sum) / joined, 1.0, 1e-11);
+    const double split = na * nb * nc / sum;
+    EXPECT_NEAR(bose_factor_4ph(Channel4ph::kSplitting, na, nb, nc) / split, 1.0, 1e-11);
+    EXPECT_NEAR(symmetric_bose_factor_4ph(sum, na, nb, nc) / split, 1.0, 1e-11);
+    if (a + b - c < 0.5) continue;
+    const double rest = n(a + b - c), passed = (1.0 + nb) * nc * rest / na;
+    EXPECT_NEAR(bose_factor_4ph(Channel4ph::kRedistribution, nb, nc, rest), passed, 1e-12 * (nb * (1.0 + nc + rest) + passed));
+    EXPECT_NEAR(symmetric_bose_factor_4ph(na, nb, nc, rest) / passed, 1.0, 1e-11);
+  }
 }
 
 /// Asks for a checkpoint after every tile and cancels after some.

@@ -33,8 +33,7 @@ std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) 
 ReferenceRun::ReferenceRun(const std::string& name) {
   const auto si = quasi::test::reference_dir() / "thermal/si";
   run_ = name == kPublished ? si / name : si / "runs" / name;
-  needs_ = {"compat=fourphonon"};
-  if (name == kPublished) needs_.insert(needs_.end(), {"allow_inconsistent_position=T", "allow_imaginary=T"});
+  if (name == kPublished) needs_ = {"allow_inconsistent_position=T", "allow_imaginary=T"};
   static const quasi::test::TemporaryDirectory directory;
   deck_ = directory.path() / name;
   std::filesystem::create_directories(deck_);

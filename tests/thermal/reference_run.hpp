@@ -23,7 +23,7 @@ class ReferenceRun {
 
   /// CONTROL and force constants side by side in a fresh directory, as a user would have them.
   const std::filesystem::path& deck() const { return deck_; }
-  Control control(const std::vector<std::string>& settings = {}) const;  ///< on top of compat and what the run needs
+  Control control(const std::vector<std::string>& settings = {"compat=fourphonon"}) const;  ///< and what the run needs
 
   /// Rows of numbers of a text file of the run (plain or gzipped); comments after numbers are dropped.
   std::vector<std::vector<double>> table(const std::string& file) const;
