@@ -9,7 +9,7 @@ quasi_add_test(worker_supervisor_test
 
 # Real processes: the executables are started from where they are built.
 add_library(quasi_service_fixture STATIC support/program.cpp support/service_fixture.cpp)
-target_link_libraries(quasi_service_fixture PUBLIC quasi_wire GTest::gtest)
+target_link_libraries(quasi_service_fixture PUBLIC quasi_wire quasi_test_support GTest::gtest)
 target_compile_definitions(quasi_service_fixture PRIVATE
   QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 
