@@ -127,8 +127,21 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
     if (of.k > 0) counted = {};  // The elements of a q count once.
     return packed(sums, counted);
   };
+  std::size_t known = 0;  // q complete at the last estimate; where there is one q, its parts
   if (running)
     sum.running = [&](const std::vector<Piece>& results, const std::vector<char>& finished) {
+      // Parts of a q that is not complete change nothing.
+      std::size_t now = 0;
+      for (std::size_t iq = 0; iq < epsilon.size(); ++iq) {
+        bool complete = true;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          complete = complete && (parts[i].q_begin != iq || finished[i] != 0);
+          if (epsilon.size() == 1 && finished[i] != 0) ++now;
+        }
+        if (complete) ++now;
+      }
+      if (now == known) return;
+      known = now;
       if (const auto sums = estimated(field, epsilon, options, parts, results, finished)) running(*sums);
     };
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
