@@ -121,8 +121,7 @@ Wavefunctions folded_waves(const MeanField& field, const Wavefunctions& from, co
     }
     for (int n = 0; n < n_bands; ++n)
       states.push_back({from.energy(0, rotation.irreducible, n), n < n_occupied, first,
-                        {waves.coefficients.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(n) * n_pw),
-                         waves.coefficients.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(n + 1) * n_pw)}});
+                        {waves.coefficients.data + static_cast<std::size_t>(n) * n_pw, waves.coefficients.data + static_cast<std::size_t>(n + 1) * n_pw}});
   }
   std::stable_sort(states.begin(), states.end(), [](const State& a, const State& b) { return a.energy < b.energy; });
   w.n_bands = static_cast<int>(states.size());
@@ -221,7 +220,7 @@ TEST(Laws, UnfoldedStatesAndPairProducts) {
     for (std::size_t n = 0; n < 10; ++n)
       for (std::size_t m = 0; m < 10; ++m) {
         Cplx overlap;
-        for (std::size_t x = 0; x < n_pw; ++x) overlap += std::conj(w.coefficients[n * n_pw + x]) * w.coefficients[m * n_pw + x];
+        for (std::size_t x = 0; x < n_pw; ++x) overlap += std::conj(w.coefficients(n, x)) * w.coefficients(m, x);
         EXPECT_LT(std::abs(overlap - (n == m ? 1.0 : 0.0)), 1e-12);
       }
   }
@@ -387,7 +386,7 @@ TEST(Laws, PlasmonPoleLimits) {
 
   // ω̃ → ∞: SX − X = I and CH = −½ I, for one block of products.
   PlasmonPoleModel infinite = model;
-  const std::vector<Cplx> w = screened_matrix(at, 0, wings);
+  const auto w = screened_matrix(at, 0, wings);
   for (std::size_t i = 0; i < w.size(); ++i) {
     infinite.pole_ry[i] = kStaticPole_ry;
     infinite.strength[i] = 0.5 * w[i] * kStaticPole_ry;

@@ -128,6 +128,33 @@ void Checkpoint::replace(const std::string& prefix, const std::string& key, Piec
   if (due()) write();
 }
 
+bool Checkpoint::is_turn(Turn& turn) {
+  if (!keeps()) return false;
+  const std::lock_guard lock(mutex_);
+  if (progress_->checkpoint_wanted()) ++drains_;
+  const auto now = std::chrono::steady_clock::now();
+  turn.draining = turn.drains != drains_;
+  if (!turn.draining && std::chrono::duration<double>(now - turn.last).count() < interval_s_) return false;
+  turn.last = now;
+  turn.drains = drains_;
+  return true;
+}
+
+void Checkpoint::exchange(const std::vector<std::string>& old, std::vector<std::pair<std::string, Piece>> fresh, bool at_once) {
+  if (!keeps()) return;
+  const std::lock_guard lock(mutex_);
+  for (const std::string& name : old) pieces_.erase(name);
+  for (auto& [name, piece] : fresh) pieces_[name] = std::move(piece);
+  if (at_once || due()) write();
+}
+
+std::vector<std::string> Checkpoint::names(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> found;
+  for (auto at = pieces_.lower_bound(prefix); at != pieces_.end() && at->first.rfind(prefix, 0) == 0; ++at) found.push_back(at->first);
+  return found;
+}
+
 bool Checkpoint::due() const {
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - written_).count();
   constexpr double kLongWrite_s = 1.0;  // shorter ones are left to the interval alone

@@ -72,6 +72,18 @@ class Checkpoint {
   std::optional<std::pair<std::string, Piece>> find_by_prefix(const std::string& prefix) const;
   /// Frees the pieces whose names begin with `prefix`.
   void forget(const std::string& prefix);
+  /// When whoever holds sums that grow in place has last laid them down, and whether because the worker drains.
+  struct Turn {
+    std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+    int drains = 0;
+    bool draining = false;
+  };
+  /// True once an interval for each turn, and once when the worker drains: the time for exchange().
+  bool is_turn(Turn& turn);
+  /// Puts `fresh` in place of the pieces named `old`; writes where a file is due, or at once.
+  void exchange(const std::vector<std::string>& old, std::vector<std::pair<std::string, Piece>> fresh, bool at_once);
+  /// Names of the pieces kept that begin with `prefix`.
+  std::vector<std::string> names(const std::string& prefix) const;
   /// The same as `put`, and forgets the pieces that this one has taken up: all whose names begin with `prefix`.
   void replace(const std::string& prefix, const std::string& key, Piece piece);
   /// False: nothing is kept, and nothing need be packed.
@@ -94,6 +106,7 @@ class Checkpoint {
   std::map<std::string, Piece> pieces_;
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
   double last_write_s_ = 0.0;
+  int drains_ = 0;
 };
 
 }  // namespace quasi

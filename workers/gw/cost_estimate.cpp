@@ -5,13 +5,15 @@
 #include <cmath>
 #include <cstdio>
 
-#include "workers/gw/solver/epsilon.hpp"
+#include "workers/gw/solver/polarizability.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
 namespace quasi::gw {
 namespace {
 
 constexpr std::int64_t kSampleBands = 64;  // right bands of a sample; one left band
+// A device adds pairs to χ in large blocks, and a few pairs would time no more than the way of χ through its caches.
+constexpr std::int64_t kSampleLeft = 8, kSampleBandsOfDevice = 512;
 constexpr std::int64_t kSampleOrder = 600; // of the matrix whose inversion is timed
 constexpr std::int64_t kSampleSphere = 2000;  // plane waves of the sums over G and G' that are timed
 
@@ -45,14 +47,16 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
   const Vec3 k{};
   const auto sphere_at = [&](double cutoff_ry) { return make_g_sphere(field.crystal().bdot, {}, cutoff_ry); };
   const auto n_v = static_cast<std::int64_t>(field.n_occupied);
-  const std::int64_t n_right = std::min<std::int64_t>(kSampleBands, field.waves.n_bands);
+  const bool on_device = kernels.device().backend != Backend::kCpu;
+  const std::int64_t n_left = on_device ? std::min(kSampleLeft, n_v) : 1;
+  const std::int64_t n_right = std::min<std::int64_t>(on_device ? kSampleBandsOfDevice : kSampleBands, field.waves.n_bands);
   const auto load_box = [&](const GSphere& sphere, std::int64_t bands) {
     const auto box = sum_box(field, sphere.g);
     kernels.set_box(box);
     std::vector<std::int32_t> index;
     for (const IVec3& g : sphere.g) index.push_back(box_position(g, box));
     kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
-    load(kernels, Side::kLeft, waves_at(field, k, 0, 0, 1, box));
+    load(kernels, Side::kLeft, waves_at(field, k, 0, 0, static_cast<int>(n_left), box));
     load(kernels, Side::kRight, waves_at(field, k, 0, 0, static_cast<int>(bands), box));
   };
   const GSphere screened = sphere_at(std::max(plan.epsilon.cutoff_ry, s.screened_cutoff_ry));
@@ -61,10 +65,10 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
   const auto n = static_cast<double>(n_right);
   const auto make = [&] { kernels.pair_products({0, 1}, {0, n_right}); };
   cost.pair_s = seconds_when_warm(make) / n;
-  const std::vector<double> weight(static_cast<std::size_t>(n_right), -1.0);
+  const std::vector<double> weight(static_cast<std::size_t>(n_left * n_right), -1.0);
   if (!plan.stored) {
     kernels.start_chi(n_g);
-    cost.chi_pair_s = seconds_when_warm([&] { kernels.add_pairs_to_chi({0, 1}, {0, n_right}, view<const double>(weight, 1, n_right), {}, {}); }) / n;
+    cost.chi_pair_s = seconds_when_warm([&] { kernels.add_pairs_to_chi({0, n_left}, {0, n_right}, view<const double>(weight, n_left, n_right), {}, {}); }) / (n * static_cast<double>(n_left));
     if (plan.epsilon.frequencies_ry.size() > 1) {
       make();
       const std::vector<Cplx> complex_weight(static_cast<std::size_t>(n_right), Cplx{-1.0, 0.1});

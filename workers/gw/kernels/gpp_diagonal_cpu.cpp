@@ -242,18 +242,20 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
 }  // namespace
 
 bool is_hermitian(const PlasmonPoleView& model) {
-  const std::int64_t n_g = model.pole_ry.extent[0];
+  constexpr std::int64_t kTile = 64;  // rows and columns compared at a time, so that both stay in cache
+  const std::int64_t n_g = model.pole_ry.extent[0], n_tiles = (n_g + kTile - 1) / kTile;
   std::int64_t departures = 0;
-#pragma omp parallel for schedule(dynamic, 64) reduction(+ : departures)
-  for (std::int64_t g = 0; g < n_g; ++g)
-    for (std::int64_t h = 0; h <= g; ++h) {
-      const double pole = model.pole_ry(g, h);
-      const Cplx strength = model.strength(g, h);
-      if (!(std::abs(pole - model.pole_ry(h, g)) <= kHermitianTolerance * pole) ||
-          !(std::abs(strength - std::conj(model.strength(h, g))) <=
-            kHermitianTolerance * std::abs(strength)))
-        ++departures;
-    }
+#pragma omp parallel for schedule(dynamic) reduction(+ : departures)
+  for (std::int64_t tile = 0; tile < n_tiles; ++tile)
+    for (std::int64_t first = 0; first <= tile * kTile; first += kTile)
+      for (std::int64_t g = tile * kTile; g < std::min(n_g, (tile + 1) * kTile); ++g)
+        for (std::int64_t h = first; h < std::min(g + 1, first + kTile); ++h) {
+          const double pole = model.pole_ry(g, h);
+          const Cplx strength = model.strength(g, h);
+          if (!(std::abs(pole - model.pole_ry(h, g)) <= kHermitianTolerance * pole) ||
+              !(std::abs(strength - std::conj(model.strength(h, g))) <= kHermitianTolerance * std::abs(strength)))
+            ++departures;
+        }
   return departures == 0;
 }
 

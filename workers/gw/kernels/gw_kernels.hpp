@@ -7,10 +7,9 @@
 
 #include "workers/backend/device.hpp"
 #include "workers/backend/view.hpp"
+#include "workers/gw/kernels/partial_chi.hpp"
 
 namespace quasi::gw {
-
-using Cplx = std::complex<double>;
 
 /// ω̃ of an element that is to act statically (ω̃ → ∞): large enough that ω̃/(x ± ω̃) = ±1 in double
 /// precision for every x of a calculation, small enough that A = ½ I ω̃ v̄ cannot overflow.
@@ -92,7 +91,7 @@ class GwKernels {
 
   // ---- polarizability ----------------------------------------------------------------------
 
-  /// χ ← 0, [n_g][n_g].
+  /// χ ← 0, [n_g][n_g]; no other frequencies are there until start_chi_frequencies.
   virtual void start_chi(std::int64_t n_g) = 0;
   /// χ_GG' += Σ_p w_p M*_p(G) M_p(G'), p over the resident block. Hermitian product: all w must
   /// have one sign (they are ≤ 0 for a ground state); the sign may differ from call to call.
@@ -118,14 +117,26 @@ class GwKernels {
   /// @param head    M_ln of the first plane wave, in place of the transform's (k·p), [n_left][n_right]; no data: none
   virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
                                             const PairsToChiOptions& options) = 0;
-  /// Both triangles, [n_g][n_g].
-  virtual void read_chi(View<Cplx, 2> chi) const = 0;
 
   /// χ(ω_i) ← 0, [n_frequencies][n][n].
   virtual void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) = 0;
   /// χ_GG'(ω_i) += Σ_p w_p(ω_i) M*_p(G) M_p(G'), complex w; [n_frequencies][n_left][n_right].
   virtual void accumulate_chi_frequencies(View<const Cplx, 3> weight) = 0;
-  virtual void read_chi_frequencies(View<Cplx, 3> chi) const = 0;
+
+  /// Hands over what has been added since start_chi and start_chi_frequencies, without copying it; both are over then.
+  virtual std::unique_ptr<PartialChi> take_chi() = 0;
+  /// χ as PartialChi::read gave it, on this device again. [shape.size()]
+  virtual std::unique_ptr<PartialChi> load_chi(const ChiShape& shape, const Cplx* values) = 0;
+
+  /// How ε is made of χ and inverted (physics/dielectric.hpp).
+  struct Inversion {
+    View<const double, 1> coulomb;  ///< v(q+G), [n]
+    bool positive = true;           ///< v > 0 everywhere
+    bool definite = true;           ///< ε̃ is Hermitian and positive definite: Cholesky; else LU
+  };
+  /// ε⁻¹ of one matrix of χ: 0 is χ(0), i + 1 is χ(ω_i), all of one edge. [n][n]
+  /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
+  virtual void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how, View<Cplx, 2> inverse) = 0;
 
   // ---- self-energy -------------------------------------------------------------------------
 
@@ -195,6 +206,8 @@ class GwKernels {
                                               const OffDiagonalOptions& options,
                                               View<Cplx, 3> sigma) = 0;
 
+  /// sum[l][n] = Σ_G |M_ln(G)|² v(G): bare exchange. [n_left][n_right]
+  virtual void weighted_norms(View<const double, 1> v, View<double, 2> sum) = 0;
   /// form[l][n] = Σ_GG' M_ln(G) W_GG' M*_ln(G'): COHSEX and contour deformation.
   virtual void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) = 0;
   /// sum[e][l][m] += Σ_n w_en Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_energies][n_right]: the full matrix of
@@ -204,6 +217,8 @@ class GwKernels {
 
   // ---- dense -------------------------------------------------------------------------------
 
+  /// product[m][n] = Σ_k a[m][k] b[n][k], host to host; without imaginary parts it has none. (Matrix elements of the velocity.)
+  virtual void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) = 0;
   /// Inverse of a Hermitian positive definite matrix in place (Cholesky), both triangles filled.
   /// @throws NotConverged naming the leading minor if it is not positive definite.
   virtual void invert_positive_definite(View<Cplx, 2> matrix) = 0;
@@ -221,6 +236,9 @@ class GwKernels {
 
 /// @throws BackendAbsent in a build without CUDA, for a CUDA device.
 std::unique_ptr<GwKernels> make_gw_kernels(const Device& device);
+/// Runs every step of a static calculation with poles once, on data of no account: a device loads code when it is first asked for it, and
+/// may do so while another is busy.
+void warm_up(GwKernels& kernels);
 std::unique_ptr<GwKernels> make_gw_kernels_cpu(const Device& device);
 std::unique_ptr<GwKernels> make_gw_kernels_cuda(const Device& device);
 

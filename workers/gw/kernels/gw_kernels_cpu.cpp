@@ -15,6 +15,7 @@
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/kernels/imaginary_poles_cpu.hpp"
 #include "workers/gw/kernels/pair_products_cpu.hpp"
+#include "workers/gw/physics/dielectric.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -82,7 +83,9 @@ class CpuGwKernels : public GwKernels {
   void start_chi(std::int64_t n_g) override {
     chi_.assign(static_cast<std::size_t>(n_g * n_g), kZero);
     chi_real_.clear();
+    chi_w_.clear();
     chi_n_ = n_g;
+    chi_w_n_ = 0;
   }
 
   PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
@@ -120,22 +123,6 @@ class CpuGwKernels : public GwKernels {
                 chi_.data(), static_cast<int>(n_g_));
   }
 
-  void read_chi(View<Cplx, 2> chi) const override {
-    for (std::int64_t g = 0; g < chi_n_; ++g)
-      for (std::int64_t h = g; h < chi_n_; ++h) {
-        const Cplx value = chi_[static_cast<std::size_t>(g * chi_n_ + h)];
-        chi(g, h) = value;
-        chi(h, g) = std::conj(value);
-      }
-    if (chi_real_.empty()) return;
-    for (std::int64_t g = 0; g < chi_n_; ++g)
-      for (std::int64_t h = g; h < chi_n_; ++h) {
-        const double value = chi_real_[static_cast<std::size_t>(g * chi_n_ + h)];
-        chi(g, h) += value;
-        if (h != g) chi(h, g) += value;
-      }
-  }
-
   void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) override {
     chi_w_.assign(static_cast<std::size_t>(n_frequencies * n * n), kZero);
     chi_w_n_ = n;
@@ -155,8 +142,41 @@ class CpuGwKernels : public GwKernels {
     }
   }
 
-  void read_chi_frequencies(View<Cplx, 3> chi) const override {
-    std::copy(chi_w_.begin(), chi_w_.end(), chi.data);
+  std::unique_ptr<PartialChi> take_chi() override {
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < chi_real_.size(); ++i) chi_[i] += chi_real_[i];
+    const ChiShape shape{.n_static = chi_n_, .n_frequencies = chi_w_n_ > 0 ? static_cast<std::int64_t>(chi_w_.size()) / (chi_w_n_ * chi_w_n_) : 0, .n = chi_w_n_};
+    chi_.insert(chi_.end(), chi_w_.begin(), chi_w_.end());
+    auto taken = std::make_unique<HostChi>(shape, std::move(chi_));
+    chi_ = {};
+    chi_w_ = {};
+    chi_real_ = {};
+    chi_n_ = chi_w_n_ = 0;
+    return taken;
+  }
+
+  std::unique_ptr<PartialChi> load_chi(const ChiShape& shape, const Cplx* values) override {
+    return std::make_unique<HostChi>(shape, std::vector<Cplx>(values, values + shape.size()));
+  }
+
+  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how, View<Cplx, 2> inverse) override {
+    const auto& values = dynamic_cast<const HostChi&>(chi);
+    const std::int64_t n = inverse.extent[0];
+    const Cplx* from = values.values() + frequency * n * n;
+    const auto& v = how.coulomb;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t g = 0; g < n; ++g)
+      for (std::int64_t h = 0; h < n; ++h) {
+        const Cplx element = frequency > 0 || g <= h ? from[g * n + h] : std::conj(from[h * n + g]);
+        inverse(g, h) = (g == h ? 1.0 : 0.0) - dielectric_factor(v(g), v(h), how.positive) * element;
+      }
+    if (how.definite)
+      invert_positive_definite(inverse);
+    else
+      invert_general(inverse);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t g = 0; g < n; ++g)
+      for (std::int64_t h = 0; h < n; ++h) inverse(g, h) *= inverse_factor(v(g), v(h), how.positive);
   }
 
   void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
@@ -203,6 +223,15 @@ class CpuGwKernels : public GwKernels {
                                    energies_ry, band_ry, occupation, weight, options, sigma);
   }
 
+  void weighted_norms(View<const double, 1> v, View<double, 2> sum) override {
+#pragma omp parallel for schedule(static)
+    for (std::int64_t p = 0; p < n_pairs(); ++p) {
+      double norm = 0.0;
+      for (std::int64_t g = 0; g < n_g_; ++g) norm += std::norm(products_[static_cast<std::size_t>(p * n_g_ + g)]) * v(g);
+      sum.data[p] = norm;
+    }
+  }
+
   void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) override {
     std::vector<Cplx> right(products_.size());
     zgemm(CblasNoTrans, n_pairs(), n_g_, n_g_, kOne, products_.data(), n_g_, matrix.data, n_g_, kZero,
@@ -239,6 +268,11 @@ class CpuGwKernels : public GwKernels {
         for (std::int64_t i = 0; i < n_left_ * n_left_; ++i) to[i] += w * of_band[static_cast<std::size_t>(i)];
       }
     }
+  }
+
+  void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) override {
+    const std::int64_t inner = a.extent[1];
+    zgemm(CblasTrans, a.extent[0], b.extent[0], inner, kOne, a.data, inner, b.data, inner, kZero, product.data, b.extent[0]);
   }
 
   void invert_positive_definite(View<Cplx, 2> matrix) override {

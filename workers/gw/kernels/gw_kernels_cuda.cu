@@ -14,6 +14,7 @@
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/imaginary_poles_cuda.cuh"
 #include "workers/gw/kernels/pair_products_cuda.cuh"
+#include "workers/gw/kernels/partial_chi_cuda.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw {
@@ -57,6 +58,22 @@ __global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_
     }
   }
   if (threadIdx.x == 0) form[blockIdx.x] = lane[0];
+}
+
+/// sum[p] = Σ_g |m[p][g]|² v[g]. One block a pair, fixed tree.
+__global__ void norm_rows(const double2* m, const double* v, std::int64_t n_g, double* sum) {
+  __shared__ double lane[128];
+  double mine = 0.0;
+  for (std::int64_t g = threadIdx.x; g < n_g; g += blockDim.x) {
+    const double2 a = m[blockIdx.x * n_g + g];
+    mine += (a.x * a.x + a.y * a.y) * v[g];
+  }
+  lane[threadIdx.x] = mine;
+  for (int half = 64; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) lane[threadIdx.x] += lane[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) sum[blockIdx.x] = lane[0];
 }
 
 class CudaGwKernels : public GwKernels {
@@ -126,7 +143,9 @@ class CudaGwKernels : public GwKernels {
     chi_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_g * n_g), "polarizability");
     chi_.zero("polarizability", stream_.get());
     chi_real_ = {};
+    chi_w_ = {};
     chi_n_ = n_g;
+    chi_w_n_ = 0;
   }
 
   PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
@@ -162,18 +181,11 @@ class CudaGwKernels : public GwKernels {
     });
   }
 
-  void read_chi(View<Cplx, 2> chi) const override {
-    use_device(device_);
-    if (chi_real_.size() > 0) cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
-    cuda::mirror_upper(chi_.data(), chi_n_, stream_.get());
-    check(cudaStreamSynchronize(stream_.get()), "polarizability");
-    to_host(chi_.data(), chi_n_ * chi_n_, chi.data, "polarizability");
-  }
-
   void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) override {
     use_device(device_);
     chi_w_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_frequencies * n * n), "polarizability at frequencies");
     chi_w_.zero("polarizability at frequencies", stream_.get());
+    chi_w_n_ = n;
   }
 
   void accumulate_chi_frequencies(View<const Cplx, 3> weight) override {
@@ -191,10 +203,48 @@ class CudaGwKernels : public GwKernels {
     }
   }
 
-  void read_chi_frequencies(View<Cplx, 3> chi) const override {
+  std::unique_ptr<PartialChi> take_chi() override {
     use_device(device_);
-    check(cudaStreamSynchronize(stream_.get()), "polarizability at frequencies");
-    to_host(chi_w_.data(), static_cast<std::int64_t>(chi_w_.size()), chi.data, "polarizability at frequencies");
+    if (chi_real_.size() > 0) cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
+    check(cudaStreamSynchronize(stream_.get()), "polarizability");
+    const ChiShape shape{.n_static = chi_n_, .n_frequencies = chi_w_n_ > 0 ? static_cast<std::int64_t>(chi_w_.size()) / (chi_w_n_ * chi_w_n_) : 0, .n = chi_w_n_};
+    auto taken = std::make_unique<cuda::CudaChi>(device_, shape, std::move(chi_), std::move(chi_w_), staging_, stream_.get());
+    chi_ = {};
+    chi_w_ = {};
+    chi_real_ = {};
+    chi_n_ = chi_w_n_ = 0;
+    return taken;
+  }
+
+  std::unique_ptr<PartialChi> load_chi(const ChiShape& shape, const Cplx* values) override {
+    use_device(device_);
+    auto fixed = to_device(values, shape.static_size(), "polarizability");
+    auto further = to_device(values + shape.static_size(), shape.size() - shape.static_size(), "polarizability at frequencies");
+    return std::make_unique<cuda::CudaChi>(device_, shape, std::move(fixed), std::move(further), staging_, stream_.get());
+  }
+
+  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how, View<Cplx, 2> inverse) override {
+    use_device(device_);
+    const std::int64_t n = inverse.extent[0];
+    DeviceBuffer<double2> uploaded;
+    const double2* from = nullptr;
+    if (const auto* there = dynamic_cast<const cuda::CudaChi*>(&chi)) {
+      if (there->device().index != device_.index) throw std::logic_error("χ lies on another device than its inversion");
+      from = there->matrix(frequency);
+    } else {
+      uploaded = to_device(dynamic_cast<const HostChi&>(chi).values() + frequency * n * n, n * n, "polarizability");
+      from = uploaded.data();
+    }
+    const DeviceBuffer<double> coulomb(std::vector<double>(how.coulomb.data, how.coulomb.data + n), "Coulomb interaction");
+    check(cudaDeviceSynchronize(), "Coulomb interaction");
+    DeviceBuffer<double2> epsilon(static_cast<std::size_t>(n * n), "dielectric matrix");
+    cuda::make_dielectric(from, frequency == 0, coulomb.data(), how.positive, n, epsilon.data(), stream_.get());
+    if (how.definite)
+      cuda::invert_positive_definite(solver_.get(), stream_.get(), epsilon.data(), n);
+    else
+      epsilon = cuda::invert_general(solver_.get(), stream_.get(), epsilon.data(), n);
+    cuda::scale_inverse(coulomb.data(), how.positive, n, epsilon.data(), stream_.get());
+    to_host(epsilon.data(), n * n, inverse.data, "inverse dielectric matrix");
   }
 
   void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
@@ -203,8 +253,7 @@ class CudaGwKernels : public GwKernels {
     pole_ry_ = {};
     strength_ = to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
     pole_ry_ = DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
-    pole_ry_.copy_from(model.pole_ry.data, pole_ry_.size(), "plasmon poles");
-    check(cudaDeviceSynchronize(), "plasmon poles");
+    staging_.to_device(model.pole_ry.data, model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)), pole_ry_.data(), stream_.get(), "plasmon poles");
     model_ = {.strength = strength_.data(),
               .pole_ry = pole_ry_.data(),
               .n_g = model.pole_ry.extent[0],
@@ -267,6 +316,18 @@ class CudaGwKernels : public GwKernels {
         options, workspace_bytes(), {stream_.get(), preparation_.get(), blas_.get()}, sigma);
   }
 
+  void weighted_norms(View<const double, 1> v, View<double, 2> sum) override {
+    use_device(device_);
+    const DeviceBuffer<double> there(std::vector<double>(v.data, v.data + n_g_), "weighted norms");
+    DeviceBuffer<double> values(static_cast<std::size_t>(n_pairs()), "weighted norms");
+    check(cudaDeviceSynchronize(), "weighted norms");
+    norm_rows<<<static_cast<unsigned>(n_pairs()), 128, 0, stream_.get()>>>(products_.data(), there.data(), n_g_, values.data());
+    check_launch("weighted norms");
+    check(cudaStreamSynchronize(stream_.get()), "weighted norms");
+    const auto found = quasi::cuda::to_host(values, "weighted norms");
+    std::copy(found.begin(), found.end(), sum.data);
+  }
+
   void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) override {
     use_device(device_);
     const auto w = to_device(matrix.data, matrix.size(), "matrix of quadratic forms");
@@ -312,6 +373,18 @@ class CudaGwKernels : public GwKernels {
     }
     check(cudaStreamSynchronize(stream_.get()), kWhat);
     to_host(total.data(), sum.size(), sum.data, kWhat);
+  }
+
+  void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) override {
+    use_device(device_);
+    constexpr const char* kWhat = "matrix elements of the velocity";
+    const int m = static_cast<int>(a.extent[0]), n = static_cast<int>(b.extent[0]), inner = static_cast<int>(a.extent[1]);
+    const auto left = to_device(a.data, a.size(), kWhat), right = to_device(b.data, b.size(), kWhat);
+    DeviceBuffer<double2> found(static_cast<std::size_t>(product.size()), kWhat);
+    const double2 one{1.0, 0.0}, zero{0.0, 0.0};
+    // Column-major (n, m): Bᵀ of the transposed view times A.
+    check(cublasZgemm(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, inner, &one, right.data(), inner, left.data(), inner, &zero, found.data(), n), kWhat);
+    to_host(found.data(), product.size(), product.data, kWhat);
   }
 
   void invert_positive_definite(View<Cplx, 2> matrix) override {
@@ -400,7 +473,7 @@ class CudaGwKernels : public GwKernels {
   mutable cuda::StagedCopy staging_;
   DeviceBuffer<double2> chi_, chi_w_;
   DeviceBuffer<double> chi_real_;  ///< triangle of what was added in real arithmetic; empty: nothing was
-  std::int64_t chi_n_ = 0;
+  std::int64_t chi_n_ = 0, chi_w_n_ = 0;
   DeviceBuffer<double2> strength_;
   DeviceBuffer<double> pole_ry_;
   DeviceBuffer<ImaginaryPole> imaginary_;

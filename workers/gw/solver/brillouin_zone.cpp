@@ -114,18 +114,23 @@ RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<Symmetr
   RotatedWaves result;
   result.g.resize(n_pw);
   std::vector<std::complex<double>> factor(n_pw);
+  bool unchanged = true;
   for (std::size_t i = 0; i < n_pw; ++i) {
     const IVec3 sg = multiply(s.rotation, from.g[i]);
     result.g[i] = sg - rotation.umklapp;
     factor[i] = std::polar(1.0, -dot(to_real(sg), s.translation));
+    unchanged = unchanged && factor[i] == 1.0;
   }
   const auto n_bands = static_cast<std::size_t>(band_end - band_begin);
-  result.coefficients.resize(n_bands * n_pw);
-  const auto& c = from.coefficients[static_cast<std::size_t>(spin)];
+  const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].data() + static_cast<std::size_t>(band_begin) * n_pw;
+  if (!unchanged) {
+    result.own.resize(n_bands * n_pw);
 #pragma omp parallel for schedule(static)
-  for (std::size_t n = 0; n < n_bands; ++n)
-    for (std::size_t i = 0; i < n_pw; ++i)
-      result.coefficients[n * n_pw + i] = factor[i] * c[(static_cast<std::size_t>(band_begin) + n) * n_pw + i];
+    for (std::size_t n = 0; n < n_bands; ++n)
+      for (std::size_t i = 0; i < n_pw; ++i) result.own[n * n_pw + i] = factor[i] * c[n * n_pw + i];
+    c = result.own.data();
+  }
+  result.coefficients = {c, {static_cast<std::int64_t>(n_bands), static_cast<std::int64_t>(n_pw)}};
   return result;
 }
 

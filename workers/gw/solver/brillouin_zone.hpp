@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/backend/view.hpp"
 #include "workers/gw/input/mean_field.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
@@ -70,7 +71,12 @@ std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& gro
 /// G = S G_r − g₀ with factors e^{−i(S G_r)·τ}.
 struct RotatedWaves {
   std::vector<IVec3> g;
-  std::vector<std::complex<double>> coefficients;  ///< [n_bands][n_pw]
+  View<const std::complex<double>, 2> coefficients;  ///< [n_bands][n_pw]; those of `waves` themselves where every factor is 1
+  std::vector<std::complex<double>> own;             ///< what `coefficients` shows otherwise
+
+  RotatedWaves() = default;
+  RotatedWaves(RotatedWaves&&) = default;
+  RotatedWaves& operator=(RotatedWaves&&) = default;
 };
 RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<SymmetryOperation>& operations,
                            const Rotation& rotation, int spin, int band_begin, int band_end);

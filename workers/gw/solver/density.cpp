@@ -24,7 +24,7 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
       for (const IVec3& v : rotated.g) at.push_back(box_position(v, box));
       const auto n_pw = static_cast<std::int64_t>(rotated.g.size());
       for (const Side side : {Side::kLeft, Side::kRight})
-        kernels.load_bands(side, {rotated.coefficients.data(), {n_occupied[spin], n_pw}}, view<const std::int32_t>(at, n_pw));
+        kernels.load_bands(side, rotated.coefficients, view<const std::int32_t>(at, n_pw));
       for (std::int64_t v = 0; v < n_occupied[spin]; ++v) {
         kernels.pair_products({v, v + 1}, {v, v + 1});
         kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));

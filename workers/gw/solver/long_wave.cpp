@@ -212,7 +212,7 @@ std::vector<Cplx> RadialProjectors::at(const std::vector<Vec3>& k) const {
 }
 
 std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v, BandRange c, const Vec3& direction,
-                                  const RadialProjectors* nonlocal) {
+                                  const RadialProjectors* nonlocal, GwKernels& kernels) {
   const auto& at = waves.waves[static_cast<std::size_t>(k_index)];
   const Crystal& crystal = waves.header.crystal;
   const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
@@ -224,12 +224,13 @@ std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int s
   std::vector<double> slope(n_pw);
   for (std::size_t i = 0; i < n_pw; ++i) slope[i] = 2.0 * metric_dot(crystal.bdot, k + to_real(at.g[i]), direction);
   std::vector<Cplx> left(static_cast<std::size_t>(n_v) * n_pw);
+#pragma omp parallel for schedule(static)
   for (std::size_t n = 0; n < static_cast<std::size_t>(n_v); ++n)
     for (std::size_t i = 0; i < n_pw; ++i) left[n * n_pw + i] = slope[i] * std::conj(of_v[n * n_pw + i]);
   std::vector<Cplx> matrix(static_cast<std::size_t>(n_v) * static_cast<std::size_t>(n_c));
   const Cplx one{1.0, 0.0}, zero{};
   const int edge = static_cast<int>(n_pw);
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_v, n_c, edge, &one, left.data(), edge, of_c, edge, &zero, matrix.data(), n_c);
+  kernels.multiply_transposed(view<const Cplx>(left, n_v, n_pw), {of_c, {n_c, edge}}, view<Cplx>(matrix, n_v, n_c));
   if (nonlocal == nullptr || nonlocal->count() == 0) return matrix;
   constexpr double kStep = 1e-4;
   const int n_p = nonlocal->count();

@@ -55,6 +55,6 @@ class RadialProjectors {
 /// non-local one is differenced over λ = ±1e-4.
 /// @param nonlocal  null: H is local
 std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v, BandRange c, const Vec3& direction,
-                                  const RadialProjectors* nonlocal);
+                                  const RadialProjectors* nonlocal, GwKernels& kernels);
 
 }  // namespace quasi::gw

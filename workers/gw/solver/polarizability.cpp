@@ -1,0 +1,277 @@
+#include "workers/gw/solver/polarizability.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "workers/backend/error.hpp"
+#include "workers/backend/memory_budget.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Portions of one q: what one device works at between two sums. Fixed, so that bits do not depend on how many
+/// devices there are; each costs one transfer of χ.
+constexpr std::int64_t kPortions = 8;
+
+std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::array<int, 3>& box) {
+  std::vector<std::int32_t> at(g.size());
+  for (std::size_t i = 0; i < g.size(); ++i) at[i] = box_position(g[i], box);
+  return at;
+}
+
+}  // namespace
+
+namespace {
+
+bool is_identity_alone(const std::vector<SymmetryOperation>& operations, const std::vector<int>& group) {
+  return group.size() == 1 && operations[static_cast<std::size_t>(group[0])].rotation == IMat3{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}} &&
+         operations[static_cast<std::size_t>(group[0])].translation == Vec3{};
+}
+
+}  // namespace
+
+UnsetVector<Cplx> summed_over_group(UnsetVector<Cplx> chi, const GSphere& sphere,
+                                    const std::vector<SymmetryOperation>& operations,
+                                    const std::vector<int>& group, bool at_gamma) {
+  if (is_identity_alone(operations, group)) return chi;
+  const auto n = static_cast<std::size_t>(sphere.size());
+  const GIndex index(sphere.g);
+  UnsetVector<Cplx> sum(n * n, Cplx{});
+  std::vector<std::size_t> from(n);
+  std::vector<Cplx> phase(n);
+  for (const int s : group) {
+    const SymmetryOperation& operation = operations[static_cast<std::size_t>(s)];
+    const IMat3 back = inverse(operation.rotation);
+    IVec3 g0{};
+    if (!at_gamma) nearest_lattice_point(sphere.q - multiply(operation.rotation, sphere.q), &g0, 1e-4);
+    for (std::size_t g = 0; g < n; ++g) {
+      const IVec3 shifted = sphere.g[g] + g0;
+      const std::int32_t found = index.find(multiply(back, shifted));
+      if (found < 0)
+        throw InvalidInput("the ε sphere is not closed under the crystal's symmetry: a shell of plane waves lies on the "
+                           "cut-off; change epsilon.cutoff_ry a little");
+      from[g] = static_cast<std::size_t>(found);
+      phase[g] = std::polar(1.0, -dot(to_real(shifted), operation.translation));
+    }
+#pragma omp parallel for schedule(static)
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < n; ++h) sum[g * n + h] += phase[g] * std::conj(phase[h]) * chi[from[g] * n + from[h]];
+  }
+  const double scale = 1.0 / static_cast<double>(group.size());
+  for (Cplx& value : sum) value *= scale;
+  return sum;
+}
+
+namespace {
+
+/// Operations by whose wedge of k the sum goes. At q₀ the matrix elements are O(q₀) and inherit the states' own symmetry error divided by q₀ (4e-6 of
+/// the wings in a typical file), so the full zone is summed there. So it is with a subspace, whose vectors need not be closed under the group.
+std::vector<int> group_of_sum(const MeanField& field, const Vec3& q, bool at_gamma, const EpsilonOptions& options) {
+  if (at_gamma || (options.subspace.wanted() && options.frequencies_ry.size() > 1)) return {0};
+  return little_group(field.zone.operations(), q, false);
+}
+
+}  // namespace
+
+bool is_small(const MeanField& field, const Vec3& q) { return metric_dot(field.crystal().bdot, q, q) < 1e-3; }
+
+void StepClock::step(const char* name) {
+  const auto now = std::chrono::steady_clock::now();
+  if (profile_ != nullptr) profile_->add(name, std::chrono::duration<double>(now - last_).count());
+  last_ = now;
+}
+
+std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options) {
+  const auto wedge = static_cast<std::int64_t>(orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
+  std::int64_t pairs = 0;
+  for (const int n_v : field.n_occupied_of_spin) pairs += wedge * n_v * (options.bands - n_v);
+  return pairs;
+}
+
+Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options, EpsilonProfile* profile)
+    : field_(field), at_(at), options_(options), profile_(profile) {
+  group_ = group_of_sum(field, at.q, at.at_gamma, options);
+  whole_ = is_identity_alone(field.zone.operations(), group_);
+  wedge_ = orbits(field.zone, group_);
+  const std::int64_t n_g = at.size();
+  const auto n_other = static_cast<std::int64_t>(options.frequencies_ry.size()) - 1;
+  for (int spin = 0; spin < field.n_spins(); ++spin) {
+    const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+    const int n_c = options.bands - n_v;
+    if (n_v == 0) continue;
+    // A static χ alone takes its pairs in blocks of the kernels' own, so only other frequencies bound the block here.
+    const std::int64_t fits = items_that_fit(options.memory_budget_bytes, 16 * n_g * n_g * (2 + 2 * n_other), 48 * n_c * n_g, "polarizability");
+    std::int64_t block = n_other == 0 ? n_v : std::min<std::int64_t>(n_v, fits);
+    // Few k-points: blocks enough for every portion.
+    const auto n_wedge = static_cast<std::int64_t>(wedge_.size());
+    const auto blocks_wanted = (kPortions + n_wedge - 1) / n_wedge;
+    if (static_cast<std::int64_t>(wedge_.size()) < kPortions) block = std::max<std::int64_t>(1, std::min(block, (n_v + blocks_wanted - 1) / blocks_wanted));
+    for (std::size_t orbit = 0; orbit < wedge_.size(); ++orbit)
+      for (std::int64_t v = 0; v < n_v; v += block) units_.push_back({spin, orbit, {v, std::min<std::int64_t>(n_v, v + block)}});
+  }
+  portions_ = std::min<std::int64_t>(kPortions, static_cast<std::int64_t>(units_.size()));
+}
+
+Polarizability::Resident& Polarizability::resident(GwKernels& kernels) const {
+  const std::lock_guard lock(residents_->mutex);
+  return residents_->of[&kernels];
+}
+
+std::vector<Cplx> Polarizability::dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const {
+  const auto n_v = static_cast<std::int64_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]), n_c = options_.bands - n_v;
+  // At S k_r the direction is S⁻¹ q.
+  const Rotation rotation = field_.zone.rotation_to(field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k);
+  const SymmetryOperation& s = field_.zone.operations()[static_cast<std::size_t>(rotation.operation)];
+  std::vector<Cplx> matrix = velocity_matrix(field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v, options_.bands}, multiply(inverse(s.rotation), at_.q),
+                                             field_.nonlocal.get(), kernels);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t v = 0; v < n_v; ++v)
+    for (std::int64_t c = 0; c < n_c; ++c)
+      matrix[static_cast<std::size_t>(v * n_c + c)] /= field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
+                                                       field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + c));
+  return matrix;
+}
+
+std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernels& kernels, Progress& progress) const {
+  StepClock clock(profile_);
+  const bool by_velocity = at_.at_gamma && field_.by_velocity;
+  const bool shifted = at_.at_gamma && !by_velocity;
+  const Wavefunctions& left_waves = shifted ? *field_.shifted : field_.waves;
+  const BrillouinZone& left_zone = shifted ? *field_.shifted_zone : field_.zone;
+  const auto& operations = field_.zone.operations();
+  const std::int64_t n_g = at_.size();
+  const bool projected = !basis_.empty();
+  const std::int64_t n_basis = projected ? static_cast<std::int64_t>(basis_.size()) / n_g : n_g;
+  // With a subspace the first sweep is static, the second all else.
+  const auto n_other = options_.subspace.wanted() && !projected ? 0 : static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
+
+  IVec3 extent_left = rotated_extent(left_waves, left_zone);
+  for (int& x : extent_left) ++x;  // k+q may differ from its folded image by one reciprocal vector.
+  const std::array<int, 3> box = product_box(extent_left, rotated_extent(field_.waves, field_.zone), component_extent(at_.sphere.g));
+  Resident& left_behind = resident(kernels);
+  bool right_is_there = left_behind.epoch == kernels.epoch();
+  if (!right_is_there) {
+    kernels.set_box(box);
+    const auto sphere_index = positions(at_.sphere.g, box);
+    kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
+    left_behind.epoch = kernels.epoch();
+  }
+  kernels.start_chi(projected ? 0 : n_g);
+  if (n_other > 0) kernels.start_chi_frequencies(n_other, n_basis);
+
+  const double prefactor = 4.0 / (field_.n_spins() * field_.zone_volume_bohr3());
+  const auto n_units = static_cast<std::int64_t>(units_.size());
+  clock.step("prepare");
+  for (std::int64_t u = index * n_units / portions_; u < (index + 1) * n_units / portions_; ++u) {
+    const Unit& unit = units_[static_cast<std::size_t>(u)];
+    const Orbit& orbit = wedge_[unit.orbit];
+    const int spin = unit.spin;
+    const int n_v = field_.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+    const int n_c = options_.bands - n_v;
+    const Vec3& k = field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k;
+    const Rotation right_rotation = field_.zone.rotation_to(k);
+    const Rotation left_rotation = left_zone.rotation_to(by_velocity ? k : k + at_.q);
+    const auto n_block = unit.valence.size();
+    const RotatedWaves left = rotated_waves(left_waves, left_zone.operations(), left_rotation, spin, static_cast<int>(unit.valence.begin),
+                                            static_cast<int>(unit.valence.end));
+    const auto left_index = positions(left.g, box);
+    kernels.load_bands(Side::kLeft, left.coefficients, view<const std::int32_t>(left_index, left_index.size()));
+    if (!right_is_there || left_behind.orbit != unit.orbit || left_behind.spin != spin) {
+      const RotatedWaves right = rotated_waves(field_.waves, operations, right_rotation, spin, n_v, options_.bands);
+      const auto right_index = positions(right.g, box);
+      kernels.load_bands(Side::kRight, right.coefficients, view<const std::int32_t>(right_index, right_index.size()));
+      left_behind.orbit = unit.orbit;
+      left_behind.spin = spin;
+      left_behind.dipole.clear();
+      right_is_there = true;
+    }
+    clock.step("wavefunctions");
+    const bool kept = projected || n_other > 0;  // M is used more than once
+    if (kept) kernels.pair_products({0, n_block}, {0, n_c});
+    clock.step("pair_products");
+    std::vector<Cplx> head;
+    if (by_velocity) {
+      if (left_behind.dipole.empty()) left_behind.dipole = dipoles(orbit, spin, kernels);
+      head.assign(left_behind.dipole.begin() + unit.valence.begin * n_c, left_behind.dipole.begin() + unit.valence.end * n_c);
+      if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
+    }
+    clock.step("velocity");
+    std::vector<double> weight(static_cast<std::size_t>(n_block * n_c));
+    std::vector<Cplx> weights(weight.size() * static_cast<std::size_t>(n_other));
+    for (std::int64_t i = 0; i < n_block; ++i)
+      for (std::int64_t c = 0; c < n_c; ++c) {
+        const double delta = left_waves.energy(spin, left_rotation.irreducible, static_cast<int>(unit.valence.begin + i)) -
+                             field_.waves.energy(spin, right_rotation.irreducible, n_v + static_cast<int>(c));
+        const double scale = prefactor * static_cast<double>(orbit.size);
+        const auto pair = static_cast<std::size_t>(i * n_c + c);
+        weight[pair] = scale / delta;
+        for (std::int64_t f = 0; f < n_other; ++f) {
+          const Cplx omega = options_.frequencies_ry[static_cast<std::size_t>(f + 1)];
+          weights[static_cast<std::size_t>(f) * weight.size() + pair] = 0.5 * scale * (1.0 / (delta - omega) + 1.0 / (delta + omega));
+        }
+      }
+    const View<const double, 2> static_weight = view<const double>(weight, n_block, n_c);
+    if (!kept) {
+      const auto report = kernels.add_pairs_to_chi({0, n_block}, {0, n_c}, static_weight,
+                                                   by_velocity ? view<const Cplx>(head, n_block, n_c) : View<const Cplx, 2>{}, {});
+      if (profile_ != nullptr) {
+        profile_->add("transforms_on_device", report.transform_seconds);
+        profile_->add("products_on_device", report.product_seconds);
+        profile_->count(n_block * n_c, report.real);
+      }
+    } else if (projected) {
+      kernels.project_pair_products(view<const Cplx>(basis_, n_g, n_basis));
+    } else {
+      kernels.accumulate_chi(static_weight);
+    }
+    if (n_other > 0) kernels.accumulate_chi_frequencies(view<const Cplx>(weights, n_other, n_block, n_c));
+    clock.step("polarizability");
+    progress.throw_if_cancelled();
+  }
+  auto chi = kernels.take_chi();
+  if (!fits_device()) {
+    std::vector<Cplx> values(static_cast<std::size_t>(chi->shape().size()));
+    chi->read(values.data());
+    chi = std::make_unique<HostChi>(chi->shape(), std::move(values));
+  }
+  clock.step("take");
+  return chi;
+}
+
+ChiShape Polarizability::shape() const {
+  const auto n_other = static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
+  if (!basis_.empty()) return {.n_static = 0, .n_frequencies = n_other, .n = static_cast<std::int64_t>(basis_.size()) / at_.size()};
+  if (n_other == 0 || options_.subspace.wanted()) return {.n_static = at_.size()};
+  return {.n_static = at_.size(), .n_frequencies = n_other, .n = at_.size()};
+}
+
+// Eight portions leave at most four sums that wait for their neighbours, beside the one that grows.
+bool Polarizability::fits_device() const { return 5 * 16 * shape().size() <= options_.memory_budget_bytes / 4; }
+
+std::unique_ptr<PartialChi> Polarizability::restored(const Cplx* values, GwKernels& kernels) const {
+  const ChiShape of = shape();
+  if (fits_device()) return kernels.load_chi(of, values);
+  return std::make_unique<HostChi>(of, std::vector<Cplx>(values, values + of.size()));
+}
+
+std::vector<Cplx> Polarizability::complete(std::vector<Cplx> sum) const {
+  const std::int64_t n = at_.size(), size = n * n;
+  std::vector<Cplx> whole;
+  for (std::int64_t first = 0; first < static_cast<std::int64_t>(sum.size()); first += size) {
+    UnsetVector<Cplx> matrix(sum.begin() + first, sum.begin() + first + size);
+    if (first == 0) fill_lower_triangle(view<Cplx>(matrix, n, n));
+    matrix = summed_over_group(std::move(matrix), at_.sphere, field_.zone.operations(), group_, at_.at_gamma);
+    whole.insert(whole.end(), matrix.begin(), matrix.end());
+  }
+  return whole;
+}
+
+void fill_lower_triangle(View<Cplx, 2> matrix) {
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t g = 0; g < matrix.extent[0]; ++g)
+    for (std::int64_t h = 0; h < g; ++h) matrix(g, h) = std::conj(matrix(h, g));
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "workers/gw/solver/epsilon.hpp"
+
+namespace quasi::gw {
+
+/// Adds the time from its making, or from the step before, to one step of a profile.
+class StepClock {
+ public:
+  explicit StepClock(EpsilonProfile* profile) : profile_(profile) {}
+  void step(const char* name);
+
+ private:
+  EpsilonProfile* profile_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// True for the point that stands for q → 0.
+bool is_small(const MeanField& field, const Vec3& q);
+
+/// Pairs (k, v, c) that χ of one q sums, after symmetry.
+std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options);
+
+/// χ(q; ω) by sum over the little group's wedge of k, rotated into the full sum; [n_frequencies][n][n].
+///
+///   χ_GG'(q; ω) = (4/(N_k Ω)) Σ_kvc M*_vc(G) M_vc(G') ½ [1/(Δ − ω) + 1/(Δ + ω)],  Δ = E_v,k+q − E_c,k < 0
+///   M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩                                       (spec 4)
+///
+/// At ω = 0 by the Hermitian product (half the flops); other frequencies by general products.
+///
+/// The pairs (k, block of v) are cut into portions that do not depend on the number of devices, and portions are added in an order
+/// that does not either (ordered_sum.hpp), on the devices that made them.
+class Polarizability {
+ public:
+  /// @param profile  null: no times are kept
+  Polarizability(const MeanField& field, const DielectricMatrix& at, const EpsilonOptions& options, EpsilonProfile* profile = nullptr);
+  std::int64_t portions() const { return portions_; }
+  /// Sum of one portion, not yet rotated, left on the device where sums of this size have room there.
+  std::unique_ptr<PartialChi> portion(std::int64_t index, GwKernels& kernels, Progress& progress) const;
+  /// Of what portion() makes.
+  ChiShape shape() const;
+  /// What PartialChi::read gave, back where portion() would have left it; [shape().size()].
+  std::unique_ptr<PartialChi> restored(const Cplx* values, GwKernels& kernels) const;
+  /// The sum over the wedge is that over the zone.
+  bool is_whole() const { return whole_; }
+  /// From now on portions hold the frequencies other than 0 between the columns of `basis` [n][n_basis];
+  /// [n_frequencies − 1][n_basis][n_basis].
+  void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
+  /// Adds to the wedge's sum what the rest of each star contributes; [shape().size()].
+  std::vector<Cplx> complete(std::vector<Cplx> sum) const;
+
+ private:
+  struct Unit {
+    int spin = 0;
+    std::size_t orbit = 0;
+    BandRange valence;
+  };
+  /// What this sum has left on a device, so that the next portion need not bring it again.
+  struct Resident {
+    std::int64_t epoch = -1;
+    std::size_t orbit = 0;
+    int spin = 0;
+    std::vector<Cplx> dipole;  ///< by_velocity: M_vc(q → 0; 0) of all pairs there, [n_v][n_c]
+  };
+  Resident& resident(GwKernels& kernels) const;
+  /// k·p: ⟨v| q·∂H/∂k |c⟩/(E_v − E_c) of all v and c of one k, [n_v][n_c].
+  std::vector<Cplx> dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const;
+
+  const MeanField& field_;
+  const DielectricMatrix& at_;
+  const EpsilonOptions& options_;
+  EpsilonProfile* profile_;
+  struct Residents {
+    std::mutex mutex;
+    std::map<const GwKernels*, Resident> of;
+  };
+  std::shared_ptr<Residents> residents_ = std::make_shared<Residents>();
+  bool fits_device() const;
+
+  std::vector<int> group_;
+  bool whole_ = false;
+  std::vector<Orbit> wedge_;
+  std::vector<Unit> units_;
+  std::vector<Cplx> basis_;
+  std::int64_t portions_ = 1;
+};
+
+/// χ_G'G = χ*_GG' from the triangle that PartialChi holds.
+void fill_lower_triangle(View<Cplx, 2> matrix);
+
+/// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes, or makes a matrix
+/// symmetric. For f = S q + g₀, (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
+UnsetVector<Cplx> summed_over_group(UnsetVector<Cplx> chi, const GSphere& sphere,
+                                    const std::vector<SymmetryOperation>& operations, const std::vector<int>& group,
+                                    bool at_gamma);
+
+}  // namespace quasi::gw

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/solver/epsilon.hpp"
+
+namespace quasi::gw {
+
+/// Eigenvectors of χ̃(0) that are kept, as columns [n][n_basis]; with q → 0 the plane wave G = 0 is kept exactly.
+std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, GwKernels& kernels);
+
+/// Appends ε⁻¹ at the frequencies other than 0 to a matrix that holds ε⁻¹(0).
+/// @param chi_static  χ(0), [n][n];  projected  χ̃_BB'(ω), [n_frequencies − 1][n_b][n_b]
+void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_static, const std::vector<Cplx>& basis, const std::vector<Cplx>& projected,
+                              const EpsilonOptions& options, GwKernels& kernels);
+
+}  // namespace quasi::gw
