@@ -39,7 +39,7 @@ Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const
         RotatedWaves rotated = rotated_waves(fine.waves, fine.zone.operations(), rotation, 0, 0, w.n_bands);
         w.k.push_back(point);
         w.weight.push_back(1.0 / (grid[0] * grid[1] * grid[2]));
-        w.waves.push_back({rotated.g, {rotated.coefficients}});
+        w.waves.push_back({rotated.g, {{rotated.coefficients.data, rotated.coefficients.data + rotated.coefficients.size()}}});
         w.first_occupied.push_back(1);
         w.last_occupied.push_back(fine.n_occupied);
         for (int n = 0; n < w.n_bands; ++n) {
@@ -100,7 +100,7 @@ TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
             for (std::size_t p = 0; p < inner.g.size(); ++p) {
               const auto there = place.find(inner.g[p] + bare.g[static_cast<std::size_t>(g)]);
               if (there == place.end()) continue;
-              m += std::conj(at_k.coefficients[0][static_cast<std::size_t>(l) * at_k.g.size() + there->second]) * inner.coefficients[static_cast<std::size_t>(n) * inner.g.size() + p];
+              m += std::conj(at_k.coefficients[0][static_cast<std::size_t>(l) * at_k.g.size() + there->second]) * inner.coefficients(n, p);
             }
             x[static_cast<std::size_t>(l)] -= std::norm(m) * v / silicon.field.zone_volume_bohr3();
           }

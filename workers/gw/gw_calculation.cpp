@@ -192,7 +192,10 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, c
 /// The engine's checks of the user's own data; what fails becomes a warning.
 void run_self_test(const Deck& deck, const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Calculation& run) {
   if (!deck.self_test) return;
-  run.self_test = check_screening(run.epsilon);
+  {
+    const PhaseClock clock(&run.seconds["self_test_screening"]);
+    run.self_test = check_screening(run.epsilon);
+  }
   if (!deck.stop_after_epsilon)
     for (SelfCheck& check : check_states(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress)) run.self_test.push_back(std::move(check));
   for (const SelfCheck& check : run.self_test) {
@@ -369,6 +372,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   std::optional<MeanField> field;
   {
     const PhaseClock clock(&seconds);
+    place.team.warm_up_others();
     field = load_mean_field(deck, place.team.first(), progress);
   }
   Calculation run = solve_mean_field(deck, std::move(*field), place, progress);
@@ -414,7 +418,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   if (deck.stop_after_epsilon) {
     run_self_test(deck, coulomb, kernels, progress, run);
     checkpoint.finish();
-    run.seconds = std::move(seconds);
+    run.seconds.merge(seconds);
     return run;
   }
   if (outer) {
@@ -443,7 +447,8 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   }
   if (!deck.sigma.path.corners.empty()) bands_along_path(deck.sigma.path, run);
   checkpoint.finish();
-  run.seconds = std::move(seconds);
+  seconds["sigma_screening"] = run.statistics.screening_seconds;
+  run.seconds.merge(seconds);
   return run;
 }
 

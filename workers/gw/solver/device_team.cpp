@@ -26,11 +26,25 @@ int DeviceTeam::owner(std::int64_t task, std::int64_t count) const {
   return static_cast<int>(std::upper_bound(first_of_rank_.begin(), first_of_rank_.end(), device) - first_of_rank_.begin()) - 1;
 }
 
+void DeviceTeam::warm_up_others() {
+  for (std::size_t member = 1; member < members_.size(); ++member) {
+    if (members_[member]->device().backend == Backend::kCpu) continue;
+    // What fails here fails again, and is reported, where the device is used.
+    warming_.emplace_back([kernels = members_[member]] {
+      try {
+        warm_up(*kernels);
+      } catch (const std::exception&) {
+      }
+    });
+  }
+}
+
 void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body) {
   const std::int64_t all = std::min<std::int64_t>(size(), count);
   const std::int64_t first_device = first_of_rank_[static_cast<std::size_t>(ranks_->rank())];
   const std::int64_t n = std::clamp<std::int64_t>(all - first_device, 0, static_cast<std::int64_t>(members_.size()));
   const auto begin = [&](std::int64_t member) { return (first_device + member) * count / all; };
+  warming_.clear();
   if (n <= 1) {
     for (std::int64_t task = begin(0); n == 1 && task < begin(1); ++task) body(task, first());
     return;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "workers/backend/ranks.hpp"
@@ -29,6 +30,8 @@ class DeviceTeam {
   /// Which rank run(count, …) gives a task to. Tasks of one rank are neighbours, and ranks follow each other.
   int owner(std::int64_t task, std::int64_t count) const;
   bool owns(std::int64_t task, std::int64_t count) const { return owner(task, count) == ranks_->rank(); }
+  /// Lets all devices but the first load their code beside what the first one does now; run() waits for it.
+  void warm_up_others();
   /// body(task, kernels) for every task in [0, count) of this rank: neighbours on one device, in order, one thread a device.
   /// The first exception of the lowest task is thrown here, after all threads have ended.
   void run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body);
@@ -38,6 +41,7 @@ class DeviceTeam {
   std::vector<GwKernels*> members_;
   std::vector<std::int64_t> first_of_rank_;  ///< [ranks + 1] first device of each among all
   Ranks* ranks_ = &one_rank();
+  std::vector<std::jthread> warming_;
 };
 
 }  // namespace quasi::gw

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "workers/backend/error.hpp"
@@ -195,17 +196,21 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
                          " Ry gives only " + std::to_string(n) + " plane waves; raise meanfield.cutoff_ry");
     // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure factors.
     const GIndex index(sphere.g);
-    std::vector<Cplx> h(static_cast<std::size_t>(n * n));
+    // Every thread is the first to touch the rows it fills: gigabytes set to 0 by one thread would take as long as the rest.
+    const std::unique_ptr<double[]> storage(new double[static_cast<std::size_t>(2 * n * n)]);
+    auto* const h = reinterpret_cast<Cplx*>(storage.get());
 #pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::fill_n(h + i * n, n, Cplx{});
       for (const auto& [difference, value] : potential.values()) {
         const std::int32_t j = index.find(sphere.g[static_cast<std::size_t>(i)] - difference);
-        if (j >= 0) h[static_cast<std::size_t>(i * n + j)] = value;
+        if (j >= 0) h[i * n + j] = value;
       }
-    for (std::int64_t g = 0; g < n; ++g) h[static_cast<std::size_t>(g * n + g)] += sphere.kinetic_ry[static_cast<std::size_t>(g)];
+      h[i * n + i] += sphere.kinetic_ry[static_cast<std::size_t>(i)];
+    }
     std::vector<double> values(static_cast<std::size_t>(n_bands));
     std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
-    kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands), view<Cplx>(vectors, n_bands, n));
+    kernels.eigen_hermitian({h, {n, n}}, view<double>(values, n_bands), view<Cplx>(vectors, n_bands, n));
     fix_gauge(sphere.g, values, 1e-8, vectors);
     w.waves.push_back({sphere.g, {std::move(vectors)}});
     w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());

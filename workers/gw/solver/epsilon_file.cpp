@@ -243,7 +243,7 @@ DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool
     const std::int64_t start[] = {iq, 0, f, 0, 0, 0};
     const std::int64_t count[] = {1, 1, 1, n, n, parts};
     const auto flat = file.slab("/mats/matrix", start, count);
-    std::vector<Cplx> inverse(static_cast<std::size_t>(n * n));
+    UnsetVector<Cplx> inverse(static_cast<std::size_t>(n * n));
     for (std::int64_t column = 0; column < n; ++column)
       for (std::int64_t row = 0; row < n; ++row) {
         const auto at = static_cast<std::size_t>(parts * (column * n + row));

@@ -70,14 +70,25 @@ void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere, const
   const GIndex index(charge.sphere.g);
   const auto n = static_cast<std::size_t>(sphere.size());
   const auto n_g = static_cast<std::size_t>(charge.sphere.size());
+  const std::size_t n_l = ch.size();
+  std::vector<Cplx> of_row(n * n_l);  // added in the order of the rows, whatever the number of threads
+  bool outside = false;
+#pragma omp parallel for schedule(static) reduction(|| : outside)
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h) {
       const IVec3 rotated = multiply(operation.rotation, sphere.g[g] - sphere.g[h]);
       const std::int32_t at = index.find(rotated);
-      if (at < 0) throw InvalidInput("a difference of plane waves lies outside the table of the completed CH");
-      const Cplx factor = -0.5 * weight * std::polar(1.0, -dot(to_real(rotated), operation.translation)) * static_w[g * n + h];
-      for (std::size_t l = 0; l < ch.size(); ++l) ch[l] += factor * charge.values[l * n_g + static_cast<std::size_t>(at)];
+      if (at < 0) {
+        outside = true;
+        continue;
+      }
+      const double angle = dot(to_real(rotated), operation.translation);
+      const Cplx element = angle == 0.0 ? static_w[g * n + h] : std::polar(1.0, -angle) * static_w[g * n + h];
+      for (std::size_t l = 0; l < n_l; ++l) of_row[g * n_l + l] += element * charge.values[l * n_g + static_cast<std::size_t>(at)];
     }
+  if (outside) throw InvalidInput("a difference of plane waves lies outside the table of the completed CH");
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t l = 0; l < n_l; ++l) ch[l] -= 0.5 * weight * of_row[g * n_l + l];
 }
 
 }  // namespace quasi::gw

@@ -100,11 +100,11 @@ WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const 
           average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
 }
 
-std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
+UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
                                  const WingFactors& wings) {
   const std::int64_t edge = epsilon.size();
   const auto& inverse = epsilon.inverse.at(frequency);
-  std::vector<Cplx> part(static_cast<std::size_t>(n * n));
+  UnsetVector<Cplx> part(static_cast<std::size_t>(n * n));
   std::vector<char> is_wing(static_cast<std::size_t>(edge), 0);
   for (const std::int64_t g : wings.wings) is_wing[static_cast<std::size_t>(g)] = 1;
 #pragma omp parallel for schedule(static)
@@ -147,7 +147,7 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
   };
   const double electrons = rho({}).real();
   const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
-  const std::vector<Cplx> part = screening_part(epsilon, 0, n, wings);
+  const UnsetVector<Cplx> part = screening_part(epsilon, 0, n, wings);
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   PlasmonPoleModel model = empty_model(n);
@@ -173,8 +173,8 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
 
 PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
                              const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy, double frequency_ry) {
-  const std::vector<Cplx> at_zero = screening_part(epsilon, 0, n, wings);
-  const std::vector<Cplx> at_imaginary = screening_part(epsilon, 1, n, wings);
+  const UnsetVector<Cplx> at_zero = screening_part(epsilon, 0, n, wings);
+  const UnsetVector<Cplx> at_imaginary = screening_part(epsilon, 1, n, wings);
   const std::vector<double> v = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   PlasmonPoleModel model = empty_model(n);
   std::vector<RowNotes> rows(static_cast<std::size_t>(n));

@@ -16,8 +16,8 @@ enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3
 /// The screened interaction of one irreducible q as plasmon poles.
 struct PlasmonPoleModel {
   std::int64_t n = 0;
-  std::vector<Cplx> strength;   ///< A, as in PlasmonPoleView; [n][n]
-  std::vector<double> pole_ry;  ///< [n][n]
+  UnsetVector<Cplx> strength;   ///< A, as in PlasmonPoleView; [n][n]
+  UnsetVector<double> pole_ry;  ///< [n][n]
   std::vector<ImaginaryPole> imaginary;
   std::int64_t skipped = 0;     ///< negligible elements
   std::int64_t invalid = 0;     ///< ω̃² < 0
@@ -45,7 +45,7 @@ WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const 
                                          const Mat3& bdot, const Vec3& q);
 
 /// δ − ε⁻¹(ω) on the first n plane waves, wings scaled.
-std::vector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
+UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
                                  const WingFactors& wings);
 
 /// v̄(q+G) of the sphere; the q of Σ is 0 where ε stands for q → 0.

@@ -8,25 +8,36 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/density.hpp"
-#include "workers/gw/solver/sigma_sum.hpp"
+#include "workers/gw/solver/sigma_subspace.hpp"
 
 namespace quasi::gw {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// v^−½ ε⁻¹(0) v^½.
-std::vector<Cplx> symmetrised(const DielectricMatrix& m) {
+/// v^−½ ε⁻¹(0) v^½ and its largest departure from its adjoint.
+std::pair<UnsetVector<Cplx>, double> symmetrised(const DielectricMatrix& m) {
+  constexpr std::size_t kTile = 64;  // rows and columns compared at a time, so that both stay in cache
   const auto n = static_cast<std::size_t>(m.size());
-  std::vector<Cplx> matrix(n * n);
+  std::vector<double> root(n);
+  for (std::size_t g = 0; g < n; ++g) root[g] = std::sqrt(m.coulomb[g]);
+  UnsetVector<Cplx> matrix(n * n);
+#pragma omp parallel for schedule(static)
   for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] = m.inverse[0][g * n + h] * std::sqrt(m.coulomb[h] / m.coulomb[g]);
-  return matrix;
+    for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] = m.inverse[0][g * n + h] * (root[h] / root[g]);
+  double asymmetry = 0.0;
+#pragma omp parallel for schedule(dynamic) reduction(max : asymmetry)
+  for (std::size_t tile = 0; tile < n; tile += kTile)
+    for (std::size_t first = 0; first <= tile; first += kTile)
+      for (std::size_t g = tile; g < std::min(n, tile + kTile); ++g)
+        for (std::size_t h = first; h < std::min(g + 1, first + kTile); ++h)
+          asymmetry = std::max(asymmetry, std::abs(matrix[g * n + h] - std::conj(matrix[h * n + g])));
+  return {std::move(matrix), asymmetry};
 }
 
 /// Smallest and largest eigenvalue of a Hermitian matrix by Lanczos steps with full orthogonalisation, from a fixed start:
 /// never outside the spectrum, and at its ends within rounding where they stand apart from the rest.
-std::pair<double, double> extreme_eigenvalues(const std::vector<Cplx>& matrix, std::size_t n) {
+std::pair<double, double> extreme_eigenvalues(const UnsetVector<Cplx>& matrix, std::size_t n) {
   constexpr std::size_t kSteps = 48;
   std::vector<std::vector<Cplx>> basis;
   std::vector<double> alpha, beta;
@@ -142,9 +153,8 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
     positive = positive && std::all_of(m.coulomb.begin(), m.coulomb.end(), [](double v) { return v > 0.0; });
     if (!positive) break;
     const auto n = static_cast<std::size_t>(m.size());
-    const std::vector<Cplx> matrix = symmetrised(m);
-    for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h <= g; ++h) asymmetry = std::max(asymmetry, std::abs(matrix[g * n + h] - std::conj(matrix[h * n + g])));
+    const auto [matrix, departure] = symmetrised(m);
+    asymmetry = std::max(asymmetry, departure);
     const auto [low, high] = extreme_eigenvalues(matrix, n);
     least = std::min(least, 1.0 / high);
     largest = low > 0.0 ? std::max(largest, 1.0 / low) : kInfinity;
@@ -169,6 +179,13 @@ std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<Di
   o.band_max = at.end;
   o.offsets_ry = {0.0};
   o.slope = false;
+  SharedScreening shared;  // both sums below are with the same W
+  ScreeningOnDevice screening{.shared = &shared, .prepared = {}};
+  const auto cohsex = [&] {
+    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands}, coulomb, kernels, progress, nullptr, &screening);
+    finish_self_energy(field, o, sums);
+    return sums;
+  };
   const auto n_l = static_cast<std::size_t>(at.end - at.begin);
   const auto mean_and_spread = [&](const auto& of_state) {
     double mean = 0.0, spread = 0.0;
@@ -181,7 +198,7 @@ std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<Di
     // Whole stars: sums over a wedge leave members apart by right. The occupied bands suffice.
     o.reduce_q = o.closure = false;
     o.bands = field.n_occupied_of_spin[0];
-    const auto sums = self_energy(field, epsilon, o, coulomb, kernels, progress, nullptr);
+    const auto sums = cohsex();
     const SelfEnergyAtK& s = sums.front();
     spread_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) { return s.x_ry[l] + s.sx_ry[0][l].real(); }).second;
   }
@@ -191,7 +208,7 @@ std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<Di
   o.reduce_q = options.reduce_q;
   o.closure = true;
   o.bands = options.bands;
-  const auto sums = self_energy(field, epsilon, o, coulomb, kernels, progress, nullptr);
+  const auto sums = cohsex();
   const double missing_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) {
     return sums.front().ch_static_ry[l].real() - sums.front().ch_exact_ry[l].real();
   }).first;

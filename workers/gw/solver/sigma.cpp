@@ -37,14 +37,12 @@ void add_exchange(const MeanField& field, const DielectricMatrix& epsilon, const
       kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), {});
       load(kernels, Side::kRight, waves_at(field, k - member.q, sum.spin, 0, n_v, box));
       kernels.pair_products({0, n_l}, {0, n_v});
-      std::vector<Cplx> m(static_cast<std::size_t>(n_l * n_v * n_g));
-      kernels.read_pair_products(view<Cplx>(m, n_l, n_v, n_g));
+      std::vector<double> norms(static_cast<std::size_t>(n_l * n_v));
+      kernels.weighted_norms(view<const double>(v, n_g), view<double>(norms, n_l, n_v));
       const double weight = member.multiplicity / field.zone_volume_bohr3();
       for (std::int64_t l = 0; l < n_l; ++l) {
         double x = 0.0;
-        for (std::int64_t n = 0; n < n_v; ++n)
-          for (std::int64_t g = 0; g < n_g; ++g)
-            x += std::norm(m[static_cast<std::size_t>((l * n_v + n) * n_g + g)]) * v[static_cast<std::size_t>(g)];
+        for (std::int64_t n = 0; n < n_v; ++n) x += norms[static_cast<std::size_t>(l * n_v + n)];
         sum.x_ry[static_cast<std::size_t>(l)] -= weight * x;
       }
     }
@@ -158,9 +156,9 @@ std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const Sigma
 
 std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                             const SigmaOptions& options, const SigmaPart& part, const CoulombInteraction& coulomb,
-                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, PreparedScreening* kept) {
-  PreparedScreening own;
-  PreparedScreening& prepared = kept != nullptr ? *kept : own;
+                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, ScreeningOnDevice* kept) {
+  ScreeningOnDevice own;
+  ScreeningOnDevice& here = kept != nullptr ? *kept : own;
   const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
   const bool first_bands = part.band_begin == 0;
   const std::int64_t n_l = options.band_max - options.band_min + 1;
@@ -183,37 +181,41 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
                                      options.screened_cutoff_ry, kernels));
 
   for (std::size_t iq = part.q_begin; iq < part.q_end; ++iq) {
-    const bool fresh = prepared.iq != static_cast<std::int64_t>(iq) || by_point;
-    if (fresh) {
-      prepared = {};
-      prepared.at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
-    }
-    const ScreeningAtQ& at = prepared.at;
-    const std::int64_t n_g = at.sphere.size();
-    if (first_bands) add_exchange(field, at.epsilon, options, coulomb, kernels, stars, static_cast<int>(iq), sums);
-
-    std::vector<Cplx>& static_w = prepared.static_w;
-    PlasmonPoleModel& model = prepared.model;
-    WingFactors& current_wings = prepared.wings;
-    const auto prepare = [&](const WingFactors& wings) {
-      current_wings = wings;
-      if (wants_static_ch(options)) static_w = screened_matrix(at, 0, wings);
-      if (uses_frequencies(options.method) && options.subspace.wanted()) prepared.subspace = subspace_of_w(at, wings, options.subspace, kernels);
+    const auto prepare = [&](const ScreeningAtQ& at, const WingFactors& wings, PreparedScreening& to) {
+      to.wings = wings;
+      if (wants_static_ch(options)) to.static_w = screened_matrix(at, 0, wings);
+      if (uses_frequencies(options.method) && options.subspace.wanted()) to.subspace = subspace_of_w(at, wings, options.subspace, kernels);
+      if (poles) to.model = plasmon_poles(field, at, options, coulomb, wings);
+    };
+    const auto load_poles = [&](const PlasmonPoleModel& model) {
       if (!poles) return;
-      model = plasmon_poles(field, at, options, coulomb, wings);
       kernels.load_plasmon_pole(model.view(), options.rules);
       if (!model.imaginary.empty()) kernels.load_imaginary_poles(view<const ImaginaryPole>(model.imaginary, static_cast<std::int64_t>(model.imaginary.size())));
     };
-    if (fresh) prepare(wing_factors(at.epsilon));
-    prepared.iq = static_cast<std::int64_t>(iq);
-    if (statistics != nullptr && prepared.subspace.used() && first_bands) {
-      statistics->subspace_vectors += prepared.subspace.n_b;
+    const auto make = [&] {
+      PreparedScreening made;
+      made.iq = iq;
+      made.at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
+      prepare(made.at, wing_factors(made.at.epsilon), made);
+      return made;
+    };
+    if (here.prepared == nullptr || here.prepared->iq != iq || by_point) {
+      here.prepared = here.shared != nullptr ? here.shared->of(iq, make) : std::make_shared<const PreparedScreening>(make());
+      load_poles(here.prepared->model);
+    }
+    const ScreeningAtQ& at = here.prepared->at;
+    const std::int64_t n_g = at.sphere.size();
+    if (first_bands) add_exchange(field, at.epsilon, options, coulomb, kernels, stars, static_cast<int>(iq), sums);
+    const PreparedScreening* now = here.prepared.get();
+    PreparedScreening of_point;  // where every point of the star has wings of its own
+    if (statistics != nullptr && now->subspace.used() && first_bands) {
+      statistics->subspace_vectors += now->subspace.n_b;
       statistics->plane_waves += n_g;
     }
     if (statistics != nullptr && poles && first_bands) {
       statistics->elements += n_g * n_g;
-      statistics->skipped += model.skipped;
-      statistics->invalid += model.invalid;
+      statistics->skipped += now->model.skipped;
+      statistics->invalid += now->model.invalid;
     }
 
     const auto box = sum_box(field, at.sphere.g);
@@ -231,9 +233,12 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
         const SphereAtPoint rotated = rotated_sphere(field, member.q, at.sphere, box);
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
         // The wings belong to the irreducible point unless they follow the listed ones.
-        if (by_point)
-          prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q));
-        const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, 0, options.bands, box);
+        if (by_point) {
+          prepare(at, wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q), of_point);
+          now = &of_point;
+          load_poles(now->model);
+        }
+        const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, static_cast<int>(part.band_begin), static_cast<int>(part.band_end), box);
         load(kernels, Side::kRight, inner);
         const double weight = member.multiplicity / field.zone_volume_bohr3();
         for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
@@ -243,17 +248,17 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
             block.inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
             block.occupation.push_back(n < n_v ? 1.0 : 0.0);
           }
-          kernels.pair_products({0, n_l}, {begin, block.end});
-          if (!static_w.empty()) add_static(static_w, n_g, block, options, kernels, sum);
-          if (poles) add_plasmon_poles(model, block, options, kernels, sum);
+          kernels.pair_products({0, n_l}, {begin - part.band_begin, block.end - part.band_begin});
+          if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, kernels, sum);
+          if (poles) add_plasmon_poles(now->model, block, options, kernels, sum);
           if (uses_frequencies(options.method))
-            add_full_frequency(at, current_wings, prepared.subspace, options,
+            add_full_frequency(at, now->wings, now->subspace, options,
                                {n_l, block.n_b(), block.outer_ry, block.inner_ry, block.occupation, midgap_ry(field, sum.spin), weight},
                                kernels, sum);
         }
         if (closure) {
           const int operation = field.transfers().rotation_to(member.q).operation;
-          add_exact_static_ch(charges[i_sum], at.sphere, field.transfers().operations()[static_cast<std::size_t>(operation)], static_w, weight,
+          add_exact_static_ch(charges[i_sum], at.sphere, field.transfers().operations()[static_cast<std::size_t>(operation)], now->static_w, weight,
                               sum.ch_exact_ry);
         }
         progress.report("self-energy", ++done, work);

@@ -76,6 +76,7 @@ struct SelfEnergyAtK {
 struct SigmaStatistics {
   std::int64_t elements = 0, skipped = 0, invalid = 0;
   std::int64_t subspace_vectors = 0, plane_waves = 0;  ///< summed over q, where a subspace is used
+  double screening_seconds = 0.0;  ///< making W and its poles on the host, once for all devices
 };
 
 /// A part of the double sum over irreducible q and inner bands; what does not depend on the inner band (exchange,
@@ -93,12 +94,12 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
 
 /// Sums of the right shape, all 0.
 std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const SigmaOptions& options);
-struct PreparedScreening;
+struct ScreeningOnDevice;
 /// `kept`, if given, holds the screening of the last q on these kernels: the next part of that q takes it over.
 /// One part of it; finish_self_energy() completes the sum of all parts.
 std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                             const SigmaOptions& options, const SigmaPart& part, const CoulombInteraction& coulomb,
-                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, PreparedScreening* kept = nullptr);
+                                            GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, ScreeningOnDevice* kept = nullptr);
 void finish_self_energy(const MeanField& field, const SigmaOptions& options, std::vector<SelfEnergyAtK>& sums);
 
 /// Is given an estimate of Σ after each part: bands so far where there is one q; else q → 0 and the mean of the other q so far for

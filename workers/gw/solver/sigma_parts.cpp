@@ -11,8 +11,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Parts wanted in all: enough for the devices of one host and for a checkpoint now and then. Each device prepares
-/// the plasmon poles of every q it has parts of, so there are no more than that.
+/// Parts wanted in all: enough for the devices of one host and for a checkpoint now and then.
 constexpr std::int64_t kParts = 8;
 constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
 
@@ -115,8 +114,9 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
                                        DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics,
                                        const RunningSums& running) {
   const std::vector<PartAtK> parts = parts_of(epsilon.size(), options);
-  std::map<const GwKernels*, PreparedScreening> prepared;
-  for (GwKernels* member : team.members()) prepared[member];
+  SharedScreening shared;
+  std::map<const GwKernels*, ScreeningOnDevice> prepared;
+  for (GwKernels* member : team.members()) prepared[member].shared = &shared;
   PartedSum sum{.name = "sigma", .phase = "self-energy", .parts = static_cast<std::int64_t>(parts.size()), .make = {}, .running = {}};
   sum.make = [&](std::int64_t part, GwKernels& kernels, Progress& inside) {
     const PartAtK& of = parts[static_cast<std::size_t>(part)];
@@ -147,6 +147,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
   const std::vector<Piece> results = run_parts(sum, team, checkpoint, progress);
   for (std::size_t i = 0; i < results.size(); ++i) add_packed(results[i], 1.0, of_part(sums, parts[i], field), statistics);
+  if (statistics != nullptr) statistics->screening_seconds += shared.seconds();
   finish_self_energy(field, options, sums);
   return sums;
 }

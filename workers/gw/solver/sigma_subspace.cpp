@@ -1,5 +1,7 @@
 #include "workers/gw/solver/sigma_subspace.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -125,6 +127,22 @@ std::vector<Cplx> FormsOfBlock::at(std::size_t frequency) const {
   std::vector<Cplx> forms = forms_of(subspace_.inner[frequency], subspace_.n_b);
   for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += subspace_.share[frequency] * of_rest_[p];
   return forms;
+}
+
+SharedScreening::SharedScreening() : threads_(omp_get_max_threads()) {}
+
+std::shared_ptr<const PreparedScreening> SharedScreening::of(std::size_t iq, const std::function<PreparedScreening()>& make) {
+  const std::lock_guard lock(mutex_);  // others wait: they need the same thing, or the threads
+  auto& made = made_[iq];
+  if (auto there = made.lock()) return there;
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads_);
+  const double start = omp_get_wtime();
+  auto fresh = std::make_shared<const PreparedScreening>(make());
+  seconds_ += omp_get_wtime() - start;
+  omp_set_num_threads(before);
+  made = fresh;
+  return fresh;
 }
 
 }  // namespace quasi::gw

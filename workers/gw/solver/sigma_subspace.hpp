@@ -1,6 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "workers/gw/solver/sigma_sum.hpp"
@@ -28,14 +32,35 @@ struct SubspaceOfW {
 /// @throws InvalidInput where W(0) is not Hermitian: the field's wing rule
 SubspaceOfW subspace_of_w(const ScreeningAtQ& at, const WingFactors& wings, const SigmaSubspaceOptions& options, GwKernels& kernels);
 
-/// What is prepared once for all parts of one q; the kernels then hold its pole model.
+/// What is prepared once for all parts of one q.
 struct PreparedScreening {
-  std::int64_t iq = -1;
+  std::size_t iq = 0;
   ScreeningAtQ at;
   std::vector<Cplx> static_w;  ///< I_GG' v̄(G')
   PlasmonPoleModel model;
   WingFactors wings;
   SubspaceOfW subspace;
+};
+
+/// The screening of each q for all devices of a process: whoever needs it first makes it, with all threads, and it lives as long as
+/// anyone holds it.
+class SharedScreening {
+ public:
+  SharedScreening();
+  std::shared_ptr<const PreparedScreening> of(std::size_t iq, const std::function<PreparedScreening()>& make);
+  double seconds() const { return seconds_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::weak_ptr<const PreparedScreening>> made_;
+  int threads_;
+  double seconds_ = 0.0;
+};
+
+/// What one device holds of it: the pole model of `prepared` is in its kernels.
+struct ScreeningOnDevice {
+  SharedScreening* shared = nullptr;  ///< null: this device is alone
+  std::shared_ptr<const PreparedScreening> prepared;
 };
 
 /// M W(ω) M† of every pair of the resident block, frequency after frequency: in the subspace if there is one, else in full.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "workers/gw/physics/coulomb.hpp"
+#include "workers/gw/solver/polarizability.hpp"
 
 namespace quasi::gw {
 
@@ -46,9 +47,7 @@ WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin
 }
 
 void load(GwKernels& kernels, Side side, const WavesAtPoint& at) {
-  const auto n_pw = static_cast<std::int64_t>(at.waves.g.size());
-  kernels.load_bands(side, {at.waves.coefficients.data(), {static_cast<std::int64_t>(at.waves.coefficients.size()) / n_pw, n_pw}},
-                     view<const std::int32_t>(at.box_index, n_pw));
+  kernels.load_bands(side, at.waves.coefficients, view<const std::int32_t>(at.box_index, at.waves.g.size()));
 }
 
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept) {
@@ -68,49 +67,59 @@ std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kep
 
 namespace {
 
-/// ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
-void average_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, DielectricMatrix& epsilon) {
-  if (!coulomb.averages()) {
-    // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change sign elsewhere.
-    if (epsilon.at_gamma)
-      for (auto& matrix : epsilon.inverse) matrix[0] = coulomb.head_at_zero(matrix[0], epsilon.q);
-    return;
-  }
+/// One frequency of ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
+UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, const DielectricMatrix& epsilon, const std::vector<double>& average,
+                                         const UnsetVector<Cplx>& inverse) {
   const auto n = static_cast<std::size_t>(epsilon.size());
-  const std::vector<double> average = averaged_coulomb(epsilon, epsilon.sphere, coulomb);
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
-  std::vector<double> root(n);
+  std::vector<double> root(n), root_v(n);
+#pragma omp parallel for schedule(dynamic, 8)
   for (std::size_t g = 0; g < n; ++g) {
     const bool singular = epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{};  // Its wings vanish.
     root[g] = singular ? std::sqrt(average[g])
                        : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
+    root_v[g] = std::sqrt(epsilon.coulomb[g]);
   }
   const std::vector<int> group = little_group(field.transfers().operations(), {}, false);
-  const std::vector<double>& v = epsilon.coulomb;
-  for (auto& matrix : epsilon.inverse) {
+  UnsetVector<Cplx> matrix(n * n);
 #pragma omp parallel for schedule(static)
-    for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] *= std::sqrt(v[h] / v[g]);
-    // At q₀ the body depends on the direction of q₀.
-    if (epsilon.at_gamma) matrix = summed_over_group(matrix, epsilon.sphere, field.transfers().operations(), group, true);
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] = inverse[g * n + h] * (root_v[h] / root_v[g]);
+  // At q₀ the body depends on the direction of q₀.
+  if (epsilon.at_gamma) matrix = summed_over_group(std::move(matrix), epsilon.sphere, field.transfers().operations(), group, true);
 #pragma omp parallel for schedule(static)
-    for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < n; ++h)
-        if (g != h) matrix[g * n + h] *= root[g] * root[h] / average[h];
-  }
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h)
+      if (g != h) matrix[g * n + h] *= root[g] * root[h] / average[h];
+  return matrix;
+}
+
+/// All but the matrices of ε⁻¹, which are large.
+DielectricMatrix without_matrices(const DielectricMatrix& m) {
+  return {.q = m.q, .at_gamma = m.at_gamma, .sphere = m.sphere, .coulomb = m.coulomb, .inverse = {}, .frequencies_ry = m.frequencies_ry, .n_real = m.n_real,
+          .subspace_vectors = m.subspace_vectors, .subspace_error = m.subspace_error, .epsilon_diagonal = m.epsilon_diagonal};
 }
 
 }  // namespace
 
 ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
                           const CoulombInteraction& coulomb) {
-  ScreeningAtQ at{.epsilon = epsilon, .sphere = epsilon.sphere, .coulomb = {}};
-  if (coulomb.options().wing_rule != WingRule::kListedPoint) average_symmetrically(field, coulomb, at.epsilon);
+  ScreeningAtQ at{.epsilon = without_matrices(epsilon), .sphere = epsilon.sphere, .coulomb = averaged_coulomb(epsilon, epsilon.sphere, coulomb)};
+  const bool listed = coulomb.options().wing_rule == WingRule::kListedPoint;
+  for (const auto& inverse : epsilon.inverse) {
+    if (!listed && coulomb.averages()) {
+      at.epsilon.inverse.push_back(averaged_symmetrically(field, coulomb, epsilon, at.coulomb, inverse));
+      continue;
+    }
+    at.epsilon.inverse.push_back(inverse);
+    // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change sign elsewhere.
+    if (!listed && epsilon.at_gamma) at.epsilon.inverse.back()[0] = coulomb.head_at_zero(inverse[0], epsilon.q);
+  }
   std::size_t n_g = 0;
   while (n_g < at.sphere.g.size() && at.sphere.kinetic_ry[n_g] < screened_cutoff_ry) ++n_g;
   at.sphere.g.resize(n_g);
   at.sphere.kinetic_ry.resize(n_g);
-  at.coulomb = averaged_coulomb(at.epsilon, at.sphere, coulomb);
+  at.coulomb.resize(n_g);
   return at;
 }
 
@@ -123,9 +132,11 @@ PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, c
 
 std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings) {
   const std::int64_t n_g = at.sphere.size();
-  std::vector<Cplx> w = screening_part(at.epsilon, frequency, n_g, wings);
+  const UnsetVector<Cplx> part = screening_part(at.epsilon, frequency, n_g, wings);
+  std::vector<Cplx> w(part.size());
+#pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n_g; ++g)
-    for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] *= at.coulomb[static_cast<std::size_t>(h)];
+    for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] = part[static_cast<std::size_t>(g * n_g + h)] * at.coulomb[static_cast<std::size_t>(h)];
   return w;
 }
 
