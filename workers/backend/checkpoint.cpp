@@ -143,15 +143,16 @@ bool Checkpoint::is_turn(Turn& turn) {
 void Checkpoint::exchange(const std::vector<std::string>& old, std::vector<std::pair<std::string, Piece>> fresh, bool at_once) {
   if (!keeps()) return;
   const std::lock_guard lock(mutex_);
-  for (const std::string& name : old) pieces_.erase(name);
-  for (auto& [name, piece] : fresh) pieces_[name] = std::move(piece);
+  for (const std::string& name : old) pieces_.erase(scope_ + name);
+  for (auto& [name, piece] : fresh) pieces_[scope_ + name] = std::move(piece);
   if (at_once || due()) write();
 }
 
 std::vector<std::string> Checkpoint::names(const std::string& prefix) const {
   const std::lock_guard lock(mutex_);
+  const std::string whole = scope_ + prefix;
   std::vector<std::string> found;
-  for (auto at = pieces_.lower_bound(prefix); at != pieces_.end() && at->first.rfind(prefix, 0) == 0; ++at) found.push_back(at->first);
+  for (auto at = pieces_.lower_bound(whole); at != pieces_.end() && at->first.starts_with(whole); ++at) found.push_back(at->first.substr(scope_.size()));
   return found;
 }
 
