@@ -199,7 +199,7 @@ TEST_F(RanksOfAJob, FourPhononsHaveTheBitsOfOneProcess) {
 }
 
 TEST_F(RanksOfAJob, CancelledAllOfThemStop) {
-  const std::string id = service.submit(shared(silicon_4ph(service, "7", "0.1"), 2));
+  const std::string id = service.submit(shared(silicon_4ph(service, "9", "0.1"), 2));
   wait_running(id);
   const auto pids = ranks(2);
   service.wait(id, [](const v1::Job& job) { return job.progress().phase() == "scattering 4ph" && job.progress().done() > 0; });
@@ -233,7 +233,7 @@ TEST_F(RanksOfAJob, WithTheDaemonTheyAllDie) {
 // SIGKILL for rank 1, for rank 0, for their launcher and for the process that the daemon knows, each after a new
 // checkpoint: a crash each time, nobody is left, and the last attempt has the bits of an undisturbed one.
 TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
-  const v1::JobSpec spec = silicon_4ph(service, "7", "0.1");
+  const v1::JobSpec spec = silicon_4ph(service, "9", "0.1");
   const v1::Job undisturbed = service.wait_end(service.submit(spec), 60);
   ASSERT_EQ(undisturbed.state(), v1::JOB_STATE_SUCCEEDED) << undisturbed.failure().message();
   const std::string id = service.submit(shared(spec, 2));
