@@ -45,12 +45,16 @@ class TileQueue {
     const std::lock_guard lock(mutex_);
     finished_[place] = std::move(values);
   }
-  /// Hands what is next in order to `add`, one caller at a time.
+  /// Hands what is next in order to `add`, one caller at a time. Nothing more after an `add` that threw, which may have
+  /// added what it was given (a cancellation is noticed after that): another caller would add it again.
   template <typename Add>
   void hand_over(const Add& add) {
     const std::lock_guard lock(mutex_);
-    for (auto at = finished_.begin(); at != finished_.end() && at->first == handed_over_; at = finished_.erase(at)) {
-      add(at->first, at->second);
+    while (!adding_ && !finished_.empty() && finished_.begin()->first == handed_over_) {
+      adding_ = true;
+      add(finished_.begin()->first, finished_.begin()->second);
+      adding_ = false;
+      finished_.erase(finished_.begin());
       ++handed_over_;
     }
     changed_.notify_all();
@@ -70,6 +74,7 @@ class TileQueue {
   std::condition_variable changed_;
   std::int64_t next_, handed_over_, end_, ahead_;
   std::map<std::int64_t, std::vector<double>> finished_;
+  bool adding_ = false;  ///< stays true after a failure
 };
 
 /// What ranks say to each other about places: a device of another rank asks for one, and hands in what it found.
