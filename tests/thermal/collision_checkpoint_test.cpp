@@ -150,7 +150,7 @@ class InTurn : public Ranks {
     }
     ASSERT_LT(heard_, said_.size());
     ASSERT_EQ(said_[heard_].size(), bytes);
-    std::memcpy(data, said_[heard_++].data(), bytes);
+    said_[heard_++].copy(static_cast<char*>(data), bytes);
   }
   std::vector<std::vector<double>> gather(const std::vector<double>& mine) override { return {mine, mine}; }
   bool peer_failed() override { return false; }
