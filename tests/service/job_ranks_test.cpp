@@ -111,6 +111,7 @@ class RanksOfAJob : public Slots {
                                           "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=true " QUASI_MPIEXEC
                                           " -n 2 true > /dev/null 2>&1");
     if (status != 0) GTEST_SKIP() << QUASI_MPIEXEC << " cannot start two processes here";
+    setenv("ASAN_OPTIONS", "fast_unwind_on_malloc=0", 0);  // whole stacks, by which lsan.supp knows the library
     Slots::SetUp();
     service.start_worker("w");
   }
@@ -234,13 +235,13 @@ TEST_F(RanksOfAJob, WithTheDaemonTheyAllDie) {
 // checkpoint: a crash each time, nobody is left, and the last attempt has the bits of an undisturbed one.
 TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
   const v1::JobSpec spec = silicon_4ph(service, "9", "0.1");
-  const v1::Job undisturbed = service.wait_end(service.submit(spec), 60);
+  const v1::Job undisturbed = service.wait_end(service.submit(spec), 200);
   ASSERT_EQ(undisturbed.state(), v1::JOB_STATE_SUCCEEDED) << undisturbed.failure().message();
   const std::string id = service.submit(shared(spec, 2));
   for (int n_killed = 0; n_killed < 4; ++n_killed) {
     SCOPED_TRACE("kill " + std::to_string(n_killed + 1));
     const auto attempt = [&](const v1::Job& job) { return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed) : v1::Attempt(); };
-    const v1::Job started = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_started(); }, 60);
+    const v1::Job started = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_started(); }, 200);
     const auto pids = ranks(2);
     ASSERT_EQ(pids.size(), 2u);
     ASSERT_EQ(engines().size(), 1u);
@@ -265,12 +266,12 @@ TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
     const pid_t victims[]{pids[1], pids[0], launcher, engine};
     ASSERT_EQ(kill(victims[n_killed], SIGKILL), 0) << "finished before";
     signal_all(SIGCONT);
-    const v1::Job ended = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); }, 60);
+    const v1::Job ended = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); }, 200);
     EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED) << attempt(ended).DebugString();
     EXPECT_EQ(attempt(ended).failure().signal(), SIGKILL);
     EXPECT_TRUE(all_go(pids));
   }
-  const v1::Job job = service.wait_end(id, 60);
+  const v1::Job job = service.wait_end(id, 200);
   ASSERT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.failure().message();
   EXPECT_EQ(job.attempts(), 1u) << "attempts that recorded a newer checkpoint count toward no limit";
   expect_same_results(fetch(service, undisturbed, "result.h5"), fetch(service, job, "result.h5"), 40);
