@@ -5,125 +5,25 @@
 #include <numeric>
 #include <random>
 
-#include "tests/oracle/thermal/oracle_4ph.hpp"
 #include "tests/support/every_device.hpp"
-#include "workers/thermal/physics/occupation.hpp"
+#include "tests/thermal/random_crystal_4ph.hpp"
+#include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/solver/scattering_4ph.hpp"
 
 namespace quasi::thermal {
 namespace {
 
-constexpr double kTemperatures_k[] = {80.0, 300.0, 900.0};
-
-/// A crystal of random numbers, said twice: as the oracle reads it and as the kernels do.
-struct RandomCrystal {
-  oracle::Crystal4ph oracle;
-  Problem4ph problem;
-};
-
-RandomCrystal random_crystal(int n_atoms, std::array<int, 3> mesh, unsigned seed, const Rules4ph& rules) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> unit(-1.0, 1.0);
-  std::uniform_int_distribution<int> atom(0, n_atoms - 1), cell(-2, 2);
-  const int nb = 3 * n_atoms;
-  const int nq = mesh[0] * mesh[1] * mesh[2];
-  RandomCrystal c;
-  c.oracle.mesh = mesh;
-  c.oracle.n_atoms = n_atoms;
-  Crystal crystal;
-  crystal.position.resize(static_cast<std::size_t>(n_atoms));
-  for (int a = 0; a < n_atoms; ++a) crystal.mass_amu.push_back(20.0 + 5.0 * a);
-  c.oracle.mass_amu = crystal.mass_amu;
-  SparseForceConstants constants{.order = 4};
-  // Two random clusters, each in all 24 orders with its tensor permuted: derivatives commute, and the
-  // sums over unordered pairs rely on it.
-  for (int b = 0; b < 2; ++b) {
-    oracle::Block4ph seed_block;
-    for (int leg = 0; leg < 4; ++leg) {
-      seed_block.atom[leg] = atom(random);
-      for (int& x : seed_block.cell[leg]) x = cell(random);
-    }
-    for (double& x : seed_block.tensor) x = 50.0 * unit(random);
-    std::array<int, 4> order{0, 1, 2, 3};
-    do {
-      oracle::Block4ph block;
-      for (int leg = 0; leg < 4; ++leg) {
-        block.atom[leg] = seed_block.atom[order[leg]];
-        for (int x = 0; x < 3; ++x)
-          block.cell[leg][x] = seed_block.cell[order[leg]][x] - seed_block.cell[order[0]][x];
-      }
-      for (int element = 0; element < 81; ++element) {
-        const int axis[4] = {element / 27, element / 9 % 3, element / 3 % 3, element % 3};
-        int from[4];
-        for (int leg = 0; leg < 4; ++leg) from[order[leg]] = axis[leg];
-        block.tensor[element] = seed_block.tensor[27 * from[0] + 9 * from[1] + 3 * from[2] + from[3]];
-      }
-      for (int leg = 0; leg < 4; ++leg) {
-        constants.atom.push_back(block.atom[leg]);
-        if (leg > 0)
-          constants.cell.insert(constants.cell.end(), block.cell[leg].begin(), block.cell[leg].end());
-      }
-      constants.tensor.insert(constants.tensor.end(), block.tensor.begin(), block.tensor.end());
-      c.oracle.block.push_back(block);
-    } while (std::next_permutation(order.begin(), order.end()));
-  }
-  Problem4ph& p = c.problem;
-  p.mesh.n[0] = mesh[0], p.mesh.n[1] = mesh[1], p.mesh.n[2] = mesh[2];
-  p.n_branches = nb;
-  p.rules = rules;
-  p.temperatures_k.assign(std::begin(kTemperatures_k), std::end(kTemperatures_k));
-  for (int q = 0; q < nq; ++q) {
-    c.oracle.omega.emplace_back();
-    c.oracle.e.emplace_back();
-    c.oracle.p.emplace_back();
-    c.oracle.set.emplace_back();
-    for (int s = 0; s < nb; ++s) {
-      const double omega = q == 0 && s < 3 ? 0.0 : 30.0 + 25.0 * unit(random);
-      c.oracle.omega.back().push_back(omega);
-      p.omega_rad_ps.push_back(omega);
-      const int set = s / 2 * 2;  // pairs of branches pass for degenerate
-      c.oracle.set.back().push_back(set);
-      p.set.push_back(q * nb + set);
-      std::array<double, 3> spread;
-      for (double& x : spread) x = 3.0 * unit(random);
-      c.oracle.p.back().push_back(spread);
-      p.spread_rad_ps.insert(p.spread_rad_ps.end(), spread.begin(), spread.end());
-      c.oracle.e.back().emplace_back();
-      for (int x = 0; x < nb; ++x) {
-        const std::complex<double> e(unit(random), unit(random));
-        c.oracle.e.back().back().push_back(e);
-        p.eigenvector.push_back(e);
-      }
-    }
-  }
-  for (const double temperature : p.temperatures_k)
-    for (const double omega : p.omega_rad_ps)
-      p.occupation.push_back(omega > 0.0 ? bose_einstein(omega, temperature, kCodata2018.hbar_over_kb_k_ps()) : 0.0);
-  for (int q = 0; q < nq; ++q) {  // any image of each point will do
-    int coordinates[3];
-    p.mesh.coordinates(q, coordinates);
-    for (int x = 0; x < 3; ++x) p.zone.push_back(static_cast<std::int16_t>(coordinates[x] - (q + x) % 2 * mesh[x]));
-  }
-  p.point = {0, static_cast<std::int32_t>(nq - 1)};
-  p.partner_weight.assign(p.point.size() * static_cast<std::size_t>(nq), 1);
-  p.plan = plan_contraction_4ph(crystal, constants);
-  p.phase = phase_table_4ph(p.mesh, p.plan);
-  return c;
-}
+using test::random_crystal_4ph;
+using test::RandomCrystal4;
+constexpr auto& kTemperatures_k = test::kRandomTemperatures_k;
 
 class Kernels4ph : public quasi::test::OnEveryDevice {
  protected:
   /// @param exchange  every point has a row, and λ and λ' change places
   void check(int n_atoms, std::array<int, 3> mesh, const Rules4ph& rules, oracle::Settings4ph settings, bool exchange = false) {
-    RandomCrystal c = random_crystal(n_atoms, mesh, static_cast<unsigned>(7 * n_atoms + mesh[0]), rules);
+    RandomCrystal4 c = random_crystal_4ph(n_atoms, mesh, static_cast<unsigned>(7 * n_atoms + mesh[0]), rules);
     const auto nq = static_cast<std::size_t>(c.problem.mesh.size());
-    if (exchange) {
-      c.problem.point.resize(nq);
-      std::iota(c.problem.point.begin(), c.problem.point.end(), 0);
-      c.problem.partner_weight.assign(nq * nq, 1);
-      c.problem.star = c.problem.point;
-      c.problem.star_size.assign(nq, 1);
-    }
+    if (exchange) test::take_all_points(c, true);
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     kernels->load(c.problem);
     const auto sums = kernels->sums(0, static_cast<std::int32_t>(c.problem.mesh.size()));
@@ -183,7 +83,7 @@ TEST_P(Kernels4ph, CollisionMatrixMeetsOracle) {
       settings.hbar_over_kb = kCodata2018.hbar_over_kb_k_ps();
       settings.temperature_k = kTemperatures_k[1];
       settings.symmetric_occupation = symmetric;
-      const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, rules);
+      const RandomCrystal4 c = random_crystal_4ph(2, {2, 3, 2}, 11, rules);
       const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
       kernels->load(c.problem);
       const auto out = build(*kernels, c.problem, {.temperature = 1, .symmetric = symmetric, .first_point = 0, .last_point = 2}, 5);
@@ -213,7 +113,7 @@ TEST_P(Kernels4ph, CollisionMatrixMeetsOracle) {
 // Uniform draws find the sums within five of their own standard errors, whatever the split of the draws;
 // processes drawn with certainty give the sums exactly, and the weights alone what weighs the draw.
 TEST_P(Kernels4ph, SamplesMeetTheSums) {
-  const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  const RandomCrystal4 c = random_crystal_4ph(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(c.problem);
   const SumLayout4ph exact{3};
@@ -278,7 +178,7 @@ TEST_P(Kernels4ph, StrategiesAgree) {
     if (reference)
       rules = {.broadening = Broadening::kAdaptiveMax, .scale_broad = 0.4, .tie_tolerance_rad_ps = 0.0,
                .sigma_floor_rad_ps = 0.4, .sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi), .exact_weights = false};
-    const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, rules);
+    const RandomCrystal4 c = random_crystal_4ph(2, {2, 3, 2}, 11, rules);
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     kernels->load(c.problem);
     const auto expected = kernels->sums(0, 12);
@@ -294,7 +194,7 @@ TEST_P(Kernels4ph, StrategiesAgree) {
 
 // One point alone, or tiles of another size: the same bits.
 TEST_P(Kernels4ph, CollisionMatrixDoesNotDependOnTheCut) {
-  const RandomCrystal c = random_crystal(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  const RandomCrystal4 c = random_crystal_4ph(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(c.problem);
   std::vector<double> f(c.problem.omega_rad_ps.size() * 3);
@@ -344,7 +244,7 @@ TEST_P(Kernels4ph, MeetOracleWithReferenceConventions) {
 // Q's contribution is one number: the sums agree to the bit when added in the same order.
 TEST_P(Kernels4ph, SumsDoNotDependOnTheCut) {
   Rules4ph rules{.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3};
-  const RandomCrystal c = random_crystal(2, {3, 3, 2}, 5, rules);
+  const RandomCrystal4 c = random_crystal_4ph(2, {3, 3, 2}, 5, rules);
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(c.problem);
   const auto whole = kernels->sums(0, 18);

@@ -14,8 +14,10 @@ std::array<int, 3> coordinates(const Crystal4ph& c, int point) {
   return {point % c.mesh[0], point / c.mesh[0] % c.mesh[1], point / (c.mesh[0] * c.mesh[1])};
 }
 
-double squared_element(const Crystal4ph& c, const std::array<int, 4>& q, const std::array<int, 4>& s,
-                       const std::array<bool, 4>& created) {
+}  // namespace
+
+Complex matrix_element_4ph(const Crystal4ph& c, const std::array<int, 4>& q, const std::array<int, 4>& s,
+                           const std::array<bool, 4>& created) {
   Complex v = 0.0;
   for (const Block4ph& block : c.block) {
     Complex factor = 1.0;
@@ -36,10 +38,8 @@ double squared_element(const Crystal4ph& c, const std::array<int, 4>& q, const s
             v += factor * block.tensor[27 * x + 9 * y + 3 * z + w] * component(0, x) *
                  component(1, y) * component(2, z) * component(3, w);
   }
-  return std::norm(v);
+  return v;
 }
-
-}  // namespace
 
 std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& set, int point,
                                         int branch, std::vector<double>* in_scattering) {
@@ -99,6 +99,9 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
               if (std::abs(mismatch) > set.cut * sigma) continue;
               if (!formal && sigma <= set.reference_small_sigma) sigma = 1.0 / std::sqrt(kPi);
               sums[channel].tuples += weight;
+              const bool two = channel == 1 ? m2 == m3 : m1 == m2;
+              sums[channel].two_coincide += two ? 1 : 0;
+              sums[channel].three_coincide += two && channel == 2 && m2 == m3 ? 1 : 0;
               if (std::min({w1, w2, w3}) <= set.slowest_partner) continue;
               const double n1 = bose(w1), n2 = bose(w2), n3 = bose(w3);
               const double n0 = bose(w0);
@@ -111,8 +114,8 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
                                (sigma * std::sqrt(kPi) * set.delta_divisor) / (w0 * w1 * w2 * w3);
               sums[channel].phase_space += weight * w;
               const double rate = weight * w *
-                                  squared_element(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
-                                                  {false, sign1 < 0, sign2 < 0, true});
+                                  std::norm(matrix_element_4ph(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
+                                                               {false, sign1 < 0, sign2 < 0, true}));
               sums[channel].rate += rate;
               if (in_scattering) {
                 (*in_scattering)[m1] -= sign1 * rate;

@@ -50,7 +50,14 @@ struct Sums4ph {
   double rate = 0.0;          ///< Σ weight·W·|V|²
   double phase_space = 0.0;   ///< Σ weight·W
   double tuples = 0.0;        ///< Σ weight
+  /// Visited tuples in which two phonons that may change places are one: λ' = λ'' (++ and --), λ'' = λ''' (+-).
+  long two_coincide = 0;
+  long three_coincide = 0;    ///< … all three created ones (--)
 };
+
+/// V of one tuple: four points, four branches, and which phonons are created.
+std::complex<double> matrix_element_4ph(const Crystal4ph& crystal, const std::array<int, 4>& point,
+                                        const std::array<int, 4>& branch, const std::array<bool, 4>& created);
 
 /// Channels in the order ++, +-, --.
 /// @param in_scattering  if not null: [n_modes], to which every process adds weight·W·|V|² at its created
