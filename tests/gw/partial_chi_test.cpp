@@ -165,4 +165,33 @@ TEST_P(PartialChi, WeightedNormsArePlainSums) {
   }
 }
 
+// A pole model taken from another device: the same bits as if it had come from the host, and still there when the other has gone on.
+TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
+  for (const auto symmetry : {test::Symmetry::kNone, test::Symmetry::kHermitian}) {
+    const test::RandomPoleModel model(kPlaneWaves, symmetry, 41), next(kPlaneWaves, symmetry, 42);
+    const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, 43);
+    const std::vector<double> x(kLeft * kRight, -2.0), occupation(kRight, 0.0);
+    const auto sums = [&](gw::GwKernels& kernels) {
+      kernels.load_pair_products({products.data(), {kLeft, kRight, kPlaneWaves}});
+      std::vector<Cplx> total(kLeft), sx(kLeft), slope(kLeft);
+      kernels.sigma_diagonal_slope({x.data(), {kLeft, kRight}}, {occupation.data(), {kRight}}, 1.0, {total.data(), {kLeft}}, {sx.data(), {kLeft}}, {slope.data(), {kLeft}});
+      total.insert(total.end(), slope.begin(), slope.end());
+      return total;
+    };
+    const auto first = gw::make_gw_kernels(GetParam());
+    for (const Device& other : list_devices()) {
+      if (other.backend != GetParam().backend) continue;
+      SCOPED_TRACE(other.name());
+      const auto second = gw::make_gw_kernels(other);
+      first->load_plasmon_pole(model.view(), {});
+      const auto expected = sums(*first);
+      second->load_plasmon_pole(next.view(), {});
+      second->take_plasmon_pole(first->plasmon_pole());
+      first->load_plasmon_pole(next.view(), {});
+      EXPECT_EQ(sums(*second), expected);
+      EXPECT_NE(sums(*first), expected);
+    }
+  }
+}
+
 }  // namespace

@@ -42,6 +42,12 @@ struct ImaginaryPole {
   Cplx half_i_v;         ///< ½ I v̄(G'), Bohr³ Ry
 };
 
+/// A pole model as one device has it; whoever holds it keeps it there.
+class LoadedPoleModel {
+ public:
+  virtual ~LoadedPoleModel() = default;
+};
+
 /// Half-open range of bands [begin, end), counted within what load_bands was given.
 struct BandRange {
   std::int64_t begin = 0;
@@ -141,6 +147,10 @@ class GwKernels {
   // ---- self-energy -------------------------------------------------------------------------
 
   virtual void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) = 0;
+  /// What is loaded, for take_plasmon_pole of others.
+  virtual std::shared_ptr<const LoadedPoleModel> plasmon_pole() const = 0;
+  /// The same as load_plasmon_pole of the same model, by what kernels of the same back end have loaded: from device to device.
+  virtual void take_plasmon_pole(const std::shared_ptr<const LoadedPoleModel>& model) = 0;
 
   /// Diagonal plasmon-pole Σ from the resident block (left: outer states l, right: inner bands n):
   ///

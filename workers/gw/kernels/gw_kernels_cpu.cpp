@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workers/backend/error.hpp"
@@ -31,6 +32,18 @@ void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int
               static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), &beta, c,
               static_cast<int>(ldc));
 }
+
+/// Of one q; kernels of one process share it.
+struct Poles {
+  std::vector<Cplx> strength;
+  std::vector<double> pole_ry;
+  PolePlanes planes;
+  PoleRules rules;
+};
+struct CpuPoleModel : LoadedPoleModel {
+  explicit CpuPoleModel(std::shared_ptr<const Poles> of) : poles(std::move(of)) {}
+  std::shared_ptr<const Poles> poles;
+};
 
 class CpuGwKernels : public GwKernels {
  public:
@@ -180,10 +193,15 @@ class CpuGwKernels : public GwKernels {
   }
 
   void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
-    strength_.assign(model.strength.data, model.strength.data + model.strength.size());
-    pole_ry_.assign(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size());
-    planes_ = make_pole_planes(model);
-    rules_ = rules;
+    poles_ = std::make_shared<const Poles>(Poles{.strength = {model.strength.data, model.strength.data + model.strength.size()},
+                                                 .pole_ry = {model.pole_ry.data, model.pole_ry.data + model.pole_ry.size()},
+                                                 .planes = make_pole_planes(model),
+                                                 .rules = rules});
+    imaginary_.clear();
+  }
+  std::shared_ptr<const LoadedPoleModel> plasmon_pole() const override { return std::make_shared<const CpuPoleModel>(poles_); }
+  void take_plasmon_pole(const std::shared_ptr<const LoadedPoleModel>& model) override {
+    poles_ = dynamic_cast<const CpuPoleModel&>(*model).poles;
     imaginary_.clear();
   }
   void load_imaginary_poles(View<const ImaginaryPole, 1> poles) override { imaginary_.assign(poles.data, poles.data + poles.size()); }
@@ -192,8 +210,8 @@ class CpuGwKernels : public GwKernels {
                       View<Cplx, 2> total, View<Cplx, 2> sx) override {
     const View<const Cplx, 3> products{products_.data(), {n_left_, n_right_, n_g_}};
     const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
-    for (const PoleGroup& group : make_pole_groups(x_ry, occupation, weight, rules_, wanted))
-      add_gpp_diagonal_cpu(planes_, rules_, group, products, total, sx);
+    for (const PoleGroup& group : make_pole_groups(x_ry, occupation, weight, poles_->rules, wanted))
+      add_gpp_diagonal_cpu(poles_->planes, poles_->rules, group, products, total, sx);
   }
 
   void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
@@ -201,7 +219,7 @@ class CpuGwKernels : public GwKernels {
     const View<const Cplx, 3> products{products_.data(), {n_left_, n_right_, n_g_}};
     const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
     std::vector<Cplx> both(static_cast<std::size_t>(2 * n_left_)), both_sx(both.size());
-    add_gpp_diagonal_cpu(planes_, rules_, make_slope_group(x_ry, occupation, weight, rules_, wanted), products,
+    add_gpp_diagonal_cpu(poles_->planes, poles_->rules, make_slope_group(x_ry, occupation, weight, poles_->rules, wanted), products,
                          {both.data(), {n_left_, 2}}, {both_sx.data(), {n_left_, 2}});
     for (std::int64_t l = 0; l < n_left_; ++l) {
       total(l) += both[static_cast<std::size_t>(2 * l)];
@@ -212,14 +230,14 @@ class CpuGwKernels : public GwKernels {
 
   void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
                                 View<Cplx, 2> sx, View<Cplx, 1> slope) override {
-    add_imaginary_poles_cpu(imaginary_, rules_, {products_.data(), {n_left_, n_right_, n_g_}}, x_ry, occupation, weight, total, sx, slope);
+    add_imaginary_poles_cpu(imaginary_, poles_->rules, {products_.data(), {n_left_, n_right_, n_g_}}, x_ry, occupation, weight, total, sx, slope);
   }
 
   OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
-    const PlasmonPoleView model{{strength_.data(), {n_g_, n_g_}}, {pole_ry_.data(), {n_g_, n_g_}}};
-    return add_gpp_offdiagonal_cpu(model, planes_.folded, rules_, {products_.data(), {n_left_, n_right_, n_g_}},
+    const PlasmonPoleView model{{poles_->strength.data(), {n_g_, n_g_}}, {poles_->pole_ry.data(), {n_g_, n_g_}}};
+    return add_gpp_offdiagonal_cpu(model, poles_->planes.folded, poles_->rules, {products_.data(), {n_left_, n_right_, n_g_}},
                                    energies_ry, band_ry, occupation, weight, options, sigma);
   }
 
@@ -377,10 +395,7 @@ class CpuGwKernels : public GwKernels {
   std::vector<Cplx> chi_, chi_w_;
   std::vector<double> chi_real_;  ///< upper triangle of what was added in real arithmetic; empty: nothing was
   std::int64_t chi_n_ = 0, chi_w_n_ = 0;
-  std::vector<Cplx> strength_;
-  std::vector<double> pole_ry_;
-  PolePlanes planes_;
-  PoleRules rules_;
+  std::shared_ptr<const Poles> poles_ = std::make_shared<const Poles>();
   std::vector<ImaginaryPole> imaginary_;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/imaginary_poles_cuda.cuh"
+#include "workers/gw/kernels/peer_copy.cuh"
 #include "workers/gw/kernels/pair_products_cuda.cuh"
 #include "workers/gw/kernels/partial_chi_cuda.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
@@ -75,6 +77,16 @@ __global__ void norm_rows(const double2* m, const double* v, std::int64_t n_g, d
   }
   if (threadIdx.x == 0) sum[blockIdx.x] = lane[0];
 }
+
+struct CudaPoleModel : LoadedPoleModel {
+  Device device;
+  DeviceBuffer<double2> strength;
+  DeviceBuffer<double> pole_ry;
+  std::int64_t n_g = 0;
+  bool folded = false;
+  FinitePoles finite_poles;
+  PoleRules rules;
+};
 
 class CudaGwKernels : public GwKernels {
  public:
@@ -249,18 +261,44 @@ class CudaGwKernels : public GwKernels {
 
   void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) override {
     use_device(device_);
-    strength_ = {};
-    pole_ry_ = {};
-    strength_ = to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
-    pole_ry_ = DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
-    staging_.to_device(model.pole_ry.data, model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)), pole_ry_.data(), stream_.get(), "plasmon poles");
-    model_ = {.strength = strength_.data(),
-              .pole_ry = pole_ry_.data(),
-              .n_g = model.pole_ry.extent[0],
-              .folded = is_hermitian(model)};
-    finite_poles_ = finite_poles(model);
-    rules_ = rules;
-    imaginary_ = {};
+    forget_poles();
+    auto loaded = std::make_shared<CudaPoleModel>();
+    loaded->device = device_;
+    loaded->n_g = model.pole_ry.extent[0];
+    loaded->strength = to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
+    loaded->pole_ry = DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
+    staging_.to_device(model.pole_ry.data, model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)), loaded->pole_ry.data(), stream_.get(), "plasmon poles");
+    loaded->folded = is_hermitian(model);
+    loaded->finite_poles = finite_poles(model);
+    loaded->rules = rules;
+    use_poles(std::move(loaded));
+  }
+  std::shared_ptr<const LoadedPoleModel> plasmon_pole() const override { return poles_; }
+  void take_plasmon_pole(const std::shared_ptr<const LoadedPoleModel>& model) override {
+    use_device(device_);
+    auto other = std::dynamic_pointer_cast<const CudaPoleModel>(model);
+    if (other == nullptr) throw std::logic_error("a pole model of another back end");
+    forget_poles();
+    if (other->device.index == device_.index) {
+      use_poles(std::move(other));
+      return;
+    }
+    constexpr const char* kWhat = "plasmon poles of another device";
+    auto copy = std::make_shared<CudaPoleModel>();
+    copy->device = device_;
+    copy->n_g = other->n_g;
+    copy->folded = other->folded;
+    copy->finite_poles = other->finite_poles;
+    copy->rules = other->rules;
+    copy->strength = DeviceBuffer<double2>(other->strength.size(), kWhat);
+    copy->pole_ry = DeviceBuffer<double>(other->pole_ry.size(), kWhat);
+    const auto bring = [&](const auto& from, auto& to) {
+      cuda::peer_copy(to.data(), device_, from.data(), other->device, static_cast<std::int64_t>(from.size() * sizeof(*from.data())), stream_.get(), kWhat);
+    };
+    bring(other->strength, copy->strength);
+    bring(other->pole_ry, copy->pole_ry);
+    check(cudaStreamSynchronize(stream_.get()), kWhat);
+    use_poles(std::move(copy));
   }
   void load_imaginary_poles(View<const ImaginaryPole, 1> poles) override {
     use_device(device_);
@@ -415,6 +453,19 @@ class CudaGwKernels : public GwKernels {
  private:
   std::int64_t n_pairs() const { return n_left_ * n_right_; }
 
+  /// Before another model takes its room.
+  void forget_poles() {
+    poles_ = {};
+    model_ = {};
+    imaginary_ = {};
+  }
+  void use_poles(std::shared_ptr<const CudaPoleModel> loaded) {
+    model_ = {.strength = loaded->strength.data(), .pole_ry = loaded->pole_ry.data(), .n_g = loaded->n_g, .folded = loaded->folded};
+    finite_poles_ = loaded->finite_poles;
+    rules_ = loaded->rules;
+    poles_ = std::move(loaded);
+  }
+
   DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count, const char* what) {
     DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
     staging_.to_device(data, count * static_cast<std::int64_t>(sizeof(Cplx)), buffer.data(), stream_.get(), what);
@@ -474,8 +525,7 @@ class CudaGwKernels : public GwKernels {
   DeviceBuffer<double2> chi_, chi_w_;
   DeviceBuffer<double> chi_real_;  ///< triangle of what was added in real arithmetic; empty: nothing was
   std::int64_t chi_n_ = 0, chi_w_n_ = 0;
-  DeviceBuffer<double2> strength_;
-  DeviceBuffer<double> pole_ry_;
+  std::shared_ptr<const CudaPoleModel> poles_;
   DeviceBuffer<ImaginaryPole> imaginary_;
   cuda::PoleModelOnDevice model_;
   FinitePoles finite_poles_;

@@ -3,6 +3,7 @@
 
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/gw/kernels/partial_chi_cuda.cuh"
+#include "workers/gw/kernels/peer_copy.cuh"
 #include "workers/gw/physics/dielectric.hpp"
 
 namespace quasi::gw::cuda {
@@ -33,7 +34,7 @@ void add_values(const Device& here, const DeviceBuffer<double2>& to, const Devic
   DeviceBuffer<double2> piece(static_cast<std::size_t>(std::min(size, kPeerPiece)), kWhat);
   for (std::int64_t first = 0; first < size; first += kPeerPiece) {
     const std::int64_t count = std::min(kPeerPiece, size - first);
-    check(cudaMemcpyPeerAsync(piece.data(), here.index, from.data() + first, there.index, static_cast<std::size_t>(count) * sizeof(double2), stream), kWhat);
+    peer_copy(piece.data(), here, from.data() + first, there, count * static_cast<std::int64_t>(sizeof(double2)), stream, kWhat);
     for_each_index(count, AddValues{piece.data(), to.data() + first}, kWhat, stream);
   }
   check(cudaStreamSynchronize(stream), kWhat);

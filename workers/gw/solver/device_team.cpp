@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 namespace quasi::gw {
 
@@ -39,9 +42,38 @@ void DeviceTeam::warm_up_others() {
   }
 }
 
-void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body) {
-  const std::int64_t all = std::min<std::int64_t>(size(), count);
-  const std::int64_t first_device = first_of_rank_[static_cast<std::size_t>(ranks_->rank())];
+namespace {
+
+/// What is left to do of each device's tasks.
+class TasksLeft {
+ public:
+  TasksLeft(std::vector<std::pair<std::int64_t, std::int64_t>> ranges, bool balanced) : ranges_(std::move(ranges)), balanced_(balanced) {}
+  std::optional<std::int64_t> next(std::size_t member) {
+    const std::lock_guard lock(mutex_);
+    if (ranges_[member].first < ranges_[member].second) return ranges_[member].first++;
+    if (!balanced_) return std::nullopt;
+    const auto most = std::max_element(ranges_.begin(), ranges_.end(), [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
+    if (most->first == most->second) return std::nullopt;
+    return --most->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  ///< [member] first, end
+  bool balanced_;
+};
+
+}  // namespace
+
+void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
+  run_share(first_of_rank_[static_cast<std::size_t>(ranks_->rank())], std::min<std::int64_t>(size(), count), count, body, order);
+}
+
+void DeviceTeam::run_here(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
+  run_share(0, std::min(static_cast<std::int64_t>(members_.size()), count), count, body, order);
+}
+
+void DeviceTeam::run_share(std::int64_t first_device, std::int64_t all, std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
   const std::int64_t n = std::clamp<std::int64_t>(all - first_device, 0, static_cast<std::int64_t>(members_.size()));
   const auto begin = [&](std::int64_t member) { return (first_device + member) * count / all; };
   warming_.clear();
@@ -49,6 +81,9 @@ void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, 
     for (std::int64_t task = begin(0); n == 1 && task < begin(1); ++task) body(task, first());
     return;
   }
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (std::int64_t member = 0; member < n; ++member) ranges.emplace_back(begin(member), begin(member + 1));
+  TasksLeft left(std::move(ranges), order == Order::kBalanced);
   std::vector<std::exception_ptr> failure(static_cast<std::size_t>(n));
   std::atomic<bool> failed{false};
   const int threads_each = std::max(1, omp_get_max_threads() / static_cast<int>(n));
@@ -59,7 +94,11 @@ void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, 
       GwKernels& kernels = *members_[static_cast<std::size_t>(member)];
       use_device(kernels.device());
       try {
-        for (std::int64_t task = begin(member); task < begin(member + 1) && !failed; ++task) body(task, kernels);
+        while (!failed) {
+          const auto task = left.next(static_cast<std::size_t>(member));
+          if (!task) break;
+          body(*task, kernels);
+        }
       } catch (...) {
         failure[static_cast<std::size_t>(member)] = std::current_exception();
         failed = true;

@@ -77,7 +77,7 @@ std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint&
       if (sum.running) sum.running(results, finished);
     }
     progress.report(sum.phase, ++done, sum.parts);
-  });
+  }, DeviceTeam::Order::kBalanced);
   if (ranks.size() == 1) return results;
   while (ranks.leads() && done < sum.parts) {
     if (auto message = ranks.receive(kPartTag)) take_in(*message);
