@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/gw/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/io/hdf5.hpp"
@@ -199,6 +200,19 @@ TEST_F(Ranks, GwGivesTheSameBitsOnAnyNumber) {
       EXPECT_EQ(text_of(alone / "epsmat.h5").size(), text_of(output / "epsmat.h5").size());
       EXPECT_FALSE(fs::exists(output / "checkpoint") && !fs::is_empty(output / "checkpoint")) << "a finished job leaves no checkpoint";
     }
+  }
+}
+
+// Every turn of a loop is a sum over all ranks, whose results all of them go on with; so is the full matrix after it.
+TEST_F(Ranks, GwLoopsAndTheFullMatrixGiveTheSameBits) {
+  const test::TemporaryDirectory place;
+  for (const auto& [name, more, datasets] : {std::tuple{"evgw0", gw::test::kEigenvalueLoop, kGw}, std::tuple{"qsgw0", gw::test::kStateLoop, Words{"/quasiparticles/mean_field_ev", "/quasiparticles/qp1_ev", "/quasiparticles/sigma_ev"}},
+                                             std::tuple{"matrix", gw::test::kFullMatrix, Words{"/quasiparticles/sigma_ev", "/quasiparticles/qp1_ev", "/quasiparticles/z"}}}) {
+    SCOPED_TRACE(name);
+    const fs::path deck = gw::test::write_loop_job(place.path() / name, more), alone = deck.parent_path() / "alone", shared = deck.parent_path() / "shared";
+    ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    ASSERT_EQ(run({{2, engine("gw", deck, shared)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
+    expect_same_bits(alone, shared, datasets);
   }
 }
 

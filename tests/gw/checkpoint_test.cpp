@@ -3,13 +3,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
+#include "tests/gw/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/backend/error.hpp"
@@ -101,6 +106,22 @@ TEST(DeviceTeam, AFailureOnOneDeviceEndsTheJob) {
   EXPECT_THROW(team.run(9, [](std::int64_t task, GwKernels&) {
     if (task == 4) throw NotConverged("task 4");
   }), NotConverged);
+}
+
+// One device is slow: the others take its tasks from the end, every task is done once, and neighbours stay in order where nobody is idle.
+TEST(DeviceTeam, IdleDevicesTakeWhatIsLeftOfOthers) {
+  DeviceTeam team(std::vector<Device>(3, find_device("cpu")));
+  std::vector<std::atomic<int>> done(24);
+  std::vector<std::vector<std::int64_t>> of_member(3);
+  team.run(24, [&](std::int64_t task, GwKernels& kernels) {
+    const auto member = static_cast<std::size_t>(std::find(team.members().begin(), team.members().end(), &kernels) - team.members().begin());
+    if (member == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ++done[static_cast<std::size_t>(task)];
+    of_member[member].push_back(task);
+  }, DeviceTeam::Order::kBalanced);
+  for (const auto& count : done) EXPECT_EQ(count, 1);
+  EXPECT_LT(of_member[0].size(), 8u) << "of 8 that were its own";
+  for (std::size_t i = 0; i < of_member[0].size(); ++i) EXPECT_EQ(of_member[0][i], static_cast<std::int64_t>(i));
 }
 
 /// Cancels at the n-th report.
@@ -252,6 +273,55 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   EXPECT_GE(with_checkpoint, 3) << "kills before the first checkpoint show nothing";
   ASSERT_EQ(waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
   EXPECT_EQ(result("killed"), result("whole"));
+}
+
+// Loops too: killed after a turn, killed again after a turn of the resumed run, then left to finish.
+TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
+  const auto engine = std::filesystem::canonical("/proc/self/exe").parent_path() / "quasi-engine";
+  if (!std::filesystem::exists(engine)) GTEST_SKIP() << engine << " is not built";
+  for (const char* loop : {test::kEigenvalueLoop, test::kStateLoop}) {
+    SCOPED_TRACE(loop);
+    quasi::test::TemporaryDirectory directory;
+    const auto deck = test::write_loop_job(directory.path(), loop), log = directory.path() / "log";
+    const auto start = [&](const std::string& out) {
+      const pid_t child = fork();
+      if (child == 0) {
+        const std::string output = (directory.path() / out).string();
+        if (!freopen("/dev/null", "w", stdout) || !freopen(log.c_str(), "w", stderr)) _exit(126);
+        execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d", output.c_str(), nullptr);
+        _exit(127);
+      }
+      return child;
+    };
+    const auto text_of = [](const std::filesystem::path& path) {
+      std::ifstream in(path);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    const auto result = [&](const std::string& out) {
+      auto summary = nlohmann::json::parse(text_of(directory.path() / out / "summary.json")).at("summary");
+      summary.erase("seconds");
+      return summary.dump();
+    };
+    int status = 0;
+    ASSERT_EQ(waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << text_of(log);
+    ASSERT_NE(text_of(log).find("outer loop, turn 3:"), std::string::npos) << "a loop of fewer turns shows nothing";
+    for (const char* turn : {"outer loop, turn 1:", "outer loop, turn 2:"}) {
+      const pid_t child = start("killed");
+      bool ended = false;
+      while (!ended && text_of(log).find(turn) == std::string::npos) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ended = waitpid(child, &status, WNOHANG) == child;
+      }
+      ASSERT_FALSE(ended) << text_of(log);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // into the next turn
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      ASSERT_TRUE(WIFSIGNALED(status)) << text_of(log);
+    }
+    ASSERT_EQ(waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << text_of(log);
+    EXPECT_NE(text_of(log).find("outer loop: taken up after turn"), std::string::npos) << text_of(log);
+    EXPECT_EQ(result("killed"), result("whole"));
+  }
 }
 
 }  // namespace

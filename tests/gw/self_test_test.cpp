@@ -18,7 +18,8 @@ Checks checks_of(const test::SmallSilicon& s, const SigmaOptions& o) {
   SilentProgress silent;
   Checks checks;
   for (SelfCheck& check : check_screening(s.epsilon)) checks[check.name] = check;
-  for (SelfCheck& check : check_states(s.field, s.epsilon, o, s.coulomb, *s.kernels, silent)) checks[check.name] = check;
+  DeviceTeam team(*s.kernels);
+  for (SelfCheck& check : check_states(s.field, s.epsilon, o, s.coulomb, team, silent)) checks[check.name] = check;
   return checks;
 }
 

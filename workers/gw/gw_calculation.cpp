@@ -1,9 +1,13 @@
 #include "workers/gw/gw_calculation.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <future>
+#include <iterator>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/cost_estimate.hpp"
@@ -189,15 +193,36 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, c
   return d.value();
 }
 
-/// The engine's checks of the user's own data; what fails becomes a warning.
-void run_self_test(const Deck& deck, const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Calculation& run) {
-  if (!deck.self_test) return;
-  {
-    const PhaseClock clock(&run.seconds["self_test_screening"]);
-    run.self_test = check_screening(run.epsilon);
+/// The checks of ε⁻¹, by a few threads of the host beside what the devices do.
+class ScreeningChecks {
+ public:
+  ScreeningChecks(bool wanted, const std::vector<DielectricMatrix>& epsilon) {
+    if (!wanted) return;
+    const int threads = std::max(1, omp_get_max_threads() / 4);
+    checks_ = std::async(std::launch::async, [this, threads, &epsilon] {
+      const PhaseClock clock(&seconds_);
+      omp_set_num_threads(threads);
+      return check_screening(epsilon);
+    });
   }
-  if (!deck.stop_after_epsilon)
-    for (SelfCheck& check : check_states(run.field, run.epsilon, run.plan.sigma, coulomb, kernels, progress)) run.self_test.push_back(std::move(check));
+  std::vector<SelfCheck> take() { return checks_.get(); }
+  /// Once they are taken.
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_ = 0.0;
+  std::future<std::vector<SelfCheck>> checks_;
+};
+
+/// The engine's checks of the user's own data; what fails becomes a warning.
+void run_self_test(const Deck& deck, const CoulombInteraction& coulomb, DeviceTeam& team, Progress& progress, ScreeningChecks& screening, Calculation& run) {
+  if (!deck.self_test) return;
+  StepTimes times;
+  if (!deck.stop_after_epsilon) run.self_test = check_states(run.field, run.epsilon, run.plan.sigma, coulomb, team, progress, &times);
+  for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
+  std::vector<SelfCheck> of_screening = screening.take();
+  run.seconds["self_test_screening"] = screening.seconds();
+  run.self_test.insert(run.self_test.begin(), std::make_move_iterator(of_screening.begin()), std::make_move_iterator(of_screening.end()));
   for (const SelfCheck& check : run.self_test) {
     if (check.passed()) continue;
     run.plan.notes.push_back("self-test: " + check.name + " = " + shown(*check.value) + " is outside " + shown(check.low) + " … " + shown(check.high) + ": " + check.suspect);
@@ -226,8 +251,8 @@ void report_gap(const Calculation& run, const std::vector<SelfEnergyAtK>& sums, 
 
 EpsilonFiles epsilon_files(const Deck& deck) { return {deck.epsilon.eps0mat, deck.epsilon.epsmat}; }
 
-MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress) {
-  if (deck.mean_field.empirical) return empirical_mean_field(deck.mean_field.crystal, kernels, progress);
+MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress, StepTimes* times) {
+  if (deck.mean_field.empirical) return empirical_mean_field(deck.mean_field.crystal, kernels, progress, times);
   const auto& files = deck.mean_field;
   std::optional<Wavefunctions> shifted;
   if (!files.wfnq.empty()) shifted = read_wavefunctions(files.wfnq);
@@ -369,14 +394,16 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
 
 Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress) {
   double seconds = 0.0;
+  StepTimes times;
   std::optional<MeanField> field;
   {
     const PhaseClock clock(&seconds);
     place.team.warm_up_others();
-    field = load_mean_field(deck, place.team.first(), progress);
+    field = load_mean_field(deck, place.team.first(), progress, &times);
   }
   Calculation run = solve_mean_field(deck, std::move(*field), place, progress);
   run.seconds["mean_field"] = seconds;
+  for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;
   return run;
 }
 
@@ -389,6 +416,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer ? &*outer : nullptr);
   for (const std::string& note : run.plan.notes) progress.log(note);
   if (!outer) {  // the points of WFN_outer are as many as those of WFN, but its symmetry is another
+    const PhaseClock clock(&seconds["estimate"]);
     estimate_seconds(run.field, place.team, &run.plan);
     progress.log(cost_line(run.plan));
   }
@@ -415,8 +443,9 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   if (profile.pairs() > 0)
     progress.log("static polarizability: " + std::to_string(profile.pairs()) + " pairs of bands, " + std::to_string(profile.real_pairs()) +
                  " of them in real arithmetic");
+  ScreeningChecks screening_checks(deck.self_test, run.epsilon);
   if (deck.stop_after_epsilon) {
-    run_self_test(deck, coulomb, kernels, progress, run);
+    run_self_test(deck, coulomb, place.team, progress, screening_checks, run);
     checkpoint.finish();
     run.seconds.merge(seconds);
     return run;
@@ -432,7 +461,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   }
   {
     const PhaseClock clock(&seconds["self_test"]);
-    run_self_test(deck, coulomb, kernels, progress, run);
+    run_self_test(deck, coulomb, place.team, progress, screening_checks, run);
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
@@ -447,7 +476,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   }
   if (!deck.sigma.path.corners.empty()) bands_along_path(deck.sigma.path, run);
   checkpoint.finish();
-  seconds["sigma_screening"] = run.statistics.screening_seconds;
+  for (const auto& [step, value] : run.statistics.seconds) seconds["sigma_" + step] = value;
   run.seconds.merge(seconds);
   return run;
 }

@@ -45,10 +45,10 @@ struct Calculation {
   std::vector<PathBands> mean_field_bands, quasiparticle_bands;  ///< along sigma.band_path, one of each spin
   SigmaStatistics statistics;
   std::vector<SelfCheck> self_test;
-  std::map<std::string, double> seconds;  ///< by phase; epsilon_… are the steps of ε, added up over devices
+  std::map<std::string, double> seconds;  ///< by phase; epsilon_…, sigma_… and so on are steps of it, added up over devices
 };
 
-MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress);
+MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
 
 /// Pre-flight: band counts that split multiplets are lowered, wanted k-points are looked up, memory
 /// and work are estimated. @throws InvalidInput for what cannot be repaired.

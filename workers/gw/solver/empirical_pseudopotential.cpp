@@ -178,7 +178,8 @@ class LocalPotential {
 };
 
 Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wanted, const LocalPotential& potential,
-                    const Vec3& shift, int n_bands, int n_occupied, GwKernels& kernels, Progress& progress) {
+                    const Vec3& shift, int n_bands, int n_occupied, GwKernels& kernels, Progress& progress, StepTimes* times) {
+  StepClock clock(times);
   Wavefunctions w;
   w.header = header;
   w.n_bands = n_bands;
@@ -210,8 +211,11 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
     }
     std::vector<double> values(static_cast<std::size_t>(n_bands));
     std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
+    clock.step("hamiltonian");
     kernels.eigen_hermitian({h, {n, n}}, view<double>(values, n_bands), view<Cplx>(vectors, n_bands, n));
+    clock.step("diagonalisation");
     fix_gauge(sphere.g, values, 1e-8, vectors);
+    clock.step("gauge");
     w.waves.push_back({sphere.g, {std::move(vectors)}});
     w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());
     for (int band = 0; band < n_bands; ++band) w.occupation.push_back(band < n_occupied ? 1.0 : 0.0);
@@ -244,7 +248,7 @@ std::vector<std::string> empirical_crystal_names() {
   return names;
 }
 
-MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernels, Progress& progress) {
+MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernels, Progress& progress, StepTimes* times) {
   const FormFactors& factors = form_factors(wanted.name);
   const double a = wanted.lattice_bohr > 0.0 ? wanted.lattice_bohr : factors.lattice_bohr;
   const Structure structure = make_structure(wanted, a);
@@ -265,7 +269,7 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
       for (int k = 0; k < wanted.k_grid[2]; ++k)
         one_more = one_more && make_g_sphere(header.crystal.bdot, {1.0 * i / wanted.k_grid[0], 1.0 * j / wanted.k_grid[1], 1.0 * k / wanted.k_grid[2]},
                                              wanted.cutoff_ry).size() > wanted.bands;
-  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands + (one_more ? 1 : 0), n_occupied, kernels, progress);
+  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands + (one_more ? 1 : 0), n_occupied, kernels, progress, times);
   if (one_more) {
     const int whole = band_count_without_split(waves, wanted.bands, n_occupied + 1, "meanfield.bands");
     if (whole != wanted.bands)
@@ -273,11 +277,13 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
     keep_bands(waves, whole);
   }
   std::optional<Wavefunctions> shifted;
-  if (!wanted.by_velocity) shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress);
+  if (!wanted.by_velocity) shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels, progress, times);
+  StepClock clock(times);
   PlaneWaveField density{.header = header, .values = {}};
   density.header.title = "RHO-Complex";
   const BrillouinZone zone(waves.k, header.crystal.symmetries, 0, "the built-in crystal");
   density.values = summed_density(waves, zone, {n_occupied}, density.header.g, kernels);
+  clock.step("density");
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.by_velocity = wanted.by_velocity;
   field.q0 = wanted.q0;

@@ -6,6 +6,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/problem.hpp"
+#include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
@@ -30,6 +31,6 @@ std::vector<std::string> empirical_crystal_names();
 
 /// Diagonalises at the irreducible points of the grid, without `by_velocity` at those of the grid shifted by
 /// q₀ too, and sums the density of the occupied bands.
-MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels, Progress& progress);
+MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
 
 }  // namespace quasi::gw

@@ -278,6 +278,7 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     const auto n_items = static_cast<std::int64_t>(items.size());
     std::map<const GwKernels*, KeptSums> of_device;
     for (GwKernels* member : team.members()) of_device.try_emplace(member, prefix_of(iq), checkpoint);
+    sums[iq].share_dipoles(team);
     StepClock wall(profile);
     team.run(n_items, [&](std::int64_t index, GwKernels& kernels) { add_item(iq, items[static_cast<std::size_t>(index)], kernels, of_device.at(&kernels)); });
     wall.step("wall_of_portions");

@@ -1,11 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <complex>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string>
 #include <vector>
 
 #include "workers/backend/checkpoint.hpp"
@@ -16,6 +14,7 @@
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/device_team.hpp"
 #include "workers/gw/solver/problem.hpp"
+#include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
@@ -54,26 +53,18 @@ struct EpsilonOptions {
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
-/// Where the time of ε goes: seconds by step, added up over devices, and whether real arithmetic was used.
-class EpsilonProfile {
+/// Where the time of ε goes, and whether real arithmetic was used.
+class EpsilonProfile : public StepTimes {
  public:
-  void add(const std::string& step, double seconds) {
-    const std::lock_guard lock(mutex_);
-    seconds_[step] += seconds;
-  }
   void count(std::int64_t pairs, bool real) {
-    const std::lock_guard lock(mutex_);
     pairs_ += pairs;
     real_pairs_ += real ? pairs : 0;
   }
-  const std::map<std::string, double>& seconds() const { return seconds_; }
   std::int64_t pairs() const { return pairs_; }
   std::int64_t real_pairs() const { return real_pairs_; }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, double> seconds_;
-  std::int64_t pairs_ = 0, real_pairs_ = 0;
+  std::atomic<std::int64_t> pairs_{0}, real_pairs_{0};
 };
 
 /// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.

@@ -66,7 +66,7 @@ ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begi
 }
 
 void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere, const SymmetryOperation& operation,
-                         const std::vector<Cplx>& static_w, double weight, std::vector<Cplx>& ch) {
+                         const UnsetVector<Cplx>& static_w, double weight, std::vector<Cplx>& ch) {
   const GIndex index(charge.sphere.g);
   const auto n = static_cast<std::size_t>(sphere.size());
   const auto n_g = static_cast<std::size_t>(charge.sphere.size());

@@ -1,7 +1,6 @@
 #include "workers/gw/solver/polarizability.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -77,12 +76,6 @@ std::vector<int> group_of_sum(const MeanField& field, const Vec3& q, bool at_gam
 
 bool is_small(const MeanField& field, const Vec3& q) { return metric_dot(field.crystal().bdot, q, q) < 1e-3; }
 
-void StepClock::step(const char* name) {
-  const auto now = std::chrono::steady_clock::now();
-  if (profile_ != nullptr) profile_->add(name, std::chrono::duration<double>(now - last_).count());
-  last_ = now;
-}
-
 std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options) {
   const auto wedge = static_cast<std::int64_t>(orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
   std::int64_t pairs = 0;
@@ -119,24 +112,61 @@ Polarizability::Resident& Polarizability::resident(GwKernels& kernels) const {
   return residents_->of[&kernels];
 }
 
-std::vector<Cplx> Polarizability::dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const {
+std::int64_t Polarizability::dipole_blocks(int spin) const {
+  constexpr std::int64_t kFewest = 512, kMost = 4;  // every block brings the occupied states anew
+  return std::clamp<std::int64_t>((options_.bands - field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]) / kFewest, 1, kMost);
+}
+
+void Polarizability::add_dipoles(const Orbit& orbit, int spin, std::int64_t block, GwKernels& kernels, std::vector<Cplx>& to) const {
   const auto n_v = static_cast<std::int64_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]), n_c = options_.bands - n_v;
+  const std::int64_t first = block * n_c / dipole_blocks(spin), count = (block + 1) * n_c / dipole_blocks(spin) - first;
   // At S k_r the direction is S⁻¹ q.
   const Rotation rotation = field_.zone.rotation_to(field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k);
   const SymmetryOperation& s = field_.zone.operations()[static_cast<std::size_t>(rotation.operation)];
-  std::vector<Cplx> matrix = velocity_matrix(field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v, options_.bands}, multiply(inverse(s.rotation), at_.q),
-                                             field_.nonlocal.get(), kernels);
+  const std::vector<Cplx> matrix = velocity_matrix(field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count},
+                                                   multiply(inverse(s.rotation), at_.q), field_.nonlocal.get(), kernels);
 #pragma omp parallel for schedule(static)
   for (std::int64_t v = 0; v < n_v; ++v)
-    for (std::int64_t c = 0; c < n_c; ++c)
-      matrix[static_cast<std::size_t>(v * n_c + c)] /= field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
-                                                       field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + c));
-  return matrix;
+    for (std::int64_t c = 0; c < count; ++c)
+      to[static_cast<std::size_t>(v * n_c + first + c)] = matrix[static_cast<std::size_t>(v * count + c)] /
+                                                          (field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
+                                                           field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + first + c)));
+}
+
+std::vector<Cplx> Polarizability::dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const {
+  const auto n_v = static_cast<std::size_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]), n_c = static_cast<std::size_t>(options_.bands) - n_v;
+  std::vector<Cplx> all(n_v * n_c);
+  for (std::int64_t block = 0; block < dipole_blocks(spin); ++block) add_dipoles(orbit, spin, block, kernels, all);
+  return all;
+}
+
+void Polarizability::share_dipoles(DeviceTeam& team) {
+  // With more k-points than portions a device has its own ones.
+  if (!by_velocity() || team.members().size() == 1 || static_cast<std::int64_t>(wedge_.size()) >= kPortions) return;
+  StepClock clock(profile_);
+  struct Block {
+    std::size_t orbit;
+    int spin;
+    std::int64_t block;
+  };
+  std::vector<Block> blocks;
+  for (std::size_t orbit = 0; orbit < wedge_.size(); ++orbit)
+    for (int spin = 0; spin < field_.n_spins(); ++spin) {
+      const auto n_v = static_cast<std::size_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]);
+      if (n_v == 0) continue;
+      dipoles_[{orbit, spin}].resize(n_v * (static_cast<std::size_t>(options_.bands) - n_v));
+      for (std::int64_t block = 0; block < dipole_blocks(spin); ++block) blocks.push_back({orbit, spin, block});
+    }
+  team.run_here(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t task, GwKernels& kernels) {
+    const Block& of = blocks[static_cast<std::size_t>(task)];
+    add_dipoles(wedge_[of.orbit], of.spin, of.block, kernels, dipoles_.at({of.orbit, of.spin}));
+  });
+  clock.step("wall_of_velocity");
 }
 
 std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernels& kernels, Progress& progress) const {
   StepClock clock(profile_);
-  const bool by_velocity = at_.at_gamma && field_.by_velocity;
+  const bool by_velocity = this->by_velocity();
   const bool shifted = at_.at_gamma && !by_velocity;
   const Wavefunctions& left_waves = shifted ? *field_.shifted : field_.waves;
   const BrillouinZone& left_zone = shifted ? *field_.shifted_zone : field_.zone;
@@ -193,8 +223,10 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
     clock.step("pair_products");
     std::vector<Cplx> head;
     if (by_velocity) {
-      if (left_behind.dipole.empty()) left_behind.dipole = dipoles(orbit, spin, kernels);
-      head.assign(left_behind.dipole.begin() + unit.valence.begin * n_c, left_behind.dipole.begin() + unit.valence.end * n_c);
+      const auto shared = dipoles_.find({unit.orbit, spin});
+      if (shared == dipoles_.end() && left_behind.dipole.empty()) left_behind.dipole = dipoles(orbit, spin, kernels);
+      const std::vector<Cplx>& dipole = shared != dipoles_.end() ? shared->second : left_behind.dipole;
+      head.assign(dipole.begin() + unit.valence.begin * n_c, dipole.begin() + unit.valence.end * n_c);
       if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
     }
     clock.step("velocity");

@@ -1,25 +1,14 @@
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "workers/gw/solver/epsilon.hpp"
 
 namespace quasi::gw {
-
-/// Adds the time from its making, or from the step before, to one step of a profile.
-class StepClock {
- public:
-  explicit StepClock(EpsilonProfile* profile) : profile_(profile) {}
-  void step(const char* name);
-
- private:
-  EpsilonProfile* profile_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 /// True for the point that stands for q → 0.
 bool is_small(const MeanField& field, const Vec3& q);
@@ -49,6 +38,8 @@ class Polarizability {
   std::unique_ptr<PartialChi> restored(const Cplx* values, GwKernels& kernels) const;
   /// The sum over the wedge is that over the zone.
   bool is_whole() const { return whole_; }
+  /// k·p where the pairs of one k are shared: the dipoles of all of them, a block of c each, by all devices of this rank, instead of by every device for itself.
+  void share_dipoles(DeviceTeam& team);
   /// From now on portions hold the frequencies other than 0 between the columns of `basis` [n][n_basis];
   /// [n_frequencies − 1][n_basis][n_basis].
   void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
@@ -69,7 +60,10 @@ class Polarizability {
     std::vector<Cplx> dipole;  ///< by_velocity: M_vc(q → 0; 0) of all pairs there, [n_v][n_c]
   };
   Resident& resident(GwKernels& kernels) const;
-  /// k·p: ⟨v| q·∂H/∂k |c⟩/(E_v − E_c) of all v and c of one k, [n_v][n_c].
+  bool by_velocity() const { return at_.at_gamma && field_.by_velocity; }
+  /// k·p: ⟨v| q·∂H/∂k |c⟩/(E_v − E_c) of all v of one k and one of so many blocks of c, into [n_v][n_c]. Blocks do not depend on the number of devices.
+  std::int64_t dipole_blocks(int spin) const;
+  void add_dipoles(const Orbit& orbit, int spin, std::int64_t block, GwKernels& kernels, std::vector<Cplx>& to) const;
   std::vector<Cplx> dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const;
 
   const MeanField& field_;
@@ -88,6 +82,7 @@ class Polarizability {
   std::vector<Orbit> wedge_;
   std::vector<Unit> units_;
   std::vector<Cplx> basis_;
+  std::map<std::pair<std::size_t, int>, std::vector<Cplx>> dipoles_;  ///< of (orbit, spin), where they are shared
   std::int64_t portions_ = 1;
 };
 

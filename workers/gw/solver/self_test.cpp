@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/density.hpp"
@@ -167,52 +168,64 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
 }
 
 std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
-                                    const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress) {
-  std::vector<SelfCheck> list;
+                                    const CoulombInteraction& coulomb, DeviceTeam& team, Progress& progress, StepTimes* times) {
   const Chosen at = choose(field, options);
-  check_pair_products(field, at, options.bands, kernels, list);
-  check_density(field, kernels, list);
-  SigmaOptions o = options;
-  o.method = SigmaMethod::kCohsex;
-  o.kpoints = {at.k_index};
-  o.band_min = at.begin + 1;
-  o.band_max = at.end;
-  o.offsets_ry = {0.0};
-  o.slope = false;
-  SharedScreening shared;  // both sums below are with the same W
-  ScreeningOnDevice screening{.shared = &shared, .prepared = {}};
-  const auto cohsex = [&] {
-    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands}, coulomb, kernels, progress, nullptr, &screening);
-    finish_self_energy(field, o, sums);
-    return sums;
-  };
   const auto n_l = static_cast<std::size_t>(at.end - at.begin);
+  SigmaOptions chosen = options;
+  chosen.method = SigmaMethod::kCohsex;
+  chosen.kpoints = {at.k_index};
+  chosen.band_min = at.begin + 1;
+  chosen.band_max = at.end;
+  chosen.offsets_ry = {0.0};
+  chosen.slope = false;
+  SharedScreening shared;  // both sums below are with the same W
+  std::map<const GwKernels*, ScreeningOnDevice> screening;
+  for (GwKernels* member : team.members()) screening[member].shared = &shared;
+  const auto cohsex = [&](const SigmaOptions& o, GwKernels& kernels) {
+    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands}, coulomb, kernels, progress, nullptr, &screening.at(&kernels));
+    finish_self_energy(field, o, sums);
+    return std::move(sums.front());
+  };
   const auto mean_and_spread = [&](const auto& of_state) {
     double mean = 0.0, spread = 0.0;
     for (std::size_t l = 0; l < n_l; ++l) mean += of_state(l) / static_cast<double>(n_l);
     for (std::size_t l = 0; l < n_l; ++l) spread = std::max(spread, std::abs(of_state(l) - mean));
     return std::pair(mean, spread);
   };
-  std::optional<double> spread_ev;
-  if (n_l > 1) {
-    // Whole stars: sums over a wedge leave members apart by right. The occupied bands suffice.
-    o.reduce_q = o.closure = false;
-    o.bands = field.n_occupied_of_spin[0];
-    const auto sums = cohsex();
-    const SelfEnergyAtK& s = sums.front();
-    spread_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) { return s.x_ry[l] + s.sx_ry[0][l].real(); }).second;
-  }
   // Averages that follow the field's program are not symmetric to more than this.
   const bool symmetric = coulomb.options().wing_rule == WingRule::kShortest && coulomb.options().average_file.empty();
-  list.push_back({"multiplets", spread_ev, 0.0, symmetric ? 1e-3 : 2e-2, "eV", "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
-  o.reduce_q = options.reduce_q;
-  o.closure = true;
-  o.bands = options.bands;
-  const auto sums = cohsex();
-  const double missing_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) {
-    return sums.front().ch_static_ry[l].real() - sums.front().ch_exact_ry[l].real();
-  }).first;
-  list.push_back({"ch_truncation", missing_ev, symmetric ? -1e-3 : -2e-2, kInfinity, "eV", "the band sum exceeds the sum over all bands: states are not orthonormal, or ε⁻¹ is wrong"});
+  std::vector<SelfCheck> lists[3];  // in the order in which they are reported
+  team.run_here(3, [&](std::int64_t task, GwKernels& kernels) {
+    StepClock clock(times);
+    SigmaOptions o = chosen;
+    if (task == 0) {
+      // Of all bands: the longest, and by the device that has W first.
+      o.closure = true;
+      const SelfEnergyAtK sum = cohsex(o, kernels);
+      const double missing_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) { return sum.ch_static_ry[l].real() - sum.ch_exact_ry[l].real(); }).first;
+      lists[2].push_back({"ch_truncation", missing_ev, symmetric ? -1e-3 : -2e-2, kInfinity, "eV", "the band sum exceeds the sum over all bands: states are not orthonormal, or ε⁻¹ is wrong"});
+      clock.step("ch_truncation");
+    } else if (task == 1) {
+      std::optional<double> spread_ev;
+      if (n_l > 1) {
+        // Whole stars: sums over a wedge leave members apart by right. The occupied bands suffice.
+        o.reduce_q = o.closure = false;
+        o.bands = field.n_occupied_of_spin[0];
+        const SelfEnergyAtK s = cohsex(o, kernels);
+        spread_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) { return s.x_ry[l] + s.sx_ry[0][l].real(); }).second;
+      }
+      lists[1].push_back({"multiplets", spread_ev, 0.0, symmetric ? 1e-3 : 2e-2, "eV", "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
+      clock.step("multiplets");
+    } else {
+      check_pair_products(field, at, options.bands, kernels, lists[0]);
+      clock.step("pair_products");
+      check_density(field, kernels, lists[0]);
+      clock.step("density");
+    }
+  });
+  std::vector<SelfCheck> list;
+  for (auto& part : lists)
+    for (SelfCheck& check : part) list.push_back(std::move(check));
   return list;
 }
 

@@ -25,7 +25,7 @@ struct SelfCheck {
 /// Eigenvalues by Lanczos steps. They do not apply where a truncated v is negative somewhere.
 std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsilon);
 
-/// Of the states, at one k and its largest multiplet among the outer states:
+/// Of the states, at one k and its largest multiplet among the outer states, by the devices of this rank side by side:
 ///   orthonormality  largest |⟨l|n⟩ − δ_ln|
 ///   f_sum           Σ_n (E_n − E_l)|⟨l|e^{iGr}|n⟩|²/|G|² of the lowest band for the shortest G, mean over ±G: → 1 from below with all
 ///                   bands and a local potential; non-locality moves it by tenths, wrong energies or states by more
@@ -33,6 +33,6 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
 ///   multiplets      spread of X and SX over the members, full zone, unaveraged, eV
 ///   ch_truncation   static CH by the bands used less its closed form, eV: what further bands would add; never negative
 std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
-                                    const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress);
+                                    const CoulombInteraction& coulomb, DeviceTeam& team, Progress& progress, StepTimes* times = nullptr);
 
 }  // namespace quasi::gw

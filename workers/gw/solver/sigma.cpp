@@ -115,7 +115,7 @@ void add_plasmon_poles(const PlasmonPoleModel& model, const Block& block, const 
 }
 
 /// Static CH by the band sum and, for COHSEX, SX − X.
-void add_static(const std::vector<Cplx>& static_w, std::int64_t n_g, const Block& block, const SigmaOptions& options,
+void add_static(const UnsetVector<Cplx>& static_w, std::int64_t n_g, const Block& block, const SigmaOptions& options,
                 GwKernels& kernels, SelfEnergyAtK& sum) {
   const auto n_b = static_cast<std::size_t>(block.n_b());
   std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l) * n_b);
@@ -159,6 +159,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
                                             GwKernels& kernels, Progress& progress, SigmaStatistics* statistics, ScreeningOnDevice* kept) {
   ScreeningOnDevice own;
   ScreeningOnDevice& here = kept != nullptr ? *kept : own;
+  StepClock clock(here.shared != nullptr ? &here.shared->times() : nullptr);
   const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
   const bool first_bands = part.band_begin == 0;
   const std::int64_t n_l = options.band_max - options.band_min + 1;
@@ -187,9 +188,13 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
       if (uses_frequencies(options.method) && options.subspace.wanted()) to.subspace = subspace_of_w(at, wings, options.subspace, kernels);
       if (poles) to.model = plasmon_poles(field, at, options, coulomb, wings);
     };
-    const auto load_poles = [&](const PlasmonPoleModel& model) {
+    const auto load_poles = [&](const PreparedScreening& made, bool may_share) {
       if (!poles) return;
-      kernels.load_plasmon_pole(model.view(), options.rules);
+      const PlasmonPoleModel& model = made.model;
+      if (may_share)
+        here.shared->load_poles(made, options.rules, kernels);
+      else
+        kernels.load_plasmon_pole(model.view(), options.rules);
       if (!model.imaginary.empty()) kernels.load_imaginary_poles(view<const ImaginaryPole>(model.imaginary, static_cast<std::int64_t>(model.imaginary.size())));
     };
     const auto make = [&] {
@@ -199,13 +204,17 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
       prepare(made.at, wing_factors(made.at.epsilon), made);
       return made;
     };
+    // Before W is asked for: another device may be making it meanwhile.
+    if (first_bands) add_exchange(field, epsilon[iq], options, coulomb, kernels, stars, static_cast<int>(iq), sums);
+    clock.step("exchange");
     if (here.prepared == nullptr || here.prepared->iq != iq || by_point) {
+      here.prepared = {};
       here.prepared = here.shared != nullptr ? here.shared->of(iq, make) : std::make_shared<const PreparedScreening>(make());
-      load_poles(here.prepared->model);
+      load_poles(*here.prepared, here.shared != nullptr && !by_point);
     }
+    clock.skip();
     const ScreeningAtQ& at = here.prepared->at;
     const std::int64_t n_g = at.sphere.size();
-    if (first_bands) add_exchange(field, at.epsilon, options, coulomb, kernels, stars, static_cast<int>(iq), sums);
     const PreparedScreening* now = here.prepared.get();
     PreparedScreening of_point;  // where every point of the star has wings of its own
     if (statistics != nullptr && now->subspace.used() && first_bands) {
@@ -236,7 +245,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
         if (by_point) {
           prepare(at, wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, member.q), of_point);
           now = &of_point;
-          load_poles(now->model);
+          load_poles(*now, false);
         }
         const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, static_cast<int>(part.band_begin), static_cast<int>(part.band_end), box);
         load(kernels, Side::kRight, inner);
@@ -248,18 +257,22 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
             block.inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
             block.occupation.push_back(n < n_v ? 1.0 : 0.0);
           }
+          clock.step("wavefunctions");
           kernels.pair_products({0, n_l}, {begin - part.band_begin, block.end - part.band_begin});
+          clock.step("pair_products");
           if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, kernels, sum);
           if (poles) add_plasmon_poles(now->model, block, options, kernels, sum);
           if (uses_frequencies(options.method))
             add_full_frequency(at, now->wings, now->subspace, options,
                                {n_l, block.n_b(), block.outer_ry, block.inner_ry, block.occupation, midgap_ry(field, sum.spin), weight},
                                kernels, sum);
+          clock.step("sums");
         }
         if (closure) {
           const int operation = field.transfers().rotation_to(member.q).operation;
           add_exact_static_ch(charges[i_sum], at.sphere, field.transfers().operations()[static_cast<std::size_t>(operation)], now->static_w, weight,
                               sum.ch_exact_ry);
+          clock.step("completed_ch");
         }
         progress.report("self-energy", ++done, work);
       }

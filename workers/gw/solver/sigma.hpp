@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,7 @@ struct SelfEnergyAtK {
 struct SigmaStatistics {
   std::int64_t elements = 0, skipped = 0, invalid = 0;
   std::int64_t subspace_vectors = 0, plane_waves = 0;  ///< summed over q, where a subspace is used
-  double screening_seconds = 0.0;  ///< making W and its poles on the host, once for all devices
+  std::map<std::string, double> seconds;  ///< by step, added up over devices; of this process
 };
 
 /// A part of the double sum over irreducible q and inner bands; what does not depend on the inner band (exchange,

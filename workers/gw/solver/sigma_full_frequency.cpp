@@ -147,7 +147,7 @@ void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings, const 
   }
   for (std::size_t f = 0; f < share.size(); ++f) {
     if (share[f].empty()) continue;
-    const std::vector<Cplx> w = screened_matrix(at, f, wings);
+    const UnsetVector<Cplx> w = screened_matrix(at, f, wings);
     kernels.quadratic_form_matrix(view<const Cplx>(w, n_g, n_g), view<const double>(share[f], n_e, block.n_b),
                                   view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }

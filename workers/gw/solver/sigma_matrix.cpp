@@ -53,7 +53,7 @@ void add_exchange(const MeanField& field, const ScreeningAtQ& at, const SigmaOpt
 }
 
 /// Static SX − X and CH of one block: +I for occupied bands, −½ I for all.
-void add_static(const std::vector<Cplx>& static_w, std::int64_t n_g, const std::vector<double>& occupation, double weight,
+void add_static(const UnsetVector<Cplx>& static_w, std::int64_t n_g, const std::vector<double>& occupation, double weight,
                 GwKernels& kernels, SigmaMatrixAtK& sum) {
   std::vector<double> factor;
   for (const double f : occupation) factor.push_back(weight * (f - 0.5));
@@ -97,7 +97,7 @@ namespace {
 struct PreparedMatrix {
   std::int64_t iq = -1;
   ScreeningAtQ at;
-  std::vector<Cplx> static_w;
+  UnsetVector<Cplx> static_w;
   WingFactors wings;
 };
 

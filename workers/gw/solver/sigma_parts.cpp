@@ -11,8 +11,9 @@
 namespace quasi::gw {
 namespace {
 
-/// Parts wanted in all: enough for the devices of one host and for a checkpoint now and then.
-constexpr std::int64_t kParts = 8;
+/// Parts wanted in all: small enough that what the last device works at alone is little (parts with occupied bands take longer), and for a
+/// checkpoint now and then.
+constexpr std::int64_t kParts = 32;
 constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
 
 /// A part of Σ at the k of one position in SigmaOptions::kpoints.
@@ -147,7 +148,8 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
   const std::vector<Piece> results = run_parts(sum, team, checkpoint, progress);
   for (std::size_t i = 0; i < results.size(); ++i) add_packed(results[i], 1.0, of_part(sums, parts[i], field), statistics);
-  if (statistics != nullptr) statistics->screening_seconds += shared.seconds();
+  if (statistics != nullptr)
+    for (const auto& [step, seconds] : shared.times().seconds()) statistics->seconds[step] += seconds;
   finish_self_energy(field, options, sums);
   return sums;
 }

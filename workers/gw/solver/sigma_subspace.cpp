@@ -11,15 +11,15 @@
 namespace quasi::gw {
 namespace {
 
-double frobenius(const std::vector<Cplx>& a) {
+double frobenius(const UnsetVector<Cplx>& a) {
   double sum = 0.0;
   for (const Cplx& value : a) sum += std::norm(value);
   return std::sqrt(sum);
 }
 
 /// a [rows][n] · basis [n][n_b] on the device, by way of the resident products.
-std::vector<Cplx> times_basis(const std::vector<Cplx>& a, std::int64_t rows, const SubspaceOfW& s, GwKernels& kernels) {
-  kernels.load_pair_products(view<const Cplx>(a, std::int64_t{1}, rows, s.n));
+std::vector<Cplx> times_basis(const Cplx* a, std::int64_t rows, const SubspaceOfW& s, GwKernels& kernels) {
+  kernels.load_pair_products({a, {1, rows, s.n}});
   kernels.project_pair_products(view<const Cplx>(s.basis, s.n, s.n_b));
   std::vector<Cplx> result(static_cast<std::size_t>(rows * s.n_b));
   kernels.read_pair_products(view<Cplx>(result, std::int64_t{1}, rows, s.n_b));
@@ -38,7 +38,7 @@ std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s,
   // (C inner) C† by rows: C† is the adjoint of what projects, so that the roles of n and n_b change places.
   const SubspaceOfW back{.n = s.n_b, .n_b = s.n, .basis = adjoint(s.basis, s.n, s.n_b), .inner = {}, .share = {}, .rest = {}, .residual = {}};
   const SubspaceOfW within{.n = s.n_b, .n_b = s.n_b, .basis = inner, .inner = {}, .share = {}, .rest = {}, .residual = {}};
-  return times_basis(times_basis(s.basis, s.n, within, kernels), s.n, back, kernels);
+  return times_basis(times_basis(s.basis.data(), s.n, within, kernels).data(), s.n, back, kernels);
 }
 
 /// How many of the eigenvectors, in order of |λ|, are kept.
@@ -59,7 +59,7 @@ SubspaceOfW subspace_of_w(const ScreeningAtQ& at, const WingFactors& wings, cons
   SubspaceOfW s;
   s.n = at.sphere.size();
   const auto n = static_cast<std::size_t>(s.n);
-  const std::vector<Cplx> at_zero = screened_matrix(at, 0, wings);
+  const UnsetVector<Cplx> at_zero = screened_matrix(at, 0, wings);
   std::vector<Cplx> hermitian(n * n);
   double departure = 0.0;
   for (std::size_t g = 0; g < n; ++g)
@@ -83,10 +83,10 @@ SubspaceOfW subspace_of_w(const ScreeningAtQ& at, const WingFactors& wings, cons
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t b = 0; b < n_b; ++b) s.basis[g * n_b + b] = vectors[order[b] * n + g];
   for (std::size_t f = 0; f < at.epsilon.inverse.size(); ++f) {
-    std::vector<Cplx> w = f == 0 ? at_zero : screened_matrix(at, f, wings);
+    UnsetVector<Cplx> w = f == 0 ? at_zero : screened_matrix(at, f, wings);
     const double size = frobenius(w);
-    const std::vector<Cplx> left = adjoint(times_basis(w, s.n, s, kernels), s.n, s.n_b);  // (W C)†
-    s.inner.push_back(adjoint(times_basis(left, s.n_b, s, kernels), s.n_b, s.n_b));
+    const std::vector<Cplx> left = adjoint(times_basis(w.data(), s.n, s, kernels), s.n, s.n_b);  // (W C)†
+    s.inner.push_back(adjoint(times_basis(left.data(), s.n_b, s, kernels), s.n_b, s.n_b));
     const std::vector<Cplx> inside = expanded(s.inner.back(), s, kernels);
     for (std::size_t i = 0; i < w.size(); ++i) w[i] -= inside[i];
     if (f == 0) s.rest = w;
@@ -109,25 +109,41 @@ FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, con
                            double weight, GwKernels& kernels, std::vector<double>* error_ry)
     : at_(at), wings_(wings), subspace_(subspace), n_l_(n_l), n_b_(n_b), kernels_(kernels) {
   if (!subspace.used()) return;
-  of_rest_ = forms_of(subspace.rest, subspace.n);
-  const std::vector<Cplx> exact = forms_of(screened_matrix(at, subspace.worst, wings), subspace.n);
+  of_rest_ = forms_of(subspace.rest.data(), subspace.n);
+  const std::vector<Cplx> exact = forms_of(screened_matrix(at, subspace.worst, wings).data(), subspace.n);
   kernels.project_pair_products(view<const Cplx>(subspace.basis, subspace.n, subspace.n_b));
   const std::vector<Cplx> found = this->at(subspace.worst);
   for (std::size_t p = 0; p < exact.size(); ++p) (*error_ry)[p / static_cast<std::size_t>(n_b)] += 0.5 * weight * std::abs(exact[p] - found[p]);
 }
 
-std::vector<Cplx> FormsOfBlock::forms_of(const std::vector<Cplx>& matrix, std::int64_t n) const {
+std::vector<Cplx> FormsOfBlock::forms_of(const Cplx* matrix, std::int64_t n) const {
   std::vector<Cplx> forms(static_cast<std::size_t>(n_l_ * n_b_));
-  kernels_.quadratic_forms(view<const Cplx>(matrix, n, n), view<Cplx>(forms, n_l_, n_b_));
+  kernels_.quadratic_forms({matrix, {n, n}}, view<Cplx>(forms, n_l_, n_b_));
   return forms;
 }
 
 std::vector<Cplx> FormsOfBlock::at(std::size_t frequency) const {
-  if (!subspace_.used()) return forms_of(screened_matrix(at_, frequency, wings_), at_.sphere.size());
-  std::vector<Cplx> forms = forms_of(subspace_.inner[frequency], subspace_.n_b);
+  if (!subspace_.used()) return forms_of(screened_matrix(at_, frequency, wings_).data(), at_.sphere.size());
+  std::vector<Cplx> forms = forms_of(subspace_.inner[frequency].data(), subspace_.n_b);
   for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += subspace_.share[frequency] * of_rest_[p];
   return forms;
 }
+
+namespace {
+
+/// While it lives a parallel region of this thread gets so many threads.
+class AllThreads {
+ public:
+  explicit AllThreads(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~AllThreads() { omp_set_num_threads(before_); }
+  AllThreads(const AllThreads&) = delete;
+  AllThreads& operator=(const AllThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
 
 SharedScreening::SharedScreening() : threads_(omp_get_max_threads()) {}
 
@@ -135,14 +151,29 @@ std::shared_ptr<const PreparedScreening> SharedScreening::of(std::size_t iq, con
   const std::lock_guard lock(mutex_);  // others wait: they need the same thing, or the threads
   auto& made = made_[iq];
   if (auto there = made.lock()) return there;
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(threads_);
-  const double start = omp_get_wtime();
+  const AllThreads all(threads_);
+  StepClock clock(&times_);
   auto fresh = std::make_shared<const PreparedScreening>(make());
-  seconds_ += omp_get_wtime() - start;
-  omp_set_num_threads(before);
+  clock.step("screening");
   made = fresh;
   return fresh;
+}
+
+void SharedScreening::load_poles(const PreparedScreening& made, const PoleRules& rules, GwKernels& kernels) {
+  StepClock clock(&times_);
+  std::shared_ptr<const LoadedPoleModel> there;
+  {
+    const std::lock_guard lock(mutex_);
+    there = made.loaded.lock();
+    clock.step("wait_for_screening");
+    if (there == nullptr) {
+      const AllThreads all(threads_);
+      kernels.load_plasmon_pole(made.model.view(), rules);
+      made.loaded = kernels.plasmon_pole();
+    }
+  }
+  if (there != nullptr) kernels.take_plasmon_pole(there);
+  clock.step("poles_to_device");
 }
 
 }  // namespace quasi::gw

@@ -21,7 +21,7 @@ struct SubspaceOfW {
   std::vector<Cplx> basis;                ///< C, [n][n_b]
   std::vector<std::vector<Cplx>> inner;   ///< C† W(ω) C, [frequency][n_b][n_b]
   std::vector<Cplx> share;                ///< s(ω), [frequency]
-  std::vector<Cplx> rest;                 ///< R, [n][n]
+  UnsetVector<Cplx> rest;                 ///< R, [n][n]
   std::vector<double> residual;           ///< ‖W(ω) − the above‖/‖W(ω)‖, Frobenius, [frequency]
   std::size_t worst = 0;                  ///< frequency of the largest residual
 
@@ -35,8 +35,9 @@ SubspaceOfW subspace_of_w(const ScreeningAtQ& at, const WingFactors& wings, cons
 /// What is prepared once for all parts of one q.
 struct PreparedScreening {
   std::size_t iq = 0;
+  mutable std::weak_ptr<const LoadedPoleModel> loaded;  ///< on the device that had it first; SharedScreening's
   ScreeningAtQ at;
-  std::vector<Cplx> static_w;  ///< I_GG' v̄(G')
+  UnsetVector<Cplx> static_w;  ///< I_GG' v̄(G')
   PlasmonPoleModel model;
   WingFactors wings;
   SubspaceOfW subspace;
@@ -48,13 +49,15 @@ class SharedScreening {
  public:
   SharedScreening();
   std::shared_ptr<const PreparedScreening> of(std::size_t iq, const std::function<PreparedScreening()>& make);
-  double seconds() const { return seconds_; }
+  /// Brings its poles to one more device: the first from the host, others from a device that still has them.
+  void load_poles(const PreparedScreening& made, const PoleRules& rules, GwKernels& kernels);
+  StepTimes& times() { return times_; }
 
  private:
   std::mutex mutex_;
   std::map<std::size_t, std::weak_ptr<const PreparedScreening>> made_;
   int threads_;
-  double seconds_ = 0.0;
+  StepTimes times_;
 };
 
 /// What one device holds of it: the pole model of `prepared` is in its kernels.
@@ -75,7 +78,7 @@ class FormsOfBlock {
   std::vector<Cplx> at(std::size_t frequency) const;
 
  private:
-  std::vector<Cplx> forms_of(const std::vector<Cplx>& matrix, std::int64_t n) const;
+  std::vector<Cplx> forms_of(const Cplx* matrix, std::int64_t n) const;
   const ScreeningAtQ& at_;
   const WingFactors& wings_;
   const SubspaceOfW& subspace_;

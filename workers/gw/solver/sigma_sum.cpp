@@ -130,13 +130,12 @@ PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, c
              : godby_needs(at.epsilon, at.sphere.size(), coulomb, wings, options.invalid, options.godby_needs_ry);
 }
 
-std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings) {
+UnsetVector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings) {
   const std::int64_t n_g = at.sphere.size();
-  const UnsetVector<Cplx> part = screening_part(at.epsilon, frequency, n_g, wings);
-  std::vector<Cplx> w(part.size());
+  UnsetVector<Cplx> w = screening_part(at.epsilon, frequency, n_g, wings);
 #pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n_g; ++g)
-    for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] = part[static_cast<std::size_t>(g * n_g + h)] * at.coulomb[static_cast<std::size_t>(h)];
+    for (std::int64_t h = 0; h < n_g; ++h) w[static_cast<std::size_t>(g * n_g + h)] *= at.coulomb[static_cast<std::size_t>(h)];
   return w;
 }
 

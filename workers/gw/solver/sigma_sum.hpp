@@ -53,7 +53,7 @@ PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, c
                                const CoulombInteraction& coulomb, const WingFactors& wings);
 
 /// I_GG' v̄(G') of one frequency, wings scaled.
-std::vector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings);
+UnsetVector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency, const WingFactors& wings);
 
 /// One block of inner bands at one q: what the full-frequency methods add up.
 struct FrequencyBlock {
@@ -95,6 +95,6 @@ ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begi
 ///   −½ w Σ_GG' I_GG' v̄(G') ⟨l| e^{i(G−G')r} |l⟩
 /// G = S G₁ − g₀ for the listed plane waves G₁.
 void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere, const SymmetryOperation& operation,
-                         const std::vector<Cplx>& static_w, double weight, std::vector<Cplx>& ch);
+                         const UnsetVector<Cplx>& static_w, double weight, std::vector<Cplx>& ch);
 
 }  // namespace quasi::gw

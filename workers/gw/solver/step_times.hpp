@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace quasi::gw {
+
+/// Seconds by step of a phase, added up over the threads that work at it, one a device.
+class StepTimes {
+ public:
+  void add(const std::string& step, double seconds) {
+    const std::lock_guard lock(mutex_);
+    seconds_[step] += seconds;
+  }
+  const std::map<std::string, double>& seconds() const { return seconds_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, double> seconds_;
+};
+
+/// Adds the time from its making, or from the step before, to one step.
+class StepClock {
+ public:
+  /// @param times  null: no times are kept
+  explicit StepClock(StepTimes* times) : times_(times) {}
+  void step(const char* name) {
+    const auto now = std::chrono::steady_clock::now();
+    if (times_ != nullptr) times_->add(name, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+  }
+  /// The time until now belongs to no step.
+  void skip() { last_ = std::chrono::steady_clock::now(); }
+
+ private:
+  StepTimes* times_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace quasi::gw
