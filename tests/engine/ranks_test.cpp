@@ -206,10 +206,10 @@ TEST_F(Ranks, GwGivesTheSameBitsOnAnyNumber) {
 // Every turn of a loop is a sum over all ranks, whose results all of them go on with; so is the full matrix after it.
 TEST_F(Ranks, GwLoopsAndTheFullMatrixGiveTheSameBits) {
   const test::TemporaryDirectory place;
-  for (const auto& [name, more, datasets] : {std::tuple{"evgw0", gw::test::kEigenvalueLoop, kGw}, std::tuple{"qsgw0", gw::test::kStateLoop, Words{"/quasiparticles/mean_field_ev", "/quasiparticles/qp1_ev", "/quasiparticles/sigma_ev"}},
-                                             std::tuple{"matrix", gw::test::kFullMatrix, Words{"/quasiparticles/sigma_ev", "/quasiparticles/qp1_ev", "/quasiparticles/z"}}}) {
+  for (const auto& [name, more, datasets] : {std::tuple{"evgw0", test::kEigenvalueLoop, kGw}, std::tuple{"qsgw0", test::kStateLoop, Words{"/quasiparticles/mean_field_ev", "/quasiparticles/qp1_ev", "/quasiparticles/sigma_ev"}},
+                                             std::tuple{"matrix", test::kFullMatrix, Words{"/quasiparticles/sigma_ev", "/quasiparticles/qp1_ev", "/quasiparticles/z"}}}) {
     SCOPED_TRACE(name);
-    const fs::path deck = gw::test::write_loop_job(place.path() / name, more), alone = deck.parent_path() / "alone", shared = deck.parent_path() / "shared";
+    const fs::path deck = test::write_loop_job(place.path() / name, more), alone = deck.parent_path() / "alone", shared = deck.parent_path() / "shared";
     ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
     ASSERT_EQ(run({{2, engine("gw", deck, shared)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
     expect_same_bits(alone, shared, datasets);

@@ -5,11 +5,13 @@
 
 #include "tests/gw/small_silicon.hpp"
 
-namespace quasi::gw::test {
+namespace quasi::test {
+
+using namespace gw;
 
 std::filesystem::path write_loop_job(const std::filesystem::path& directory, const std::string& more) {
   std::filesystem::create_directories(directory);
-  SmallSilicon s;
+  gw::test::SmallSilicon s;
   const SigmaOptions o = s.options();
   const auto vxc = s.toy_vxc(o);
   write_wavefunctions(directory / "WFN", s.field.waves);
@@ -40,4 +42,4 @@ std::filesystem::path write_loop_job(const std::filesystem::path& directory, con
   return deck;
 }
 
-}  // namespace quasi::gw::test
+}  // namespace quasi::test

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace quasi::gw::test {
+namespace quasi::test {
 
 /// Built-in silicon, 2 × 2 × 2, as files that an engine reads: WFN, WFNq, RHO, vxc.dat and deck.toml, whose [sigma] ends with `more`.
 /// V_xc is a toy (SmallSilicon::toy_vxc) that opens the gap by 0.3 eV in the first turn of a loop.
@@ -15,4 +15,4 @@ inline constexpr const char* kEigenvalueLoop = "outer_loop = \"evgw0\"\nouter_to
 inline constexpr const char* kStateLoop = "outer_loop = \"qsgw0\"\nouter_tolerance_ev = 1e-4\n";
 inline constexpr const char* kFullMatrix = "full_matrix = true\nsolution = \"dyson\"\nmatrix_step_ev = 2.0\n";
 
-}  // namespace quasi::gw::test
+}  // namespace quasi::test

@@ -196,20 +196,26 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, c
 /// The checks of ε⁻¹, by a few threads of the host beside what the devices do.
 class ScreeningChecks {
  public:
-  ScreeningChecks(bool wanted, const std::vector<DielectricMatrix>& epsilon) {
-    if (!wanted) return;
+  explicit ScreeningChecks(const std::vector<DielectricMatrix>& epsilon) : epsilon_(epsilon) {}
+  /// Not before W is made: both are bound by the host's memory.
+  void start() {
+    if (checks_.valid()) return;
     const int threads = std::max(1, omp_get_max_threads() / 4);
-    checks_ = std::async(std::launch::async, [this, threads, &epsilon] {
+    checks_ = std::async(std::launch::async, [this, threads] {
       const PhaseClock clock(&seconds_);
       omp_set_num_threads(threads);
-      return check_screening(epsilon);
+      return check_screening(epsilon_);
     });
   }
-  std::vector<SelfCheck> take() { return checks_.get(); }
+  std::vector<SelfCheck> take() {
+    start();
+    return checks_.get();
+  }
   /// Once they are taken.
   double seconds() const { return seconds_; }
 
  private:
+  const std::vector<DielectricMatrix>& epsilon_;
   double seconds_ = 0.0;
   std::future<std::vector<SelfCheck>> checks_;
 };
@@ -218,6 +224,7 @@ class ScreeningChecks {
 void run_self_test(const Deck& deck, const CoulombInteraction& coulomb, DeviceTeam& team, Progress& progress, ScreeningChecks& screening, Calculation& run) {
   if (!deck.self_test) return;
   StepTimes times;
+  screening.start();
   if (!deck.stop_after_epsilon) run.self_test = check_states(run.field, run.epsilon, run.plan.sigma, coulomb, team, progress, &times);
   for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
   std::vector<SelfCheck> of_screening = screening.take();
@@ -443,7 +450,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   if (profile.pairs() > 0)
     progress.log("static polarizability: " + std::to_string(profile.pairs()) + " pairs of bands, " + std::to_string(profile.real_pairs()) +
                  " of them in real arithmetic");
-  ScreeningChecks screening_checks(deck.self_test, run.epsilon);
+  ScreeningChecks screening_checks(run.epsilon);
   if (deck.stop_after_epsilon) {
     run_self_test(deck, coulomb, place.team, progress, screening_checks, run);
     checkpoint.finish();
@@ -457,7 +464,10 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   {
     const PhaseClock clock(&seconds["sigma"]);
     run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, place.team, checkpoint, progress, &run.statistics,
-                            [&](const std::vector<SelfEnergyAtK>& sums) { report_gap(run, sums, vxc, deck.sigma.remainder, progress); });
+                            [&](const std::vector<SelfEnergyAtK>& sums) {
+                              if (deck.self_test) screening_checks.start();
+                              report_gap(run, sums, vxc, deck.sigma.remainder, progress);
+                            });
   }
   {
     const PhaseClock clock(&seconds["self_test"]);
