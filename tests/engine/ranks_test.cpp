@@ -206,7 +206,7 @@ TEST_F(Ranks, GwGivesTheSameBitsOnAnyNumber) {
 // Every turn of a loop is a sum over all ranks, whose results all of them go on with; so is the full matrix after it.
 TEST_F(Ranks, GwLoopsAndTheFullMatrixGiveTheSameBits) {
   const test::TemporaryDirectory place;
-  for (const auto& [name, more, datasets] : {std::tuple{"evgw0", test::kEigenvalueLoop, kGw}, std::tuple{"qsgw0", test::kStateLoop, Words{"/quasiparticles/mean_field_ev", "/quasiparticles/qp1_ev", "/quasiparticles/sigma_ev"}},
+  for (const auto& [name, more, datasets] : {std::tuple{"evgw0", test::kEigenvalueLoop, kGw}, std::tuple{"qsgw0", test::kStateLoop, Words{"/quasiparticles/mean_field_ev", "/quasiparticles/x_ev", "/quasiparticles/sigma_ev"}},
                                              std::tuple{"matrix", test::kFullMatrix, Words{"/quasiparticles/sigma_ev", "/quasiparticles/qp1_ev", "/quasiparticles/z"}}}) {
     SCOPED_TRACE(name);
     const fs::path deck = test::write_loop_job(place.path() / name, more), alone = deck.parent_path() / "alone", shared = deck.parent_path() / "shared";

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/gw_calculation.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -40,6 +44,46 @@ TEST(CostEstimate, NamesSecondsAndMemory) {
   plan.sigma_seconds = 3.5;
   plan.memory_bytes = std::int64_t{3} << 29;
   EXPECT_EQ(cost_line(plan), "estimate: ε 12 s, Σ 3.5 s, 1.50 GiB of device memory at most");
+}
+
+/// Γ of eight atoms, 100 plane waves in ε.
+Deck small_deck(const std::string& more) {
+  return parse_deck("kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 130\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_min = 15\nband_max = 18\n" + more, {}, "test", ".");
+}
+
+// What cannot be cut must fit, and what does not is refused before the work starts, with the cut-off that would.
+TEST(Memory, MatricesThatDoNotFitAreRefused) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = small_deck("");
+  const Calculation whole = run_calculation(deck, {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .memory_limit_bytes = std::int64_t{1} << 30}, silent);
+  const std::int64_t need = whole.plan.least_memory_bytes, n = whole.epsilon[0].size();
+  EXPECT_NEAR(static_cast<double>(need), 48.0 * static_cast<double>(n * n), 0.25 * static_cast<double>(need)) << "spheres of a hundred plane waves are not round";
+  try {
+    run_calculation(deck, {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .memory_limit_bytes = need / 2}, silent);
+    FAIL() << "no error";
+  } catch (const OutOfMemory& error) {
+    const std::string message = error.what();
+    for (const char* word : {"epsilon.cutoff_ry = 3 ", "Lower the cut-off to 2.38", "more devices do not help"}) EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+}
+
+// What can be cut is: bands on the box and their products in ever smaller blocks, up to the clear error of a budget that holds not one.
+TEST(Memory, BandsComeInBlocks) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  for (const char* more : {"", "full_matrix = true\nmatrix_step_ev = 4.0\n"}) {
+    const Deck deck = small_deck(more);
+    const Calculation whole = run_calculation(deck, *kernels, std::int64_t{1} << 30, silent), cut = run_calculation(deck, *kernels, std::int64_t{6} << 20, silent);
+    ASSERT_EQ(whole.quasiparticles.size(), cut.quasiparticles.size());
+    for (std::size_t i = 0; i < whole.quasiparticles.size(); ++i) EXPECT_NEAR(whole.quasiparticles[i].sigma_ev, cut.quasiparticles[i].sigma_ev, 1e-10);
+    for (std::size_t i = 0; i < whole.self_test.size(); ++i) EXPECT_NEAR(whole.self_test[i].value.value_or(0.0), cut.self_test[i].value.value_or(0.0), 1e-9) << whole.self_test[i].name;
+    for (std::size_t m = 0; m < whole.matrices.size(); ++m)
+      for (std::size_t i = 0; i < whole.matrices[m].correlation_ry.size(); ++i)
+        EXPECT_LT(std::abs(whole.matrices[m].correlation_ry[i] - cut.matrices[m].correlation_ry[i]), 1e-11);
+  }
+  EXPECT_THROW(run_calculation(small_deck(""), *kernels, std::int64_t{1} << 18, silent), OutOfMemory);
 }
 
 }  // namespace

@@ -388,10 +388,22 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   const auto box = sum_box(screening, make_g_sphere(field.crystal().bdot, {}, plan.epsilon.cutoff_ry).g);
   const double box_bytes = 16.0 * box[0] * box[1] * box[2];
   const bool only_static = plan.epsilon.frequencies_ry.size() == 1;
+  // ε⁻¹: χ of every frequency, ε of one, its inverse's work space; Σ: A and ω̃, or W.
+  const double n_f = static_cast<double>(plan.epsilon.frequencies_ry.size()), kept = std::pow(s.screened_cutoff_ry / plan.epsilon.cutoff_ry, 1.5) * n_g;
+  plan.least_memory_bytes = static_cast<std::int64_t>(std::max(plan.stored || deck.epsilon.subspace.wanted() ? 0.0 : 16.0 * n_g * n_g * (2.0 + n_f), deck.stop_after_epsilon ? 0.0 : 24.0 * kept * kept));
   plan.memory_bytes = static_cast<std::int64_t>(16.0 * n_g * n_g * (2.0 + static_cast<double>(plan.epsilon.frequencies_ry.size())) + box_bytes * (n_v + n_c) +
                                                 std::min(box_bytes * n_c, kBatch_bytes) +
                                                 std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0), only_static ? 2.0 * kBlock_bytes : static_cast<double>(memory_budget_bytes)));
   return plan;
+}
+
+void require_room(const Plan& plan, std::int64_t limit_bytes) {
+  if (limit_bytes <= 0 || plan.least_memory_bytes <= limit_bytes) return;
+  constexpr double kGib = 1073741824.0;
+  const auto need = static_cast<double>(plan.least_memory_bytes), limit = static_cast<double>(limit_bytes);
+  // Plane waves go as cutoff^(3/2), matrices as their square.
+  throw OutOfMemory("epsilon.cutoff_ry = " + shown(plan.epsilon.cutoff_ry) + " needs " + shown(need / kGib) + " GiB for matrices between its plane waves, which one device must hold (more devices do not help); there are " +
+                    shown(limit / kGib) + " GiB. Lower the cut-off to " + shown(plan.epsilon.cutoff_ry * std::cbrt(limit / need)) + " Ry, ask for fewer frequencies, or take a device with more memory");
 }
 
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress) {
@@ -422,6 +434,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   Calculation run{.field = std::move(field), .plan = {}, .epsilon = {}, .sigma = {}, .quasiparticles = {}, .statistics = {}, .seconds = {}};
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer ? &*outer : nullptr);
   for (const std::string& note : run.plan.notes) progress.log(note);
+  require_room(run.plan, place.memory_limit_bytes);
   if (!outer) {  // the points of WFN_outer are as many as those of WFN, but its symmetry is another
     const PhaseClock clock(&seconds["estimate"]);
     estimate_seconds(run.field, place.team, &run.plan);

@@ -27,6 +27,7 @@ struct Plan {
   double epsilon_gflop = 0.0;          ///< of the products of χ
   double sigma_evaluations = 0.0;      ///< (G, G', n, E, l, q) of the plasmon-pole sum
   std::int64_t memory_bytes = 0;       ///< largest resident set of the device
+  std::int64_t least_memory_bytes = 0; ///< what of it no blocking makes less: matrices between plane waves, each whole on one device
   double epsilon_seconds = 0.0, sigma_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
 };
 
@@ -55,12 +56,16 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
 /// @param outer  the states Σ is of, where they are not those of `screening`
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes, const MeanField* outer = nullptr);
 
+/// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices; before anything is calculated.
+void require_room(const Plan& plan, std::int64_t limit_bytes);
+
 EpsilonFiles epsilon_files(const Deck& deck);
 
 /// What a job runs on and where it may leave finished pieces.
 struct Workplace {
   DeviceTeam& team;
-  std::int64_t memory_budget_bytes = 0;             ///< per device
+  std::int64_t memory_budget_bytes = 0;             ///< per device, for what is cut into blocks
+  std::int64_t memory_limit_bytes = 0;              ///< per device, for what cannot be; 0: not known
   std::filesystem::path checkpoint_directory = {};  ///< empty: nothing is kept
 };
 

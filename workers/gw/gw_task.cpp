@@ -20,6 +20,9 @@ std::int64_t default_budget_bytes(const Device& device) {
   return device.backend == Backend::kCuda ? device.memory_bytes / 10 * 6 : std::int64_t{2} << 30;
 }
 
+/// What a device has for a job that has it to itself: the driver and the libraries keep some of a GPU.
+std::int64_t memory_limit_bytes(const Device& device) { return device.backend == Backend::kCuda ? device.memory_bytes / 100 * 96 : device.memory_bytes; }
+
 const char* method_name(SigmaMethod method) {
   switch (method) {
     case SigmaMethod::kCohsex: return "cohsex";
@@ -158,6 +161,7 @@ class GwTask : public Task {
     std::optional<MeanField> outer;
     if (!deck.mean_field.wfn_outer.empty()) outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
     Plan plan = make_plan(deck, field, default_budget_bytes(device), outer ? &*outer : nullptr);
+    require_room(plan, memory_limit_bytes(device));
     DeviceTeam team(*kernels);
     if (!outer) estimate_seconds(field, team, &plan);
     nlohmann::json planned = plan_of(plan);
@@ -170,7 +174,8 @@ class GwTask : public Task {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     DeviceTeam team(options.devices, *options.ranks);
     const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : default_budget_bytes(options.devices.front());
-    const Workplace place{.team = team, .memory_budget_bytes = budget, .checkpoint_directory = options.ranks->leads() ? options.checkpoint_directory : std::filesystem::path{}};
+    const std::int64_t limit = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : memory_limit_bytes(options.devices.front());
+    const Workplace place{.team = team, .memory_budget_bytes = budget, .memory_limit_bytes = limit, .checkpoint_directory = options.ranks->leads() ? options.checkpoint_directory : std::filesystem::path{}};
     Calculation run = run_calculation(deck, place, progress);
     std::optional<ConvergenceStudy> study;
     if (deck.convergence_study) study = study_convergence(deck, place, run, progress);

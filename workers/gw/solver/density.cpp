@@ -1,5 +1,7 @@
 #include "workers/gw/solver/density.hpp"
 
+#include <algorithm>
+
 #include "workers/gw/physics/coulomb.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 
@@ -13,6 +15,9 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
   std::vector<std::int32_t> index;
   for (const IVec3& v : g) index.push_back(box_position(v, box));
   kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
+  // Bands on the box of both sides, which is large: each band is summed for itself, so how many there are at once changes nothing.
+  constexpr std::int64_t kWaves_bytes = std::int64_t{4} << 30;
+  const auto at_once = std::max<std::int64_t>(1, kWaves_bytes / (std::int64_t{32} * box[0] * box[1] * box[2]));
   std::vector<Cplx> m(g.size());
   const std::size_t n_spins = n_occupied.size();
   const double weight = 2.0 / static_cast<double>(n_spins) / static_cast<double>(zone.size());
@@ -23,12 +28,15 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
       std::vector<std::int32_t> at;
       for (const IVec3& v : rotated.g) at.push_back(box_position(v, box));
       const auto n_pw = static_cast<std::int64_t>(rotated.g.size());
-      for (const Side side : {Side::kLeft, Side::kRight})
-        kernels.load_bands(side, rotated.coefficients, view<const std::int32_t>(at, n_pw));
-      for (std::int64_t v = 0; v < n_occupied[spin]; ++v) {
-        kernels.pair_products({v, v + 1}, {v, v + 1});
-        kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));
-        for (std::size_t i = 0; i < g.size(); ++i) density[spin][i] += weight * std::conj(m[i]);
+      for (std::int64_t first = 0; first < n_occupied[spin]; first += at_once) {
+        const std::int64_t count = std::min(at_once, n_occupied[spin] - first);
+        for (const Side side : {Side::kLeft, Side::kRight})
+          kernels.load_bands(side, {rotated.coefficients.data + first * n_pw, {count, n_pw}}, view<const std::int32_t>(at, n_pw));
+        for (std::int64_t v = 0; v < count; ++v) {
+          kernels.pair_products({v, v + 1}, {v, v + 1});
+          kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));
+          for (std::size_t i = 0; i < g.size(); ++i) density[spin][i] += weight * std::conj(m[i]);
+        }
       }
     }
   return density;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/memory_budget.hpp"
 #include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/sigma_subspace.hpp"
 
@@ -94,7 +95,8 @@ Chosen choose(const MeanField& field, const SigmaOptions& options) {
 
 /// Orthonormality of the chosen multiplet and of the lowest one, and the latter's f-sum, from pair products at q = 0. From the lowest
 /// states every transition leads up, so that the sum grows with the number of bands.
-void check_pair_products(const MeanField& field, const Chosen& at, int bands, GwKernels& kernels, std::vector<SelfCheck>& list) {
+void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOptions& options, GwKernels& kernels, std::vector<SelfCheck>& list) {
+  const int bands = options.bands;
   const Mat3& bdot = field.crystal().bdot;
   // The shortest G ≠ 0 and their opposites.
   double shortest = kInfinity;
@@ -114,23 +116,29 @@ void check_pair_products(const MeanField& field, const Chosen& at, int bands, Gw
   for (const IVec3& g : kept) index.push_back(box_position(g, box));
   kernels.load_sphere(view<const std::int32_t>(index, n_g), {});
   const Vec3& k = field.waves.k[static_cast<std::size_t>(at.k_index)];
-  load(kernels, Side::kRight, waves_at(field, k, 0, 0, bands, box));
   double overlap = 0.0, f_sum = 0.0;
   const int lowest = multiplets(field.waves, 0, at.k_index, 0, bands).front().second;
   for (const auto& [begin, end] : {std::pair(0, lowest), std::pair(at.begin, at.end)}) {
     const auto n_l = static_cast<std::int64_t>(end - begin);
     load(kernels, Side::kLeft, waves_at(field, k, 0, begin, end, box));
-    kernels.pair_products({0, n_l}, {0, bands});
-    std::vector<Cplx> m(static_cast<std::size_t>(n_l * bands * n_g));
-    kernels.read_pair_products(view<Cplx>(m, n_l, bands, n_g));
+    const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
+    const auto step = static_cast<int>(std::min<std::int64_t>(bands, items_that_fit(options.memory_budget_bytes, box_bytes * n_l, box_bytes + 16 * n_l * n_g, "self-test")));
     double sum = 0.0;
-    for (std::int64_t l = 0; l < n_l; ++l)
-      for (int n = 0; n < bands; ++n) {
-        const Cplx* of_pair = m.data() + (l * bands + n) * n_g;
-        overlap = std::max(overlap, std::abs(of_pair[0] - (n == begin + l ? 1.0 : 0.0)));
-        const double transition = field.waves.energy(0, at.k_index, n) - field.waves.energy(0, at.k_index, begin + static_cast<int>(l));
-        for (std::int64_t g = 1; g < n_g; ++g) sum += transition * std::norm(of_pair[g]);
-      }
+    for (int first = 0; first < bands; first += step) {
+      const int count = std::min(step, bands - first);
+      load(kernels, Side::kRight, waves_at(field, k, 0, first, first + count, box));
+      kernels.pair_products({0, n_l}, {0, count});
+      std::vector<Cplx> m(static_cast<std::size_t>(n_l * count * n_g));
+      kernels.read_pair_products(view<Cplx>(m, n_l, count, n_g));
+      for (std::int64_t l = 0; l < n_l; ++l)
+        for (int i = 0; i < count; ++i) {
+          const int n = first + i;
+          const Cplx* of_pair = m.data() + (l * count + i) * n_g;
+          overlap = std::max(overlap, std::abs(of_pair[0] - (n == begin + l ? 1.0 : 0.0)));
+          const double transition = field.waves.energy(0, at.k_index, n) - field.waves.energy(0, at.k_index, begin + static_cast<int>(l));
+          for (std::int64_t g = 1; g < n_g; ++g) sum += transition * std::norm(of_pair[g]);
+        }
+    }
     if (begin == 0) f_sum = sum / (shortest * static_cast<double>(n_l * (n_g - 1)));
   }
   list.push_back({"orthonormality", overlap, 0.0, 1e-5, "1", "the states of WFN are not orthonormal: it is damaged, or from another cell"});
@@ -217,12 +225,14 @@ std::vector<SelfCheck> check_states(const MeanField& field, const std::vector<Di
       lists[1].push_back({"multiplets", spread_ev, 0.0, symmetric ? 1e-3 : 2e-2, "eV", "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
       clock.step("multiplets");
     } else {
-      check_pair_products(field, at, options.bands, kernels, lists[0]);
+      check_pair_products(field, at, options, kernels, lists[0]);
       clock.step("pair_products");
       check_density(field, kernels, lists[0]);
       clock.step("density");
     }
   });
+  if (times != nullptr)
+    for (const auto& [step, seconds] : shared.times().seconds()) times->add("cohsex_" + step, seconds);
   std::vector<SelfCheck> list;
   for (auto& part : lists)
     for (SelfCheck& check : part) list.push_back(std::move(check));

@@ -228,6 +228,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
     }
 
     const auto box = sum_box(field, at.sphere.g);
+    const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
     for (std::size_t i_sum = 0; i_sum < sums.size(); ++i_sum) {
       SelfEnergyAtK& sum = sums[i_sum];
       const auto members = stars[static_cast<std::size_t>(sum.k_index)].find(static_cast<int>(iq));
@@ -236,8 +237,9 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
       const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
       kernels.set_box(box);
       load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+      // The poles or W, the outer bands; then an inner band on the box and its products.
       const std::int64_t step = std::min<std::int64_t>(
-          options.bands, items_that_fit(options.memory_budget_bytes, 32 * n_g * n_g, 32 * n_l * n_g, "self-energy"));
+          options.bands, items_that_fit(options.memory_budget_bytes, 32 * n_g * n_g + box_bytes * n_l, 32 * n_l * n_g + box_bytes, "self-energy"));
       for (const StarMember& member : members->second) {
         const SphereAtPoint rotated = rotated_sphere(field, member.q, at.sphere, box);
         kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
@@ -247,18 +249,18 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
           now = &of_point;
           load_poles(*now, false);
         }
-        const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, static_cast<int>(part.band_begin), static_cast<int>(part.band_end), box);
-        load(kernels, Side::kRight, inner);
         const double weight = member.multiplicity / field.zone_volume_bohr3();
         for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
           Block block{.n_l = n_l, .begin = begin, .end = std::min<std::int64_t>(part.band_end, begin + step),
                       .outer_ry = outer_energies(field, sum, options), .inner_ry = {}, .occupation = {}, .weight = weight};
+          const WavesAtPoint inner = waves_at(field, k - member.q, sum.spin, static_cast<int>(begin), static_cast<int>(block.end), box);
+          load(kernels, Side::kRight, inner);
           for (std::int64_t n = begin; n < block.end; ++n) {
             block.inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
             block.occupation.push_back(n < n_v ? 1.0 : 0.0);
           }
           clock.step("wavefunctions");
-          kernels.pair_products({0, n_l}, {begin - part.band_begin, block.end - part.band_begin});
+          kernels.pair_products({0, n_l}, {0, block.n_b()});
           clock.step("pair_products");
           if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, kernels, sum);
           if (poles) add_plasmon_poles(now->model, block, options, kernels, sum);

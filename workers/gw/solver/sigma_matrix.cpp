@@ -163,23 +163,24 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
   const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
   kernels.set_box(box);
   load(kernels, Side::kLeft, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
   const std::int64_t step = std::min<std::int64_t>(
-      options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g, 64 * n_l * n_g, "full-matrix self-energy"));
+      options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g + box_bytes * n_l, 64 * n_l * n_g + box_bytes, "full-matrix self-energy"));
   for (const Vec3& q : members) {
     const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
     kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), view<const Cplx>(rotated.factor, n_g));
     if (by_point) prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
-    const WavesAtPoint inner = waves_at(field, k - q, sum.spin, 0, options.bands, box);
-    load(kernels, Side::kRight, inner);
     const double weight = 1.0 / field.zone_volume_bohr3();
     for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
       const std::int64_t end = std::min<std::int64_t>(part.band_end, begin + step);
+      const WavesAtPoint inner = waves_at(field, k - q, sum.spin, static_cast<int>(begin), static_cast<int>(end), box);
+      load(kernels, Side::kRight, inner);
       std::vector<double> inner_ry, occupation;
       for (std::int64_t n = begin; n < end; ++n) {
         inner_ry.push_back(field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
         occupation.push_back(n < n_v ? 1.0 : 0.0);
       }
-      kernels.pair_products({0, n_l}, {begin, end});
+      kernels.pair_products({0, n_l}, {0, end - begin});
       if (is_static) {
         add_static(prepared.static_w, n_g, occupation, weight, kernels, sum);
         continue;
