@@ -10,6 +10,7 @@
 #include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/thermal/physics/occupation.hpp"
+#include "workers/thermal/solver/derived.hpp"
 #include "workers/thermal/solver/extrapolation.hpp"
 
 namespace quasi::thermal {
@@ -154,6 +155,29 @@ TEST_P(Conductivity4ph, IterationsEndAtOneFieldWhereverTheyStart) {
     const auto other = solve("eps=1e-11", solver);
     for (std::size_t i = 0; i < whole.f.size(); ++i) ASSERT_NEAR(other->at().solution.f[i], whole.f[i], 1e-7 * scale) << solver << " " << i;
   }
+}
+
+// Spectral and cumulative κ with four phonons in the rates, of populations and coherences: the integral over ω and both
+// cumulative curves end at κ.
+TEST_P(Conductivity4ph, SpectraIntegrateToIt) {
+  const auto s = test::solve_deck_4ph(model("silicon-sw"), {"ngrid=4,4,4", "T=600", "nticks=2000", "four_phonon_iteration=T", "coherence=T"}, {GetParam()});
+  const auto three = test::solve_deck(model("silicon-sw"), {"ngrid=4,4,4", "T=600", "coherence=T"}, GetParam());
+  const Derived derived = derive(s->deck, s->problem.fc3, s->run), without = derive(three->deck, three->problem.fc3, three->run);
+  const Transport t = s->transport();
+  const TemperatureResult& r = s->at();
+  const auto check = [&](const std::vector<Mat3>& by_row, const Mat3& kappa) {
+    const Cumulative spectrum = spectrum_by_omega(t, by_row);
+    double integral = 0.0;
+    for (std::size_t i = 1; i < spectrum.abscissa.size(); ++i)
+      integral += (spectrum.abscissa[i] - spectrum.abscissa[i - 1]) * spectrum.kappa_w_per_mk[i][0][0];
+    EXPECT_NEAR(integral / kappa[0][0], 1.0, 2e-3);
+    EXPECT_NEAR(cumulative_by_omega(t, by_row).kappa_w_per_mk.back()[0][0] / kappa[0][0], 1.0, 1e-12);
+    EXPECT_NEAR(cumulative_by_path(t, by_row, r.solution.f).kappa_w_per_mk.back()[0][0] / kappa[0][0], 1.0, 1e-12);
+  };
+  check(r.mode_kappa, r.kappa_w_per_mk);
+  check(derived.coherence[0].by_row_w_per_mk, derived.coherence[0].kappa_w_per_mk);
+  EXPECT_LT(r.kappa_w_per_mk[0][0], 0.98 * three->run.by_temperature[0].kappa_w_per_mk[0][0]);
+  EXPECT_GT(derived.coherence[0].kappa_w_per_mk[0][0], 1.01 * without.coherence[0].kappa_w_per_mk[0][0]) << "wider lines overlap more";
 }
 
 // 12. Smooth in 1/N and in the width, at a temperature where four phonons are a fifth of the resistance: κ, and the mean

@@ -48,9 +48,9 @@ TEST(Extrapolation, ErrorsAreHonest) {
   EXPECT_NEAR(curved.value, 150.0, 10.0);
 }
 
-nlohmann::json run(const std::vector<std::string>& settings) {
+nlohmann::json run(const std::vector<std::string>& settings, const char* example = "silicon") {
   const quasi::test::TemporaryDirectory out;
-  DeckSource source{.path = quasi::test::source_dir() / "examples/thermal/silicon", .settings = {}};
+  DeckSource source{.path = quasi::test::source_dir() / "examples/thermal" / example, .settings = {}};
   for (const auto& text : settings) source.settings.push_back(parse_setting(text));
   SilentProgress silent;
   const auto summary = make_thermal_task()->run({.deck = source, .devices = {Device{}}, .output_directory = out.path(),
@@ -71,6 +71,20 @@ TEST(ConvergenceStudy, HoldsTheKappaOfSeparateRuns) {
   EXPECT_GT(c["mesh_limit"]["kappa_w_per_mk"][0][0].get<double>(), study["kappa_w_per_mk"][0][0][0].get<double>());
   EXPECT_GT(c["mesh_limit"]["error_w_per_mk"][0][0].get<double>(), 0.0);
   EXPECT_NE(make_thermal_task()->table(study).find("1/N -> 0"), std::string::npos);
+}
+
+TEST(ConvergenceStudy, HoldsTheKappaOfSeparateRunsWithFourPhonons) {
+  const auto sw = [](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"four_phonon=T", "T=300", "convergence=F"});
+    return run(settings, "silicon-sw");
+  };
+  const auto study = sw({"ngrid=5,5,5", "convergence_study=T", "study_meshes=3,4", "study_scalebroads=0.8,0.6"});
+  const auto& c = study["convergence"];
+  EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][2], study["kappa_rta_w_per_mk"]);
+  EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][1], sw({"ngrid=4,4,4"})["kappa_rta_w_per_mk"]);
+  EXPECT_EQ(c["kappa_by_width_w_per_mk"][2], sw({"ngrid=5,5,5", "scalebroad=0.6"})["kappa_rta_w_per_mk"]);
+  const auto three = run({"ngrid=4,4,4", "T=300", "convergence=F"}, "silicon-sw");
+  EXPECT_LT(c["kappa_by_mesh_w_per_mk"][1][0][0][0].get<double>(), three["kappa_rta_w_per_mk"][0][0][0].get<double>());
 }
 
 TEST(ConvergenceStudy, RefusesWhatGivesNoLimit) {
@@ -105,7 +119,9 @@ TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
   }
   const Extrapolation line = extrapolate_linear(inverse, by_mesh);
   for (std::size_t i = 0; i < by_mesh.size(); ++i) {
-    if (i > 0) EXPECT_GT(by_mesh[i], by_mesh[i - 1]);
+    if (i > 0) {
+      EXPECT_GT(by_mesh[i], by_mesh[i - 1]);
+    }
     EXPECT_NEAR(by_mesh[i], line.value + line.slope * inverse[i], 0.03 * by_mesh.back());
   }
   std::vector<double> by_width;

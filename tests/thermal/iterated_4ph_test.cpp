@@ -13,6 +13,7 @@
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
+#include "workers/thermal/solver/sweep.hpp"
 #include "workers/thermal/solver/wire.hpp"
 
 namespace quasi::thermal {
@@ -140,16 +141,17 @@ TEST(Collision4ph, SymmetryOnAndOffAgree) {
 }
 
 // One device or three, everything kept or nothing: the same bits.
-TEST(Collision4ph, SameBitsForAnyNumberOfDevicesAndAnyMemory) {
+TEST_P(Iterated4ph, SameBitsForAnyNumberOfDevicesAndAnyMemory) {
   const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon_iteration=T"};
-  const auto one = test::solve_deck_4ph(model("silicon-sw"), settings);
-  const auto three = test::solve_deck_4ph(model("silicon-sw"), settings, {Device{}, Device{}, Device{}});
+  const Device& device = GetParam();
+  const auto one = test::solve_deck_4ph(model("silicon-sw"), settings, {device});
+  const auto three = test::solve_deck_4ph(model("silicon-sw"), settings, {device, device, device});
   EXPECT_EQ(one->at().rate_per_ps, three->at().rate_per_ps);
   EXPECT_EQ(one->at().solution.f, three->at().solution.f);
 
   FourPhononRun& four = *one->four_phonon;
   const std::int64_t a_point = four.problem.n_branches * static_cast<std::int64_t>(four.problem.omega_rad_ps.size()) * 8;
-  const auto small = make_scattering_kernels_4ph(Device{}, four.kernels.front()->memory_bytes(four.problem) + 3 * a_point);
+  const auto small = make_scattering_kernels_4ph(device, four.kernels.front()->memory_bytes(four.problem) + 3 * a_point);
   small->load(four.problem);
   Collision4ph recomputed(four.problem, one->deck.control.constants(), {small.get()}, four.rates, true, one->silent);
   EXPECT_TRUE(recomputed.recomputes());
@@ -165,6 +167,45 @@ struct Case {
   double tolerance;  ///< of the reference's README: ties decide at coarse meshes
   const char* further = "T=300";  ///< a setting
 };
+/// Counts how often the operator's sums are started.
+class Builds : public SilentProgress {
+ public:
+  int n = 0;
+
+ protected:
+  void on_report(std::string_view phase, std::int64_t done, std::int64_t) override { n += phase == "collision 4ph" && done == 0 ? 1 : 0; }
+};
+
+// Six settings at two temperatures, four phonons iterated: no rate is summed again and the operator is built once for each
+// temperature; κ is that of runs of their own.
+TEST_P(Iterated4ph, SweepsReuseTheMatrixElements) {
+  const std::vector<std::string> base{"ngrid=3,3,3", "T=200,600", "eps=1e-10", "four_phonon_iteration=T", "isotopes=T"};
+  auto settings = base;
+  settings.insert(settings.end(), {"isotope_factors=0,1,3", "grain_sizes_nm=100,1e6"});
+  const auto s = test::solve_deck_4ph(model("silicon-sw"), settings, {GetParam()});
+  FourPhononRun& four = *s->four_phonon;
+  four.kernels.front()->load(four.problem);
+  Builds builds;
+  Collision4ph collision(four.problem, s->deck.control.constants(), {four.kernels.front().get()}, four.rates, true, builds);
+  FurtherScattering further = four.further;
+  further.in_scattering = [&](std::size_t t, const std::vector<double>& f) { return collision.in_scattering(t, f); };
+  const Sweep sweep = run_sweep(s->deck, *s->kernels, further, s->run, s->silent);
+  EXPECT_EQ(builds.n, 2);
+  ASSERT_EQ(sweep.kappa_w_per_mk.size(), 12u);
+  const auto compare = [&](std::size_t isotope, std::size_t grain, const std::vector<std::string>& own) {
+    auto alone_settings = base;
+    alone_settings.insert(alone_settings.end(), own.begin(), own.end());
+    const auto alone = test::solve_deck_4ph(model("silicon-sw"), alone_settings, {GetParam()});
+    for (std::size_t t = 0; t < 2; ++t) {
+      const std::size_t at = (isotope * 2 + grain) * 2 + t;
+      EXPECT_NEAR(sweep.kappa_rta_w_per_mk[at][0][0] / alone->at(t).kappa_rta_w_per_mk[0][0], 1.0, 1e-12);
+      EXPECT_NEAR(sweep.kappa_w_per_mk[at][0][0] / alone->at(t).kappa_w_per_mk[0][0], 1.0, 1e-9);
+    }
+  };
+  compare(0, 0, {"isotopes=F", "boundary_length_nm=100"});
+  compare(1, 1, {"boundary_length_nm=1e6"});
+}
+
 // Wires with four phonons iterated: the bulk's κ for wide ones; the same with the wire's symmetry and without any; and
 // not what four phonons in relaxation-time approximation give.
 TEST(Wire, FourPhononsAreIterated) {
@@ -212,6 +253,15 @@ TEST_P(ReferenceKappa4ph, RelaxationTimeAndIterated) {
   std::printf("    %s: %.4f / %.4f here, %.4f / %.4f there\n", GetParam().run, ours[0], ours[1], rta, converged);
   EXPECT_NEAR(ours[0], rta, GetParam().tolerance * rta);
   EXPECT_NEAR(ours[1], converged, GetParam().tolerance * converged);
+  // From our own modes too the processes of ++ and -- are the reference's, and those of +- up to ties.
+  if (std::string(GetParam().further) == kNoTies) return;
+  double counts[3] = {};
+  for (const auto& row : run.table("BTE.Numprocess_4ph"))
+    for (std::size_t c = 0; c < 3; ++c) counts[c] += row[c];
+  for (const auto channel : {Channel4ph::kRecombination, Channel4ph::kRedistribution, Channel4ph::kSplitting}) {
+    const double there = counts[static_cast<int>(channel)];
+    EXPECT_NEAR(s->four_phonon->rates.total_processes(channel), there, channel == Channel4ph::kRedistribution ? 1e-3 * there : 2.0);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Runs, ReferenceKappa4ph,
                          testing::Values(Case{"34ph_m04_sb0.1", 5e-3}, Case{"34ph_m04_sb1.0", 5e-3},

@@ -30,7 +30,7 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
     const SumLayout4ph layout{3};
     settings.hbar_over_kb = kCodata2018.hbar_over_kb_k_ps();
     const int nb = 3 * n_atoms;
-    double found[3] = {};
+    double found[3] = {}, normal = 0.0, all = 0.0;
     for (std::size_t point = 0; point < c.problem.point.size(); point += exchange ? nq / 2 : 1)
       for (int s = 0; s < nb; s += n_atoms > 2 ? 5 : 2)
         for (int t = 0; t < 3; ++t) {
@@ -42,6 +42,9 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
             const double rate = ours[layout.normal(t)] + ours[layout.umklapp(t)];
             EXPECT_NEAR(rate, expected[channel].rate, 1e-10 * std::abs(expected[channel].rate))
                 << n_atoms << " atoms, channel " << channel;
+            EXPECT_NEAR(ours[layout.normal(t)], expected[channel].normal, 1e-10 * std::abs(expected[channel].rate));
+            normal += expected[channel].normal;
+            all += expected[channel].rate;
             EXPECT_NEAR(ours[layout.weighted_phase_space(t)], expected[channel].phase_space,
                         1e-10 * std::abs(expected[channel].phase_space));
             EXPECT_NEAR(ours[layout.six_count()], 6.0 * expected[channel].tuples, 1e-6);
@@ -49,6 +52,8 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
           }
         }
     for (const double n : found) EXPECT_GT(n, 0.0) << "a channel without any process checks nothing";
+    EXPECT_GT(normal, 0.01 * all);
+    EXPECT_LT(normal, 0.99 * all);
   }
 };
 

@@ -90,7 +90,11 @@ RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned
   for (int q = 0; q < nq; ++q) {  // any image of each point will do
     int coordinates[3];
     p.mesh.coordinates(q, coordinates);
-    for (int x = 0; x < 3; ++x) p.zone.push_back(static_cast<std::int16_t>(coordinates[x] - (q + x) % 2 * mesh[x]));
+    c.oracle.zone.emplace_back();
+    for (int x = 0; x < 3; ++x) {
+      c.oracle.zone.back()[static_cast<std::size_t>(x)] = coordinates[x] - (q + x) % 2 * mesh[x];
+      p.zone.push_back(static_cast<std::int16_t>(c.oracle.zone.back()[static_cast<std::size_t>(x)]));
+    }
   }
   p.point = {0, static_cast<std::int32_t>(nq - 1)};
   p.partner_weight.assign(p.point.size() * static_cast<std::size_t>(nq), 1);
@@ -134,7 +138,10 @@ void impose_time_reversal(RandomCrystal4& crystal) {
         p.occupation[t * n_modes + minus * nb + s] = p.occupation[t * n_modes + q * nb + s];
     }
     for (std::size_t d = 0; d < 3; ++d)
-      if (q == 0 || minus != q) p.zone[3 * minus + d] = static_cast<std::int16_t>(q == 0 ? 0 : -p.zone[3 * q + d]);
+      if (q == 0 || minus != q) {
+        p.zone[3 * minus + d] = static_cast<std::int16_t>(q == 0 ? 0 : -p.zone[3 * q + d]);
+        o.zone[minus][d] = p.zone[3 * minus + d];
+      }
   }
 }
 

@@ -101,11 +101,11 @@ TEST(Sampling, PhaseSpaceKeyLeavesRatesExact) {
   EXPECT_NEAR(total(s->four_phonon->rates) / total(exact->four_phonon->rates), 1.0, 0.1);
 }
 
-TEST(Sampling, SameBitsForAnyNumberOfDevices) {
+TEST_P(Sampling4ph, SameBitsForAnyNumberOfDevices) {
   for (const char* sampling : {"sampling=by-weight", "sampling=uniform"}) {
     const std::vector<std::string> settings{"ngrid=3,3,3", "num_sample_process_4ph=40000", sampling};
-    const auto one = test::solve_deck_4ph(silicon_sw(), settings);
-    const auto three = test::solve_deck_4ph(silicon_sw(), settings, {Device{}, Device{}, Device{}});
+    const auto one = test::solve_deck_4ph(silicon_sw(), settings, {GetParam()});
+    const auto three = test::solve_deck_4ph(silicon_sw(), settings, {GetParam(), GetParam(), GetParam()});
     EXPECT_EQ(one->at().rate_per_ps, three->at().rate_per_ps);
     EXPECT_EQ(one->four_phonon->rates.error_per_ps, three->four_phonon->rates.error_per_ps);
   }

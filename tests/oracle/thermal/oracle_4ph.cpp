@@ -117,6 +117,10 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
                                   std::norm(matrix_element_4ph(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
                                                                {false, sign1 < 0, sign2 < 0, true}));
               sums[channel].rate += rate;
+              bool normal = true;
+              for (int x = 0; x < 3; ++x)
+                normal = normal && c.zone[point][x] + sign1 * c.zone[q1][x] + sign2 * c.zone[q2][x] == c.zone[q3][x];
+              if (normal) sums[channel].normal += rate;
               if (in_scattering) {
                 (*in_scattering)[m1] -= sign1 * rate;
                 (*in_scattering)[m2] -= sign2 * rate;

@@ -24,6 +24,7 @@ struct Crystal4ph {
   std::vector<std::vector<int>> set;       ///< [point][branch] first branch of the degenerate set
   std::vector<std::vector<std::vector<std::complex<double>>>> e;  ///< [point][branch][3κ+α]
   std::vector<std::vector<std::array<double, 3>>> p;              ///< [point][branch] spread vectors
+  std::vector<std::array<int, 3>> zone;    ///< [point] coordinates of the shortest image of q
 };
 
 enum class Convention {
@@ -48,6 +49,7 @@ struct Settings4ph {
 /// Sums of one mode over one channel.
 struct Sums4ph {
   double rate = 0.0;          ///< Σ weight·W·|V|²
+  double normal = 0.0;        ///< its share without a reciprocal vector
   double phase_space = 0.0;   ///< Σ weight·W
   double tuples = 0.0;        ///< Σ weight
   /// Visited tuples in which two phonons that may change places are one: λ' = λ'' (++ and --), λ'' = λ''' (+-).
