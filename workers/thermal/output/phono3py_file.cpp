@@ -64,8 +64,10 @@ void write_phono3py_file(const Deck& deck, const SolvedCase& solved, const std::
   out.write("/gv_by_gv", gv_by_gv, {n_irr, nb, 6}, "THz^2 angstrom^2");
   if (!run.isotope_per_ps.empty())
     out.write("/gamma_isotope", scaled(run.isotope_per_ps, kHalfLinewidth_thz), {n_irr, nb}, "THz");
-  if (!run.boundary_per_ps.empty())
+  if (!run.boundary_per_ps.empty()) {
     out.write("/gamma_boundary", scaled(run.boundary_per_ps, kHalfLinewidth_thz), {n_irr, nb}, "THz");
+    out.write_scalar("/boundary_mfp", 1e-3 * deck.control.boundary_length_nm, "micrometer");
+  }
   // (THz Å)²/Å³ · eV/THz / 2π, the 2π from the definition of the lifetime.
   const double volume_angstrom3 = 1e3 * deck.crystal.volume_nm3();
   out.write_scalar("/kappa_unit_conversion", 1e22 * units::kElementaryCharge_c / (2.0 * units::kPi) / volume_angstrom3,
