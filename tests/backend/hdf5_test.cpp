@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 
 namespace quasi {

@@ -20,6 +20,7 @@
 #include "tests/gw/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/io/hdf5.hpp"
 
 extern char** environ;

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <functional>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/input/text_files.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "tests/support/hostile_deck.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/gw_task.hpp"
 #include "workers/gw/input/text_files.hpp"

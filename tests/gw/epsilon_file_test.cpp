@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tests/gw/reference_files.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/input/field_deck.hpp"

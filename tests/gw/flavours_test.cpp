@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/gw/small_silicon.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/gw/solver/band_interpolation.hpp"
 #include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "tests/gw/small_silicon.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/density.hpp"
 #include "workers/gw/solver/outer_loop.hpp"

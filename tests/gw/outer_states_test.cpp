@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tests/gw/small_silicon.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/solver/sub_grid.hpp"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
 namespace quasi::gw::test {

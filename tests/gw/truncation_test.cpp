@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/gw/reference_files.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/physics/g_sphere.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "tests/support/hostile_deck.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
 
 namespace quasi::mosfet {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 
 namespace quasi::mosfet {

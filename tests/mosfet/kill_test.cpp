@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/io/hdf5.hpp"
 
 extern char** environ;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/solver/mesh_study.hpp"

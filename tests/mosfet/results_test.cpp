@@ -8,7 +8,7 @@
 #include <map>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
 

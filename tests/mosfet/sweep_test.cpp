@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/mosfet/solver/point_progress.hpp"
 #include "workers/backend/error.hpp"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/solver/point_progress.hpp"
 #include "workers/mosfet/solver/sweep.hpp"

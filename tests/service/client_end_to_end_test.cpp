@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/service/support/client_fixture.hpp"
+#include "tests/support/reference_data.hpp"
 
 namespace quasi::client {
 namespace {

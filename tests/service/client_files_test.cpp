@@ -14,7 +14,7 @@
 #include "client/local_check.hpp"
 #include "client/state.hpp"
 #include "client/submit.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::client {
 namespace {

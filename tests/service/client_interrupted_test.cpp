@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "tests/service/support/client_fixture.hpp"
+#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::client {
 namespace {

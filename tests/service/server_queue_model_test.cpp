@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/service/support/queue_world.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::server::test {
 namespace {

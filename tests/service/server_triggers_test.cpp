@@ -5,7 +5,7 @@
 
 #include "server/store/schema.hpp"
 #include "tests/service/support/queue_world.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::server::test {
 namespace {

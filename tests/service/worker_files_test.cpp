@@ -7,7 +7,7 @@
 
 #include "proto/wire/digest.hpp"
 #include "tests/service/support/worker_world.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/posix_file_system.hpp"
 #include "workers/daemon/worker_config.hpp"

@@ -11,7 +11,7 @@
 
 #include "proto/wire/packet_socket.hpp"
 #include "tests/service/support/program.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/daemon/local_spawner.hpp"
 
 namespace quasi::test {

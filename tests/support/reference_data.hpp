@@ -11,17 +11,6 @@ std::filesystem::path reference_dir();
 /// Root of the source tree, for examples.
 std::filesystem::path source_dir();
 
-/// A fresh directory, removed when the object goes.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace quasi::test
 
 /// Skips the test, saying what is missing, when reference data are not on this machine.

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <complex>
 
-#include "tests/support/reference_data.hpp"
 #include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/physics/scattering_4ph.hpp"

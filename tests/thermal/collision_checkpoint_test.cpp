@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/support/every_device.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck_4ph.hpp"
 #include "workers/backend/error.hpp"

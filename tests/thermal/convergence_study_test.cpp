@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/thermal_task.hpp"
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/input/namelist.hpp"

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/phonopy_twin.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"

@@ -10,6 +10,7 @@
 #include "examples/thermal/generate/deck_writer.hpp"
 #include "examples/thermal/generate/stillinger_weber.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/reference_run.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/physics/occupation.hpp"

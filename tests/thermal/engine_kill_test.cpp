@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "workers/io/hdf5.hpp"
 
 extern char** environ;

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/model_deck.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/thermal/solver/force_constant_checks.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "examples/thermal/generate/deck_writer.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::thermal::test {
 

@@ -11,6 +11,7 @@
 #include "examples/thermal/generate/rigid_ion.hpp"
 #include "examples/thermal/generate/stillinger_weber.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::model {
 namespace {

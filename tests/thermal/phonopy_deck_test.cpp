@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/phonopy_twin.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"

@@ -10,6 +10,7 @@
 #include "examples/thermal/generate/deck_writer.hpp"
 #include "examples/thermal/generate/rigid_ion.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/units/constants.hpp"

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::thermal::test {
 std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) {

@@ -7,6 +7,7 @@
 
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/sample_statistics.hpp"
 #include "tests/thermal/solved_deck.hpp"
 #include "workers/backend/error.hpp"

@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/reference_run.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"

@@ -19,7 +19,7 @@
 #include "quasi/v1/job_service.grpc.pb.h"
 #include "quasi/v1/worker_service.grpc.pb.h"
 #include "server/server.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::server {
 

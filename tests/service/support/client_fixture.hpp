@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 extern char** environ;
 

@@ -10,7 +10,7 @@
 
 #include "quasi/v1/job_service.grpc.pb.h"
 #include "tests/service/support/program.hpp"
-#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace quasi::test {
 
