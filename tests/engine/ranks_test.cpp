@@ -179,10 +179,10 @@ TEST_F(Ranks, SampledRatesToo) {
   }
 }
 
-const char* const kGwDecks[2] = {test::kGwGamma, test::kGwGrid};
+const std::string kGwDecks[2] = {test::kGwGamma, test::kGwGrid};
 const Words kGw{"/epsilon/head_inverse", "/quasiparticles/x_ev", "/quasiparticles/sx_ev", "/quasiparticles/ch_ev", "/quasiparticles/sigma_ev", "/quasiparticles/z"};
 
-fs::path write_deck(const fs::path& place, const char* text) {
+fs::path write_deck(const fs::path& place, const std::string& text) {
   fs::create_directories(place);
   std::ofstream(place / "deck.toml") << text;
   return place / "deck.toml";
@@ -190,7 +190,7 @@ fs::path write_deck(const fs::path& place, const char* text) {
 
 TEST_F(Ranks, GwGivesTheSameBitsOnAnyNumber) {
   const test::TemporaryDirectory place;
-  for (const char* text : kGwDecks) {
+  for (const std::string& text : kGwDecks) {
     const fs::path deck = write_deck(place.path() / std::to_string(text == kGwDecks[1]), text), alone = deck.parent_path() / "alone";
     ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
     for (const int n : {2, 4}) {
@@ -284,7 +284,7 @@ TEST_F(Ranks, ACancelledJobIsResumedByAnotherNumber) {
 // Killed in one rank after some checkpoint, resumed by another number, at last by one process.
 TEST_F(Ranks, AKilledGwJobIsResumedByAnotherNumber) {
   const test::TemporaryDirectory place;
-  for (const char* text : kGwDecks) {
+  for (const std::string& text : kGwDecks) {
     const fs::path deck = write_deck(place.path() / std::to_string(text == kGwDecks[1]), text), alone = deck.parent_path() / "alone", broken = deck.parent_path() / "broken";
     ASSERT_EQ(run({{0, engine("gw", deck, alone)}}, place.path() / "log"), 0) << text_of(place.path() / "log");
     int killed = 0;

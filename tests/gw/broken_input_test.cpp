@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 
+#include "tests/gw/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
@@ -18,22 +19,12 @@ namespace {
 class BrokenInput : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const auto kernels = make_gw_kernels(find_device("cpu"));
-    SilentProgress silent;
-    EmpiricalCrystal crystal;
-    crystal.cutoff_ry = 4.0;
-    crystal.k_grid = {2, 2, 2};
-    crystal.bands = 8;
-    good_ = new MeanField(empirical_mean_field(crystal, *kernels, silent));
+    good_ = new MeanField(test::silicon_for_files(4.0, 8));
   }
   static void TearDownTestSuite() { delete good_; }
 
   std::filesystem::path path(const std::string& name) const { return directory_.path() / name; }
-  void write_good() {
-    write_wavefunctions(path("WFN"), good_->waves);
-    write_wavefunctions(path("WFNq"), *good_->shifted);
-    write_field(path("RHO"), good_->density);
-  }
+  void write_good() { test::write_files_of(*good_, directory_.path()); }
   static std::string bytes_of(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};

@@ -24,24 +24,6 @@
 namespace quasi::gw {
 namespace {
 
-/// The full matrix, by parts of (k, q, block of bands) after the diagonal.
-constexpr const char* kMatrix = R"(
-kind = "gw"
-checkpoint_seconds = 0.0
-[meanfield]
-source = "epm"
-crystal = "gaas"
-cutoff_ry = 6.0
-k_grid = [2, 2, 2]
-bands = 20
-[epsilon]
-cutoff_ry = 3.0
-[sigma]
-band_max = 8
-full_matrix = true
-matrix_step_ev = 4.0
-)";
-
 Calculation run(const std::string& text, int devices, Progress& progress, const std::filesystem::path& checkpoint = {}) {
   DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
   return run_calculation(parse_deck(text, {}, "test", "."), {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = checkpoint},
@@ -72,10 +54,10 @@ void expect_same_bits(const Calculation& a, const Calculation& b) {
 
 TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {test::kGwGamma, test::kGwGrid, kMatrix}) {
+  for (const std::string& deck : {test::kGwGamma, test::kGwGrid, test::kGwMatrix}) {
     const Calculation one = run(deck, 1, silent);
     ASSERT_FALSE(one.quasiparticles.empty());
-    ASSERT_EQ(one.matrices.empty(), deck != kMatrix);
+    ASSERT_EQ(one.matrices.empty(), deck != test::kGwMatrix);
     for (const int devices : {2, 5}) {
       SCOPED_TRACE(std::to_string(devices) + " devices");
       expect_same_bits(one, run(deck, devices, silent));
@@ -86,7 +68,7 @@ TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
 // What parts add up to is the undivided sum, to the rounding of another order of addition.
 TEST(DeviceTeam, PartsAddUpToTheWhole) {
   SilentProgress silent;
-  for (const char* deck : {test::kGwGamma, test::kGwGrid}) {
+  for (const std::string& deck : {test::kGwGamma, test::kGwGrid}) {
     const Calculation parts = run(deck, 2, silent);
     const auto kernels = make_gw_kernels(find_device("cpu"));
     const CoulombInteraction coulomb(parts.field.crystal(), parts.field.waves.k_grid, {});
@@ -142,7 +124,7 @@ class Interrupter : public SilentProgress {
 // Ended at every point where it can be, then resumed by another number of devices.
 TEST(Checkpoint, AResumedJobGivesTheSameBits) {
   SilentProgress silent;
-  for (const char* deck : {test::kGwGamma, test::kGwGrid, kMatrix}) {
+  for (const std::string& deck : {test::kGwGamma, test::kGwGrid, test::kGwMatrix}) {
     const Calculation whole = run(deck, 1, silent);
     int interruptions = 0;
     for (int after = 1; after < 200; after += 7) {

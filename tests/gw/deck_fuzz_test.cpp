@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "tests/gw/silicon_files.hpp"
 #include "tests/support/hostile_deck.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/gw/gw_calculation.hpp"
@@ -60,18 +61,7 @@ void put(const std::filesystem::path& file, const std::string& bytes) { std::ofs
 
 class SpoiltGwDeck : public testing::Test {
  protected:
-  void write_files() {
-    const auto kernels = make_gw_kernels(find_device("cpu"));
-    SilentProgress silent;
-    EmpiricalCrystal crystal;
-    crystal.cutoff_ry = 4.0;
-    crystal.k_grid = {2, 2, 2};
-    crystal.bands = 8;
-    const MeanField field = empirical_mean_field(crystal, *kernels, silent);
-    write_wavefunctions(path("WFN"), field.waves);
-    write_wavefunctions(path("WFNq"), *field.shifted);
-    write_field(path("RHO"), field.density);
-  }
+  void write_files() { test::write_files_of(test::silicon_for_files(4.0, 8), directory_.path()); }
   void check(const std::filesystem::path& deck) { make_gw_task()->validate({.path = deck, .settings = {}}, find_device("cpu")); }
   std::filesystem::path path(const std::string& name) const { return directory_.path() / name; }
 
@@ -82,8 +72,8 @@ class SpoiltGwDeck : public testing::Test {
 TEST_F(SpoiltGwDeck, Toml) {
   put(path("deck.toml"), kDeck);
   ASSERT_NO_THROW(check(path("deck.toml")));
-  test::HostileDeck hostile(test::fuzz_seed());
-  const auto tally = test::fuzz(
+  quasi::test::HostileDeck hostile(quasi::test::fuzz_seed());
+  const auto tally = quasi::test::fuzz(
       400, {"line ", "kind", "compat", "checkpoint_seconds", "stop_after", "meanfield", "epsilon", "sigma", "coulomb"}, 20.0,
       [&](int) {
         deck_ = hostile.spoil(kDeck, &change_);
@@ -100,8 +90,8 @@ TEST_F(SpoiltGwDeck, FieldDecks) {
   put(path("epsilon.inp"), kEpsilonInp);
   put(path("sigma.inp"), kSigmaInp);
   ASSERT_NO_THROW(check(directory_.path()));
-  test::HostileDeck hostile(test::fuzz_seed() + 1);
-  const auto tally = test::fuzz(
+  quasi::test::HostileDeck hostile(quasi::test::fuzz_seed() + 1);
+  const auto tally = quasi::test::fuzz(
       400, {"epsilon.inp", "sigma.inp", "WFN", "band_occupation", "epsilon.", "sigma.", "q-point", "k-point"}, 20.0,
       [&](int i) {
         deck_ = hostile.spoil(i % 2 == 0 ? kEpsilonInp : kSigmaInp, &change_);
@@ -119,11 +109,11 @@ TEST_F(SpoiltGwDeck, WavefunctionFiles) {
   put(path("deck.toml"), "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n"
                          "[epsilon]\ncutoff_ry = 2.0\nbands = 8\n[sigma]\nbands = 8\nband_max = 4\n");
   ASSERT_NO_THROW(check(path("deck.toml")));
-  test::HostileDeck hostile(test::fuzz_seed() + 2);
+  quasi::test::HostileDeck hostile(quasi::test::fuzz_seed() + 2);
   const char* const files[]{"WFN", "WFNq", "RHO"};
   const std::string good[]{bytes_of(path("WFN")), bytes_of(path("WFNq")), bytes_of(path("RHO"))};
   std::string name;
-  const auto tally = test::fuzz(
+  const auto tally = quasi::test::fuzz(
       400, {"WFN", "RHO"}, 20.0,
       [&](int i) {
         name = files[i % 3];

@@ -15,15 +15,8 @@ namespace {
 
 using test::ReferenceCase;
 
-constexpr const char* kSiliconDeck = R"(
-kind = "gw"
-compat = "bgw"
-[meanfield]
-source = "epm"
-crystal = "silicon"
-cutoff_ry = 11.0
-k_grid = [4, 4, 4]
-bands = 31
+/// The sums of the reference.
+const std::string kSums = R"(
 [epsilon]
 cutoff_ry = 7.0
 bands = 18
@@ -32,6 +25,16 @@ bands = 18
 band_max = 8
 kpoints = [[0.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 0.5]]
 )";
+const std::string kSiliconDeck = R"(
+kind = "gw"
+compat = "bgw"
+[meanfield]
+source = "epm"
+crystal = "silicon"
+cutoff_ry = 11.0
+k_grid = [4, 4, 4]
+bands = 31
+)" + kSums;
 
 Calculation run(const std::string& text, const std::filesystem::path& directory = ".") {
   const auto kernels = make_gw_kernels(find_device("cpu"));
@@ -124,14 +127,7 @@ wfn = "WFN"
 wfnq = "WFNq"
 rho = "RHO"
 vxc = "VXC"
-[epsilon]
-cutoff_ry = 7.0
-bands = 18
-[sigma]
-bands = 18
-band_max = 8
-kpoints = [[0.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 0.5]]
-)";
+)" + kSums;
   const Calculation result = run(deck, files.directory());
   int compared = 0;
   for (const auto& row : test::read_sigma_table(files.file("out/sigma_hl18.txt")))

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tests/gw/reference_files.hpp"
+#include "tests/gw/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
@@ -27,16 +28,7 @@ Calculation run(const Deck& deck) {
 class SmallSilicon : public testing::Test {
  protected:
   void SetUp() override {
-    const auto kernels = make_gw_kernels(find_device("cpu"));
-    SilentProgress silent;
-    EmpiricalCrystal crystal;
-    crystal.cutoff_ry = 7.0;
-    crystal.k_grid = {2, 2, 2};
-    crystal.bands = 14;
-    const MeanField field = empirical_mean_field(crystal, *kernels, silent);
-    write_wavefunctions(path("WFN"), field.waves);
-    write_wavefunctions(path("WFNq"), *field.shifted);
-    write_field(path("RHO"), field.density);
+    test::write_files_of(test::silicon_for_files(7.0, 14), directory_.path());
   }
   std::filesystem::path path(const std::string& name) const { return directory_.path() / name; }
   Deck deck(const std::string& epsilon, const std::string& sigma, bool wfnq = true) const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <string>
+
 // Small gw decks that several rooms run: on many devices, as many processes, interrupted.
 
 namespace quasi::test {
 
 /// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
-inline constexpr const char* kGwGamma = R"(
+inline const std::string kGwGamma = R"(
 kind = "gw"
 checkpoint_seconds = 0.0
 [meanfield]
@@ -21,8 +23,8 @@ band_max = 20
 static_remainder = true
 )";
 
-/// Three irreducible q, real and imaginary frequencies.
-inline constexpr const char* kGwGrid = R"(
+/// What the decks on a grid share: three irreducible q.
+inline const std::string kGwGridBasis = R"(
 kind = "gw"
 checkpoint_seconds = 0.0
 [meanfield]
@@ -33,11 +35,23 @@ k_grid = [2, 2, 2]
 bands = 20
 [epsilon]
 cutoff_ry = 3.0
+)";
+
+/// Real and imaginary frequencies.
+inline const std::string kGwGrid = kGwGridBasis + R"(
 real_step_ev = 1.0
 imaginary_points = 6
 [sigma]
 method = "contour"
 band_max = 8
+)";
+
+/// The full matrix, by parts of (k, q, block of bands) after the diagonal.
+inline const std::string kGwMatrix = kGwGridBasis + R"(
+[sigma]
+band_max = 8
+full_matrix = true
+matrix_step_ev = 4.0
 )";
 
 }  // namespace quasi::test
