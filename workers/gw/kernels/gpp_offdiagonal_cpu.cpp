@@ -8,6 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/offdiagonal_plan.hpp"
+#include "workers/gw/kernels/zgemm_cpu.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw {
@@ -15,15 +16,6 @@ namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
 constexpr Cplx kZero{0.0, 0.0};
-
-/// C[m][n] = alpha A[m][k]·B + beta C, or with B[n][k] conjugate transposed; row-major.
-void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, Cplx alpha,
-           const Cplx* a, std::int64_t lda, const Cplx* b, std::int64_t ldb, Cplx beta, Cplx* c,
-           std::int64_t ldc) {
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(m), static_cast<int>(n),
-              static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), &beta,
-              c, static_cast<int>(ldc));
-}
 
 /// p_GG' = A_GG' factor(ω̃_GG').
 template <typename Factor>

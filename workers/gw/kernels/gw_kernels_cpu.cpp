@@ -16,6 +16,7 @@
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/kernels/imaginary_poles_cpu.hpp"
 #include "workers/gw/kernels/pair_products_cpu.hpp"
+#include "workers/gw/kernels/zgemm_cpu.hpp"
 #include "workers/gw/physics/dielectric.hpp"
 
 namespace quasi::gw {
@@ -23,15 +24,6 @@ namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
 constexpr Cplx kZero{0.0, 0.0};
-
-/// C[m][n] = alpha A[m][k]·op(B) + beta C, row-major.
-void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, Cplx alpha,
-           const Cplx* a, std::int64_t lda, const Cplx* b, std::int64_t ldb, Cplx beta, Cplx* c,
-           std::int64_t ldc) {
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(m), static_cast<int>(n),
-              static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb), &beta, c,
-              static_cast<int>(ldc));
-}
 
 /// Of one q; kernels of one process share it.
 struct Poles {
@@ -158,7 +150,7 @@ class CpuGwKernels : public GwKernels {
   std::unique_ptr<PartialChi> take_chi() override {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < chi_real_.size(); ++i) chi_[i] += chi_real_[i];
-    const ChiShape shape{.n_static = chi_n_, .n_frequencies = chi_w_n_ > 0 ? static_cast<std::int64_t>(chi_w_.size()) / (chi_w_n_ * chi_w_n_) : 0, .n = chi_w_n_};
+    const ChiShape shape = chi_shape(chi_n_, chi_w_.size(), chi_w_n_);
     chi_.insert(chi_.end(), chi_w_.begin(), chi_w_.end());
     auto taken = std::make_unique<HostChi>(shape, std::move(chi_));
     chi_ = {};

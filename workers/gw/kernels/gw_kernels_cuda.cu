@@ -219,7 +219,7 @@ class CudaGwKernels : public GwKernels {
     use_device(device_);
     if (chi_real_.size() > 0) cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
     check(cudaStreamSynchronize(stream_.get()), "polarizability");
-    const ChiShape shape{.n_static = chi_n_, .n_frequencies = chi_w_n_ > 0 ? static_cast<std::int64_t>(chi_w_.size()) / (chi_w_n_ * chi_w_n_) : 0, .n = chi_w_n_};
+    const ChiShape shape = chi_shape(chi_n_, chi_w_.size(), chi_w_n_);
     auto taken = std::make_unique<cuda::CudaChi>(device_, shape, std::move(chi_), std::move(chi_w_), staging_, stream_.get());
     chi_ = {};
     chi_w_ = {};

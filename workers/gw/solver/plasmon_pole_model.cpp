@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/parallel_failure.hpp"
 #include "workers/gw/physics/coulomb.hpp"
 
 namespace quasi::gw {
@@ -123,17 +123,10 @@ UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t fr
 std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere, const CoulombInteraction& coulomb) {
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   std::vector<double> values(sphere.g.size());
-  std::exception_ptr failure;  // an exception must not leave a parallel region by itself
+  ParallelFailure failure;
 #pragma omp parallel for schedule(dynamic, 8)
-  for (std::size_t g = 0; g < values.size(); ++g) {
-    try {
-      values[g] = coulomb.averaged(q, sphere.g[g]);
-    } catch (...) {
-#pragma omp critical
-      failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
+  for (std::size_t g = 0; g < values.size(); ++g) failure.guard([&] { values[g] = coulomb.averaged(q, sphere.g[g]); });
+  failure.rethrow();
   return values;
 }
 

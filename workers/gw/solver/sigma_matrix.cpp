@@ -10,6 +10,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/backend/memory_budget.hpp"
 #include "workers/gw/solver/part_runner.hpp"
+#include "workers/gw/solver/sigma_parts.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -93,6 +94,8 @@ std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int 
 
 namespace {
 
+constexpr std::int64_t kParts = 8;
+
 /// What one device has prepared of one q.
 struct PreparedMatrix {
   std::int64_t iq = -1;
@@ -100,26 +103,6 @@ struct PreparedMatrix {
   UnsetVector<Cplx> static_w;
   WingFactors wings;
 };
-
-/// One (k, q, block of inner bands); exchange belongs to the first block.
-struct MatrixPart {
-  std::size_t k = 0;  ///< position in SigmaOptions::kpoints
-  std::size_t iq = 0;
-  std::int64_t band_begin = 0, band_end = 0;
-};
-
-constexpr std::int64_t kParts = 8, kSmallestBlock = 64;  // as of the diagonal
-
-std::vector<MatrixPart> parts_of(std::size_t n_q, const SigmaOptions& options) {
-  const std::size_t n_k = options.kpoints.size();
-  const std::int64_t wanted = std::max<std::int64_t>(1, kParts / static_cast<std::int64_t>(n_q * n_k));
-  const std::int64_t blocks = std::clamp<std::int64_t>(options.bands / kSmallestBlock, 1, wanted);
-  std::vector<MatrixPart> parts;
-  for (std::size_t iq = 0; iq < n_q; ++iq)
-    for (std::size_t k = 0; k < n_k; ++k)
-      for (std::int64_t b = 0; b < blocks; ++b) parts.push_back({k, iq, b * options.bands / blocks, (b + 1) * options.bands / blocks});
-  return parts;
-}
 
 /// Sums of the right shape at one k, one of each spin, all 0.
 std::vector<SigmaMatrixAtK> empty_matrices(const MeanField& field, int ik, const SigmaOptions& options, const SigmaMatrixOptions& matrix) {
@@ -136,18 +119,18 @@ std::vector<SigmaMatrixAtK> empty_matrices(const MeanField& field, int ik, const
 }
 
 void add_part(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const SigmaMatrixOptions& matrix,
-              const MatrixPart& part, const CoulombInteraction& coulomb, GwKernels& kernels, PreparedMatrix& prepared, SigmaMatrixAtK& sum,
+              const PartAtK& part, const CoulombInteraction& coulomb, GwKernels& kernels, PreparedMatrix& prepared, SigmaMatrixAtK& sum,
               Report* report) {
   const bool is_static = options.method == SigmaMethod::kCohsex, is_contour = options.method == SigmaMethod::kContour;
   const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
   const std::int64_t n_l = sum.n;
-  const bool fresh = prepared.iq != static_cast<std::int64_t>(part.iq) || by_point;
-  if (fresh) prepared = {.iq = static_cast<std::int64_t>(part.iq), .at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb), .static_w = {}, .wings = {}};
+  const bool fresh = prepared.iq != static_cast<std::int64_t>(part.q_begin) || by_point;
+  if (fresh) prepared = {.iq = static_cast<std::int64_t>(part.q_begin), .at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb), .static_w = {}, .wings = {}};
   const ScreeningAtQ& at = prepared.at;
   const std::int64_t n_g = at.sphere.size();
   std::vector<Vec3> members;
   for (const ZonePoint& point : field.transfers().points())
-    if (point.irreducible == static_cast<int>(part.iq)) members.push_back(point.k);
+    if (point.irreducible == static_cast<int>(part.q_begin)) members.push_back(point.k);
   const auto prepare = [&](const WingFactors& wings) {
     prepared.wings = wings;
     if (is_contour) return;
@@ -239,16 +222,16 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field, const std
                                                const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
                                                Report* report) {
   check(options);
-  const std::vector<MatrixPart> parts = parts_of(epsilon.size(), options);
+  const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
   std::map<const GwKernels*, PreparedMatrix> prepared;
   for (GwKernels* member : team.members()) prepared[member];
   PartedSum parted{.name = "matrix", .phase = "full-matrix self-energy", .parts = static_cast<std::int64_t>(parts.size()), .make = {}, .running = {}};
   parted.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
-    const MatrixPart& part = parts[static_cast<std::size_t>(index)];
+    const PartAtK& part = parts[static_cast<std::size_t>(index)];
     auto sums = empty_matrices(field, options.kpoints[part.k], options, matrix);
     Report counted;
     for (SigmaMatrixAtK& sum : sums) {
-      add_part(field, epsilon[part.iq], options, matrix, part, coulomb, kernels, prepared.at(&kernels), sum, &counted);
+      add_part(field, epsilon[part.q_begin], options, matrix, part, coulomb, kernels, prepared.at(&kernels), sum, &counted);
       inside.throw_if_cancelled();
     }
     return packed(sums, counted);

@@ -5,34 +5,16 @@
 
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/sigma.hpp"
+#include "workers/gw/solver/sigma_parts.hpp"
 #include "workers/gw/solver/sigma_subspace.hpp"
 
 // Σ over several devices and over interruptions.
 namespace quasi::gw {
 namespace {
 
-/// Parts wanted in all: small enough that what the last device works at alone is little (parts with occupied bands take longer), and for a
-/// checkpoint now and then.
+/// Small enough that what the last device works at alone is little (parts with occupied bands take longer), and for a checkpoint now
+/// and then.
 constexpr std::int64_t kParts = 32;
-constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
-
-/// A part of Σ at the k of one position in SigmaOptions::kpoints.
-struct PartAtK : SigmaPart {
-  std::size_t k = 0;
-};
-
-/// By q, then k, then blocks of bands: what a q prepares serves its neighbours in the list.
-std::vector<PartAtK> parts_of(std::size_t n_q, const SigmaOptions& options) {
-  const std::size_t n_k = options.kpoints.size();
-  const std::int64_t wanted = std::max<std::int64_t>(1, kParts / static_cast<std::int64_t>(n_q * n_k));
-  const std::int64_t blocks = std::clamp<std::int64_t>(options.bands / kSmallestBlock, 1, wanted);
-  std::vector<PartAtK> parts;
-  for (std::size_t iq = 0; iq < n_q; ++iq)
-    for (std::size_t k = 0; k < n_k; ++k)
-      for (std::int64_t b = 0; b < blocks; ++b)
-        parts.push_back({{iq, iq + 1, b * options.bands / blocks, (b + 1) * options.bands / blocks}, k});
-  return parts;
-}
 
 /// The sums, one of each spin, that a part adds to.
 std::span<SelfEnergyAtK> of_part(std::vector<SelfEnergyAtK>& sums, const PartAtK& part, const MeanField& field) {
@@ -110,11 +92,24 @@ std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field, cons
 
 }  // namespace
 
+std::vector<PartAtK> parts_of_sigma(std::size_t n_q, const SigmaOptions& options, std::int64_t in_all) {
+  constexpr std::int64_t kSmallestBlock = 64;  // bands of a part; fewer leave a device idle
+  const std::size_t n_k = options.kpoints.size();
+  const std::int64_t wanted = std::max<std::int64_t>(1, in_all / static_cast<std::int64_t>(n_q * n_k));
+  const std::int64_t blocks = std::clamp<std::int64_t>(options.bands / kSmallestBlock, 1, wanted);
+  std::vector<PartAtK> parts;
+  for (std::size_t iq = 0; iq < n_q; ++iq)
+    for (std::size_t k = 0; k < n_k; ++k)
+      for (std::int64_t b = 0; b < blocks; ++b)
+        parts.push_back({{iq, iq + 1, b * options.bands / blocks, (b + 1) * options.bands / blocks}, k});
+  return parts;
+}
+
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                                        const SigmaOptions& options, const CoulombInteraction& coulomb,
                                        DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, SigmaStatistics* statistics,
                                        const RunningSums& running) {
-  const std::vector<PartAtK> parts = parts_of(epsilon.size(), options);
+  const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
   SharedScreening shared;
   std::map<const GwKernels*, ScreeningOnDevice> prepared;
   for (GwKernels* member : team.members()) prepared[member].shared = &shared;

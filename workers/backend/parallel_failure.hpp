@@ -1,0 +1,31 @@
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+namespace quasi {
+
+/// Carries an exception out of a parallel region, which it must not leave by itself: each thread guards its share, whoever
+/// opened the region rethrows behind it.
+class ParallelFailure {
+ public:
+  template <typename Body>
+  void guard(Body&& body) noexcept {
+    try {
+      std::forward<Body>(body)();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+}  // namespace quasi
