@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "workers/thermal/kernels/fc3_transform.hpp"
+#include "workers/thermal/kernels/process_rules_3ph.hpp"
 #include "workers/thermal/kernels/sampling_kernels_3ph.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
@@ -38,11 +39,7 @@ class SamplingFlow3 : public SamplingKernels3 {
     tables_ = {.mesh = problem.mesh,
                .nb = problem.n_branches(),
                .n_temperatures = static_cast<int>(temperatures_k.size()),
-               .rules = {.omega_rad_ps = h.omega.data(), .spread_rad_ps = h.spread.data(), .broadening = problem.broadening,
-                         .scale_broad = problem.scale_broad,
-                         .window = problem.cut * problem.scale_broad * problem.cut * problem.scale_broad,
-                         .delta_norm = problem.delta_norm,
-                         .prefactor = problem.rate_constant / static_cast<double>(problem.mesh.size())},
+               .rules = rules_of(problem, h.omega.data(), h.spread.data()),
                .e = h.e.data(), .point = h.point.data(), .first_zone = h.zone.data(), .occupation = h.occupation.data(),
                .blocks = {problem.fc3.n_blocks(), h.atom.data(), h.cell.data(), h.tensor.data()},
                .phase = {{h.roots[0].data(), h.roots[1].data(), h.roots[2].data()},

@@ -379,20 +379,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   void accumulate(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
-    const Tables4ph& t = tables_;
-    for (std::size_t i = 0; i < worker.found.size(); ++i) {
-      const Found4ph& f = worker.found[i];
-      const double weight = density(visit, f);
-      const bool is_normal = normal(visit, f);
-      for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
-        const double* n = t.occupation + temperature * t.n_modes();
-        const double w = weight * bose_factor_4ph(visit.channel, n[visit.mode1], n[f.mode2], n[f.mode3]);
-        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
-        out[layout.weighted_phase_space(temperature)] += w;
-      }
-      out[layout.phase_space()] += f.multiplicity * f.delta_ps;
-      out[layout.six_count()] += std::round(6.0 * f.multiplicity);
-    }
+    add_processes(visit, worker, visit.mode1, 1.0, layout, out);
     out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
@@ -400,13 +387,20 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   void accumulate_exchanged(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
     const Tables4ph& t = tables_;
     const double ratio = exchange_ratio_4ph(t, static_cast<std::int32_t>(visit.row / t.n_branches), visit.mode1 / t.n_branches);
+    add_processes(visit, worker, visit.mode0, ratio, layout, out);
+  }
+
+  /// @param partner  of λ and λ' the one whose sums these are not
+  /// @param ratio    multiplies the weight of every process
+  void add_processes(const Visit& visit, const Worker& worker, std::int32_t partner, double ratio, const SumLayout4ph& layout, double* out) const {
+    const Tables4ph& t = tables_;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
       const double weight = ratio * density(visit, f);
       const bool is_normal = normal(visit, f);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
         const double* n = t.occupation + temperature * t.n_modes();
-        const double w = weight * bose_factor_4ph(visit.channel, n[visit.mode0], n[f.mode2], n[f.mode3]);
+        const double w = weight * bose_factor_4ph(visit.channel, n[partner], n[f.mode2], n[f.mode3]);
         out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
         out[layout.weighted_phase_space(temperature)] += w;
       }

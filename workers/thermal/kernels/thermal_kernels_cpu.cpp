@@ -9,7 +9,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/kernels/fc3_transform.hpp"
-#include "workers/thermal/kernels/process_3ph.hpp"
+#include "workers/thermal/kernels/process_rules_3ph.hpp"
 #include "workers/thermal/kernels/thermal_kernels.hpp"
 #include "workers/thermal/kernels/workspace_3ph_cpu.hpp"
 #include "workers/thermal/physics/occupation.hpp"
@@ -103,13 +103,7 @@ void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
     for (int e = 0; e < nb_ * nb_; ++e)
       reversed_[q * nb_ * nb_ + e] = std::conj(modes.eigenvector[minus * nb_ * nb_ + e]);
   }
-  rules_ = {.omega_rad_ps = omega_.data(),
-            .spread_rad_ps = modes.spread_rad_ps.data(),
-            .broadening = problem.broadening,
-            .scale_broad = problem.scale_broad,
-            .window = problem.cut * problem.scale_broad * problem.cut * problem.scale_broad,
-            .delta_norm = problem.delta_norm,
-            .prefactor = problem.rate_constant / static_cast<double>(n_q_)};
+  rules_ = rules_of(problem, omega_.data(), modes.spread_rad_ps.data());
   transform_ = make_fc3_transform(problem.fc3, problem.mass_amu, problem.mesh);
   for (int d = 0; d < 3; ++d) roots_[d] = unit_roots(problem.mesh.n[d]);
   if (problem.precision == Precision::kMixed) {

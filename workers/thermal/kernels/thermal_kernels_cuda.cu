@@ -12,6 +12,7 @@
 #include "workers/backend/launch_cuda.cuh"
 #include "workers/thermal/kernels/bodies_3ph_cuda.cuh"
 #include "workers/thermal/kernels/fc3_transform.hpp"
+#include "workers/thermal/kernels/process_rules_3ph.hpp"
 #include "workers/thermal/kernels/thermal_kernels.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
@@ -157,13 +158,7 @@ void CudaThreePhononKernels::load(const ThreePhononProblem& problem) {
   std::vector<int> zone;
   for (const Index3& z : problem.first_zone) zone.insert(zone.end(), z.begin(), z.end());
   zone_ = upload(zone, "first-zone points");
-  rules_ = {.omega_rad_ps = omega_.data(),
-            .spread_rad_ps = spread_.data(),
-            .broadening = problem.broadening,
-            .scale_broad = problem.scale_broad,
-            .window = problem.cut * problem.scale_broad * problem.cut * problem.scale_broad,
-            .delta_norm = problem.delta_norm,
-            .prefactor = problem.rate_constant / static_cast<double>(n_q_)};
+  rules_ = rules_of(problem, omega_.data(), spread_.data());
   transform_ = make_fc3_transform(problem.fc3, problem.mass_amu, problem.mesh);
   for (int d = 0; d < 3; ++d) {
     roots_[d] = upload(plain(unit_roots(problem.mesh.n[d])), "phases");

@@ -10,19 +10,23 @@ __device__ inline double warp_sum(double value) {
 
 // Several sums for little more than the price of one: each exchange halves what a lane still carries.
 
-/// Lanes 0, 8, 16 and 24 get the sums of v[0] … v[3].
-__device__ inline double warp_sums_of_four(int lane, const double (&v)[4]) {
-  const bool upper = (lane & 16) != 0;
+/// Four sums over groups of 2·kStep lanes: each of a group's quarters gets the sum of its own v[i].
+template <int kStep>
+__device__ inline double group_sums_of_four(int lane, const double (&v)[4]) {
+  const bool upper = (lane & kStep) != 0;
   double keep = upper ? v[2] : v[0];
   double other = upper ? v[3] : v[1];
-  keep += __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], 16);
-  other += __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], 16);
-  const bool odd = (lane & 8) != 0;
+  keep += __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], kStep);
+  other += __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], kStep);
+  const bool odd = (lane & (kStep / 2)) != 0;
   double value = odd ? other : keep;
-  value += __shfl_xor_sync(0xffffffffu, odd ? keep : other, 8);
-  for (int offset = 4; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  value += __shfl_xor_sync(0xffffffffu, odd ? keep : other, kStep / 2);
+  for (int offset = kStep / 4; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
   return value;
 }
+
+/// Lanes 0, 8, 16 and 24 get the sums of v[0] … v[3].
+__device__ inline double warp_sums_of_four(int lane, const double (&v)[4]) { return group_sums_of_four<16>(lane, v); }
 
 /// Lanes 0, 4, 8 and 12 get the sums of v[0] … v[3], lanes 16 to 28 those of w[0] … w[3].
 __device__ inline double warp_sums_of_eight(int lane, const double (&v)[4], const double (&w)[4]) {
@@ -33,16 +37,7 @@ __device__ inline double warp_sums_of_eight(int lane, const double (&v)[4], cons
     four[i] = upper ? w[i] : v[i];
     four[i] += __shfl_xor_sync(0xffffffffu, upper ? v[i] : w[i], 16);
   }
-  const bool odd = (lane & 8) != 0;
-  double keep = odd ? four[2] : four[0];
-  double other = odd ? four[3] : four[1];
-  keep += __shfl_xor_sync(0xffffffffu, odd ? four[0] : four[2], 8);
-  other += __shfl_xor_sync(0xffffffffu, odd ? four[1] : four[3], 8);
-  const bool last = (lane & 4) != 0;
-  double value = last ? other : keep;
-  value += __shfl_xor_sync(0xffffffffu, last ? keep : other, 4);
-  for (int offset = 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  return value;
+  return group_sums_of_four<8>(lane, four);
 }
 
 }  // namespace quasi::thermal::cuda4ph
