@@ -4,6 +4,7 @@
 //   mosfet_solvers_cuda [REPEATS]
 
 #include <cooperative_groups.h>
+#include <cusolverDn.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,12 +25,30 @@ namespace {
 namespace cg = cooperative_groups;
 using cuda::BlockCyclicReduction;
 using cuda::check_blas;
-using cuda::check_solver;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::to_host;
 using Vector = std::vector<double>;
+
+void check_solver(cusolverStatus_t status, const char* what) {
+  if (status != CUSOLVER_STATUS_SUCCESS) throw DeviceLost(std::string(what) + ": cuSOLVER status " + std::to_string(status));
+}
+
+class DenseSolver {
+ public:
+  explicit DenseSolver(cudaStream_t stream) {
+    check_solver(cusolverDnCreate(&handle_), "cuSOLVER");
+    check_solver(cusolverDnSetStream(handle_, stream), "cuSOLVER");
+  }
+  ~DenseSolver() { cusolverDnDestroy(handle_); }
+  DenseSolver(const DenseSolver&) = delete;
+  DenseSolver& operator=(const DenseSolver&) = delete;
+  cusolverDnHandle_t get() const { return handle_; }
+
+ private:
+  cusolverDnHandle_t handle_ = nullptr;
+};
 
 constexpr int kThreads = 512, kBlocks = 130;  ///< as the product's field kernel on the standard mesh
 
@@ -370,15 +389,14 @@ class Comparison {
     *dense = {static_cast<std::size_t>(nodes_) * nodes_, "inverse"};
     const auto lower = CUBLAS_FILL_MODE_LOWER;
     int factor = 0, inverse = 0;
-    check_solver(cusolverDnDpotrf_bufferSize(libraries_.solver(), lower, nodes_, dense->data(), nodes_, &factor), "Cholesky factor");
-    check_solver(cusolverDnDpotri_bufferSize(libraries_.solver(), lower, nodes_, dense->data(), nodes_, &inverse), "inverse");
+    check_solver(cusolverDnDpotrf_bufferSize(solver_.get(), lower, nodes_, dense->data(), nodes_, &factor), "Cholesky factor");
+    check_solver(cusolverDnDpotri_bufferSize(solver_.get(), lower, nodes_, dense->data(), nodes_, &inverse), "inverse");
     DeviceBuffer<double> workspace(static_cast<std::size_t>(std::max(factor, inverse)), "workspace");
     DeviceBuffer<int> info(2, "factor status");
-    libraries_.use(stream_.get());
     return ms(stream_.get(), 3, [&] {
       dense_kernel<<<static_cast<unsigned>(nodes_), 256, 0, stream_.get()>>>(nz_, nodes_, blocks.data(), couplings.data(), dense->data());
-      check_solver(cusolverDnDpotrf(libraries_.solver(), lower, nodes_, dense->data(), nodes_, workspace.data(), static_cast<int>(workspace.size()), info.data()), "Cholesky factor");
-      check_solver(cusolverDnDpotri(libraries_.solver(), lower, nodes_, dense->data(), nodes_, workspace.data(), static_cast<int>(workspace.size()), info.data() + 1), "inverse");
+      check_solver(cusolverDnDpotrf(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(), static_cast<int>(workspace.size()), info.data()), "Cholesky factor");
+      check_solver(cusolverDnDpotri(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(), static_cast<int>(workspace.size()), info.data() + 1), "inverse");
     });
   }
   DeviceBuffer<__nv_bfloat16> bfloat(const DeviceBuffer<double>& dense) {
@@ -524,6 +542,7 @@ class Comparison {
   int nx_, nz_, nodes_;
   cuda::Stream stream_{cuda::Urgency::kFirst};
   cuda::LinearAlgebra libraries_;
+  DenseSolver solver_{stream_.get()};
   DeviceBuffer<double> blocks_, couplings_, b_, x_;
   Vector expected_;
 };

@@ -5,6 +5,7 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/every_device.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/kernels/transport_cpu.hpp"
@@ -45,6 +46,23 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   double largest = 0.0;
   for (std::size_t k = 0; k < a.size(); ++k) largest = std::max(largest, std::fabs(a[k] - b[k]));
   return largest;
+}
+
+// The threads of a refresh, and of the published iteration, meet a column without levels: their failure is one of the caller.
+TEST(CoupledCpu, AColumnWithoutLevelsIsAFailureOfTheCaller) {
+  for (const char* field : {"device", "published"}) {
+    SCOPED_TRACE(field);
+    Coupled c = coupled(0.6, 0.4, {{"run.field", field}, {"mesh.range", "full"}});
+    const auto kernels = loaded(c, find_device("cpu"));
+    std::fill(c.start.potential_v.begin(), c.start.potential_v.end(), std::nan(""));
+    kernels->set_state(0, c.start);
+    EXPECT_THROW(
+        {
+          kernels->refresh(0);
+          kernels->advance(1, {1e9}, 1.0);
+        },
+        NotConverged);
+  }
 }
 
 class CoupledStep : public test::OnEveryDevice {};

@@ -1,22 +1,17 @@
 #pragma once
 
 #include <cublas_v2.h>
-#include <cusolverDn.h>
 
 #include <string>
 
 #include "workers/backend/check_cuda.cuh"
 
-/// Owners of CUDA's streams, graphs and library handles.
+/// Owners of CUDA's streams, graphs and cuBLAS handle.
 namespace quasi::mosfet::cuda {
 
 inline void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw DeviceLost(std::string(what) + ": cuBLAS status " + std::to_string(status));
-}
-inline void check_solver(cusolverStatus_t status, const char* what) {
-  if (status != CUSOLVER_STATUS_SUCCESS)
-    throw DeviceLost(std::string(what) + ": cuSOLVER status " + std::to_string(status));
 }
 
 /// Whose blocks go first where both have some to place.
@@ -79,30 +74,19 @@ class StepGraph {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-/// cuBLAS and cuSOLVER on a stream.
+/// cuBLAS on a stream.
 class LinearAlgebra {
  public:
-  LinearAlgebra() {
-    check_blas(cublasCreate(&blas_), "cuBLAS");
-    check_solver(cusolverDnCreate(&solver_), "cuSOLVER");
-  }
-  ~LinearAlgebra() {
-    cusolverDnDestroy(solver_);
-    cublasDestroy(blas_);
-  }
+  LinearAlgebra() { check_blas(cublasCreate(&blas_), "cuBLAS"); }
+  ~LinearAlgebra() { cublasDestroy(blas_); }
   LinearAlgebra(const LinearAlgebra&) = delete;
   LinearAlgebra& operator=(const LinearAlgebra&) = delete;
 
-  void use(cudaStream_t stream) {
-    check_blas(cublasSetStream(blas_, stream), "cuBLAS");
-    check_solver(cusolverDnSetStream(solver_, stream), "cuSOLVER");
-  }
+  void use(cudaStream_t stream) { check_blas(cublasSetStream(blas_, stream), "cuBLAS"); }
   cublasHandle_t blas() const { return blas_; }
-  cusolverDnHandle_t solver() const { return solver_; }
 
  private:
   cublasHandle_t blas_ = nullptr;
-  cusolverDnHandle_t solver_ = nullptr;
 };
 
 }  // namespace quasi::mosfet::cuda

@@ -3,6 +3,7 @@
 #include "workers/backend/device_buffer.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/row_product.cuh"
+#include "workers/mosfet/physics/poisson_stencil.hpp"
 
 /// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain pointers.
 namespace quasi::mosfet::cuda {
@@ -39,6 +40,7 @@ struct DeviceProblem {
   double residual_unit;
 
   __device__ EnergyGrid grid() const { return {dw, alpha, kt, nw}; }
+  __device__ PoissonStencil stencil() const { return {nx, nz, dx, dz, eps_cell, face_x}; }
 };
 
 /// Numbers of a point that live on the device between kernels.

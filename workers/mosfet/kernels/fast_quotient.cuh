@@ -12,13 +12,7 @@ QUASI_HD inline double rough_reciprocal(double b) {
   NV_IF_ELSE_TARGET(NV_IS_DEVICE, (double r; asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b)); return r;), (return 1.0 / b;))
 }
 
-/// 1/b to one unit in the last place for normal b: with b r = 1 − e, r(1+e+e²) is off by e³.
-QUASI_HD inline double fast_reciprocal(double b) {
-  const double r = rough_reciprocal(b), e = fma(-b, r, 1.0);
-  return fma(r, fma(e, e, e), r);
-}
-
-/// a/b in the same way.
+/// a/b to one unit in the last place for normal b: with b r = 1 − e, r(1+e+e²) is off by e³.
 struct FastQuotient {
   QUASI_HD double operator()(double a, double b) const {
     const double r = rough_reciprocal(b), e = fma(-b, r, 1.0), q = a * r;

@@ -4,15 +4,13 @@
 
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/warp_level.cuh"
+#include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet::cuda {
 
 constexpr int kFieldThreads = 512;
-constexpr int kMaxChordSteps = 30;
-constexpr double kLargestStep_v = 0.1;
-constexpr double kResidualTolerance = 1e-6;
 
 inline std::size_t field_shared_bytes(const DeviceProblem& p) {
   const std::size_t n = static_cast<std::size_t>(p.interior);
@@ -29,20 +27,13 @@ __device__ inline double block_maximum(double value, double* scratch) {
   return value;
 }
 
-/// Finite-volume Poisson residual at one node; zero where V is given.
+/// Poisson's residual at one node; zero where V is given.
 __device__ inline double residual_at(const DeviceProblem& p, const double* v, const double* density, int i, int j) {
   const int at = i * p.nz + j;
   if (p.fixed[at]) return 0.0;
-  const double width = i == 0 || i == p.nx - 1 ? 0.5 * p.dx : p.dx;
-  double flux = 0.0;
-  if (j > 0) flux += p.eps_cell[j - 1] * width / p.dz * (v[at] - v[at - 1]);
-  if (j < p.nz - 1) flux += p.eps_cell[j] * width / p.dz * (v[at] - v[at + 1]);
-  const double face = p.face_x[j] / p.dx;
-  if (i > 0) flux += face * (v[at] - v[at - p.nz]);
-  if (i < p.nx - 1) flux += face * (v[at] - v[at + p.nz]);
   double n = 0.0;
   for (int f = 0; f < p.n_families; ++f) n += density[f * p.nx * p.nz + at];
-  return flux + kChargeOverEpsilon0_v_nm * width * p.dz * (n - p.doping[at]);
+  return p.stencil().residual(v, n, p.doping[at], i, j);
 }
 
 /// V ← given value, where it is given.
@@ -96,11 +87,8 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
   if (family == 0)
     for (int j = threadIdx.x; j < p.nz; j += blockDim.x) {
       const int at = i * p.nz + j;
-      const double bend = q.curvature[at] * ratio * ratio;
-      const double v_n = q.v_n[at];
-      q.potential[at] = stage == 0   ? v_n + ratio * q.trend[at] + 4.0 * bend
-                        : stage == 1 ? 0.5 * (v_n + q.v_1[at]) + bend
-                                     : 2.0 * q.v_2[at] - v_n;
+      q.potential[at] = predicted_potential(stage, q.v_n[at], stage > 0 ? q.v_1[at] : 0.0, stage > 1 ? q.v_2[at] : 0.0, q.trend[at],
+                                            q.curvature[at], ratio);
     }
   for (int k = threadIdx.x; k < p.interior - 1; k += blockDim.x) off[k] = p.off[family * p.interior + k];
   if (threadIdx.x == 0) lost = 0;
@@ -180,10 +168,10 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
     for (int k = threadIdx.x; k < blocks; k += blockDim.x) all = fmax(all, slot[k]);
     all = block_maximum(all, scratch);
     worst = largest_residual;
-    if (!(all < 1e6)) break;
-    const double factor = all > kLargestStep_v ? kLargestStep_v / all : 1.0;
+    if (!(all < kHopelessChordStep_v)) break;
+    const double factor = all > kLargestChordStep_v ? kLargestChordStep_v / all : 1.0;
     const double* step_v = q.block_max + 2 * blocks;
-    converged = all <= p.tol_v && largest_residual <= kResidualTolerance;
+    converged = all <= p.tol_v && largest_residual <= kChordResidual;
     if (family == 0)
       for (int j = threadIdx.x; j < p.nz; j += blockDim.x)
         q.potential[i * p.nz + j] -= factor * step_v[i * p.nz + j];
@@ -220,8 +208,8 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
       if (stage == 0) q.v_1[at] = v;
       if (stage == 1) q.v_2[at] = v;
       if (stage == 2) {
-        q.trend[at] = q.v_1[at] - q.v_n[at];
-        q.curvature[at] = q.v_2[at] - 0.5 * (q.v_n[at] + q.v_1[at]);
+        q.trend[at] = potential_trend(q.v_n[at], q.v_1[at]);
+        q.curvature[at] = potential_curvature(q.v_n[at], q.v_1[at], q.v_2[at]);
       }
     }
   if (blockIdx.x == 0 && threadIdx.x == 0) {

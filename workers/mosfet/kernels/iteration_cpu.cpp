@@ -4,16 +4,14 @@
 #include <cmath>
 #include <optional>
 
+#include "workers/backend/parallel_failure.hpp"
 #include "workers/mosfet/kernels/published_field.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
+#include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {
-
-constexpr int kMaxChordSteps = 30;
-constexpr double kLargestStep_v = 0.1;
-constexpr double kResidualTolerance = 1e-6;
 
 PotentialBoundary as_boundary(const TransportProblem& problem, const PointBoundary& boundary) {
   return {problem.fixed, boundary.fixed_v};
@@ -33,25 +31,28 @@ void FieldIteration::refresh(const PointBoundary& boundary, const PointState& st
   const Structure& s = problem_.structure;
   const int n = s.interior(), nf = s.n_families(), count = s.n_valleys() * s.subbands;
   std::vector<double> responses(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
+  ParallelFailure failure;
 #pragma omp parallel
   {
     std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
     std::vector<double> sheet(static_cast<std::size_t>(count));
     std::vector<const double*> energies(nf), families(nf);
 #pragma omp for schedule(static)
-    for (int i = 0; i < s.nx; ++i) {
-      for (int f = 0; f < nf; ++f) {
-        energies[f] = &energy[static_cast<std::size_t>(f) * n];
-        families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
-        all_states(s, f, &state.potential_v[static_cast<std::size_t>(i) * s.nz],
-                   &energy[static_cast<std::size_t>(f) * n],
-                   &vectors[static_cast<std::size_t>(f) * n * n]);
-      }
-      for (int k = 0; k < count; ++k) sheet[k] = sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
-      column_response(s, energies, families, sheet.data(), nullptr, true,
-                      &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
-    }
+    for (int i = 0; i < s.nx; ++i)
+      failure.guard([&] {
+        for (int f = 0; f < nf; ++f) {
+          energies[f] = &energy[static_cast<std::size_t>(f) * n];
+          families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
+          all_states(s, f, &state.potential_v[static_cast<std::size_t>(i) * s.nz],
+                     &energy[static_cast<std::size_t>(f) * n],
+                     &vectors[static_cast<std::size_t>(f) * n * n]);
+        }
+        for (int k = 0; k < count; ++k) sheet[k] = sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
+        column_response(s, energies, families, sheet.data(), nullptr, true,
+                        &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
+      });
   }
+  failure.rethrow();
   matrix_ = std::make_unique<ColumnMatrix>(s, as_boundary(problem_, boundary), responses);
   matrix_->factorise();
 }
@@ -90,11 +91,11 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
     published ? published->solve(step.data()) : matrix_->solve(step.data());
     double largest = 0.0;
     for (const double value : step) largest = std::max(largest, std::fabs(value));
-    if (!(largest < 1e6)) return report;
+    if (!(largest < kHopelessChordStep_v)) return report;
     report.last_step_v = largest;
-    const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
+    const double factor = largest > kLargestChordStep_v ? kLargestChordStep_v / largest : 1.0;
     for (std::size_t k = 0; k < step.size(); ++k) (*potential_v)[k] -= factor * step[k];
-    if (largest <= problem_.tol_v && report.residual <= kResidualTolerance) {
+    if (largest <= problem_.tol_v && report.residual <= kChordResidual) {
       // δH = −δV = +step: the levels follow to first order, with an error of order δV².
       for (int level = 0; level < s.n_families() * s.subbands; ++level)
         for (int i = 0; i < s.nx; ++i) {
@@ -119,12 +120,8 @@ FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& bound
 
 IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2) {
   std::vector<double>& v = state_.potential_v;
-  for (std::size_t k = 0; k < v.size() && iteration_.predicts(); ++k) {
-    const double bend = state_.curvature_v[k] * ratio_ * ratio_;
-    if (stage == 0) v[k] = v_n_[k] + ratio_ * state_.trend_v[k] + 4.0 * bend;
-    if (stage == 1) v[k] = 0.5 * (v_n_[k] + v_1_[k]) + bend;
-    if (stage == 2) v[k] = 2.0 * v_2_[k] - v_n_[k];
-  }
+  for (std::size_t k = 0; k < v.size() && iteration_.predicts(); ++k)
+    v[k] = predicted_potential(stage, v_n_[k], stage > 0 ? v_1_[k] : 0.0, stage > 1 ? v_2_[k] : 0.0, state_.trend_v[k], state_.curvature_v[k], ratio_);
   const IterationReport report = iteration_.solve(boundary_, sheet_nm2, &v, &state_.energy_ev, &state_.psi);
   if (stage == 0) v_1_ = v;
   if (stage == 1) v_2_ = v;
@@ -133,8 +130,8 @@ IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2
 
 void FieldStep::keep_trend() {
   for (std::size_t k = 0; k < v_n_.size(); ++k) {
-    state_.trend_v[k] = v_1_[k] - v_n_[k];
-    state_.curvature_v[k] = v_2_[k] - 0.5 * (v_n_[k] + v_1_[k]);
+    state_.trend_v[k] = potential_trend(v_n_[k], v_1_[k]);
+    state_.curvature_v[k] = potential_curvature(v_n_[k], v_1_[k], v_2_[k]);
   }
   state_.lead_ev.resize(energy_n_.size());
   for (std::size_t k = 0; k < energy_n_.size(); ++k)

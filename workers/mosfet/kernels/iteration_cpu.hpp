@@ -22,7 +22,7 @@ class FieldIteration {
   explicit FieldIteration(const TransportProblem& problem);
 
   /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
-  /// negative weight are left out, so that it is positive definite.
+  /// negative weight are left out, so that it is positive definite. @throws NotConverged where LAPACK finds no states
   void refresh(const PointBoundary& boundary, const PointState& state,
                const std::vector<double>& sheet_nm2);
 

@@ -55,7 +55,7 @@ struct TransportProblem {
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
   /// F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
   double full_filling(int valley, double pdf_scale) const {
-    return 2.0 * units::kPi * kStates_per_ev2_fs2 * root_mass[static_cast<std::size_t>(valley)] / pdf_scale;
+    return mosfet::full_filling(root_mass[static_cast<std::size_t>(valley)], pdf_scale);
   }
   int n_states() const { return structure.n_valleys() * structure.subbands; }
   std::int64_t rows() const { return static_cast<std::int64_t>(n_states()) * structure.nx * nw; }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -8,16 +7,10 @@
 #include "workers/mosfet/kernels/iteration_cpu.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/transport_cpu.hpp"
+#include "workers/mosfet/physics/runge_kutta.hpp"
 
 namespace quasi::mosfet {
 namespace {
-
-/// Coefficients of the TVD-RK3 stages: out = share_n Φⁿ + share_s (Φˢ + Δt L(Φˢ)), and the weight of
-/// L(Φˢ) in the whole step.
-struct Stage {
-  double share_n, share_s, flux_weight;
-};
-constexpr std::array<Stage, 3> kStages{{{0.0, 1.0, 1.0 / 6.0}, {0.75, 0.25, 1.0 / 6.0}, {1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0}}};
 
 constexpr double kTimeResolution_fs = 1e-9;
 
@@ -74,25 +67,7 @@ class CpuMosfetKernels : public MosfetKernels {
 
   Moments moments(int point) override {
     const Point& p = at(point);
-    const Structure& s = problem_.structure;
-    const auto cells = static_cast<std::size_t>(problem_.n_states()) * s.nx;
-    Moments out{p.sheet_nm2, std::vector<double>(cells), std::vector<double>(cells), p.angle_sum};
-    for (double& value : out.pdf_w) value *= p.boundary.pdf_scale;
-#pragma omp parallel for schedule(static)
-    for (std::int64_t cell = 0; cell < static_cast<std::int64_t>(cells); ++cell) {
-      const auto valley = static_cast<std::size_t>(cell / s.nx / s.subbands);
-      double flux = 0.0, energy = 0.0;
-      for (int l = 0; l < problem_.nw; ++l) {
-        const double* row = &p.state.pdf[(static_cast<std::size_t>(cell) * problem_.nw + l) * problem_.angles];
-        double along = 0.0;
-        for (int m = 0; m < problem_.angles; ++m) along += problem_.weight[m] * problem_.cos_phi[m] * row[m];
-        flux += problem_.speed_nm_fs[valley * problem_.nw + l] * along;
-        energy += problem_.grid().w(l) * p.angle_sum[static_cast<std::size_t>(cell) * problem_.nw + l];
-      }
-      out.flux_nm_fs[static_cast<std::size_t>(cell)] = flux * problem_.dw_ev * p.boundary.pdf_scale;
-      out.energy_ev_nm2[static_cast<std::size_t>(cell)] = energy * problem_.dw_ev * p.boundary.pdf_scale;
-    }
-    return out;
+    return moments_of(problem_, p.boundary.pdf_scale, p.sheet_nm2, p.state.pdf.data(), p.angle_sum);
   }
 
   std::vector<double> potential(int point) override { return at(point).state.potential_v; }
@@ -149,13 +124,14 @@ class CpuMosfetKernels : public MosfetKernels {
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
     };
     energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
+    const RungeKuttaStage second = runge_kutta_stage(1);
     if (problem_.scheme != ScatteringScheme::kNone)
       measure("scattering", 3, [&] { scatter(p); });
     measure("transport", 3, [&] {
       transport_stage(problem_,
                       {.pdf_n = p.state.pdf.data(), .pdf_s = p.state.pdf.data(), .slope_ev_nm = slope_.data(),
                        .gain = gain_.data(), .loss = loss_.data(), .inflow_source = p.boundary.inflow_source.data(),
-                       .inflow_drain = p.boundary.inflow_drain.data(), .share_n = 0.75, .share_s = 0.25,
+                       .inflow_drain = p.boundary.inflow_drain.data(), .share_n = second.share_n, .share_s = second.share_s,
                        .dt_fs = 1e-3},
                       {.pdf = stage_a_.data(), .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
     });
@@ -207,7 +183,7 @@ class CpuMosfetKernels : public MosfetKernels {
     for (int stage = 0; stage < 3; ++stage) {
       if (stage > 0) energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
       if (problem_.scheme != ScatteringScheme::kNone) scatter(p);
-      const Stage& c = kStages[static_cast<std::size_t>(stage)];
+      const RungeKuttaStage c = runge_kutta_stage(stage);
       // The last stage writes over Φⁿ, which each row then reads at itself only.
       double* to = stage == 0 ? stage_a_.data() : stage == 1 ? stage_b_.data() : p.state.pdf.data();
       if (problem_.neutral_inflow) result->inflow_scale = neutral_inflow(problem_, p.boundary, from);

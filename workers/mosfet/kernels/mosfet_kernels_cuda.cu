@@ -11,7 +11,10 @@
 #include "workers/mosfet/kernels/scattering_cuda.cuh"
 #include "workers/mosfet/kernels/scattering_run_cuda.cuh"
 #include "workers/mosfet/kernels/split_field.cuh"
+#include "workers/mosfet/kernels/step_cuda.cuh"
+#include "workers/mosfet/kernels/transport_cpu.hpp"
 #include "workers/mosfet/kernels/transport_cuda.cuh"
+#include "workers/mosfet/physics/runge_kutta.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -28,9 +31,6 @@ using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::to_host;
 
-constexpr struct { double share_n, share_s, flux_weight; } kStages[3] = {
-    {0.0, 1.0, 1.0 / 6.0}, {0.75, 0.25, 1.0 / 6.0}, {1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0}};
-
 class CudaMosfetKernels : public MosfetKernels {
  public:
   // The device is chosen before the members: the handles of the libraries belong to the one that is current.
@@ -42,15 +42,15 @@ class CudaMosfetKernels : public MosfetKernels {
 
   void load(const TransportProblem& problem, int n_points) override {
     if (problem.structure.interior() > cuda::kLargestInterior)
-      throw InvalidInput("mesh.nz = " + std::to_string(problem.structure.nz) + " exceeds " +
-                         std::to_string(cuda::kLargestInterior + 2) + ", the limit of the CUDA back end");
+      throw InvalidInput("mesh.nz = " + std::to_string(problem.structure.nz) + " exceeds " + std::to_string(cuda::kLargestInterior + 2) +
+                         ", the limit of the CUDA back end; use fewer nodes or --device cpu");
     problem_ = problem;
     points_.clear();
     device_problem_ = tables_.upload(problem_);
     shape_ = cuda::transport_shape(problem_, multiprocessors_);
-    if (shape_.threads > (problem_.range == AngleRange::kFull ? cuda::kFullThreads : cuda::kHalfThreads))
-      throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " is too fine for the CUDA back end; use at most " +
-                         (problem_.range == AngleRange::kFull ? "84" : "112"));
+    if (const int largest = cuda::largest_nphi(problem_.range); problem_.nphi > largest)
+      throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " exceeds " + std::to_string(largest) +
+                         ", the limit of the CUDA back end with this mesh.range; use fewer angles or --device cpu");
     choose_state_groups();
     set_shared_memory_limits();
     x_shape_ = cuda::x_shape(problem_, multiprocessors_);
@@ -139,26 +139,8 @@ class CudaMosfetKernels : public MosfetKernels {
   Moments moments(int point) override {
     PointOnDevice& p = at(point);
     wait(p);
-    const Structure& s = problem_.structure;
-    const auto cells = static_cast<std::size_t>(problem_.n_states()) * s.nx;
-    Moments out{to_host(p.sheet, "sheet density"), std::vector<double>(cells), std::vector<double>(cells),
-                to_host(p.angle_sum, "angular sums")};
     const std::vector<double> pdf = to_host(p.pdf, "pdf");
-    for (std::size_t cell = 0; cell < cells; ++cell) {
-      const std::size_t valley = cell / static_cast<std::size_t>(s.nx) / s.subbands;
-      double flux = 0.0, energy = 0.0;
-      for (int l = 0; l < problem_.nw; ++l) {
-        double along = 0.0;
-        const double* row = &pdf[(cell * problem_.nw + l) * problem_.angles];
-        for (int m = 0; m < problem_.angles; ++m) along += problem_.weight[m] * problem_.cos_phi[m] * row[m];
-        flux += problem_.speed_nm_fs[valley * problem_.nw + l] * along;
-        energy += problem_.grid().w(l) * out.pdf_w[cell * problem_.nw + l];
-      }
-      out.flux_nm_fs[cell] = flux * problem_.dw_ev * p.boundary.pdf_scale;
-      out.energy_ev_nm2[cell] = energy * problem_.dw_ev * p.boundary.pdf_scale;
-    }
-    for (double& value : out.pdf_w) value *= p.boundary.pdf_scale;
-    return out;
+    return moments_of(problem_, p.boundary.pdf_scale, to_host(p.sheet, "sheet density"), pdf.data(), to_host(p.angle_sum, "angular sums"));
   }
 
   std::vector<double> potential(int point) override {
@@ -339,7 +321,9 @@ class CudaMosfetKernels : public MosfetKernels {
       }
     }
     if (scattering_bytes(1) > static_cast<std::size_t>(limit))
-      throw InvalidInput("mesh.subbands × mesh.nw is too large for the shared memory of " + device_.model);
+      throw InvalidInput("mesh.subbands = " + std::to_string(problem_.structure.subbands) + " with mesh.nw = " + std::to_string(problem_.nw) +
+                         " needs " + std::to_string(scattering_bytes(1)) + " bytes of shared memory, of which " + device_.model + " has " +
+                         std::to_string(limit) + "; lower one of them or use --device cpu");
   }
 
   // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same device.
@@ -364,8 +348,9 @@ class CudaMosfetKernels : public MosfetKernels {
       if (blocks * multiprocessors_ >= device_problem_.nx * device_problem_.n_families) break;
     }
     if (field_threads_ < 64)
-      throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " needs more blocks than " + device_.model +
-                         " holds at once (" + std::to_string(blocks * multiprocessors_) + ")");
+      throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " times " + std::to_string(device_problem_.n_families) +
+                         " families of valleys exceeds " + std::to_string(blocks * multiprocessors_) + ", the columns that " + device_.model +
+                         " holds at once; use fewer nodes or --device cpu");
   }
 
   void scatter(PointOnDevice& p) {
@@ -425,8 +410,8 @@ class CudaMosfetKernels : public MosfetKernels {
   StageBuffers buffers(PointOnDevice& p, int stage) const {
     const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
     double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
-    return {p.pdf.data(), from[stage], to[stage], kStages[stage].share_n, kStages[stage].share_s, kStages[stage].flux_weight,
-            stage == 0, p.along_x.data()};
+    const RungeKuttaStage c = runge_kutta_stage(stage);
+    return {p.pdf.data(), from[stage], to[stage], c.share_n, c.share_s, c.flux_weight, stage == 0, p.along_x.data()};
   }
 
   void one_step(PointOnDevice& p) {

@@ -3,9 +3,11 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include <algorithm>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/physics/poisson_stencil.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
@@ -13,24 +15,15 @@ namespace quasi::mosfet {
 std::vector<double> poisson_residual(const Structure& s, const PotentialBoundary& boundary,
                                      const std::vector<double>& potential_v,
                                      const std::vector<double>& density_nm3) {
-  std::vector<double> residual(potential_v.size(), 0.0);
-  const auto at = [&](int i, int j) { return static_cast<std::size_t>(i) * s.nz + j; };
+  std::vector<double> residual(potential_v.size(), 0.0), face_x;
+  for (int j = 0; j < s.nz; ++j) face_x.push_back(s.face_x(j));
+  const PoissonStencil stencil{s.nx, s.nz, s.dx_nm, s.dz_nm, s.eps_cell.data(), face_x.data()};
 #pragma omp parallel for schedule(static)
-  for (int i = 0; i < s.nx; ++i) {
-    const double width = s.column_width_nm(i);
+  for (int i = 0; i < s.nx; ++i)
     for (int j = 0; j < s.nz; ++j) {
-      if (boundary.fixed[at(i, j)]) continue;
-      const double v = potential_v[at(i, j)];
-      double flux = 0.0;
-      if (j > 0) flux += s.eps_cell[j - 1] * width / s.dz_nm * (v - potential_v[at(i, j - 1)]);
-      if (j < s.nz - 1) flux += s.eps_cell[j] * width / s.dz_nm * (v - potential_v[at(i, j + 1)]);
-      const double face = s.face_x(j) / s.dx_nm;
-      if (i > 0) flux += face * (v - potential_v[at(i - 1, j)]);
-      if (i < s.nx - 1) flux += face * (v - potential_v[at(i + 1, j)]);
-      residual[at(i, j)] = flux + kChargeOverEpsilon0_v_nm * width * s.dz_nm *
-                                      (density_nm3[at(i, j)] - s.doping_nm3[at(i, j)]);
+      const std::size_t at = static_cast<std::size_t>(i) * s.nz + j;
+      if (!boundary.fixed[at]) residual[at] = stencil.residual(potential_v.data(), density_nm3[at], s.doping_nm3[at], i, j);
     }
-  }
   return residual;
 }
 

@@ -12,11 +12,7 @@ struct PotentialBoundary {
   std::vector<double> value_v;   ///< [nx][nz], where fixed
 };
 
-/// Finite-volume residual P[V] of Poisson's equation, [nx][nz]:
-///
-///   P_ij = Σ_faces ε_R (area/distance)(V_ij − V_neighbour) + (e/ε0)(N_ij − N_D,ij) volume,
-///
-/// zero on fixed nodes; half cells on the Neumann edges.
+/// Residual P[V] of Poisson's equation (PoissonStencil), [nx][nz]; zero on fixed nodes.
 std::vector<double> poisson_residual(const Structure& s, const PotentialBoundary& boundary,
                                      const std::vector<double>& potential_v,
                                      const std::vector<double>& density_nm3);
@@ -42,7 +38,6 @@ class ColumnMatrix {
   int nz() const { return nz_; }
   const std::vector<double>& blocks() const { return blocks_; }
   const std::vector<double>& couplings() const { return couplings_; }
-  const std::vector<double>& inverse_schur() const { return inverse_; }
 
  private:
   int nx_, nz_;

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
+#include "workers/backend/parallel_failure.hpp"
+#include "workers/mosfet/physics/chord.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -43,10 +44,14 @@ PublishedNewtonStep::PublishedNewtonStep(const TransportProblem& problem, const 
   const Structure& s = problem.structure;
   const int n = s.interior(), np = s.subbands, nv = s.n_valleys(), nx = s.nx, nz = s.nz;
   std::vector<double> energy(static_cast<std::size_t>(nx) * nv * np), vectors(energy.size() * n);
+  ParallelFailure failure;
 #pragma omp parallel for schedule(static)
   for (int task = 0; task < nx * nv; ++task)
-    cold_levels(s, s.family_of[static_cast<std::size_t>(task % nv)], &potential_v[static_cast<std::size_t>(task / nv) * nz],
-                &energy[static_cast<std::size_t>(task) * np], &vectors[static_cast<std::size_t>(task) * np * n]);
+    failure.guard([&] {
+      cold_levels(s, s.family_of[static_cast<std::size_t>(task % nv)], &potential_v[static_cast<std::size_t>(task / nv) * nz],
+                  &energy[static_cast<std::size_t>(task) * np], &vectors[static_cast<std::size_t>(task) * np * n]);
+    });
+  failure.rethrow();
   for (int v = nv - 1; v >= 0; --v)
     for (int p = 0; p < np; ++p)
       for (int i = 0; i < nx; ++i) {
@@ -69,7 +74,7 @@ PublishedNewtonStep::PublishedNewtonStep(const TransportProblem& problem, const 
           const std::size_t first = (static_cast<std::size_t>(i) * nv + v) * np;
           const double gap = energy[first + q] - energy[first + p];
           const double change = sheet_nm2[(static_cast<std::size_t>(v) * np + p) * nx + i] - sheet_nm2[(static_cast<std::size_t>(v) * np + q) * nx + i];
-          const double weight = 4.0 * std::min(change / gap, largest / 1e-3);
+          const double weight = 4.0 * response_quotient(change, gap, response_cap(largest));
           if (!(weight > 0.0)) continue;
           const double *a = &vectors[(first + p) * n], *b = &vectors[(first + q) * n];
           for (int j = 0; j < n; ++j) {

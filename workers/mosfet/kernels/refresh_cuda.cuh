@@ -1,6 +1,7 @@
 #pragma once
 
 #include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -46,14 +47,11 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
   };
   double largest = 0.0;
   for (int state = 0; state < p.n_states; ++state) largest = fmax(largest, q.sheet[state * p.nx + i]);
-  const double cap = largest / 1e-3;
   double weight = 0.0;
   if (other > b) {
     const double difference = sheet_of(b) - (other < p.subbands ? sheet_of(other) : 0.0);
     const double* energy = energies + static_cast<long long>(family * p.nx + i) * n;
-    const double gap = energy[other] - energy[b];
-    const double quotient = fabs(difference) > cap * gap ? copysign(cap, difference) : difference / gap;
-    weight = fmax(0.0, 4.0 * quotient);
+    weight = fmax(0.0, 4.0 * response_quotient(difference, energy[other] - energy[b], response_cap(largest)));
   }
   const double* column = vectors + static_cast<long long>(family * p.nx + i) * n * n;
   for (int k = threadIdx.x; k < n; k += blockDim.x) {
@@ -69,7 +67,7 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
 __global__ void assemble_kernel(DeviceProblem p, const double* responses, double* blocks, double* couplings) {
   const int n = p.interior;
   const int row = blockIdx.x, i = row / p.nz, j = row % p.nz;
-  const double width = i == 0 || i == p.nx - 1 ? 0.5 * p.dx : p.dx, face = p.face_x[j] / p.dx;
+  const double width = p.stencil().width_nm(i), face = p.face_x[j] / p.dx;
   for (int jc = threadIdx.x; jc < p.nz; jc += blockDim.x) {
     double value = 0.0;
     if (p.fixed[row] || p.fixed[i * p.nz + jc]) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/column_link.cuh"
 #include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
 
@@ -30,9 +30,7 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
   auto* links = reinterpret_cast<ScatteringLink*>(rough + (kSpectrum ? p.n_levels * p.n_levels : 0));
   const int i = blockIdx.x, first = blockIdx.y * states_per_block, most = p.most_joined;
   const EnergyGrid grid = p.grid();
-  const auto full_of = [&](int valley) {
-    return 2.0 * units::kPi * kStates_per_ev2_fs2 * p.root_mass[valley] / q.pdf_scale;
-  };
+  const auto full_of = [&](int valley) { return full_filling(p.root_mass[valley], q.pdf_scale); };
 
   for (int k = threadIdx.x; k < p.n_states * p.nw; k += blockDim.x) {
     const int state = k / p.nw, l = k - state * p.nw;
@@ -53,29 +51,19 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
   }
   __syncthreads();
   for (int k = threadIdx.x; k < states_per_block * most; k += blockDim.x) {
-    const int state = first + k / most, valley = state / p.subbands;
-    if (k % most >= p.joined_count[valley]) continue;
-    const JoinedProcess joined = p.joined[valley * most + k % most];
-    const ScatteringProcess process = p.processes[joined.process];
-    const int other_valley = joined.other / p.subbands;
-    const int level = p.family_of[valley] * p.subbands + state % p.subbands;
-    const int other_level = p.family_of[other_valley] * p.subbands + joined.other % p.subbands;
-    const double gap = q.energy[static_cast<long long>(level) * p.nx + i] + p.offset[valley] -
-                       q.energy[static_cast<long long>(other_level) * p.nx + i] - p.offset[other_valley];
-    const bool elastic = is_elastic(process.kind);
-    const double s_other = p.root_mass[other_valley];
-    const double* strength = kSpectrum && process.kind == ProcessKind::kRoughness ? rough : overlap;
-    const double coupling = process.coupling * strength[level * p.n_levels + other_level];
-    links[2 * k] = make_link(grid, gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
-    links[2 * k].other = joined.other;
-    links[2 * k + 1] = make_link(grid, -gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
+    const int state = first + k / most;
+    if (k % most >= p.joined_count[state / p.subbands]) continue;
+    const ColumnLink joined = column_link(p, q, i, state, k % most);
+    const double* strength = kSpectrum && joined.process.kind == ProcessKind::kRoughness ? rough : overlap;
+    links[2 * k] = joined.as_low(grid, strength[joined.levels]);
+    links[2 * k].other = joined.partner;
+    links[2 * k + 1] = joined.as_high(grid, strength[joined.levels]);
   }
   __syncthreads();
 
   for (int k = threadIdx.x; k < states_per_block * p.nw; k += blockDim.x) {
     const int local = k / p.nw, l = k - local * p.nw;
     const int state = first + local, valley = state / p.subbands;
-    const JoinedProcess* list = p.joined + valley * most;
     const ScatteringLink* link = links + 2 * local * most;
     const int count = p.joined_count[valley];
     const double s_own = p.root_mass[valley], node = l, kane = grid.kane(node);
@@ -88,23 +76,18 @@ scattering_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant
         ends.partner = filling + other * p.nw;
         ends.partner_odds = odds + other * p.nw;
         if constexpr (kSpectrum)
-          ends.spectrum = p.processes[list[at].process].kind == ProcessKind::kRoughness
+          ends.spectrum = p.processes[p.joined[valley * most + at].process].kind == ProcessKind::kRoughness
                               ? p.roughness_spectrum + static_cast<long long>(valley) * p.nw * p.nw
                               : nullptr;
         add_links<kBlocked, kSpectrum>(grid, link[2 * at], link[2 * at + 1], l, node, ends, &sum);
       }
     } else {
-      const int level = p.family_of[valley] * p.subbands + state % p.subbands;
-      const double own_ev = q.energy[static_cast<long long>(level) * p.nx + i] + p.offset[valley];
       for (int at = 0; at < count; ++at) {
-        const int other = list[at].other, other_valley = other / p.subbands;
-        const ScatteringProcess process = p.processes[list[at].process];
-        const int other_level = p.family_of[other_valley] * p.subbands + other % p.subbands;
-        const double gap = (own_ev - q.energy[static_cast<long long>(other_level) * p.nx + i] -
-                            p.offset[other_valley]) / p.dw;
-        const double coupling = process.coupling * overlap[level * p.n_levels + other_level];
-        const double* partner = filling + other * p.nw;
-        const double s_other = p.root_mass[other_valley], n = process.occupation, quantum = process.energy_ev / p.dw;
+        const ColumnLink joined = column_link(p, q, i, state, at);
+        const ScatteringProcess& process = joined.process;
+        const double gap = joined.gap_ev / p.dw, quantum = process.energy_ev / p.dw, n = process.occupation;
+        const double coupling = process.coupling * overlap[joined.levels], s_other = joined.root_mass;
+        const double* partner = filling + joined.partner * p.nw;
         if (process.kind == ProcessKind::kElastic) {
           add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other, &sum);
         } else {

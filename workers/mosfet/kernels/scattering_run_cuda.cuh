@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/column_link.cuh"
 #include "workers/mosfet/physics/scattering_link.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -101,21 +101,11 @@ scattering_run_kernel(const __grid_constant__ DeviceProblem p, const __grid_cons
   }
   __syncthreads();
   for (int k = threadIdx.x; k < states_per_block * most; k += blockDim.x) {
-    const int state = first + k / most, valley = state / p.subbands;
-    if (k % most >= p.joined_count[valley]) continue;
-    const JoinedProcess joined = p.joined[valley * most + k % most];
-    const ScatteringProcess process = p.processes[joined.process];
-    const int other_valley = joined.other / p.subbands;
-    const int level = p.family_of[valley] * p.subbands + state % p.subbands;
-    const int other_level = p.family_of[other_valley] * p.subbands + joined.other % p.subbands;
-    const double gap = q.energy[static_cast<long long>(level) * p.nx + i] + p.offset[valley] -
-                       q.energy[static_cast<long long>(other_level) * p.nx + i] - p.offset[other_valley];
-    const bool elastic = is_elastic(process.kind);
-    const double s_other = p.root_mass[other_valley];
-    const double coupling = process.coupling * overlap[level * p.n_levels + other_level];
-    const ScatteringLink low = make_link(grid, gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
-    const ScatteringLink high = make_link(grid, -gap + process.energy_ev, coupling, process.occupation, elastic, s_other);
-    links[k] = {low_run(grid, low), high_run(grid, high), {layout, low.shift}, {layout, -high.shift - 1}, joined.other * length};
+    const int state = first + k / most;
+    if (k % most >= p.joined_count[state / p.subbands]) continue;
+    const ColumnLink joined = column_link(p, q, i, state, k % most);
+    const ScatteringLink low = joined.as_low(grid, overlap[joined.levels]), high = joined.as_high(grid, overlap[joined.levels]);
+    links[k] = {low_run(grid, low), high_run(grid, high), {layout, low.shift}, {layout, -high.shift - 1}, joined.partner * length};
   }
   __syncthreads();
 

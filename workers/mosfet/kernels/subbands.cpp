@@ -8,6 +8,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 
 namespace quasi::mosfet {
@@ -66,7 +67,7 @@ void column_response(const Structure& s, const std::vector<const double*>& energ
   const int n = s.interior();
   double largest = 0.0;
   for (int k = 0; k < s.n_valleys() * s.subbands; ++k) largest = std::max(largest, sheet_nm2[k]);
-  const double cap = largest / 1e-3;
+  const double cap = response_cap(largest);
   std::vector<double> products, weights;  // Rows ψ_pψ_p', later scaled by √|weight|.
   for (int family = 0; family < s.n_families(); ++family) {
     // Valleys of one family share ψ: their densities add before the products are formed.
@@ -87,10 +88,7 @@ void column_response(const Structure& s, const std::vector<const double*>& energ
           weight = 2.0 * slope[p];
         } else {
           const double difference = sheet[p] - (q < s.subbands ? sheet[q] : 0.0);
-          const double gap = energy[q] - energy[p];
-          const double quotient = std::fabs(difference) > cap * gap ? std::copysign(cap, difference)
-                                                                   : difference / gap;
-          weight = 4.0 * quotient;
+          weight = 4.0 * response_quotient(difference, energy[q] - energy[p], cap);
         }
         if (weight == 0.0 || (clip && weight < 0.0)) continue;
         weights.push_back(weight);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "workers/mosfet/kernels/inflow.hpp"
@@ -329,6 +330,30 @@ void roughness_strengths(const TransportProblem& problem, const double* psi, dou
                                      : roughness_strength(a, b, s.silicon_first, s.silicon_last, s.dz_nm,
                                                           s.families[static_cast<std::size_t>(family)].mz_m0);
       }
+}
+
+Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2, const double* pdf,
+                   std::vector<double> angle_sum) {
+  const Structure& s = problem.structure;
+  const auto cells = static_cast<std::size_t>(problem.n_states()) * s.nx;
+  Moments out{std::move(sheet_nm2), std::vector<double>(cells), std::vector<double>(cells), std::move(angle_sum)};
+#pragma omp parallel for schedule(static)
+  for (std::int64_t cell = 0; cell < static_cast<std::int64_t>(cells); ++cell) {
+    const auto valley = static_cast<std::size_t>(cell / s.nx / s.subbands);
+    double flux = 0.0, energy = 0.0;
+    for (int l = 0; l < problem.nw; ++l) {
+      const std::size_t at = static_cast<std::size_t>(cell) * problem.nw + l;
+      const double* row = pdf + at * problem.angles;
+      double along = 0.0;
+      for (int m = 0; m < problem.angles; ++m) along += problem.weight[m] * problem.cos_phi[m] * row[m];
+      flux += problem.speed_nm_fs[valley * problem.nw + l] * along;
+      energy += problem.grid().w(l) * out.pdf_w[at];
+    }
+    out.flux_nm_fs[static_cast<std::size_t>(cell)] = flux * problem.dw_ev * pdf_scale;
+    out.energy_ev_nm2[static_cast<std::size_t>(cell)] = energy * problem.dw_ev * pdf_scale;
+  }
+  for (double& value : out.pdf_w) value *= pdf_scale;
+  return out;
 }
 
 Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum) {

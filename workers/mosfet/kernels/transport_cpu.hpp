@@ -56,6 +56,12 @@ void overlaps(const TransportProblem& problem, const double* psi, double* overla
 /// F_top² + F_bottom² of roughness_strength() for all pairs, (eV/nm)²; zero between families.
 void roughness_strengths(const TransportProblem& problem, const double* psi, double* strength);
 
+/// The moments of a pdf, on the host.
+/// @param sheet_nm2  ϱ, @param angle_sum  Φ̃/Φ*; both end up in the result
+/// @param pdf        Φ/Φ* [n_states][nx][nw][angles], @param pdf_scale  Φ*
+Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2, const double* pdf,
+                   std::vector<double> angle_sum);
+
 /// Extremes of f̄ = Φ̃/(2πK s) over all cells.
 Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum);
 

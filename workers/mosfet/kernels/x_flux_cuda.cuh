@@ -4,6 +4,7 @@
 
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/fast_quotient.cuh"
+#include "workers/mosfet/physics/runge_kutta.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
 
 /// The x derivative of a stage by itself. It needs Φ alone, neither levels nor rates, so that it runs beside the field of the
@@ -115,7 +116,7 @@ __global__ void x_current_kernel(DeviceProblem p, DevicePoint q, XShape shape) {
     const double* partial = q.x_partial + (static_cast<long long>(stage) * (p.nx + 1) + half_node) * groups;
     double of_stage = 0.0;
     for (int k = threadIdx.x; k < groups; k += blockDim.x) of_stage += partial[k];
-    sum += (stage < 2 ? 1.0 / 6.0 : 2.0 / 3.0) * of_stage;
+    sum += runge_kutta_stage(stage).flux_weight * of_stage;
   }
   for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
   if (lane == 0) sums[warp] = sum;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "workers/backend/host_device.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 /// The balanced scattering operator (and the paper's own, corrected), written for one state at a
 /// time as a gather, so that no two threads add to one number.
@@ -79,20 +80,27 @@ struct GainLoss {
 
   QUASI_HD double gain(double kane, double s_own) const { return s_own * (gain_low * kane + gain_high); }
   QUASI_HD double loss(double kane) const {
-    return 6.283185307179586476925 * (out + out_by_kane / kane);
+    return 2.0 * units::kPi * (out + out_by_kane / kane);
   }
   /// @param room  F of the cell filled to its capacity
   QUASI_HD double blocked_loss(double kane, double s_own, double room) const {
-    return 6.283185307179586476925 * (out + (out_by_kane + gain(kane, s_own) / room) / kane);
+    return 2.0 * units::kPi * (out + (out_by_kane + gain(kane, s_own) / room) / kane);
   }
 };
+
+/// F of a cell filled to f = 1, in units of the scaled pdf: 2πK√(m_x m_y)/Φ*.
+/// @param root_mass  √(m_x m_y), eV fs² nm⁻²
+/// @param pdf_scale  Φ*, nm⁻² eV⁻¹ rad⁻¹
+QUASI_HD inline double full_filling(double root_mass, double pdf_scale) {
+  return 2.0 * units::kPi * kStates_per_ev2_fs2 * root_mass / pdf_scale;
+}
 
 /// Room that a cell always keeps, in states: a cell that the discretisation overfills has the capacity
 /// f + kLeastRoom instead of 1. Conserves particles whatever f is, and leaves Fermi–Dirac alone.
 constexpr double kLeastRoom = 1e-9;
 
 /// r = f/(capacity − f) of a cell, f = F/full. Signed.
-/// @param full  2πK√(m_x m_y)/Φ*: F at f = 1
+/// @param full  full_filling()
 QUASI_HD inline double odds_of(double filling, double full) {
   const double f = filling / full, room = 1.0 - f;
   return f / (room > kLeastRoom ? room : kLeastRoom);

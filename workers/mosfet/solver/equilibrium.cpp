@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/parallel_failure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 
@@ -33,15 +33,15 @@ void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& f
   state->sheet_nm2.assign(static_cast<std::size_t>(nv) * np * s.nx, 0.0);
   state->density_nm3.assign(static_cast<std::size_t>(s.nx) * s.nz, 0.0);
   responses->resize(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
-  std::exception_ptr failure;
+  ParallelFailure failure;
 #pragma omp parallel
   {
     std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
     std::vector<double> sheet(static_cast<std::size_t>(nv) * np), slope(sheet.size());
     std::vector<const double*> energies(nf), families(nf);
 #pragma omp for schedule(static)
-    for (int i = 0; i < s.nx; ++i) {
-      try {
+    for (int i = 0; i < s.nx; ++i)
+      failure.guard([&] {
         for (int f = 0; f < nf; ++f) {
           energies[f] = &energy[static_cast<std::size_t>(f) * n];
           families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
@@ -70,13 +70,9 @@ void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& f
         }
         column_response(s, energies, families, sheet.data(), slope.data(), false,
                         &(*responses)[static_cast<std::size_t>(i) * s.nz * s.nz]);
-      } catch (...) {
-#pragma omp critical
-        failure = std::current_exception();
-      }
-    }
+      });
   }
-  if (failure) std::rethrow_exception(failure);
+  failure.rethrow();
 }
 
 std::string history(const std::vector<double>& steps) {
@@ -88,8 +84,6 @@ std::string history(const std::vector<double>& steps) {
 
 void newton(const Deck& deck, const Structure& s, const PotentialBoundary& boundary,
             const std::vector<double>& fermi_ev, const std::string& what, Equilibrium* state) {
-  state->nx = s.nx;
-  state->subbands_count = s.subbands;
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
     evaluate(deck, s, fermi_ev, state, &responses);

@@ -17,7 +17,6 @@ struct Equilibrium {
   Subbands subbands;
   std::vector<double> sheet_nm2;    ///< ϱ [n_valleys][subbands][nx], one valley of the pair
   std::vector<double> newton_v;     ///< max |δV| of every iteration
-  int nx = 0, subbands_count = 0;
 
   double energy(const Structure& s, int valley, int p, int i) const {
     return subbands.energy_ev[(static_cast<std::size_t>(s.family_of[valley]) * s.subbands + p) *

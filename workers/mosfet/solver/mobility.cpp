@@ -29,7 +29,7 @@ Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem, c
   }
   // Φ̃ in units of K: with pdf_scale = 1 the kernels see true occupations.
   const auto states_at = [&](int valley, int l) {
-    return 2.0 * units::kPi * kStates_per_ev2_fs2 * problem.root_mass[static_cast<std::size_t>(valley)] * problem.grid().kane(l);
+    return problem.full_filling(valley, 1.0) * problem.grid().kane(l);
   };
   std::vector<double> occupied(rows);
   for (std::size_t row = 0; row < rows; ++row) {
