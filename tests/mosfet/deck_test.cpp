@@ -156,5 +156,27 @@ TEST(Deck, ProfileFileMustCoverTheDevice) {
   }
 }
 
+TEST(Deck, ProfileFileIsReadLineByLine) {
+  const test::TemporaryDirectory directory;
+  const auto profile = [&](const std::string& text) {
+    std::ofstream(directory.path() / "p.csv") << text;
+    return parse_deck("[doping]\nprofile = \"p.csv\"", {}, "deck.toml", directory.path()).doping;
+  };
+  const auto doping = profile("# from a process simulator\n\nx_nm,N_D_cm3\n0,1e20\n32,2e20\n");
+  EXPECT_EQ(doping.profile_x_nm, (std::vector<double>{0.0, 32.0}));
+  EXPECT_EQ(doping.profile_nm3, (std::vector<double>{0.1, 0.2}));
+  for (const auto& [line, words] : {std::pair{"10,1e20,5", "\"p.csv\", line 2 is not 'x_nm,N_D_cm3'"}, {"10", "line 2 is not"},
+                                    {"10,2e22", "line 2: N_D = 2e+22 cm-3 must be above 0 and at most 1e+22"},
+                                    {"10,0", "line 2: N_D = 0 cm-3"}, {"0,1e20", "line 2: x = 0 nm must be above the 0 nm before it"}}) {
+    SCOPED_TRACE(line);
+    try {
+      profile(std::string("0,1e20\n") + line + "\n32,1e20\n");
+      ADD_FAILURE() << "accepted";
+    } catch (const InvalidInput& failure) {
+      EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace quasi::mosfet

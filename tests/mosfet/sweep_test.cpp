@@ -152,6 +152,19 @@ TEST(Sweep, SeveralDevicesShareAResumableSweep) {
   }
 }
 
+// One device's points leave the energy window in their first steps: the other ends the point that it holds and begins no further
+// one of its chain, which the checkpoint keeps.
+TEST(Sweep, AFailureOnOneDeviceEndsTheOthersWithTheirPoint) {
+  const Deck deck = small_deck({{"bias.points", "[[0.4, 0.0], [0.4, 0.01], [0.4, 0.02], [0.6, 1.5]]"}, {"mesh.wmax_eV", "0.15"},
+                                {"run.t_end_fs", "20.0"}, {"run.steady_tol", "1e-8"}, {"run.refresh_steps", "2"}});
+  const Device cpu = find_device("cpu");
+  int finished = 0;
+  const SweepOptions options{.devices = {cpu, cpu}, .on_finished = [&](int, const PointResult&) { ++finished; }};
+  SilentProgress silent;
+  EXPECT_THROW(run_sweep(deck, options, silent), InvalidInput);
+  EXPECT_LE(finished, 1);
+}
+
 // The lead takes the ringing of the contacts' plasma (19 fs) out of the way to the steady state and leaves the state:
 // from 40 fs on the current through the source contact swings a third as far (found: a sixth; what is left is no ringing), and
 // both ways end at the same current.

@@ -16,6 +16,7 @@ namespace {
 
 // 1 nm⁻³ = 1e21 cm⁻³.
 constexpr double kPerNm3_cm3 = 1e21;
+constexpr double kLargestDoping_cm3 = 1e22;
 
 void read_geometry(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "geometry", where);
@@ -33,34 +34,38 @@ void read_profile(const std::filesystem::path& file, TableReader& reader, Deck* 
   std::ifstream in(file);
   if (!in) reader.fail("profile", "= \"" + file.string() + "\" cannot be opened");
   std::string line;
+  bool begun = false;  // Comments and empty lines may stand before the header.
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
     std::replace(line.begin(), line.end(), ',', ' ');
     std::istringstream fields(line);
     double x = 0, n = 0;
-    if (!(fields >> x >> n)) {
-      if (deck->doping.profile_x_nm.empty() && number == 1) continue;  // The header line.
-      reader.fail("profile", "line " + std::to_string(number) + " is not 'x_nm,N_D_cm3'");
-    }
-    if (!(n > 0.0) || !std::isfinite(n) || !std::isfinite(x))
-      reader.fail("profile", "line " + std::to_string(number) + ": N_D must be positive and finite");
+    std::string further;
+    const std::string at = "= \"" + file.filename().string() + "\", line " + std::to_string(number);
+    const bool numbers = static_cast<bool>(fields >> x >> n), header = !numbers && !begun;
+    begun = true;
+    if (header) continue;
+    if (!numbers || fields >> further) reader.fail("profile", at + " is not 'x_nm,N_D_cm3'");
+    if (!(n > 0.0 && n <= kLargestDoping_cm3) || !std::isfinite(x))
+      reader.fail("profile", at + ": N_D = " + shown(n) + " cm-3 must be above 0 and at most " + shown(kLargestDoping_cm3));
     if (!deck->doping.profile_x_nm.empty() && x <= deck->doping.profile_x_nm.back())
-      reader.fail("profile", "line " + std::to_string(number) + ": x must increase");
+      reader.fail("profile", at + ": x = " + shown(x) + " nm must be above the " + shown(deck->doping.profile_x_nm.back()) + " nm before it");
     deck->doping.profile_x_nm.push_back(x);
     deck->doping.profile_nm3.push_back(n / kPerNm3_cm3);
   }
   const auto& x = deck->doping.profile_x_nm;
   if (x.size() < 2 || x.front() > 0.0 || x.back() < deck->geometry.length_nm())
-    reader.fail("profile", "must cover 0 … " + shown(deck->geometry.length_nm()) +
-                               " nm with at least two lines");
+    reader.fail("profile", "= \"" + file.filename().string() + "\" must cover 0 … " + shown(deck->geometry.length_nm()) +
+                               " nm with at least two lines" +
+                               (x.empty() ? "" : "; it covers " + shown(x.front()) + " … " + shown(x.back()) + " nm"));
 }
 
 void read_doping(const toml::table* table, const std::string& where,
                  const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "doping", where);
   auto& d = deck->doping;
-  d.contact_nm3 = reader.number("contact_cm3", 1e20, 1e16, 1e22) / kPerNm3_cm3;
-  d.channel_nm3 = reader.number("channel_cm3", 1e13, 0.0, 1e22) / kPerNm3_cm3;
+  d.contact_nm3 = reader.number("contact_cm3", 1e20, 1e16, kLargestDoping_cm3) / kPerNm3_cm3;
+  d.channel_nm3 = reader.number("channel_cm3", 1e13, 0.0, kLargestDoping_cm3) / kPerNm3_cm3;
   d.smoothing_nm = reader.number("smoothing_nm", 0.5, 0.0, 100.0);
   const std::string profile = reader.text("profile", "");
   if (!profile.empty()) {

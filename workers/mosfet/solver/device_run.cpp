@@ -110,14 +110,20 @@ class DeviceRun {
 
   void take_chain(int lane) {
     std::optional<PointProgress> resumed;
+    std::optional<PointState> waiting;
+    int position = 0;
     {
       const std::lock_guard lock(sweep_.mutex);
       if (sweep_.queue.empty()) return;
-      lanes_[lane] = Lane{};
-      lanes_[lane].chain = sweep_.queue.front();
+      const int chain = sweep_.queue.front();
       sweep_.queue.pop_front();
-      const auto found = sweep_.snapshot.running.find(lanes_[lane].chain);
+      lanes_[lane] = Lane{};
+      lanes_[lane].chain = chain;
+      position = sweep_.next_position_locked(chain);
+      const auto found = sweep_.snapshot.running.find(chain);
       if (found != sweep_.snapshot.running.end()) resumed = found->second;
+      const auto before = sweep_.snapshot.chain_state.find(chain);
+      if (position > 0 && before != sweep_.snapshot.chain_state.end()) waiting = before->second;
     }
     Lane& l = lanes_[lane];
     l.active = true;
@@ -130,16 +136,7 @@ class DeviceRun {
       l.at.state = {};
       return;
     }
-    const int position = sweep_.next_position(l.chain);
-    if (position > 0) {
-      const std::lock_guard lock(sweep_.mutex);
-      const auto waiting = sweep_.snapshot.chain_state.find(l.chain);
-      if (waiting != sweep_.snapshot.chain_state.end()) {
-        start_point(lane, position, &waiting->second);
-        return;
-      }
-    }
-    start_point(lane, position, nullptr);
+    start_point(lane, position, waiting ? &*waiting : nullptr);
   }
 
   PointBoundary boundary_of(const Lane& lane) const {
@@ -459,18 +456,20 @@ class DeviceRun {
     Lane& l = lanes_[lane];
     const PointState state = kernels_->state(lane);
     const Moments moments = kernels_->moments(lane);
-    PointResult result = 
+    PointResult result =
         report_point(deck_, problem_, sweep_.bias_at(l.at.point, l.time_fs), l.at, l.dt_fs, state, moments, status);
     warn(l.at, result.numbers.at("ballistic_ratio"));
-    const int position = sweep_.next_position(l.chain);
+    int position = 0;
     bool more = false;
     {
       const std::lock_guard lock(sweep_.mutex);
+      position = sweep_.next_position_locked(l.chain);
       sweep_.snapshot.finished[l.at.point] = result;
       sweep_.snapshot.running.erase(l.chain);
       more = position + 1 < static_cast<int>(sweep_.chains[l.chain].size());
       if (more) sweep_.snapshot.chain_state[l.chain] = state;
       else sweep_.snapshot.chain_state.erase(l.chain);
+      more = more && !sweep_.failure;  // Another device has failed: the job ends with the points in hand.
       sweep_.save_checkpoint_locked();
       if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
       if (sweep_.options.on_state) sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
@@ -493,7 +492,7 @@ class DeviceRun {
     const bool wanted = sweep_.progress.checkpoint_wanted();
     if (!wanted && seconds_since(sweep_.last_checkpoint) < deck_.run.checkpoint_s) return;
     for (int lane = 0; lane < size(); ++lane) {
-      if (!lanes_[lane].active || kernels_steps(lane) == 0) continue;
+      if (!lanes_[lane].active || lanes_[lane].time_fs <= 0.0) continue;  // Nothing is lost of a point that has not stepped.
       PointProgress kept = lanes_[lane].at;
       kept.state = kernels_->state(lane);
       sweep_.snapshot.chain_state.erase(lanes_[lane].chain);
@@ -501,7 +500,6 @@ class DeviceRun {
     }
     sweep_.save_checkpoint_locked();
   }
-  std::int64_t kernels_steps(int lane) const { return lanes_[lane].time_fs > 0.0; }
 
   SweepState& sweep_;
   const Deck& deck_;

@@ -15,7 +15,11 @@ constexpr double kSecondOrder = 3.0;  // 2² − 1
 
 std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& progress) {
   std::vector<std::pair<std::string, Deck>> decks;
-  const auto add = [&](const char* axis, auto change) {
+  const auto add = [&](const char* axis, int size, int least, auto change) {
+    if (size < least) {
+      progress.log(std::string("mesh study without ") + axis + ": mesh." + axis + " = " + std::to_string(size) + " is below " + std::to_string(least));
+      return;
+    }
     Deck half = deck;
     half.run.mesh_study = false;
     half.mesh.snap = false;
@@ -27,10 +31,10 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
       progress.log(std::string("mesh study without ") + axis + ": " + refused.what());
     }
   };
-  if (deck.mesh.nw >= 16) add("nw", [](Deck::Mesh* m) { m->nw /= 2; });
-  if (deck.mesh.nphi >= 16) add("nphi", [](Deck::Mesh* m) { m->nphi = m->nphi / 8 * 4; });
-  if (deck.mesh.nx >= 17) add("nx", [](Deck::Mesh* m) { m->nx = (m->nx - 1) / 2 + 1; });
-  if (deck.mesh.nz >= 17) add("nz", [](Deck::Mesh* m) { m->nz = (m->nz - 1) / 2 + 1; });
+  add("nw", deck.mesh.nw, 16, [](Deck::Mesh* m) { m->nw /= 2; });
+  add("nphi", deck.mesh.nphi, 16, [](Deck::Mesh* m) { m->nphi = m->nphi / 8 * 4; });
+  add("nx", deck.mesh.nx, 17, [](Deck::Mesh* m) { m->nx = (m->nx - 1) / 2 + 1; });
+  add("nz", deck.mesh.nz, 17, [](Deck::Mesh* m) { m->nz = (m->nz - 1) / 2 + 1; });
   return decks;
 }
 

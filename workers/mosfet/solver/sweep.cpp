@@ -56,10 +56,10 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
     break;
   }
   for (int chain = 0; chain < static_cast<int>(chains.size()); ++chain)
-    if (next_position(chain) < static_cast<int>(chains[chain].size())) queue.push_back(chain);
+    if (next_position_locked(chain) < static_cast<int>(chains[chain].size())) queue.push_back(chain);
 }
 
-int SweepState::next_position(int chain) const {
+int SweepState::next_position_locked(int chain) const {
   int position = 0;
   while (position < static_cast<int>(chains[chain].size()) && snapshot.finished.contains(chains[chain][position]))
     ++position;

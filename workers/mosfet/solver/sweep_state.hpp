@@ -19,8 +19,8 @@ struct SweepState {
   /// Resumes from the newest checkpoint if there is one.
   SweepState(const Deck& deck, const SweepOptions& options, Progress& progress);
 
-  /// First unfinished position of a chain.
-  int next_position(int chain) const;
+  /// First unfinished position of a chain. Under `mutex`.
+  int next_position_locked(int chain) const;
   void save_checkpoint_locked();
   /// The deck's bias with its waveforms at a time.
   BiasPoint bias_at(int point, double t_fs) const;
