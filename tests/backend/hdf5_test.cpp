@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
@@ -56,6 +59,40 @@ TEST(Hdf5, NamesFileAndPathInFailures) {
     EXPECT_NE(std::string(failure.what()).find("broken.h5"), std::string::npos);
   }
   EXPECT_THROW(H5Reader(directory.path() / "none.h5"), InvalidInput);
+}
+
+// A text is one: of a list of texts, reading the first alone is not what HDF5 would do.
+TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() / "texts.h5";
+  {
+    const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    const H5Handle fixed(H5Tcopy(H5T_C_S1), H5Tclose), variable(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(fixed.id(), 64);
+    H5Tset_size(variable.id(), H5T_VARIABLE);
+    const hsize_t many = 256;
+    const H5Handle list(H5Screate_simple(1, &many, nullptr), H5Sclose), empty(H5Screate(H5S_NULL), H5Sclose), one(H5Screate(H5S_SCALAR), H5Sclose);
+    for (const auto& [name, type, space] : {std::tuple{"/fixed", fixed.id(), list.id()}, {"/variable", variable.id(), list.id()},
+                                            {"/nothing", fixed.id(), empty.id()}, {"/unset", variable.id(), one.id()}}) {
+      const H5Handle dataset(H5Dcreate2(file.id(), name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+      const H5Handle attribute(H5Acreate2(dataset.id(), "a", type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    }
+    const H5Handle number(H5Dcreate2(file.id(), "/number", H5T_NATIVE_DOUBLE, one.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  }
+  const H5Reader reader(path);
+  for (const auto& [name, words] : {std::pair{"/fixed", "must hold one text, holds 256"}, {"/variable", "must hold one text, holds 256"},
+                                    {"/nothing", "must hold one text, holds 0"}, {"/number", "is not text"}})
+    for (const bool of_attribute : {false, true}) {
+      if (of_attribute && std::string(name) == "/number") continue;
+      try {
+        of_attribute ? reader.text_attribute(name, "a") : reader.text(name);
+        ADD_FAILURE() << name << " was taken for a text";
+      } catch (const InvalidInput& failure) {
+        EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();
+        EXPECT_NE(std::string(failure.what()).find("texts.h5"), std::string::npos) << failure.what();
+      }
+    }
+  EXPECT_EQ(reader.text("/unset"), "");
 }
 
 }  // namespace

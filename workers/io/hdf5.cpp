@@ -46,17 +46,22 @@ std::vector<T> read_all(hid_t file, const std::string& path, const std::filesyst
   return values;
 }
 
-std::string read_string(hid_t object, hid_t type, const std::function<herr_t(hid_t, void*)>& read) {
-  (void)object;
+/// The one text that a dataset or attribute holds.
+/// @param what  file and place, for errors
+std::string read_string(hid_t type, hid_t space, const std::string& what, const std::function<herr_t(hid_t, void*)>& read) {
+  if (H5Tget_class(type) != H5T_STRING) throw InvalidInput(what + " is not text");
+  // The reads below have room for one.
+  if (const auto count = H5Sget_simple_extent_npoints(space); count != 1)
+    throw InvalidInput(what + " must hold one text, holds " + std::to_string(count));
   if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;
-    if (read(type, &text) < 0 || text == nullptr) return {};
-    std::string result(text);
+    if (read(type, &text) < 0) throw InvalidInput(what + " cannot be read; is the file truncated?");
+    std::string result(text != nullptr ? text : "");
     H5free_memory(text);
     return result;
   }
   std::string result(H5Tget_size(type), '\0');
-  if (read(type, result.data()) < 0) return {};
+  if (read(type, result.data()) < 0) throw InvalidInput(what + " cannot be read; is the file truncated?");
   result.resize(result.find('\0') == std::string::npos ? result.size() : result.find('\0'));
   return result;
 }
@@ -93,10 +98,8 @@ std::vector<std::int64_t> H5Reader::integers(const std::string& path) const {
 
 std::string H5Reader::text(const std::string& path) const {
   const H5Handle dataset = open_dataset(file_.id(), path, path_);
-  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose);
-  if (H5Tget_class(type.id()) != H5T_STRING)
-    throw InvalidInput(quoted(path_) + ": dataset '" + path + "' is not text");
-  return read_string(dataset.id(), type.id(), [&](hid_t memory_type, void* out) {
+  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose), space(H5Dget_space(dataset.id()), H5Sclose);
+  return read_string(type.id(), space.id(), quoted(path_) + ": dataset '" + path + "'", [&](hid_t memory_type, void* out) {
     return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
   });
 }
@@ -122,8 +125,8 @@ std::string H5Reader::text_attribute(const std::string& path, const std::string&
       H5Aopen_by_name(file_.id(), path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   if (attribute.id() < 0)
     throw InvalidInput(quoted(path_) + ": '" + path + "' has no attribute '" + name + "'");
-  const H5Handle type(H5Aget_type(attribute.id()), H5Tclose);
-  return read_string(attribute.id(), type.id(), [&](hid_t memory_type, void* out) {
+  const H5Handle type(H5Aget_type(attribute.id()), H5Tclose), space(H5Aget_space(attribute.id()), H5Sclose);
+  return read_string(type.id(), space.id(), quoted(path_) + ": attribute '" + name + "' of '" + path + "'", [&](hid_t memory_type, void* out) {
     return H5Aread(attribute.id(), memory_type, out);
   });
 }
