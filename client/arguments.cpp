@@ -242,10 +242,11 @@ class Tree {
     app->add_option("DECK", options.words, "KIND and a deck; or a TOML deck or job file alone")->type_name("");
     list_option(app, "--set", options.settings, "override a key of the deck, e.g. T=300", "KEY=VALUE");
     app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")->type_name("DIR");
-    app->add_option("--device", options.device, "auto, cpu or cuda:N")->type_name("DEVICE");
+    app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")->type_name("DEVICE");
     list_option(app, "--export", options.exports, "further output formats, e.g. bte", "FORMAT");
     app->add_flag_callback("--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
-                           "thermal: also on coarser meshes and with smaller widths, extrapolated; mosfet: a mesh study");
+                           "the convergence study of the kind: thermal on coarser meshes and with smaller widths, mosfet with half of every axis, gw "
+                           "with fewer bands, lower cut-offs and coarser grids");
     app->footer("\nExample:\n  quasi run thermal examples/thermal/silicon --set T=300 -d out");
 
     command("version", "of this program and of the server", "Here", Words::kNothing);

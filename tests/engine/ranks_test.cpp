@@ -239,6 +239,17 @@ TEST_F(Ranks, DifferentDecksAreNoticed) {
   EXPECT_NE(log.find("rank 1 found other bits for the phonon modes"), std::string::npos) << log;
 }
 
+// The two commands take the same --device.
+TEST(EngineCommand, ValidateTakesSeveralDevicesAsRunDoes) {
+  const test::TemporaryDirectory place;
+  const Words validate{QUASI_ENGINE, "validate", "mosfet", (test::source_dir() / "examples/mosfet/iv_coarse.toml").string(), "--device"};
+  for (const auto& [devices, status] : {std::pair{"cpu,cpu", 0}, {"cpu,gpu", 10}, {"", 10}}) {
+    Words words = validate;
+    words.emplace_back(devices);
+    EXPECT_EQ(run({{0, words}}, place.path() / "log"), status) << text_of(place.path() / "log");
+  }
+}
+
 TEST_F(Ranks, AKindThatCannotBeSharedIsRefused) {
   const test::TemporaryDirectory place;
   const int status = run({{2, engine("mosfet", test::source_dir() / "examples/mosfet/equilibrium.toml", place.path() / "out")}}, place.path() / "log");

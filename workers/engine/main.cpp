@@ -157,7 +157,7 @@ void run(const Arguments& arguments, Ranks& ranks) {
 void validate(const Arguments& arguments) {
   require_exports(arguments.kind, arguments.exports);
   const auto task = make_task(arguments.kind);
-  const nlohmann::json report = task->validate(deck_source(arguments), find_device(arguments.device));
+  const nlohmann::json report = task->validate(deck_source(arguments), devices_of(arguments.device).front());
   std::cout << report.dump(2) << '\n';
 }
 
@@ -183,7 +183,7 @@ int main_(int argc, char** argv) {
       ->capture_default_str();
   run_command->add_flag_callback(
       "--converge", [&] { arguments.settings.emplace_back("convergence_study=true"); },
-      "thermal: also on coarser meshes and with smaller widths, extrapolated; mosfet: a mesh study");
+      "the convergence study of the kind: thermal on coarser meshes and with smaller widths, mosfet with half of every axis, gw with fewer bands, lower cut-offs and coarser grids");
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);
