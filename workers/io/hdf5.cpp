@@ -46,6 +46,13 @@ std::vector<T> read_all(hid_t file, const std::string& path, const std::filesyst
   return values;
 }
 
+/// How datasets are made: without times, so that the same data are the same bytes.
+H5Handle dataset_creation() {
+  H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.id(), 0);
+  return creation;
+}
+
 /// The one text that a dataset or attribute holds.
 /// @param what  file and place, for errors
 std::string read_string(hid_t type, hid_t space, const std::string& what, const std::function<herr_t(hid_t, void*)>& read) {
@@ -189,8 +196,7 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
                        H5Sclose);
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
-  const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(creation.id(), 0);  // Same data, same bytes.
+  const H5Handle creation = dataset_creation();
   if (compressed && count > 0) {
     // Whole last axes, as many as stay below a quarter of a million values.
     constexpr hsize_t kLargestChunk = 1u << 18;
@@ -245,8 +251,7 @@ void H5Writer::create(const std::string& path, std::initializer_list<std::int64_
   const H5Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
-  const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(creation.id(), 0);
+  const H5Handle creation = dataset_creation();
   const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_DOUBLE, space.id(), links.id(),
                                     creation.id(), H5P_DEFAULT),
                          H5Dclose);
@@ -283,8 +288,9 @@ void H5Writer::write_text(const std::string& path, std::string_view text) {
   const H5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
+  const H5Handle creation = dataset_creation();
   const H5Handle dataset(
-      H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(), creation.id(), H5P_DEFAULT),
       H5Dclose);
   if (dataset.id() < 0 ||
       H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()) < 0)
