@@ -98,9 +98,12 @@ TEST(DeckFailures, UnknownKeyNamesTheNearest) {
 
 TEST(DeckFailures, WrongGroupTypeOrCount) {
   const SmallDeck deck;
-  expect_refused([&] { deck.load({{"ngrid", "4 4"}, {"scell(4)", "1"}}); }, {"scell", "outside"});
+  expect_refused([&] { deck.load({{"ngrid", "4 4 4"}, {"scell(4)", "1"}}); }, {"scell", "outside"});
   expect_refused([&] { deck.load({{"ngrid", "4 4 4 4"}}); }, {"ngrid", "takes 3"});
   expect_refused([&] { deck.load({{"ngrid", "4 0 4"}}); }, {"ngrid", "between 1 and"});
+  expect_refused([&] { deck.load({{"ngrid", "4"}}); }, {"ngrid", "takes 3 values, got 1", "ngrid(1)"});
+  expect_refused([&] { deck.load({{"lattvec", "0 1 1"}}); }, {"lattvec", "takes 9 values, got 3"});
+  EXPECT_EQ(deck.load({{"ngrid(2)", "4"}}).control.mesh, (Index3{2, 4, 2}));
   expect_refused([&] { deck.load({{"T", "abc"}}); }, {"'t'", "real", "abc"});
   expect_refused([&] { deck.load({{"convergence", "maybe"}}); }, {"convergence", "logical"});
   expect_refused([&] { deck.load({{"solver", "newton"}}); }, {"solver", "cg, gmres"});
@@ -135,6 +138,11 @@ TEST(DeckFailures, TdepAndEwaldAreNotRead) {
   expect_refused([&] { deck.load({{"tdep", ".true."}}); }, {"tdep", "FORCE_CONSTANTS_2ND"});
   expect_refused([&] { deck.load({{"Ewald", "0.5"}}); }, {"ewald", "TDEP"});
   EXPECT_NO_THROW(deck.load({{"tdep", ".false."}, {"Ewald", "-1"}}));
+}
+
+TEST(DeckFailures, AFileOfTheDeckIsNotTheDeck) {
+  const SmallDeck deck;
+  expect_refused([&] { read_deck(deck.path() / "CONTROL", {}); }, {"CONTROL", "directory", deck.path().string()});
 }
 
 TEST(DeckFailures, MissingAndTruncatedFiles) {

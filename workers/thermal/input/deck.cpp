@@ -95,6 +95,9 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
   std::vector<NamelistAssignment> overrides;
   std::vector<Setting> own = settings;
   if (std::filesystem::is_regular_file(path)) {
+    const std::string place = path.has_parent_path() ? path.parent_path().string() : ".";
+    if (path.extension() != ".toml")
+      throw InvalidInput("'" + path.string() + "' is one file; name the deck's directory, '" + place + "', or a TOML deck (*.toml)");
     toml = path;
   } else if (std::filesystem::is_regular_file(path / "deck.toml")) {
     toml = path / "deck.toml";

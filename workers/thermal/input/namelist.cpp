@@ -263,7 +263,9 @@ std::vector<NamelistAssignment> parse_namelists(std::string_view text, const std
 
 NamelistAssignment parse_namelist_setting(std::string_view key, std::string_view value) {
   const std::string text = std::string(key) + "=" + std::string(value);
-  return Parser(text, "--set " + text.substr(0, 60)).single();
+  NamelistAssignment assignment = Parser(text, "--set " + text.substr(0, 60)).single();
+  assignment.complete = true;
+  return assignment;
 }
 
 double namelist_real(const NamelistValue& value, const NamelistAssignment& assignment) {

@@ -28,6 +28,7 @@ struct NamelistAssignment {
   std::vector<NamelistSubscript> subscripts;
   std::vector<NamelistValue> values;
   std::string where;  ///< "CONTROL line 12", for messages
+  bool complete = false;  ///< an array without subscripts takes all its values; a Fortran namelist may give fewer
 };
 
 /// Parses Fortran namelist groups (thermal.md 1.1): case-insensitive keys, blanks, tabs, commas and

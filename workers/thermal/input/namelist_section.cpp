@@ -52,6 +52,9 @@ void assign_section(const NamelistAssignment& a, const std::vector<int>& extents
   if (a.values.size() > available)
     fail(a, "takes " + std::to_string(available) + " value(s) here, got " +
                 std::to_string(a.values.size()));
+  if (a.complete && a.subscripts.empty() && a.values.size() < available)
+    fail(a, "takes " + std::to_string(available) + " values, got " + std::to_string(a.values.size()) +
+                "; to set one alone name it, e.g. '" + a.key + (rank == 1 ? "(1)" : rank == 2 ? "(1,1)" : "(1,1,1)") + "'");
   std::vector<int> index = first;
   for (std::size_t i = 0; i < a.values.size(); ++i) {
     if (a.values[i].text) set(element ? offset_of(first) + i : offset_of(index), a.values[i]);

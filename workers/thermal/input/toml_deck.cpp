@@ -57,7 +57,7 @@ class Collector {
         if (group.empty()) known.insert(known.end(), {"kind", "directory", "job"});
         throw InvalidInput(unknown_key_message(key, where, known));
       }
-      NamelistAssignment assignment{.group = group, .key = lower(key), .subscripts = {}, .values = {}, .where = where};
+      NamelistAssignment assignment{.group = group, .key = lower(key), .subscripts = {}, .values = {}, .where = where, .complete = true};
       flatten(node, where, key, assignment.values);
       lines_.emplace_back(name.source().begin.line, std::move(assignment));
     }
