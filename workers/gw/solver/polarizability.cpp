@@ -94,17 +94,32 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
     const int n_c = options.bands - n_v;
     if (n_v == 0) continue;
-    // A static χ alone takes its pairs in blocks of the kernels' own, so only other frequencies bound the block here.
-    const std::int64_t fits = items_that_fit(options.memory_budget_bytes, 16 * n_g * n_g * (2 + 2 * n_other), 48 * n_c * n_g, "polarizability");
-    std::int64_t block = n_other == 0 ? n_v : std::min<std::int64_t>(n_v, fits);
+    // Half of the memory for empty bands on the box. A static χ alone takes its pairs in blocks of the kernels' own, so only other frequencies bound
+    // the blocks further.
+    const auto edges = box();
+    std::int64_t at_once = std::clamp<std::int64_t>(options.memory_budget_bytes / 2 / (std::int64_t{16} * edges[0] * edges[1] * edges[2]), 1, n_c), block = n_v;
+    if (n_other > 0) {
+      const std::int64_t fixed = 16 * n_g * n_g * (2 + 2 * n_other);
+      at_once = std::min(at_once, items_that_fit(options.memory_budget_bytes, fixed, 48 * n_g, "polarizability"));
+      block = std::min<std::int64_t>(n_v, items_that_fit(options.memory_budget_bytes, fixed, 48 * at_once * n_g, "polarizability"));
+    }
     // Few k-points: blocks enough for every portion.
     const auto n_wedge = static_cast<std::int64_t>(wedge_.size());
     const auto blocks_wanted = (kPortions + n_wedge - 1) / n_wedge;
     if (static_cast<std::int64_t>(wedge_.size()) < kPortions) block = std::max<std::int64_t>(1, std::min(block, (n_v + blocks_wanted - 1) / blocks_wanted));
     for (std::size_t orbit = 0; orbit < wedge_.size(); ++orbit)
-      for (std::int64_t v = 0; v < n_v; v += block) units_.push_back({spin, orbit, {v, std::min<std::int64_t>(n_v, v + block)}});
+      for (std::int64_t c = 0; c < n_c; c += at_once)
+        for (std::int64_t v = 0; v < n_v; v += block)
+          units_.push_back({spin, orbit, {v, std::min<std::int64_t>(n_v, v + block)}, {c, std::min<std::int64_t>(n_c, c + at_once)}});
   }
   portions_ = std::min<std::int64_t>(kPortions, static_cast<std::int64_t>(units_.size()));
+}
+
+std::array<int, 3> Polarizability::box() const {
+  const bool shifted = at_.at_gamma && !by_velocity();
+  IVec3 extent_left = rotated_extent(shifted ? *field_.shifted : field_.waves, shifted ? *field_.shifted_zone : field_.zone);
+  for (int& x : extent_left) ++x;  // k+q may differ from its folded image by one reciprocal vector.
+  return product_box(extent_left, rotated_extent(field_.waves, field_.zone), component_extent(at_.sphere.g));
 }
 
 Polarizability::Resident& Polarizability::resident(GwKernels& kernels) const {
@@ -177,9 +192,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   // With a subspace the first sweep is static, the second all else.
   const auto n_other = options_.subspace.wanted() && !projected ? 0 : static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
 
-  IVec3 extent_left = rotated_extent(left_waves, left_zone);
-  for (int& x : extent_left) ++x;  // k+q may differ from its folded image by one reciprocal vector.
-  const std::array<int, 3> box = product_box(extent_left, rotated_extent(field_.waves, field_.zone), component_extent(at_.sphere.g));
+  const std::array<int, 3> box = this->box();
   Resident& left_behind = resident(kernels);
   bool right_is_there = left_behind.epoch == kernels.epoch();
   if (!right_is_there) {
@@ -199,7 +212,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
     const Orbit& orbit = wedge_[unit.orbit];
     const int spin = unit.spin;
     const int n_v = field_.n_occupied_of_spin[static_cast<std::size_t>(spin)];
-    const int n_c = options_.bands - n_v;
+    const auto n_c = unit.conduction.size(), first_c = n_v + unit.conduction.begin;
     const Vec3& k = field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k;
     const Rotation right_rotation = field_.zone.rotation_to(k);
     const Rotation left_rotation = left_zone.rotation_to(by_velocity ? k : k + at_.q);
@@ -208,13 +221,15 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
                                             static_cast<int>(unit.valence.end));
     const auto left_index = positions(left.g, box);
     kernels.load_bands(Side::kLeft, left.coefficients, view<const std::int32_t>(left_index, left_index.size()));
-    if (!right_is_there || left_behind.orbit != unit.orbit || left_behind.spin != spin) {
-      const RotatedWaves right = rotated_waves(field_.waves, operations, right_rotation, spin, n_v, options_.bands);
+    const bool same_k = left_behind.orbit == unit.orbit && left_behind.spin == spin;
+    if (!right_is_there || !same_k || left_behind.conduction.begin != unit.conduction.begin) {
+      const RotatedWaves right = rotated_waves(field_.waves, operations, right_rotation, spin, static_cast<int>(first_c), static_cast<int>(first_c + n_c));
       const auto right_index = positions(right.g, box);
       kernels.load_bands(Side::kRight, right.coefficients, view<const std::int32_t>(right_index, right_index.size()));
+      if (!right_is_there || !same_k) left_behind.dipole.clear();
       left_behind.orbit = unit.orbit;
       left_behind.spin = spin;
-      left_behind.dipole.clear();
+      left_behind.conduction = unit.conduction;
       right_is_there = true;
     }
     clock.step("wavefunctions");
@@ -226,7 +241,10 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
       const auto shared = dipoles_.find({unit.orbit, spin});
       if (shared == dipoles_.end() && left_behind.dipole.empty()) left_behind.dipole = dipoles(orbit, spin, kernels);
       const std::vector<Cplx>& dipole = shared != dipoles_.end() ? shared->second : left_behind.dipole;
-      head.assign(dipole.begin() + unit.valence.begin * n_c, dipole.begin() + unit.valence.end * n_c);
+      for (std::int64_t v = unit.valence.begin; v < unit.valence.end; ++v) {
+        const auto row = dipole.begin() + v * (options_.bands - n_v) + unit.conduction.begin;
+        head.insert(head.end(), row, row + n_c);
+      }
       if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
     }
     clock.step("velocity");
@@ -235,7 +253,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
     for (std::int64_t i = 0; i < n_block; ++i)
       for (std::int64_t c = 0; c < n_c; ++c) {
         const double delta = left_waves.energy(spin, left_rotation.irreducible, static_cast<int>(unit.valence.begin + i)) -
-                             field_.waves.energy(spin, right_rotation.irreducible, n_v + static_cast<int>(c));
+                             field_.waves.energy(spin, right_rotation.irreducible, static_cast<int>(first_c + c));
         const double scale = prefactor * static_cast<double>(orbit.size);
         const auto pair = static_cast<std::size_t>(i * n_c + c);
         weight[pair] = scale / delta;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,13 +51,15 @@ class Polarizability {
   struct Unit {
     int spin = 0;
     std::size_t orbit = 0;
-    BandRange valence;
+    BandRange valence, conduction;  ///< the latter counted from the first empty band
   };
+  std::array<int, 3> box() const;
   /// What this sum has left on a device, so that the next portion need not bring it again.
   struct Resident {
     std::int64_t epoch = -1;
     std::size_t orbit = 0;
     int spin = 0;
+    BandRange conduction;
     std::vector<Cplx> dipole;  ///< by_velocity: M_vc(q → 0; 0) of all pairs there, [n_v][n_c]
   };
   Resident& resident(GwKernels& kernels) const;
