@@ -29,7 +29,7 @@ set output "$out"
 set ylabel "energy from the valence top (eV)"
 set xtics ($corners)
 set grid xtics lt 1 lc rgb "#bbbbbb"
-set key bottom right
+set key bottom right opaque
 set yrange [-13:9]
 stats "$table" using 1 nooutput
 set xrange [STATS_min:STATS_max]
@@ -45,11 +45,13 @@ sigma)
 set terminal pngcairo size 900,640 font "sans,13"
 set output "$out"
 set multiplot layout 2,1
+set lmargin 9
+set rmargin 3
 set grid
 set ylabel "self-energy (eV)"
 set key top right
-plot "$table" index $block using 1:2 with lines lw 2 lc rgb "#204a87" title "Re", \
-     "$table" index $block using 1:3 with lines lw 2 lc rgb "#b03030" title "Im"
+plot "$table" index $block using 1:2 with lines lw 2 lc rgb "#204a87" title "Re Σ", \
+     "$table" index $block using 1:3 with lines lw 2 lc rgb "#b03030" title "Im Σ"
 set xlabel "energy (eV)"
 set ylabel "A (1/eV)"
 plot "$table" index $block using 1:4 with lines lw 2 lc rgb "#4e9a06" notitle
