@@ -27,3 +27,27 @@ plot x < 0.1 ? $three + ($three_slope)*x : NaN with lines dt 2 lc rgb "#2b5f8a" 
   "" index 1 using (1/\$1):3 with points pt 5 ps 1.2 lc rgb "#c04a2b" title "three and four phonons"
 PLOT
 echo "three phonons $three, with four $four"
+# Limits 1/N -> 0 with their errors, as --converge reckons them (the larger of the fit's standard error and of the change when the
+# farthest point is left out): both blocks, and the share of κ that four phonons leave, which hardly depends on the mesh.
+awk 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} {k[block + 0, $1] = $3}
+  function fit(skip,   i, n, sx, sy, sxx, sxy, r) {
+    for (i = 1; i <= m; ++i) if (i != skip) {++n; sx += x[i]; sy += y[i]}
+    for (i = 1; i <= m; ++i) if (i != skip) {sxx += (x[i] - sx/n)^2; sxy += (x[i] - sx/n) * (y[i] - sy/n)}
+    slope = sxy / sxx; value = sy/n - slope * sx/n
+    for (i = 1; i <= m; ++i) if (i != skip) r += (y[i] - value - slope * x[i])^2
+    error = sqrt(r / (n - 2) * (1/n + sx*sx / (n*n*sxx))); return value
+  }
+  function limit(what, meshes,   i, all, e, other) {
+    m = split(meshes, mesh, ",")
+    for (i = 1; i <= m; ++i) {x[i] = 1 / mesh[i]; y[i] = what == 2 ? k[1, mesh[i]] / k[0, mesh[i]] : k[what, mesh[i]]}
+    all = fit(0); e = error; other = fit(1)
+    found_error = e > (other > all ? other - all : all - other) ? e : (other > all ? other - all : all - other)
+    return all
+  }
+  END {
+    three = limit(0, "20,24,32,40"); e3 = found_error; printf "three phonons, 20-40: %.2f ± %.2f\n", three, e3
+    printf "three phonons, 12-18: %.2f", limit(0, "12,14,16,18"); printf " ± %.2f\n", found_error
+    printf "with four, 12-18: %.2f", limit(1, "12,14,16,18"); printf " ± %.2f\n", found_error
+    share = limit(2, "12,14,16,18"); es = found_error; printf "share, 12-18: %.4f ± %.4f\n", share, es
+    printf "with four, share x three phonons: %.2f ± %.2f\n", share * three, share * three * sqrt((es/share)^2 + (e3/three)^2)
+  }' silicon-convergence.dat
