@@ -82,6 +82,27 @@ TEST(Hdf5, NamesFileAndPathInFailures) {
   EXPECT_THROW(H5Reader(directory.path() / "none.h5"), InvalidInput);
 }
 
+// What a header promises and the file does not hold is refused before memory is asked for.
+TEST(Hdf5, SizesThatNoFileHasAreRefused) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() / "large.h5";
+  {
+    const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    const H5Handle chunked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const hsize_t extent[] = {1ull << 31, 1ull << 31, 4}, chunk[] = {1, 1, 4};  // 2^64 values: 0 where integers wrap
+    H5Pset_chunk(chunked.id(), 3, chunk);
+    const H5Handle space(H5Screate_simple(3, extent, nullptr), H5Sclose);
+    const H5Handle made(H5Dcreate2(file.id(), "/x", H5T_NATIVE_DOUBLE, space.id(), H5P_DEFAULT, chunked.id(), H5P_DEFAULT), H5Dclose);
+    ASSERT_GE(made.id(), 0);
+  }
+  try {
+    H5Reader(path).doubles("/x");
+    FAIL() << "read";
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("dataset '/x' says that it has 18446744073709551616"), std::string::npos) << failure.what();
+  }
+}
+
 // A text is one: of a list of texts, reading the first alone is not what HDF5 would do.
 TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
   const test::TemporaryDirectory directory;

@@ -39,7 +39,13 @@ template <typename T>
 std::vector<T> read_all(hid_t file, const std::string& path, const std::filesystem::path& name,
                         hid_t memory_type) {
   const H5Handle dataset = open_dataset(file, path, name);
-  std::vector<T> values(static_cast<std::size_t>(product(shape_of(dataset.id()))));
+  // A header may promise anything; what no memory holds is a fault of the file, not of this machine.
+  constexpr double kMostValues = 1ull << 40;
+  double count = 1.0;
+  for (const std::int64_t extent : shape_of(dataset.id())) count *= static_cast<double>(extent);
+  if (count > kMostValues)
+    throw InvalidInput(quoted(name) + ": dataset '" + path + "' says that it has " + std::to_string(count) + " values, limit 2^40; is the file damaged?");
+  std::vector<T> values(static_cast<std::size_t>(count));
   if (H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     throw InvalidInput(quoted(name) + ": dataset '" + path +
                        "' cannot be read as numbers; is the file truncated?");
