@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "tests/gw/random_problem.hpp"
 #include "tests/support/every_device.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace {
@@ -191,6 +193,32 @@ TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
       EXPECT_EQ(sums(*second), expected);
       EXPECT_NE(sums(*first), expected);
     }
+  }
+}
+
+// Matrices without imaginary parts take a way of their own on some devices: their inverse times themselves is 1, and one that is not positive definite is named.
+TEST_P(PartialChi, RealMatricesAreInverted) {
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto n = static_cast<std::size_t>(kPlaneWaves);
+  const auto random = test::random_complex(n * n, 51);
+  std::vector<Cplx> matrix(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < n; ++k) matrix[i * n + j] += random[i * n + k].real() * random[j * n + k].real() + (i == j && i == k ? 1.0 : 0.0);
+  auto inverse = matrix;
+  kernels->invert_positive_definite({inverse.data(), {kPlaneWaves, kPlaneWaves}});
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      Cplx product;
+      for (std::size_t k = 0; k < n; ++k) product += matrix[i * n + k] * inverse[k * n + j];
+      EXPECT_LT(std::abs(product - (i == j ? 1.0 : 0.0)), 1e-11) << i << ' ' << j;
+    }
+  matrix[5 * n + 5] = -1.0;
+  try {
+    kernels->invert_positive_definite({matrix.data(), {kPlaneWaves, kPlaneWaves}});
+    FAIL() << "no error";
+  } catch (const NotConverged& error) {
+    EXPECT_NE(std::string(error.what()).find("leading minor 6"), std::string::npos) << error.what();
   }
 }
 
