@@ -375,6 +375,18 @@ TEST(Laws, PlasmonPoleLimits) {
   }
   EXPECT_GT(fitted, 100);
 
+  // An element that does not change up to iω_a has its pole at infinity: it acts statically, and is neither skipped nor invalid.
+  DielectricMatrix frozen = at.epsilon;
+  frozen.inverse[1] = frozen.inverse[0];
+  const PlasmonPoleModel unchanged = godby_needs(frozen, n, s.coulomb, wings, InvalidMode::kSkip, frequency_ry);
+  EXPECT_EQ(unchanged.invalid, 0);
+  for (std::size_t i = 0; i < zero.size(); ++i) {
+    EXPECT_EQ(unchanged.pole_ry[i], kStaticPole_ry);
+    if (std::abs(zero[i]) < 1e-6) continue;
+    const double v = at.coulomb[i % static_cast<std::size_t>(n)];
+    EXPECT_LT(std::abs(unchanged.strength[i] / (0.5 * kStaticPole_ry * v) - zero[i]), 1e-14);
+  }
+
   // One element, the head: never invalid.
   const PlasmonPoleModel one = hybertsen_louie(s.field, at.epsilon, 1, s.coulomb, wings, InvalidMode::kStatic);
   ASSERT_EQ(one.invalid, 0);

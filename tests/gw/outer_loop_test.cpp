@@ -41,6 +41,13 @@ Converged eigenvalue_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev
   std::vector<SelfEnergyAtK> sigma;
   result.list = iterate_eigenvalues(alone.problem, {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
                                     {Derivative::kAnalytic, 0.0}, false, vxc, [&](const MeanField& of) { return s.screening(of); }, &sigma, &result.report);
+  // Bands above the window moved by what its last one moved by.
+  EXPECT_LT(o.band_max, field.waves.n_bands);
+  for (int ik = 0; ik < field.waves.n_k(); ++ik) {
+    const auto correction = [&](int n) { return field.waves.energy(0, ik, n) - s.field.waves.energy(0, ik, n); };
+    for (int n = o.band_max; n < field.waves.n_bands; ++n) EXPECT_NEAR(correction(n), correction(o.band_max - 1), 1e-12);
+    EXPECT_NE(correction(o.band_max), 0.0);
+  }
   return result;
 }
 
@@ -163,17 +170,20 @@ TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   EXPECT_NEAR(by_kp, by_states, 1e-3 * by_states);
 }
 
-/// Cancels at the n-th report of finished work.
+/// Cancels at the n-th report of finished work, or right after a number of turns.
 class Interrupter : public SilentProgress {
  public:
-  explicit Interrupter(int after) : left_(after) {}
-  bool cancelled() const override { return left_ <= 0; }
+  explicit Interrupter(int after_reports, int after_turns = 1000000) : left_(after_reports), turns_left_(after_turns) {}
+  bool cancelled() const override { return left_ <= 0 || turns_left_ <= 0; }
+  void log(std::string_view line) override {
+    if (line.starts_with("outer loop, turn")) --turns_left_;
+  }
 
  protected:
   void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
 
  private:
-  int left_;
+  int left_, turns_left_;
 };
 
 struct LoopResult {
@@ -183,6 +193,7 @@ struct LoopResult {
 };
 
 /// One loop on so many devices, taken up from `directory` if that holds something.
+/// evGW starts from the mean field's own energies: what a turn left is then all that moves W.
 LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progress, const std::filesystem::path& directory,
                    const std::vector<std::vector<Cplx>>& vxc) {
   MeanField field = s.field;
@@ -192,7 +203,7 @@ LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progr
   DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
   Checkpoint checkpoint = directory.empty() ? Checkpoint() : Checkpoint(directory, 7, 0.0, progress);
   const OuterLoopProblem problem{field, epsilon, o, s.coulomb, team, checkpoint, "loop/", progress};
-  const OuterLoopOptions loop{.kind = kind, .max_iterations = 60, .tolerance_ev = 0.02, .start_shift_ev = 0.3};
+  const OuterLoopOptions loop{.kind = kind, .max_iterations = 60, .tolerance_ev = 0.02, .start_shift_ev = kind == OuterLoop::kEvGw ? 0.0 : 0.3};
   const EpsilonOptions for_epsilon{.cutoff_ry = 3.0, .bands = o.bands};
   const auto screening = [&](const MeanField& of) { return dielectric_matrices(of, screening_points(of), for_epsilon, s.coulomb, team, checkpoint, progress); };
   OuterLoopReport report;
@@ -228,6 +239,13 @@ TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
       EXPECT_TRUE(whole == loop_on(s, kind, 1 + after % 2, silent, directory.path(), vxc)) << "interrupted at report " << after;
     }
     EXPECT_GE(interruptions, 3);
+    // With nothing done of the turn that follows: all of it comes from what the turn before left.
+    for (const int turns : {1, 2}) {
+      quasi::test::TemporaryDirectory directory;
+      Interrupter interrupter(1000000, turns);
+      EXPECT_THROW(loop_on(s, kind, 1, interrupter, directory.path(), vxc), Cancelled);
+      EXPECT_TRUE(whole == loop_on(s, kind, 2, silent, directory.path(), vxc)) << "interrupted after turn " << turns;
+    }
   }
 }
 
@@ -260,6 +278,27 @@ TEST(OuterLoops, PotentialsAreWhatTheySay) {
       size = std::max(size, std::abs(hermitian(l)));
     }
   EXPECT_GT(size, 1e-2);
+}
+
+// A cell with enough bands for several parts at one (k, q): each adds its own bands, and exchange is added once. Diagonal against the
+// diagonal sum, which is cut elsewhere.
+TEST(FullMatrix, BlocksOfBandsAddUp) {
+  EmpiricalCrystal crystal;
+  crystal.cubic_cell = true;
+  crystal.cutoff_ry = 5.0;
+  crystal.bands = 150;
+  SmallSilicon s(crystal);
+  SigmaOptions o = s.options(20);
+  ASSERT_GE(o.bands, 128) << "two parts of 64 bands";
+  SigmaMatrixOptions at;
+  at.at_states = true;
+  const auto matrix = s.matrix(o, at);
+  const auto diagonal = s.sigma(o);
+  const auto n = static_cast<std::size_t>(matrix[0].n);
+  for (std::size_t l = 0; l < n; ++l) {
+    EXPECT_NEAR(matrix[0].x_ry[l * n + l].real(), diagonal[0].x_ry[l], 1e-10) << l;
+    EXPECT_LT(std::abs(matrix[0].at(l)[l * n + l] - diagonal[0].sx_ry[0][l] - diagonal[0].ch_ry[0][l]), 1e-10) << l;
+  }
 }
 
 // Σ_lm(E) and the static matrix of self-consistency follow a rotation U of the multiplets: Σ' = U* Σ Uᵀ; the static one is Hermitian.

@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "tests/gw/reference_files.hpp"
+#include "tests/gw/small_silicon.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
+#include "workers/gw/solver/sigma_subspace.hpp"
 
 // ε⁻¹ at frequencies within a static subspace against the whole (property 10).
 namespace quasi::gw {
@@ -63,6 +65,24 @@ TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
     EXPECT_LT(error, before);
     EXPECT_LT(error, indicator * std::sqrt(static_cast<double>(whole.epsilon[0].size())));
     EXPECT_LT(corrected, 0.5 * error) << "the complement recovers most of it";
+    // What the complement adds is one matrix with a pole at ω_c = 2.5 Ry: times ω_c² − ω² the same at every frequency.
+    const auto& frequency = whole.plan.epsilon.frequencies_ry;
+    for (std::size_t iq = 0; iq < with.epsilon.size(); ++iq) {
+      if (vectors >= with.epsilon[iq].size()) continue;
+      const auto added = [&](std::size_t f, std::size_t i) {
+        return (with.epsilon[iq].inverse[f][i] - plain.epsilon[iq].inverse[f][i]) * (6.25 - frequency[f] * frequency[f]);
+      };
+      double size = 0.0, difference = 0.0;
+      for (std::size_t f = 2; f < frequency.size(); ++f)
+        for (std::size_t i = 0; i < with.epsilon[iq].inverse[f].size(); ++i) {
+          size += std::norm(added(1, i));
+          difference += std::norm(added(f, i) - added(1, i));
+        }
+      EXPECT_GT(size, 0.0);
+      EXPECT_LT(difference, 1e-20 * size);
+      // At q → 0 the plane wave G = 0 is a vector more.
+      EXPECT_EQ(with.epsilon[iq].subspace_vectors, vectors + (with.epsilon[iq].at_gamma ? 1 : 0));
+    }
     before = error;
   }
 }
@@ -122,6 +142,84 @@ TEST(Subspace, SigmaInTheSubspaceGoesToTheFullSum) {
       before = error;
     }
     EXPECT_LT(before, 2e-3);
+  }
+}
+
+/// C (…) C† of a subspace.
+std::vector<Cplx> spread_out(const SubspaceOfW& s, const std::vector<Cplx>& inner) {
+  const auto n = static_cast<std::size_t>(s.n), n_b = static_cast<std::size_t>(s.n_b);
+  std::vector<Cplx> left(n * n_b), full(n * n);
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t a = 0; a < n_b; ++a)
+      for (std::size_t b = 0; b < n_b; ++b) left[g * n_b + b] += s.basis[g * n_b + a] * inner[a * n_b + b];
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h)
+      for (std::size_t b = 0; b < n_b; ++b) full[g * n + h] += left[g * n_b + b] * std::conj(s.basis[h * n_b + b]);
+  return full;
+}
+
+// The parts of W(ω) as they are defined, complex frequencies and crystal: C† W C, the rest of W(0), the share of it that leaves least (what is
+// left is orthogonal to the rest); forms from the parts; and the fewest vectors that leave no more than the tolerance.
+TEST(Subspace, PartsOfWAreWhatTheySay) {
+  EmpiricalCrystal gaas = test::SmallSilicon::small_crystal();
+  gaas.name = "gaas";
+  test::SmallSilicon s(gaas);
+  const std::vector<Cplx> frequencies{Cplx{}, Cplx{0.0, 1.5}, Cplx{0.6, 0.05}};
+  const auto epsilon = s.screening(s.field, frequencies);
+  const ScreeningAtQ at = screening_at(s.field, epsilon[1], 3.0, s.coulomb);
+  const WingFactors wings = wing_factors(at.epsilon);
+  SubspaceOfW sub = subspace_of_w(at, wings, {.tolerance = 0.0, .vectors = 12}, *s.kernels);
+  ASSERT_EQ(sub.n_b, 12);
+  const auto n = static_cast<std::size_t>(sub.n);
+  std::vector<Cplx> m(3 * n);
+  for (std::size_t i = 0; i < m.size(); ++i) m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
+  s.kernels->load_pair_products({m.data(), {1, 3, sub.n}});
+  std::vector<double> error_ry(1);
+  const FormsOfBlock forms(at, wings, sub, 1, 3, 1.0, *s.kernels, &error_ry);
+  double smallest_share = 1.0;
+  for (std::size_t f = 0; f < frequencies.size(); ++f) {
+    SCOPED_TRACE(f);
+    const auto w = screened_matrix(at, f, wings);
+    const std::vector<Cplx> inside = spread_out(sub, sub.inner[f]);
+    Cplx against_rest;
+    double left = 0.0, size = 0.0, of_rest = 0.0;
+    for (std::size_t i = 0; i < n * n; ++i) {
+      const Cplx out = w[i] - inside[i] - sub.share[f] * sub.rest[i];
+      against_rest += std::conj(sub.rest[i]) * out;
+      left += std::norm(out);
+      size += std::norm(w[i]);
+      of_rest += std::norm(sub.rest[i]);
+    }
+    EXPECT_GT(of_rest, 1e-6 * size);
+    EXPECT_LT(std::abs(against_rest), 1e-11 * std::sqrt(of_rest * size));
+    EXPECT_NEAR(sub.residual[f], std::sqrt(left / size), 1e-10);
+    if (f == 0) EXPECT_LT(left, 1e-20 * size);
+    smallest_share = std::min(smallest_share, std::abs(sub.share[f]));
+    const std::vector<Cplx> found = forms.at(f);
+    for (std::size_t p = 0; p < 3; ++p) {
+      Cplx expected;
+      for (std::size_t g = 0; g < n; ++g)
+        for (std::size_t h = 0; h < n; ++h)
+          expected += m[p * n + g] * (inside[g * n + h] + sub.share[f] * sub.rest[g * n + h]) * std::conj(m[p * n + h]);
+      EXPECT_LT(std::abs(found[p] - expected), 1e-10 * (1.0 + std::abs(expected)));
+    }
+  }
+  EXPECT_LT(smallest_share, 0.9);
+  EXPECT_GT(std::abs(sub.share[2].imag()), 1e-4) << "a share that is complex";
+
+  // Σ|λ| of what is left out, by the eigenvalues of W(0).
+  const SubspaceOfW all = subspace_of_w(at, wings, {.tolerance = 0.0, .vectors = 100000}, *s.kernels);
+  ASSERT_EQ(all.n_b, all.n);
+  std::vector<double> magnitude;
+  for (std::size_t b = 0; b < n; ++b) magnitude.push_back(std::abs(all.inner[0][b * n + b]));
+  double total = 0.0;
+  for (const double value : magnitude) total += value;
+  for (const double tolerance : {0.3, 0.1, 0.02}) {
+    const SubspaceOfW chosen = subspace_of_w(at, wings, {.tolerance = tolerance, .vectors = 0}, *s.kernels);
+    double left = 0.0;
+    for (std::size_t b = static_cast<std::size_t>(chosen.n_b); b < n; ++b) left += magnitude[b];
+    EXPECT_LE(left, tolerance * total * (1.0 + 1e-9));
+    EXPECT_GT(left + magnitude[static_cast<std::size_t>(chosen.n_b) - 1], tolerance * total) << "one vector too many";
   }
 }
 
