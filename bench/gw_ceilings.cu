@@ -1,5 +1,7 @@
 // What the device and its libraries reach alone, in the shapes of the gw kernels: the ceilings beside
-// which bench/gw_kernels is read. One JSON line each. Arguments: none.
+// which bench/gw_kernels is read. One JSON line each.
+//
+//   gw_ceilings [sustained]     sustained: the complex products alone, each for three seconds without a pause
 
 #include <cublas_v2.h>
 
@@ -39,7 +41,7 @@ DeviceBuffer<double2> random_there(std::int64_t count) {
   return buffer;
 }
 
-/// Best of `turns` after one to warm up, by events.
+/// Best of `turns` after one to warm up (0: the first), by events.
 template <typename Work>
 double seconds_of(cudaStream_t stream, int turns, Work work) {
   cudaEvent_t start, stop;
@@ -53,11 +55,23 @@ double seconds_of(cudaStream_t stream, int turns, Work work) {
     check(cudaEventSynchronize(stop), "timing");
     float ms = 0;
     check(cudaEventElapsedTime(&ms, start, stop), "timing");
-    if (turn > 0 && ms * 1e-3 < best) best = ms * 1e-3;
+    if ((turn > 0 || turns == 0) && ms * 1e-3 < best) best = ms * 1e-3;
   }
   cudaEventDestroy(start);
   cudaEventDestroy(stop);
   return best;
+}
+
+/// Mean over `seconds` of unbroken work after half a second of it: what the power limit leaves.
+template <typename Work>
+double sustained_seconds_of(cudaStream_t stream, double seconds, Work work) {
+  const double once = seconds_of(stream, 1, work);
+  const auto run = [&](double length) {
+    const int turns = static_cast<int>(length / once) + 1;
+    return seconds_of(stream, 0, [&] { for (int i = 0; i < turns; ++i) work(); }) / turns;
+  };
+  run(0.5);
+  return run(seconds);
 }
 
 /// FP64 fused multiply-adds alone: eight chains a thread.
@@ -86,10 +100,26 @@ __global__ void reciprocals(double* out, int turns) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const bool sustained = argc > 1 && std::string(argv[1]) == "sustained";
   const auto stream = gw::cuda::make_stream();
   const auto blas = gw::cuda::make_cublas(stream.get());
   constexpr std::int64_t n_g = 11075;
+  if (sustained) {
+    const std::int64_t columns = 6 * n_g;
+    const auto model = random_there(columns * n_g);
+    for (const std::int64_t n_sigma : {128, 256, 512}) {
+      const auto m = random_there(n_sigma * n_g);
+      DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
+      const double seconds = sustained_seconds_of(stream.get(), 3.0, [&] {
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g}, {model.data(), columns}, 0.0,
+                           t.data(), columns);
+      });
+      std::printf("{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", n_sigma, columns, n_g,
+                  8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
+    }
+    return 0;
+  }
   {
     const std::int64_t count = std::int64_t{1} << 28;
     const auto from = random_there(count);
