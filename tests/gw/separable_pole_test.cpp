@@ -23,7 +23,7 @@ double largest_error(const gw::SeparablePole& fit, const PoleRange& range) {
           j == 98 ? 1e18 : range.pole_min_ry * std::pow(range.pole_max_ry / range.pole_min_ry, j / 97.0);
       double sum = -pole / (x + pole);
       for (std::size_t k = 0; k < c.size(); ++k)
-        sum += c[k] * pole * gw::separable_term(fit.family, fit.node[k], pole, 1e18);
+        sum += c[k] * pole * gw::separable_term(fit.family, fit.node[k], fit.constant, pole, 1e18);
       worst = std::max(worst, std::abs(sum));
     }
   }
@@ -42,11 +42,11 @@ TEST(SeparablePole, BothFamiliesMeetTheirTolerance) {
 }
 
 // Fits to 1/y of this quality are known from the literature on Laplace transforms: 1e-4 with about
-// six terms for a ratio of 30.
+// six terms for a ratio of 30. The constant is worth half a term: 12 exponentials without one reach 1e-6 for a ratio of 226.
 TEST(SeparablePole, ExponentialFitsAreEconomical) {
   EXPECT_LE(gw::fit_reciprocal(30.0, 6).error_relative, 1e-4);
   EXPECT_LE(gw::fit_reciprocal(30.0, 8).error_relative, 1e-5);
-  EXPECT_LE(gw::fit_reciprocal(226.0, 12).error_relative, 1e-6);
+  EXPECT_LE(gw::fit_reciprocal(226.0, 11).error_relative, 1e-6);
 }
 
 // The best fits gain exp(−π²/ln 4R) a term; these follow it from ratios of 3 to 1000.

@@ -1,5 +1,3 @@
-#include <cuda_pipeline.h>
-#include <nv/target>
 
 #include "workers/backend/check_cuda.cuh"
 #include "workers/gw/kernels/gpp_fused_cuda.cuh"
@@ -15,43 +13,76 @@ using quasi::cuda::check_launch;
 // A block makes kRows × (kEnergies · kColumns) elements of T in steps of kDepth plane waves G; each of its
 // eight warps a part of 32 × 32. One thread makes P of one (G, G') for all energies of the tile a step:
 // 24 bytes of A and ω̃ for four elements of P, each of which then serves kRows complex products.
+//
+// Both factors lie in shared memory as the instruction wants them, lane by lane, real and imaginary parts apart: M is packed so
+// once a band, P is stored so by its makers. Products are then loads of 16 bytes, instructions of the tensor cores and the sign of Im P.
+//
+// Two blocks that need the same rows of M are a cluster: each fetches half of a step for both. What leaves the cache for the
+// multiprocessors is then half, and where the power limit sets the clock that is 5 % of the whole.
 constexpr int kRows = 128;
 constexpr int kColumns = 16;
 constexpr int kEnergies = 4;
 constexpr int kDepth = 16;
 constexpr int kThreads = 256;
-constexpr int kStages = 3;
+constexpr int kWarps = kThreads / 32;
 constexpr int kTile = kColumns * kEnergies;
 constexpr int kWarpTile = 32;
-// Rows of shared memory begin in banks such that the eight threads served at a time hit all of them once.
-constexpr int kMStride = kDepth + 4;
-constexpr int kPStride = kTile + 2;
-constexpr int kPPart = kDepth / 2 * kPStride;  // real parts, then imaginary ones; pairs (G, G + 4) of one step of eight
-constexpr int kMStage = kRows * kMStride;
-constexpr int kPStage = 2 * kPPart;
-constexpr int kShared_bytes = (kStages * kMStage + 2 * kPStage) * static_cast<int>(sizeof(double2));
+constexpr int kRowTiles = kRows / kWarpTile;
+constexpr int kCluster = 2;
+// A warp is at most one step ahead of another of its block: M is copied two steps ahead, P made one ahead.
+constexpr int kStages = 4;
+constexpr int kPStages = 3;
+constexpr int kQuads = kDepth / 4;  // of plane waves: a lane holds one of each
+constexpr int kMStage = kRows * kDepth;  // double2, of M: rows g and g + 8 of one part
+constexpr int kPStage = kTile * kDepth;  // double2, of P: plane waves t and t + 4 of one part
+constexpr int kShared_bytes = (kStages * kMStage + kPStages * kPStage) * static_cast<int>(sizeof(double2));
 
 static_assert(kThreads == kDepth * kColumns, "a thread makes one (G, G') a step");
 static_assert(kDepth == kColumns, "the last step of a folded sum is the block on the diagonal");
-static_assert(kRows * kTile == kThreads / 32 * kWarpTile * kWarpTile);
+static_assert(kRows * kTile == kWarps * kWarpTile * kWarpTile);
 
-/// C[16][8] += A[16][8] B[8][8] of one warp. With g = lane/4, t = lane%4: a = {A[g][t], A[g+8][t],
-/// A[g][t+4], A[g+8][t+4]}, b = {B[t][g], B[t+4][g]}, c = {C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]}.
-///
-/// A complex product of eight rows is two of these: rows g are real parts and rows g + 8 imaginary ones, A = [Re M; Im M] times
-/// Re P and then [−Im M; Re M] times Im P. Both parts of a number of M lie side by side in memory and in registers, and nothing
-/// has to be moved between them.
-__device__ __forceinline__ void multiply_add(double (&c)[4], double a0, double a1, double a2, double a3, double2 b) {
-  // The largest product that compute capability 8 has is [8][4] times [4][8], with the same places in the lanes.
-  [[maybe_unused]] const auto quarter = [](double& c0, double& c1, double a, double b_part) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0), "+d"(c1) : "d"(a), "d"(b_part));
-  };
-  NV_IF_ELSE_TARGET(
-      NV_PROVIDES_SM_90,
-      (asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-           : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-           : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b.x), "d"(b.y));),
-      (quarter(c[0], c[1], a0, b.x); quarter(c[2], c[3], a1, b.x); quarter(c[0], c[1], a2, b.y); quarter(c[2], c[3], a3, b.y);))
+/// C[16][8] += A[16][16] B[16][8] of one warp. With g = lane/4, t = lane%4: a[q] = {A[g][t+4q], A[g+8][t+4q]},
+/// b[q] = B[t+4q][g], c = {C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]}.
+__device__ __forceinline__ void multiply_add(double (&c)[4], const double2 (&a)[kQuads], const double (&b)[kQuads]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a[0].x), "d"(a[0].y), "d"(a[1].x), "d"(a[1].y), "d"(a[2].x), "d"(a[2].y), "d"(a[3].x), "d"(a[3].y), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+
+// Barriers in shared memory that copies of whole blocks report to, also those of the other block of a cluster.
+__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer)); }
+__device__ __forceinline__ void start_barrier(std::uint64_t* barrier, unsigned count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+__device__ __forceinline__ void arrive(std::uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+__device__ __forceinline__ void arrive_at(std::uint64_t* barrier, unsigned block) {
+  asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(shared_address(barrier)), "r"(block) : "memory");
+}
+__device__ __forceinline__ void wait_for(std::uint64_t* barrier, unsigned parity) {
+  asm volatile(
+      "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @done bra over; bra again; over: }" ::"r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+}
+/// `bytes` from global memory to the same place of kBlocks blocks of the cluster, reported to each one's barrier at the same place.
+template <int kBlocks>
+__device__ __forceinline__ void copy_block(void* to, const void* from, unsigned bytes, std::uint64_t* barrier) {
+  if constexpr (kBlocks == 1)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
+  else
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(barrier)), "h"(static_cast<unsigned short>((1 << kBlocks) - 1)) : "memory");
+}
+__device__ __forceinline__ void expect(std::uint64_t* barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ unsigned rank_in_cluster() {
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
 __device__ __forceinline__ double negated(double x) {
@@ -76,8 +107,24 @@ __device__ __forceinline__ double factor(double x_ry, double pole_ry, double2 dr
   }
 }
 
+/// packed[rows / kRows][steps][row of warps][16 rows][part][quad][lane]: M as lanes of multiply_add hold it, 0 beyond the matrix.
+__global__ void pack_rows(const double2* m, std::int64_t row_stride, std::int64_t n_rows, std::int64_t n_g, double2* packed) {
+  const std::int64_t step = blockIdx.x, block = blockIdx.y;
+  double2* const to = packed + (block * gridDim.x + step) * kMStage;
+  for (int at = static_cast<int>(threadIdx.x); at < kMStage; at += kThreads) {
+    const int lane = at % 32, quad = at / 32 % kQuads, part = at / (32 * kQuads) % 2, tile = at / (64 * kQuads);
+    const std::int64_t row = block * kRows + 16 * tile + lane / 4, g = step * kDepth + 4 * quad + lane % 4;
+    const auto number = [&](std::int64_t r) {
+      if (r >= n_rows || g >= n_g) return 0.0;
+      const double2 one = m[r * row_stride + g];
+      return part == 0 ? one.x : one.y;
+    };
+    to[at] = {number(row), number(row + 8)};
+  }
+}
+
 template <bool kOccupied>
-__global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
+__global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) fused_product(FusedProduct in) {
   extern __shared__ double2 shared[];
   double2* const m_stages = shared;
   double2* const p_stages = shared + kStages * kMStage;
@@ -85,47 +132,45 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
   const std::int64_t energy_0 = static_cast<std::int64_t>(blockIdx.x) * kEnergies;
   // Of a folded sum the last columns are the longest: they start first.
   const std::int64_t column_0 = static_cast<std::int64_t>(in.model.folded ? gridDim.y - 1 - blockIdx.y : blockIdx.y) * kColumns;
-  const std::int64_t row_0 = static_cast<std::int64_t>(blockIdx.z) * kRows;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int group = lane / 4, in_group = lane % 4;
-  const int warp_row = warp % 4 * kWarpTile, warp_column = warp / 4 * kWarpTile;
-  const int steps = static_cast<int>(in.model.folded ? column_0 / kColumns + 1 : (n_g + kDepth - 1) / kDepth);
+  const int all_steps = static_cast<int>((n_g + kDepth - 1) / kDepth);
+  const int steps = in.model.folded ? static_cast<int>(column_0 / kColumns) + 1 : all_steps;
 
-  double x_ry[kEnergies];
-#pragma unroll
-  for (int e = 0; e < kEnergies; ++e)
-    x_ry[e] = in.energies_ry[energy_0 + e < in.n_energies ? energy_0 + e : in.n_energies - 1] - in.band_ry;
   __shared__ double2 dropped[kEnergies];
+  __shared__ double x_ry[kEnergies];
+  __shared__ std::uint64_t p_ready, m_there[kStages], m_used[kStages];
+  if (thread == 0) {
+    start_barrier(&p_ready, kWarps);
+    for (int i = 0; i < kStages; ++i) {
+      start_barrier(&m_there[i], 1);
+      start_barrier(&m_used[i], kCluster * kWarps);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
   if (thread < kEnergies) {
     const double x = in.energies_ry[energy_0 + thread < in.n_energies ? energy_0 + thread : in.n_energies - 1] - in.band_ry;
     const PoleInterval interval = kOccupied ? dropped_occupied(x, in.rules.screened_exchange_cut)
                                             : dropped_empty(x, in.rules.half_width_ry, in.rules.max_ratio);
     dropped[thread] = {interval.low, interval.high > 0.0 ? interval.high : 0.0};
+    x_ry[thread] = x;
   }
   __syncthreads();
+  meet_cluster();
 
-  // M: 16 threads copy the plane waves of a step of one row, 16 rows at a time. Rows beyond the last are 0.
-  constexpr int kRowsAtOnce = kThreads / kDepth;
-  const int copy_g = thread % kDepth, copy_row = thread / kDepth;
-  const double2* copy_from = in.products + (row_0 + copy_row) * in.row_stride + copy_g;
-  const int copy_rows = static_cast<int>((in.n_left - row_0 - copy_row + kRowsAtOnce - 1) / kRowsAtOnce);
+  const unsigned rank = rank_in_cluster();
+  constexpr int kPart = kMStage / kCluster;  // of a step, that this block copies for all
+  const double2* copy_from = in.packed + static_cast<std::int64_t>(blockIdx.z) * all_steps * kMStage + rank * kPart;
   const auto copy_m = [&](int step) {
-    if (step < steps) {
-      double2* to = m_stages + step % kStages * kMStage + copy_row * kMStride + copy_g;
-      const bool inside = step * kDepth + copy_g < static_cast<int>(n_g);
-#pragma unroll
-      for (int i = 0; i < kRows / kRowsAtOnce; ++i) {
-        const bool there = inside && i < copy_rows;
-        __pipeline_memcpy_async(to + i * kRowsAtOnce * kMStride, there ? copy_from + i * kRowsAtOnce * in.row_stride : in.products,
-                                sizeof(double2), there ? 0 : sizeof(double2));
-      }
-      copy_from += kDepth;
-    }
-    __pipeline_commit();
+    if (thread != 0 || step >= steps) return;
+    const int stage = step % kStages;
+    if (step >= kStages) wait_for(&m_used[stage], (step / kStages - 1) & 1);
+    expect(&m_there[stage], kMStage * sizeof(double2));
+    copy_block<kCluster>(m_stages + stage * kMStage + rank * kPart, copy_from + static_cast<std::int64_t>(step) * kMStage, kPart * sizeof(double2), &m_there[stage]);
   };
 
-  // P: element (G, G') of this thread, loaded a step before it is used; beyond the matrix A = 0.
-  const int make_g = thread / kColumns, make_h = thread % kColumns;
+  // P: element (G, G') of this thread, loaded a step before it is used; beyond the matrix A = 0. A warp has 8 G × 4 G': its
+  // stores then fall into different banks.
+  const int make_g = warp / 4 * 8 + lane % 8, make_h = warp % 4 * 4 + lane / 8;
   const bool column_there = column_0 + make_h < n_g;
   std::int64_t element_at = make_g * n_g + column_0 + make_h;
   double2 strength{0.0, 0.0};
@@ -140,78 +185,116 @@ __global__ void __launch_bounds__(kThreads, 1) fused_product(FusedProduct in) {
       strength = {kept * strength.x, kept * strength.y};
     }
   };
-  double* const p_doubles = reinterpret_cast<double*>(p_stages);
-  const int make_at = 2 * ((make_g / 8 * 4 + make_g % 4) * kPStride + make_h) + make_g / 4 % 2;
+  // [part][8 columns][pair of quads][lane][quad of the pair]
+  const int make_at = 2 * ((make_h / 8 * 2 + make_g / 8) * 32 + make_h % 8 * 4 + make_g % 4) + make_g / 4 % 2;
   const auto make_p = [&](int step) {
-    double* to = p_doubles + step % 2 * 2 * kPStage + make_at;
+    double* const to = reinterpret_cast<double*>(p_stages + step % kPStages * kPStage) + make_at;
 #pragma unroll
     for (int e = 0; e < kEnergies; ++e) {
       const double f = factor<kOccupied>(x_ry[e], pole_ry, dropped[e]);
-      to[2 * e * kColumns] = f * strength.x;
-      to[2 * (kPPart + e * kColumns)] = f * strength.y;
+      to[2 * e * (kColumns * kQuads * 2)] = f * strength.x;
+      to[2 * e * (kColumns * kQuads * 2) + kPStage] = f * strength.y;
     }
     load_element(step + 1);
   };
 
-  double sum[4][4][4] = {};
+  double re[2][4][4] = {}, im[2][4][4] = {};
   copy_m(0);
   copy_m(1);
   load_element(0);
   make_p(0);
+  __syncthreads();
   for (int step = 0; step < steps; ++step) {
-    __pipeline_wait_prior(1);
-    __syncthreads();
     copy_m(step + 2);
-    const double2* m = m_stages + step % kStages * kMStage + (warp_row + group) * kMStride + in_group;
-    const double2* p = p_stages + step % 2 * kPStage + in_group * kPStride + warp_column + group;
+    wait_for(&m_there[step % kStages], step / kStages & 1);
+    const double2* const m = m_stages + step % kStages * kMStage + warp % kRowTiles * (kMStage / kRowTiles) + lane;
+    const double2* const p = p_stages + step % kPStages * kPStage + warp / kRowTiles * (kPStage / 4) + lane;
+    double2 a_re[2][kQuads], a_im[2][kQuads];
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 8) {
-      double2 b_re[4], b_im[4];
+    for (int i = 0; i < 2; ++i)
 #pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        b_re[n] = p[k / 2 * kPStride + n * 8];
-        b_im[n] = p[kPPart + k / 2 * kPStride + n * 8];
+      for (int q = 0; q < kQuads; ++q) {
+        a_re[i][q] = m[(2 * i * kQuads + q) * 32];
+        a_im[i][q] = m[((2 * i + 1) * kQuads + q) * 32];
       }
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const double2 a = m[i * 8 * kMStride + k], next = m[i * 8 * kMStride + k + 4];
-        const double minus = negated(a.y), next_minus = negated(next.y);
+    for (int n = 0; n < 4; ++n) {
+      double b_re[kQuads], b_im[kQuads];
 #pragma unroll
-        for (int n = 0; n < 4; ++n) multiply_add(sum[i][n], a.x, a.y, next.x, next.y, b_re[n]);
+      for (int q = 0; q < kQuads; q += 2) {
+        const double2 one = p[(n * 2 + q / 2) * 32], other = p[(n * 2 + q / 2) * 32 + kPStage / 2];
+        b_re[q] = one.x;
+        b_re[q + 1] = one.y;
+        b_im[q] = other.x;
+        b_im[q + 1] = other.y;
+      }
 #pragma unroll
-        for (int n = 0; n < 4; ++n) multiply_add(sum[i][n], minus, a.x, next_minus, next.x, b_im[n]);
-        if (k == 0 && i == 1) make_p(step + 1);  // Among products, which hide its latency: 2 % of the whole.
+      for (int i = 0; i < 2; ++i) multiply_add(re[i][n], a_re[i], b_re);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) multiply_add(im[i][n], a_re[i], b_im);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) multiply_add(im[i][n], a_im[i], b_re);
+#pragma unroll
+      for (double& one : b_im) one = negated(one);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) multiply_add(re[i][n], a_im[i], b_im);
+      if (n == 1) {
+        make_p(step + 1);  // Among products, which hide its latency.
+        // This warp's part of P of the next step is there, and what it needs of M in registers.
+        __syncwarp();
+        if (lane == 0) arrive(&p_ready);
+        if (lane < kCluster) arrive_at(&m_used[step % kStages], lane);
       }
     }
+    wait_for(&p_ready, step & 1);
   }
+  meet_cluster();
 
 #pragma unroll
   for (int n = 0; n < 4; ++n) {
-    const int column = warp_column + n * 8 + 2 * in_group;
+    const int column = warp / kRowTiles * kWarpTile + n * 8 + 2 * (lane % 4);
     const std::int64_t e = energy_0 + column / kColumns, h = column_0 + column % kColumns;
     if (e >= in.n_energies) continue;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const std::int64_t row = row_0 + warp_row + i * 8 + group;
-      if (row >= in.n_left) continue;
-      double2* to = in.t + (row * in.n_energies + e) * n_g + h;
-      if (h < n_g) to[0] = {sum[i][n][0], sum[i][n][2]};
-      if (h + 1 < n_g) to[1] = {sum[i][n][1], sum[i][n][3]};
-    }
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t row = static_cast<std::int64_t>(blockIdx.z) * kRows + warp % kRowTiles * kWarpTile + 16 * i + 8 * half + lane / 4;
+        if (row >= in.n_left) continue;
+        double2* to = in.t + (row * in.n_energies + e) * n_g + h;
+        if (h < n_g) to[0] = {re[i][n][2 * half], im[i][n][2 * half]};
+        if (h + 1 < n_g) to[1] = {re[i][n][2 * half + 1], im[i][n][2 * half + 1]};
+      }
   }
 }
 
+unsigned blocks_of(std::int64_t n, int size) { return static_cast<unsigned>((n + size - 1) / size); }
+
 }  // namespace
 
-bool fused_product_pays(std::int64_t n_left) { return (n_left + kRows - 1) / kRows * kRows <= n_left + 40; }
+bool fused_product_pays(std::int64_t n_left) {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "reading the device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "reading the device");
+  return major >= 9 && (n_left + kRows - 1) / kRows * kRows <= n_left + 40;
+}
+
+std::int64_t packed_size(std::int64_t n_left, std::int64_t n_g) {
+  return static_cast<std::int64_t>(blocks_of(n_left, kRows)) * blocks_of(n_g, kDepth) * kMStage;
+}
+
+void pack_for_fused_product(const double2* m, std::int64_t row_stride, std::int64_t n_left, std::int64_t n_g, double2* packed,
+                            cudaStream_t stream) {
+  pack_rows<<<dim3(blocks_of(n_g, kDepth), blocks_of(n_left, kRows)), kThreads, 0, stream>>>(m, row_stride, n_left, n_g, packed);
+  check_launch("packing pair products");
+}
 
 void launch_fused_product(const FusedProduct& in, cudaStream_t stream) {
   constexpr const char* kWhat = "fused off-diagonal product";
   const auto kernel = in.occupied ? fused_product<true> : fused_product<false>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared_bytes), kWhat);
-  const auto blocks = [](std::int64_t n, int size) { return static_cast<unsigned>((n + size - 1) / size); };
   // Energies first: blocks that run together share the columns of A and ω̃, and rows of M, in the cache.
-  const dim3 grid(blocks(in.n_energies, kEnergies), blocks(in.model.n_g, kColumns), blocks(in.n_left, kRows));
+  const dim3 grid((blocks_of(in.n_energies, kEnergies) + kCluster - 1) / kCluster * kCluster, blocks_of(in.model.n_g, kColumns), blocks_of(in.n_left, kRows));
   kernel<<<grid, kThreads, kShared_bytes, stream>>>(in);
   check_launch(kWhat);
 }

@@ -65,12 +65,13 @@ GwKernels::OffDiagonalReport add_gpp_offdiagonal_cpu(
   const std::int64_t n_energies = energies_ry.extent[0];
   const std::int64_t row = n_right * n_g;  // from one outer state to the next
   const FinitePoles poles = finite_poles(model);
-  const OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules, options,
-                                                poles.min_ry, poles.max_ry);
+  OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules, options, poles.min_ry, poles.max_ry);
+  fit_separable_pairs(plan, energies_ry, band_ry, occupation, rules, options);
   GwKernels::OffDiagonalReport report{.pairs = plan.pairs,
                                       .direct_pairs = plan.direct_pairs,
                                       .terms = plan.pole.size(),
                                       .fit_error_relative = plan.pole.error,
+                                      .fit_seconds = plan.fit_seconds,
                                       .hermitian = folded};
   std::vector<Cplx> p(static_cast<std::size_t>(n_g * n_g));
   std::vector<Cplx> t(static_cast<std::size_t>(n_left * row));
@@ -94,10 +95,10 @@ GwKernels::OffDiagonalReport add_gpp_offdiagonal_cpu(
 
   std::vector<Cplx> d(static_cast<std::size_t>(plan.pole.size() > 0 ? n_right * n_left * n_left : 0));
   for (std::int64_t k = 0; k < plan.pole.size(); ++k) {
-    const double node = plan.pole.node[static_cast<std::size_t>(k)];
+    const double node = plan.pole.node[static_cast<std::size_t>(k)], constant = plan.pole.constant;
     const SeparableFamily family = plan.pole.family;
     make_matrix(model, folded, [=](double pole) {
-      return separable_term(family, node, pole, kStaticPole_ry);
+      return separable_term(family, node, constant, pole, kStaticPole_ry);
     }, p);
     report.zgemm_flops += multiply(n_left * n_right, n_g, folded, products.data, n_g, p.data(), t.data(), n_g) +
                           static_cast<double>(n_right) * flops_second;

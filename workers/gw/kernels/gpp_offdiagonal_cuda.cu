@@ -38,12 +38,13 @@ __device__ PoleElement load(const PoleModelOnDevice& model, std::int64_t at) {
 }
 
 /// Calls make(g, h, element) for every element: a row G a block in turn, its columns over the threads.
-/// No index is divided: 64-bit division costs more than the element's arithmetic.
+/// No index is divided within a row: 64-bit division costs more than the element's arithmetic.
+/// @param width  > 0: columns before the block of `width` that row G begins in are left out
 template <typename Make>
-__device__ void for_each_element(const PoleModelOnDevice& model, Make make) {
+__device__ void for_each_element(const PoleModelOnDevice& model, std::int64_t width, Make make) {
   for (std::int64_t g = blockIdx.x; g < model.n_g; g += gridDim.x) {
     const std::int64_t row = g * model.n_g;
-    std::int64_t h = threadIdx.x;
+    std::int64_t h = threadIdx.x + (width > 0 ? g / width * width : 0);
     if (h >= model.n_g) continue;
     PoleElement next = load(model, row + h);
     while (h < model.n_g) {
@@ -58,7 +59,7 @@ __device__ void for_each_element(const PoleModelOnDevice& model, Make make) {
 /// P[G][e][G'] = A_GG' F(x_e, ω̃_GG'): A and ω̃ are read once for all energies of the buffer.
 __global__ void __launch_bounds__(kMaxThreads, 1)
 make_p(PoleModelOnDevice model, PoleRules rules, Energies energies, double occupation, double2* p) {
-  for_each_element(model, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
+  for_each_element(model, 0, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
     double2* to = p + g * energies.count * model.n_g + h;
 #pragma unroll
     for (int e = 0; e < kMaxEnergiesPerBuffer; ++e)
@@ -72,12 +73,12 @@ make_p(PoleModelOnDevice model, PoleRules rules, Energies energies, double occup
   });
 }
 
-/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG', of a folded model with folded_weight().
+/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG', of a folded model with folded_weight() and only what products of blocks of `width` columns read.
 __global__ void __launch_bounds__(kMaxThreads, 1)
-make_q(PoleModelOnDevice model, SeparableFamily family, double node, double2* q) {
-  for_each_element(model, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
+make_q(PoleModelOnDevice model, SeparableFamily family, double node, double constant, std::int64_t width, double2* q) {
+  for_each_element(model, width, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {
     const double kept = model.folded ? folded_weight(g, h) : 1.0;
-    const double f = kept == 0.0 ? 0.0 : kept * separable_term(family, node, element.pole_ry, kStaticPole_ry);
+    const double f = kept == 0.0 ? 0.0 : kept * separable_term(family, node, constant, element.pole_ry, kStaticPole_ry);
     q[g * model.n_g + h] = {f * element.strength.x, f * element.strength.y};
   });
 }
@@ -92,7 +93,7 @@ __global__ void add_adjoint(std::int64_t n, double2* sigma) {
   of_energy[m * n + l] = {a.x + b.x, b.y - a.y};
 }
 
-/// How a maker of P or Q is launched beside the products of n_left rows.
+/// How a maker of P or Q is launched beside products of that many rows.
 ///
 /// Both want the whole device and take turns if they may. Up to 256 rows the maker is a few blocks,
 /// each filling the shared memory of its multiprocessor and so keeping products off it: with 128 rows
@@ -103,13 +104,13 @@ struct MakerShape {
   int shared_bytes;
 };
 constexpr int kSharedOfMaker_bytes = 200 * 1024;
-MakerShape maker_shape(std::int64_t n_left) {
+MakerShape maker_shape(std::int64_t rows) {
   int device = 0, multiprocessors = 0;
   check(cudaGetDevice(&device), "reading the device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "reading the device");
-  if (n_left > 256) return {static_cast<unsigned>(16 * multiprocessors), 128, 0};
+  if (rows > 256) return {static_cast<unsigned>(16 * multiprocessors), 128, 0};
   // Multiprocessor time of an element: 2.5 ps to make it, 0.15 ps a row to multiply it (one H200).
-  const double share = 2.5 / (2.5 + 0.15 * static_cast<double>(n_left));
+  const double share = 2.5 / (2.5 + 0.15 * static_cast<double>(rows));
   return {static_cast<unsigned>(std::max(1.0, multiprocessors * share + 0.5)), kMaxThreads, kSharedOfMaker_bytes};
 }
 
@@ -121,23 +122,23 @@ std::string scientific(double value) {
 
 /// to[i] += from[i] through two pinned buffers, one copied into while the other is added.
 void add_to_host(const double2* from, std::int64_t count, Cplx* to) {
-  constexpr std::int64_t kPiece = std::int64_t{1} << 21;
+  // Page-locking takes longer than copying: small pieces of what is small.
+  const std::int64_t piece_size = std::clamp<std::int64_t>(count / 16, std::int64_t{1} << 16, std::int64_t{1} << 20);
   constexpr const char* kWhat = "copying the self-energy back";
-  const PinnedBuffer<double2> pinned[2] = {PinnedBuffer<double2>(std::min(count, kPiece), kWhat),
-                                           PinnedBuffer<double2>(std::min(count, kPiece), kWhat)};
+  const PinnedBuffer<double2> pinned[2] = {PinnedBuffer<double2>(piece_size, kWhat), PinnedBuffer<double2>(piece_size, kWhat)};
   const Stream stream = make_stream();
   const auto start = [&](std::int64_t first) {
-    check(cudaMemcpyAsync(pinned[first / kPiece % 2].data(), from + first,
-                          static_cast<std::size_t>(std::min(kPiece, count - first)) * sizeof(double2),
+    check(cudaMemcpyAsync(pinned[first / piece_size % 2].data(), from + first,
+                          static_cast<std::size_t>(std::min(piece_size, count - first)) * sizeof(double2),
                           cudaMemcpyDeviceToHost, stream.get()),
           kWhat);
   };
   start(0);
-  for (std::int64_t first = 0; first < count; first += kPiece) {
+  for (std::int64_t first = 0; first < count; first += piece_size) {
     check(cudaStreamSynchronize(stream.get()), kWhat);
-    if (first + kPiece < count) start(first + kPiece);
-    const double2* piece = pinned[first / kPiece % 2].data();
-    const std::int64_t size = std::min(kPiece, count - first);
+    if (first + piece_size < count) start(first + piece_size);
+    const double2* piece = pinned[first / piece_size % 2].data();
+    const std::int64_t size = std::min(piece_size, count - first);
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < size; ++i) to[first + i] += Cplx(piece[i].x, piece[i].y);
   }
@@ -179,21 +180,19 @@ class OffDiagonalSum {
     sigma_.zero(kWhat, streams.products);
     for (const void* maker : {reinterpret_cast<const void*>(make_p), reinterpret_cast<const void*>(make_q)})
       check(cudaFuncSetAttribute(maker, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedOfMaker_bytes), kWhat);
-    maker_ = maker_shape(in_.n_left);
     check(cudaDeviceSynchronize(), kWhat);
     report_ = {.pairs = plan.pairs,
                .direct_pairs = plan.direct_pairs,
-               .terms = plan.pole.size(),
-               .fit_error_relative = plan.pole.error,
                .hermitian = in_.model.folded};
   }
 
+  /// What goes on when it returns ends before add_separable or finish go on.
   void add_direct(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                   View<const double, 1> occupation) {
     if (plan_.direct.empty()) return;
     bool whole = true;
     for (std::int64_t n = 0; n < in_.n_right; ++n) whole = whole && (occupation(n) == 0.0 || occupation(n) == 1.0);
-    if (options_.products == Products::kNative && whole && fused_product_pays(in_.n_left)) {
+    if (whole && fused_pays()) {
       add_direct_fused(energies_ry, band_ry, occupation);
       return;
     }
@@ -212,6 +211,7 @@ class OffDiagonalSum {
     DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_), "T of the off-diagonal sum");
     Event made[2] = {make_event(), make_event()};
     Event used[2] = {make_event(), make_event()};
+    const MakerShape maker = maker_shape(in_.n_left);
     int buffer = 0;
     for (const EnergyRun& run : plan_.direct)
       for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
@@ -222,7 +222,7 @@ class OffDiagonalSum {
           for (int e = 0; e < energies.count; ++e)
             energies.x_ry[e] = energies_ry(first + e) - band_ry(run.band);
           check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
-          make_p<<<maker_.blocks, maker_.threads, maker_.shared_bytes, streams_.preparation>>>(
+          make_p<<<maker.blocks, maker.threads, maker.shared_bytes, streams_.preparation>>>(
               in_.model, in_.rules, energies, occupation(run.band), p_[buffer].data());
           check_launch(kWhat);
           check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
@@ -244,34 +244,42 @@ class OffDiagonalSum {
   void add_direct_fused(View<const double, 1> energies_ry, View<const double, 1> band_ry, View<const double, 1> occupation) {
     std::int64_t longest = 0;
     for (const EnergyRun& run : plan_.direct) longest = std::max(longest, run.end - run.begin);
+    const std::int64_t packed_count = packed_size(in_.n_left, n_g_);
     const std::int64_t t_energies =
-        std::min(longest, items_that_fit(workspace_bytes_, 0, 16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
-    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_), "T of the off-diagonal sum");
-    const DeviceBuffer<double> energies(std::vector<double>(energies_ry.data, energies_ry.data + energies_ry.size()), kWhat);
+        std::min(longest, items_that_fit(workspace_bytes_, 16 * packed_count, 16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
+    fused_.t = DeviceBuffer<double2>(static_cast<std::size_t>(in_.n_left * t_energies * n_g_), "T of the off-diagonal sum");
+    fused_.packed = DeviceBuffer<double2>(static_cast<std::size_t>(packed_count), "M of one band, packed");
+    fused_.energies = DeviceBuffer<double>(std::vector<double>(energies_ry.data, energies_ry.data + energies_ry.size()), kWhat);
     check(cudaDeviceSynchronize(), kWhat);
-    for (const EnergyRun& run : plan_.direct)
+    for (const EnergyRun& run : plan_.direct) {
+      const DeviceMatrix m = bands_of(run.band);
+      pack_for_fused_product(m.data, m.stride, in_.n_left, n_g_, fused_.packed.data(), streams_.products);
       for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
         const std::int64_t end = std::min(run.end, begin + t_energies);
-        const DeviceMatrix m = bands_of(run.band);
-        launch_fused_product({.model = in_.model, .rules = in_.rules, .products = m.data, .row_stride = m.stride,
-                              .n_left = in_.n_left, .energies_ry = energies.data() + begin, .n_energies = end - begin,
-                              .band_ry = band_ry(run.band), .occupied = occupation(run.band) == 1.0, .t = t.data()},
+        launch_fused_product({.model = in_.model, .rules = in_.rules, .packed = fused_.packed.data(),
+                              .n_left = in_.n_left, .energies_ry = fused_.energies.data() + begin, .n_energies = end - begin,
+                              .band_ry = band_ry(run.band), .occupied = occupation(run.band) == 1.0, .t = fused_.t.data()},
                              streams_.products);
-        add_t(t.data(), run.band, begin, end, 1.0);
-        const double depth_of_all = static_cast<double>(n_g_) * static_cast<double>(in_.model.folded ? (n_g_ + 16) / 2 : n_g_);
-        report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) * depth_of_all;
+        add_t(fused_.t.data(), run.band, begin, end, 1.0);
+        report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) * fused_depths();
       }
-    check(cudaStreamSynchronize(streams_.products), kWhat);
+    }
   }
 
   void add_separable() {
     const std::int64_t n_terms = plan_.pole.size();
     if (n_terms == 0) return;
+    check(cudaStreamSynchronize(streams_.products), kWhat);
+    fused_ = {};
     // T holds a block of bands for all outer states, D their products.
     const std::int64_t band_bytes = 16 * in_.n_left * (n_g_ + in_.n_left);
     const std::int64_t block = std::min(
         in_.n_right, items_that_fit(workspace_bytes_, 2 * 16 * n_g_ * n_g_, band_bytes,
                                     "the off-diagonal sum's separable terms"));
+    // Q is made once for so many rows that it and the products take turns. The last block of bands may be a smaller one.
+    const std::int64_t rows = block == in_.n_right ? in_.n_left * block : block;
+    const MakerShape maker = maker_shape(rows);
+    const std::int64_t width = in_.model.folded ? folded_columns(rows, n_g_) : n_g_;
     DeviceBuffer<double2> q[2];
     for (auto& one : q) one = DeviceBuffer<double2>(static_cast<std::size_t>(n_g_ * n_g_), "Q of a separable term");
     DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * block * n_g_), "T of a separable term");
@@ -283,28 +291,21 @@ class OffDiagonalSum {
     for (std::int64_t k = 0; k < n_terms; ++k) {
       const int buffer = static_cast<int>(k % 2);
       check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
-      make_q<<<maker_.blocks, maker_.threads, maker_.shared_bytes, streams_.preparation>>>(
-          in_.model, plan_.pole.family, plan_.pole.node[static_cast<std::size_t>(k)], q[buffer].data());
+      make_q<<<maker.blocks, maker.threads, maker.shared_bytes, streams_.preparation>>>(
+          in_.model, plan_.pole.family, plan_.pole.node[static_cast<std::size_t>(k)], plan_.pole.constant, in_.model.folded ? width : 0, q[buffer].data());
       check_launch(kWhat);
       check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
       check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
       for (std::int64_t band = 0; band < in_.n_right; band += block) {
         const std::int64_t n_bands = std::min(block, in_.n_right - band);
-        multiply_rows(band, n_bands, q[buffer].data(), t.data());
+        multiply_rows(band, n_bands, width, q[buffer].data(), t.data());
         multiply_adjoint(streams_.blas, {.m = in_.n_left, .n = in_.n_left, .k = n_g_,
                                          .alpha = weight_, .beta = 0.0,
                                          .a = {t.data(), n_bands * n_g_}, .b = bands_of(band),
                                          .c = d.data(), .c_stride = in_.n_left,
                                          .a_step = n_g_, .b_step = n_g_,
                                          .c_step = in_.n_left * in_.n_left, .count = n_bands});
-        // Σ[e] += Σ_n c[e][n] D[n] on both parts of all (l, m): one real product.
-        const double one = 1.0;
-        const int width = static_cast<int>(2 * in_.n_left * in_.n_left);
-        check(cublasDgemm(streams_.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies_),
-                          static_cast<int>(n_bands), &one, reinterpret_cast<const double*>(d.data()), width,
-                          coefficient.data() + k * n_energies_ * in_.n_right + band,
-                          static_cast<int>(in_.n_right), &one, reinterpret_cast<double*>(sigma_.data()), width),
-              kWhat);
+        add_products(d.data(), coefficient.data() + k * n_energies_ * in_.n_right + band, n_bands, in_.n_right);
         count_adjoint(n_bands);
       }
       check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
@@ -321,6 +322,9 @@ class OffDiagonalSum {
       check_launch(kWhat);
     }
     check(cudaStreamSynchronize(streams_.products), kWhat);
+    report_.terms = plan_.pole.size();
+    report_.fit_error_relative = plan_.pole.error;
+    report_.fit_seconds = plan_.fit_seconds;
     add_to_host(sigma_.data(), sigma.size(), sigma.data);
     return report_;
   }
@@ -345,6 +349,19 @@ class OffDiagonalSum {
     count_adjoint(end - begin);
   }
 
+  /// Σ[e] += Σ_p c[e][p] D[p] on both parts of all (l, m): one real product. Rows of c are `stride` apart.
+  void add_products(const double2* d, const double* c, std::int64_t count, std::int64_t stride) {
+    const double one = 1.0;
+    const int width = static_cast<int>(2 * in_.n_left * in_.n_left);
+    check(cublasDgemm(streams_.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies_), static_cast<int>(count), &one,
+                      reinterpret_cast<const double*>(d), width, c, static_cast<int>(stride), &one, reinterpret_cast<double*>(sigma_.data()), width),
+          kWhat);
+  }
+
+  bool fused_pays() const { return options_.products == Products::kNative && fused_product_pays(in_.n_left); }
+  /// Elements of P that the fused product multiplies a row of M with.
+  double fused_depths() const { return static_cast<double>(n_g_) * static_cast<double>(in_.model.folded ? (n_g_ + 16) / 2 : n_g_); }
+
   /// C[m][n] = A B by blocks of rows.
   void multiply_blocks(std::int64_t m, std::int64_t n, DeviceMatrix a, DeviceMatrix b, double2* c, std::int64_t c_stride) {
     for (std::int64_t row = 0; row < m; row += kRowsPerProduct)
@@ -353,17 +370,16 @@ class OffDiagonalSum {
   }
 
   /// T[l][n in block][G'] = M Q; one product if the block is everything, else one an outer state.
-  void multiply_rows(std::int64_t band, std::int64_t n_bands, const double2* q, double2* t) {
+  void multiply_rows(std::int64_t band, std::int64_t n_bands, std::int64_t width, const double2* q, double2* t) {
     if (n_bands == in_.n_right) {
-      multiply_q(in_.n_left * n_bands, in_.products, q, t);
+      multiply_q(in_.n_left * n_bands, width, in_.products, q, t);
       return;
     }
-    for (std::int64_t l = 0; l < in_.n_left; ++l) multiply_q(n_bands, in_.products + (l * in_.n_right + band) * n_g_, q, t + l * n_bands * n_g_);
+    for (std::int64_t l = 0; l < in_.n_left; ++l) multiply_q(n_bands, width, in_.products + (l * in_.n_right + band) * n_g_, q, t + l * n_bands * n_g_);
   }
 
   /// T[rows][n_g] = M Q; of a folded Q columns [begin, end) need its first `end` rows alone.
-  void multiply_q(std::int64_t rows, const double2* m, const double2* q, double2* t) {
-    const std::int64_t width = in_.model.folded ? folded_columns(rows, n_g_) : n_g_;
+  void multiply_q(std::int64_t rows, std::int64_t width, const double2* m, const double2* q, double2* t) {
     for (std::int64_t begin = 0; begin < n_g_; begin += width) {
       const std::int64_t end = std::min(n_g_, begin + width), depth = in_.model.folded ? end : n_g_;
       multiply(streams_.blas, options_.products, rows, end - begin, depth, 1.0, {m, n_g_}, {q + begin, n_g_}, 0.0, t + begin, n_g_);
@@ -395,7 +411,10 @@ class OffDiagonalSum {
   std::int64_t n_g_, n_energies_, workspace_bytes_;
   DeviceBuffer<double2> sigma_;
   DeviceBuffer<double2> p_[2];
-  MakerShape maker_{};
+  struct {
+    DeviceBuffer<double2> t, packed;
+    DeviceBuffer<double> energies;
+  } fused_;  ///< what the fused product works on
   bool measured_ = false;
   GwKernels::OffDiagonalReport report_;
 };
@@ -403,12 +422,13 @@ class OffDiagonalSum {
 }  // namespace
 
 GwKernels::OffDiagonalReport add_gpp_offdiagonal_cuda(
-    const OffDiagonalInput& input, const OffDiagonalPlan& plan, View<const double, 1> energies_ry,
+    const OffDiagonalInput& input, OffDiagonalPlan& plan, View<const double, 1> energies_ry,
     View<const double, 1> band_ry, View<const double, 1> occupation, double weight,
     const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
     const OffDiagonalStreams& streams, View<Cplx, 3> sigma) {
   OffDiagonalSum sum(input, plan, weight, options, workspace_bytes, streams, sigma);
   sum.add_direct(energies_ry, band_ry, occupation);
+  fit_separable_pairs(plan, energies_ry, band_ry, occupation, input.rules, options);
   sum.add_separable();
   return sum.finish(sigma);
 }

@@ -199,6 +199,7 @@ class GwKernels {
     std::int64_t direct_pairs = 0;     ///< of them treated by the two products
     std::int64_t terms = 0;            ///< K of the separable sums
     double fit_error_relative = 0.0;   ///< largest found on the fitted range
+    double fit_seconds = 0.0;          ///< of the host; a fit once made is remembered
     double zgemm_flops = 0.0;          ///< of the products issued, 8 m n k each
     double residual = 0.0;             ///< ‖(T − M P) v‖/‖T v‖ of products that are not native
     bool hermitian = false;            ///< the model is, and the products were folded where they can be

@@ -347,8 +347,7 @@ class CudaGwKernels : public GwKernels {
                                       View<const double, 1> occupation, double weight,
                                       const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
     use_device(device_);
-    const OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules_, options,
-                                                  finite_poles_.min_ry, finite_poles_.max_ry);
+    OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules_, options, finite_poles_.min_ry, finite_poles_.max_ry);
     return cuda::add_gpp_offdiagonal_cuda(
         {model_, rules_, products_.data(), n_left_, n_right_}, plan, energies_ry, band_ry, occupation, weight,
         options, workspace_bytes(), {stream_.get(), preparation_.get(), blas_.get()}, sigma);

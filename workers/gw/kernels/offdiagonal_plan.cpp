@@ -1,6 +1,7 @@
 #include "workers/gw/kernels/offdiagonal_plan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -19,10 +20,11 @@ OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const d
   OffDiagonalPlan plan;
   plan.pairs = n_energies * n_bands;
   const bool separable = options.method != GwKernels::OffDiagonalOptions::Method::kTwoProducts;
-  PoleRange range{.x_min_ry = std::numeric_limits<double>::infinity(),
-                  .x_max_ry = 0.0,
-                  .pole_min_ry = finite_pole_min_ry,
-                  .pole_max_ry = finite_pole_max_ry};
+  PoleRange& range = plan.separable;
+  range = {.x_min_ry = std::numeric_limits<double>::infinity(),
+           .x_max_ry = 0.0,
+           .pole_min_ry = finite_pole_min_ry,
+           .pole_max_ry = finite_pole_max_ry};
   for (std::int64_t n = 0; n < n_bands; ++n) {
     if (!(occupation(n) >= 0.0 && occupation(n) <= 1.0))
       throw InvalidInput("occupation of band " + std::to_string(n) + " is " +
@@ -44,11 +46,19 @@ OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const d
         plan.direct.back().end = e + 1;
     }
   }
-  if (plan.direct_pairs == plan.pairs) return plan;
+  return plan;
+}
+
+void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry, View<const double, 1> band_ry,
+                         View<const double, 1> occupation, const PoleRules& rules, const GwKernels::OffDiagonalOptions& options) {
+  if (plan.direct_pairs == plan.pairs) return;
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t n_energies = energies_ry.extent[0], n_bands = band_ry.extent[0];
   const auto family = options.method == GwKernels::OffDiagonalOptions::Method::kRationalSums
                           ? SeparableFamily::kRational
                           : SeparableFamily::kExponential;
-  plan.pole = fit_separable_pole(family, range, options.tolerance_relative);
+  plan.pole = fit_separable_pole(family, plan.separable, options.tolerance_relative);
+  plan.fit_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   plan.coefficient.assign(static_cast<std::size_t>(plan.pole.size() * plan.pairs), 0.0);
   for (std::int64_t n = 0; n < n_bands; ++n)
     for (std::int64_t e = 0; e < n_energies; ++e) {
@@ -60,7 +70,6 @@ OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const d
                              static_cast<std::size_t>(n_bands) +
                          static_cast<std::size_t>(n)] = occupation(n) == 1.0 ? c[k] : -c[k];
     }
-  return plan;
 }
 
 FinitePoles finite_poles(const PlasmonPoleView& model) {
