@@ -1,7 +1,12 @@
 
+#include <limits>
+#include <string>
+
 #include "workers/backend/check_cuda.cuh"
+#include "workers/backend/error.hpp"
 #include "workers/gw/kernels/gpp_fused_cuda.cuh"
 #include "workers/gw/kernels/reciprocal.cuh"
+#include "workers/gw/kernels/separable_pole.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw::cuda {
@@ -31,11 +36,11 @@ constexpr int kRowTiles = kRows / kWarpTile;
 constexpr int kCluster = 2;
 // A warp is at most one step ahead of another of its block: M is copied two steps ahead, P made one ahead.
 constexpr int kStages = 4;
-constexpr int kPStages = 3;
+constexpr int kMadeStages = 3;
 constexpr int kQuads = kDepth / 4;  // of plane waves: a lane holds one of each
 constexpr int kMStage = kRows * kDepth;  // double2, of M: rows g and g + 8 of one part
 constexpr int kPStage = kTile * kDepth;  // double2, of P: plane waves t and t + 4 of one part
-constexpr int kShared_bytes = (kStages * kMStage + kPStages * kPStage) * static_cast<int>(sizeof(double2));
+constexpr int kShared_bytes = kStages * (kMStage + kPStage) * static_cast<int>(sizeof(double2));
 
 static_assert(kThreads == kDepth * kColumns, "a thread makes one (G, G') a step");
 static_assert(kDepth == kColumns, "the last step of a folded sum is the block on the diagonal");
@@ -123,18 +128,39 @@ __global__ void pack_rows(const double2* m, std::int64_t row_stride, std::int64_
   }
 }
 
-template <bool kOccupied>
+/// Which tile of T a block makes: rows kRows · row_block of all bands, columns kColumns · column, energies kEnergies · group, in so many steps.
+struct Place {
+  int row_block, column, group, steps;
+};
+/// Energies, then columns, then rows: blocks that run together share the columns of A and ω̃, and rows of M, in the cache. Of a
+/// folded sum the last columns are the longest: they start first.
+__device__ __forceinline__ Place place_of_made(const FusedProduct& in, int all_steps) {
+  const int column = static_cast<int>(in.model.folded ? gridDim.y - 1 - blockIdx.y : blockIdx.y);
+  return {static_cast<int>(blockIdx.z), column, static_cast<int>(blockIdx.x), in.model.folded ? column + 1 : all_steps};
+}
+/// Clusters, then rows, then columns: a stored P is large, and all rows use it before the next comes. The two blocks of a cluster may have
+/// neighbouring columns; they take as many steps as the longer one needs, and the other one's last P is 0.
+__device__ __forceinline__ Place place_of_stored(const FusedProduct& in, int all_steps) {
+  const int all_rows = static_cast<int>((in.n_left + kRows - 1) / kRows * in.n_bands), groups = static_cast<int>((in.n_energies + kEnergies - 1) / kEnergies);
+  const int index = static_cast<int>(blockIdx.x) / kCluster, first = index / all_rows * kCluster, unit = first + static_cast<int>(blockIdx.x) % kCluster;
+  const auto column_of = [&](int one) { return in.model.folded ? all_steps - 1 - one / groups : one / groups; };
+  // Beyond the last: its column once more, and no group, so that nothing is written.
+  const bool there = unit < groups * all_steps;
+  return {index % all_rows, column_of(there ? unit : unit - 1), there ? unit % groups : groups, in.model.folded ? column_of(first) + 1 : all_steps};
+}
+
+template <PoleFactor kFactor>
 __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) fused_product(FusedProduct in) {
+  constexpr bool kStored = kFactor == PoleFactor::kStored;
+  constexpr int kPStages = kStored ? kStages : kMadeStages;
   extern __shared__ double2 shared[];
   double2* const m_stages = shared;
   double2* const p_stages = shared + kStages * kMStage;
   const std::int64_t n_g = in.model.n_g;
-  const std::int64_t energy_0 = static_cast<std::int64_t>(blockIdx.x) * kEnergies;
-  // Of a folded sum the last columns are the longest: they start first.
-  const std::int64_t column_0 = static_cast<std::int64_t>(in.model.folded ? gridDim.y - 1 - blockIdx.y : blockIdx.y) * kColumns;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int all_steps = static_cast<int>((n_g + kDepth - 1) / kDepth);
-  const int steps = in.model.folded ? static_cast<int>(column_0 / kColumns) + 1 : all_steps;
+  const auto [row_block, column, group, steps] = kStored ? place_of_stored(in, all_steps) : place_of_made(in, all_steps);
+  const std::int64_t energy_0 = static_cast<std::int64_t>(group) * kEnergies, column_0 = static_cast<std::int64_t>(column) * kColumns;
 
   __shared__ double2 dropped[kEnergies];
   __shared__ double x_ry[kEnergies];
@@ -147,9 +173,9 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) 
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  if (thread < kEnergies) {
+  if (!kStored && thread < kEnergies) {
     const double x = in.energies_ry[energy_0 + thread < in.n_energies ? energy_0 + thread : in.n_energies - 1] - in.band_ry;
-    const PoleInterval interval = kOccupied ? dropped_occupied(x, in.rules.screened_exchange_cut)
+    const PoleInterval interval = kFactor == PoleFactor::kOccupied ? dropped_occupied(x, in.rules.screened_exchange_cut)
                                             : dropped_empty(x, in.rules.half_width_ry, in.rules.max_ratio);
     dropped[thread] = {interval.low, interval.high > 0.0 ? interval.high : 0.0};
     x_ry[thread] = x;
@@ -159,13 +185,16 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) 
 
   const unsigned rank = rank_in_cluster();
   constexpr int kPart = kMStage / kCluster;  // of a step, that this block copies for all
-  const double2* copy_from = in.packed + static_cast<std::int64_t>(blockIdx.z) * all_steps * kMStage + rank * kPart;
+  const double2* copy_from = in.packed + static_cast<std::int64_t>(row_block) * all_steps * kMStage + rank * kPart;
+  const int groups = static_cast<int>((in.n_energies + kEnergies - 1) / kEnergies);
+  const double2* p_from = in.stored + (static_cast<std::int64_t>(group < groups ? group : groups - 1) * all_steps + column) * all_steps * kPStage;
   const auto copy_m = [&](int step) {
     if (thread != 0 || step >= steps) return;
     const int stage = step % kStages;
     if (step >= kStages) wait_for(&m_used[stage], (step / kStages - 1) & 1);
-    expect(&m_there[stage], kMStage * sizeof(double2));
+    expect(&m_there[stage], (kMStage + (kStored ? kPStage : 0)) * sizeof(double2));
     copy_block<kCluster>(m_stages + stage * kMStage + rank * kPart, copy_from + static_cast<std::int64_t>(step) * kMStage, kPart * sizeof(double2), &m_there[stage]);
+    if constexpr (kStored) copy_block<1>(p_stages + stage * kPStage, p_from + static_cast<std::int64_t>(step) * kPStage, kPStage * sizeof(double2), &m_there[stage]);
   };
 
   // P: element (G, G') of this thread, loaded a step before it is used; beyond the matrix A = 0. A warp has 8 G × 4 G': its
@@ -191,7 +220,7 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) 
     double* const to = reinterpret_cast<double*>(p_stages + step % kPStages * kPStage) + make_at;
 #pragma unroll
     for (int e = 0; e < kEnergies; ++e) {
-      const double f = factor<kOccupied>(x_ry[e], pole_ry, dropped[e]);
+      const double f = factor<kFactor == PoleFactor::kOccupied>(x_ry[e], pole_ry, dropped[e]);
       to[2 * e * (kColumns * kQuads * 2)] = f * strength.x;
       to[2 * e * (kColumns * kQuads * 2) + kPStage] = f * strength.y;
     }
@@ -201,9 +230,11 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) 
   double re[2][4][4] = {}, im[2][4][4] = {};
   copy_m(0);
   copy_m(1);
-  load_element(0);
-  make_p(0);
-  __syncthreads();
+  if constexpr (!kStored) {
+    load_element(0);
+    make_p(0);
+    __syncthreads();
+  }
   for (int step = 0; step < steps; ++step) {
     copy_m(step + 2);
     wait_for(&m_there[step % kStages], step / kStages & 1);
@@ -238,33 +269,58 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kCluster, 1, 1) 
       for (double& one : b_im) one = negated(one);
 #pragma unroll
       for (int i = 0; i < 2; ++i) multiply_add(re[i][n], a_im[i], b_im);
-      if (n == 1) {
-        make_p(step + 1);  // Among products, which hide its latency.
-        // This warp's part of P of the next step is there, and what it needs of M in registers.
+      if (n == (kStored ? 3 : 1)) {
+        if constexpr (!kStored) make_p(step + 1);  // Among products, which hide its latency.
+        // This warp's part of P of the next step is there, and it has read what it needs of M (and of a stored P).
         __syncwarp();
-        if (lane == 0) arrive(&p_ready);
+        if (!kStored && lane == 0) arrive(&p_ready);
         if (lane < kCluster) arrive_at(&m_used[step % kStages], lane);
       }
     }
-    wait_for(&p_ready, step & 1);
+    if constexpr (!kStored) wait_for(&p_ready, step & 1);
   }
   meet_cluster();
 
+  // Bands have whole blocks of rows; one of made P is alone.
+  const std::int64_t row_blocks = (in.n_left + kRows - 1) / kRows, band = kStored ? row_block / row_blocks : 0, row_0 = (row_block - band * row_blocks) * kRows;
 #pragma unroll
   for (int n = 0; n < 4; ++n) {
-    const int column = warp / kRowTiles * kWarpTile + n * 8 + 2 * (lane % 4);
-    const std::int64_t e = energy_0 + column / kColumns, h = column_0 + column % kColumns;
+    const int at = warp / kRowTiles * kWarpTile + n * 8 + 2 * (lane % 4);
+    const std::int64_t e = energy_0 + at / kColumns, h = column_0 + at % kColumns;
     if (e >= in.n_energies) continue;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const std::int64_t row = static_cast<std::int64_t>(blockIdx.z) * kRows + warp % kRowTiles * kWarpTile + 16 * i + 8 * half + lane / 4;
+        const std::int64_t row = row_0 + warp % kRowTiles * kWarpTile + 16 * i + 8 * half + lane / 4;
         if (row >= in.n_left) continue;
-        double2* to = in.t + (row * in.n_energies + e) * n_g + h;
+        double2* to = in.t + ((band * in.n_left + row) * in.n_energies + e) * n_g + h;
         if (h < n_g) to[0] = {re[i][n][2 * half], im[i][n][2 * half]};
         if (h + 1 < n_g) to[1] = {re[i][n][2 * half + 1], im[i][n][2 * half + 1]};
       }
+  }
+}
+
+/// stored[group][column block][step]: P as a step of fused_product reads it, terms of separable_term() in place of energies. Of a
+/// folded model what the longest block of a cluster reads.
+__global__ void store_terms(PoleModelOnDevice model, StoredTerms terms, double2* stored) {
+  const int step = static_cast<int>(blockIdx.x), column = static_cast<int>(blockIdx.y), group = static_cast<int>(blockIdx.z);
+  if (model.folded && step > column + 1) return;
+  const int at = static_cast<int>(threadIdx.x);
+  // Of a pair of neighbouring threads the quads of one place in a lane: their stores are one of 16 bytes.
+  const int g_here = at / 2 % 4 + at % 2 * 4 + at / 128 * 8, h_here = at / 8 % 16;
+  const std::int64_t g = static_cast<std::int64_t>(step) * kDepth + g_here, h = static_cast<std::int64_t>(column) * kColumns + h_here;
+  const bool there = g < model.n_g && h < model.n_g;
+  const double kept = !there ? 0.0 : model.folded ? folded_weight(g, h) : 1.0;
+  const double2 strength = there ? model.strength[g * model.n_g + h] : double2{0.0, 0.0};
+  const double pole_ry = there ? model.pole_ry[g * model.n_g + h] : kStaticPole_ry;
+  double* const to = reinterpret_cast<double*>(stored + ((static_cast<std::int64_t>(group) * gridDim.y + column) * gridDim.x + step) * kPStage) +
+                     2 * ((h_here / 8 * 2 + g_here / 8) * 32 + h_here % 8 * 4 + g_here % 4) + g_here / 4 % 2;
+  for (int e = 0; e < kEnergies; ++e) {
+    const std::int64_t k = terms.first + static_cast<std::int64_t>(group) * kEnergies + e;
+    const double f = kept == 0.0 || k >= terms.n_terms ? 0.0 : kept * separable_term(terms.family, terms.node[k], terms.constant, pole_ry, kStaticPole_ry);
+    to[2 * e * (kColumns * kQuads * 2)] = f * strength.x;
+    to[2 * e * (kColumns * kQuads * 2) + kPStage] = f * strength.y;
   }
 }
 
@@ -289,12 +345,28 @@ void pack_for_fused_product(const double2* m, std::int64_t row_stride, std::int6
   check_launch("packing pair products");
 }
 
+std::int64_t stored_size(std::int64_t n_g) { return static_cast<std::int64_t>(blocks_of(n_g, kDepth)) * blocks_of(n_g, kColumns) * kPStage; }
+
+void store_separable_terms(const PoleModelOnDevice& model, const StoredTerms& terms, std::int64_t n_groups, double2* stored, cudaStream_t stream) {
+  store_terms<<<dim3(blocks_of(model.n_g, kDepth), blocks_of(model.n_g, kColumns), static_cast<unsigned>(n_groups)), kThreads, 0, stream>>>(model, terms, stored);
+  check_launch("separable terms");
+}
+
 void launch_fused_product(const FusedProduct& in, cudaStream_t stream) {
   constexpr const char* kWhat = "fused off-diagonal product";
-  const auto kernel = in.occupied ? fused_product<true> : fused_product<false>;
+  const auto kernel = in.factor == PoleFactor::kOccupied ? fused_product<PoleFactor::kOccupied>
+                      : in.factor == PoleFactor::kEmpty  ? fused_product<PoleFactor::kEmpty>
+                                                         : fused_product<PoleFactor::kStored>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared_bytes), kWhat);
-  // Energies first: blocks that run together share the columns of A and ω̃, and rows of M, in the cache.
-  const dim3 grid((blocks_of(in.n_energies, kEnergies) + kCluster - 1) / kCluster * kCluster, blocks_of(in.model.n_g, kColumns), blocks_of(in.n_left, kRows));
+  const std::int64_t groups = blocks_of(in.n_energies, kEnergies), columns = blocks_of(in.model.n_g, kColumns), rows = blocks_of(in.n_left, kRows) * in.n_bands;
+  const auto whole_clusters = [](std::int64_t n) { return (n + kCluster - 1) / kCluster * kCluster; };
+  dim3 grid(static_cast<unsigned>(whole_clusters(groups)), static_cast<unsigned>(columns), static_cast<unsigned>(rows));
+  if (in.factor == PoleFactor::kStored) {
+    const std::int64_t blocks = whole_clusters(groups * columns) * rows;
+    if (blocks > std::numeric_limits<std::int32_t>::max())
+      throw InvalidInput("the off-diagonal sum has " + std::to_string(blocks) + " tiles at once, more than a device counts; use fewer bands at once");
+    grid = dim3(static_cast<unsigned>(blocks));
+  }
   kernel<<<grid, kThreads, kShared_bytes, stream>>>(in);
   check_launch(kWhat);
 }

@@ -258,7 +258,8 @@ class OffDiagonalSum {
         const std::int64_t end = std::min(run.end, begin + t_energies);
         launch_fused_product({.model = in_.model, .rules = in_.rules, .packed = fused_.packed.data(),
                               .n_left = in_.n_left, .energies_ry = fused_.energies.data() + begin, .n_energies = end - begin,
-                              .band_ry = band_ry(run.band), .occupied = occupation(run.band) == 1.0, .t = fused_.t.data()},
+                              .band_ry = band_ry(run.band), .factor = occupation(run.band) == 1.0 ? PoleFactor::kOccupied : PoleFactor::kEmpty,
+                              .t = fused_.t.data()},
                              streams_.products);
         add_t(fused_.t.data(), run.band, begin, end, 1.0);
         report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) * fused_depths();
@@ -271,6 +272,10 @@ class OffDiagonalSum {
     if (n_terms == 0) return;
     check(cudaStreamSynchronize(streams_.products), kWhat);
     fused_ = {};
+    if (fused_pays() && 16 * stored_size(n_g_) <= workspace_bytes_ / 2) {
+      add_separable_fused();
+      return;
+    }
     // T holds a block of bands for all outer states, D their products.
     const std::int64_t band_bytes = 16 * in_.n_left * (n_g_ + in_.n_left);
     const std::int64_t block = std::min(
@@ -311,6 +316,58 @@ class OffDiagonalSum {
       check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
     }
     check(cudaStreamSynchronize(streams_.products), kWhat);
+  }
+
+  /// The same with all terms of a block of bands in one kernel.
+  void add_separable_fused() {
+    const std::int64_t n_terms = plan_.pole.size(), n_left = in_.n_left, packed_count = packed_size(n_left, n_g_);
+    const std::int64_t all_groups = (n_terms + kTermsPerGroup - 1) / kTermsPerGroup;
+    const std::int64_t groups = std::min(all_groups, items_that_fit(workspace_bytes_ / 2, 0, 16 * stored_size(n_g_), "the off-diagonal sum's separable terms"));
+    const std::int64_t most_terms = std::min(n_terms, groups * kTermsPerGroup);
+    const std::int64_t band_bytes = 16 * (packed_count + most_terms * n_left * (n_g_ + n_left));
+    const std::int64_t block = std::min(in_.n_right, items_that_fit(workspace_bytes_, 16 * groups * stored_size(n_g_), band_bytes,
+                                                                    "the off-diagonal sum's separable terms"));
+    DeviceBuffer<double2> terms(static_cast<std::size_t>(groups * stored_size(n_g_)), "separable terms");
+    DeviceBuffer<double2> packed(static_cast<std::size_t>(block * packed_count), "M of a block of bands, packed");
+    DeviceBuffer<double2> t(static_cast<std::size_t>(block * most_terms * n_left * n_g_), "T of the separable terms");
+    DeviceBuffer<double2> d(static_cast<std::size_t>(block * most_terms * n_left * n_left), "D of the separable terms");
+    const DeviceBuffer<double> node(plan_.pole.node, "separable terms");
+    check(cudaDeviceSynchronize(), kWhat);
+    for (std::int64_t first = 0; first < n_terms; first += most_terms) {
+      const std::int64_t n_here = std::min(most_terms, n_terms - first), n_groups = (n_here + kTermsPerGroup - 1) / kTermsPerGroup;
+      store_separable_terms(in_.model, {.family = plan_.pole.family, .node = node.data(), .constant = plan_.pole.constant, .first = first, .n_terms = n_terms},
+                            n_groups, terms.data(), streams_.products);
+      // [n_energies][n_right][terms here]
+      std::vector<double> c(static_cast<std::size_t>(n_energies_ * in_.n_right * n_here));
+      for (std::int64_t k = 0; k < n_here; ++k)
+        for (std::int64_t pair = 0; pair < n_energies_ * in_.n_right; ++pair)
+          c[static_cast<std::size_t>(pair * n_here + k)] = plan_.coefficient[static_cast<std::size_t>((first + k) * n_energies_ * in_.n_right + pair)];
+      const DeviceBuffer<double> coefficient(c, "coefficients of the separable terms");
+      check(cudaDeviceSynchronize(), kWhat);
+      for (std::int64_t band = 0; band < in_.n_right; band += block) {
+        const std::int64_t n_bands = std::min(block, in_.n_right - band);
+        std::vector<const double2*> a, b;
+        std::vector<double2*> to;
+        for (std::int64_t n = 0; n < n_bands; ++n) {
+          const DeviceMatrix m = bands_of(band + n);
+          pack_for_fused_product(m.data, m.stride, n_left, n_g_, packed.data() + n * packed_count, streams_.products);
+          for (std::int64_t k = 0; k < n_here; ++k) {
+            a.push_back(t.data() + (n * n_left * n_here + k) * n_g_);
+            b.push_back(m.data);
+            to.push_back(d.data() + (n * n_here + k) * n_left * n_left);
+          }
+        }
+        launch_fused_product({.model = in_.model, .rules = in_.rules, .packed = packed.data(), .n_left = n_left, .n_bands = n_bands,
+                              .n_energies = n_here, .factor = PoleFactor::kStored, .stored = terms.data(), .t = t.data()},
+                             streams_.products);
+        multiply_adjoint(streams_.blas, {.m = n_left, .n = n_left, .k = n_g_, .alpha = weight_, .a_stride = n_here * n_g_, .b_stride = in_.n_right * n_g_,
+                                         .c_stride = n_left, .a = a, .b = b, .c = to}, streams_.products);
+        add_products(d.data(), coefficient.data() + band * n_here, n_bands * n_here, in_.n_right * n_here);
+        count_adjoint(n_bands * n_here);
+        report_.zgemm_flops += 8.0 * static_cast<double>(n_left * n_bands * n_here) * fused_depths();
+      }
+      check(cudaStreamSynchronize(streams_.products), kWhat);
+    }
   }
 
   GwKernels::OffDiagonalReport finish(View<Cplx, 3> sigma) {

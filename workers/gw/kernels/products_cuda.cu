@@ -73,6 +73,18 @@ void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch) {
         "batch of complex products");
 }
 
+void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream) {
+  constexpr const char* kWhat = "list of complex products";
+  const DeviceBuffer<const double2*> a(list.a, kWhat), b(list.b, kWhat);
+  const DeviceBuffer<double2*> c(list.c, kWhat);
+  check(cudaDeviceSynchronize(), kWhat);
+  const double2 alpha{list.alpha, 0.0}, zero{0.0, 0.0};
+  check(cublasZgemmBatched(blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(list.n), narrow(list.m), narrow(list.k), &alpha, b.data(), narrow(list.b_stride),
+                           a.data(), narrow(list.a_stride), &zero, c.data(), narrow(list.c_stride), narrow(static_cast<std::int64_t>(list.a.size()))),
+        kWhat);
+  check(cudaStreamSynchronize(stream), kWhat);
+}
+
 double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m, std::int64_t n,
                         std::int64_t k, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c) {
   constexpr const char* kWhat = "residual of a product";

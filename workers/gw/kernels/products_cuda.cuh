@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "workers/gw/kernels/cuda_libraries.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
@@ -32,6 +33,17 @@ struct AdjointBatch {
   std::int64_t count;
 };
 void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch);
+
+/// The same of matrices anywhere: C_i = alpha A_i·B_i^H. Done on return.
+struct AdjointList {
+  std::int64_t m, n, k;
+  double alpha;
+  std::int64_t a_stride, b_stride, c_stride;
+  const std::vector<const double2*>& a;
+  const std::vector<const double2*>& b;
+  const std::vector<double2*>& c;
+};
+void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream);
 
 /// ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.
 double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m, std::int64_t n,
