@@ -2,9 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
 #include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "tests/support/every_device.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -95,7 +101,7 @@ TEST_P(CollisionCheckpoint, IsTakenUpWhereItWasEnded) {
 
 // One byte above what is allowed: nothing is written, the log says what and why, and all is built again, to the same bits.
 TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
-  Watching cancelled(4);
+  Watching cancelled(2);
   EXPECT_THROW(attempt(cancelled, bytes - 1.0), Cancelled);
   EXPECT_TRUE(cancelled.file.empty());
   Watching progress;
@@ -105,6 +111,108 @@ TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
 }
 
 QUASI_ON_EVERY_DEVICE(CollisionCheckpoint);
+
+/// What ranks that are threads of this process share.
+struct Together {
+  explicit Together(int n) : said(static_cast<std::size_t>(n)), all(n) {}
+  std::mutex mutex;
+  std::map<std::pair<int, int>, std::deque<Ranks::Message>> mail;  ///< by rank and tag
+  std::vector<std::vector<double>> said;
+  std::barrier<> all;
+  std::atomic<bool> failed{false};
+};
+
+class ThreadOf : public Ranks {
+ public:
+  ThreadOf(int rank, Together& together) : rank_(rank), together_(together) {}
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(together_.said.size()); }
+  int rank_on_host() const override { return rank_; }
+  int ranks_on_host() const override { return size(); }
+  void send(int to, int tag, std::vector<double> values) override {
+    const std::lock_guard lock(together_.mutex);
+    together_.mail[{to, tag}].push_back({rank_, std::move(values)});
+  }
+  std::optional<Message> receive(int tag) override {
+    const std::lock_guard lock(together_.mutex);
+    auto& box = together_.mail[{rank_, tag}];
+    if (box.empty()) return {};
+    Message first = std::move(box.front());
+    box.pop_front();
+    return first;
+  }
+  using Ranks::broadcast;
+  void broadcast(void* data, std::size_t bytes, int root) override {
+    std::vector<double> packed((bytes + sizeof(double) - 1) / sizeof(double));
+    std::memcpy(packed.data(), data, bytes);
+    std::memcpy(data, gather(packed)[static_cast<std::size_t>(root)].data(), bytes);
+  }
+  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override {
+    together_.said[static_cast<std::size_t>(rank_)] = mine;
+    together_.all.arrive_and_wait();
+    auto heard = together_.said;
+    together_.all.arrive_and_wait();
+    if (together_.failed) throw PeerFailed("another rank has failed");
+    return heard;
+  }
+  bool peer_failed() override { return together_.failed; }
+  Ending end(int status, const std::string& message) override { return {status, 0, message}; }
+
+ protected:
+  void meet_for(Step) override {}
+
+ private:
+  int rank_;
+  Together& together_;
+};
+
+// Rank 0 keeps the sums of all ranks: cancelled in the middle all go on from there, and finished sums are not made
+// again; the bits are those of one process.
+TEST(CollisionOfRanks, IsTakenUpWhereItWasEnded) {
+  const auto whole = test::solve_deck_4ph(test::model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"});
+  const FourPhononRun& four = *whole->four_phonon;
+  const double bytes = collision_bytes(four.rates.n_rows, whole->run.modes.n_modes());
+  std::vector<double> field(static_cast<std::size_t>(3 * whole->run.modes.n_modes()));
+  std::mt19937 random(6);
+  for (double& x : field) x = std::normal_distribution<double>()(random);
+  const std::vector<double> applied = four.collision->in_scattering(0, field);
+  constexpr int kRanks = 3;
+  const quasi::test::TemporaryDirectory directory;
+  std::int64_t before[kRanks] = {};
+  for (const int reports : {2, 1 << 30, 1 << 30}) {
+    Together together(kRanks);
+    std::int64_t first_done[kRanks] = {};
+    std::string lines;
+    const auto attempt = [&](int rank) {
+      ThreadOf ranks(rank, together);
+      Watching progress(rank == 0 ? reports : 1 << 30);
+      try {
+        const auto kernels = make_scattering_kernels_4ph_cpu();
+        kernels->load(four.problem);
+        Checkpoint checkpoint = open_checkpoint({rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, progress);
+        Collision4ph collision(four.problem, whole->deck.control.constants(), Team4ph({kernels.get()}, ranks), four.rates, true, progress);
+        collision.keep_in(checkpoint, bytes);
+        EXPECT_EQ(collision.in_scattering(0, field), applied) << "rank " << rank;
+        EXPECT_EQ(reports, 1 << 30);
+      } catch (const Error&) {  // rank 0 is cancelled, the others hear of it
+        EXPECT_EQ(reports, 2);
+        together.failed = true;
+        together.all.arrive_and_drop();
+      }
+      first_done[rank] = progress.first_done;
+      if (rank == 0) lines = progress.lines;
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(attempt, rank);
+    }
+    EXPECT_EQ(lines.find("not checkpointed"), std::string::npos) << lines;
+    if (reports == 2) continue;
+    EXPECT_GT(first_done[0], 0) << "rank 0 began again";
+    for (int rank = 0; rank < kRanks; ++rank) before[rank] = first_done[rank];
+  }
+  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(before[rank], TilePlan4ph::kProgressUnits) << "rank " << rank << " made its sums again";
+}
 
 std::vector<double> doubled(std::vector<double> f) {
   for (double& x : f) x *= 2.0;

@@ -1,15 +1,28 @@
 #include "workers/thermal/solver/collision_4ph.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "workers/thermal/solver/device_team.hpp"
 #include "workers/thermal/solver/remembered_operator.hpp"
 
 namespace quasi::thermal {
+
+namespace {
+
+/// What ranks say to each other about sums of the operator, of which rank 0 has the checkpoint.
+enum SumsTag : int {
+  kSumsHere = 1000,  ///< to rank 0: {first point, tiles in the sums, sums}; without sums: they are worth nothing; {first point, −1}: finished
+  kSumsBack = 1001,  ///< + 2·device: to the rank: {tiles in the sums, sums} of an earlier attempt, or {0}
+  kSumsAsk = 1002,   ///< + 2·device: to the rank: a file is due
+};
+
+}  // namespace
 
 Collision4ph::Collision4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                            const Team4ph& team, const Rates4ph& rates,
@@ -44,14 +57,15 @@ void Collision4ph::on_own_chunks(const Work& work) {
   });
 }
 
+std::size_t Collision4ph::rank_of(const Chunk& chunk) const {
+  return static_cast<std::size_t>(std::upper_bound(first_device_.begin(), first_device_.end(), chunk.device) - first_device_.begin()) - 1;
+}
+
 void Collision4ph::exchange_rows(std::vector<double>& values, std::int64_t width) const {
   if (team_.ranks->size() == 1) return;
   const auto range_of = [&](const Chunk& chunk) {
     const std::int64_t stride = width * problem_.n_branches;
     return std::pair{static_cast<std::ptrdiff_t>(chunk.first_point * stride), static_cast<std::ptrdiff_t>(chunk.last_point * stride)};
-  };
-  const auto rank_of = [&](const Chunk& chunk) {
-    return static_cast<std::size_t>(std::upper_bound(first_device_.begin(), first_device_.end(), chunk.device) - first_device_.begin()) - 1;
   };
   std::vector<double> mine;
   for (const Chunk& chunk : chunks_)
@@ -75,8 +89,11 @@ double collision_bytes(std::int64_t n_rows, std::int64_t n_modes) {
 }
 
 void Collision4ph::keep_in(Checkpoint& checkpoint, double limit_bytes) {
-  if (!checkpoint.keeps() || team_.ranks->size() > 1) return;
-  checkpoint_ = &checkpoint;
+  const bool several = team_.ranks->size() > 1;
+  std::vector<double> keeps{checkpoint.keeps() && !(several && recomputes_) ? 1.0 : 0.0};
+  if (several) team_.ranks->broadcast(keeps, 0);
+  if (keeps[0] == 0.0) return;
+  if (team_.ranks->leads()) checkpoint_ = &checkpoint;
   problem_digest_ = digest_of(problem_);
   const double bytes = collision_bytes(static_cast<std::int64_t>(out_per_ps_.size()), static_cast<std::int64_t>(problem_.omega_rad_ps.size()));
   const auto mib = [](double x) { return std::to_string(std::llround(x / 1048576.0)) + " MiB"; };
@@ -88,8 +105,10 @@ void Collision4ph::keep_in(Checkpoint& checkpoint, double limit_bytes) {
   // Beside the operator itself, where that is the host's.
   const auto memory = static_cast<double>(free_memory_bytes(Device{}));
   if (why.empty() && memory < 2.0 * bytes) why = "a copy takes memory, of which the host has " + mib(memory);
-  keeps_sums_ = why.empty();
-  if (!keeps_sums_)
+  std::vector<double> keeps_sums{why.empty() ? 1.0 : 0.0};
+  if (several) team_.ranks->broadcast(keeps_sums, 0);
+  keeps_sums_ = keeps_sums[0] != 0.0;
+  if (!keeps_sums_ && team_.ranks->leads())
     progress_.log("the four-phonon collision operator (" + mib(bytes) + ") is not checkpointed: " + why +
                   "; a job that is killed builds it again, and keeps the iterations that it has made");
 }
@@ -105,13 +124,13 @@ std::uint64_t Collision4ph::digest(std::size_t t, const Chunk& chunk) const {
   return digest.value();
 }
 
-/// The first device's chunks stand for all.
+/// The chunks of a rank's first device stand for all.
 void Collision4ph::report(const Chunk& chunk, std::int64_t place) {
-  if (chunk.device != 0) return;
+  if (device_of(chunk) != 0) return;
   std::int64_t before = 0;
   std::int64_t all = 0;
   for (const Chunk& other : chunks_)
-    if (other.device == 0) {
+    if (other.device == chunk.device) {
       ++all;
       if (other.first_point < chunk.first_point) ++before;
     }
@@ -126,26 +145,41 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph
     request.row_size.push_back(rates_.total_per_ps(static_cast<int>(t), row) / rate_constant_);
   kernels.begin_collision(request);
 
-  // One piece a chunk, whatever the temperature; its name ends with the number of tiles that it holds.
-  const std::string place_of_chunk = "collision 4ph of " + std::to_string(chunk.first_point) + " ";
-  const std::string sums = keeps_sums_ ? place_of_chunk + std::to_string(digest(t, chunk)) + " after " : "";
+  Ranks& ranks = *team_.ranks;
+  const bool keeps = keeps_sums_ && ranks.leads();
+  const bool sends = keeps_sums_ && !ranks.leads();
+  const std::string place_of_chunk = name_of(chunk);
+  const std::string sums = keeps ? sums_of(t, chunk) : "";
   const auto state = [&] { return kernels.collision_state(); };
+  const auto send = [&](double tiles, const std::vector<double>& values) {
+    std::vector<double> message{static_cast<double>(chunk.first_point), tiles};
+    message.insert(message.end(), values.begin(), values.end());
+    ranks.send(0, kSumsHere, std::move(message));
+  };
   std::int64_t done = 0;
-  if (const auto found = keeps_sums_ ? checkpoint_->find_by_prefix(sums) : std::nullopt; found)
+  if (const auto found = keeps ? checkpoint_->find_by_prefix(sums) : std::nullopt; found)
     if (kernels.restore_collision(found->second.data, found->second.count)) done = std::stoll(found->first);
+  if (sends) {
+    const Ranks::Message back = ranks.wait_for(kSumsBack + 2 * device_of(chunk));
+    if (back.values.size() > 1 && kernels.restore_collision(back.values.data() + 1, back.values.size() - 1))
+      done = static_cast<std::int64_t>(back.values[0]);
+  }
+  bool kept = done == plan_.size();
   std::vector<double> out;
   for (;;) {
     report(chunk, done);
     while (done < plan_.size()) {
       if (stop_) return;
-      if (done + 1 < plan_.size()) kernels.expect(plan_.first_total(done + 1), plan_.last_total(done + 1));
       kernels.add_collision(plan_.first_total(done), plan_.last_total(done));
       ++done;
-      if (keeps_sums_) checkpoint_->grow_if_due(place_of_chunk, sums + std::to_string(done), state);
+      if (keeps) checkpoint_->grow_if_due(place_of_chunk, sums + std::to_string(done), state);
+      if (keeps && ranks.size() > 1) keep_what_is_sent(t);
+      if (sends && ranks.receive(kSumsAsk + 2 * device_of(chunk))) send(static_cast<double>(done), state());
       report(chunk, done);
-      if (chunk.device != 0) progress_.throw_if_cancelled();
+      if (device_of(chunk) != 0) progress_.throw_if_cancelled();
     }
-    if (keeps_sums_ && !stop_) {  // until another temperature's are begun
+    if (sends && !stop_ && !kept) send(static_cast<double>(done), state());
+    if (keeps && !stop_) {  // until another temperature's are begun
       const std::string key = sums + std::to_string(done);
       if (!checkpoint_->find(key)) {
         checkpoint_->forget(place_of_chunk);
@@ -155,15 +189,62 @@ void Collision4ph::build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph
     out = kernels.finish_collision();
     if (!out.empty()) break;
     done = 0;  // the guess of the rows' size was too low
-    if (keeps_sums_) checkpoint_->forget(place_of_chunk);
+    kept = false;
+    if (keeps) checkpoint_->forget(place_of_chunk);
+    if (sends) send(0.0, {});
   }
+  if (sends) send(-1.0, {});
   for (std::size_t i = 0; i < out.size(); ++i)
     out_per_ps_[static_cast<std::size_t>(chunk.first_point * nb) + i] = rate_constant_ * out[i];
 }
 
+void Collision4ph::send_what_is_kept(std::size_t t) {
+  remote_left_ = 0;
+  for (const Chunk& chunk : chunks_) {
+    if (rank_of(chunk) == 0) continue;
+    ++remote_left_;
+    std::vector<double> message{0.0};
+    if (const auto found = checkpoint_->find_by_prefix(sums_of(t, chunk))) {
+      message[0] = std::stod(found->first);
+      message.insert(message.end(), found->second.data, found->second.data + found->second.count);
+    }
+    team_.ranks->send(static_cast<int>(rank_of(chunk)), kSumsBack + 2 * device_of(chunk), std::move(message));
+  }
+}
+
+void Collision4ph::keep_what_is_sent(std::size_t t) {
+  const std::lock_guard lock(remote_mutex_);
+  while (auto message = team_.ranks->receive(kSumsHere)) {
+    const auto chunk = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& c) { return c.first_point == static_cast<std::int32_t>(message->values.at(0)); });
+    const double tiles = message->values.at(1);
+    if (tiles < 0.0) {
+      --remote_left_;
+    } else if (message->values.size() == 2) {
+      checkpoint_->forget(name_of(*chunk));
+    } else {
+      auto values = std::make_shared<const std::vector<double>>(message->values.begin() + 2, message->values.end());
+      checkpoint_->replace(name_of(*chunk), sums_of(t, *chunk) + std::to_string(static_cast<std::int64_t>(tiles)), piece_of(std::move(values)));
+    }
+  }
+  if (checkpoint_->is_turn(remote_turn_))
+    for (const Chunk& chunk : chunks_)
+      if (const std::size_t rank = rank_of(chunk); rank != 0) team_.ranks->send(static_cast<int>(rank), kSumsAsk + 2 * device_of(chunk), {0.0});
+}
+
+void Collision4ph::wait_for_what_is_sent(std::size_t t) {
+  for (keep_what_is_sent(t); remote_left_ > 0; keep_what_is_sent(t)) {
+    progress_.throw_if_cancelled();
+    if (team_.ranks->peer_failed()) throw PeerFailed("another rank has failed");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 void Collision4ph::prepare(std::size_t t) {
   if (temperature_ == t) return;
+  const bool keeps_for_others = keeps_sums_ && team_.ranks->leads() && team_.ranks->size() > 1;
+  if (keeps_for_others) send_what_is_kept(t);
   on_own_chunks([&](const Chunk& chunk, ScatteringKernels4ph& kernels) { build(t, chunk, kernels); });
+  if (keeps_for_others) wait_for_what_is_sent(t);
   exchange_rows(out_per_ps_, 1);
   temperature_ = t;
 }
