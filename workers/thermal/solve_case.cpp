@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "workers/thermal/solver/device_team.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/running_sums.hpp"
 #include "workers/thermal/solver/scattering.hpp"
@@ -12,6 +13,8 @@ namespace quasi::thermal {
 SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const std::filesystem::path& checkpoint_directory,
                       Progress& progress) {
   SolvedCase solved;
+  // The first is used by three phonons.
+  DeviceStart other_devices(deck.fourth_order ? std::vector<Device>(devices.begin() + 1, devices.end()) : std::vector<Device>{});
   solved.run = start_run(deck, progress);
   for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (deck.control.only_harmonic) return solved;
@@ -19,6 +22,7 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes, deck.control);
   add_scattering(deck, *kernels, problem, solved.run, progress, {devices, ranks.leads() ? checkpoint_directory : std::filesystem::path{}});
+  if (devices.size() > 1) solved.run.seconds["start_devices"] = other_devices.wait();
   if (deck.fourth_order)
     solved.four_phonon = run_four_phonon(deck, devices, ranks, solved.run, checkpoint_directory, progress);
   const FurtherScattering further = solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
