@@ -139,19 +139,17 @@ int run(int argc, char** argv) {
   kernels->load(problem);
   const double load_s = now_s() - start;
 
-  const auto n_q = static_cast<std::int32_t>(problem.mesh.size());
-  const std::int32_t n_tiles = (n_q + kTotalsPerTile4ph - 1) / kTotalsPerTile4ph;
+  const TilePlan4ph plan = plan_tiles_4ph(problem);
+  const auto n_tiles = static_cast<std::int32_t>(plan.size());
   const std::int32_t tiles = o.tiles > 0 ? std::min(o.tiles, n_tiles) : n_tiles;
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   double count[3] = {}, evaluations = 0.0, check = 0.0;
   start = now_s();
-  const auto first_of = [&](std::int32_t i) {
-    return static_cast<std::int32_t>(static_cast<std::int64_t>(i) * n_tiles / tiles) * kTotalsPerTile4ph;
-  };
+  const auto place_of = [&](std::int32_t i) { return static_cast<std::int64_t>(i) * n_tiles / tiles; };
   for (std::int32_t i = 0; i < tiles; ++i) {
-    const std::int32_t first = first_of(i);
-    if (i + 1 < tiles) kernels->expect(first_of(i + 1), std::min(n_q, first_of(i + 1) + kTotalsPerTile4ph));
-    const auto sums = kernels->sums(first, std::min(n_q, first + kTotalsPerTile4ph));
+    const auto of = [&](std::int32_t tile) { return std::pair(plan.first_total(place_of(tile)), plan.last_total(place_of(tile))); };
+    if (i + 1 < tiles) kernels->expect(of(i + 1).first, of(i + 1).second);
+    const auto sums = kernels->sums(of(i).first, of(i).second);
     for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
       count[r / layout.size() % 3] += sums[r + layout.six_count()] / 6.0;
       evaluations += sums[r + layout.evaluations()];

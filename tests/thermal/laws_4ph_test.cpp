@@ -155,6 +155,39 @@ TEST_P(Laws4phOnDevice, ExchangedRatesAreThoseOfEveryRow) {
     }
 }
 
+// All total momenta of a star use one table of last pairs, turned: the same rates as with a table for each. As exact as the
+// numbers of the decks' files are symmetric (RatesAreEqualOverAStar).
+TEST_P(Laws4phOnDevice, StarsOfTotalMomentaShareTables) {
+  struct Case { const char* name; const char* mesh; double tolerance; };
+  for (const Case& c : {Case{"silicon-sw", "5 5 5", 1e-10}, Case{"wurtzite-sw", "3 3 2", 1e-8}}) {
+    const Deck deck = read_deck(model(c.name), {{"ngrid", c.mesh}, {"four_phonon", ".true."}, {"scalebroad", "0.5"}});
+    SilentProgress silent;
+    const Modes modes = start_run(deck, silent).modes;
+    Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, deck.symmetry.irreducible);
+    ASSERT_EQ(problem.totals.leader, deck.symmetry.irreducible);
+    const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+    const auto rates = [&] {
+      Rates4ph r = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, silent);
+      average_degenerate_4ph(modes, problem.point, r);
+      return r;
+    };
+    const Rates4ph shared = rates();
+    problem.totals = {};
+    const Rates4ph each = rates();
+    double worst = 0.0;
+    for (const auto channel : {Channel4ph::kRecombination, Channel4ph::kRedistribution, Channel4ph::kSplitting})
+      for (std::int64_t row = 0; row < each.n_rows; ++row) {
+        const double expected = each.rate_per_ps(channel, 0, row);
+        if (expected > 0.0) worst = std::max(worst, std::fabs(shared.rate_per_ps(channel, 0, row) / expected - 1.0));
+        const auto at = static_cast<std::size_t>(each.at(channel, row));
+        EXPECT_NEAR(shared.processes[at], each.processes[at], 1e-9) << c.name;
+      }
+    EXPECT_LT(worst, c.tolerance) << c.name;
+    std::printf("    %s: %.0f processes, rates differ by at most %.1e\n", c.name, each.total_processes(Channel4ph::kRedistribution), worst);
+  }
+}
+
 /// The coarse deck's problem with every pair of sites, for matrix elements one by one.
 struct Elements {
   Deck deck;

@@ -134,63 +134,113 @@ __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk
   return squared_of_sum_4ph(t, v);
 }
 
-/// The same for Form4ph::kSwapped. `pair` holds, stop by stop, A_11 alone or A_11 + A_12 and A_11 − A_12 (elements beside
-/// each other).
-__device__ inline double squared_element_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<double>* pair,
-                                                 std::int32_t mode2, std::int32_t mode3, ZonePoint q2, double sign) {
-  Complex<double> turn[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
-  Complex<double> kept[3];
+/// The last two phonons of a process as its matrix element needs them.
+struct LastTwo {
+  std::int32_t mode2, mode3;
+  ZonePoint q2;
+  double sign;  ///< of λ''
+};
+
+__device__ inline double with_sign(double value, unsigned sign_bit) {
+  return __hiloint2double(static_cast<int>(static_cast<unsigned>(__double2hiint(value)) ^ sign_bit), __double2loint(value));
+}
+
+/// The same for Form4ph::kSwapped, of kN processes with one A, each of whose elements is read once for all of them: the
+/// data pipe of shared memory, which hands a warp 128 bytes a cycle, is what bounds a single one. `pair` holds, stop by
+/// stop, A_11 or A_12 alone, or A_11 + A_12 and A_11 − A_12 (elements beside each other). e''e^{iq''·R} itself is
+/// taken from cell to cell.
+template <int kN>
+__device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<double>* a,
+                                                         const LastTwo (&last)[kN], double (&squared)[kN]) {
+  Complex<double> turn[kN][3];
+  Complex<double> u[kN][3];
 #pragma unroll
-  for (int b = 0; b < 3; ++b) {
-    kept[b] = load(walk.half + 3 * static_cast<std::int64_t>(mode2) + b);
-    kept[b].im *= sign;
-    turn[b].im *= sign;
+  for (int n = 0; n < kN; ++n) {
+    turn[n][0] = load(walk.turn[0] + last[n].q2.x);
+    turn[n][1] = load(walk.turn[1] + last[n].q2.y);
+    turn[n][2] = load(walk.turn[2] + last[n].q2.z);
+#pragma unroll
+    for (int b = 0; b < 3; ++b) {
+      u[n][b] = load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode2) + b);
+      u[n][b].im *= last[n].sign;
+      turn[n][b].im *= last[n].sign;
+    }
   }
-  Complex<double> phase{1.0, 0.0};
-  double real[3] = {};
-  double imaginary[3] = {};
-  const Complex<double>* a = pair;
+  double real[kN][3] = {};
+  double imaginary[kN][3] = {};
+  const auto forward = [&](int axis) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int b = 0; b < 3; ++b) u[n][b] = fused_multiply(u[n][b], turn[n][axis]);
+  };
+  const auto back = [&](int axis) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int b = 0; b < 3; ++b) {
+        const Complex<double> x = u[n][b];
+        const Complex<double> by = turn[n][axis];
+        u[n][b] = {fma(x.re, by.re, x.im * by.im), fma(x.im, by.re, -x.re * by.im)};
+      }
+  };
   for (int s = 0; s < walk.n_steps; ++s) {
     const std::uint32_t word = program[s];
-    const int direction = static_cast<int>(word & 7u);
-    if (direction != 0) {
-      const int axis = direction > 3 ? direction - 4 : direction - 1;
-      Complex<double> by = axis == 0 ? turn[0] : axis == 1 ? turn[1] : turn[2];
-      if (direction > 3) by.im = -by.im;
-      phase = fused_multiply(phase, by);
+    switch (word & 7u) {  // the same for all threads
+      case 1: forward(0); break;
+      case 2: forward(1); break;
+      case 3: forward(2); break;
+      case 4: back(0); break;
+      case 5: back(1); break;
+      case 6: back(2); break;
+      default: break;
     }
     const std::uint32_t fourth = word >> 8;  // bit 0: A_11, bit 1: A_12
     if (fourth == 0u) continue;
+    if (fourth == 3u) {
 #pragma unroll
-    for (int b = 0; b < 3; ++b) {
-      const Complex<double> u = fused_multiply(phase, kept[b]);
-      if (fourth == 3u) {
+      for (int b = 0; b < 3; ++b)
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
           const Complex<double> sum = load(a + 6 * b + 2 * c);
           const Complex<double> difference = load(a + 6 * b + 2 * c + 1);
-          real[c] = fma(u.re, sum.re, fma(-u.im, sum.im, real[c]));
-          imaginary[c] = fma(u.re, difference.im, fma(u.im, difference.re, imaginary[c]));
+#pragma unroll
+          for (int n = 0; n < kN; ++n) {
+            real[n][c] = fma(u[n][b].re, sum.re, fma(-u[n][b].im, sum.im, real[n][c]));
+            imaginary[n][c] = fma(u[n][b].re, difference.im, fma(u[n][b].im, difference.re, imaginary[n][c]));
+          }
         }
-      } else {
-        const double side = fourth == 1u ? 1.0 : -1.0;
+      a += 18;
+    } else {
+      const unsigned side = fourth == 1u ? 0u : 0x80000000u;
+#pragma unroll
+      for (int b = 0; b < 3; ++b) {
+        Complex<double> sided[kN];
+#pragma unroll
+        for (int n = 0; n < kN; ++n) sided[n] = {with_sign(u[n][b].re, side), with_sign(u[n][b].im, side)};
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
           const Complex<double> x = load(a + 3 * b + c);
-          real[c] = fma(u.re, x.re, fma(-u.im, x.im, real[c]));
-          imaginary[c] = fma(side * u.re, x.im, fma(side * u.im, x.re, imaginary[c]));
+#pragma unroll
+          for (int n = 0; n < kN; ++n) {
+            real[n][c] = fma(u[n][b].re, x.re, fma(-u[n][b].im, x.im, real[n][c]));
+            imaginary[n][c] = fma(sided[n].re, x.im, fma(sided[n].im, x.re, imaginary[n][c]));
+          }
         }
       }
+      a += 9;
     }
-    a += fourth == 3u ? 18 : 9;
   }
-  double v = 0.0;
 #pragma unroll
-  for (int c = 0; c < 3; ++c) {
-    const Complex<double> e = load(walk.half + 3 * static_cast<std::int64_t>(mode3) + c);
-    v = fma(real[c], e.re, fma(imaginary[c], e.im, v));
+  for (int n = 0; n < kN; ++n) {
+    double v = 0.0;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      const Complex<double> e = load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode3) + c);
+      v = fma(real[n][c], e.re, fma(imaginary[n][c], e.im, v));
+    }
+    squared[n] = v * v;
   }
-  return v * v;
 }
 
 }  // namespace quasi::thermal::cuda4ph

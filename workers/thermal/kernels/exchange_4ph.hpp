@@ -37,7 +37,7 @@ inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
 /// call. index = ((place·n_rows + row)·kExchanged + channel)·n_values + value.
 struct AddExchanged4ph {
   Tables4ph tables;
-  std::int32_t first_total;
+  std::int32_t first_total;  ///< place in the order
   int n_values;
   const double* exchanged;  ///< [places][n_rows of λ][n_branches of λ'][kExchanged][n_values]; read where visited
   double* sum;              ///< [places][n_rows][kChannels4ph][n_values]
@@ -51,9 +51,10 @@ struct AddExchanged4ph {
     const std::int64_t place = index / n_values / kExchanged / t.n_rows();
     const std::int64_t branch = row % nb;
     const auto own = static_cast<std::int32_t>(row / nb);
+    const std::int32_t q_total = t.total_at(first_total + static_cast<std::int32_t>(place));
     double total = sum[((place * t.n_rows() + row) * kChannels4ph + channel) * n_values + value];
     for (std::int32_t point = 0; point < own; ++point) {
-      const std::int32_t q1 = t.mesh.add(first_total + place, t.point[point], -1);
+      const std::int32_t q1 = t.mesh.add(q_total, t.point[point], -1);
       if (t.star[q1] != own || visit_4ph(t, 1, point, q1) != Visit4ph::kBoth) continue;
       if (!(t.omega[static_cast<std::int64_t>(q1) * nb + branch] > 0.0)) continue;
       for (int s = 0; s < nb; ++s) {

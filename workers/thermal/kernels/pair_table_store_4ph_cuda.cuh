@@ -10,7 +10,7 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// The sorted last pairs of a batch of total momenta, both kinds.
+/// The sorted last pairs of a run of stars of total momenta, both kinds.
 class PairTableStore {
  public:
   PairTableStore() = default;
@@ -29,24 +29,26 @@ class PairTableStore {
       kind.sum = {symmetric ? 3 * entries : 0, "widths of last pairs"};
     }
     std::size_t bytes = 0;
-    sort(nullptr, bytes, kind_[0], static_cast<std::int64_t>(entries));
+    sort(nullptr, bytes, kind_[0], static_cast<std::int64_t>(entries), nullptr);
     storage_ = cuda::DeviceBuffer<unsigned char>(bytes, "work space of the sort");
   }
 
-  /// Bytes of one total momentum.
+  /// Bytes of one star.
   static std::int64_t bytes(const Tables4ph& tables) {
     const std::int64_t pairs = tables.n_modes() * tables.n_branches;
     const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
     return pairs * (12 + 2 * (symmetric ? 44 : 20)) + 2 * (PairKeys4ph::kClasses * (kBins + 1) * 4 + tables.mesh.size() * 4);
   }
 
-  /// Makes the tables of a batch, by PairKind4ph.
-  void make(std::int32_t first_total, std::int32_t places, PairTables (&view)[2]) {
+  /// Makes the tables of a run of stars, by PairKind4ph, unless they are those made last.
+  void make(std::int32_t first_star, std::int32_t stars, PairTables (&view)[2], cudaStream_t stream) {
     for (const auto which : {PairKind4ph::kDifference, PairKind4ph::kSum}) {
       Kind& kind = kind_[static_cast<int>(which)];
-      fill(kind, which, first_total, places);
+      if (first_star != made_first_ || stars != made_) fill(kind, which, first_star, stars, stream);
       view[static_cast<int>(which)] = {kind.pair.data(), kind.bin_begin.data(), kind.third.data(), columns(kind)};
     }
+    made_first_ = first_star;
+    made_ = stars;
   }
 
  private:
@@ -58,31 +60,32 @@ class PairTableStore {
     return {kind.energy.data(), kind.square.data(), kind.sum.data(), n_pairs_ * batch_};
   }
   /// Keys below the bins of the index do not matter; equal ones stay in the order of the pairs.
-  void sort(void* storage, std::size_t& bytes, const Kind& to, std::int64_t entries) const {
+  void sort(void* storage, std::size_t& bytes, const Kind& to, std::int64_t entries, cudaStream_t stream) const {
     cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, key_[0].data(), key_[1].data(), value_.data(), to.pair.data(),
-                                                entries, kBinShift),
+                                                entries, kBinShift, 32, stream),
                 "sorting last pairs");
   }
   /// Keys are of use only while sorting: both kinds share their buffers.
-  void fill(Kind& kind, PairKind4ph which, std::int32_t first_total, std::int32_t places) {
-    const std::int64_t entries = n_pairs_ * places;
-    cuda::for_each_index(entries, MakeKeys{tables_, keys_, which, first_total, n_pairs_, key_[0].data(), value_.data()},
-                         "keys of last pairs");
+  void fill(Kind& kind, PairKind4ph which, std::int32_t first_star, std::int32_t stars, cudaStream_t stream) {
+    const std::int64_t entries = n_pairs_ * stars;
+    cuda::for_each_index(entries, MakeKeys{tables_, keys_, which, first_star, n_pairs_, key_[0].data(), value_.data()},
+                         "keys of last pairs", stream);
     std::size_t bytes = storage_.size();
-    sort(storage_.data(), bytes, kind, entries);
-    cuda::for_each_index(static_cast<std::int64_t>(places) * PairKeys4ph::kClasses * (kBins + 1),
-                         IndexBins{key_[1].data(), n_pairs_, kind.bin_begin.data()}, "index of last pairs");
-    cuda::for_each_index(places * tables_.mesh.size(),
-                         ThirdPoints{tables_.mesh, first_total, which == PairKind4ph::kSum ? -1 : 1, kind.third.data()},
-                         "points q'''");
+    sort(storage_.data(), bytes, kind, entries, stream);
+    cuda::for_each_index(static_cast<std::int64_t>(stars) * PairKeys4ph::kClasses * (kBins + 1),
+                         IndexBins{key_[1].data(), n_pairs_, kind.bin_begin.data()}, "index of last pairs", stream);
+    cuda::for_each_index(stars * tables_.mesh.size(),
+                         ThirdPoints{tables_, first_star, which == PairKind4ph::kSum ? -1 : 1, kind.third.data()},
+                         "points q'''", stream);
     cuda::for_each_index(entries, FillColumns{tables_, which, kind.pair.data(), kind.third.data(), n_pairs_, columns(kind)},
-                         "columns of last pairs");
+                         "columns of last pairs", stream);
   }
 
   Tables4ph tables_;
   PairKeys4ph keys_{};
   std::int64_t n_pairs_ = 0;
   std::int32_t batch_ = 0;
+  std::int32_t made_first_ = -1, made_ = 0;
   cuda::DeviceBuffer<std::uint32_t> key_[2];
   cuda::DeviceBuffer<std::int32_t> value_;
   cuda::DeviceBuffer<unsigned char> storage_;

@@ -4,19 +4,19 @@
 
 #include "workers/thermal/kernels/pair_key_4ph.hpp"
 
-/// The sorted last pairs of a batch of total momenta, as the device makes and reads them.
+/// The sorted last pairs of the leaders of some stars of total momenta, as the device makes and reads them.
 namespace quasi::thermal::cuda4ph {
 
 constexpr int kBins = 4096;  ///< energy bins of one class in the index of a sorted table
 constexpr int kBinShift = PairKeys4ph::kEnergyBits - 12;
 static_assert(1 << (PairKeys4ph::kEnergyBits - kBinShift) == kBins);
 
-/// Keys of a batch of total momenta, one kind; index = place·n_pairs + pair.
+/// Keys of the leaders of a run of stars, one kind; index = place·n_pairs + pair.
 struct MakeKeys {
   Tables4ph tables;
   PairKeys4ph keys;
   PairKind4ph kind;
-  std::int32_t first_total;
+  std::int32_t first_star;
   std::int64_t n_pairs;
   std::uint32_t* key;
   std::int32_t* value;
@@ -24,7 +24,7 @@ struct MakeKeys {
   QUASI_HD void operator()(std::int64_t index) const {
     const auto place = static_cast<int>(index / n_pairs);
     const std::int64_t pair = index % n_pairs;
-    key[index] = keys.key(tables, kind, first_total + place, place, pair);
+    key[index] = keys.key(tables, kind, tables.leader_of(first_star + place), place, pair);
     value[index] = static_cast<std::int32_t>(pair);
   }
 };
@@ -50,13 +50,15 @@ struct IndexBins {
 
 /// q''' for every (place, q'') of one kind.
 struct ThirdPoints {
-  QMesh mesh;
-  std::int32_t first_total;
+  Tables4ph tables;
+  std::int32_t first_star;
   int sign;
   std::int32_t* point;
 
   QUASI_HD void operator()(std::int64_t index) const {
-    point[index] = mesh.add(first_total + index / mesh.size(), index % mesh.size(), sign);
+    const QMesh& mesh = tables.mesh;
+    const auto star = static_cast<std::int32_t>(first_star + index / mesh.size());
+    point[index] = mesh.add(tables.leader_of(star), index % mesh.size(), sign);
   }
 };
 

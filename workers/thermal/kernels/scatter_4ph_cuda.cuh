@@ -31,6 +31,10 @@ enum class Use {
   kThinned,    ///< ThinnedLayout4ph of each row and channel; only drawn processes are evaluated
 };
 
+/// Processes that a thread evaluates at once, and the length of the queue that they wait in.
+constexpr int processes_of_thread(Form4ph form) { return form == Form4ph::kSwapped ? 2 : 1; }
+constexpr int queue_length(Form4ph form) { return (processes_of_thread(form) + 1) * kThreads; }
+
 struct ScatterArguments {
   Tables4ph tables;
   PairKeys4ph keys;
@@ -38,7 +42,8 @@ struct ScatterArguments {
   const std::int32_t* walk_order;  ///< [n_pairs] the plan's number of each pair in walking order
   PairTables kind[2];              ///< by PairKind4ph
   std::int64_t n_pairs_table;
-  std::int32_t first_total;
+  std::int32_t first_total;        ///< place in the order of total momenta
+  std::int32_t first_star;         ///< of the tables
   int group;                       ///< s' held at once, ≤ kGroup
   std::int64_t first_row;          ///< rows of this launch, [first, first + n)
   std::int64_t n_rows;
@@ -51,7 +56,7 @@ struct ScatterArguments {
 };
 
 struct Queued {
-  std::int32_t pair;  ///< in the table of its kind
+  std::int32_t pair;  ///< in the table of its kind: points as the star's leader has them
   std::int32_t what;  ///< s' within the group · 4 + channel
   double mismatch;
   double sigma;
@@ -62,8 +67,6 @@ struct InHand {
   int channel = -1;  ///< −1: none
   int branch = 0;    ///< s' within the group
   std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
-  ZonePoint zone2{};
-  double sign = 1.0;          ///< of λ''
   double multiplicity = 0.0;  ///< with the weight of q'
   double delta = 0.0;         ///< multiplicity · δ
   double density = 0.0;       ///< delta/(ωω'ω''ω''')
@@ -87,8 +90,11 @@ inline __host__ __device__ int exchanged_in_shared(const Tables4ph& t, Use use, 
 
 /// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
 /// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
-/// of the table, and whenever the queue holds one process per thread all threads evaluate them: no
+/// of the table, and whenever the queue holds enough processes for all threads they evaluate them: no
 /// lane idles in the expensive part, and nothing is ever stored outside the block.
+///
+/// The table is that of the leader of Q's star. Candidates are tested as the leader's: λ and λ' turned to it have the
+/// energies and widths that they have here. Found pairs are turned from it.
 template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     scatter_kernel(const ScatterArguments a) {
@@ -106,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const auto point = static_cast<std::int32_t>(row / nb);
   const std::int32_t q0 = t.point[point];
   const auto mode0 = static_cast<std::int32_t>(q0 * nb + row % nb);
-  const std::int32_t total = a.first_total + place;
+  const std::int32_t total = t.total_at(a.first_total + place);
   const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
   const Visit4ph visit = visit_4ph(t, kSign, point, q1);
   const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
@@ -122,14 +128,23 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     return;
   }
 
+  const std::int32_t star = t.star_at(a.first_total + place);
+  const std::int32_t leader = t.leader_of(star);
+  const std::int32_t table_place = star - a.first_star;
+  const std::int32_t turned_q0 = t.turn_back(a.first_total + place, q0);
+  const std::int32_t turned_q1 = kSign > 0 ? t.mesh.add(leader, turned_q0, -1) : t.mesh.add(turned_q0, leader, -1);
+  const auto turned_mode0 = static_cast<std::int32_t>(turned_q0 * nb + row % nb);
+
   extern __shared__ __align__(16) double shared[];
   auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
   auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
   double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][n_sums]
   double* exchanged = sum + kWarps * n_sums;                               // [warps][group][kExchanged][n_values]
   const int n_exchanged = exchanged_in_shared(t, kUse, kSign, a.group);
-  auto* queue = reinterpret_cast<Queued*>(exchanged + kWarps * n_exchanged);  // [2 threads]
-  auto* program = reinterpret_cast<std::uint32_t*>(queue + 2 * kThreads);  // [steps]
+  constexpr int kPer = processes_of_thread(kForm);
+  constexpr int kAtOnce = kPer * kThreads;
+  auto* queue = reinterpret_cast<Queued*>(exchanged + kWarps * n_exchanged);
+  auto* program = reinterpret_cast<std::uint32_t*>(queue + queue_length(kForm));  // [steps]
   for (int i = threadIdx.x; kAtoms > 0 && i < a.walk.n_steps; i += kThreads) program[i] = a.walk.program[i];
   __shared__ std::int32_t range_begin[kThreads];
   __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
@@ -153,17 +168,17 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
       const int channel = threadIdx.x / PairKeys4ph::kClasses % kChannels;
       const int branch = threadIdx.x / PairKeys4ph::kClasses / kChannels;
-      const std::int32_t mode1 = q1 * nb + first_branch + branch;
+      const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
       const double omega1 = t.omega[mode1];
       const auto kind = kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
-      const double energy = omega0 + kSign * omega1;
+      const double energy = t.omega[turned_mode0] + kSign * omega1;
       std::int32_t begin = 0;
       if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0)) {
-        const double reach = a.keys.reach(t.rules, pair_class, t.p(mode0), t.p(mode1));
+        const double reach = a.keys.reach(t.rules, pair_class, t.p(turned_mode0), t.p(mode1));
         const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
         const std::uint32_t high = a.keys.energy_key(kind, energy + reach);
         const std::int32_t* bins = a.kind[static_cast<int>(kind)].bin_begin +
-                                   (static_cast<std::int64_t>(place) * PairKeys4ph::kClasses + pair_class) *
+                                   (static_cast<std::int64_t>(table_place) * PairKeys4ph::kClasses + pair_class) *
                                        (kBins + 1);
         // One step of the key for rounding, as PairKeys4ph::interval.
         begin = bins[(low > 0 ? low - 1 : 0) >> kBinShift];
@@ -248,16 +263,30 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       value = warp_sum(value);
       if (lane == 0) sum[warp * n_sums + slot] += value;
     };
-    const auto read = [&](const Queued& queued_process) {
+    /// λ'' and λ''' of an entry of the queue, turned from the leader.
+    const auto last_of = [&](const Queued& entry) {
+      const auto kind = static_cast<Channel4ph>(kSign > 0 ? entry.what % 4 : 2);
+      const std::int32_t turned_q2 = entry.pair / nb / nb;
+      const std::int32_t turned_q3 = a.kind[sign_third(kind) > 0 ? 0 : 1].third[table_place * t.mesh.size() + turned_q2];
+      const std::int32_t q2 = t.turn(a.first_total + place, turned_q2);
+      const std::int32_t q3 = t.turn(a.first_total + place, turned_q3);
+      LastTwo last{q2 * nb + entry.pair / nb % nb, q3 * nb + entry.pair % nb, a.walk.zone[q2], static_cast<double>(sign_third(kind))};
+      if (kUse == Use::kThinned && sign_third(kind) < 0 && last.mode2 > last.mode3) {  // what is drawn is known by this order
+        const std::int32_t mode2 = last.mode2;
+        last.mode2 = last.mode3;
+        last.mode3 = mode2;
+        last.q2 = a.walk.zone[q3];
+      }
+      return last;
+    };
+    const auto read = [&](const Queued& queued_process, const LastTwo& last) {
       InHand h;
       h.channel = queued_process.what % 4;
       h.branch = queued_process.what / 4;
       h.mode1 = q1 * nb + first_branch + h.branch;
       const auto kind = static_cast<Channel4ph>(kSign > 0 ? h.channel : 2);
-      const std::int32_t q2 = queued_process.pair / nb / nb;
-      const std::int32_t q3 = a.kind[sign_third(kind) > 0 ? 0 : 1].third[place * t.mesh.size() + q2];
-      h.mode2 = queued_process.pair / nb;
-      h.mode3 = q3 * nb + queued_process.pair % nb;
+      h.mode2 = last.mode2;
+      h.mode3 = last.mode3;
       Process4ph process;
       if (symmetric) {
         process = {multiplicity_4ph(kind, t.rules.exact_weights, h.mode1, h.mode2, h.mode3),
@@ -268,8 +297,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         if (!(process.multiplicity > 0.0)) return InHand{};
       }
       h.multiplicity = process.multiplicity * weight;
-      h.zone2 = a.walk.zone[q2];
-      h.sign = static_cast<double>(sign_third(kind));
       h.delta = h.multiplicity * delta_4ph_ps(t.rules, process);
       const double omega[4] = {omega0, t.omega[h.mode1], t.omega[h.mode2], t.omega[h.mode3]};
       h.density = h.delta * inverse_omega_product_4ph(t.rules, omega);
@@ -278,24 +305,16 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       if (!kCollision) {
         const ZonePoint zone0 = a.walk.zone[q0];
         const ZonePoint zone1 = a.walk.zone[q1];
-        const ZonePoint zone3 = a.walk.zone[q3];
-        h.normal = zone0.x + kSign * zone1.x + sign_third(kind) * h.zone2.x == zone3.x &&
-                   zone0.y + kSign * zone1.y + sign_third(kind) * h.zone2.y == zone3.y &&
-                   zone0.z + kSign * zone1.z + sign_third(kind) * h.zone2.z == zone3.z;
+        const ZonePoint zone3 = a.walk.zone[h.mode3 / nb];
+        h.normal = zone0.x + kSign * zone1.x + sign_third(kind) * last.q2.x == zone3.x &&
+                   zone0.y + kSign * zone1.y + sign_third(kind) * last.q2.y == zone3.y &&
+                   zone0.z + kSign * zone1.z + sign_third(kind) * last.q2.z == zone3.z;
       }
       return h;
     };
-    const auto evaluate = [&](int count) {
-      InHand in_hand;
-      if (static_cast<int>(threadIdx.x) < count) in_hand = read(queue[threadIdx.x]);
-      if (in_hand.channel >= 0 && (kUse != Use::kThinned || in_hand.probability > 0.0)) {
-        const Complex<double>* of = pair + in_hand.branch * t.n_pairs * 9;
-        in_hand.squared = kForm == Form4ph::kSwapped
-                              ? squared_element_swapped(a.walk, program, of, in_hand.mode2, in_hand.mode3, in_hand.zone2, in_hand.sign)
-                              : squared_element<kAtoms>(t, a.walk, program, of, in_hand.mode2, in_hand.mode3, in_hand.zone2, in_hand.sign);
-      }
-      const auto& [channel, branch, mode1, mode2, mode3, zone2, sign, multiplicity, delta, density, probability, squared, normal] =
-          in_hand;
+    /// Adds one process a thread.
+    const auto add_one = [&](const InHand& in_hand) {
+      const auto& [channel, branch, mode1, mode2, mode3, multiplicity, delta, density, probability, squared, normal] = in_hand;
       if constexpr (kCollision) {
         double gamma = 0.0;
         if (channel >= 0) {
@@ -320,52 +339,118 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                       !(a.thinning.draws > 0.0), mode1, mode2, mode3,
                       [&](int slot, double value) { add(c * n_values + slot, value); });
         }
-      } else {
-        // By channel, and by s' where it matters: few in a warp, because the queue keeps the table's order.
-        const int key = channel < 0 || both ? 4 * branch + channel : channel;
-        for (unsigned left = __ballot_sync(0xffffffffu, channel >= 0); left != 0;) {
-          const int current = __shfl_sync(0xffffffffu, key, __ffs(static_cast<int>(left)) - 1);
-          const bool mine = channel >= 0 && key == current;
-          const unsigned here = __ballot_sync(0xffffffffu, mine);
-          left &= ~here;
-          const int c = current % 4;
-          const auto kind = static_cast<Channel4ph>(kSign > 0 ? c : 2);
-          double* own_sum = sum + warp * n_sums + c * layout.size();
-          double* other_sum = exchanged + warp * n_exchanged + (current / 4 * kExchanged + c) * layout.size();
-          for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
-            double own[4] = {}, other[4] = {};
-            if (mine) {
-              const double* n = t.occupation + temperature * t.n_modes();
-              const double n2 = n[mode2], n3 = n[mode3];
-              const double w = density * bose_factor_4ph(kind, n[mode1], n2, n3);
-              own[0] = normal ? w * squared : 0.0;
-              own[1] = normal ? 0.0 : w * squared;
-              own[2] = w;
-              own[3] = delta;
-              if (both) {
-                const double w1 = ratio * density * bose_factor_4ph(kind, n[mode0], n2, n3);
-                other[0] = normal ? w1 * squared : 0.0;
-                other[1] = normal ? 0.0 : w1 * squared;
-                other[2] = w1;
-                other[3] = ratio * delta;
-              }
+      }
+    };
+    /// Adds the processes of all threads by channel, and by s' where it matters: few in a warp, because the queue keeps the
+    /// table's order.
+    const auto add_rates = [&](const InHand (&hand)[kPer]) {
+      bool waiting[kPer];
+      int key[kPer];
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) {
+        waiting[i] = hand[i].channel >= 0;
+        key[i] = both ? 4 * hand[i].branch + hand[i].channel : hand[i].channel;
+      }
+      for (;;) {
+        int next = -1;
+#pragma unroll
+        for (int i = kPer - 1; i >= 0; --i)
+          if (waiting[i]) next = key[i];
+        const unsigned left = __ballot_sync(0xffffffffu, next >= 0);
+        if (left == 0) break;
+        const int current = __shfl_sync(0xffffffffu, next, __ffs(static_cast<int>(left)) - 1);
+        const int c = current % 4;
+        const auto kind = static_cast<Channel4ph>(kSign > 0 ? c : 2);
+        double* own_sum = sum + warp * n_sums + c * layout.size();
+        double* other_sum = exchanged + warp * n_exchanged + (current / 4 * kExchanged + c) * layout.size();
+        bool mine[kPer];
+        int here = 0;
+        int sixths = 0;
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) {
+          mine[i] = waiting[i] && key[i] == current;
+          waiting[i] = waiting[i] && !mine[i];
+          here += __popc(__ballot_sync(0xffffffffu, mine[i]));
+          if (mine[i]) sixths += static_cast<int>(rint(6.0 * hand[i].multiplicity));
+        }
+        for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
+          double own[4] = {}, other[4] = {};
+          const double* n = t.occupation + temperature * t.n_modes();
+#pragma unroll
+          for (int i = 0; i < kPer; ++i) {
+            if (!mine[i]) continue;
+            const InHand& h = hand[i];
+            const double n2 = n[h.mode2], n3 = n[h.mode3];
+            const double w = h.density * bose_factor_4ph(kind, n[h.mode1], n2, n3);
+            own[0] += h.normal ? w * h.squared : 0.0;
+            own[1] += h.normal ? 0.0 : w * h.squared;
+            own[2] += w;
+            own[3] += h.delta;
+            if (both) {
+              const double w1 = ratio * h.density * bose_factor_4ph(kind, n[mode0], n2, n3);
+              other[0] += h.normal ? w1 * h.squared : 0.0;
+              other[1] += h.normal ? 0.0 : w1 * h.squared;
+              other[2] += w1;
+              other[3] += ratio * h.delta;
             }
-            const int i = both ? lane / 4 % 4 : lane / 8;
-            const int to = i == 0   ? layout.normal(temperature)
-                           : i == 1 ? layout.umklapp(temperature)
-                           : i == 2 ? layout.weighted_phase_space(temperature)
-                           : temperature == 0 ? layout.phase_space() : -1;
-            const double value = both ? warp_sums_of_eight(lane, own, other) : warp_sums_of_four(lane, own);
-            if (lane % (both ? 4 : 8) == 0 && to >= 0) (both && lane >= 16 ? other_sum : own_sum)[to] += value;
           }
-          const int six = __reduce_add_sync(0xffffffffu, mine ? static_cast<int>(rint(6.0 * multiplicity)) : 0);
-          if (lane == 0) {
-            own_sum[layout.six_count()] += six;
-            own_sum[layout.evaluations()] += __popc(here);
-            if (both) other_sum[layout.six_count()] += rint(ratio * six);
+          const int i = both ? lane / 4 % 4 : lane / 8;
+          const int to = i == 0   ? layout.normal(temperature)
+                         : i == 1 ? layout.umklapp(temperature)
+                         : i == 2 ? layout.weighted_phase_space(temperature)
+                         : temperature == 0 ? layout.phase_space() : -1;
+          const double value = both ? warp_sums_of_eight(lane, own, other) : warp_sums_of_four(lane, own);
+          if (lane % (both ? 4 : 8) == 0 && to >= 0) (both && lane >= 16 ? other_sum : own_sum)[to] += value;
+        }
+        const int six = __reduce_add_sync(0xffffffffu, sixths);
+        if (lane == 0) {
+          own_sum[layout.six_count()] += six;
+          own_sum[layout.evaluations()] += here;
+          if (both) other_sum[layout.six_count()] += rint(ratio * six);
+        }
+      }
+    };
+    const auto evaluate = [&](int count) {
+      InHand hand[kPer];
+      if constexpr (kPer == 2 && kUse != Use::kThinned) {
+        const int first = 2 * static_cast<int>(threadIdx.x);
+        if (first < count) {  // neighbours in the queue, which nearly always share λ'
+          const Queued entry[2] = {queue[first], queue[min(first + 1, count - 1)]};
+          const LastTwo last[2] = {last_of(entry[0]), last_of(entry[1])};
+          const Complex<double>* of[2] = {pair + entry[0].what / 4 * t.n_pairs * 9, pair + entry[1].what / 4 * t.n_pairs * 9};
+          double squared[2];
+          squared_elements_swapped<2>(a.walk, program, of[0], last, squared);
+          if (of[1] != of[0]) {
+            const LastTwo alone[1] = {last[1]};
+            double its[1];
+            squared_elements_swapped<1>(a.walk, program, of[1], alone, its);
+            squared[1] = its[0];
+          }
+          for (int i = 0; i < 2; ++i) {
+            if (first + i >= count) break;
+            hand[i] = read(entry[i], last[i]);
+            hand[i].squared = squared[i];
+          }
+        }
+      } else {
+        for (int i = 0; i < kPer; ++i) {
+          const int at = kPer * static_cast<int>(threadIdx.x) + i;
+          if (at >= count) break;
+          const LastTwo last[1] = {last_of(queue[at])};
+          hand[i] = read(queue[at], last[0]);
+          if (hand[i].channel < 0 || (kUse == Use::kThinned && !(hand[i].probability > 0.0))) continue;
+          const Complex<double>* of = pair + hand[i].branch * t.n_pairs * 9;
+          if constexpr (kForm == Form4ph::kSwapped) {
+            double squared[1];
+            squared_elements_swapped<1>(a.walk, program, of, last, squared);
+            hand[i].squared = squared[0];
+          } else {
+            hand[i].squared = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
           }
         }
       }
+      if constexpr (kUse == Use::kRates) add_rates(hand);
+      else for (int i = 0; i < kPer; ++i) add_one(hand[i]);
     };
 
     for (std::int32_t base = 0; base < n_candidates; base += kThreads) {
@@ -383,16 +468,16 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         const int channel = low / PairKeys4ph::kClasses % kChannels;
         const int branch = low / PairKeys4ph::kClasses / kChannels;
         const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-        const std::int32_t mode1 = q1 * nb + first_branch + branch;
+        const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
         const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
         const std::int64_t at =
-            place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
+            table_place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
         const std::int32_t index = table.pair[at];
-        const double mismatch = omega0 + kSign * t.omega[mode1] - table.columns.energy[at];
+        const double mismatch = t.omega[turned_mode0] + kSign * t.omega[mode1] - table.columns.energy[at];
         double width = table.columns.square[at];
         if (symmetric)
           width = symmetric_width_squared_4ph(
-              spread_sums(t.p(mode0), t.p(mode1)),
+              spread_sums(t.p(turned_mode0), t.p(mode1)),
               {width, {table.columns.sum[at], table.columns.sum[at + table.columns.stride],
                        table.columns.sum[at + 2 * table.columns.stride]}});
         else
@@ -404,9 +489,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                    multiplicity_may_be(kind, t.rules.exact_weights, mode1, index / nb);
         if (accepted && symmetric && kind == Channel4ph::kRedistribution) {
           const std::int32_t q2 = index / nb / nb;
-          if (q2 == q0 || q2 == q1) {  // only then can the last phonons be the first
-            const std::int32_t mode3 = table.third[place * t.mesh.size() + q2] * nb + index % nb;
-            accepted = !exchanges_nothing(t.set[mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
+          if (q2 == turned_q0 || q2 == turned_q1) {  // only then can the last phonons be the first
+            const std::int32_t mode3 = table.third[table_place * t.mesh.size() + q2] * nb + index % nb;
+            accepted = !exchanges_nothing(t.set[turned_mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
           }
         }
         found = {index, branch * 4 + channel, process.mismatch_rad_ps, process.sigma_rad_ps};
@@ -423,11 +508,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       if (accepted) queue[at] = found;
       queued += accepted_in_block;
       __syncthreads();
-      if (queued >= kThreads) {
-        evaluate(kThreads);
+      if (queued >= kAtOnce) {
+        evaluate(kAtOnce);
         __syncthreads();
-        queued -= kThreads;
-        if (static_cast<int>(threadIdx.x) < queued) queue[threadIdx.x] = queue[kThreads + threadIdx.x];
+        queued -= kAtOnce;
+        if (static_cast<int>(threadIdx.x) < queued) queue[threadIdx.x] = queue[kAtOnce + threadIdx.x];
         __syncthreads();
       }
     }

@@ -9,6 +9,7 @@
 #include "workers/thermal/kernels/sample_4ph.hpp"
 #include "workers/thermal/kernels/strategies_4ph.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
+#include "workers/thermal/kernels/total_order_4ph.hpp"
 #include "workers/thermal/solver/contraction_plan_4ph.hpp"
 
 namespace quasi::thermal {
@@ -30,6 +31,7 @@ struct Problem4ph {
   std::vector<std::uint16_t> partner_weight;  ///< [n_points][n_q]
   std::vector<std::int32_t> star;       ///< [n_q], or empty: λ and λ' do not change places
   std::vector<std::int32_t> star_size;  ///< [n_points], or empty
+  TotalOrder4ph totals;
   ContractionPlan4ph plan;
   std::vector<double> phase;            ///< [n_q][n_cells]{re, im}
 
@@ -59,13 +61,14 @@ class ScatteringKernels4ph {
 
   virtual void load(const Problem4ph& problem) = 0;
 
-  /// Sums over the processes with total momentum in [first, last): [n_rows][3 channels][SumLayout4ph],
-  /// each the sum in rising order of Q of one value per Q, added to zero. The same bits for any device
+  // Total momenta are named by their places in Problem4ph::totals, [first, last).
+
+  /// Sums over the processes with these total momenta: [n_rows][3 channels][SumLayout4ph],
+  /// each the sum in rising place of one value per Q, added to zero. The same bits for any device
   /// of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
-  /// The range of total momenta that is wanted after the next one: a device may prepare it meanwhile. Changes no
-  /// result.
+  /// The range of which `sums` is wanted after the next one: a device may begin with it. Changes no result.
   virtual void expect(std::int32_t /*first_total*/, std::int32_t /*last_total*/) {}
 
   /// The same over all total momenta by one of the published strategies (not kFactorised).

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "workers/backend/launch_cpu.hpp"
 #include "workers/backend/memory_budget.hpp"
@@ -55,7 +56,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
           evaluate(visit, worker);
           accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
           if (!visit.both) return;
-          const std::int64_t at = ((visit.total - first_total) * tables_.n_rows() + visit.row) * tables_.n_branches +
+          const std::int64_t at = ((visit.place - first_total) * tables_.n_rows() + visit.row) * tables_.n_branches +
                                   visit.mode1 % tables_.n_branches;
           accumulate_exchanged(visit, worker, layout,
                                &exchanged[static_cast<std::size_t>((at * kExchanged + static_cast<int>(visit.channel)) * layout.size())]);
@@ -122,8 +123,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         double* matrix = matrix_.data() + row * tables_.n_modes();
         double& out = out_scattering_[static_cast<std::size_t>(row)];
         for (std::int32_t i = 0; i < n_totals; ++i)
-          visit_row(whole, first_total + i, first_row + row, difference_[static_cast<std::size_t>(i)],
-                    sum_[static_cast<std::size_t>(i)], worker,
+          visit_row(whole, first_total + i, first_row + row, worker,
                     [&](const Visit& visit) {
                       evaluate(visit, worker);
                       add_to_matrix(visit, worker, form, matrix, out);
@@ -194,7 +194,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   /// A (λ, λ') and channel that have processes.
   struct Visit {
     Channel4ph channel;
-    std::int32_t total;
+    std::int32_t place;  ///< of Q in the order
     std::int64_t row;
     std::int32_t mode0, mode1;
     bool both;  ///< adds to the row of λ' too
@@ -207,7 +207,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     return t;
   }
 
-  /// Values of each row and channel, one sum per total momentum, added in rising order; `finish` takes the sums of
+  /// Values of each row and channel, one sum per total momentum, added in rising place; `finish` takes the sums of
   /// all total momenta before that.
   template <typename Sink, typename Finish>
   std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Tables4ph& visited,
@@ -225,7 +225,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         const auto at = static_cast<std::size_t>(item / tables_.n_rows());
         const std::int64_t row = item % tables_.n_rows();
         double* out = per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
-        visit_row(visited, first_total + static_cast<std::int32_t>(at), row, difference_[at], sum_[at], worker,
+        visit_row(visited, first_total + static_cast<std::int32_t>(at), row, worker,
                   [&](const Visit& visit) { sink(visit, worker, out); });
       }
     }
@@ -289,17 +289,19 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) * tables_.n_branches;
   }
 
-  /// Tables of a run of total momenta, both kinds.
+  /// Tables of the stars of a run of total momenta, both kinds.
   void fill_batch(std::int32_t first_total, std::int32_t n_totals) {
-    difference_.resize(static_cast<std::size_t>(n_totals));
-    sum_.resize(static_cast<std::size_t>(n_totals));
+    first_star_ = tables_.star_at(first_total);
+    const std::int32_t n_stars = tables_.star_at(first_total + n_totals - 1) - first_star_ + 1;
+    difference_.resize(static_cast<std::size_t>(n_stars));
+    sum_.resize(static_cast<std::size_t>(n_stars));
 #pragma omp parallel
     {
       std::vector<std::uint64_t> scratch;
 #pragma omp for schedule(dynamic, 1)
-      for (std::int32_t i = 0; i < 2 * n_totals; ++i) {
+      for (std::int32_t i = 0; i < 2 * n_stars; ++i) {
         const auto kind = i % 2 == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
-        fill(kind, first_total + i / 2, scratch, (i % 2 == 0 ? difference_ : sum_)[static_cast<std::size_t>(i / 2)]);
+        fill(kind, tables_.leader_of(first_star_ + i / 2), scratch, (i % 2 == 0 ? difference_ : sum_)[static_cast<std::size_t>(i / 2)]);
       }
     }
   }
@@ -327,9 +329,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   /// All processes of one row with one total momentum: sink(visit) for every λ' and channel that has any, with
   /// worker.found filled.
   template <typename Sink>
-  void visit_row(const Tables4ph& t, std::int32_t total, std::int64_t row, const PairTable& difference,
-                 const PairTable& sum, Worker& worker, const Sink& sink) const {
+  void visit_row(const Tables4ph& t, std::int32_t place, std::int64_t row, Worker& worker, const Sink& sink) const {
     const int nb = t.n_branches;
+    const std::int32_t total = t.total_at(place);
+    const auto star = static_cast<std::size_t>(t.star_at(place) - first_star_);
     const auto point = static_cast<std::int32_t>(row / nb);
     const std::int32_t q0 = t.point[point];
     const std::int32_t mode0 = q0 * nb + static_cast<std::int32_t>(row % nb);
@@ -346,19 +349,20 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         for (int c = 0; c < kChannels4ph; ++c) {
           const auto channel = static_cast<Channel4ph>(c);
           if (sign_second(channel) != sign1) continue;
-          find(channel, total, mode0, mode1, weight, sign_third(channel) < 0 ? sum : difference, worker.found);
-          if (!worker.found.empty()) sink({channel, total, row, mode0, mode1, which == Visit4ph::kBoth});
+          find(channel, place, mode0, mode1, weight, sign_third(channel) < 0 ? sum_[star] : difference_[star], worker.found);
+          if (!worker.found.empty()) sink({channel, place, row, mode0, mode1, which == Visit4ph::kBoth});
         }
       }
     }
   }
 
-  /// The processes of one (λ, λ') and channel, in the table's order.
-  void find(Channel4ph channel, std::int32_t total, std::int32_t mode0, std::int32_t mode1,
+  /// The processes of one (λ, λ') and channel, in the order of the star's table.
+  void find(Channel4ph channel, std::int32_t place, std::int32_t mode0, std::int32_t mode1,
             int weight, const PairTable& table, std::vector<Found4ph>& found) const {
     const Tables4ph& t = tables_;
     const int nb = t.n_branches;
     const auto kind = sign_third(channel) < 0 ? PairKind4ph::kSum : PairKind4ph::kDifference;
+    const std::int32_t total = t.total_at(place);
     const double energy = t.omega[mode0] + sign_second(channel) * t.omega[mode1];
     found.clear();
     if (kind == PairKind4ph::kSum && !(energy > 0.0)) return;
@@ -368,9 +372,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       keys_.interval(t, kind, 0, pair_class, energy, t.p(mode0), t.p(mode1), &first, &last);
       const auto begin = lower_bound_key(table.key.data(), static_cast<std::int64_t>(table.key.size()), first);
       for (auto i = static_cast<std::size_t>(begin); i < table.key.size() && table.key[i] <= last; ++i) {
-        const std::int32_t mode2 = table.index[i] / nb;
-        const std::int32_t q3 = t.mesh.add(total, mode2 / nb, kind == PairKind4ph::kSum ? -1 : 1);
-        const std::int32_t mode3 = q3 * nb + table.index[i] % nb;
+        const std::int32_t q2 = t.turn(place, table.index[i] / nb / nb);
+        const std::int32_t q3 = t.mesh.add(total, q2, kind == PairKind4ph::kSum ? -1 : 1);
+        std::int32_t mode2 = q2 * nb + table.index[i] / nb % nb;
+        std::int32_t mode3 = q3 * nb + table.index[i] % nb;
+        if (kind == PairKind4ph::kSum && mode2 > mode3) std::swap(mode2, mode3);  // turned past each other
         const Process4ph process = test_candidate_4ph(t, channel, mode0, mode1, mode2, mode3);
         if (process.multiplicity > 0.0)
           found.push_back({mode2, mode3, process.multiplicity * weight, delta_4ph_ps(t.rules, process)});
@@ -429,7 +435,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t budget_bytes_;
   const Problem4ph* problem_ = nullptr;
   Tables4ph tables_;
-  std::vector<PairTable> difference_, sum_;  ///< of the last batch
+  std::vector<PairTable> difference_, sum_;  ///< of the stars of the last batch
+  std::int32_t first_star_ = 0;
   CollisionRequest4ph collision_;
   std::vector<double> matrix_;               ///< M of the request
   std::vector<double> out_scattering_;
@@ -457,6 +464,14 @@ Tables4ph Problem4ph::host_tables() const {
   t.partner_weight = partner_weight.data();
   t.star = star.empty() ? nullptr : star.data();
   t.star_size = star.empty() ? nullptr : star_size.data();
+  if (!totals.total.empty()) {
+    t.total = totals.total.data();
+    t.total_star = totals.star.data();
+    t.total_leader = totals.leader.data();
+    t.total_turn = totals.turn.data();
+    t.turned = totals.turned.data();
+    t.turned_back = totals.turned_back.data();
+  }
   t.n_triples = plan.n_triples;
   t.n_pairs = plan.n_pairs;
   t.n_cells = plan.n_cells;

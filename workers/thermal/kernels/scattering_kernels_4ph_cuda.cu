@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "workers/backend/device_buffer.cuh"
 #include "workers/backend/launch_cuda.cuh"
@@ -79,11 +80,56 @@ __global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::i
 
 /// Waits for the default stream, which waits for it.
 struct Stream {
-  Stream() { cuda::check(cudaStreamCreate(&stream), "stream"); }
+  /// @param first  whether its blocks go before those of other streams
+  explicit Stream(bool first) {
+    int least = 0, greatest = 0;
+    cuda::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
+    cuda::check(cudaStreamCreateWithPriority(&stream, cudaStreamDefault, first ? greatest : least), "stream");
+  }
   ~Stream() { cudaStreamDestroy(stream); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   cudaStream_t stream = nullptr;
+};
+
+struct Event {
+  Event() { cuda::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event"); }
+  ~Event() { cudaEventDestroy(event); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t event = nullptr;
+};
+
+/// Numbers on the host that the device can write while the host does something else.
+struct PinnedNumbers {
+  PinnedNumbers() = default;
+  explicit PinnedNumbers(std::size_t n) : count(n) {
+    cuda::check(cudaMallocHost(reinterpret_cast<void**>(&data), std::max<std::size_t>(1, n) * sizeof(double)), "sums on the host");
+  }
+  ~PinnedNumbers() { cudaFreeHost(data); }
+  PinnedNumbers(PinnedNumbers&& o) noexcept : data(std::exchange(o.data, nullptr)), count(o.count) {}
+  PinnedNumbers& operator=(PinnedNumbers&& o) noexcept {
+    std::swap(data, o.data);
+    std::swap(count, o.count);
+    return *this;
+  }
+  double* data = nullptr;
+  std::size_t count = 0;
+};
+
+/// What the sums over one range of total momenta need while they are made: two of them, so that the next range begins
+/// while the last blocks of the present one are at work and the host takes its sums.
+struct Lane {
+  Lane() = default;
+  ~Lane() { cudaStreamSynchronize(work.stream); }  // nothing is freed that is still at work
+
+  Stream tables_first{true};  ///< tables are small and waited for
+  Stream work{false};
+  Event made, used, done;
+  PairTableStore tables;
+  DeviceBuffer<double> partial, exchanged, total;
+  PinnedNumbers result;
+  std::int32_t first = 0, last = 0;  ///< the range of which sums are under way; empty: none
 };
 
 template <typename T>
@@ -134,6 +180,15 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     t_.partner_weight = partner_weight_.data();
     t_.star = p.star.empty() ? nullptr : star_.data();
     t_.star_size = p.star.empty() ? nullptr : star_size_.data();
+    if (!p.totals.total.empty()) {
+      const std::vector<std::int32_t>* totals[kTotals] = {&p.totals.total, &p.totals.star,   &p.totals.leader,
+                                                          &p.totals.turn,  &p.totals.turned, &p.totals.turned_back};
+      const std::int32_t** seen[kTotals] = {&t_.total, &t_.total_star, &t_.total_leader, &t_.total_turn, &t_.turned, &t_.turned_back};
+      for (int i = 0; i < kTotals; ++i) {
+        totals_[i] = upload(*totals[i], "order of total momenta");
+        *seen[i] = totals_[i].data();
+      }
+    }
     t_.tensor = tensor_.data();
     const std::int32_t** views[kLists] = {&t_.block_atom, &t_.block_cell, &t_.triple_begin,
                                           &t_.triple_atom, &t_.triple_cell, &t_.pair_begin,
@@ -199,31 +254,42 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
     n_pairs_ = p.mesh.size() * p.n_branches * p.n_branches;
     resident_bytes_ = resident_bytes(p);
-    batch_bytes_ = batch_bytes(p);
-    batch_ = static_cast<std::int32_t>(std::min<std::int64_t>(
-        kTotalsAtOnce, items_that_fit(budget_bytes_, resident_bytes_, batch_bytes_, "four-phonon scattering")));
-    batch_ = std::min(batch_, static_cast<std::int32_t>(p.mesh.size()));
-    pair_tables_ = {};  // free the old ones first
-    pair_tables_ = PairTableStore(t_, keys_, batch_);
+    const Batch wanted = batch_of(p);
+    const std::int64_t fit = items_that_fit(budget_bytes_, resident_bytes_, item_bytes(p), "four-phonon scattering");
+    n_lanes_ = fit > 1 ? 2 : 1;
+    batch_ = {static_cast<std::int32_t>(std::min<std::int64_t>(wanted.stars, fit / n_lanes_)),
+              static_cast<std::int32_t>(std::min<std::int64_t>(wanted.places, fit / n_lanes_ * kPlacesOfItem))};
+    batch_bytes_ = batch_.stars * PairTableStore::bytes(t_) + batch_.places * place_bytes(p);
     n_values_ = t_.n_rows() * kChannels4ph * SumLayout4ph{t_.n_temperatures}.size();
-    partial_ = DeviceBuffer<double>(static_cast<std::size_t>(n_values_ * batch_), "sums by total momentum");
-    exchanged_ = DeviceBuffer<double>(
-        static_cast<std::size_t>(p.star.empty() ? 0 : n_values_ / kChannels4ph * kExchanged * t_.n_branches * batch_), "sums by λ'");
-    total_ = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
+    const auto places = static_cast<std::size_t>(batch_.places);
+    for (Lane& lane : lanes_) {  // free the old ones first
+      lane.first = lane.last = 0;
+      lane.tables = {};
+      for (DeviceBuffer<double>* buffer : {&lane.partial, &lane.exchanged, &lane.total}) *buffer = DeviceBuffer<double>();
+    }
+    for (int i = 0; i < n_lanes_; ++i) {
+      Lane& lane = lanes_[i];
+      lane.tables = PairTableStore(t_, keys_, batch_.stars);
+      lane.partial = DeviceBuffer<double>(static_cast<std::size_t>(n_values_) * places, "sums by total momentum");
+      lane.exchanged = DeviceBuffer<double>(
+          p.star.empty() ? 0 : static_cast<std::size_t>(n_values_ / kChannels4ph * kExchanged * t_.n_branches) * places, "sums by λ'");
+      lane.total = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
+      if (lane.result.count != static_cast<std::size_t>(n_values_)) lane.result = PinnedNumbers(static_cast<std::size_t>(n_values_));
+    }
   }
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
-    total_.zero("sums");
-    scatter_all<Use::kRates>(first_total, last_total, arguments(), [&](std::int32_t first, std::int32_t places) {
-      if (t_.star != nullptr) {
-        const int size = SumLayout4ph{t_.n_temperatures}.size();
-        cuda::for_each_index(places * t_.n_rows() * kExchanged * size,
-                             AddExchanged4ph{t_, first, size, exchanged_.data(), partial_.data()}, "sums by λ'");
-      }
-      cuda::for_each_index(n_values_, AddPlaces{partial_.data(), n_values_, places, total_.data()}, "sums by total momentum");
-    });
-    return cuda::to_host(total_, "four-phonon scattering");
+    Lane* lane = lane_of(first_total, last_total);
+    if (lane == nullptr) lane = begin_sums(first_total, last_total);
+    cuda::check(cudaEventSynchronize(lane->done.event), "four-phonon scattering");
+    lane->first = lane->last = 0;
+    return {lane->result.data, lane->result.data + lane->result.count};
+  }
+
+  void expect(std::int32_t first_total, std::int32_t last_total) override {
+    use_device(device_);
+    if (n_lanes_ > 1 && lane_of(first_total, last_total) == nullptr) begin_sums(first_total, last_total);
   }
 
   std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
@@ -253,14 +319,14 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     const DeviceBuffer<double> weight_sum(host, "weights of rows");
     const std::size_t values = n * static_cast<std::size_t>(ThinnedLayout4ph{t_.n_temperatures}.size());
     if (thinned_partial_.size() == 0)
-      thinned_partial_ = DeviceBuffer<double>(values * static_cast<std::size_t>(batch_), "sums by total momentum");
+      thinned_partial_ = DeviceBuffer<double>(values * static_cast<std::size_t>(batch_.places), "sums by total momentum");
     DeviceBuffer<double> total(values, "sums");
     total.zero("sums");
     ScatterArguments scatter = arguments();
     scatter.tables.star = nullptr;  // every row visits all that it takes part in
     scatter.partial = thinned_partial_.data();
     scatter.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
-    scatter_all<Use::kThinned>(first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
+    scatter_all<Use::kThinned>(lanes_[0], first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
       const auto n_values = static_cast<std::int64_t>(values);
       cuda::for_each_index(n_values, AddPlaces{thinned_partial_.data(), n_values, places, total.data()},
                            "sums by total momentum");
@@ -269,7 +335,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   std::int64_t collision_points_that_fit() const override {
-    return items_that_fit(budget_bytes_, resident_bytes_ + batch_ * batch_bytes_,
+    return items_that_fit(budget_bytes_, resident_bytes_ + n_lanes_ * batch_bytes_,
                           t_.n_branches * (t_.n_modes() * 8 + 64), "the collision operator of four phonons");
   }
 
@@ -286,7 +352,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       matrix_ = DeviceBuffer<unsigned long long>(elements, "collision operator of four phonons");
     }
     out_scattering_ = DeviceBuffer<double>(2 * rows, "sums of rows");
-    collision_partial_ = DeviceBuffer<double>(4 * rows * static_cast<std::size_t>(batch_), "sums of rows");
+    collision_partial_ = DeviceBuffer<double>(4 * rows * static_cast<std::size_t>(batch_.places), "sums of rows");
     start_collision();
   }
 
@@ -299,7 +365,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scatter.partial = collision_partial_.data();
     scatter.collision = {matrix_.data(), scale_.data(),
                          {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
-    scatter_all<Use::kCollision>(first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
+    scatter_all<Use::kCollision>(lanes_[0], first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
       cuda::for_each_index(2 * collision_rows(),
                            AddCollisionPlaces{collision_partial_.data(), collision_rows(), places, out_scattering_.data()},
                            "sums of rows");
@@ -366,12 +432,13 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t multiply_adds_per_process() const override {
     // One phase a step, e'' times the phase at every cell, nine for each pair, e''' at the end.
     if (problem_->plan.swapped)  // of half of e'', and of real and imaginary parts only what counts
-      return walk_.n_steps + 3LL * stops_ + 9LL * stops_ + 3;
+      return 3LL * walk_.n_steps + 9LL * stops_ + 3;
     return walk_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
   }
 
   std::int64_t memory_bytes(const Problem4ph& p) const override {
-    return resident_bytes(p) + std::min<std::int64_t>(kTotalsAtOnce, p.mesh.size()) * batch_bytes(p);
+    const Batch batch = batch_of(p);
+    return resident_bytes(p) + 2 * (batch.stars * PairTableStore::bytes(p.host_tables()) + batch.places * place_bytes(p));
   }
 
  private:
@@ -382,8 +449,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   static constexpr double kCollisionState = 2.0;  ///< sums in whole units
   static constexpr int kLists = 9;
-  static constexpr std::int32_t kTotalsAtOnce = 16;  ///< sorted together: enough to fill the device
-  static_assert(kTotalsAtOnce <= PairKeys4ph::kBatch);
+  static constexpr int kTotals = 6;
+  static constexpr std::int32_t kStarsAtOnce = 16;   ///< sorted together: enough to fill the device
+  static_assert(kStarsAtOnce <= PairKeys4ph::kBatch);
+  static constexpr std::int32_t kPlacesAtOnce = 64;  ///< total momenta of a launch: a whole star and more
+  static constexpr std::int32_t kPlacesOfItem = kPlacesAtOnce / kStarsAtOnce;
   static constexpr std::int64_t kDefaultBudget_bytes = std::int64_t{8} << 30;
   static constexpr int kSharedGoal_bytes = 48 << 10;   ///< several blocks on a multiprocessor
   static constexpr int kSharedLimit_bytes = 200 << 10;
@@ -393,13 +463,26 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return rows * p.plan.n_triples * 27 * 16 + static_cast<std::int64_t>(p.phase.size()) * 8 +
            static_cast<std::int64_t>(p.eigenvector.size()) * 16 +
            static_cast<std::int64_t>(p.omega_rad_ps.size() * 4 + p.occupation.size()) * 8 +
-           static_cast<std::int64_t>(p.partner_weight.size()) * 2 + (std::int64_t{64} << 20);
+           static_cast<std::int64_t>(p.partner_weight.size()) * 2 + static_cast<std::int64_t>(p.totals.turned.size()) * 8 +
+           (std::int64_t{64} << 20);
   }
-  /// Of one total momentum.
-  static std::int64_t batch_bytes(const Problem4ph& p) {
+  /// Tables that are made at once and total momenta that are summed at once, if there is room: what a tile has.
+  struct Batch {
+    std::int32_t stars = 1, places = 1;
+  };
+  static Batch batch_of(const Problem4ph& p) {
+    const auto n = static_cast<std::int32_t>(p.mesh.size());
+    if (p.totals.total.empty()) return {std::min(kStarsAtOnce, n), std::min(kStarsAtOnce, n)};
+    const auto stars = static_cast<std::int32_t>(p.totals.leader.size());
+    return {std::min({kStarsAtOnce, stars, 1 + kStarsAtOnce * stars / n}), std::min(kPlacesAtOnce, n)};
+  }
+  /// What memory must hold at least a few of: a table and its share of the sums of total momenta.
+  static std::int64_t item_bytes(const Problem4ph& p) {
+    return PairTableStore::bytes(p.host_tables()) + kPlacesOfItem * place_bytes(p);
+  }
+  static std::int64_t place_bytes(const Problem4ph& p) {
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
-    return PairTableStore::bytes(p.host_tables()) +
-           rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
+    return rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
                SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
 
@@ -407,7 +490,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
            kWarps * (sums_in_shared(use, channels, t_.n_temperatures) +
                      exchanged_in_shared(t_, use, channels == 2 ? 1 : -1, group)) * 8 +
-           2 * kThreads * static_cast<int>(sizeof(Queued)) + walk_.n_steps * 4;
+           queue_length(problem_->plan.swapped ? Form4ph::kSwapped : Form4ph::kPairs) * static_cast<int>(sizeof(Queued)) +
+           walk_.n_steps * 4;
   }
 
   void choose_group() {
@@ -429,30 +513,62 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
-  void scatter_sign(const ScatterArguments& arguments, std::int32_t places) {
+  void scatter_sign(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
     const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kUse);
     const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, kBlocks>;
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "four-phonon scattering");
-    kernel<<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes, sign_[kSign > 0 ? 0 : 1].stream>>>(arguments);
+    kernel<<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes, stream>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
   /// @tparam kBlocks  blocks of a multiprocessor at least, which bounds the registers
   template <int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
-  void scatter(const ScatterArguments& arguments, std::int32_t places) {
-    scatter_sign<1, kAtoms, kForm, kUse, kBlocks>(arguments, places);
-    scatter_sign<-1, kAtoms, kForm, kUse, kBlocks>(arguments, places);
+  void scatter(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
+    scatter_sign<1, kAtoms, kForm, kUse, kBlocks>(arguments, places, stream);
+    scatter_sign<-1, kAtoms, kForm, kUse, kBlocks>(arguments, places, stream);
   }
   template <Use kUse>
-  void scatter_both(const ScatterArguments& arguments, std::int32_t places) {
+  void scatter_both(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
     switch (t_.n_atoms) {
-      case 1: return scatter<1, Form4ph::kPairs, kUse, 4>(arguments, places);
+      case 1: return scatter<1, Form4ph::kPairs, kUse, 4>(arguments, places, stream);
       case 2:
-        if (problem_->plan.swapped) return scatter<2, Form4ph::kSwapped, kUse, kUse == Use::kRates ? 6 : 4>(arguments, places);
-        return scatter<2, Form4ph::kPairs, kUse, 4>(arguments, places);
-      case 3: return scatter<3, Form4ph::kPairs, kUse, 2>(arguments, places);
-      case 4: return scatter<4, Form4ph::kPairs, kUse, 2>(arguments, places);
-      default: return scatter<0, Form4ph::kPairs, kUse, 2>(arguments, places);
+        if (problem_->plan.swapped) return scatter<2, Form4ph::kSwapped, kUse, 4>(arguments, places, stream);
+        return scatter<2, Form4ph::kPairs, kUse, 4>(arguments, places, stream);
+      case 3: return scatter<3, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
+      case 4: return scatter<4, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
+      default: return scatter<0, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
     }
+  }
+
+  Lane* lane_of(std::int32_t first, std::int32_t last) {
+    for (Lane& lane : lanes_)
+      if (first < last && lane.first == first && lane.last == last) return &lane;
+    return nullptr;
+  }
+
+  /// Puts all work of the sums over a range into the streams of a lane.
+  Lane* begin_sums(std::int32_t first_total, std::int32_t last_total) {
+    // A lane that holds no range; of two that do (ranges that were expected and not asked for) the first is given up.
+    Lane* lane = &lanes_[n_lanes_ > 1 && lanes_[0].first < lanes_[0].last && !(lanes_[1].first < lanes_[1].last) ? 1 : 0];
+    cudaStream_t stream = lane->work.stream;
+    lane->total.zero("sums", stream);
+    ScatterArguments scatter = arguments();
+    scatter.partial = lane->partial.data();
+    scatter.exchanged = lane->exchanged.data();
+    scatter_all<Use::kRates>(*lane, first_total, last_total, scatter, [&](std::int32_t first, std::int32_t places) {
+      if (t_.star != nullptr) {
+        const int size = SumLayout4ph{t_.n_temperatures}.size();
+        cuda::for_each_index(places * t_.n_rows() * kExchanged * size,
+                             AddExchanged4ph{t_, first, size, lane->exchanged.data(), lane->partial.data()}, "sums by λ'", stream);
+      }
+      cuda::for_each_index(n_values_, AddPlaces{lane->partial.data(), n_values_, places, lane->total.data()},
+                           "sums by total momentum", stream);
+    });
+    cuda::check(cudaMemcpyAsync(lane->result.data, lane->total.data(), lane->result.count * sizeof(double), cudaMemcpyDeviceToHost, stream),
+                "sums");
+    cuda::check(cudaEventRecord(lane->done.event, stream), "sums");
+    lane->first = first_total;
+    lane->last = last_total;
+    return lane;
   }
 
   ScatterArguments arguments() const {
@@ -463,24 +579,32 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
             .kind = {},
             .n_pairs_table = n_pairs_,
             .first_total = 0,
+            .first_star = 0,
             .group = group_,
             .first_row = 0,
             .n_rows = t_.n_rows(),
-            .partial = partial_.data(),
-            .exchanged = exchanged_.data(),
+            .partial = nullptr,
+            .exchanged = nullptr,
             .collision = {},
             .thinning = {}};
   }
 
   /// The kernels of all batches of [first_total, last_total), and add(first, places) after each, in order.
   template <Use kUse, typename Add>
-  void scatter_all(std::int32_t first_total, std::int32_t last_total, ScatterArguments scatter, const Add& add) {
-    for (std::int32_t first = first_total; first < last_total; first += batch_) {
-      const std::int32_t places = std::min(batch_, last_total - first);
-      pair_tables_.make(first, places, scatter.kind);
+  void scatter_all(Lane& lane, std::int32_t first_total, std::int32_t last_total, ScatterArguments scatter, const Add& add) {
+    const Tables4ph host = problem_->host_tables();
+    for (std::int32_t first = first_total, end = first; first < last_total; first = end) {
+      const std::int32_t star = host.star_at(first);
+      while (end < last_total && end - first < batch_.places && host.star_at(end) - star < batch_.stars) ++end;
+      cuda::check(cudaStreamWaitEvent(lane.tables_first.stream, lane.used.event), "four-phonon scattering");
+      lane.tables.make(star, host.star_at(end - 1) - star + 1, scatter.kind, lane.tables_first.stream);
+      cuda::check(cudaEventRecord(lane.made.event, lane.tables_first.stream), "four-phonon scattering");
+      cuda::check(cudaStreamWaitEvent(lane.work.stream, lane.made.event), "four-phonon scattering");
       scatter.first_total = first;
-      scatter_both<kUse>(scatter, places);
-      add(first, places);
+      scatter.first_star = star;
+      scatter_both<kUse>(scatter, end - first, lane.work.stream);
+      cuda::check(cudaEventRecord(lane.used.event, lane.work.stream), "four-phonon scattering");
+      add(first, end - first);
     }
   }
 
@@ -502,21 +626,22 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   int group_ = 1;
   std::int64_t n_pairs_ = 0;
   std::int64_t n_values_ = 0;
-  std::int32_t batch_ = 1;
-  DeviceBuffer<double> omega_, spread_, occupation_, tensor_, partial_, exchanged_, total_;
+  Batch batch_;
+  int n_lanes_ = 1;
+  DeviceBuffer<double> omega_, spread_, occupation_, tensor_;
   DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3], walk_half_;
   DeviceBuffer<std::uint32_t> walk_program_;
   DeviceBuffer<ZonePoint> walk_zone_;
-  std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
+  std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;  ///< the latter of a lane
   CollisionRequest4ph collision_;
   std::vector<double> scale_host_;
   DeviceBuffer<double> thinned_partial_, scale_, out_scattering_, collision_partial_;
   DeviceBuffer<unsigned long long> matrix_;
   DeviceBuffer<std::int16_t> zone_;
+  DeviceBuffer<std::int32_t> totals_[kTotals];
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
-  PairTableStore pair_tables_;
-  Stream sign_[2];  ///< of the kernels of q' = Q − q and q − Q, beside each other
+  Lane lanes_[2];
 };
 
 }  // namespace

@@ -33,6 +33,14 @@ struct Tables4ph {
   const std::int32_t* star = nullptr;           ///< [n_q] place of the star's point among the points
   const std::int32_t* star_size = nullptr;      ///< [n_points]
 
+  // TotalOrder4ph; null: total momenta by number, every one with a table of its own.
+  const std::int32_t* total = nullptr;
+  const std::int32_t* total_star = nullptr;
+  const std::int32_t* total_leader = nullptr;
+  const std::int32_t* total_turn = nullptr;
+  const std::int32_t* turned = nullptr;
+  const std::int32_t* turned_back = nullptr;
+
   // ContractionPlan4ph.
   int n_triples = 0;
   int n_pairs = 0;
@@ -54,6 +62,18 @@ struct Tables4ph {
 
   QUASI_HD std::int64_t n_modes() const { return mesh.size() * n_branches; }
   QUASI_HD std::int64_t n_rows() const { return static_cast<std::int64_t>(n_points) * n_branches; }
+  /// Q at a place of the order, and its star.
+  QUASI_HD std::int32_t total_at(std::int32_t place) const { return total != nullptr ? total[place] : place; }
+  QUASI_HD std::int32_t star_at(std::int32_t place) const { return total != nullptr ? total_star[place] : place; }
+  /// The Q whose last pairs serve a star.
+  QUASI_HD std::int32_t leader_of(std::int32_t of_star) const { return total != nullptr ? total_leader[of_star] : of_star; }
+  /// R q and R⁻¹ q of the operation R that takes the leader to the place's Q.
+  QUASI_HD std::int32_t turn(std::int32_t place, std::int32_t q) const {
+    return total != nullptr ? turned[total_turn[place] * mesh.size() + q] : q;
+  }
+  QUASI_HD std::int32_t turn_back(std::int32_t place, std::int32_t q) const {
+    return total != nullptr ? turned_back[total_turn[place] * mesh.size() + q] : q;
+  }
   QUASI_HD const double* p(std::int32_t mode) const { return spread + 3 * static_cast<std::int64_t>(mode); }
 };
 

@@ -62,10 +62,10 @@ std::vector<double> thinned_total(const Problem4ph& problem, const Thinning4ph& 
   // Weights do not depend on the seed.
   const bool elements = thinning.draws > 0.0;
   const TilePlan4ph plan = plan_tiles_4ph(problem);
-  RunningSums sums(checkpoint, "4ph draws by weight, tiles by work",
+  RunningSums sums(checkpoint, "4ph draws by weight, tiles of stars by work",
                    digest_of(problem, elements ? thinning.seed : 0, thinning.draws, elements), n_values, plan.size());
   on_every_tile(
-      problem, plan, team, sums.finished(), progress,
+      problem, plan, team, sums.finished(), progress, [](ScatteringKernels4ph&, std::int32_t, std::int32_t) {},
       [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         return kernel.thinned_sums(thinning, first, last);
       },

@@ -10,6 +10,7 @@
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
+#include "workers/thermal/solver/total_order_4ph.hpp"
 
 namespace quasi::thermal {
 
@@ -23,6 +24,7 @@ constexpr double kInversionTolerance = 1e-8;
 std::vector<std::int16_t> first_zone_coordinates(const Crystal& crystal, const QMesh& mesh) {
   const Mat3 b = crystal.reciprocal_per_nm();
   std::vector<std::int16_t> zone(static_cast<std::size_t>(3 * mesh.size()));
+#pragma omp parallel for schedule(static)
   for (std::int64_t q = 0; q < mesh.size(); ++q) {
     int c[3];
     mesh.coordinates(q, c);
@@ -154,8 +156,10 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   const bool alike = control.broadening == Broadening::kSymmetric && control.exact_weights &&
                      control.average_degenerate && !control.compat;
   if (alike && control.use_symmetry)
+#pragma omp parallel for schedule(dynamic, 1)
     for (std::size_t i = 0; i < points.size(); ++i)
       fold_partners(symmetry, points[i], &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
+  if (alike) problem.totals = order_totals_4ph(symmetry);
   if (alike && control.omega_floor_4ph_rad_ps == 0.0 && points == symmetry.irreducible) {
     problem.star = symmetry.star_of;
     problem.star_size = symmetry.multiplicity;
@@ -191,6 +195,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
   d.add(p.point);
   d.add(p.partner_weight);
   d.add(p.star);
+  d.add(p.totals.total);
   d.add(p.plan.tensor);
   d.add(p.plan.cell);
   return d.value();
@@ -204,10 +209,11 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const TilePlan4ph plan = plan_tiles_4ph(problem);
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  RunningSums sums(checkpoint, "4ph, tiles by work", digest_of(problem), static_cast<std::size_t>(values), plan.size());
+  RunningSums sums(checkpoint, "4ph, tiles of stars by work", digest_of(problem), static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
       problem, plan, team, sums.finished(), progress,
+      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { kernel.expect(first, last); },
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
       [&](std::int64_t place, const std::vector<double>& piece) {
         sums.add(piece);

@@ -1,7 +1,9 @@
 #include "workers/thermal/solver/tile_plan_4ph.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "workers/thermal/kernels/exchange_4ph.hpp"
 #include "workers/thermal/kernels/pair_key_4ph.hpp"
@@ -17,7 +19,7 @@ constexpr double kPerPair = 150.0;     ///< sorting and filling the table of las
 
 constexpr int kBins = 256;
 constexpr std::int64_t kPointsSampled = 64;   ///< q'' of a histogram
-constexpr std::int64_t kQueriesSampled = 48;  ///< (point, q') looked up
+constexpr std::int64_t kQueriesSampled = 48;  ///< (point, q') of a sign looked up, of a star
 
 /// Last pairs of one total momentum and kind by energy: how many there are and how wide.
 struct PairDensity {
@@ -49,31 +51,35 @@ class Predictor {
     double visits = 0.0;  ///< (row, q') with any process
   };
 
-  Prediction of_total(std::int32_t total) const {
+  /// Of the total momenta [first, last) of one star.
+  Prediction of_star(std::int32_t first, std::int32_t last) const {
     PairDensity density[2];
-    for (const auto kind : {PairKind4ph::kDifference, PairKind4ph::kSum}) fill(kind, total, density[static_cast<int>(kind)]);
+    for (const auto kind : {PairKind4ph::kDifference, PairKind4ph::kSum})
+      fill(kind, t_.leader_of(t_.star_at(first)), density[static_cast<int>(kind)]);
     Prediction sum;
     for (const int sign : {1, -1}) {
-      std::int64_t active = 0, sampled = 0;
+      std::vector<std::pair<std::int32_t, std::int32_t>> active;
+      for (std::int32_t place = first; place < last; ++place)
+        for (std::int32_t point = 0; point < t_.n_points; ++point) {
+          const std::int32_t total = t_.total_at(place);
+          const std::int32_t q0 = t_.point[point];
+          const std::int32_t q1 = sign > 0 ? t_.mesh.add(total, q0, -1) : t_.mesh.add(q0, total, -1);
+          if (visit_4ph(t_, sign, point, q1) != Visit4ph::kNone) active.emplace_back(q0, q1);
+        }
+      if (active.empty()) continue;
+      const std::size_t stride = std::max<std::size_t>(1, active.size() / kQueriesSampled);
+      std::size_t sampled = 0;
       Prediction of_sample;
-      const std::int64_t stride = std::max<std::int64_t>(1, t_.n_points / kQueriesSampled);
-      for (std::int64_t point = 0; point < t_.n_points; ++point) {
-        const std::int32_t q0 = t_.point[point];
-        const std::int32_t q1 = sign > 0 ? t_.mesh.add(total, q0, -1) : t_.mesh.add(q0, total, -1);
-        if (visit_4ph(t_, sign, static_cast<std::int32_t>(point), q1) == Visit4ph::kNone) continue;
-        if (active++ % stride != 0) continue;
-        ++sampled;
-        look_up(sign, q0, q1, density, of_sample);
-      }
-      if (sampled == 0) continue;
-      const double scale = static_cast<double>(active) / static_cast<double>(sampled);
+      for (std::size_t i = stride / 2; i < active.size(); i += stride, ++sampled)
+        look_up(sign, active[i].first, active[i].second, density, of_sample);
+      const double scale = static_cast<double>(active.size()) / static_cast<double>(sampled);
       sum.processes += scale * of_sample.processes;
       sum.visits += scale * of_sample.visits;
     }
     return sum;
   }
 
-  /// Complex multiply-adds of all that a total momentum with this many processes costs.
+  /// Complex multiply-adds of all that a star with these processes costs.
   double work(const Prediction& p) const {
     const double nb = t_.n_branches;
     return p.processes * (12.0 * t_.n_pairs + 3.0 * t_.n_atoms + kPerProcess) +
@@ -184,18 +190,28 @@ std::int64_t TilePlan4ph::progress(std::int64_t place) const {
                                    static_cast<double>(kProgressUnits));
 }
 
+std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem) {
+  const auto n = static_cast<std::int32_t>(problem.mesh.size());
+  const Tables4ph t = problem.host_tables();
+  std::vector<std::int32_t> bound{0};
+  for (std::int32_t place = 1; place < n; ++place)
+    if (place - bound.back() >= kTotalsPerTile4ph && t.star_at(place) != t.star_at(place - 1)) bound.push_back(place);
+  bound.push_back(n);
+  return bound;
+}
+
 TilePlan4ph plan_tiles_4ph(const Problem4ph& problem) {
-  const auto n_tiles = static_cast<std::size_t>(tiles_of(problem));
   const Predictor predictor(problem);
+  const Tables4ph t = problem.host_tables();
   TilePlan4ph plan;
-  plan.n_totals = static_cast<std::int32_t>(problem.mesh.size());
+  plan.bound = tile_bounds_4ph(problem);
+  const std::size_t n_tiles = plan.bound.size() - 1;
   std::vector<double> work(n_tiles), processes(n_tiles);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-    const auto first = static_cast<std::int32_t>(tile) * kTotalsPerTile4ph;
-    const std::int32_t last = std::min(plan.n_totals, first + kTotalsPerTile4ph);
-    for (std::int32_t total = first; total < last; ++total) {
-      const Predictor::Prediction p = predictor.of_total(total);
+    for (std::int32_t first = plan.bound[tile], last = first; first < plan.bound[tile + 1]; first = last) {
+      while (last < plan.bound[tile + 1] && t.star_at(last) == t.star_at(first)) ++last;
+      const Predictor::Prediction p = predictor.of_star(first, last);
       work[tile] += predictor.work(p);
       processes[tile] += p.processes;
     }

@@ -190,11 +190,12 @@ void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end, cons
   });
 }
 
-/// The places of `plan` from `first_place` on, dearest tile first: compute(kernels, first Q, last Q) and add(place, values)
-/// as share_tiles. Loads the problem on every device that gets work, and tells each what it gets next, so that it can prepare.
-template <typename Compute, typename Add>
+/// The places of `plan` from `first_place` on, dearest tile first: expect(kernels, first Q, last Q) where it is known what
+/// follows, compute(kernels, first Q, last Q) and add(place, values) as share_tiles. Loads the problem on every device that
+/// gets work.
+template <typename Expect, typename Compute, typename Add>
 void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const Team4ph& team, std::int64_t first_place, const Progress& progress,
-                   const Compute& compute, const Add& add) {
+                   const Expect& expect, const Compute& compute, const Add& add) {
   ProblemDigest order;
   order.add(plan.tile);
   team.ranks->require_same(order.value(), "the order of four-phonon tiles");
@@ -207,7 +208,7 @@ void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const Tea
       team, first_place, plan.size(), progress,
       [&](ScatteringKernels4ph& kernels, std::size_t device, std::int64_t place) {
         load_once(kernels, device);
-        kernels.expect(plan.first_total(place), plan.last_total(place));
+        expect(kernels, plan.first_total(place), plan.last_total(place));
       },
       [&](ScatteringKernels4ph& kernels, std::size_t device, std::int64_t place) {
         load_once(kernels, device);
