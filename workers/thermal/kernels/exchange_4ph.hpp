@@ -33,12 +33,28 @@ QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point
 
 inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
 
+/// Whose rows each point's visits of a place's total momentum add to; index = place·n_points + point.
+struct ExchangePartners4ph {
+  Tables4ph tables;
+  std::int32_t first_total;  ///< place in the order
+  std::int32_t* partner;     ///< [places][n_points] place of the star of q' among the points; −1: none
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    const Tables4ph& t = tables;
+    const auto point = static_cast<std::int32_t>(index % t.n_points);
+    const std::int32_t total = t.total_at(first_total + static_cast<std::int32_t>(index / t.n_points));
+    const std::int32_t q1 = t.mesh.add(total, t.point[point], -1);
+    partner[index] = visit_4ph(t, 1, point, q1) == Visit4ph::kBoth ? t.star[q1] : -1;
+  }
+};
+
 /// What the visits of one total momentum found for λ', to the rows of λ': adds to the sums of a place, one value a
 /// call. index = ((place·n_rows + row)·kExchanged + channel)·n_values + value.
 struct AddExchanged4ph {
   Tables4ph tables;
   std::int32_t first_total;  ///< place in the order
   int n_values;
+  const std::int32_t* partner;  ///< ExchangePartners4ph::partner
   const double* exchanged;  ///< [places][n_rows of λ][n_branches of λ'][kExchanged][n_values]; read where visited
   double* sum;              ///< [places][n_rows][kChannels4ph][n_values]
 
@@ -54,8 +70,8 @@ struct AddExchanged4ph {
     const std::int32_t q_total = t.total_at(first_total + static_cast<std::int32_t>(place));
     double total = sum[((place * t.n_rows() + row) * kChannels4ph + channel) * n_values + value];
     for (std::int32_t point = 0; point < own; ++point) {
+      if (partner[place * t.n_points + point] != own) continue;
       const std::int32_t q1 = t.mesh.add(q_total, t.point[point], -1);
-      if (t.star[q1] != own || visit_4ph(t, 1, point, q1) != Visit4ph::kBoth) continue;
       if (!(t.omega[static_cast<std::int64_t>(q1) * nb + branch] > 0.0)) continue;
       for (int s = 0; s < nb; ++s) {
         if (!(t.omega[static_cast<std::int64_t>(t.point[point]) * nb + s] > 0.0)) continue;

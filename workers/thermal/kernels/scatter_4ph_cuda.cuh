@@ -31,9 +31,10 @@ enum class Use {
   kThinned,    ///< ThinnedLayout4ph of each row and channel; only drawn processes are evaluated
 };
 
-/// Processes that a thread evaluates at once, and the length of the queue that they wait in.
+/// Processes that a thread evaluates at once, as many as the candidates that it tests at once, and the length of the
+/// queue between.
 constexpr int processes_of_thread(Form4ph form) { return form == Form4ph::kSwapped ? 2 : 1; }
-constexpr int queue_length(Form4ph form) { return (processes_of_thread(form) + 1) * kThreads; }
+constexpr int queue_length(Form4ph form) { return 2 * processes_of_thread(form) * kThreads; }
 
 struct ScatterArguments {
   Tables4ph tables;
@@ -59,7 +60,13 @@ struct Queued {
   std::int32_t pair;  ///< in the table of its kind: points as the star's leader has them
   std::int32_t what;  ///< s' within the group · 4 + channel
   double mismatch;
-  double sigma;
+  double width;       ///< (σ/sb)²
+};
+
+/// What testing candidates needs of λ and one λ'.
+struct Query {
+  double energy;  ///< ω ± ω'
+  SpreadSums spread;
 };
 
 /// A process that a thread evaluates.
@@ -146,10 +153,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   auto* queue = reinterpret_cast<Queued*>(exchanged + kWarps * n_exchanged);
   auto* program = reinterpret_cast<std::uint32_t*>(queue + queue_length(kForm));  // [steps]
   for (int i = threadIdx.x; kAtoms > 0 && i < a.walk.n_steps; i += kThreads) program[i] = a.walk.program[i];
+  // Ranges of candidates, those that have any.
   __shared__ std::int32_t range_begin[kThreads];
   __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
+  __shared__ Query query[kGroup];                     // of every s' held
+  __shared__ std::uint8_t range_what[kThreads];       // s' within the group · channels + channel
   __shared__ int warp_count[kWarps];
-  using Scan = cub::BlockScan<std::int32_t, kThreads>;
+  __shared__ unsigned warp_active[kWarps];
+  using Scan = cub::BlockScan<std::int64_t, kThreads>;
   __shared__ typename Scan::TempStorage scan_storage;
 
   const int lane = threadIdx.x % 32;
@@ -163,6 +174,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     double* exchanged_out = a.exchanged + ((static_cast<std::int64_t>(blockIdx.x) * nb) + first_branch) * kExchanged * n_values;
     // One interval of the table per (s', channel, class).
     const int n_ranges = branches * kChannels * PairKeys4ph::kClasses;
+    std::int32_t begin = 0;
     std::int32_t length = 0;
     if (threadIdx.x < n_ranges) {
       const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
@@ -172,7 +184,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       const double omega1 = t.omega[mode1];
       const auto kind = kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
       const double energy = t.omega[turned_mode0] + kSign * omega1;
-      std::int32_t begin = 0;
       if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0)) {
         const double reach = a.keys.reach(t.rules, pair_class, t.p(turned_mode0), t.p(mode1));
         const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
@@ -184,13 +195,27 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         begin = bins[(low > 0 ? low - 1 : 0) >> kBinShift];
         length = bins[min((high + 1) >> kBinShift, kBins - 1u) + 1] - begin;
       }
-      range_begin[threadIdx.x] = begin;
     }
-    std::int32_t before;
-    std::int32_t n_candidates;
-    Scan(scan_storage).ExclusiveSum(length, before, n_candidates);
-    range_first[threadIdx.x] = before;
-    if (threadIdx.x == 0) range_first[kThreads] = n_candidates;
+    constexpr std::int64_t kOne = std::int64_t{1} << 40;  // ranges above, candidates below
+    std::int64_t before;
+    std::int64_t all;
+    Scan(scan_storage).ExclusiveSum(length > 0 ? kOne + length : 0, before, all);
+    const auto n_found = static_cast<int>(all / kOne);
+    const auto n_candidates = static_cast<std::int32_t>(all % kOne);
+    const int what = static_cast<int>(threadIdx.x) / PairKeys4ph::kClasses;
+    if (length > 0) {
+      const auto at = static_cast<int>(before / kOne);
+      range_begin[at] = begin;
+      range_first[at] = static_cast<std::int32_t>(before % kOne);
+      range_what[at] = static_cast<std::uint8_t>(what);
+    }
+    if (threadIdx.x == 0) range_first[n_found] = n_candidates;
+    const unsigned of_warp = __reduce_or_sync(0xffffffffu, length > 0 ? 1u << (what / kChannels) : 0u);
+    if (lane == 0) warp_active[warp] = of_warp;
+    if (static_cast<int>(threadIdx.x) < branches) {
+      const std::int32_t mode1 = turned_q1 * nb + first_branch + static_cast<std::int32_t>(threadIdx.x);
+      query[threadIdx.x] = {t.omega[turned_mode0] + kSign * t.omega[mode1], spread_sums(t.p(turned_mode0), t.p(mode1))};
+    }
     for (int i = threadIdx.x; i < branches * nb; i += kThreads) {
       const Complex<double> e =
           t.eigenvector[static_cast<std::int64_t>(q1 * nb + first_branch + i / nb) * nb + i % nb];
@@ -202,26 +227,36 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       continue;
     }
     unsigned active = 0;  // branches s' that have candidates
-    for (int branch = 0; branch < branches; ++branch) {
-      const int end = (branch + 1) * kChannels * PairKeys4ph::kClasses;
-      if (range_first[end < n_ranges ? end : kThreads] > range_first[branch * kChannels * PairKeys4ph::kClasses])
-        active |= 1u << branch;
-    }
+    for (int w = 0; w < kWarps; ++w) active |= warp_active[w];
 
     // Step 2 of the plan: A of every s' of the group, one element a thread.
     const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
     const auto contract = [&](int from, int element, Complex<double>(&accumulated)[kGroup]) {
-      for (int triple = t.pair_begin[from]; triple < t.pair_begin[from + 1]; ++triple) {
-        Complex<double> phase =
-            t.phase[static_cast<std::int64_t>(q1) * t.n_cells + t.triple_cell[triple]];
-        phase.im *= kSign;
-        const Complex<double>* e = partner + 3 * t.triple_atom[triple];
-        for (int b = 0; b < 3; ++b) {
-          const Complex<double> c = fused_multiply(
-              phase, load(contracted + 27 * static_cast<std::int64_t>(triple) + 9 * b + element % 9));
+      constexpr int kAhead = 3;  // triples whose constants are on their way together
+      const int end = t.pair_begin[from + 1];
+      for (int triple = t.pair_begin[from]; triple < end; triple += kAhead) {
+        Complex<double> c[kAhead][3];
+        Complex<double> phase[kAhead];
+        const Complex<double>* e[kAhead];
 #pragma unroll
-          for (int g = 0; g < kGroup; ++g)
-            if ((active >> g & 1u) != 0) fused_add(accumulated[g], e[g * nb + b], c);
+        for (int u = 0; u < kAhead; ++u) {
+          const int at = min(triple + u, end - 1);
+#pragma unroll
+          for (int b = 0; b < 3; ++b) c[u][b] = load(contracted + 27 * static_cast<std::int64_t>(at) + 9 * b + element % 9);
+          phase[u] = load(t.phase + static_cast<std::int64_t>(q1) * t.n_cells + t.triple_cell[at]);
+          e[u] = partner + 3 * t.triple_atom[at];
+        }
+#pragma unroll
+        for (int u = 0; u < kAhead; ++u) {
+          if (triple + u >= end) break;
+          phase[u].im *= kSign;
+#pragma unroll
+          for (int b = 0; b < 3; ++b) {
+            const Complex<double> x = fused_multiply(phase[u], c[u][b]);
+#pragma unroll
+            for (int g = 0; g < kGroup; ++g)
+              if ((active >> g & 1u) != 0) fused_add(accumulated[g], e[u][g * nb + b], x);
+          }
         }
       }
     };
@@ -288,14 +323,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       h.mode2 = last.mode2;
       h.mode3 = last.mode3;
       Process4ph process;
-      if (symmetric) {
-        process = {multiplicity_4ph(kind, t.rules.exact_weights, h.mode1, h.mode2, h.mode3),
-                   queued_process.mismatch, queued_process.sigma};
-      } else {
-        // What the table said was a sieve: the last bits decide here, as they do on the CPU.
+      // What let it into the queue was a sieve: the last bits decide here, as they do on the CPU.
+      if (symmetric)
+        process = test_window_4ph(t.rules, multiplicity_4ph(kind, t.rules.exact_weights, h.mode1, h.mode2, h.mode3),
+                                  queued_process.mismatch, queued_process.width);
+      else
         process = test_candidate_4ph(t, kind, mode0, h.mode1, h.mode2, h.mode3);
-        if (!(process.multiplicity > 0.0)) return InHand{};
-      }
+      if (!(process.multiplicity > 0.0)) return InHand{};
       h.multiplicity = process.multiplicity * weight;
       h.delta = h.multiplicity * delta_4ph_ps(t.rules, process);
       const double omega[4] = {omega0, t.omega[h.mode1], t.omega[h.mode2], t.omega[h.mode3]};
@@ -426,13 +460,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
             squared_elements_swapped<1>(a.walk, program, of[1], alone, its);
             squared[1] = its[0];
           }
+#pragma unroll
           for (int i = 0; i < 2; ++i) {
-            if (first + i >= count) break;
-            hand[i] = read(entry[i], last[i]);
+            if (first + i < count) hand[i] = read(entry[i], last[i]);
             hand[i].squared = squared[i];
           }
         }
       } else {
+#pragma unroll
         for (int i = 0; i < kPer; ++i) {
           const int at = kPer * static_cast<int>(threadIdx.x) + i;
           if (at >= count) break;
@@ -449,70 +484,72 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
           }
         }
       }
-      if constexpr (kUse == Use::kRates) add_rates(hand);
-      else for (int i = 0; i < kPer; ++i) add_one(hand[i]);
+      if constexpr (kUse == Use::kRates) {
+        add_rates(hand);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) add_one(hand[i]);
+      }
     };
 
-    for (std::int32_t base = 0; base < n_candidates; base += kThreads) {
-      const std::int32_t candidate = base + static_cast<std::int32_t>(threadIdx.x);
-      Queued found{};
-      bool accepted = false;
-      if (candidate < n_candidates) {
-        int low = 0;
-        int high = n_ranges;  // the last range that starts at or before the candidate
-        while (high - low > 1) {
-          const int middle = (low + high) / 2;
-          if (range_first[middle] <= candidate) low = middle;
-          else high = middle;
-        }
-        const int channel = low / PairKeys4ph::kClasses % kChannels;
-        const int branch = low / PairKeys4ph::kClasses / kChannels;
-        const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-        const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
-        const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
-        const std::int64_t at =
-            table_place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
-        const std::int32_t index = table.pair[at];
-        const double mismatch = t.omega[turned_mode0] + kSign * t.omega[mode1] - table.columns.energy[at];
-        double width = table.columns.square[at];
-        if (symmetric)
-          width = symmetric_width_squared_4ph(
-              spread_sums(t.p(turned_mode0), t.p(mode1)),
-              {width, {table.columns.sum[at], table.columns.sum[at + table.columns.stride],
-                       table.columns.sum[at + 2 * table.columns.stride]}});
-        else
-          width = width * (1.0 + 1e-9) + 1e-18;  // a little more than will be accepted
-        Rules4ph rules = t.rules;
-        if (!symmetric && rules.tie_tolerance_rad_ps < 1e-9) rules.tie_tolerance_rad_ps = 1e-9;
-        const Process4ph process = test_window_4ph(rules, 1.0, mismatch, width);
-        accepted = process.multiplicity > 0.0 &&
-                   multiplicity_may_be(kind, t.rules.exact_weights, mode1, index / nb);
-        if (accepted && symmetric && kind == Channel4ph::kRedistribution) {
-          const std::int32_t q2 = index / nb / nb;
-          if (q2 == turned_q0 || q2 == turned_q1) {  // only then can the last phonons be the first
-            const std::int32_t mode3 = table.third[table_place * t.mesh.size() + q2] * nb + index % nb;
-            accepted = !exchanges_nothing(t.set[turned_mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
-          }
-        }
-        found = {index, branch * 4 + channel, process.mismatch_rad_ps, process.sigma_rad_ps};
+    const WindowSieve4ph sieve = WindowSieve4ph::of(t.rules);
+    /// Tests candidate `first` + lane, all of a warp together.
+    const auto test = [&](std::int32_t first, Queued& found) {
+      int low = -1;  // the last range that starts at or before the candidate
+      for (int r = 0; r < n_found; r += 32) low += __popc(__ballot_sync(0xffffffffu, r + lane < n_found && range_first[r + lane] <= first));
+      const std::int32_t candidate = first + lane;
+      if (candidate >= n_candidates) return false;
+      while (range_first[low + 1] <= candidate) ++low;
+      const int channel = range_what[low] % kChannels;
+      const int branch = range_what[low] / kChannels;
+      const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
+      const Query& of = query[branch];
+      const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
+      const std::int64_t at = table_place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
+      const std::int32_t index = table.pair[at];
+      const double mismatch = of.energy - table.columns.energy[at];
+      double width = table.columns.square[at];
+      if (symmetric)
+        width = symmetric_width_squared_4ph(of.spread, {width, {table.columns.sum[at], table.columns.sum[at + table.columns.stride],
+                                                                table.columns.sum[at + 2 * table.columns.stride]}});
+      found = {index, branch * 4 + channel, mismatch, width};
+      const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
+      if (!sieve.passes(mismatch, width) || !multiplicity_may_be(kind, t.rules.exact_weights, mode1, index / nb)) return false;
+      const std::int32_t q2 = index / nb / nb;
+      if (!symmetric || kind != Channel4ph::kRedistribution || (q2 != turned_q0 && q2 != turned_q1)) return true;
+      // Only now can the last phonons be the first.
+      const std::int32_t mode3 = table.third[table_place * t.mesh.size() + q2] * nb + index % nb;
+      return !exchanges_nothing(t.set[turned_mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
+    };
+    for (std::int32_t base = 0; base < n_candidates; base += kAtOnce) {
+      Queued found[kPer];
+      unsigned votes[kPer];
+      int of_warp = 0;
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) {
+        votes[i] = __ballot_sync(0xffffffffu, test(base + (warp * kPer + i) * 32, found[i]));
+        of_warp += __popc(votes[i]);
       }
-      const unsigned votes = __ballot_sync(0xffffffffu, accepted);
-      if (lane == 0) warp_count[warp] = __popc(votes);
+      if (lane == 0) warp_count[warp] = of_warp;
       __syncthreads();
-      int at = queued + __popc(votes & ((1u << lane) - 1u));
+      int at = queued;
       int accepted_in_block = 0;
       for (int w = 0; w < kWarps; ++w) {
         if (w < warp) at += warp_count[w];
         accepted_in_block += warp_count[w];
       }
-      if (accepted) queue[at] = found;
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) {
+        if ((votes[i] >> lane & 1u) != 0) queue[at + __popc(votes[i] & ((1u << lane) - 1u))] = found[i];
+        at += __popc(votes[i]);
+      }
       queued += accepted_in_block;
       __syncthreads();
       if (queued >= kAtOnce) {
         evaluate(kAtOnce);
         __syncthreads();
         queued -= kAtOnce;
-        if (static_cast<int>(threadIdx.x) < queued) queue[threadIdx.x] = queue[kAtOnce + threadIdx.x];
+        for (int i = static_cast<int>(threadIdx.x); i < queued; i += kThreads) queue[i] = queue[kAtOnce + i];
         __syncthreads();
       }
     }

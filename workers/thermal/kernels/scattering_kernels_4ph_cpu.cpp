@@ -62,9 +62,12 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
                                &exchanged[static_cast<std::size_t>((at * kExchanged + static_cast<int>(visit.channel)) * layout.size())]);
         },
         [&](double* per_total) {
-          if (tables_.star != nullptr)
-            cpu::for_each_index(static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
-                                AddExchanged4ph{tables_, first_total, layout.size(), exchanged.data(), per_total});
+          if (tables_.star == nullptr) return;
+          const std::int64_t points = static_cast<std::int64_t>(n_totals) * tables_.n_points;
+          std::vector<std::int32_t> partner(static_cast<std::size_t>(points));
+          cpu::for_each_index(points, ExchangePartners4ph{tables_, first_total, partner.data()});
+          cpu::for_each_index(static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
+                              AddExchanged4ph{tables_, first_total, layout.size(), partner.data(), exchanged.data(), per_total});
         });
   }
 

@@ -128,6 +128,7 @@ struct Lane {
   Event made, used, done;
   PairTableStore tables;
   DeviceBuffer<double> partial, exchanged, total;
+  DeviceBuffer<std::int32_t> partner;
   PinnedNumbers result;
   std::int32_t first = 0, last = 0;  ///< the range of which sums are under way; empty: none
 };
@@ -273,6 +274,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       lane.partial = DeviceBuffer<double>(static_cast<std::size_t>(n_values_) * places, "sums by total momentum");
       lane.exchanged = DeviceBuffer<double>(
           p.star.empty() ? 0 : static_cast<std::size_t>(n_values_ / kChannels4ph * kExchanged * t_.n_branches) * places, "sums by λ'");
+      lane.partner = DeviceBuffer<std::int32_t>(p.star.empty() ? 0 : p.point.size() * places, "partners");
       lane.total = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
       if (lane.result.count != static_cast<std::size_t>(n_values_)) lane.result = PinnedNumbers(static_cast<std::size_t>(n_values_));
     }
@@ -557,8 +559,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scatter_all<Use::kRates>(*lane, first_total, last_total, scatter, [&](std::int32_t first, std::int32_t places) {
       if (t_.star != nullptr) {
         const int size = SumLayout4ph{t_.n_temperatures}.size();
+        cuda::for_each_index(static_cast<std::int64_t>(places) * t_.n_points, ExchangePartners4ph{t_, first, lane->partner.data()}, "partners", stream);
         cuda::for_each_index(places * t_.n_rows() * kExchanged * size,
-                             AddExchanged4ph{t_, first, size, lane->exchanged.data(), lane->partial.data()}, "sums by λ'", stream);
+                             AddExchanged4ph{t_, first, size, lane->partner.data(), lane->exchanged.data(), lane->partial.data()}, "sums by λ'", stream);
       }
       cuda::for_each_index(n_values_, AddPlaces{lane->partial.data(), n_values_, places, lane->total.data()},
                            "sums by total momentum", stream);
