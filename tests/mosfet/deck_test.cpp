@@ -156,6 +156,23 @@ TEST(Deck, ProfileFileMustCoverTheDevice) {
   }
 }
 
+TEST(Deck, IsAFileOrADirectoryWithOneAndNoLargeFile) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "deck.toml") << "[mesh]\nnx = 33\n";
+  EXPECT_EQ(read_deck(directory.path(), {}).mesh.nx, 33);
+  EXPECT_EQ(read_deck(directory.path() / "deck.toml", {{"mesh.nx", "65"}}).mesh.nx, 65);
+  std::ofstream(directory.path() / "WFN") << "x";
+  std::filesystem::resize_file(directory.path() / "WFN", (16u << 20) + 1);
+  for (const auto& [name, words] : {std::pair{"WFN", "has more than 16 MiB"}, {"none", "does not exist or cannot be read"}}) {
+    try {
+      read_deck(directory.path() / name, {});
+      ADD_FAILURE() << name;
+    } catch (const InvalidInput& failure) {
+      EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();
+    }
+  }
+}
+
 TEST(Deck, ProfileFileIsReadLineByLine) {
   const test::TemporaryDirectory directory;
   const auto profile = [&](const std::string& text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/settings.hpp"
@@ -42,6 +43,19 @@ toml::table parse_toml(const std::string& text, const std::string& where, const 
   }
   for (const Setting& setting : settings) apply_setting(&root, setting);
   return root;
+}
+
+DeckText read_deck_text(const std::filesystem::path& path) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // A deck names its large files, it does not hold them.
+  std::error_code none;
+  DeckText deck{.file = std::filesystem::is_directory(path, none) ? path / "deck.toml" : path, .text = {}};
+  std::ifstream in(deck.file, std::ios::binary);
+  deck.text.resize(kMostBytes + 1);
+  if (in) in.read(deck.text.data(), static_cast<std::streamsize>(deck.text.size()));
+  if (!in.is_open() || in.bad()) throw InvalidInput("deck '" + deck.file.string() + "' does not exist or cannot be read");
+  deck.text.resize(static_cast<std::size_t>(in.gcount()));
+  if (deck.text.size() > kMostBytes) throw InvalidInput("deck '" + deck.file.string() + "' has more than 16 MiB; is it the deck, and not one of its files?");
+  return deck;
 }
 
 std::string shown(double value) {

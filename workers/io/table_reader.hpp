@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,6 +58,15 @@ class TableReader {
 /// Parses a deck and puts the user's settings in: `value` under each dotted `key`, tables made on the
 /// way. @throws InvalidInput naming file and line.
 toml::table parse_toml(const std::string& text, const std::string& where, const std::vector<Setting>& settings);
+
+/// A deck's file and what is in it.
+struct DeckText {
+  std::filesystem::path file;
+  std::string text;
+};
+/// The TOML deck at `path`: the file, or deck.toml in the directory.
+/// @throws InvalidInput if it is not there, cannot be read, or has more than 16 MiB
+DeckText read_deck_text(const std::filesystem::path& path);
 
 /// Numbers in messages: shortest form that reads back.
 std::string shown(double value);

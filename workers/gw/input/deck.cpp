@@ -1,8 +1,5 @@
 #include "workers/gw/input/deck.hpp"
 
-#include <fstream>
-#include <sstream>
-
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/field_deck.hpp"
 #include "workers/io/table_reader.hpp"
@@ -274,7 +271,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
 }
 
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
-  std::filesystem::path file = path;
+  const std::filesystem::path& file = path;
   if (std::filesystem::is_directory(file) && !std::filesystem::exists(file / "deck.toml") && has_field_deck(file))
     return parse_deck(translate_field_deck(file), settings, file.filename().string() + " (epsilon.inp, sigma.inp)", file);
   if (file.extension() == ".inp") {
@@ -282,12 +279,8 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
       throw InvalidInput("'" + file.string() + "': the field's decks are read as epsilon.inp and sigma.inp of one directory");
     return parse_deck(translate_field_deck(file.parent_path()), settings, file.filename().string(), file.parent_path());
   }
-  if (std::filesystem::is_directory(file)) file /= "deck.toml";
-  std::ifstream in(file);
-  if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_deck(text.str(), settings, file.filename().string(), file.parent_path());
+  const DeckText deck = read_deck_text(file);
+  return parse_deck(deck.text, settings, deck.file.filename().string(), deck.file.parent_path());
 }
 
 }  // namespace quasi::gw

@@ -454,13 +454,8 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
 }
 
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
-  std::filesystem::path file = path;
-  if (std::filesystem::is_directory(file)) file /= "deck.toml";
-  std::ifstream in(file);
-  if (!in) throw InvalidInput("deck '" + file.string() + "' does not exist or cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_deck(text.str(), settings, file.filename().string(), file.parent_path());
+  const DeckText deck = read_deck_text(path);
+  return parse_deck(deck.text, settings, deck.file.filename().string(), deck.file.parent_path());
 }
 
 }  // namespace quasi::mosfet
