@@ -5,6 +5,7 @@
 #                                    here under build/gpu if not given
 #   CASES="diagonal chi"             which cases of bench/gw_kernels; all if not set
 #   CEILINGS=0                       leave the library ceilings out
+# After each case: mean power and clock while the device was busy.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-}
@@ -15,7 +16,7 @@ if [ -z "$bin" ]; then
 fi
 export QUASI_REQUIRE_DEVICE=cuda
 timeout 120 "$bin/gw_kernels_test" --gtest_brief=1 || exit 1
-[ "${CEILINGS:-1}" = 0 ] || timeout 60 "$bin/gw_ceilings"
+[ "${CEILINGS:-1}" = 0 ] || { timeout 60 "$bin/gw_ceilings"; timeout 60 bench/gpu/with_power.sh "$bin/gw_ceilings" sustained; }
 for one in ${CASES:-diagonal chi chi-pairs fft inverse separable options}; do
-  timeout "${CASE_TIMEOUT:-120}" "$bin/gw_kernels" --device cuda:0 --size si214 "$one"
+  timeout "${CASE_TIMEOUT:-120}" bench/gpu/with_power.sh "$bin/gw_kernels" --device cuda:0 --size si214 "$one"
 done
