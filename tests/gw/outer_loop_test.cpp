@@ -374,6 +374,7 @@ TEST(FullMatrix, SeparableSumsThroughTheZone) {
 // to 1e-4 eV). With Σ diagonal in representations it is the graphical solution of the diagonal.
 TEST(FullMatrix, DysonRootsSolveTheEquation) {
   SmallSilicon s;
+  test::rotate_multiplets(s.field, 1, s.options().band_max, 29);  // In this basis Σ_lm is complex.
   SigmaOptions o = s.options();
   o.kpoints = {1};
   SigmaOptions all = s.options();
