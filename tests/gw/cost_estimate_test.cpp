@@ -65,7 +65,7 @@ TEST(Memory, MatricesThatDoNotFitAreRefused) {
     FAIL() << "no error";
   } catch (const OutOfMemory& error) {
     const std::string message = error.what();
-    for (const char* word : {"epsilon.cutoff_ry = 3 ", "Lower the cut-off to 2.38", "more devices do not help"}) EXPECT_NE(message.find(word), std::string::npos) << message;
+    for (const char* word : {"epsilon.cutoff_ry = 3 ", "Lower the cut-off to 2.36 Ry", "more devices do not help"}) EXPECT_NE(message.find(word), std::string::npos) << message;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -402,8 +403,12 @@ void require_room(const Plan& plan, std::int64_t limit_bytes) {
   constexpr double kGib = 1073741824.0;
   const auto need = static_cast<double>(plan.least_memory_bytes), limit = static_cast<double>(limit_bytes);
   // Plane waves go as cutoff^(3/2), matrices as their square.
-  throw OutOfMemory("epsilon.cutoff_ry = " + shown(plan.epsilon.cutoff_ry) + " needs " + shown(need / kGib) + " GiB for matrices between its plane waves, which one device must hold (more devices do not help); there are " +
-                    shown(limit / kGib) + " GiB. Lower the cut-off to " + shown(plan.epsilon.cutoff_ry * std::cbrt(limit / need)) + " Ry, ask for fewer frequencies, or take a device with more memory");
+  char text[400];
+  std::snprintf(text, sizeof text,
+                "epsilon.cutoff_ry = %.6g needs %.3g GiB for matrices between its plane waves, which one device must hold (more devices do not help); there are %.3g GiB. "
+                "Lower the cut-off to %.3g Ry or less, ask for fewer frequencies, or take a device with more memory",
+                plan.epsilon.cutoff_ry, need / kGib, limit / kGib, 0.99 * plan.epsilon.cutoff_ry * std::cbrt(limit / need));
+  throw OutOfMemory(text);
 }
 
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes, Progress& progress) {
