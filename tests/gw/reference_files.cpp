@@ -63,6 +63,32 @@ std::vector<SigmaRow> read_sigma_table(const std::filesystem::path& path) {
   return rows;
 }
 
+std::vector<ContourRow> read_contour_table(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::vector<ContourRow> rows;
+  Vec3 k{};
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string first;
+    fields >> first;
+    if (first == "k") {
+      std::string equals;
+      fields >> equals >> k[0] >> k[1] >> k[2];
+    }
+    if (first.empty() || first.find_first_not_of("0123456789") != std::string::npos) continue;
+    ContourRow row{.k = k, .band = std::stoi(first), .residue = {}, .integral = {}};
+    double mean_field = 0.0, at = 0.0, parts[4]{};
+    fields >> mean_field >> at >> row.x >> parts[0] >> parts[1];
+    std::getline(in, line);  // the imaginary parts
+    std::istringstream imaginary(line);
+    if (!(imaginary >> parts[2] >> parts[3])) throw std::runtime_error(path.string() + ": band " + first + " has no imaginary parts");
+    row.residue = {parts[0], parts[2]};
+    row.integral = {parts[1], parts[3]};
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 std::vector<std::vector<double>> read_number_rows(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<std::vector<double>> rows;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -32,6 +33,15 @@ struct SigmaRow {
 };
 /// Diagonal tables ("n Emf Eo X SX-X CH Sig Vxc Eqp0 Eqp1 …").
 std::vector<SigmaRow> read_sigma_table(const std::filesystem::path& path);
+
+/// One state of a table of contour deformation, eV.
+struct ContourRow {
+  Vec3 k{};
+  int band = 0;
+  double x = 0.0;
+  std::complex<double> residue, integral;
+};
+std::vector<ContourRow> read_contour_table(const std::filesystem::path& path);
 
 /// Rows of plain numbers; lines that start with anything else are skipped.
 std::vector<std::vector<double>> read_number_rows(const std::filesystem::path& path);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/gw/reference_files.hpp"
@@ -48,6 +51,27 @@ class Silicon : public testing::Test {
   static inline CoulombInteraction* coulomb_ = nullptr;
   static inline std::vector<DielectricMatrix>* epsilon_ = nullptr;
 };
+
+/// Heads of ε and ε⁻¹  of every q of a table in its order: 1e-10 of the element.
+/// Fifteen digits are printed, and both programs solve the same equations in double precision.
+inline void expect_heads(const std::filesystem::path& table, const std::vector<DielectricMatrix>& epsilon) {
+  std::ifstream in(table);
+  std::map<std::string, std::vector<double>> columns;
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':'), equals = line.find('=');
+    if (colon == std::string::npos || equals == std::string::npos) continue;
+    std::string name = line.substr(colon + 2, equals - colon - 2);
+    name.erase(name.find_last_not_of(' ') + 1);
+    columns[name].push_back(std::stod(line.substr(equals + 1)));
+  }
+  const auto &heads = columns["Head of Epsilon"], &inverse_heads = columns["Head of Epsilon Inverse"];
+  ASSERT_EQ(heads.size(), epsilon.size());
+  ASSERT_EQ(inverse_heads.size(), epsilon.size());
+  for (std::size_t i = 0; i < epsilon.size(); ++i) {
+    EXPECT_NEAR(epsilon[i].epsilon_diagonal[0].real(), heads[i], 1e-10 * heads[i]) << "q " << i;
+    EXPECT_NEAR(epsilon[i].inverse[0][0].real(), inverse_heads[i], 1e-10 * inverse_heads[i]) << "q " << i;
+  }
+}
 
 /// Largest deviations from a table's columns at Γ, multiplets averaged, eV.
 struct Deviation {
@@ -107,6 +131,14 @@ inline void expect_close(const Deviation& d, int expected_count) {
 }
 
 
+/// The reference's grids of contour deformation: real axis 0–20 eV by 0.25, 20 imaginary points, S constant between them; broadening 0.1 eV.
+inline ContourGrid reference_contour() {
+  ContourGrid grid{.imaginary_ry = imaginary_grid(20, 2.0), .real_ry = {}, .rule = ImaginaryRule::kConstant};
+  for (int i = 0; i <= 80; ++i) grid.real_ry.push_back(0.25 * i / kRydberg_ev);
+  return grid;
+}
+inline std::vector<Cplx> reference_frequencies() { return reference_contour().frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev); }
+
 /// ε⁻¹ of all q on the reference's frequencies of contour deformation, made once: it takes seconds.
 class SiliconContour : public SiliconSigma {
  protected:
@@ -114,16 +146,14 @@ class SiliconContour : public SiliconSigma {
     SigmaOptions o = options(8);
     o.method = SigmaMethod::kContour;
     o.offsets_ry = {0.0};
-    o.contour.imaginary_ry = imaginary_grid(20, 2.0);
-    for (int i = 0; i <= 80; ++i) o.contour.real_ry.push_back(0.25 * i / kRydberg_ev);
-    o.contour.rule = ImaginaryRule::kConstant;
+    o.contour = reference_contour();
     return o;
   }
   const std::vector<DielectricMatrix>& contour_epsilon() {
     static std::vector<DielectricMatrix> made;
     if (!made.empty()) return made;
     EpsilonOptions with{.cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
-    with.frequencies_ry = contour_options().contour.frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev);
+    with.frequencies_ry = reference_frequencies();
     SilentProgress silent;
     for (const Vec3& q : screening_points(*field_)) made.push_back(dielectric_matrix(*field_, q, with, *coulomb_, *kernels_, silent));
     return made;
