@@ -125,18 +125,18 @@ TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
   const auto n_pw = static_cast<std::int64_t>(psi_index.size()), n_g = static_cast<std::int64_t>(sphere_index.size());
   const std::int64_t n_left = 4, n_right = 33, l_begin = 1, n_begin = 2;
   for (const bool real_waves : {false, true})
-    for (const bool with_head : {false, true})
+    for (const std::int64_t n_heads : {0, 1, 3})
       for (const bool use_real : {false, true}) {
-        SCOPED_TRACE(4 * real_waves + 2 * with_head + use_real);
+        SCOPED_TRACE(100 * real_waves + 10 * n_heads + use_real);
         auto left = test::random_complex(n_left * n_pw, 61), right = test::random_complex((n_right + n_begin) * n_pw, 62);
-        auto head = test::random_complex((n_left - l_begin) * n_right, 63);
+        auto head = test::random_complex(3 * (n_left - l_begin) * n_right, 63);
         if (real_waves)
           for (auto* list : {&left, &right, &head})
             for (Cplx& c : *list) c = c.real();
         std::vector<double> weight(static_cast<std::size_t>((n_left - l_begin) * n_right));
         for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -static_cast<double>((5 * p) % 7);
         const View<const double, 2> weights{weight.data(), {n_left - l_begin, n_right}};
-        const View<const Cplx, 2> heads = with_head ? View<const Cplx, 2>{head.data(), {n_left - l_begin, n_right}} : View<const Cplx, 2>{};
+        const View<const Cplx, 3> heads = n_heads > 0 ? View<const Cplx, 3>{head.data(), {n_heads, n_left - l_begin, n_right}} : View<const Cplx, 3>{};
         const auto kernels = gw::make_gw_kernels(GetParam());
         kernels->set_box(box);
         kernels->load_bands(Side::kLeft, {left.data(), {n_left, n_pw}}, {psi_index.data(), {n_pw}});
@@ -145,8 +145,8 @@ TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
         kernels->pair_products({l_begin, n_left}, {n_begin, n_begin + n_right});
         std::vector<Cplx> products(weight.size() * static_cast<std::size_t>(n_g));
         kernels->read_pair_products({products.data(), {n_left - l_begin, n_right, n_g}});
-        if (with_head)
-          for (std::size_t p = 0; p < weight.size(); ++p) products[p * static_cast<std::size_t>(n_g)] = head[p];
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n_heads); ++i)
+          for (std::size_t p = 0; p < weight.size(); ++p) products[p * static_cast<std::size_t>(n_g) + i] = head[i * weight.size() + p];
         const auto expected = oracle::gw::polarizability(static_cast<int>(n_g), products, {weight.begin(), weight.end()});
         double largest = 0.0;
         for (const Cplx& value : expected) largest = std::max(largest, std::abs(value));

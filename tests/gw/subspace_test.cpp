@@ -73,13 +73,16 @@ TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
         return (with.epsilon[iq].inverse[f][i] - plain.epsilon[iq].inverse[f][i]) * (6.25 - frequency[f] * frequency[f]);
       };
       double size = 0.0, difference = 0.0;
+      // (At q → 0 by k·p of the matrix with three heads; that of one direction is no linear function of it.)
       for (std::size_t f = 2; f < frequency.size(); ++f)
         for (std::size_t i = 0; i < with.epsilon[iq].inverse[f].size(); ++i) {
           size += std::norm(added(1, i));
           difference += std::norm(added(f, i) - added(1, i));
         }
       EXPECT_GT(size, 0.0);
-      EXPECT_LT(difference, 1e-20 * size);
+      if (with.epsilon[iq].long_wave.empty()) {
+        EXPECT_LT(difference, 1e-20 * size);
+      }
       // At q → 0 the plane wave G = 0 is a vector more.
       EXPECT_EQ(with.epsilon[iq].subspace_vectors, vectors + (with.epsilon[iq].at_gamma ? 1 : 0));
     }

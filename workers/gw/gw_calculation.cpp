@@ -175,7 +175,7 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb, c
   }
   for (const auto& rho : run.field.density.values) d.add(rho);
   d.add(run.field.q0.data(), sizeof run.field.q0);
-  d.add(run.field.by_velocity ? 1.0 : 0.0);
+  d.add(run.field.by_velocity ? 3.0 : 0.0);  // directions that pieces of q → 0 hold
   const EpsilonOptions& e = run.plan.epsilon;
   for (const double value : {e.cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real, 1.0 * static_cast<double>(e.memory_budget_bytes)}) d.add(value);
   for (const double value : {e.subspace.tolerance, 1.0 * e.subspace.vectors, e.subspace.complement ? 1.0 : 0.0, e.subspace.complement_ry}) d.add(value);
@@ -328,6 +328,11 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   plan.epsilon.bands = plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands", screening);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   plan.epsilon.subspace = deck.epsilon.subspace;
+  const Crystal& crystal = screening.crystal();
+  const bool cubic = deck.mean_field.empirical && deck.mean_field.crystal.deformation == EmpiricalCrystal{}.deformation;  // though supercells list no symmetry
+  if (!plan.stored && !screening.by_velocity && deck.coulomb.truncation == Truncation::kNone && deck.coulomb.wing_rule == WingRule::kShortest && !cubic &&
+      !is_isotropic(crystal, crystal.symmetries))
+    plan.notes.push_back("q → 0 in the direction of q₀ alone, though the crystal's symmetry leaves ε a tensor; meanfield.long_wave = \"kp\" finds it in every direction");
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = count(deck.sigma.bands, "sigma.bands", field);

@@ -47,6 +47,12 @@ nlohmann::json plan_of(const Plan& plan) {
           {"band_max", plan.sigma.band_max}};
 }
 
+/// ε_M(q → 0) of one frequency, Cartesian, with the symmetry of the crystal.
+CMat3 macroscopic_tensor(const Calculation& run, const DielectricMatrix& m, std::size_t frequency) {
+  const MeanField& field = run.screening_field ? *run.screening_field : run.field;
+  return with_symmetry_of(field.crystal(), field.zone.operations(), m.long_wave[frequency].epsilon);
+}
+
 nlohmann::json summary_of(const Calculation& run, const Device& device, int n_devices) {
   nlohmann::json summary{{"method", method_name(run.plan.sigma.method)}, {"device", device.name()}, {"devices", n_devices}, {"warnings", run.plan.notes}, {"plan", plan_of(run.plan)}};
   nlohmann::json states = nlohmann::json::array();
@@ -64,6 +70,12 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
     if (run.epsilon[i].subspace_vectors > 0) {
       heads[i]["subspace_vectors"] = run.epsilon[i].subspace_vectors;
       heads[i]["subspace_error"] = run.epsilon[i].subspace_error;
+    }
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (!run.epsilon[i].long_wave.empty()) {
+      nlohmann::json tensor = nlohmann::json::array();
+      for (const auto& row : macroscopic_tensor(run, run.epsilon[i], 0)) tensor.push_back({row[0].real(), row[1].real(), row[2].real()});
+      heads[i]["macroscopic_tensor"] = std::move(tensor);
     }
   summary["eps_head"] = std::move(heads);
   const Gaps gap = gaps(run.field, run.quasiparticles);
@@ -135,6 +147,13 @@ void write_result(const std::filesystem::path& path, const Calculation& run, con
   file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
   file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
+  for (const DielectricMatrix& m : run.epsilon) {
+    if (m.long_wave.empty()) continue;
+    std::vector<Cplx> tensors;
+    for (std::size_t f = 0; f < m.long_wave.size(); ++f)
+      for (const auto& row : macroscopic_tensor(run, m, f)) tensors.insert(tensors.end(), row.begin(), row.end());
+    file.write("/epsilon/macroscopic_tensor", tensors, {n_f, 3, 3}, "1");
+  }
   write_sigma_results(run, file);
   if (study) write_study(run, *study, file);
   file.commit();

@@ -47,6 +47,12 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   const auto names = empirical_crystal_names();
   c.name = names[reader.choice("crystal", 0, names)];
   c.lattice_bohr = reader.number("lattice_bohr", 0.0, 0.0, 1000.0);
+  const Vec3 stretch = vector_of(reader, "stretch", {1.0, 1.0, 1.0});
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (!(stretch[axis] >= 0.8 && stretch[axis] <= 1.25))
+      reader.fail("stretch", "holds " + std::to_string(stretch[axis]) + ", outside 0.8 … 1.25, where the form factors of the crystal at rest mean nothing");
+    c.deformation[axis][axis] = stretch[axis];
+  }
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
@@ -66,7 +72,7 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
     for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
       if (reader.has(key)) reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
   } else {
-    for (const char* key : {"crystal", "lattice_bohr", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands"})
+    for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands"})
       if (reader.has(key)) reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
     const bool own = m.long_wave != LongWave::kStates;
     if (reader.has("q0") && !own) reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");

@@ -44,7 +44,7 @@ class StepClock {
 }  // namespace
 
 GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left, BandRange right, const double* weight,
-                                                  const Cplx* head, double2* chi, double* chi_real) {
+                                                  View<const Cplx, 3> head, double2* chi, double* chi_real) {
   const std::int64_t n_pairs = left.size() * right.size(), n_g = context.pairs.n_g();
   double sign = 0.0;
   std::vector<double> root(static_cast<std::size_t>(n_pairs));
@@ -55,9 +55,10 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
   }
   const DeviceBuffer<double> root_there(root, kWhat);
   DeviceBuffer<double2> head_there;
-  if (head != nullptr) {
-    head_there = DeviceBuffer<double2>(static_cast<std::size_t>(n_pairs), kWhat);
-    head_there.copy_from(reinterpret_cast<const double2*>(head), static_cast<std::size_t>(n_pairs), kWhat);
+  const std::int64_t n_heads = head.data != nullptr ? head.extent[0] : 0;
+  if (n_heads > 0) {
+    head_there = DeviceBuffer<double2>(static_cast<std::size_t>(n_heads * n_pairs), kWhat);
+    head_there.copy_from(reinterpret_cast<const double2*>(head.data), static_cast<std::size_t>(n_heads * n_pairs), kWhat);
   }
   // Rows of a block: at least one batch of transforms, whose rows stay together.
   const std::int64_t batch = context.pairs.largest_rows(right.size(), context.real);
@@ -98,8 +99,8 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
         transforms.start();
       }
       context.pairs.run_weighted({.left = left.begin + l, .right = {right.begin + n, right.begin + n + count}, .real = context.real,
-                                  .root = root_there.data() + first, .head = head != nullptr ? head_there.data() + first : nullptr,
-                                  .rows = block[turn].data() + in_block * row_bytes},
+                                  .root = root_there.data() + first, .head = n_heads > 0 ? head_there.data() + first : nullptr, .n_heads = n_heads,
+                                  .head_stride = n_pairs, .rows = block[turn].data() + in_block * row_bytes},
                                  context.transforms);
       in_block += count;
     }

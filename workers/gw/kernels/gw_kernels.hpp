@@ -120,8 +120,8 @@ class GwKernels {
   /// Where the coefficients of both sides and the factors are real (a k-point that is its own inverse in a crystal with
   /// inversion), M is: two products share one transform, and the matrix product is a real one of a quarter of the flops.
   /// @param weight  [n_left][n_right], of one sign
-  /// @param head    M_ln of the first plane wave, in place of the transform's (k·p), [n_left][n_right]; no data: none
-  virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+  /// @param head    M_ln of the first plane waves, in place of the transform's (k·p), [n_heads][n_left][n_right]; no data: none
+  virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 3> head,
                                             const PairsToChiOptions& options) = 0;
 
   /// χ(ω_i) ← 0, [n_frequencies][n][n].

@@ -93,7 +93,7 @@ class CpuGwKernels : public GwKernels {
     chi_w_n_ = 0;
   }
 
-  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 3> head,
                                     const PairsToChiOptions& options) override {
     const std::int64_t n_right = right.size();
     PairsToChiReport report{.real = options.use_real && pairs_.real() &&
@@ -103,7 +103,8 @@ class CpuGwKernels : public GwKernels {
       const std::int64_t n_left = std::min(rows, left.size() - l);
       const double start = now_s();
       pair_products({left.begin + l, left.begin + l + n_left}, right);
-      if (head.data) replace_plane_wave(0, {head.data + l * n_right, {n_left, n_right}});
+      for (std::int64_t i = 0; head.data != nullptr && i < head.extent[0]; ++i)
+        replace_plane_wave(i, {head.data + (i * left.size() + l) * n_right, {n_left, n_right}});
       const double made = now_s();
       if (report.real)
         accumulate_real_chi(weight.data + l * n_right);

@@ -160,7 +160,7 @@ class CudaGwKernels : public GwKernels {
     chi_w_n_ = 0;
   }
 
-  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 2> head,
+  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 3> head,
                                     const PairsToChiOptions& options) override {
     use_device(device_);
     products_ = {};  // room for the blocks
@@ -174,7 +174,7 @@ class CudaGwKernels : public GwKernels {
     const std::int64_t block_bytes = options.block_bytes > 0 ? options.block_bytes : std::min<std::int64_t>(std::int64_t{4} << 30, workspace_bytes() / 4);
     return cuda::add_pairs_to_chi_cuda({.pairs = pairs_, .transforms = options.overlapped ? preparation_.get() : stream_.get(), .products = stream_.get(),
                                         .blas = blas_.get(), .block_bytes = block_bytes, .real = real},
-                                       left, right, weight.data, head.data, chi_.data(), chi_real_.data());
+                                       left, right, weight.data, head, chi_.data(), chi_real_.data());
   }
 
   void accumulate_chi(View<const double, 2> weight) override {

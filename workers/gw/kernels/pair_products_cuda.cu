@@ -55,28 +55,35 @@ __global__ void form_two_products(const double2* left, const double2* right, std
   f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
 }
 
-/// rows[b][g] = root[b] factor[g] f[b][index[g]]; head[b] instead of plane wave 0 where there is a head.
-__global__ void gather_weighted(const double2* f, const std::int32_t* index, const double2* factor, const double* root, const double2* head,
+/// M of the first plane waves that is given instead of the transform's.
+struct Heads {
+  const double2* values;  ///< [n][stride]
+  std::int64_t n, stride;
+};
+
+/// rows[b][g] = root[b] factor[g] f[b][index[g]]; heads.values[g][b] instead for the first plane waves.
+__global__ void gather_weighted(const double2* f, const std::int32_t* index, const double2* factor, const double* root, Heads heads,
                                 std::int64_t n_g, std::int64_t n_r, double2* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= n_g) return;
   const double2 value = f[blockIdx.y * n_r + index[g]];
   const double2 by = factor[g];
   double2 m{fma(by.x, value.x, -by.y * value.y), fma(by.x, value.y, by.y * value.x)};
-  if (g == 0 && head != nullptr) m = head[blockIdx.y];
+  if (g < heads.n) m = heads.values[g * heads.stride + blockIdx.y];
   const double w = root[blockIdx.y];
   rows[blockIdx.y * n_g + g] = {w * m.x, w * m.y};
 }
 
 /// The same for two real products a box: rows 2b and 2b + 1.
-__global__ void gather_weighted_real(const double2* f, const std::int32_t* index, const double2* factor, const double* root, const double2* head,
+__global__ void gather_weighted_real(const double2* f, const std::int32_t* index, const double2* factor, const double* root, Heads heads,
                                      std::int64_t n_g, std::int64_t n_r, std::int64_t n_rows, double* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= n_g) return;
   const double2 value = f[blockIdx.y * n_r + index[g]];
   const double by = factor[g].x;
   const std::int64_t row = 2 * std::int64_t{blockIdx.y};
-  const bool from_head = g == 0 && head != nullptr;
+  const bool from_head = g < heads.n;
+  const double2* head = heads.values + g * heads.stride;
   rows[row * n_g + g] = root[row] * (from_head ? head[row].x : by * value.x);
   if (row + 1 < n_rows) rows[(row + 1) * n_g + g] = root[row + 1] * (from_head ? head[row + 1].x : by * value.y);
 }
@@ -186,11 +193,12 @@ void PairProducts::run_weighted(const WeightedRows& wanted, cudaStream_t stream)
     form_products<<<on_box, kThreads, 0, stream>>>(left, right, n_r_, work);
   check_launch(kWhat);
   plan(static_cast<int>(boxes)).run(work, stream);
+  const Heads heads{wanted.head, wanted.n_heads, wanted.head_stride};
   if (wanted.real)
-    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, wanted.head, n_g(), n_r_, rows,
+    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, heads, n_g(), n_r_, rows,
                                                             static_cast<double*>(wanted.rows));
   else
-    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, wanted.head, n_g(), n_r_,
+    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, heads, n_g(), n_r_,
                                                        static_cast<double2*>(wanted.rows));
   check_launch(kWhat);
 }

@@ -32,7 +32,8 @@ class PairProducts {
     BandRange right;
     bool real = false;              ///< M is real: two products share a transform, rows hold double
     const double* root = nullptr;   ///< √|w|, [right.size()]
-    const double2* head = nullptr;  ///< M of the first plane wave, [right.size()], or null
+    const double2* head = nullptr;  ///< M of the first plane waves, [n_heads] of [right.size()], `head_stride` apart; or null
+    std::int64_t n_heads = 0, head_stride = 0;
     void* rows = nullptr;           ///< [right.size()][n_g] of double2 or double
   };
   void run_weighted(const WeightedRows& wanted, cudaStream_t stream);

@@ -21,4 +21,10 @@ std::vector<Cplx> HostChi::diagonal() const {
   return values;
 }
 
+std::vector<Cplx> HostChi::corner(std::int64_t edge) const {
+  std::vector<Cplx> values;
+  for (std::int64_t g = 0; g < edge; ++g) values.insert(values.end(), values_.begin() + g * shape().n_static, values_.begin() + g * shape().n_static + edge);
+  return values;
+}
+
 }  // namespace quasi::gw

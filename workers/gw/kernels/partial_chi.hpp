@@ -40,6 +40,8 @@ class PartialChi {
   virtual void read(Cplx* to) const = 0;
   /// χ_GG(0), [n_static].
   virtual std::vector<Cplx> diagonal() const = 0;
+  /// χ_GG'(0) of the first `edge` plane waves, [edge][edge]; of it the triangle G ≤ G' counts.
+  virtual std::vector<Cplx> corner(std::int64_t edge) const = 0;
 
  private:
   ChiShape shape_;
@@ -52,6 +54,7 @@ class HostChi final : public PartialChi {
   void add(const PartialChi& part) override;
   void read(Cplx* to) const override;
   std::vector<Cplx> diagonal() const override;
+  std::vector<Cplx> corner(std::int64_t edge) const override;
   const Cplx* values() const { return values_.data(); }
 
  private:

@@ -95,6 +95,14 @@ std::vector<Cplx> CudaChi::diagonal() const {
   return values;
 }
 
+std::vector<Cplx> CudaChi::corner(std::int64_t edge) const {
+  use_device(device_);
+  const auto m = static_cast<std::size_t>(edge), n = static_cast<std::size_t>(shape().n_static);
+  std::vector<Cplx> values(m * m);
+  check(cudaMemcpy2D(values.data(), m * sizeof(double2), values_.data(), n * sizeof(double2), m * sizeof(double2), m, cudaMemcpyDeviceToHost), kWhat);
+  return values;
+}
+
 void make_dielectric(const double2* chi, bool triangle, const double* coulomb, bool positive, std::int64_t n, double2* epsilon, cudaStream_t stream) {
   for_each_index(n * n, MakeDielectric{chi, coulomb, epsilon, n, triangle, positive}, "dielectric matrix", stream);
 }

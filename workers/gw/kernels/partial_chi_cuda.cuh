@@ -19,6 +19,7 @@ class CudaChi final : public PartialChi {
   void add(const PartialChi& part) override;
   void read(Cplx* to) const override;
   std::vector<Cplx> diagonal() const override;
+  std::vector<Cplx> corner(std::int64_t edge) const override;
   const Device& device() const { return device_; }
   /// Matrix 0 is χ(0), i + 1 is χ(ω_i).
   const double2* matrix(std::int64_t frequency) const {

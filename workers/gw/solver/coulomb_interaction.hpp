@@ -51,6 +51,7 @@ class CoulombInteraction {
   /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
   bool averages() const { return options_.truncation == Truncation::kNone; }
   const CoulombOptions& options() const { return options_; }
+  const MiniZone& mini_zone() const { return mini_zone_; }
 
  private:
   Vec3 cartesian(const Vec3& k) const;

@@ -48,7 +48,7 @@ Structure make_structure(const EmpiricalCrystal& wanted, double a) {
   const Mat3 cubic{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   Structure s;
   const Mat3& cell = wanted.cubic_cell ? cubic : primitive;
-  for (int i = 0; i < 3; ++i) s.lattice[i] = (a * wanted.repeats[i]) * cell[i];
+  for (int i = 0; i < 3; ++i) s.lattice[i] = (a * wanted.repeats[i]) * multiply(wanted.deformation, cell[i]);
   std::vector<Vec3> base{{-0.125, -0.125, -0.125}, {0.125, 0.125, 0.125}};
   std::vector<int> kinds{0, 1};
   if (wanted.cubic_cell) {
@@ -147,6 +147,7 @@ Crystal make_crystal(const Structure& s, const FormFactors& factors, double a, s
 /// V(G) of the local potential where it is not 0.
 class LocalPotential {
  public:
+  /// @param crystal  not deformed: form factors are known at its |G| alone
   LocalPotential(const Structure& s, const FormFactors& factors, const Crystal& crystal) {
     const double unit_ry = std::pow(2.0 * kPi / crystal.alat_bohr, 2);
     constexpr int kShell[] = {3, 4, 8, 11};
@@ -259,7 +260,9 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry).g;
   const IVec3 extent = component_extent(header.g);
   for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
-  const LocalPotential potential(structure, factors, header.crystal);
+  EmpiricalCrystal plain = wanted;
+  plain.deformation = EmpiricalCrystal{}.deformation;
+  const LocalPotential potential(structure, factors, make_crystal(make_structure(plain, a), factors, a, {}));
   const int n_occupied = 2 * static_cast<int>(structure.position.size());  // 4 electrons an atom, 2 a band
 
   // One band more than wanted shows whether the last one belongs to a multiplet that would be cut.

@@ -19,6 +19,7 @@ struct EmpiricalCrystal {
   double lattice_bohr = 0.0;         ///< 0: the crystal's own
   bool cubic_cell = false;           ///< 8 atoms instead of 2
   IVec3 repeats{1, 1, 1};            ///< supercell of that cell
+  Mat3 deformation{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};  ///< x → F x of the whole crystal; V(G) goes with its G
   Vec3 origin_shift{};               ///< moves all atoms, reduced; breaks inversion about the origin
   double cutoff_ry = 11.0;
   IVec3 k_grid{1, 1, 1};

@@ -33,16 +33,44 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
                        "(meanfield.vsc and meanfield.vkb)");
   matrix.sphere = make_g_sphere(field.crystal().bdot, matrix.at_gamma ? Vec3{} : q, options.cutoff_ry);
   matrix.coulomb.resize(matrix.sphere.g.size());
+  // k·p is the limit: beside the head, whose direction and length q₀ gives, v is that of G, and nothing of q₀ is left to break the crystal's symmetry.
+  const bool limit = matrix.at_gamma && field.by_velocity;
 #pragma omp parallel for schedule(dynamic, 8)
-  for (std::size_t g = 0; g < matrix.coulomb.size(); ++g) matrix.coulomb[g] = coulomb.plain(q, matrix.sphere.g[g]);
+  for (std::size_t g = 0; g < matrix.coulomb.size(); ++g) matrix.coulomb[g] = coulomb.plain(limit && g > 0 ? Vec3{} : q, matrix.sphere.g[g]);
   matrix.frequencies_ry = options.frequencies_ry;
   matrix.n_real = options.n_real;
   return matrix;
 }
 
+/// `m` with q → 0 as χ has it: v once for each plane wave that stands for G = 0.
+DielectricMatrix widened(const DielectricMatrix& m, std::int64_t n_heads) {
+  DielectricMatrix wide{.q = m.q, .at_gamma = m.at_gamma, .sphere = m.sphere, .coulomb = m.coulomb, .inverse = {}, .frequencies_ry = m.frequencies_ry, .n_real = m.n_real,
+                        .epsilon_diagonal = {}, .long_wave = {}};
+  wide.coulomb.insert(wide.coulomb.begin(), static_cast<std::size_t>(n_heads - 1), m.coulomb[0]);
+  return wide;
+}
+
+/// ε⁻¹ in the direction of q₀, and every direction beside it, out of a matrix that holds G = 0 three times.
+void take_directions(const MeanField& field, const CoulombInteraction& coulomb, DielectricMatrix wide, const std::vector<Cplx>& chi_corner, DielectricMatrix& m) {
+  const Vec3 direction = unit_direction(field.crystal(), m.q);
+  for (UnsetVector<Cplx>& inverse : wide.inverse) {
+    LongWaveLimit wave;
+    fold_directions(inverse, m.coulomb, direction, m.inverse.emplace_back(), coulomb.averages() ? &wave : nullptr);
+    inverse = {};
+    if (coulomb.averages()) m.long_wave.push_back(std::move(wave));
+  }
+  double head = 0.0;  // q̂ᵀ χ q̂ from the triangle that is there
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = i; j < 3; ++j) head += (i == j ? 1.0 : 2.0) * direction[i] * direction[j] * chi_corner[3 * i + j].real();
+  m.epsilon_diagonal.assign(wide.epsilon_diagonal.begin() + 2, wide.epsilon_diagonal.end());
+  m.epsilon_diagonal[0] = 1.0 - m.coulomb[0] * head;
+  m.subspace_vectors = wide.subspace_vectors - 2;  // G = 0 counts once
+  m.subspace_error = wide.subspace_error;
+}
+
 /// ε⁻¹ of every frequency of `chi`, and the diagonal of ε(0).
 void invert(DielectricMatrix& matrix, const PartialChi& chi, const EpsilonOptions& options, GwKernels& kernels) {
-  const std::int64_t n = matrix.size();
+  const auto n = static_cast<std::int64_t>(matrix.coulomb.size());
   // An interaction cut to a box or wire may be negative at some k: ε is then inverted as it is, not as ε̃.
   const bool positive = *std::min_element(matrix.coulomb.begin(), matrix.coulomb.end()) > 0.0;
   const std::vector<Cplx> diagonal = chi.diagonal();
@@ -56,17 +84,24 @@ void invert(DielectricMatrix& matrix, const PartialChi& chi, const EpsilonOption
   }
 }
 
-/// ε⁻¹ and the diagonal of ε in one row.
+/// ε⁻¹, the diagonal of ε and what is known of directions in one row.
 Piece packed(const DielectricMatrix& m) {
   const std::size_t n = m.inverse[0].size(), n_f = m.inverse.size();
-  std::shared_ptr<double[]> values(new double[2 * (n_f * n + m.epsilon_diagonal.size())]);  // not set to 0 first: the copies are its first touch
+  const std::size_t of_wave = m.long_wave.empty() ? 0 : 9 + 6 * m.epsilon_diagonal.size();
+  const std::size_t count = n_f * n + m.epsilon_diagonal.size() + n_f * of_wave;
+  std::shared_ptr<double[]> values(new double[2 * count]);  // not set to 0 first: the copies are its first touch
   auto* to = reinterpret_cast<Cplx*>(values.get());
   for (std::size_t f = 0; f < n_f; ++f) {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < n; ++i) to[f * n + i] = m.inverse[f][i];
   }
-  std::copy(m.epsilon_diagonal.begin(), m.epsilon_diagonal.end(), to + n_f * n);
-  return {values, values.get(), 2 * (n_f * n + m.epsilon_diagonal.size())};
+  to = std::copy(m.epsilon_diagonal.begin(), m.epsilon_diagonal.end(), to + n_f * n);
+  for (const LongWaveLimit& wave : m.long_wave) {
+    for (const auto& row : wave.epsilon) to = std::copy(row.begin(), row.end(), to);
+    for (const auto* wings : {&wave.left, &wave.right})
+      for (const auto& wing : *wings) to = std::copy(wing.begin(), wing.end(), to);
+  }
+  return {values, values.get(), 2 * count};
 }
 
 void unpack(const Piece& piece, DielectricMatrix& m) {
@@ -75,10 +110,24 @@ void unpack(const Piece& piece, DielectricMatrix& m) {
   for (std::size_t f = 0; f < m.frequencies_ry.size(); ++f) m.inverse.emplace_back(values + f * n * n, values + (f + 1) * n * n);
   values += m.frequencies_ry.size() * n * n;
   m.epsilon_diagonal.assign(values, values + n);
+  values += n;
+  const auto* const end = reinterpret_cast<const Cplx*>(piece.data) + piece.count / 2;
+  while (values < end) {
+    LongWaveLimit& wave = m.long_wave.emplace_back();
+    for (auto& row : wave.epsilon)
+      for (Cplx& value : row) value = *values++;
+    for (auto* wings : {&wave.left, &wave.right})
+      for (auto& wing : *wings) {
+        wing.assign(values, values + n);
+        values += n;
+      }
+  }
 }
 
 /// ε⁻¹ of one q in two sweeps: χ(0) in full, then the other frequencies between its leading eigenvectors.
-void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonOptions& options, GwKernels& kernels, Progress& progress) {
+/// @param chi_corner  of the first n_heads plane waves
+void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonOptions& options, std::int64_t n_heads, std::vector<Cplx>& chi_corner, GwKernels& kernels,
+                        Progress& progress) {
   if (*std::min_element(m.coulomb.begin(), m.coulomb.end()) <= 0.0)
     throw InvalidInput("a static subspace needs a Coulomb interaction that is positive everywhere; leave epsilon.subspace_tolerance out with this truncation");
   const auto total = [&] {
@@ -96,10 +145,12 @@ void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonO
     const auto whole = total();
     invert(m, *whole, options, kernels);
     chi = values_of(*whole);
+    chi_corner = whole->corner(n_heads);
   }
-  fill_lower_triangle(view<Cplx>(chi, m.size(), m.size()));
-  const std::vector<Cplx> basis = subspace_of(m, chi, options.subspace, kernels);
-  const auto n = static_cast<std::size_t>(m.size()), n_b = basis.size() / n;
+  const std::size_t n = m.coulomb.size();
+  fill_lower_triangle(view<Cplx>(chi, n, n));
+  const std::vector<Cplx> basis = subspace_of(m, chi, options.subspace, static_cast<std::size_t>(n_heads), kernels);
+  const std::size_t n_b = basis.size() / n;
   std::vector<Cplx> weighted = basis;
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t b = 0; b < n_b; ++b) weighted[g * n_b + b] *= std::sqrt(m.coulomb[g]);
@@ -216,7 +267,15 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
       chi = std::make_unique<HostChi>(shape, sums[iq].complete(std::move(values)));
     }
     clock.step("symmetrise");
-    invert(matrices[iq], *chi, options, kernels);
+    DielectricMatrix& m = matrices[iq];
+    const std::int64_t n_heads = head_count(field, m.at_gamma);
+    if (n_heads == 1) {
+      invert(m, *chi, options, kernels);
+    } else {
+      DielectricMatrix wide = widened(m, n_heads);
+      invert(wide, *chi, options, kernels);
+      take_directions(field, coulomb, std::move(wide), chi->corner(n_heads), m);
+    }
     clock.step("invert");
     keep(iq);
   };
@@ -259,7 +318,14 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
         const auto iq = static_cast<std::size_t>(begin + task);
         if (!matrices[iq].inverse.empty() || take_finished(iq)) return;
         if (subspace) {
-          invert_in_subspace(matrices[iq], sums[iq], options, kernels, progress);
+          const std::int64_t n_heads = head_count(field, matrices[iq].at_gamma);
+          std::vector<Cplx> corner;
+          DielectricMatrix wide = widened(matrices[iq], n_heads);
+          invert_in_subspace(wide, sums[iq], options, n_heads, corner, kernels, progress);
+          if (n_heads == 1)
+            matrices[iq] = std::move(wide);
+          else
+            take_directions(field, coulomb, std::move(wide), corner, matrices[iq]);
           keep(iq);
           progress.report("polarizability", done += sums[iq].portions(), total);
           return;

@@ -13,6 +13,7 @@
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/device_team.hpp"
+#include "workers/gw/solver/long_wave_tensor.hpp"
 #include "workers/gw/solver/problem.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
@@ -30,6 +31,7 @@ struct DielectricMatrix {
   int subspace_vectors = 0;                ///< kept, where a subspace was used; else 0
   double subspace_error = 0.0;             ///< ‖ε̃⁻¹(0) − its subspace part‖₂: what the other frequencies owe to the complement
   std::vector<Cplx> epsilon_diagonal;      ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
+  std::vector<LongWaveLimit> long_wave;         ///< of each frequency: every direction of q → 0, where k·p has made it; else empty
 
   std::int64_t size() const { return sphere.size(); }
 };

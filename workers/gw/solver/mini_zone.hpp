@@ -41,14 +41,15 @@ class MiniZone {
   /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral from the centre to
   /// the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be even: one of each two opposite faces is visited.
   template <typename F>
-  double even_face_integral(int order, const F& f) const {
+  auto even_face_integral(int order, const F& f) const {
+    using Value = decltype(f(Vec3{}));  // double or complex
     const GaussLegendre gauss(order);
-    double sum = 0.0;
+    Value sum{};
     for (const Triangle& t : triangles_) {
       const double side = std::abs(t.a[0]) > 1e-9 ? t.a[0] : std::abs(t.a[1]) > 1e-9 ? t.a[1] : t.a[2];  // t.a: the face's centre
       if (side < 0.0) continue;
       const double area2 = std::sqrt(dot(cross(t.b - t.a, t.c - t.a), cross(t.b - t.a, t.c - t.a)));
-      double part = 0.0;
+      Value part{};
       for (std::size_t i = 0; i < gauss.node.size(); ++i)
         for (std::size_t j = 0; j < gauss.node.size(); ++j) {
           const double u = gauss.node[i], v = gauss.node[j];

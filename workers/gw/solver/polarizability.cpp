@@ -74,6 +74,8 @@ std::vector<int> group_of_sum(const MeanField& field, const Vec3& q, bool at_gam
 
 }  // namespace
 
+std::int64_t head_count(const MeanField& field, bool at_gamma) { return at_gamma && field.by_velocity ? 3 : 1; }
+
 bool is_small(const MeanField& field, const Vec3& q) { return metric_dot(field.crystal().bdot, q, q) < 1e-3; }
 
 std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const EpsilonOptions& options) {
@@ -88,7 +90,9 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
   group_ = group_of_sum(field, at.q, at.at_gamma, options);
   whole_ = is_identity_alone(field.zone.operations(), group_);
   wedge_ = orbits(field.zone, group_);
-  const std::int64_t n_g = at.size();
+  n_heads_ = head_count(field, at.at_gamma);
+  edge_ = at.size() + n_heads_ - 1;
+  const std::int64_t n_g = edge_;
   const auto n_other = static_cast<std::int64_t>(options.frequencies_ry.size()) - 1;
   for (int spin = 0; spin < field.n_spins(); ++spin) {
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
@@ -138,19 +142,22 @@ void Polarizability::add_dipoles(const Orbit& orbit, int spin, std::int64_t bloc
   // At S k_r the direction is S⁻¹ q.
   const Rotation rotation = field_.zone.rotation_to(field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k);
   const SymmetryOperation& s = field_.zone.operations()[static_cast<std::size_t>(rotation.operation)];
-  const std::vector<Cplx> matrix = velocity_matrix(field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count},
-                                                   multiply(inverse(s.rotation), at_.q), field_.nonlocal.get(), kernels);
+  const auto axes = along_cartesian_axes(field_.crystal(), std::sqrt(metric_dot(field_.crystal().bdot, at_.q, at_.q)));
+  for (std::int64_t axis = 0; axis < 3; ++axis) {
+    const std::vector<Cplx> matrix = velocity_matrix(field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count},
+                                                     multiply(inverse(s.rotation), axes[static_cast<std::size_t>(axis)]), field_.nonlocal.get(), kernels);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t v = 0; v < n_v; ++v)
-    for (std::int64_t c = 0; c < count; ++c)
-      to[static_cast<std::size_t>(v * n_c + first + c)] = matrix[static_cast<std::size_t>(v * count + c)] /
-                                                          (field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
-                                                           field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + first + c)));
+    for (std::int64_t v = 0; v < n_v; ++v)
+      for (std::int64_t c = 0; c < count; ++c)
+        to[static_cast<std::size_t>((axis * n_v + v) * n_c + first + c)] = matrix[static_cast<std::size_t>(v * count + c)] /
+                                                                           (field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
+                                                                            field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + first + c)));
+  }
 }
 
 std::vector<Cplx> Polarizability::dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const {
   const auto n_v = static_cast<std::size_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]), n_c = static_cast<std::size_t>(options_.bands) - n_v;
-  std::vector<Cplx> all(n_v * n_c);
+  std::vector<Cplx> all(3 * n_v * n_c);
   for (std::int64_t block = 0; block < dipole_blocks(spin); ++block) add_dipoles(orbit, spin, block, kernels, all);
   return all;
 }
@@ -169,7 +176,7 @@ void Polarizability::share_dipoles(DeviceTeam& team) {
     for (int spin = 0; spin < field_.n_spins(); ++spin) {
       const auto n_v = static_cast<std::size_t>(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)]);
       if (n_v == 0) continue;
-      dipoles_[{orbit, spin}].resize(n_v * (static_cast<std::size_t>(options_.bands) - n_v));
+      dipoles_[{orbit, spin}].resize(3 * n_v * (static_cast<std::size_t>(options_.bands) - n_v));
       for (std::int64_t block = 0; block < dipole_blocks(spin); ++block) blocks.push_back({orbit, spin, block});
     }
   team.run_here(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t task, GwKernels& kernels) {
@@ -186,7 +193,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   const Wavefunctions& left_waves = shifted ? *field_.shifted : field_.waves;
   const BrillouinZone& left_zone = shifted ? *field_.shifted_zone : field_.zone;
   const auto& operations = field_.zone.operations();
-  const std::int64_t n_g = at_.size();
+  const std::int64_t n_g = edge_;
   const bool projected = !basis_.empty();
   const std::int64_t n_basis = projected ? static_cast<std::int64_t>(basis_.size()) / n_g : n_g;
   // With a subspace the first sweep is static, the second all else.
@@ -197,7 +204,8 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   bool right_is_there = left_behind.epoch == kernels.epoch();
   if (!right_is_there) {
     kernels.set_box(box);
-    const auto sphere_index = positions(at_.sphere.g, box);
+    auto sphere_index = positions(at_.sphere.g, box);
+    sphere_index.insert(sphere_index.begin(), static_cast<std::size_t>(n_heads_ - 1), sphere_index[0]);
     kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
     left_behind.epoch = kernels.epoch();
   }
@@ -241,11 +249,13 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
       const auto shared = dipoles_.find({unit.orbit, spin});
       if (shared == dipoles_.end() && left_behind.dipole.empty()) left_behind.dipole = dipoles(orbit, spin, kernels);
       const std::vector<Cplx>& dipole = shared != dipoles_.end() ? shared->second : left_behind.dipole;
-      for (std::int64_t v = unit.valence.begin; v < unit.valence.end; ++v) {
-        const auto row = dipole.begin() + v * (options_.bands - n_v) + unit.conduction.begin;
-        head.insert(head.end(), row, row + n_c);
+      for (std::int64_t i = 0; i < n_heads_; ++i) {
+        for (std::int64_t v = unit.valence.begin; v < unit.valence.end; ++v) {
+          const auto row = dipole.begin() + (i * n_v + v) * (options_.bands - n_v) + unit.conduction.begin;
+          head.insert(head.end(), row, row + n_c);
+        }
+        if (kept) kernels.replace_plane_wave(i, {head.data() + i * n_block * n_c, {n_block, n_c}});
       }
-      if (kept) kernels.replace_plane_wave(0, view<const Cplx>(head, n_block, n_c));
     }
     clock.step("velocity");
     std::vector<double> weight(static_cast<std::size_t>(n_block * n_c));
@@ -265,7 +275,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
     const View<const double, 2> static_weight = view<const double>(weight, n_block, n_c);
     if (!kept) {
       const auto report = kernels.add_pairs_to_chi({0, n_block}, {0, n_c}, static_weight,
-                                                   by_velocity ? view<const Cplx>(head, n_block, n_c) : View<const Cplx, 2>{}, {});
+                                                   by_velocity ? view<const Cplx>(head, n_heads_, n_block, n_c) : View<const Cplx, 3>{}, {});
       if (profile_ != nullptr) {
         profile_->add("transforms_on_device", report.transform_seconds);
         profile_->add("products_on_device", report.product_seconds);
@@ -292,9 +302,9 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
 
 ChiShape Polarizability::shape() const {
   const auto n_other = static_cast<std::int64_t>(options_.frequencies_ry.size()) - 1;
-  if (!basis_.empty()) return {.n_static = 0, .n_frequencies = n_other, .n = static_cast<std::int64_t>(basis_.size()) / at_.size()};
-  if (n_other == 0 || options_.subspace.wanted()) return {.n_static = at_.size()};
-  return {.n_static = at_.size(), .n_frequencies = n_other, .n = at_.size()};
+  if (!basis_.empty()) return {.n_static = 0, .n_frequencies = n_other, .n = static_cast<std::int64_t>(basis_.size()) / edge_};
+  if (n_other == 0 || options_.subspace.wanted()) return {.n_static = edge_};
+  return {.n_static = edge_, .n_frequencies = n_other, .n = edge_};
 }
 
 // Eight portions leave at most four sums that wait for their neighbours, beside the one that grows.

@@ -11,6 +11,9 @@
 
 namespace quasi::gw {
 
+/// How often G = 0 stands in χ: at q → 0 by k·p three times, for q along x, y and z, which tells every direction (long_wave_tensor.hpp); else once.
+std::int64_t head_count(const MeanField& field, bool at_gamma);
+
 /// True for the point that stands for q → 0.
 bool is_small(const MeanField& field, const Vec3& q);
 
@@ -22,6 +25,7 @@ std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q, const E
 ///   χ_GG'(q; ω) = (4/(N_k Ω)) Σ_kvc M*_vc(G) M_vc(G') ½ [1/(Δ − ω) + 1/(Δ + ω)],  Δ = E_v,k+q − E_c,k < 0
 ///   M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩                                       (spec 4)
 ///
+/// With head_count() = 3 the first three plane waves stand for G = 0, all of the length of q₀.
 /// At ω = 0 by the Hermitian product (half the flops); other frequencies by general products.
 ///
 /// The pairs (k, block of v) are cut into portions that do not depend on the number of devices, and portions are added in an order
@@ -60,11 +64,12 @@ class Polarizability {
     std::size_t orbit = 0;
     int spin = 0;
     BandRange conduction;
-    std::vector<Cplx> dipole;  ///< by_velocity: M_vc(q → 0; 0) of all pairs there, [n_v][n_c]
+    std::vector<Cplx> dipole;  ///< by_velocity: M_vc(q → 0; 0) of all pairs there, [3][n_v][n_c]
   };
   Resident& resident(GwKernels& kernels) const;
   bool by_velocity() const { return at_.at_gamma && field_.by_velocity; }
-  /// k·p: ⟨v| q·∂H/∂k |c⟩/(E_v − E_c) of all v of one k and one of so many blocks of c, into [n_v][n_c]. Blocks do not depend on the number of devices.
+  /// k·p: ⟨v| q·∂H/∂k |c⟩/(E_v − E_c) of all v of one k and one of so many blocks of c, q along x, y and z, into [3][n_v][n_c]. Blocks do not depend on the
+  /// number of devices.
   std::int64_t dipole_blocks(int spin) const;
   void add_dipoles(const Orbit& orbit, int spin, std::int64_t block, GwKernels& kernels, std::vector<Cplx>& to) const;
   std::vector<Cplx> dipoles(const Orbit& orbit, int spin, GwKernels& kernels) const;
@@ -80,6 +85,8 @@ class Polarizability {
   std::shared_ptr<Residents> residents_ = std::make_shared<Residents>();
   bool fits_device() const;
 
+  std::int64_t n_heads_ = 1;  ///< plane waves that stand for G = 0
+  std::int64_t edge_ = 0;     ///< of χ: n_heads_ − 1 more than the sphere's
   std::vector<int> group_;
   bool whole_ = false;
   std::vector<Orbit> wedge_;

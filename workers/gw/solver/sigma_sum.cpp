@@ -69,7 +69,8 @@ namespace {
 
 /// One frequency of ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
 UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, const DielectricMatrix& epsilon, const std::vector<double>& average,
-                                         const UnsetVector<Cplx>& inverse) {
+                                         std::size_t frequency) {
+  const UnsetVector<Cplx>& inverse = epsilon.inverse[frequency];
   const auto n = static_cast<std::size_t>(epsilon.size());
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   std::vector<double> root(n), root_v(n);
@@ -85,7 +86,12 @@ UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombIn
 #pragma omp parallel for schedule(static)
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] = inverse[g * n + h] * (root_v[h] / root_v[g]);
-  // At q₀ the body depends on the direction of q₀.
+  // At q₀ the body depends on the direction of q₀, and so does the head. Where every direction is known both are averaged over the mini-zone.
+  if (!epsilon.long_wave.empty()) {
+    const LongWaveLimit& wave = epsilon.long_wave[frequency];
+    average_directions(wave, unit_direction(field.crystal(), epsilon.q), with_symmetry_of(field.crystal(), field.transfers().operations(), wave.epsilon),
+                       coulomb.mini_zone(), matrix);
+  }
   if (epsilon.at_gamma) matrix = summed_over_group(std::move(matrix), epsilon.sphere, field.transfers().operations(), group, true);
 #pragma omp parallel for schedule(static)
   for (std::size_t g = 0; g < n; ++g)
@@ -97,7 +103,7 @@ UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombIn
 /// All but the matrices of ε⁻¹, which are large.
 DielectricMatrix without_matrices(const DielectricMatrix& m) {
   return {.q = m.q, .at_gamma = m.at_gamma, .sphere = m.sphere, .coulomb = m.coulomb, .inverse = {}, .frequencies_ry = m.frequencies_ry, .n_real = m.n_real,
-          .subspace_vectors = m.subspace_vectors, .subspace_error = m.subspace_error, .epsilon_diagonal = m.epsilon_diagonal};
+          .subspace_vectors = m.subspace_vectors, .subspace_error = m.subspace_error, .epsilon_diagonal = m.epsilon_diagonal, .long_wave = {}};
 }
 
 }  // namespace
@@ -106,11 +112,12 @@ ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilo
                           const CoulombInteraction& coulomb) {
   ScreeningAtQ at{.epsilon = without_matrices(epsilon), .sphere = epsilon.sphere, .coulomb = averaged_coulomb(epsilon, epsilon.sphere, coulomb)};
   const bool listed = coulomb.options().wing_rule == WingRule::kListedPoint;
-  for (const auto& inverse : epsilon.inverse) {
+  for (std::size_t f = 0; f < epsilon.inverse.size(); ++f) {
     if (!listed && coulomb.averages()) {
-      at.epsilon.inverse.push_back(averaged_symmetrically(field, coulomb, epsilon, at.coulomb, inverse));
+      at.epsilon.inverse.push_back(averaged_symmetrically(field, coulomb, epsilon, at.coulomb, f));
       continue;
     }
+    const auto& inverse = epsilon.inverse[f];
     at.epsilon.inverse.push_back(inverse);
     // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change sign elsewhere.
     if (!listed && epsilon.at_gamma) at.epsilon.inverse.back()[0] = coulomb.head_at_zero(inverse[0], epsilon.q);

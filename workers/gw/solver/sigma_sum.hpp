@@ -38,8 +38,9 @@ std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, 
 ///
 ///   W_GG' = (ε̃⁻¹ − 1)_GG' ⟨v^½(q+G)⟩ ⟨v^½(q+G')⟩  (G ≠ G'),   W_GG = (ε̃⁻¹ − 1)_GG v̄(q+G)
 ///
-/// with the Hermitian ε̃⁻¹, the slowly varying factor, held at q; wings are elements like others. The body at
-/// q₀, which depends on the direction of q₀, is averaged over the group.
+/// with the Hermitian ε̃⁻¹, the slowly varying factor, held at q; wings are elements like others. At q → 0 the wings vanish; head
+/// ⟨8π/(pᵀ ε_M p)⟩ and body are averages over the mini-zone where k·p has told every direction. Else the body, which depends on the direction
+/// of q₀, is averaged over the group, and the head is ε⁻¹_00(q₀) v̄₀.
 struct ScreeningAtQ {
   DielectricMatrix epsilon;
   GSphere sphere;

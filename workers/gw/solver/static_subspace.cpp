@@ -8,8 +8,8 @@
 
 namespace quasi::gw {
 
-std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, GwKernels& kernels) {
-  const auto n = static_cast<std::size_t>(m.size());
+std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, std::size_t n_heads, GwKernels& kernels) {
+  const std::size_t n = m.coulomb.size();
   std::vector<Cplx> symmetric(n * n);
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h) symmetric[g * n + h] = std::sqrt(m.coulomb[g] * m.coulomb[h]) * 0.5 * (chi[g * n + h] + std::conj(chi[h * n + g]));
@@ -21,9 +21,9 @@ std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>
   kept = std::max<std::size_t>(kept, 1);
   std::vector<std::vector<Cplx>> columns;
   for (std::size_t i = 0; i < kept; ++i) columns.emplace_back(vectors.begin() + static_cast<std::ptrdiff_t>(i * n), vectors.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
-  if (m.at_gamma && kept < n) {
+  for (std::size_t i = 0; i < n_heads && m.at_gamma && columns.size() < n; ++i) {
     std::vector<Cplx> head(n);
-    head[0] = 1.0;
+    head[i] = 1.0;
     for (int pass = 0; pass < 2; ++pass)  // twice: Gram–Schmidt loses digits once
       for (const auto& c : columns) {
         Cplx overlap;
@@ -74,8 +74,8 @@ std::vector<Cplx> inner_inverse(std::vector<Cplx> chi, std::size_t n_b, GwKernel
 
 void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_static, const std::vector<Cplx>& basis, const std::vector<Cplx>& projected,
                               const EpsilonOptions& options, GwKernels& kernels) {
-  const auto n = static_cast<std::size_t>(m.size()), n_b = basis.size() / n;
   const auto& v = m.coulomb;
+  const std::size_t n = v.size(), n_b = basis.size() / n;
   // C^H χ̃(0) C, with the transposed basis as rows.
   std::vector<Cplx> weighted(n_b * n), right(n_b * n), static_inner(n_b * n_b), symmetric(n * n);
   for (std::size_t g = 0; g < n; ++g)

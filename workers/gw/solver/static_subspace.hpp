@@ -6,8 +6,8 @@
 
 namespace quasi::gw {
 
-/// Eigenvectors of χ̃(0) that are kept, as columns [n][n_basis]; with q → 0 the plane wave G = 0 is kept exactly.
-std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, GwKernels& kernels);
+/// Eigenvectors of χ̃(0) that are kept, as columns [n][n_basis]; with q → 0 the first `n_heads` plane waves, which stand for G = 0, are kept exactly.
+std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi, const SubspaceOptions& options, std::size_t n_heads, GwKernels& kernels);
 
 /// Appends ε⁻¹ at the frequencies other than 0 to a matrix that holds ε⁻¹(0).
 /// @param chi_static  χ(0), [n][n];  projected  χ̃_BB'(ω), [n_frequencies − 1][n_b][n_b]
