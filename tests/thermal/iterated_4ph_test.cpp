@@ -179,7 +179,7 @@ class Builds : public SilentProgress {
 // Six settings at two temperatures, four phonons iterated: no rate is summed again and the operator is built once for each
 // temperature; κ is that of runs of their own.
 TEST_P(Iterated4ph, SweepsReuseTheMatrixElements) {
-  const std::vector<std::string> base{"ngrid=3,3,3", "T=200,600", "eps=1e-10", "four_phonon_iteration=T", "isotopes=T"};
+  const std::vector<std::string> base{"ngrid=3,3,3", "T=200,600", "eps=1e-10", "four_phonon_iteration=T", "isotopes=T", "autoisotopes=T"};
   auto settings = base;
   settings.insert(settings.end(), {"isotope_factors=0,1,3", "grain_sizes_nm=100,1e6"});
   const auto s = test::solve_deck_4ph(model("silicon-sw"), settings, {GetParam()});

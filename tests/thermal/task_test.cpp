@@ -130,6 +130,26 @@ TEST(ThermalTask, ValidatePrintsAPlan) {
   EXPECT_GT(report["plan"]["memory_bytes"].get<double>(), 1e6);
 }
 
+// What carries no heat is refused, by validate too; harmonic quantities alone have no table of κ; factors on no isotopes warn.
+TEST(ThermalTask, SaysWhereThereIsNothingToConduct) {
+  const auto task = make_thermal_task();
+  const test::TemporaryDirectory out;
+  for (const auto& [setting, word] : {std::pair{"ngrid=1,1,1", "ngrid"}, std::pair{"omega_max=0.01", "omega_max"}}) {
+    for (const bool run_it : {false, true}) try {
+        const DeckSource source{.path = silicon(), .settings = {parse_setting("ngrid=3,3,3"), parse_setting(setting)}};
+        run_it ? (void)run(silicon(), {"ngrid=3,3,3", setting}, out.path()) : (void)task->validate(source, Device{});
+        FAIL() << setting << " was accepted";
+      } catch (const InvalidInput& failure) {
+        EXPECT_NE(std::string(failure.what()).find(word), std::string::npos) << failure.what();
+      }
+  }
+  const auto harmonic = run(silicon(), {"ngrid=3,3,3", "onlyharmonic=T"}, out.path());
+  EXPECT_NE(task->table(harmonic).find("harmonic quantities alone"), std::string::npos);
+  EXPECT_EQ(task->table(harmonic).find("three-phonon"), std::string::npos);
+  const auto pure = run(silicon(), {"ngrid=3,3,3", "isotope_factors=0,1", "autoisotopes=F", "masses=28", "gfactors=0"}, out.path());
+  EXPECT_NE(pure["warnings"].dump().find("isotope_factors"), std::string::npos);
+}
+
 TEST(ThermalTask, NamesItsExports) { EXPECT_EQ(make_thermal_task()->exports(), (std::vector<std::string>{"bte", "phono3py"})); }
 
 // The exported BTE.* files against the reference program's own, number by number.

@@ -1,7 +1,9 @@
 #include "workers/thermal/solve_case.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "workers/backend/error.hpp"
 #include "workers/thermal/solver/device_team.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/running_sums.hpp"
@@ -9,6 +11,16 @@
 #include "workers/thermal/solver/shared_sums_3ph.hpp"
 
 namespace quasi::thermal {
+
+void require_transport(const Deck& deck, const Modes& modes) {
+  if (deck.control.only_harmonic) return;
+  const Transport transport{deck.crystal, deck.symmetry, modes, deck.control};
+  for (std::int64_t row = 0; row < transport.n_rows(); ++row)
+    if (transport.conducts(row)) return;
+  throw InvalidInput(modes.n_q == 1 ? "'ngrid' = 1 1 1 holds Γ alone, where no mode carries heat; use a finer mesh"
+                                    : "no mode carries heat: 'omega_max' = " + std::to_string(deck.control.omega_max_rad_ps) +
+                                          " rad/ps lies below every frequency; raise it");
+}
 
 SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const std::filesystem::path& checkpoint_directory,
                       Progress& progress) {
@@ -18,6 +30,7 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
   solved.run = start_run(deck, progress);
   for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (deck.control.only_harmonic) return solved;
+  require_transport(deck, solved.run.modes);
   const auto kernels = share_three_phonons(devices, ranks);
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes, deck.control);
@@ -55,6 +68,9 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
           return iterated_with(along, deck, devices, solved.run, *solved.four_phonon, progress);
         }) : nullptr,
         devices.front(), progress);
+  const auto& isotopes = solved.run.isotope_per_ps;
+  if (!deck.control.isotope_factors.empty() && std::all_of(isotopes.begin(), isotopes.end(), [](double rate) { return rate == 0.0; }))
+    solved.run.warnings.push_back("'isotope_factors' change nothing: no atom scatters by its isotopes (all 'gfactors' are 0)");
   solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, progress, solved.checkpoint.get(), ranks);
   return solved;
 }

@@ -24,6 +24,9 @@ struct SolvedCase {
   std::optional<Derived> derived;              ///< not with onlyharmonic
 };
 
+/// @throws InvalidInput where κ is wanted and no mode carries heat.
+void require_transport(const Deck& deck, const Modes& modes);
+
 /// Together. Sums over processes are shared out among all devices of all ranks; every rank does the rest for itself.
 SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const std::filesystem::path& checkpoint_directory,
                       Progress& progress);

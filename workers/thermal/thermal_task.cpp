@@ -26,6 +26,7 @@ class ThermalTask : public Task {
     require_possible_study(deck.control);
     SilentProgress silent;
     ConductivityRun run = start_run(deck, silent);
+    require_transport(deck, run.modes);
     nlohmann::json report = lint(deck, run, device);
     report["ok"] = true;
     report["warnings"] = run.warnings;

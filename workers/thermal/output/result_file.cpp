@@ -223,6 +223,7 @@ std::string kappa_table(const nlohmann::json& summary) {
                 mesh[1].get<int>(), mesh[2].get<int>(), summary["irreducible_points"].get<long long>(),
                 summary["space_group"].get<std::string>().c_str(), summary["device"].get<std::string>().c_str());
   text += line;
+  if (summary["kappa_rta_w_per_mk"].empty()) return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
   const auto& processes = summary["processes_3ph"];
   std::snprintf(line, sizeof line, "three-phonon processes: %lld absorption, %lld emission\n",
                 processes["absorption"].get<long long>(), processes["emission"].get<long long>());

@@ -207,8 +207,8 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& 
     not_finite(curvature, problem.temperature_k());
     if (!(curvature > 0.0))
       throw NotConverged("the collision operator at " + std::to_string(problem.temperature_k()) +
-                         " K is not positive definite: are the third-order constants symmetric under permutation? "
-                         "Use solver = gmres");
+                         " K is not positive definite: the mesh 'ngrid' is too coarse for its widths, or force "
+                         "constants are not symmetric under permutation (see validate); use a finer 'ngrid', else solver = gmres");
     const double alpha = rz / curvature;
     result.f = plus(std::move(result.f), alpha, p);
     r = plus(std::move(r), -alpha, ap);
