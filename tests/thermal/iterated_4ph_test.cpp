@@ -148,6 +148,7 @@ TEST_P(Iterated4ph, SameBitsForAnyNumberOfDevicesAndAnyMemory) {
   const auto three = test::solve_deck_4ph(model("silicon-sw"), settings, {device, device, device});
   EXPECT_EQ(one->at().rate_per_ps, three->at().rate_per_ps);
   EXPECT_EQ(one->at().solution.f, three->at().solution.f);
+  if (device.backend != Backend::kCpu) return;  // a budget that cuts the operator is known of these kernels alone
 
   FourPhononRun& four = *one->four_phonon;
   const std::int64_t a_point = four.problem.n_branches * static_cast<std::int64_t>(four.problem.omega_rad_ps.size()) * 8;

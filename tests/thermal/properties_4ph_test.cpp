@@ -27,7 +27,7 @@ void some_tuples(const QMesh& mesh, int nb, const Visit& visit) {
       for (std::int32_t q2 = 0; q2 < mesh.size(); q2 += 7)
         for (const Channel4ph channel : {kRecombination, kRedistribution, kSplitting}) {
           const std::int32_t q3 = mesh.add(mesh.add(q0, q1, sign_second(channel)), q2, sign_third(channel));
-          const auto branch = [&] { return (i = 31 * i + 17) % 9973 % nb; };
+          const auto branch = [&] { return (i = (31 * i + 17) % 9973) % nb; };
           visit(channel, q0 * nb + branch(), q1 * nb + branch(), q2 * nb + branch(), q3 * nb + branch());
         }
 }
