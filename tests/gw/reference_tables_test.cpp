@@ -10,6 +10,7 @@
 #include "workers/gw/exchange_correlation.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
 #include "workers/gw/solver/density.hpp"
+#include "workers/gw/solver/empirical_pseudopotential.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -160,6 +161,116 @@ TEST(DisplacedSilicon, EigenvaluesOfTheDenseHamiltonian) {
     const double printed[] = {-5.79030008, 6.17561365, 6.17561366, 6.17561367, 8.69261258, 8.69261258, 8.69261259, 9.45459558};
     for (std::size_t n = 0; n < 8; ++n) EXPECT_NEAR(waves.energy_ry[n] * kRydberg_ev, printed[n], 1e-8);
   }
+}
+
+// ∂V_xc/∂z and ∂H/∂z of the displaced atom, from VXC, VSC and VKB of both displaced crystals between the states at rest. Symmetry leaves one number to each
+// matrix in a triplet, so that within it ∂V_xc = c ∂H in any basis: c is the ratio of what is printed for bands 4 and 5, whose own basis nobody can know. 1e-6: digits
+// printed; members of the triplets at rest are 1e-8 eV apart, and their splitting by ±h agrees to h². ρ follows the atom linearly: its second difference is smaller than the first by O(h).
+TEST(DisplacedSilicon, DerivativesOfThePotentials) {
+  QUASI_NEED_REFERENCE("gw/gwpt");
+  constexpr double kStep_bohr = 0.01;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  ReferenceCase rest("gwpt/eq"), plus("gwpt/p"), minus("gwpt/m");
+  const Wavefunctions waves = read_wavefunctions(rest.file("WFN"));
+  const auto& g = waves.waves[0].g;
+  const auto n = g.size();
+  const auto difference_of = [&](const std::vector<Cplx>& a, const std::vector<Cplx>& b) {
+    std::vector<Cplx> d(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) d[i] = (a[i] - b[i]) / (2.0 * kStep_bohr);
+    return d;
+  };
+  const auto hamiltonian = [&](ReferenceCase& files) {
+    Wavefunctions w = waves;  // the same plane waves in both
+    return dense_hamiltonian(w, 0, 0, read_field(files.file("VSC"), "VSC"), read_projectors(files.file("VKB")));
+  };
+  const auto local = [&](ReferenceCase& files) {
+    const PlaneWaveField v = read_field(files.file("VXC"), "VXC");
+    const GIndex index(v.header.g);
+    std::vector<Cplx> h(n * n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        if (const auto at = index.find(g[i] - g[j]); at >= 0) h[i * n + j] = v.values[0][static_cast<std::size_t>(at)];
+    return h;
+  };
+  const std::vector<Cplx> dh = difference_of(hamiltonian(plus), hamiltonian(minus)), dv = difference_of(local(plus), local(minus));
+  const auto element = [&](const std::vector<Cplx>& matrix, std::size_t a, std::size_t b) {
+    Cplx sum;
+    const auto& c = waves.waves[0].coefficients[0];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) sum += std::conj(c[a * n + i]) * matrix[i * n + j] * c[b * n + j];
+    return sum;
+  };
+  const auto density = [&](ReferenceCase& files) { return read_field(files.file("RHO"), "RHO").values.at(0); };
+  const std::vector<Cplx> rho = density(rest), up = density(plus), down = density(minus);
+  ASSERT_EQ(up.size(), rho.size());
+  double first = 0.0, second = 0.0;
+  for (std::size_t i = 0; i < rho.size(); ++i) {
+    first = std::max(first, std::abs(up[i] - down[i]));
+    second = std::max(second, std::abs(up[i] + down[i] - 2.0 * rho[i]));
+  }
+  EXPECT_LT(second, 0.02 * first);
+  struct Triplet {
+    std::size_t first;
+    double dv_ev, dh_ev;  // of one member, eV/Bohr (result.txt)
+  };
+  for (const Triplet& t : {Triplet{1, 4.24037948e-01, 1.99089740e+00}, Triplet{4, -2.45151438e-01, -1.25088763e+00}}) {
+    double norm2 = 0.0;
+    for (std::size_t a = t.first; a < t.first + 3; ++a)
+      for (std::size_t b = t.first; b < t.first + 3; ++b) {
+        const Cplx of_h = element(dh, a, b) * kRydberg_ev, of_v = element(dv, a, b) * kRydberg_ev;
+        norm2 += std::norm(of_h);
+        EXPECT_LT(std::abs(of_v - t.dv_ev / t.dh_ev * of_h), 1e-6) << a << ' ' << b;
+      }
+    // Eigenvalues λ, 0, −λ: no member has more than λ.
+    EXPECT_GT(std::sqrt(norm2 / 2.0), std::abs(t.dh_ev) - 1e-6) << t.first;
+  }
+}
+
+// The stored HDF5 file holds what its binary twin holds, to the bit, and its energies are those of the built-in crystal's own Hamiltonian.
+TEST(EmpiricalTables, WavefunctionsOfBothFormats) {
+  QUASI_NEED_REFERENCE("gw/epm");
+  ReferenceCase files("epm");
+  const Wavefunctions a = read_wavefunctions(files.file("WFN")), b = read_wavefunctions(files.file("WFN.h5"));
+  EXPECT_EQ(a.n_bands, b.n_bands);
+  EXPECT_EQ(a.header.n_spins, b.header.n_spins);
+  EXPECT_EQ(a.header.is_real, b.header.is_real);
+  EXPECT_EQ(a.header.g, b.header.g);
+  EXPECT_EQ(a.header.fft_grid, b.header.fft_grid);
+  EXPECT_EQ(a.header.density_cutoff_ry, b.header.density_cutoff_ry);
+  EXPECT_EQ(a.header.crystal.bdot, b.header.crystal.bdot);
+  EXPECT_EQ(a.header.crystal.volume_bohr3, b.header.crystal.volume_bohr3);
+  ASSERT_EQ(a.header.crystal.symmetries.size(), b.header.crystal.symmetries.size());
+  for (std::size_t s = 0; s < a.header.crystal.symmetries.size(); ++s) {
+    EXPECT_EQ(a.header.crystal.symmetries[s].rotation, b.header.crystal.symmetries[s].rotation) << s;
+    EXPECT_EQ(a.header.crystal.symmetries[s].translation, b.header.crystal.symmetries[s].translation) << s;
+  }
+  EXPECT_EQ(a.wave_cutoff_ry, b.wave_cutoff_ry);
+  EXPECT_EQ(a.k_grid, b.k_grid);
+  EXPECT_EQ(a.k_shift, b.k_shift);
+  EXPECT_EQ(a.k, b.k);
+  EXPECT_EQ(a.weight, b.weight);
+  EXPECT_EQ(a.last_occupied, b.last_occupied);
+  EXPECT_EQ(a.occupation, b.occupation);
+  EXPECT_EQ(a.energy_ry, b.energy_ry);
+  ASSERT_EQ(a.waves.size(), b.waves.size());
+  for (std::size_t ik = 0; ik < a.waves.size(); ++ik) {
+    EXPECT_EQ(a.waves[ik].g, b.waves[ik].g) << ik;
+    EXPECT_EQ(a.waves[ik].coefficients, b.waves[ik].coefficients) << ik;
+  }
+  EmpiricalCrystal crystal;
+  crystal.k_grid = a.k_grid;
+  crystal.bands = a.n_bands;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  const Wavefunctions own = empirical_mean_field(crystal, *kernels, silent).waves;
+  int compared = 0;
+  for (int ik = 0; ik < own.n_k(); ++ik)
+    for (int jk = 0; jk < b.n_k(); ++jk) {
+      const Vec3 d = own.k[static_cast<std::size_t>(ik)] - b.k[static_cast<std::size_t>(jk)];
+      if (dot(d, d) > 1e-12) continue;
+      for (int n = 0; n < own.n_bands; ++n, ++compared) EXPECT_NEAR(own.energy(0, ik, n) * kRydberg_ev, b.energy(0, jk, n) * kRydberg_ev, 1e-8) << ik << ' ' << n;
+    }
+  EXPECT_EQ(compared, own.n_k() * own.n_bands);
 }
 
 }  // namespace
