@@ -76,6 +76,7 @@ struct BadDeck {
   const char* text;
   const char* must_contain;
 };
+void PrintTo(const BadDeck& deck, std::ostream* out) { *out << "deck to be refused for: " << deck.must_contain; }
 
 class Malformed : public testing::TestWithParam<BadDeck> {};
 

@@ -275,7 +275,12 @@ TEST_P(ReferenceKappa4ph, RelaxationTimeAndIterated) {
 INSTANTIATE_TEST_SUITE_P(Runs, ReferenceKappa4ph,
                          testing::Values(Case{"34ph_m04_sb0.1", 5e-3}, Case{"34ph_m04_sb1.0", 5e-3},
                                          Case{"34ph_m04_sb1.0_iter4", 1e-3, kNoTies}, Case{"34ph_m05_sb0.1", 5e-3},
-                                         Case{"34ph_m06_sb0.1", 1e-3}));
+                                         Case{"34ph_m06_sb0.1", 1e-3}),
+                         [](const auto& instance) {
+                           std::string name = instance.param.run;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
 
 // The shipped silicon, 1186 fourth-order tuples: published in relaxation-time approximation, without and
 // with four phonons, 57.5 and 50.1 W/m/K.
