@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "workers/thermal/kernels/collision_operator_4ph_cuda.cuh"
 #include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
 #include "workers/thermal/kernels/exchange_4ph.hpp"
 #include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
@@ -15,14 +16,6 @@ namespace quasi::thermal::cuda4ph {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 constexpr int kGroup = 6;          ///< branches s' whose A a block holds at once, at most
-
-/// Where the collision operator of some rows is summed: in whole units of 1/scale, so that sums do not
-/// depend on the order in which processes arrive.
-struct CollisionTarget {
-  unsigned long long* matrix = nullptr;  ///< [rows][n_modes], two's complement
-  const double* scale = nullptr;         ///< [rows]
-  CollisionForm4ph form{};
-};
 
 /// What is made of the processes that are found.
 enum class Use {

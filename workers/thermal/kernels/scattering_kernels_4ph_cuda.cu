@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -32,51 +31,6 @@ struct AddPlaces {
     total[index] = value;
   }
 };
-
-/// Σ Γ and Σ|Γ| of each row, added in order of place and sign.
-struct AddCollisionPlaces {
-  const double* partial;  ///< [places][rows][2 signs][2]
-  std::int64_t n_rows;
-  int places;
-  double* total;          ///< [rows][2]
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    double value = total[index];
-    for (int place = 0; place < places; ++place) {
-      const double* from = partial + (place * n_rows + index / 2) * 4 + index % 2;
-      value += from[0];
-      value += from[2];
-    }
-    total[index] = value;
-  }
-};
-
-/// Whole units to numbers, in place.
-struct UnitsToNumbers {
-  unsigned long long* matrix;
-  std::int64_t n_modes;
-  const double* scale;
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    const auto units = static_cast<long long>(matrix[index]);
-    reinterpret_cast<double*>(matrix)[index] = static_cast<double>(units) / scale[index / n_modes];
-  }
-};
-
-/// One row of M f a block.
-__global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::int64_t n_modes, const double* f,
-                                                    double* result) {
-  using Reduce = cub::BlockReduce<double, 256>;
-  __shared__ typename Reduce::TempStorage storage[3];
-  const double* m = matrix + blockIdx.x * n_modes;
-  double sum[3] = {};
-  for (std::int64_t mode = threadIdx.x; mode < n_modes; mode += 256)
-    for (int d = 0; d < 3; ++d) sum[d] += m[mode] * f[3 * mode + d];
-  for (int d = 0; d < 3; ++d) {
-    const double value = Reduce(storage[d]).Sum(sum[d]);
-    if (threadIdx.x == 0) result[3 * blockIdx.x + d] = value;
-  }
-}
 
 /// Waits for the default stream, which waits for it.
 struct Stream {
@@ -343,92 +297,41 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   void begin_collision(const CollisionRequest4ph& request) override {
     use_device(device_);
-    collision_ = request;
-    scale_host_.clear();
-    // A guess of the rows' size has room for sixteen times as much.
-    for (const double size : request.row_size) scale_host_.push_back(scale_for(16.0 * size));
-    const auto rows = static_cast<std::size_t>(collision_rows());
-    const std::size_t elements = rows * static_cast<std::size_t>(t_.n_modes());
-    if (matrix_.size() != elements) {
-      matrix_ = {};  // free the old one first
-      matrix_ = DeviceBuffer<unsigned long long>(elements, "collision operator of four phonons");
-    }
-    out_scattering_ = DeviceBuffer<double>(2 * rows, "sums of rows");
-    collision_partial_ = DeviceBuffer<double>(4 * rows * static_cast<std::size_t>(batch_.places), "sums of rows");
-    start_collision();
+    operator_.begin(request, t_.n_branches, t_.n_modes(), batch_.places);
   }
 
   void add_collision(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
+    const CollisionRequest4ph& request = operator_.request();
     ScatterArguments scatter = arguments();
     scatter.tables.star = nullptr;
-    scatter.first_row = static_cast<std::int64_t>(collision_.first_point) * t_.n_branches;
-    scatter.n_rows = collision_rows();
-    scatter.partial = collision_partial_.data();
-    scatter.collision = {matrix_.data(), scale_.data(),
-                         {t_.occupation + collision_.temperature * t_.n_modes(), collision_.symmetric}};
-    scatter_all<Use::kCollision>(lanes_[0], first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
-      cuda::for_each_index(2 * collision_rows(),
-                           AddCollisionPlaces{collision_partial_.data(), collision_rows(), places, out_scattering_.data()},
-                           "sums of rows");
-    });
+    scatter.first_row = static_cast<std::int64_t>(request.first_point) * t_.n_branches;
+    scatter.n_rows = operator_.rows();
+    scatter.partial = operator_.partial();
+    scatter.collision = operator_.target(t_.occupation + request.temperature * t_.n_modes());
+    scatter_all<Use::kCollision>(lanes_[0], first_total, last_total, scatter,
+                                 [&](std::int32_t, std::int32_t places) { operator_.add_places(places); });
     cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
   }
 
   std::vector<double> collision_state() const override {
     use_device(device_);
-    std::vector<double> state{kCollisionState};
-    state.insert(state.end(), scale_host_.begin(), scale_host_.end());
-    const std::vector<double> out = cuda::to_host(out_scattering_, "sums of rows");
-    state.insert(state.end(), out.begin(), out.end());
-    const std::vector<unsigned long long> units = cuda::to_host(matrix_, "collision operator");
-    const std::size_t at = state.size();
-    state.resize(at + units.size());
-    std::memcpy(state.data() + at, units.data(), units.size() * sizeof(double));
-    return state;
+    return operator_.state();
   }
 
   bool restore_collision(const double* state, std::size_t count) override {
     use_device(device_);
-    const std::size_t rows = scale_host_.size();
-    if (count != 1 + 3 * rows + matrix_.size() || state[0] != kCollisionState) return false;
-    scale_host_.assign(state + 1, state + 1 + rows);
-    scale_ = upload(scale_host_, "units of rows");
-    out_scattering_.copy_from(state + 1 + rows, 2 * rows, "sums of rows");
-    matrix_.copy_from(reinterpret_cast<const unsigned long long*>(state + 1 + 3 * rows), matrix_.size(), "collision operator");
-    cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
-    return true;
+    return operator_.restore(state, count);
   }
 
   std::vector<double> finish_collision() override {
     use_device(device_);
-    const std::vector<double> sums = cuda::to_host(out_scattering_, "sums of rows");
-    bool fits = true;
-    std::vector<double> out;
-    for (std::size_t row = 0; row < scale_host_.size(); ++row) {
-      out.push_back(sums[2 * row]);
-      const double needed = scale_for(sums[2 * row + 1]);
-      if (sums[2 * row + 1] == 0.0 || needed >= scale_host_[row]) continue;
-      fits = false;
-      scale_host_[row] = needed;
-    }
-    if (!fits) {
-      start_collision();
-      return {};
-    }
-    cuda::for_each_index(static_cast<std::int64_t>(matrix_.size()),
-                         UnitsToNumbers{matrix_.data(), t_.n_modes(), scale_.data()}, "collision operator");
-    return out;
+    return operator_.finish();
   }
 
   std::vector<double> apply_collision(const std::vector<double>& f) const override {
     use_device(device_);
-    const DeviceBuffer<double> field(f, "field");
-    DeviceBuffer<double> result(static_cast<std::size_t>(3 * collision_rows()), "in-scattering");
-    apply_matrix<<<static_cast<unsigned>(collision_rows()), 256>>>(
-        reinterpret_cast<const double*>(matrix_.data()), t_.n_modes(), field.data(), result.data());
-    cuda::check_launch("collision operator");
-    return cuda::to_host(result, "in-scattering");
+    return operator_.apply(f);
   }
 
   std::int64_t multiply_adds_per_process() const override {
@@ -449,7 +352,6 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return device;
   }
 
-  static constexpr double kCollisionState = 2.0;  ///< sums in whole units
   static constexpr int kLists = 9;
   static constexpr int kTotals = 6;
   static constexpr std::int32_t kStarsAtOnce = 16;   ///< sorted together: enough to fill the device
@@ -506,12 +408,6 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                          std::to_string(t_.n_temperatures) +
                          " temperatures) need more shared memory than a block has; use device cpu, or "
                          "force constants of shorter range");
-  }
-
-  void start_collision() {
-    matrix_.zero("collision operator of four phonons");
-    out_scattering_.zero("sums of rows");
-    scale_ = upload(scale_host_, "units of rows");
   }
 
   template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
@@ -611,13 +507,6 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  std::int64_t collision_rows() const {
-    return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) * t_.n_branches;
-  }
-  /// Units such that no sum of a row whose Σ|Γ| is `size` reaches 2^62: a process counts at most thrice. A row
-  /// that is guessed to be empty gets a unit that any process shows to be too small.
-  static double scale_for(double size) { return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900); }
-
   /// The first member: streams, which belong to the device that is in use when they are made, come after it.
   Device device_;
   std::int64_t budget_bytes_ = 0;
@@ -636,10 +525,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   DeviceBuffer<std::uint32_t> walk_program_;
   DeviceBuffer<ZonePoint> walk_zone_;
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;  ///< the latter of a lane
-  CollisionRequest4ph collision_;
-  std::vector<double> scale_host_;
-  DeviceBuffer<double> thinned_partial_, scale_, out_scattering_, collision_partial_;
-  DeviceBuffer<unsigned long long> matrix_;
+  CollisionOperator4ph operator_;
+  DeviceBuffer<double> thinned_partial_;
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> totals_[kTotals];
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
