@@ -133,6 +133,54 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load(); }, {"types(1)", "required"});
 }
 
+// Hotter than anything that holds together: the limit is named, and what is just below it is taken.
+TEST(DeckFailures, TemperaturesThatNoCrystalSurvives) {
+  const SmallDeck deck;
+  for (const char* given : {"1e9", "100001", "300,1e6"})
+    expect_refused([&] { deck.load({{"T", given}}); }, {"'T'", "at 100000 K", "got 1", "melting point"});
+  expect_refused([&] { deck.load({{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}}); }, {"'T'", "at 100000 K", "got 100100 K"});
+  EXPECT_EQ(deck.load({{"T", "1e5"}}).control.temperatures_k, std::vector<double>{1e5});
+}
+
+// What is found out from several keys, or after all are read, names where they stand: the file and its line, or --set.
+TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
+  const auto message = [](const SmallDeck& deck, const std::vector<Setting>& settings) -> std::string {
+    try {
+      deck.load(settings);
+    } catch (const InvalidInput& failure) {
+      return failure.what();
+    }
+    return "accepted";
+  };
+  const SmallDeck valid;
+  const std::vector<std::vector<Setting>> impossible{{{"T", "1e9"}},
+                                                     {{"T_min", "300"}, {"T_max", "100"}, {"T_step", "10"}},
+                                                     {{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}},
+                                                     {{"T_min", "1"}, {"T_max", "100"}, {"T_step", "1e-9"}},
+                                                     {{"ngrid", "1024 1024 1024"}},
+                                                     {{"symprec", "7"}},
+                                                     {{"positions(1,2)", "1e6"}},
+                                                     {{"solver", "cg"}, {"broadening", "adaptive-max"}},
+                                                     {{"precision", "mixed"}, {"strategy", "list-host"}},
+                                                     {{"nanowires", "T"}},
+                                                     {{"four_phonon_iteration", "T"}, {"four_phonon", "F"}},
+                                                     {{"grain_sizes_nm", "10"}, {"boundary_length_nm", "5"}},
+                                                     {{"rmin", "10"}, {"rmax", "5"}}};
+  for (const auto& settings : impossible) {
+    const std::string said = message(valid, settings);
+    EXPECT_TRUE(said.starts_with("--set ")) << said;
+  }
+  const SmallDeck hot;
+  hot.replace("CONTROL", "T=300.", "T=1d9");
+  EXPECT_TRUE(message(hot, {}).starts_with("CONTROL line 12: ")) << message(hot, {});
+  EXPECT_EQ(message(hot, {{"T", "300"}}), "accepted");
+  const std::string both = message(valid, {{"num_sample_process_3ph", "100"}});
+  EXPECT_TRUE(both.starts_with("--set num_sample_process_3ph=100, CONTROL line ")) << both;
+  const SmallDeck bare;
+  bare.replace("CONTROL", "T=300.", "");
+  EXPECT_TRUE(message(bare, {}).starts_with("CONTROL: 'T' is required")) << message(bare, {});
+}
+
 TEST(DeckFailures, TdepAndEwaldAreNotRead) {
   const SmallDeck deck;
   expect_refused([&] { deck.load({{"tdep", ".true."}}); }, {"tdep", "FORCE_CONSTANTS_2ND"});

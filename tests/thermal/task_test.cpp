@@ -82,6 +82,17 @@ TEST(ThermalTask, WiresSayWhatTheyAre) {
   EXPECT_NE(adaptive["warnings"].dump().find("relaxation-time approximation only"), std::string::npos);
 }
 
+// Below k_BT = σ the width decides what κ is; the coldest temperature is named beside both, and no other.
+TEST(ThermalTask, TemperaturesBelowTheWidthAreNamed) {
+  const test::TemporaryDirectory out;
+  const auto cold = run(silicon(), {"ngrid=3,3,3", "T=300,10,20", "convergence=F"}, out.path());
+  ASSERT_EQ(cold["warnings"].size(), 1u) << cold["warnings"];
+  const std::string said = cold["warnings"][0];
+  for (const char* word : {"'T' = 10 K", "k_BT = 1.309", "rad/ps", "'scalebroad'", "'ngrid'"}) EXPECT_NE(said.find(word), std::string::npos) << said;
+  EXPECT_TRUE(run(silicon(), {"ngrid=3,3,3", "T=300", "convergence=F"}, out.path())["warnings"].empty());
+  EXPECT_TRUE(run(silicon(), {"ngrid=3,3,3", "T=10", "convergence=F", "scalebroad=0.1"}, out.path())["warnings"].empty());
+}
+
 // What was swept stands in the table, with κ of the summary's own tensors; a long sweep is cut, and says so.
 TEST(ThermalTask, TheTableShowsSweepsAndWires) {
   const test::TemporaryDirectory out;

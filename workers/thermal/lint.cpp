@@ -26,17 +26,6 @@ nlohmann::json within(bool ok, nlohmann::json more) {
   return more;
 }
 
-double mean_square_spread(const Modes& modes, const Control& control) {
-  double sum = 0.0;
-  double count = 0.0;
-  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
-    if (!modes.active(mode, control.omega_max_rad_ps)) continue;
-    for (int x = 0; x < 3; ++x) sum += std::pow(modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)], 2);
-    count += 1.0;
-  }
-  return count > 0.0 ? sum / count : 0.0;
-}
-
 void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& checks) {
   const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
     const double sum = sum_rule_violation(fc);
@@ -115,7 +104,7 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
     few += of_row < kFewProcesses ? 1 : 0;
   }
   const double share = considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
-  const double sigma = deck.control.scale_broad * std::sqrt(mean_square_spread(run.modes, deck.control) / 3.0);
+  const double sigma = typical_sigma_rad_ps(run.modes, deck.control);
   checks["broadening"] = within(share <= kFewWarning,
                                 {{"typical_sigma_rad_ps", sigma}, {"of_highest_omega", sigma / largest},
                                  {"processes_per_mode", static_cast<double>(counted) / static_cast<double>(n_sampled)},

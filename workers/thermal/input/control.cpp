@@ -22,6 +22,7 @@ constexpr int kMaxElements = 118;
 constexpr int kMaxMeshAxis = 1024;
 constexpr int kMaxSupercellAxis = 256;
 constexpr std::size_t kMaxTemperatures = 10000;
+constexpr double kMaxTemperature_k = 1e5;  // k_B T = 8.6 eV; tungsten is bound by 8.9 eV an atom, nothing by much more
 constexpr std::size_t kMaxSweep = 1000;
 constexpr double kMaxModes = 2e7;     // their eigenvectors alone are 2 GB for six branches
 constexpr double kMaxPosition = 100;  // fractional coordinates; images matter, but not that far away
@@ -45,7 +46,7 @@ class Builder {
         if (!key.group.empty() && !a.group.empty() && key.group != a.group)
           fail(a, "belongs in group '&" + key.group + "', not in '&" + a.group + "'");
         if (key.sizes == pass) key.set(a);
-        if (!pass) given_.insert(a.key);
+        if (!pass) source_[a.key] = a.where;
       }
   }
 
@@ -93,7 +94,18 @@ class Builder {
     bool sizes = false;
   };
 
-  bool given(const std::string& key) const { return given_.count(key) > 0; }
+  bool given(const std::string& key) const { return source_.count(key) > 0; }
+  /// Where these keys were last given, for messages: "CONTROL line 9, --set"; the deck where none of them was.
+  std::string where(const std::vector<std::string>& keys) const {
+    std::vector<std::string> places;
+    for (const std::string& key : keys)
+      if (const auto at = source_.find(key); at != source_.end() && std::find(places.begin(), places.end(), at->second) == places.end())
+        places.push_back(at->second);
+    if (places.empty()) return where_;
+    std::string text;
+    for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
+    return text;
+  }
   [[noreturn]] void missing(const std::string& key) const {
     throw InvalidInput(where_ + ": '" + key + "' is required and not set");
   }
@@ -343,11 +355,11 @@ class Builder {
       const double low = range_.at("t_min");
       const double high = range_.at("t_max");
       const double step = range_.at("t_step");
-      if (!(step > 0.0)) throw InvalidInput(where_ + ": 't_step' must be positive, got " + number_text(step));
+      if (!(step > 0.0)) throw InvalidInput(where({"t_step"}) + ": 't_step' must be positive, got " + number_text(step));
       if (high < low)
-        throw InvalidInput(where_ + ": 't_max' = " + number_text(high) + " is below 't_min' = " + number_text(low));
+        throw InvalidInput(where({"t_max", "t_min"}) + ": 't_max' = " + number_text(high) + " is below 't_min' = " + number_text(low));
       if ((high - low) / step > static_cast<double>(kMaxTemperatures))
-        throw InvalidInput(where_ + ": 't_step' = " + number_text(step) + " gives more than " +
+        throw InvalidInput(where({"t_step"}) + ": 't_step' = " + number_text(step) + " gives more than " +
                            std::to_string(kMaxTemperatures) + " temperatures");
       const auto n = static_cast<int>(std::floor((high - low) / step + 1e-9));
       for (int i = 0; i <= n; ++i) t.push_back(low + i * step);
@@ -356,10 +368,13 @@ class Builder {
       missing("T");
     }
     if (t.size() > kMaxTemperatures)
-      throw InvalidInput(where_ + ": 'T' lists more than " + std::to_string(kMaxTemperatures) + " temperatures");
+      throw InvalidInput(where({"t"}) + ": 'T' lists more than " + std::to_string(kMaxTemperatures) + " temperatures");
+    const std::string place = list_k_.empty() ? where({"t_min", "t_max", "t_step"}) : where({"t"});
     for (const double value : t)
-      if (!(value > 0.0))
-        throw InvalidInput(where_ + ": temperatures ('T') must be positive, got " + number_text(value) + " K");
+      if (!(value > 0.0 && value <= kMaxTemperature_k))
+        throw InvalidInput(place + ": temperatures ('T') must lie above 0 and at most at " +
+                           number_text(kMaxTemperature_k) + " K, where k_B T is the energy that binds the strongest crystals, got " +
+                           number_text(value) + " K; give kelvin below the crystal's melting point");
   }
 
   void required() {
@@ -368,13 +383,13 @@ class Builder {
     if (c.supercell[0] < 1 || c.supercell[1] < 1 || c.supercell[2] < 1) missing("scell");
     const double points = 1.0 * c.mesh[0] * c.mesh[1] * c.mesh[2];
     if (points * c.n_branches() > kMaxModes)
-      throw InvalidInput(where_ + ": 'ngrid' gives " + number_text(points * c.n_branches()) + " modes, more than the limit of " +
+      throw InvalidInput(where({"ngrid"}) + ": 'ngrid' gives " + number_text(points * c.n_branches()) + " modes, more than the limit of " +
                          number_text(kMaxModes) + "; use a coarser mesh");
     for (int i = 0; i < 3; ++i)
       for (int d = 0; d < 3; ++d)
         if (std::isnan(c.lattvec[i][d])) missing("lattvec(" + std::to_string(d + 1) + "," + std::to_string(i + 1) + ")");
     if (c.symmetry_tolerance > kMaxSymmetryTolerance_nm)
-      throw InvalidInput(where_ + ": 'symprec' = " + number_text(c.symmetry_tolerance) + " nm is above the limit of " +
+      throw InvalidInput(where({"symprec"}) + ": 'symprec' = " + number_text(c.symmetry_tolerance) + " nm is above the limit of " +
                          number_text(kMaxSymmetryTolerance_nm));
     for (int atom = 0; atom < c.n_atoms; ++atom) {
       if (c.types[atom] == 0) missing("types(" + std::to_string(atom + 1) + ")");
@@ -383,7 +398,7 @@ class Builder {
           missing("positions(" + std::to_string(d + 1) + "," + std::to_string(atom + 1) + ")");
       for (const double x : c.positions[atom])
         if (std::fabs(x) > kMaxPosition)
-          throw InvalidInput(where_ + ": 'positions' of atom " + std::to_string(atom + 1) + " holds " + number_text(x) +
+          throw InvalidInput(where({"positions"}) + ": 'positions' of atom " + std::to_string(atom + 1) + " holds " + number_text(x) +
                              ", beyond the limit of " + number_text(kMaxPosition) + " cells");
     }
     for (int e = 0; e < c.n_elements; ++e) {
@@ -422,8 +437,8 @@ class Builder {
                : solver_ == "gmres" ? Solver::kGmres
                                     : Solver::kFixedPoint;
     if (c.solver == Solver::kConjugateGradients && !symmetric)
-      throw InvalidInput(where_ + ": solver = cg needs the symmetric collision operator, and broadening = " +
-                         broadening_ + " does not give one; use broadening = symmetric, or solver = gmres "
+      throw InvalidInput(where({"solver", "broadening", "compat"}) +
+                         ": solver = cg needs the symmetric collision operator, and broadening = " + broadening_ + " does not give one; use broadening = symmetric, or solver = gmres "
                          "or fixed-point");
     c.sampling = sampling_ == "uniform" || (sampling_ == "auto" && c.compat) ? Sampling::kUniform : Sampling::kByWeight;
     const std::map<std::string, Strategy> strategies{{"factorised", Strategy::kFactorised},
@@ -434,46 +449,54 @@ class Builder {
     c.strategy = strategies.at(strategy_);
     c.precision = precision_ == "mixed" ? Precision::kMixed : Precision::kDouble;
     if (c.precision == Precision::kMixed && c.strategy != Strategy::kFactorised)
-      throw InvalidInput(where_ + ": 'precision' = mixed is an option of 'strategy' = factorised");
+      throw InvalidInput(where({"precision", "strategy"}) + ": 'precision' = mixed is an option of 'strategy' = factorised");
   }
 
   void combinations() const {
     const Control& c = control_;
-    const auto impossible = [this](const std::string& what) { throw InvalidInput(where_ + ": " + what); };
+    const auto impossible = [this](const std::vector<std::string>& keys, const std::string& what) {
+      throw InvalidInput(where(keys) + ": " + what);
+    };
     if (c.samples_rates_3ph() && c.converge)
-      impossible("'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples the relaxation-time "
+      impossible({"num_sample_process_3ph", "target_kappa_error", "convergence"},
+                 "'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples the relaxation-time "
                  "rates, which cannot be iterated; with it set 'convergence' = .false.");
     if (c.samples_rates_3ph() && (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
-      impossible("'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
+      impossible({"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
+                 "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
                  "three-phonon rates are sampled");
     if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
-      impossible("'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
+      impossible({"four_phonon_iteration", "four_phonon", "convergence"},
+                 "'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
     if (c.samples_rates_4ph() && c.four_phonon_iteration)
-      impossible("'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' exclude each other: "
+      impossible({"num_sample_process_4ph", "target_kappa_error", "four_phonon_iteration"},
+                 "'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' exclude each other: "
                  "sampled rates cannot be iterated");
     if (!c.four_phonon && (c.samples_4ph > 0 || c.samples_4ph_phase_space > 0))
-      impossible("'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
+      impossible({"num_sample_process_4ph", "num_sample_process_4ph_phase_space", "four_phonon"},
+                 "'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
                  "'four_phonon' = .true.");
     if (c.nanowires && c.n_orientations < 1)
-      impossible("'nanowires' needs 'norientations' of at least 1 and 'orientations'");
+      impossible({"nanowires", "norientations"}, "'nanowires' needs 'norientations' of at least 1 and 'orientations'");
     if (c.nanowires)
       for (const Index3& axis : c.orientations)
-        if (axis == Index3{0, 0, 0}) impossible("'orientations' has an axis that is not set or zero");
+        if (axis == Index3{0, 0, 0}) impossible({"orientations"}, "'orientations' has an axis that is not set or zero");
     if (c.convergence_study && c.only_harmonic)
-      impossible("'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
+      impossible({"convergence_study", "onlyharmonic"}, "'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
     if (c.nanowires && c.boundary_length_nm > 0.0)
-      impossible("'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
+      impossible({"nanowires", "boundary_length_nm"}, "'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
     if (!c.isotope_factors.empty() && !c.isotopes)
-      impossible("'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
+      impossible({"isotope_factors", "isotopes"}, "'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
     if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
-      impossible("'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
-    if (c.radius_max_nm < c.radius_min_nm) impossible("'rmax' is below 'rmin'");
+      impossible({"grain_sizes_nm", "boundary_length_nm"},
+                 "'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
+    if (c.radius_max_nm < c.radius_min_nm) impossible({"rmax", "rmin"}, "'rmax' is below 'rmin'");
   }
 
   std::string where_;
   Control control_;
   std::map<std::string, Key> keys_;
-  std::set<std::string> given_;
+  std::map<std::string, std::string> source_;  ///< of every key that was given, where it was last
   std::map<std::string, double> range_;
   std::vector<double> list_k_;
   std::string compat_ = "none";

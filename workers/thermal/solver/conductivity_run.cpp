@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/namelist_section.hpp"
 #include "workers/thermal/solver/isotope.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
 #include "workers/thermal/solver/sampling_3ph.hpp"
@@ -45,6 +46,19 @@ void average_degenerate_3ph(const Modes& modes, const std::vector<std::int32_t>&
   for (auto* values : {&rates.absorption_error_per_ps, &rates.emission_error_per_ps})
     for (std::size_t at = 0; at < values->size(); at += n_rows)
       average_errors_over_subspaces(modes, points, values->data() + at);
+}
+
+/// Where k_BT is below the width of δ, occupations change by more than e within it: processes that miss the energy shell count
+/// for more than those on it, and the two forms of the Bose factors, equal on the shell, lead to κ of different size.
+void warn_of_cold(const Control& control, ConductivityRun& run) {
+  const double coldest_k = *std::min_element(control.temperatures_k.begin(), control.temperatures_k.end());
+  const double thermal_rad_ps = coldest_k / control.constants().hbar_over_kb_k_ps();
+  const double sigma = typical_sigma_rad_ps(run.modes, control);
+  if (thermal_rad_ps < sigma)
+    run.warnings.push_back("at 'T' = " + number_text(coldest_k) + " K k_BT = " + number_text(thermal_rad_ps) +
+                           " rad/ps is below the typical width σ = " + number_text(sigma) +
+                           " rad/ps: energy is not conserved to within k_BT, and κ there is that of the width; use a finer 'ngrid', "
+                           "a smaller 'scalebroad' or a higher 'T'");
 }
 
 /// Puts sampled rates, or with the key of the phase spaces alone these, into run.three_phonon.
@@ -105,6 +119,7 @@ ConductivityRun start_run(const Deck& deck, Progress& progress) {
   run.modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, progress);
   run.warnings = deck.warnings;
   run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
+  if (!deck.control.only_harmonic) warn_of_cold(deck.control, run);
   return run;
 }
 

@@ -260,4 +260,22 @@ void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control
   }
 }
 
+double mean_square_spread(const Modes& modes, const Control& control) {
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
+    if (!modes.active(mode, control.omega_max_rad_ps)) continue;
+    for (int x = 0; x < 3; ++x) {
+      const double p = modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)];
+      sum += p * p;
+    }
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
+double typical_sigma_rad_ps(const Modes& modes, const Control& control) {
+  return control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
+}
+
 }  // namespace quasi::thermal

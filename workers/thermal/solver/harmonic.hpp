@@ -82,4 +82,9 @@ class DynamicalMatrixBuilder {
 /// that injected velocities can be used.
 void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control, Modes& modes);
 
+/// ⟨|p|²⟩ of the modes that take part, (rad/ps)²; 0 if none does.
+double mean_square_spread(const Modes& modes, const Control& control);
+/// The width sb √(⟨|p|²⟩/3) that independent p give on the average.
+double typical_sigma_rad_ps(const Modes& modes, const Control& control);
+
 }  // namespace quasi::thermal

@@ -103,19 +103,7 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes) {
     // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ. A
     // tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and leaves
     // nearly all others alone.
-    double sum = 0.0;
-    std::int64_t count = 0;
-    for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
-      if (modes.active(mode, control.omega_max_rad_ps)) {
-        for (int x = 0; x < 3; ++x) {
-          const double p = modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)];
-          sum += p * p;
-        }
-        ++count;
-      }
-    if (count > 0)
-      rules.sigma_floor_rad_ps =
-          0.1 * control.scale_broad * std::sqrt(sum / static_cast<double>(count) / 3.0);
+    rules.sigma_floor_rad_ps = 0.1 * control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
   }
   return rules;
 }
