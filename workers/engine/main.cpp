@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unistd.h>
 
@@ -142,6 +143,15 @@ void run(const Arguments& arguments, Ranks& ranks) {
   if (ranks.leads()) std::filesystem::create_directories(options.checkpoint_directory, failure);
   if (failure)
     throw StorageError("cannot create '" + options.output_directory.string() + "': " + failure.message());
+  struct LeaveNoEmptyFolder {  // however the run ends; a folder that holds a checkpoint is not removed
+    const std::filesystem::path& folder;
+    ~LeaveNoEmptyFolder() {
+      std::error_code not_empty;
+      std::filesystem::remove(folder, not_empty);
+    }
+  };
+  std::optional<LeaveNoEmptyFolder> tidy;
+  if (ranks.leads()) tidy.emplace(options.checkpoint_directory);
   nlohmann::json document;
   {
     TerminalProgress progress(arguments.quiet, ranks);
