@@ -287,18 +287,21 @@ class Interrupting : public SilentProgress {
   int left_;
 };
 
-/// Remembers what the first report said is done.
+/// Remembers what the first report said is done, and how many followed it: one a tile.
 class Watching : public SilentProgress {
  public:
   std::int64_t first_done = -1;
+  std::int64_t tiles = -1;
 
  protected:
   void on_report(std::string_view, std::int64_t done, std::int64_t) override {
     if (first_done < 0) first_done = done;
+    ++tiles;
   }
 };
 
-// A run that is cancelled and resumed ends with the bits of an undisturbed one.
+// A run that is cancelled and resumed ends with the bits of an undisturbed one, and no finished tile is computed again:
+// what a cancellation loses is the tile at work.
 TEST(Laws4ph, ResumedRunHasTheSameBits) {
   const Deck deck = coarse_deck();
   SilentProgress silent;
@@ -307,15 +310,33 @@ TEST(Laws4ph, ResumedRunHasTheSameBits) {
   const quasi::test::TemporaryDirectory directory;
   Interrupting interrupting(3);
   EXPECT_THROW(rates_at(deck, modes, deck.symmetry.irreducible, interrupting, directory.path()), Cancelled);
-  EXPECT_GT(interrupting.last_step, 0);
+  EXPECT_EQ(interrupting.last_step, 3);
   Watching watching;
   const Rates4ph resumed = rates_at(deck, modes, deck.symmetry.irreducible, watching, directory.path());
   const TilePlan4ph plan = plan_tiles_4ph(
       make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, deck.symmetry.irreducible));
   EXPECT_EQ(watching.first_done, plan.progress(interrupting.last_step));
+  EXPECT_EQ(watching.tiles, plan.size() - interrupting.last_step);
   EXPECT_EQ(whole.normal_per_ps, resumed.normal_per_ps);
   EXPECT_EQ(whole.umklapp_per_ps, resumed.umklapp_per_ps);
   EXPECT_EQ(whole.processes, resumed.processes);
+}
+
+// That tile is at most a star of total momenta and fifteen more, 63/N³ of them, and of the work: stars that are small are dear,
+// but share their tile. More than a mode and channel is, and less of the whole the finer the mesh and the longer the job.
+TEST(Laws4ph, ATileIsASmallShareOfTheWork) {
+  for (const int n : {8, 12, 16}) {
+    const std::string mesh = std::to_string(n);
+    const Deck deck = coarse_deck({{"ngrid", mesh + " " + mesh + " " + mesh}, {"scalebroad", "0.1"}});
+    SilentProgress silent;
+    const Modes modes = start_run(deck, silent).modes;
+    const TilePlan4ph plan = plan_tiles_4ph(
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, deck.symmetry.irreducible));
+    const double largest = plan.work(0) / plan.work_before.back();
+    EXPECT_LT(largest, 64.0 / (n * n * n)) << mesh;
+    std::printf("    %d³: %lld tiles, the dearest %.2f %% of the work; %zu modes and channels\n", n, static_cast<long long>(plan.size()),
+                100.0 * largest, 3 * deck.symmetry.irreducible.size() * static_cast<std::size_t>(modes.n_branches));
+  }
 }
 
 /// Shares that were reported, and when: the processor time of this process, which other work on the machine
