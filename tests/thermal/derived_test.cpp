@@ -267,11 +267,7 @@ TEST(Spectra, IntegrateToTheConductivity) {
   const Derived d = derive(s->deck, s->problem.fc3, s->run);
   const TemperatureResult& r = s->run.by_temperature[0];
   const auto check = [&](const std::vector<Mat3>& by_row, const Mat3& kappa) {
-    const Cumulative spectrum = spectrum_by_omega(t, by_row);
-    double integral = 0.0;
-    for (std::size_t i = 1; i < spectrum.abscissa.size(); ++i)
-      integral += (spectrum.abscissa[i] - spectrum.abscissa[i - 1]) * spectrum.kappa_w_per_mk[i][0][0];
-    EXPECT_NEAR(integral / kappa[0][0], 1.0, 2e-3);
+    EXPECT_NEAR(test::integral_over_omega(spectrum_by_omega(t, by_row)) / kappa[0][0], 1.0, 2e-3);
     const Cumulative cumulative = cumulative_by_omega(t, by_row);
     EXPECT_NEAR(cumulative.kappa_w_per_mk.back()[0][0] / kappa[0][0], 1.0, 1e-12);
   };

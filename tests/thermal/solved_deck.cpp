@@ -23,4 +23,11 @@ std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory, c
   return solved;
 }
 
+double integral_over_omega(const Cumulative& spectrum) {
+  double integral = 0.0;
+  for (std::size_t i = 1; i < spectrum.abscissa.size(); ++i)
+    integral += (spectrum.abscissa[i] - spectrum.abscissa[i - 1]) * spectrum.kappa_w_per_mk[i][0][0];
+  return integral;
+}
+
 }  // namespace quasi::thermal::test

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/thermal/solver/conductivity.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
 #include "workers/thermal/solver/scattering.hpp"
 
@@ -29,5 +30,8 @@ std::vector<Setting> settings_of(const std::vector<std::string>& texts);
 std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory, const std::vector<std::string>& settings,
                                        const Device& device = Device{},
                                        const std::function<void(SolvedDeck&)>& adjust = {});
+
+/// ∫ dω of the xx element of a spectrum, to be κ.
+double integral_over_omega(const Cumulative& spectrum);
 
 }  // namespace quasi::thermal::test
