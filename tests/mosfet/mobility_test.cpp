@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/impurity.hpp"
 #include "workers/mosfet/physics/roughness.hpp"
@@ -160,6 +161,43 @@ TEST(DriftDiffusion, AUniformResistorObeysOhm) {
     resistance += (i == 0 || i == 32 ? 0.5 : 1.0) / (mobility[i] / kMobilityUnit_cm2_v_s * n);
   }
   EXPECT_NEAR(point.numbers.at("current_a_per_m") / (0.002 / resistance * kCurrentUnit_a_m), 1.0, 2e-2);
+}
+
+// Source and drain of a symmetric device change places: I(V_GS, V_DS) = −I(V_GS − V_DS, −V_DS). At 1 V and 300 K the two ends
+// of e^{E_F/kT} lie 16 digits apart, so that either order of summing it is seen. 1e-6: E_F is known to 1e-8 eV, 4e-7 kT.
+TEST(DriftDiffusion, SourceAndDrainChangePlaces) {
+  const Deck deck = test::default_deck(33, 17, {{"bias.points", "[[0.6, 1.0], [-0.4, -1.0]]"}, {"run.transport", "drift-diffusion"},
+                                                {"mesh.subbands", "2"}, {"mesh.nw", "60"}});
+  SilentProgress silent;
+  const auto points = drift_diffusion_points(deck, silent);
+  const double forward = points[0].numbers.at("current_a_per_m"), backward = points[1].numbers.at("current_a_per_m");
+  EXPECT_GT(forward, 100.0);
+  EXPECT_NEAR(backward / -forward, 1.0, 1e-6);
+}
+
+std::string refusal(const std::vector<Setting>& settings) {
+  const Deck deck = test::default_deck(33, 17, settings);
+  SilentProgress silent;
+  try {
+    deck.run.mode == RunMode::kMobility ? static_cast<void>(mobility_point(deck, make_structure(deck), deck.points[0]))
+                                        : static_cast<void>(drift_diffusion_points(deck, silent));
+  } catch (const Error& refused) {
+    return refused.what();
+  }
+  return "";
+}
+
+// Where no electron is, or nothing scatters it, a mobility has no value: that is said, and no 0/0 is handed on as a result.
+TEST(Mobility, IsRefusedWhereItHasNoValue) {
+  const std::vector<Setting> free{{"scattering.set", "\"custom\""}, {"scattering.process", "[{kind = \"elastic\", potential_eV = 0.0}]"}};
+  for (const char* run : {"run.mode=\"mobility\"", "run.transport=\"drift-diffusion\""}) {
+    std::vector<Setting> settings(free);
+    settings.push_back(parse_setting(run));
+    EXPECT_NE(refusal(settings).find("nothing scatters electrons"), std::string::npos) << run << ": " << refusal(settings);
+    const std::string empty = refusal({parse_setting(run), {"bias.vgs", "-5.0"}, {"material.temperature_K", "50"}});
+    EXPECT_NE(empty.find("so few electrons"), std::string::npos) << run << ": " << empty;
+    EXPECT_NE(empty.find("-5 V"), std::string::npos) << empty;
+  }
 }
 
 // A resistor of 1 µm: the Boltzmann equation, coupled to Poisson, carries the current of drift and diffusion.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "workers/backend/parallel_failure.hpp"
+#include "workers/mosfet/kernels/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/published_field.hpp"
 #include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/physics/chord.hpp"
@@ -85,12 +86,9 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
             density[static_cast<std::size_t>(i) * s.nz + j] += rho * state[j] * state[j];
         }
     std::vector<double> step = poisson_residual(s, edges, *potential_v, density);
-    double residual = 0.0;
-    for (const double value : step) residual = std::max(residual, std::fabs(value));
-    report.residual = residual / residual_unit_;
+    report.residual = largest_magnitude(step) / residual_unit_;
     published ? published->solve(step.data()) : matrix_->solve(step.data());
-    double largest = 0.0;
-    for (const double value : step) largest = std::max(largest, std::fabs(value));
+    const double largest = largest_magnitude(step);
     if (!(largest < kHopelessChordStep_v)) return report;
     report.last_step_v = largest;
     const double factor = largest > kLargestChordStep_v ? kLargestChordStep_v / largest : 1.0;

@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/kernels/largest_magnitude.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/mobility.hpp"
 #include "workers/mosfet/solver/observables.hpp"
@@ -21,6 +22,10 @@ constexpr double kTolerance_ev = 1e-8;
 /// x/(e^x − 1).
 double bernoulli(double x) { return std::fabs(x) < 1e-8 ? 1.0 - 0.5 * x : x / std::expm1(x); }
 
+std::string name_of(const BiasPoint& bias) {
+  return "drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
+}
+
 struct Flow {
   std::vector<double> fermi_ev;   ///< [nx]
   std::vector<double> current;    ///< between columns [nx−1], e/(fs nm)
@@ -28,7 +33,7 @@ struct Flow {
 
 // Continuity at given levels: the conductances between columns are in series.
 Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const Mobility& mobility,
-                const std::vector<double>& fermi_ev, double vds_v) {
+                const std::vector<double>& fermi_ev, const BiasPoint& bias) {
   const Structure& s = problem.structure;
   const double kt = problem.kt_ev;
   std::vector<double> conductance(static_cast<std::size_t>(s.nx) - 1, 0.0);
@@ -41,20 +46,23 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
       const double mean = 0.5 * (mobility.state_nm2_v_fs[at] + mobility.state_nm2_v_fs[at + 1]);
       conductance[i] += 2.0 * mean * kt / s.dx_nm * bernoulli(std::log(a / b)) * a;
     }
-  // u falls from 1 to e^{−V_DS/kT}; kept as its distance from the drain's end, where it may be tiny.
   double resistance = 0.0;
   for (const double g : conductance) resistance += 1.0 / g;
-  const double span = -std::expm1(-vds_v / kt), last = std::exp(-vds_v / kt);
+  if (!std::isfinite(resistance))
+    throw NotConverged(name_of(bias) + ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
+                       "material.temperature_K");
+  // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits the larger one would drown.
+  const double span = -std::expm1(-bias.vds_v / kt), last = std::exp(-bias.vds_v / kt);
   Flow flow{std::vector<double>(static_cast<std::size_t>(s.nx)), std::vector<double>(conductance.size())};
-  double ahead = 0.0;
-  flow.fermi_ev.back() = -vds_v;
-  for (int i = s.nx - 2; i >= 0; --i) {
-    ahead += span / resistance / conductance[i];
-    flow.fermi_ev[i] = kt * std::log(last + ahead);
-  }
+  double u = std::min(1.0, last);
+  const auto fall = [&](int i) { return span / resistance / conductance[i]; };  // of u between columns i and i+1
+  if (bias.vds_v >= 0.0)
+    for (int i = s.nx - 2; i > 0; --i) flow.fermi_ev[i] = kt * std::log(u += fall(i));
+  else
+    for (int i = 1; i + 1 < s.nx; ++i) flow.fermi_ev[i] = kt * std::log(u -= fall(i - 1));
   flow.fermi_ev.front() = 0.0;
-  for (int i = 0; i + 1 < s.nx; ++i)
-    flow.current[i] = conductance[i] * (std::exp(flow.fermi_ev[i] / kt) - std::exp(flow.fermi_ev[i + 1] / kt));
+  flow.fermi_ev.back() = -bias.vds_v;
+  for (int i = 0; i + 1 < s.nx; ++i) flow.current[i] = conductance[i] * fall(i);
   return flow;
 }
 
@@ -114,12 +122,12 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
       progress.throw_if_cancelled();
       const Equilibrium state = solve_quasi_equilibrium(deck, s, bias, source, drain, fermi_ev, start_v);
       const Mobility mobility = low_field_mobility(deck, problem, state.subbands, fermi_ev);
-      const Flow flow = solve_flow(problem, state, mobility, fermi_ev, bias.vds_v);
-      double change = 0.0;
-      for (int i = 0; i < s.nx; ++i) change = std::max(change, std::fabs(flow.fermi_ev[i] - fermi_ev[i]));
-      if (!std::isfinite(change) || iteration > kMaxGummel)
-        throw NotConverged("drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) +
-                           " V: |δE_F| in eV went" + history);
+      const Flow flow = solve_flow(problem, state, mobility, fermi_ev, bias);
+      std::vector<double> step_ev(flow.fermi_ev);
+      for (int i = 0; i < s.nx; ++i) step_ev[i] -= fermi_ev[i];
+      const double change = largest_magnitude(step_ev);
+      if (!std::isfinite(change)) throw NotConverged(name_of(bias) + ": E_F left the finite numbers");
+      if (iteration > kMaxGummel) throw NotConverged(name_of(bias) + ": |δE_F| in eV went" + history);
       if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
         points.push_back(report(deck, problem, bias, state, mobility, flow, iteration));

@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/backend/parallel_failure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/kernels/largest_magnitude.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 
 namespace quasi::mosfet {
@@ -91,8 +92,7 @@ void newton(const Deck& deck, const Structure& s, const PotentialBoundary& bound
     ColumnMatrix matrix(s, boundary, responses);
     matrix.factorise();
     matrix.solve(step.data());
-    double largest = 0.0;
-    for (const double value : step) largest = std::max(largest, std::fabs(value));
+    const double largest = largest_magnitude(step);
     if (!std::isfinite(largest))
       throw NotConverged(what + ": Newton left the finite numbers; |δV|: " + history(state->newton_v));
     state->newton_v.push_back(largest);

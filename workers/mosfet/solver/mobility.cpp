@@ -1,7 +1,10 @@
 #include "workers/mosfet/solver/mobility.hpp"
 
 #include <cmath>
+#include <string>
 
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/kernels/transport_cpu.hpp"
 #include "workers/mosfet/physics/kane_band.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
@@ -50,6 +53,9 @@ Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem, c
       const std::size_t row = cell * problem.nw + l;
       const double f = occupied[row], speed = problem.speed_nm_fs[static_cast<std::size_t>(v) * problem.nw + l];
       const double slope = (problem.pauli ? f * (1.0 - f) : f) / problem.kt_ev;  // −∂f/∂w
+      if (!(loss[row] > 0.0))
+        throw InvalidInput("scattering: nothing scatters electrons of pair " + std::to_string(v) + " at w = " + shown(problem.grid().w(l)) +
+                           " eV, and their mobility has no limit; enable a process that does");
       moved += 0.5 * states_at(v, l) * speed * speed * slope / loss[row];
       density += filled[row];
     }
@@ -67,6 +73,9 @@ PointResult mobility_point(const Deck& deck, const Structure& device, const Bias
   const TransportProblem problem = make_transport_problem(deck, column);
   const Mobility mobility = low_field_mobility(deck, problem, state.subbands, {0.0});
   const double sheet = state.sheet_total_nm2(column, 0);
+  if (!(sheet > 0.0) || !std::isfinite(mobility.mean_nm2_v_fs[0]))
+    throw InvalidInput("bias.vgs: at " + shown(bias.vgs_v) + " V the film holds so few electrons that their density underflows to " +
+                       shown(sheet) + " nm-2, and none has a mobility; raise it");
   double field = 0.0, weight = 0.0;
   for (int j = 1; j < column.nz - 1; ++j) {
     const double n = state.density_nm3[j];
