@@ -151,7 +151,7 @@ TEST(DriftDiffusion, AUniformResistorObeysOhm) {
                                                 {"mesh.nw", "100"}});
   SilentProgress silent;
   const PointResult point = drift_diffusion_points(deck, silent)[0];
-  EXPECT_LT(point.numbers.at("current_spread"), 1e-9 * point.numbers.at("current_a_per_m"));
+  EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-9 * point.numbers.at("current_a_per_m"));
   const auto& sheet = point.arrays.at("sheet_density").values;
   const auto& mobility = point.arrays.at("mobility").values;
   double resistance = 0.0;  // Σ Δx/(e μ n) over the columns, ends half.

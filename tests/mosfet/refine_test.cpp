@@ -59,7 +59,7 @@ TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
   SilentProgress silent;
   const SweepOptions options{.devices = {find_device("auto")}};
   const PointResult direct = run_sweep(steady_deck(run), options, silent)[0], via = run_sweep(steady_deck(quick), options, silent)[0];
-  EXPECT_EQ(via.status, "converged");
+  EXPECT_EQ(via.status, PointStatus::kConverged);
   EXPECT_NEAR(via.numbers.at("current_a_per_m") / direct.numbers.at("current_a_per_m"), 1.0, 5e-3);
   EXPECT_LE(via.numbers.at("steps"), direct.numbers.at("steps"));
 }

@@ -176,6 +176,18 @@ TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
   }
 }
 
+// A number's name says its units, the file says them beside it, and the two agree.
+TEST_F(Results, EveryNumberHasItsUnits) {
+  const H5Reader file(directory_->path() / "result.h5");
+  const std::map<std::string, std::string> known{
+      {"current_a_per_m", "A/m"},   {"current_spread_a_per_m", "A/m"},          {"current_spread_with_contacts_a_per_m", "A/m"},
+      {"current_drift_a_per_m", "A/m"}, {"window_fs", "fs"},                    {"gate_charge_per_nm", "e/nm"},
+      {"barrier_top_nu0_ev", "eV"}, {"steps", "1"},                             {"ballistic_ratio", "1"}};
+  for (const auto& [name, units] : known) EXPECT_EQ(file.text_attribute("/points/0/numbers/" + name, "units"), units) << name;
+  for (const std::string& name : file.children("/points/0/numbers"))
+    EXPECT_NE(file.text_attribute("/points/0/numbers/" + name, "units"), "") << name;
+}
+
 // The means weigh every subband with its density; half kT is the least that an electron carries.
 TEST_F(Results, MeansAreWeightedWithTheDensity) {
   for (std::size_t k = 0; k < 8; ++k) {

@@ -196,7 +196,7 @@ TEST(Sweep, ASteadyPointIsAsFlatAndAsStillAsAsked) {
                                 {"run.window_fs", "30.0"}});
   SilentProgress silent;
   const PointResult point = run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
-  EXPECT_EQ(point.status, "converged");
+  EXPECT_EQ(point.status, PointStatus::kConverged);
   const auto& profile = point.arrays.at("current_x").values;
   double low = 1e300, high = -1e300, mean = 0.0;
   for (std::size_t i = 1; i + 1 < profile.size(); ++i) {
@@ -205,8 +205,8 @@ TEST(Sweep, ASteadyPointIsAsFlatAndAsStillAsAsked) {
     mean += profile[i] / static_cast<double>(profile.size() - 2);
   }
   EXPECT_LT(high - low, 5e-3 * mean);
-  EXPECT_NEAR(point.numbers.at("current_spread"), high - low, 1e-9 * mean);
-  EXPECT_LT(point.numbers.at("current_drift"), 5e-3 * mean);
+  EXPECT_NEAR(point.numbers.at("current_spread_a_per_m"), high - low, 1e-9 * mean);
+  EXPECT_LT(point.numbers.at("current_drift_a_per_m"), 5e-3 * mean);
 }
 
 // Without drain bias it comes to rest: 1e-3 of the flux that the contacts send in.
@@ -295,7 +295,7 @@ TEST(Sweep, CoupledSteadyStateOfTheReference) {
                {"run.mode", "steady"}, {"run.t_end_fs", "800.0"}, {"run.steady_tol", "2e-3"}});
   SilentProgress silent;
   const PointResult point = run_sweep(deck, {.devices = {find_device("auto")}}, silent)[0];
-  EXPECT_EQ(point.status, "converged");
+  EXPECT_EQ(point.status, PointStatus::kConverged);
   EXPECT_NEAR(point.numbers.at("current_a_per_m") / 1065.2, 1.0, 5e-3);
   EXPECT_NEAR(point.numbers.at("ballistic_ratio") / 1.157, 1.0, 1e-2);
   EXPECT_NEAR(point.numbers.at("barrier_top_nu2_ev"), 0.00136, 3e-4);
@@ -309,8 +309,8 @@ TEST(Sweep, SteadyCurrentOnTheFinestMeshOfTheReference) {
                                                 {"bias.vgs", "0.6"}, {"bias.vds", "0.4"}, {"run.t_end_fs", "900.0"}});
   SilentProgress silent;
   const PointResult point = run_sweep(deck, {.devices = {find_device("auto")}}, silent)[0];
-  EXPECT_EQ(point.status, "converged");
-  EXPECT_LT(std::max(point.numbers.at("current_spread"), point.numbers.at("current_drift")), 1.05);
+  EXPECT_EQ(point.status, PointStatus::kConverged);
+  EXPECT_LT(std::max(point.numbers.at("current_spread_a_per_m"), point.numbers.at("current_drift_a_per_m")), 1.05);
   EXPECT_NEAR(point.numbers.at("current_a_per_m") / 1010.3, 1.0, 0.02);
   EXPECT_NEAR(point.numbers.at("ballistic_ratio") / 0.905, 1.0, 0.02);
 }

@@ -114,9 +114,9 @@ std::string TableReader::text(const std::string& key, const std::string& fallbac
 }
 
 std::optional<std::string> TableReader::word(const std::string& key) {
-  if (table_ == nullptr || !table_->contains(key) || !table_->get(key)->is_string()) return {};
-  known_.push_back(key);
-  return table_->get(key)->value<std::string>();
+  const toml::node* node = find(key);
+  if (node == nullptr || !node->is_string()) return {};
+  return node->value<std::string>();
 }
 
 std::size_t TableReader::choice(const std::string& key, std::size_t fallback,

@@ -37,7 +37,7 @@ PointResult equilibrium_point(const Deck& deck, const Structure& s, const BiasPo
                               const Equilibrium& state) {
   PointResult point;
   point.bias = bias;
-  point.status = "equilibrium";
+  point.status = PointStatus::kEquilibrium;
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   point.add("x", s.x_nm, {nx}, "nm");
   point.add("z", s.z_nm, {nz}, "nm");
@@ -100,8 +100,8 @@ std::string csv_row(const PointResult& point) {
   const auto number = [&](const char* name) { return point.numbers.at(name); };
   std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%s\n", point.bias.vgs_v,
                 point.bias.vds_v, number("current_a_per_m"), number("current_source_a_per_m"),
-                number("current_drain_a_per_m"), number("current_spread"), number("current_drift"),
-                number("time_fs"), number("steps"), point.status.c_str());
+                number("current_drain_a_per_m"), number("current_spread_a_per_m"), number("current_drift_a_per_m"),
+                number("time_fs"), number("steps"), status_name(point.status));
   return line;
 }
 constexpr const char* kCsvHeader =
@@ -228,7 +228,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
     for (const auto& [name, key, units] :
          {std::tuple{"I_source", "current_source_a_per_m", "A/m"}, {"I_drain", "current_drain_a_per_m", "A/m"},
           {"I_mid", "current_a_per_m", "A/m"}, {"I_mean", "current_mean_a_per_m", "A/m"},
-          {"spread", "current_spread", "A/m"}, {"drift", "current_drift", "A/m"}, {"t", "time_fs", "fs"},
+          {"spread", "current_spread_a_per_m", "A/m"}, {"drift", "current_drift_a_per_m", "A/m"}, {"t", "time_fs", "fs"},
           {"steps", "steps", "1"}})
       column(name, units, [key = std::string(key)](const PointResult& p) { return p.numbers.at(key); });
     std::ofstream out(directory / "iv.csv");
@@ -247,7 +247,7 @@ nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& poin
   nlohmann::json summary{{"mode", mode_name(deck.run.mode)}, {"transport", transport_name(deck.run.transport)}, {"points", nlohmann::json::array()}};
   if (deck.run.mode == RunMode::kSteady) summary["derived"] = summary_of(derived_of(deck, points));
   for (const PointResult& point : points) {
-    nlohmann::json row{{"vgs_v", point.bias.vgs_v}, {"vds_v", point.bias.vds_v}, {"status", point.status}};
+    nlohmann::json row{{"vgs_v", point.bias.vgs_v}, {"vds_v", point.bias.vds_v}, {"status", status_name(point.status)}};
     for (const auto& [name, value] : point.numbers) row[name] = value;
     if (row.contains("steps")) row["steps"] = static_cast<std::int64_t>(point.numbers.at("steps"));
     summary["points"].push_back(row);
@@ -328,8 +328,8 @@ class MosfetTask : public Task {
     for (const auto& point : summary["points"]) {
       std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.3g%10.3g%9.3f%9.1f%8d  %s\n",
                     point["vgs_v"].get<double>(), point["vds_v"].get<double>(),
-                    point["current_a_per_m"].get<double>(), point["current_spread"].get<double>(),
-                    point["current_drift"].get<double>(), point["ballistic_ratio"].get<double>(),
+                    point["current_a_per_m"].get<double>(), point["current_spread_a_per_m"].get<double>(),
+                    point["current_drift_a_per_m"].get<double>(), point["ballistic_ratio"].get<double>(),
                     point["time_fs"].get<double>(), point["steps"].get<int>(),
                     point["status"].get<std::string>().c_str());
       text += line;
@@ -344,7 +344,7 @@ class MosfetTask : public Task {
       text += "\n";
     }
     const auto unsteady = std::count_if(summary["points"].begin(), summary["points"].end(),
-                                        [](const nlohmann::json& point) { return point["status"] == "time_limit"; });
+                                        [](const nlohmann::json& point) { return point["status"] == status_name(PointStatus::kTimeLimit); });
     if (unsteady > 0)
       text += std::to_string(unsteady) + " of " + std::to_string(summary["points"].size()) +
               " points reached run.t_end_fs before they were steady (spread and drift above run.steady_tol of I and above "

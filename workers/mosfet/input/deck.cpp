@@ -125,6 +125,10 @@ void read_valleys(TableReader& root, const std::string& where, Deck* deck) {
   }
   if (root.has("orientation"))
     root.fail("orientation", "chooses silicon's own valleys; it cannot stand beside [[valley]]");
+  const TableReader material(root.table("material"), "material", where);
+  for (const auto& [key, value] : {std::pair{"ml", deck->material.ml_m0}, {"mt", deck->material.mt_m0}})
+    if (material.has(key))
+      material.fail(key, "= " + shown(value) + " is a mass of silicon's own valleys; [[valley]] replaces them with mx, my and mz: remove one or the other");
   if (tables.size() > 8) root.fail("valley", "has more than 8 entries");
   for (std::size_t k = 0; k < tables.size(); ++k) {
     TableReader reader(tables[k], "valley[" + std::to_string(k) + "]", where);

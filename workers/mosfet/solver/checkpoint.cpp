@@ -75,7 +75,7 @@ PointProgress read_progress(const H5Reader& file, const std::string& group) {
 PointResult read_point(const H5Reader& file, const std::string& group) {
   PointResult point;
   point.bias = {file.number(group + "/vgs_v"), file.number(group + "/vds_v")};
-  point.status = file.text(group + "/status");
+  point.status = status_named(file.text(group + "/status"));
   for (const std::string& name : file.children(group + "/numbers"))
     point.numbers[name] = file.number(group + "/numbers/" + name);
   std::istringstream names(file.text(group + "/arrays"));

@@ -424,9 +424,9 @@ class DeviceRun {
         sweep_.snapshot.pdfs[{l.at.point, k}] = std::move(snapshot);
       }
     if (average(lane)) {
-      finish(lane, "converged");
+      finish(lane, PointStatus::kConverged);
     } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {
-      finish(lane, deck_.run.mode == RunMode::kTransient ? "finished" : "time_limit");
+      finish(lane, deck_.run.mode == RunMode::kTransient ? PointStatus::kFinished : PointStatus::kTimeLimit);
     }
   }
 
@@ -452,7 +452,7 @@ class DeviceRun {
     return deck_.run.mode == RunMode::kSteady && w.steady;
   }
 
-  void finish(int lane, const std::string& status) {
+  void finish(int lane, PointStatus status) {
     Lane& l = lanes_[lane];
     const PointState state = kernels_->state(lane);
     const Moments moments = kernels_->moments(lane);
@@ -474,11 +474,10 @@ class DeviceRun {
       if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
       if (sweep_.options.on_state) sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
     }
-    const bool limited = status == "time_limit";
     sweep_.progress.log(name_of(bias(l)) + ": I = " + brief(result.numbers["current_a_per_m"]) + " A/m, spread " +
-                        brief(result.numbers["current_spread"]) + ", drift " +
-                        (l.at.window.drift_known ? brief(result.numbers["current_drift"]) : "not known") + " A/m, " + brief(l.time_fs) + " fs, " +
-                        (limited ? "NOT steady at run.t_end_fs" : status));
+                        brief(result.numbers["current_spread_a_per_m"]) + ", drift " +
+                        (l.at.window.drift_known ? brief(result.numbers["current_drift_a_per_m"]) : "not known") + " A/m, " + brief(l.time_fs) + " fs, " +
+                        (status == PointStatus::kTimeLimit ? "NOT steady at run.t_end_fs" : status_name(status)));
     if (more)
       start_point(lane, position + 1, &state);
     else

@@ -72,7 +72,7 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
   point.bias = bias;
-  point.status = "drift-diffusion";
+  point.status = PointStatus::kDriftDiffusion;
   std::vector<double> profile(flow.current);
   for (double& value : profile) value *= kCurrentUnit_a_m;
   const auto [low, high] = std::minmax_element(profile.begin(), profile.end());
@@ -80,8 +80,8 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   n["current_a_per_m"] = n["current_mean_a_per_m"] = profile[profile.size() / 2];
   n["current_source_a_per_m"] = profile.front();
   n["current_drain_a_per_m"] = profile.back();
-  n["current_spread"] = *high - *low;
-  n["current_drift"] = 0.0;
+  n["current_spread_a_per_m"] = *high - *low;
+  n["current_drift_a_per_m"] = 0.0;
   n["time_fs"] = 0.0;
   n["steps"] = iterations;
   const double ballistic = ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;

@@ -84,7 +84,7 @@ PointResult mobility_point(const Deck& deck, const Structure& device, const Bias
   }
   PointResult point;
   point.bias = bias;
-  point.status = "mobility";
+  point.status = PointStatus::kMobility;
   point.numbers["sheet_per_nm2"] = sheet;
   point.numbers["effective_field_mv_per_cm"] = field / weight * kFieldUnit_mv_cm;
   point.numbers["mobility_cm2_per_v_s"] = mobility.mean_nm2_v_fs[0] * kMobilityUnit_cm2_v_s;

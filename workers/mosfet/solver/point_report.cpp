@@ -30,7 +30,7 @@ std::vector<double> terminal_currents(const std::vector<double>& terminals) {
 
 PointResult report_point(const Deck& deck, const TransportProblem& problem, const BiasPoint& present,
                          const PointProgress& at, double dt_fs, const PointState& state,
-                         const Moments& moments, const std::string& status) {
+                         const Moments& moments, PointStatus status) {
   PointResult result;
   result.bias = deck.points[static_cast<std::size_t>(at.point)];
   result.status = status;
@@ -43,10 +43,10 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
   n["current_mean_a_per_m"] = w.mean * kCurrentUnit_a_m;
   n["current_source_a_per_m"] = profile.front();
   n["current_drain_a_per_m"] = profile.back();
-  n["current_spread"] = w.spread * kCurrentUnit_a_m;
-  n["current_spread_with_contacts"] = w.spread_contacts * kCurrentUnit_a_m;
+  n["current_spread_a_per_m"] = w.spread * kCurrentUnit_a_m;
+  n["current_spread_with_contacts_a_per_m"] = w.spread_contacts * kCurrentUnit_a_m;
   n["window_fs"] = w.length_fs;
-  n["current_drift"] = w.drift * kCurrentUnit_a_m;
+  n["current_drift_a_per_m"] = w.drift * kCurrentUnit_a_m;
   n["steps"] = static_cast<double>(state.step);
   n["time_fs"] = state.time_fs;
   n["dt_fs"] = dt_fs;

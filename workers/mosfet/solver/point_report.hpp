@@ -15,7 +15,7 @@ namespace quasi::mosfet {
 /// @param present  the bias at the end, waveforms included
 PointResult report_point(const Deck& deck, const TransportProblem& problem, const BiasPoint& present,
                          const PointProgress& at, double dt_fs, const PointState& state,
-                         const Moments& moments, const std::string& status);
+                         const Moments& moments, PointStatus status);
 
 /// Currents into the device at source, drain and gate between consecutive rows of the terminals:
 /// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of Poisson.
