@@ -28,6 +28,7 @@
 #include "workers/engine/rank_launch.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/test_work.hpp"
+#include "workers/engine/utf8.hpp"
 
 namespace quasi {
 namespace {
@@ -45,7 +46,7 @@ static_assert(static_cast<int>(ExitStatus::kBackendAbsent) == v1::ENGINE_EXIT_BA
 std::atomic<bool> cancel_wanted{false};
 std::atomic<bool> checkpoint_wanted_now{false};
 
-constexpr std::size_t kMaxLineBytes = 32 * 1024;
+constexpr std::size_t kMaxLineBytes = 32 * 1024, kMaxMessageBytes = 4000;
 
 /// What the task says, as packets to the daemon. Progress is sent at most ten times a second and
 /// dropped when the daemon does not keep up; everything else waits for room.
@@ -61,7 +62,7 @@ class IpcProgress : public Progress {
   }
   void log(std::string_view line) override {
     v1::EngineReport report;
-    report.mutable_log()->set_line(std::string(line.substr(0, kMaxLineBytes)));
+    report.mutable_log()->set_line(as_utf8(line, kMaxLineBytes));
     send(report);
   }
   void checkpoint_ready(const std::string& path, std::int64_t step) override {
@@ -239,7 +240,7 @@ int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& 
     report.mutable_result_ready();
   } else {
     report.mutable_failed()->set_reason(failure_reason(status, start));
-    report.mutable_failed()->set_message(message.substr(0, 4000));
+    report.mutable_failed()->set_message(as_utf8(message, kMaxMessageBytes));
     std::cerr << "error: " << message << '\n';
   }
   progress.send(report);

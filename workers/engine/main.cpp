@@ -19,6 +19,7 @@
 #include "workers/engine/rank_devices.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/task_registry.hpp"
+#include "workers/engine/utf8.hpp"
 
 namespace quasi {
 namespace {
@@ -159,7 +160,7 @@ void run(const Arguments& arguments, Ranks& ranks) {
   }
   if (!ranks.leads()) return;
   if (arguments.json)
-    std::cout << document.dump(2) << '\n';
+    std::cout << indented(document) << '\n';
   else
     std::cout << make_task(arguments.kind)->table(document["summary"]);
 }
@@ -168,7 +169,7 @@ void validate(const Arguments& arguments) {
   require_exports(arguments.kind, arguments.exports);
   const auto task = make_task(arguments.kind);
   const nlohmann::json report = task->validate(deck_source(arguments), devices_of(arguments.device).front());
-  std::cout << report.dump(2) << '\n';
+  std::cout << indented(report) << '\n';
 }
 
 int main_(int argc, char** argv) {

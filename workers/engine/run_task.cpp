@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/engine/task_registry.hpp"
+#include "workers/engine/utf8.hpp"
 
 namespace quasi {
 namespace {
@@ -91,7 +92,7 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   if (!options.ranks->leads()) return document;
-  write_text(options.output_directory / "summary.json", document.dump(2) + '\n');
+  write_text(options.output_directory / "summary.json", indented(document) + '\n');
   write_text(options.output_directory / "table.txt", task->table(document["summary"]));
   return document;
 }
