@@ -105,6 +105,19 @@ TEST_F(Results, OnlySweepsTakeSeveralDevices) {
   }
 }
 
+// The pdf of three pairs, two subbands, 33 × 24 × 5 cells; none where Schrödinger and Poisson are all there is.
+TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
+  DeckSource source{.path = directory_->path() / "deck.toml", .settings = {}};
+  const Device cpu = find_device("cpu");
+  const auto steady = make_mosfet_task()->validate(source, cpu)["plan"];
+  EXPECT_EQ(steady["phase_space_points"], 23760);
+  EXPECT_GT(steady["memory_bytes"], 4 * 8 * 23760);
+  source.settings = {{"run.mode", "equilibrium"}};
+  const auto at_rest = make_mosfet_task()->validate(source, cpu)["plan"];
+  EXPECT_EQ(at_rest["phase_space_points"], 0);
+  EXPECT_LT(at_rest["memory_bytes"], 8 * 33 * 17 * 100);
+}
+
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
   const auto& curves = summary_["derived"]["curves"];
   ASSERT_EQ(curves.size(), 2u);

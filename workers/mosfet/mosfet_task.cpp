@@ -3,7 +3,6 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -272,13 +271,28 @@ double largest_transconductance(const nlohmann::json& curve) {
   return *std::max_element(gm.begin(), gm.end());
 }
 
+/// True for runs that move a pdf; the others have Schrödinger and Poisson alone.
+bool has_pdf(const Deck& deck) {
+  return has_currents(deck) && deck.run.transport != TransportModel::kDriftDiffusion;
+}
+
+/// What the run will hold. @param points  of phase space
+std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points, const Device& device) {
+  const double nodes = static_cast<double>(s.nx) * s.nz;
+  const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
+  if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
+  // The state, two stages, what a failed batch goes back to, and what a finished point hands on.
+  if (device.backend == Backend::kCpu) return static_cast<std::int64_t>(5.0 * 8.0 * points + poisson);
+  return static_cast<std::int64_t>(3.0 * 8.0 * points + 12.0 * nodes * nodes);
+}
+
 class MosfetTask : public Task {
  public:
-  nlohmann::json validate(const DeckSource& source, const Device&) const override {
+  nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
     const Structure s = make_structure(deck);
     const double angles = deck.mesh.range == AngleRange::kHalf ? deck.mesh.nphi / 2 + 1 : deck.mesh.nphi;
-    const double points = s.n_valleys() * s.subbands * static_cast<double>(s.nx) * deck.mesh.nw * angles;
+    const double points = has_pdf(deck) ? s.n_valleys() * s.subbands * static_cast<double>(s.nx) * deck.mesh.nw * angles : 0.0;
     return {{"ok", true},
             {"warnings", deck.notes},
             {"plan",
@@ -286,7 +300,7 @@ class MosfetTask : public Task {
               {"bias_points", deck.points.size()},
               {"phase_space_points", static_cast<std::int64_t>(points)},
               {"wmax_ev", deck.mesh.wmax_ev},
-              {"memory_bytes", static_cast<std::int64_t>(3.0 * 8.0 * points + 12.0 * std::pow(s.nx * s.nz, 2.0))}}}};
+              {"memory_bytes", planned_bytes(deck, s, points, device)}}}};
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
