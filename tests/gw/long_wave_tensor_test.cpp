@@ -120,7 +120,7 @@ TEST(LongWaveTensor, IsTheLimitOfFiniteQ) {
 /// ε̃⁻¹ = v^−½ ε⁻¹ v^½.
 UnsetVector<Cplx> symmetrised(const DielectricMatrix& m, std::size_t frequency) {
   const auto n = static_cast<std::size_t>(m.size());
-  UnsetVector<Cplx> matrix = m.inverse[frequency];
+  UnsetVector<Cplx> room, matrix = inverse_of(m, frequency, room);
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] *= std::sqrt(m.coulomb[h] / m.coulomb[g]);
   return matrix;

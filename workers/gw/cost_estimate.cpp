@@ -144,10 +144,14 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
   const auto devices = static_cast<double>(team.size());
   plan->epsilon_seconds = plan->sigma_seconds = 0.0;
   const auto n_other = static_cast<double>(plan->epsilon.frequencies_ry.size()) - 1.0;
+  // Between the vectors of a subspace the frequencies cost n_b² and not n², and a projection.
+  const double n_g = field.crystal().volume_bohr3 * std::pow(plan->epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  const auto cost_between = [&](double vectors) { return vectors > 0.0 && vectors < n_g ? std::pow(vectors / n_g, 2) : 1.0; };
+  const double of_epsilon = cost_between(static_cast<double>(plan->subspace_vectors));
   if (!plan->stored)
     for (const Vec3& q : screening_points(field)) {
       const auto pairs = static_cast<double>(polarizability_pairs(field, q, plan->epsilon));
-      const double each = n_other > 0.0 ? cost.pair_s + cost.chi_pair_s + n_other * cost.frequency_pair_s : cost.chi_pair_s;
+      const double each = n_other > 0.0 ? cost.pair_s + cost.chi_pair_s + n_other * of_epsilon * cost.frequency_pair_s : cost.chi_pair_s;
       plan->epsilon_seconds += (pairs * each + (1.0 + n_other) * cost.inversion_s) / devices;
     }
   double points = 0.0;  // (k, q) of Σ
@@ -157,15 +161,20 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
   const double n_l = s.band_max - s.band_min + 1, pairs = points * n_l * s.bands;
   const bool frequencies = uses_frequencies(s.method);
   double forms = s.exact_static_ch || s.method == SigmaMethod::kCohsex ? 1.0 : 0.0;
-  if (frequencies) forms += static_cast<double>(s.contour.imaginary_ry.size() + s.contour.real_ry.size());
+  if (frequencies) {
+    const auto n_f = static_cast<double>(s.contour.imaginary_ry.size() + s.contour.real_ry.size());
+    const double share = s.subspace.wanted() ? cost_between(s.subspace.vectors) : of_epsilon;
+    forms += share < 1.0 ? 2.0 + std::sqrt(share) + n_f * share : n_f;
+  }
   const auto energies = static_cast<double>(s.offsets_ry.size());
   plan->sigma_seconds = (pairs * (cost.pair_s + energies * cost.pole_energy_s + forms * cost.form_s) + points * n_l * field.n_occupied * cost.bare_pair_s) / devices;
 }
 
 std::string cost_line(const Plan& plan) {
-  char line[160];
-  std::snprintf(line, sizeof line, "estimate: ε %.3g s, Σ %.3g s, %.2f GiB of device memory at most", plan.epsilon_seconds, plan.sigma_seconds,
-                static_cast<double>(plan.memory_bytes) / 1073741824.0);
+  constexpr double kGib = 1073741824.0;
+  char line[200];
+  std::snprintf(line, sizeof line, "estimate: ε %.3g s, Σ %.3g s, %.2f GiB of device memory and %.2f GiB of the host's for ε⁻¹ and W at most", plan.epsilon_seconds,
+                plan.sigma_seconds, static_cast<double>(plan.memory_bytes) / kGib, static_cast<double>(plan.screening_bytes) / kGib);
   return line;
 }
 

@@ -9,7 +9,7 @@ namespace quasi::gw {
 /// Fills Plan::epsilon_seconds, sigma_seconds.
 void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan);
 
-/// "ε 12 s, Σ 3 s, 1.2 GiB of device memory": the line before the work.
+/// "ε 12 s, Σ 3 s, 1.2 GiB of device memory, 0.4 GiB of the host's": the line before the work.
 std::string cost_line(const Plan& plan);
 
 }  // namespace quasi::gw

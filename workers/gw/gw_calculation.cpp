@@ -396,8 +396,26 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   const bool only_static = plan.epsilon.frequencies_ry.size() == 1;
   // ε⁻¹: χ of every frequency, ε of one, its inverse's work space; Σ: A and ω̃, or W.
   const double n_f = static_cast<double>(plan.epsilon.frequencies_ry.size()), kept = std::pow(s.screened_cutoff_ry / plan.epsilon.cutoff_ry, 1.5) * n_g;
-  plan.least_memory_bytes = static_cast<std::int64_t>(std::max(plan.stored || deck.epsilon.subspace.wanted() ? 0.0 : 16.0 * n_g * n_g * (2.0 + n_f), deck.stop_after_epsilon ? 0.0 : 24.0 * kept * kept));
-  plan.memory_bytes = static_cast<std::int64_t>(16.0 * n_g * n_g * (2.0 + static_cast<double>(plan.epsilon.frequencies_ry.size())) + box_bytes * (n_v + n_c) +
+  // In a static subspace only ω = 0 is whole. How many vectors a tolerance keeps is not known before: all at most.
+  const bool in_subspace = !plan.stored && !only_static && plan.epsilon.subspace.wanted();
+  const double n_b = in_subspace && plan.epsilon.subspace.vectors > 0 ? std::min(n_g, plan.epsilon.subspace.vectors + 3.0) : n_g;
+  if (in_subspace) plan.subspace_vectors = static_cast<std::int64_t>(n_b);
+  const double of_chi = 16.0 * (in_subspace ? 3.0 * n_g * n_g + n_g * n_b + (n_f - 1.0) * n_b * n_b : n_g * n_g * (2.0 + n_f));
+  const double least_of_chi = in_subspace && plan.epsilon.subspace.vectors == 0 ? 48.0 * n_g * n_g : of_chi;
+  plan.least_memory_bytes = static_cast<std::int64_t>(std::max(plan.stored ? 0.0 : least_of_chi, deck.stop_after_epsilon ? 0.0 : 24.0 * kept * kept));
+  const double of_q = in_subspace ? 2.0 * n_g * n_g + n_g * n_b + n_f * n_b * n_b : n_f * n_g * n_g;
+  // W of one q, as full_frequency_w has it.
+  const bool group_averages = screening.transfers().operations().size() > 1 && deck.coulomb.truncation == Truncation::kNone;
+  double of_w = n_f * n_g * n_g;
+  if (s.subspace.wanted()) {
+    const double vectors = s.subspace.vectors > 0 ? std::min(kept, 1.0 * s.subspace.vectors) : kept;
+    of_w = n_g * n_g + 2.0 * kept * kept + kept * vectors + n_f * vectors * vectors;
+  } else if (in_subspace && !group_averages && deck.coulomb.wing_rule != WingRule::kListedPoint) {
+    of_w = n_g * n_g + kept * kept + kept * (n_b + n_f) + n_f * n_b * n_b;
+  }
+  const bool wants_w = uses_frequencies(s.method) && !deck.stop_after_epsilon;
+  plan.screening_bytes = static_cast<std::int64_t>(16.0 * (of_q * static_cast<double>(screening.waves.n_k()) + (wants_w ? of_w : 0.0)));
+  plan.memory_bytes = static_cast<std::int64_t>(of_chi + box_bytes * (n_v + n_c) +
                                                 std::min(box_bytes * n_c, kBatch_bytes) +
                                                 std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0), only_static ? 2.0 * kBlock_bytes : static_cast<double>(memory_budget_bytes)));
   return plan;

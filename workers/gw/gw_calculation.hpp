@@ -28,6 +28,8 @@ struct Plan {
   double sigma_evaluations = 0.0;      ///< (G, G', n, E, l, q) of the plasmon-pole sum
   std::int64_t memory_bytes = 0;       ///< largest resident set of the device
   std::int64_t least_memory_bytes = 0; ///< what of it no blocking makes less: matrices between plane waves, each whole on one device
+  std::int64_t screening_bytes = 0;    ///< of the host at most: ε⁻¹ of all q, and W of the q that Σ is at
+  std::int64_t subspace_vectors = 0;   ///< of ε⁻¹ in its static subspace at most; 0: it is whole
   double epsilon_seconds = 0.0, sigma_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
 };
 

@@ -41,6 +41,7 @@ nlohmann::json plan_of(const Plan& plan) {
   return {{"epsilon_gflop", plan.epsilon_gflop},
           {"sigma_evaluations", plan.sigma_evaluations},
           {"memory_bytes", plan.memory_bytes},
+          {"screening_bytes", plan.screening_bytes},
           {"epsilon_bands", plan.epsilon.bands},
           {"sigma_bands", plan.sigma.bands},
           {"band_min", plan.sigma.band_min},
@@ -135,7 +136,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run, con
     q.insert(q.end(), m.q.begin(), m.q.end());
     if (!m.epsilon_diagonal.empty()) head.push_back(m.epsilon_diagonal[0].real());
     head_inverse.push_back(m.inverse[0][0].real());
-    for (const auto& inverse : m.inverse) of_frequency.push_back(inverse[0]);
+    for (std::size_t f = 0; f < m.n_frequencies(); ++f) of_frequency.push_back(head_of(m, f));
   }
   const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
   file.write("/epsilon/q", q, {n_q, 3}, "1");

@@ -46,7 +46,7 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
 DielectricMatrix widened(const DielectricMatrix& m, std::int64_t n_heads) {
   DielectricMatrix wide{.q = m.q, .at_gamma = m.at_gamma, .sphere = m.sphere, .coulomb = m.coulomb, .inverse = {}, .frequencies_ry = m.frequencies_ry, .n_real = m.n_real,
                         .epsilon_diagonal = {}, .long_wave = {}};
-  wide.coulomb.insert(wide.coulomb.begin(), static_cast<std::size_t>(n_heads - 1), m.coulomb[0]);
+  wide.coulomb = widened_coulomb(std::move(wide.coulomb), n_heads);
   return wide;
 }
 
@@ -58,6 +58,14 @@ void take_directions(const MeanField& field, const CoulombInteraction& coulomb, 
     fold_directions(inverse, m.coulomb, direction, m.inverse.emplace_back(), coulomb.averages() ? &wave : nullptr);
     inverse = {};
     if (coulomb.averages()) m.long_wave.push_back(std::move(wave));
+  }
+  if (wide.reduced.used()) {
+    for (std::size_t f = 1; f < wide.reduced.inner.size() && coulomb.averages(); ++f) {
+      UnsetVector<Cplx> not_kept;
+      fold_directions(expanded_inverse(wide.reduced, f, wide.coulomb), m.coulomb, direction, not_kept, &m.long_wave.emplace_back());
+    }
+    m.reduced = std::move(wide.reduced);
+    m.reduced.direction = direction;
   }
   double head = 0.0;  // q̂ᵀ χ q̂ from the triangle that is there
   for (std::size_t i = 0; i < 3; ++i)
@@ -84,11 +92,29 @@ void invert(DielectricMatrix& matrix, const PartialChi& chi, const EpsilonOption
   }
 }
 
-/// ε⁻¹, the diagonal of ε and what is known of directions in one row.
+/// Calls visit(values, count) for the arrays of a subspace, in one order.
+template <typename Reduced, typename Visit>
+void for_each_array(Reduced& reduced, const Visit& visit) {
+  visit(reduced.basis.data(), reduced.basis.size());
+  for (auto& inner : reduced.inner) visit(inner.data(), inner.size());
+  visit(reduced.share.data(), reduced.share.size());
+  visit(reduced.rest.data(), reduced.rest.size());
+}
+
+/// What stands before the arrays of a subspace: sizes, and what the summary tells of it.
+std::vector<Cplx> edges_of(const DielectricMatrix& m) {
+  const ReducedFrequencies& r = m.reduced;
+  if (!r.used()) return {};
+  return {{static_cast<double>(r.n), static_cast<double>(r.n_b)}, {static_cast<double>(m.subspace_vectors), m.subspace_error}, {r.direction[0], r.direction[1]}, {r.direction[2], 0.0}};
+}
+
+/// ε⁻¹, the diagonal of ε and what is known of directions in one row; then, where there is one, the subspace.
 Piece packed(const DielectricMatrix& m) {
   const std::size_t n = m.inverse[0].size(), n_f = m.inverse.size();
   const std::size_t of_wave = m.long_wave.empty() ? 0 : 9 + 6 * m.epsilon_diagonal.size();
-  const std::size_t count = n_f * n + m.epsilon_diagonal.size() + n_f * of_wave;
+  const std::vector<Cplx> edges = edges_of(m);
+  std::size_t count = n_f * n + m.epsilon_diagonal.size() + m.long_wave.size() * of_wave + edges.size();
+  if (m.reduced.used()) for_each_array(m.reduced, [&](const Cplx*, std::size_t more) { count += more; });
   std::shared_ptr<double[]> values(new double[2 * count]);  // not set to 0 first: the copies are its first touch
   auto* to = reinterpret_cast<Cplx*>(values.get());
   for (std::size_t f = 0; f < n_f; ++f) {
@@ -101,18 +127,20 @@ Piece packed(const DielectricMatrix& m) {
     for (const auto* wings : {&wave.left, &wave.right})
       for (const auto& wing : *wings) to = std::copy(wing.begin(), wing.end(), to);
   }
+  to = std::copy(edges.begin(), edges.end(), to);
+  if (m.reduced.used()) for_each_array(m.reduced, [&](const Cplx* from, std::size_t more) { to = std::copy(from, from + more, to); });
   return {values, values.get(), 2 * count};
 }
 
-void unpack(const Piece& piece, DielectricMatrix& m) {
-  const auto n = static_cast<std::size_t>(m.size());
+/// @param with_waves  directions of q → 0 are known;  with_subspace  the frequencies other than 0 are in one
+void unpack(const Piece& piece, bool with_waves, bool with_subspace, DielectricMatrix& m) {
+  const auto n = static_cast<std::size_t>(m.size()), n_f = m.frequencies_ry.size(), n_whole = with_subspace ? 1 : n_f;
   const auto* values = reinterpret_cast<const Cplx*>(piece.data);
-  for (std::size_t f = 0; f < m.frequencies_ry.size(); ++f) m.inverse.emplace_back(values + f * n * n, values + (f + 1) * n * n);
-  values += m.frequencies_ry.size() * n * n;
+  for (std::size_t f = 0; f < n_whole; ++f) m.inverse.emplace_back(values + f * n * n, values + (f + 1) * n * n);
+  values += n_whole * n * n;
   m.epsilon_diagonal.assign(values, values + n);
   values += n;
-  const auto* const end = reinterpret_cast<const Cplx*>(piece.data) + piece.count / 2;
-  while (values < end) {
+  for (std::size_t f = 0; with_waves && f < n_f; ++f) {
     LongWaveLimit& wave = m.long_wave.emplace_back();
     for (auto& row : wave.epsilon)
       for (Cplx& value : row) value = *values++;
@@ -122,6 +150,22 @@ void unpack(const Piece& piece, DielectricMatrix& m) {
         values += n;
       }
   }
+  if (!with_subspace) return;
+  ReducedFrequencies& r = m.reduced;
+  r.n = static_cast<std::int64_t>(values[0].real());
+  r.n_b = static_cast<std::int64_t>(values[0].imag());
+  m.subspace_vectors = static_cast<int>(values[1].real());
+  m.subspace_error = values[1].imag();
+  r.direction = {values[2].real(), values[2].imag(), values[3].real()};
+  values += 4;
+  r.basis.resize(static_cast<std::size_t>(r.n * r.n_b));
+  r.inner.assign(n_f, std::vector<Cplx>(static_cast<std::size_t>(r.n_b * r.n_b)));
+  r.share.resize(n_f);
+  r.rest.resize(static_cast<std::size_t>(r.n * r.n));
+  for_each_array(r, [&](Cplx* to, std::size_t count) {
+    std::copy(values, values + count, to);
+    values += count;
+  });
 }
 
 /// ε⁻¹ of one q in two sweeps: χ(0) in full, then the other frequencies between its leading eigenvectors.
@@ -253,9 +297,10 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     progress.report("polarizability", done += item.count, total);
   };
   const bool subspace = options.subspace.wanted() && options.frequencies_ry.size() > 1;
+  const auto name_of_finished = [&](std::size_t iq) { return (subspace ? "epsilon-in-subspace/" : "epsilon/") + std::to_string(iq); };
   const auto keep = [&](std::size_t iq) {
     StepClock clock(profile);
-    if (checkpoint.keeps()) checkpoint.replace(prefix_of(iq), "epsilon/" + std::to_string(iq), packed(matrices[iq]));
+    if (checkpoint.keeps()) checkpoint.replace(prefix_of(iq), name_of_finished(iq), packed(matrices[iq]));
     clock.step("checkpoint");
   };
   const auto finish = [&](std::size_t iq, std::unique_ptr<PartialChi> chi, GwKernels& kernels) {
@@ -279,10 +324,11 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     clock.step("invert");
     keep(iq);
   };
+  const auto unpack_into = [&](const Piece& piece, DielectricMatrix& m) { unpack(piece, head_count(field, m.at_gamma) > 1 && coulomb.averages(), subspace, m); };
   const auto take_finished = [&](std::size_t iq) {
-    const auto kept = checkpoint.find("epsilon/" + std::to_string(iq));
+    const auto kept = checkpoint.find(name_of_finished(iq));
     if (!kept) return false;
-    unpack(*kept, matrices[iq]);
+    unpack_into(*kept, matrices[iq]);
     progress.report("polarizability", done += sums[iq].portions(), total);
     return true;
   };
@@ -293,22 +339,18 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field, const 
     if (ranks.rank() == owner) {
       const Piece whole = packed(m);
       values.assign(whole.data, whole.data + whole.count);
-      values.insert(values.end(), {static_cast<double>(m.subspace_vectors), m.subspace_error});
     }
     ranks.broadcast(values, owner);
     if (ranks.rank() == owner || !m.inverse.empty()) return;
-    m.subspace_vectors = static_cast<int>(values[values.size() - 2]);
-    m.subspace_error = values.back();
-    values.resize(values.size() - 2);
-    unpack(piece_of(std::make_shared<const std::vector<double>>(std::move(values))), m);
+    unpack_into(piece_of(std::make_shared<const std::vector<double>>(std::move(values))), m);
     keep(iq);
     progress.report("polarizability", done += sums[iq].portions(), total);
   };
   // What rank 0's checkpoint holds is known to all, and what other ranks finish is known to rank 0 after every round.
   if (ranks.size() > 1)
     for (std::size_t iq = 0; iq < points.size(); ++iq)
-      if (const Piece kept = kept_pieces(ranks, checkpoint, {"epsilon/" + std::to_string(iq)})[0]; kept.data != nullptr && !ranks.leads())
-        unpack(kept, matrices[iq]);
+      if (const Piece kept = kept_pieces(ranks, checkpoint, {name_of_finished(iq)})[0]; kept.data != nullptr && !ranks.leads())
+        unpack_into(kept, matrices[iq]);
   if (subspace || static_cast<int>(points.size()) >= team.size()) {
     const auto n_points = static_cast<std::int64_t>(points.size());
     const std::int64_t step = ranks.size() > 1 ? team.size() : n_points;

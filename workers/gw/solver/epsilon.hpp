@@ -19,13 +19,30 @@
 
 namespace quasi::gw {
 
+/// ε̃⁻¹ = v^−½ ε⁻¹ v^½ of one q in a static subspace (spec 4.2), kept instead of matrices between plane waves:
+///
+///   ε̃⁻¹(ω) = 1 + C inner(ω) C^H + share(ω) rest,   rest = ε̃⁻¹(0) − 1 − C inner(0) C^H,   share(0) = 1
+///
+/// 16 (n_b² + n²/n_f) bytes a frequency instead of 16 n². At q → 0 by k·p G = 0 stands three times, and n is 2 more than the sphere has.
+struct ReducedFrequencies {
+  std::int64_t n = 0, n_b = 0;
+  std::vector<Cplx> basis;               ///< C, [n][n_b]
+  std::vector<std::vector<Cplx>> inner;  ///< (1 − χ̃_BB(ω))⁻¹ − 1, [n_frequencies][n_b][n_b]
+  std::vector<Cplx> share;               ///< ω_c²/(ω_c² − ω²), or 0 without the complement, [n_frequencies]
+  UnsetVector<Cplx> rest;                ///< [n][n]
+  Vec3 direction{};                      ///< of q₀, Cartesian, where G = 0 stands three times
+
+  bool used() const { return n_b > 0; }
+};
+
 /// ε⁻¹(q; ω) of one irreducible q.
 struct DielectricMatrix {
   Vec3 q{};                       ///< q₀ where `at_gamma`
   bool at_gamma = false;          ///< stands for q → 0; its sphere is then that of q = 0
   GSphere sphere;
   std::vector<double> coulomb;    ///< plain v(q+G), Ry Bohr³ (no average), [n]
-  std::vector<UnsetVector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0
+  std::vector<UnsetVector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0, the only one where there is a subspace
+  ReducedFrequencies reduced;              ///< the others, where there is a subspace
   std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
   int n_real = 0;                          ///< the last so many lie on the real axis
   int subspace_vectors = 0;                ///< kept, where a subspace was used; else 0
@@ -34,7 +51,15 @@ struct DielectricMatrix {
   std::vector<LongWaveLimit> long_wave;         ///< of each frequency: every direction of q → 0, where k·p has made it; else empty
 
   std::int64_t size() const { return sphere.size(); }
+  std::size_t n_frequencies() const { return reduced.used() ? reduced.inner.size() : inverse.size(); }
 };
+
+/// ε⁻¹ of one frequency, [n][n]: as it is kept, or made of the subspace in `room`.
+const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequency, UnsetVector<Cplx>& room);
+/// ε⁻¹_00 of one frequency, in the direction of q₀.
+Cplx head_of(const DielectricMatrix& m, std::size_t frequency);
+/// ε̃⁻¹ between the plane waves that stand for G = 0, of which there are three.
+CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency);
 
 /// Static subspace (spec 4.2): frequencies other than 0 are calculated between the eigenvectors of χ̃(0) that screen most, and
 /// the rest follows the static matrix.

@@ -155,7 +155,8 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
     const std::int64_t n = m.size();
     for (std::size_t i = 0; i < order.size(); ++i) {
       std::fill(slab.begin(), slab.end(), 0.0);
-      const auto& inverse = m.inverse[order[i]];
+      UnsetVector<Cplx> room;
+      const auto& inverse = inverse_of(m, order[i], room);
       for (std::int64_t row = 0; row < n; ++row)
         for (std::int64_t column = 0; column < n; ++column) {
           const Cplx value = inverse[static_cast<std::size_t>(row * n + column)];

@@ -17,27 +17,6 @@ Cplx form(const CMat3& epsilon, const Vec3& q) {
   return sum;
 }
 
-CMat3 inverse(const CMat3& m) {
-  const auto minor = [&](std::size_t i, std::size_t j) {
-    const std::size_t a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
-    return m[a][c] * m[b][d] - m[a][d] * m[b][c];
-  };
-  const Cplx det = m[0][0] * minor(0, 0) + m[0][1] * minor(0, 1) + m[0][2] * minor(0, 2);
-  CMat3 result{};
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) result[i][j] = minor(j, i) / det;
-  return result;
-}
-
-/// q̂_i q̂_j / s.
-CMat3 along(const CMat3& epsilon, const Vec3& q) {
-  const Cplx s = form(epsilon, q);
-  CMat3 result{};
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) result[i][j] = q[i] * q[j] / s;
-  return result;
-}
-
 CMat3 difference(const CMat3& a, const CMat3& b) {
   CMat3 result{};
   for (std::size_t i = 0; i < 3; ++i)
@@ -67,6 +46,26 @@ void set_wings(const LongWaveLimit& wave, const Vec3& factor, Cplx head, UnsetVe
 }
 
 }  // namespace
+
+CMat3 inverse(const CMat3& m) {
+  const auto minor = [&](std::size_t i, std::size_t j) {
+    const std::size_t a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
+    return m[a][c] * m[b][d] - m[a][d] * m[b][c];
+  };
+  const Cplx det = m[0][0] * minor(0, 0) + m[0][1] * minor(0, 1) + m[0][2] * minor(0, 2);
+  CMat3 result{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) result[i][j] = minor(j, i) / det;
+  return result;
+}
+
+CMat3 along(const CMat3& epsilon, const Vec3& q) {
+  const Cplx s = form(epsilon, q);
+  CMat3 result{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) result[i][j] = q[i] * q[j] / s;
+  return result;
+}
 
 Vec3 unit_direction(const Crystal& crystal, const Vec3& q) {
   const Vec3 k = to_cartesian(crystal.bvec, crystal.blat_per_bohr, q);

@@ -24,6 +24,9 @@ struct LongWaveLimit {
   std::array<std::vector<Cplx>, 3> left, right;  ///< l_i and r_i, [n]; element 0, which stands for G = 0, is 0
 };
 
+CMat3 inverse(const CMat3& m);
+/// q̂_i q̂_j/(q̂ᵀ ε q̂).
+CMat3 along(const CMat3& epsilon, const Vec3& q);
 /// q as a Cartesian unit vector.
 Vec3 unit_direction(const Crystal& crystal, const Vec3& q);
 /// The reduced vectors of one length, 1/Bohr, along x, y and z.

@@ -13,6 +13,8 @@ namespace {
 using Stars = std::vector<std::map<int, std::vector<StarMember>>>;
 
 bool has_poles(SigmaMethod method) { return method == SigmaMethod::kHybertsenLouie || method == SigmaMethod::kGodbyNeeds; }
+/// Frequencies of ε⁻¹ that the methods other than the full-frequency ones use.
+std::vector<std::size_t> frequencies_of(SigmaMethod method) { return method == SigmaMethod::kGodbyNeeds ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0}; }
 bool wants_static_ch(const SigmaOptions& options) { return options.exact_static_ch || options.method == SigmaMethod::kCohsex; }
 
 /// −Σ_q Σ_occ Σ_G |M|² v̄, added to x[l].
@@ -185,7 +187,6 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
     const auto prepare = [&](const ScreeningAtQ& at, const WingFactors& wings, PreparedScreening& to) {
       to.wings = wings;
       if (wants_static_ch(options)) to.static_w = screened_matrix(at, 0, wings);
-      if (uses_frequencies(options.method) && options.subspace.wanted()) to.subspace = subspace_of_w(at, wings, options.subspace, kernels);
       if (poles) to.model = plasmon_poles(field, at, options, coulomb, wings);
     };
     const auto load_poles = [&](const PreparedScreening& made, bool may_share) {
@@ -200,7 +201,13 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
     const auto make = [&] {
       PreparedScreening made;
       made.iq = iq;
-      made.at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb);
+      if (uses_frequencies(options.method)) {
+        FullFrequencyW w = full_frequency_w(field, epsilon[iq], options, coulomb, false, kernels);
+        made.at = std::move(w.at);
+        made.subspace = std::move(w.subspace);
+      } else {
+        made.at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, coulomb, frequencies_of(options.method));
+      }
       prepare(made.at, wing_factors(made.at.epsilon), made);
       return made;
     };
@@ -217,7 +224,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
     const std::int64_t n_g = at.sphere.size();
     const PreparedScreening* now = here.prepared.get();
     PreparedScreening of_point;  // where every point of the star has wings of its own
-    if (statistics != nullptr && now->subspace.used() && first_bands) {
+    if (statistics != nullptr && options.subspace.wanted() && now->subspace.used() && first_bands) {
       statistics->subspace_vectors += now->subspace.n_b;
       statistics->plane_waves += n_g;
     }
@@ -265,7 +272,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
           if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, kernels, sum);
           if (poles) add_plasmon_poles(now->model, block, options, kernels, sum);
           if (uses_frequencies(options.method))
-            add_full_frequency(at, now->wings, now->subspace, options,
+            add_full_frequency(at, now->wings, here.prepared->subspace, options,
                                {n_l, block.n_b(), block.outer_ry, block.inner_ry, block.occupation, midgap_ry(field, sum.spin), weight},
                                kernels, sum);
           clock.step("sums");

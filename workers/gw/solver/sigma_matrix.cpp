@@ -11,6 +11,7 @@
 #include "workers/backend/memory_budget.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/sigma_parts.hpp"
+#include "workers/gw/solver/sigma_subspace.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -102,6 +103,7 @@ struct PreparedMatrix {
   ScreeningAtQ at;
   UnsetVector<Cplx> static_w;
   WingFactors wings;
+  SubspaceOfW subspace;
 };
 
 /// Sums of the right shape at one k, one of each spin, all 0.
@@ -125,7 +127,16 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
   const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
   const std::int64_t n_l = sum.n;
   const bool fresh = prepared.iq != static_cast<std::int64_t>(part.q_begin) || by_point;
-  if (fresh) prepared = {.iq = static_cast<std::int64_t>(part.q_begin), .at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb), .static_w = {}, .wings = {}};
+  if (fresh) {
+    prepared = {.iq = static_cast<std::int64_t>(part.q_begin), .at = {}, .static_w = {}, .wings = {}, .subspace = {}};
+    if (is_contour) {
+      FullFrequencyW w = full_frequency_w(field, epsilon, options, coulomb, true, kernels);
+      prepared.at = std::move(w.at);
+      prepared.subspace = std::move(w.subspace);
+    } else {
+      prepared.at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb);
+    }
+  }
   const ScreeningAtQ& at = prepared.at;
   const std::int64_t n_g = at.sphere.size();
   std::vector<Vec3> members;
@@ -169,7 +180,7 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
         continue;
       }
       if (is_contour) {
-        add_contour_matrix(at, prepared.wings, options.contour,
+        add_contour_matrix(at, prepared.wings, prepared.subspace, options.contour,
                            {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight}, kernels, sum);
         continue;
       }

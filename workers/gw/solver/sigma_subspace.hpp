@@ -11,26 +11,53 @@
 
 namespace quasi::gw {
 
-/// W(ω) of one q in the subspace of its static form (spec 4.2, 6.5): with C the eigenvectors of W(0) that carry most of it,
+/// W(ω) of one q in a subspace (spec 4.2, 6.5),
 ///
-///   W(ω) ≈ C [C† W(ω) C] C† + s(ω) R,   R = W(0) − C [C† W(0) C] C†
+///   W(ω) = C inner(ω) C† + s(ω) R + diag d(ω)
 ///
-/// s(ω) fits the rest best in the Frobenius norm, s(0) = 1. M is projected on C once a pair; every frequency then costs n_b² and not n².
+/// M is projected on C once a pair; every frequency then costs n_b² and not n².
 struct SubspaceOfW {
   std::int64_t n = 0, n_b = 0;
   std::vector<Cplx> basis;                ///< C, [n][n_b]
-  std::vector<std::vector<Cplx>> inner;   ///< C† W(ω) C, [frequency][n_b][n_b]
+  std::vector<std::vector<Cplx>> inner;   ///< [frequency][n_b][n_b]; an empty matrix is 0
   std::vector<Cplx> share;                ///< s(ω), [frequency]
   UnsetVector<Cplx> rest;                 ///< R, [n][n]
+  std::vector<std::vector<Cplx>> diagonal;  ///< d(ω), [frequency][n]; empty: none
+  // Of subspace_of_w:
   std::vector<double> residual;           ///< ‖W(ω) − the above‖/‖W(ω)‖, Frobenius, [frequency]
   std::size_t worst = 0;                  ///< frequency of the largest residual
+  UnsetVector<Cplx> at_worst;             ///< W there, [n][n]
 
   bool used() const { return n_b > 0; }
 };
 
-/// Chosen by what may be left out. Overwrites the kernels' pair products.
+/// W of one frequency, [n][n].
+using MatrixOfFrequency = std::function<UnsetVector<Cplx>(std::size_t)>;
+
+/// With C the eigenvectors of W(0) that carry most of it, chosen by what may be left out,
+///
+///   inner(ω) = C† W(ω) C,   R = W(0) − C inner(0) C†,   d = 0
+///
+/// and s(ω) the best fit of the rest in the Frobenius norm. One frequency of W is asked for after another and none but 0 and the worst is kept.
+/// Overwrites the kernels' pair products.
 /// @throws InvalidInput where W(0) is not Hermitian: the field's wing rule
-SubspaceOfW subspace_of_w(const ScreeningAtQ& at, const WingFactors& wings, const SigmaSubspaceOptions& options, GwKernels& kernels);
+SubspaceOfW subspace_of_w(const MatrixOfFrequency& w, std::size_t n_frequencies, const SigmaSubspaceOptions& options, GwKernels& kernels);
+
+/// W in the subspace that ε⁻¹ is in, exactly: R = W(0), s(ω) its complement's, C = c C_ε with c of roots_of_coulomb, inner what is left; d puts the diagonal,
+/// where v̄ is not c². At q → 0 the wings of ε⁻¹ that averaging adds to the body are three columns more.
+/// @param at_zero  W(0)
+/// Not used() where ε⁻¹ is whole or W is no such matrix: the field's wing rule, and q → 0 of a crystal whose symmetries average it.
+SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& epsilon, const ScreeningAtQ& at, UnsetVector<Cplx> at_zero,
+                                const CoulombInteraction& coulomb);
+
+/// How the full-frequency methods have W: in the subspace of Σ that `options` ask for, or in that of ε⁻¹, if it is in one; else all of it, in `at`.
+struct FullFrequencyW {
+  ScreeningAtQ at;
+  SubspaceOfW subspace;
+};
+/// @param matrices  Σ_lm is wanted too, for which a diagonal beside the subspace is the host's to sum: on a device W is then whole
+FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb, bool matrices,
+                                GwKernels& kernels);
 
 /// What is prepared once for all parts of one q.
 struct PreparedScreening {
@@ -70,7 +97,7 @@ struct ScreeningOnDevice {
 class FormsOfBlock {
  public:
   /// In the subspace the resident products are projected: they are no longer those of plane waves.
-  /// @param error_ry  [n_l], added to: ½ w Σ_n |error of the form| at the frequency that the subspace describes worst; with
+  /// @param error_ry  [n_l], added to where the subspace is that of subspace_of_w: ½ w Σ_n |error of the form| at the frequency that the subspace describes worst; with
   ///                  |x|/π ∫ du/(x² + u²) = ½ that bounds what the integral along iu owes to it
   FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace, std::int64_t n_l, std::int64_t n_b, double weight,
                GwKernels& kernels, std::vector<double>* error_ry);
@@ -85,6 +112,7 @@ class FormsOfBlock {
   std::int64_t n_l_, n_b_;
   GwKernels& kernels_;
   std::vector<Cplx> of_rest_;
+  std::vector<std::vector<Cplx>> of_diagonal_;  ///< [frequency][pair]
 };
 
 }  // namespace quasi::gw

@@ -67,20 +67,18 @@ std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kep
 
 namespace {
 
+/// ε⁻¹_00 stands for q = 0 itself: its wings vanish.
+bool is_singular(const DielectricMatrix& epsilon, std::size_t g) { return epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{}; }
+
 /// One frequency of ε⁻¹ → δ + s_GG'(ε̃⁻¹ − δ)_GG' with ε̃⁻¹ = v^−½ ε⁻¹ v^½ Hermitian, s_GG' = c_G c_G'/v̄_G' off the diagonal, c = ⟨v^½⟩.
 UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombInteraction& coulomb, const DielectricMatrix& epsilon, const std::vector<double>& average,
                                          std::size_t frequency) {
-  const UnsetVector<Cplx>& inverse = epsilon.inverse[frequency];
+  UnsetVector<Cplx> room;
+  const UnsetVector<Cplx>& inverse = inverse_of(epsilon, frequency, room);
   const auto n = static_cast<std::size_t>(epsilon.size());
-  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
-  std::vector<double> root(n), root_v(n);
-#pragma omp parallel for schedule(dynamic, 8)
-  for (std::size_t g = 0; g < n; ++g) {
-    const bool singular = epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{};  // Its wings vanish.
-    root[g] = singular ? std::sqrt(average[g])
-                       : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
-    root_v[g] = std::sqrt(epsilon.coulomb[g]);
-  }
+  const std::vector<double> root = roots_of_coulomb(epsilon, average, coulomb);
+  std::vector<double> root_v(n);
+  for (std::size_t g = 0; g < n; ++g) root_v[g] = std::sqrt(epsilon.coulomb[g]);
   const std::vector<int> group = little_group(field.transfers().operations(), {}, false);
   UnsetVector<Cplx> matrix(n * n);
 #pragma omp parallel for schedule(static)
@@ -108,16 +106,29 @@ DielectricMatrix without_matrices(const DielectricMatrix& m) {
 
 }  // namespace
 
+std::vector<double> roots_of_coulomb(const DielectricMatrix& epsilon, const std::vector<double>& average, const CoulombInteraction& coulomb) {
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  std::vector<double> root(static_cast<std::size_t>(epsilon.size()));
+#pragma omp parallel for schedule(dynamic, 8)
+  for (std::size_t g = 0; g < root.size(); ++g)
+    root[g] = is_singular(epsilon, g) || !coulomb.averages() ? std::sqrt(average[g])
+                                                            : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
+  return root;
+}
+
 ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
-                          const CoulombInteraction& coulomb) {
+                          const CoulombInteraction& coulomb, const std::vector<std::size_t>& frequencies) {
   ScreeningAtQ at{.epsilon = without_matrices(epsilon), .sphere = epsilon.sphere, .coulomb = averaged_coulomb(epsilon, epsilon.sphere, coulomb)};
   const bool listed = coulomb.options().wing_rule == WingRule::kListedPoint;
-  for (std::size_t f = 0; f < epsilon.inverse.size(); ++f) {
+  const std::size_t n_wanted = frequencies.empty() ? epsilon.n_frequencies() : frequencies.size();
+  for (std::size_t i = 0; i < n_wanted; ++i) {
+    const std::size_t f = frequencies.empty() ? i : frequencies[i];
     if (!listed && coulomb.averages()) {
       at.epsilon.inverse.push_back(averaged_symmetrically(field, coulomb, epsilon, at.coulomb, f));
       continue;
     }
-    const auto& inverse = epsilon.inverse[f];
+    UnsetVector<Cplx> room;
+    const auto& inverse = inverse_of(epsilon, f, room);
     at.epsilon.inverse.push_back(inverse);
     // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change sign elsewhere.
     if (!listed && epsilon.at_gamma) at.epsilon.inverse.back()[0] = coulomb.head_at_zero(inverse[0], epsilon.q);

@@ -46,8 +46,12 @@ struct ScreeningAtQ {
   GSphere sphere;
   std::vector<double> coulomb;  ///< v̄(q+G)
 };
+/// @param frequencies  those wanted, in the order that they then have; empty: all
 ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilon, double screened_cutoff_ry,
-                          const CoulombInteraction& coulomb);
+                          const CoulombInteraction& coulomb, const std::vector<std::size_t>& frequencies = {});
+
+/// c(q+G) with W_GG' = −c_G (ε̃⁻¹ − 1)_GG' c_G' off the diagonal, [n of ε]: ⟨v^½⟩, or v^½ where v is not averaged.
+std::vector<double> roots_of_coulomb(const DielectricMatrix& epsilon, const std::vector<double>& average, const CoulombInteraction& coulomb);
 
 /// The pole model of an irreducible q, by the method and policy of the options.
 PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
@@ -73,7 +77,8 @@ void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings, const 
                         const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum);
 /// Adds one block, in the kernels' pair products, to Σ_lm(E) by contour deformation: S_lm(ω) of every frequency is formed
 /// once for all energies. @throws InvalidInput where the real axis ends too soon.
-void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings, const ContourGrid& grid, const FrequencyBlock& block,
+/// In a subspace the kernels' products are projected on the way.
+void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace, const ContourGrid& grid, const FrequencyBlock& block,
                         GwKernels& kernels, SigmaMatrixAtK& sum);
 /// Continues the values on the imaginary axis to the real energies wanted.
 void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap_ry, const SigmaOptions& options, SelfEnergyAtK& sum);

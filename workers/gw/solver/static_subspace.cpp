@@ -84,7 +84,13 @@ void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_
     for (std::size_t b = 0; b < n_b; ++b) weighted[b * n + g] = std::conj(basis[g * n_b + b]);
   product(CblasNoTrans, n_b, n, n, weighted.data(), n, symmetric.data(), n, right.data());
   product(CblasConjTrans, n_b, n_b, n, right.data(), n, weighted.data(), n, static_inner.data());
-  const std::vector<Cplx> static_part = expanded(basis, inner_inverse(static_inner, n_b, kernels), n, n_b);
+  ReducedFrequencies& reduced = m.reduced;
+  reduced.n = static_cast<std::int64_t>(n);
+  reduced.n_b = static_cast<std::int64_t>(n_b);
+  reduced.basis = basis;
+  reduced.inner.push_back(inner_inverse(static_inner, n_b, kernels));
+  reduced.share.emplace_back(1.0);
+  const std::vector<Cplx> static_part = expanded(basis, reduced.inner[0], n, n_b);
   std::vector<Cplx> rest(n * n);  // ε̃⁻¹(0) − 1 − its subspace part
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h)
@@ -92,18 +98,70 @@ void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_
   std::vector<double> values(n);
   std::vector<Cplx> vectors(n * n);
   kernels.eigen_hermitian(view<const Cplx>(rest, n, n), view<double>(values, n), view<Cplx>(vectors, n, n));
+  reduced.rest.assign(rest.begin(), rest.end());
   m.subspace_vectors = static_cast<int>(n_b);
   m.subspace_error = std::max(std::abs(values.front()), std::abs(values.back()));
   const double w2 = options.subspace.complement_ry * options.subspace.complement_ry;
   for (std::size_t f = 1; f < options.frequencies_ry.size(); ++f) {
     const auto from = projected.begin() + static_cast<std::ptrdiff_t>((f - 1) * n_b * n_b);
-    std::vector<Cplx> full = expanded(basis, inner_inverse({from, from + static_cast<std::ptrdiff_t>(n_b * n_b)}, n_b, kernels), n, n_b);
-    const Cplx share = options.subspace.complement ? w2 / (w2 - options.frequencies_ry[f] * options.frequencies_ry[f]) : 0.0;
-    for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < n; ++h)
-        full[g * n + h] = ((g == h ? 1.0 : 0.0) + full[g * n + h] + share * rest[g * n + h]) * std::sqrt(v[g] / v[h]);
-    m.inverse.emplace_back(full.begin(), full.end());
+    reduced.inner.push_back(inner_inverse({from, from + static_cast<std::ptrdiff_t>(n_b * n_b)}, n_b, kernels));
+    reduced.share.push_back(options.subspace.complement ? w2 / (w2 - options.frequencies_ry[f] * options.frequencies_ry[f]) : 0.0);
   }
+}
+
+UnsetVector<Cplx> expanded_inverse(const ReducedFrequencies& reduced, std::size_t frequency, const std::vector<double>& v) {
+  const auto n = static_cast<std::size_t>(reduced.n);
+  const std::vector<Cplx> full = expanded(reduced.basis, reduced.inner[frequency], n, static_cast<std::size_t>(reduced.n_b));
+  const Cplx share = reduced.share[frequency];
+  UnsetVector<Cplx> inverse(n * n);
+#pragma omp parallel for schedule(static)
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h)
+      inverse[g * n + h] = ((g == h ? 1.0 : 0.0) + full[g * n + h] + share * reduced.rest[g * n + h]) * std::sqrt(v[g] / v[h]);
+  return inverse;
+}
+
+std::vector<double> widened_coulomb(std::vector<double> coulomb, std::int64_t n_heads) {
+  coulomb.insert(coulomb.begin(), static_cast<std::size_t>(n_heads - 1), coulomb[0]);
+  return coulomb;
+}
+
+const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequency, UnsetVector<Cplx>& room) {
+  if (frequency == 0 || !m.reduced.used()) return m.inverse.at(frequency);
+  if (m.reduced.n == m.size()) {
+    room = expanded_inverse(m.reduced, frequency, m.coulomb);
+  } else {
+    const UnsetVector<Cplx> wide = expanded_inverse(m.reduced, frequency, widened_coulomb(m.coulomb, m.reduced.n - m.size() + 1));
+    fold_directions(wide, m.coulomb, m.reduced.direction, room, nullptr);
+  }
+  return room;
+}
+
+namespace {
+
+/// ε̃⁻¹_gh of the subspace.
+Cplx element(const ReducedFrequencies& r, std::size_t frequency, std::size_t g, std::size_t h) {
+  const auto n = static_cast<std::size_t>(r.n), n_b = static_cast<std::size_t>(r.n_b);
+  Cplx sum = (g == h ? 1.0 : 0.0) + r.share[frequency] * r.rest[g * n + h];
+  for (std::size_t a = 0; a < n_b; ++a)
+    for (std::size_t b = 0; b < n_b; ++b) sum += r.basis[g * n_b + a] * r.inner[frequency][a * n_b + b] * std::conj(r.basis[h * n_b + b]);
+  return sum;
+}
+
+}  // namespace
+
+CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency) {
+  CMat3 corner{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) corner[i][j] = element(reduced, frequency, i, j);
+  return corner;
+}
+
+Cplx head_of(const DielectricMatrix& m, std::size_t frequency) {
+  if (frequency == 0 || !m.reduced.used()) return m.inverse.at(frequency)[0];
+  if (m.reduced.n == m.size()) return element(m.reduced, frequency, 0, 0);
+  const CMat3 directions = along(inverse(corner_of(m.reduced, frequency)), m.reduced.direction);
+  return directions[0][0] + directions[1][1] + directions[2][2];  // q̂ is a unit vector
 }
 
 }  // namespace quasi::gw
