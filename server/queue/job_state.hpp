@@ -59,11 +59,6 @@ std::optional<JobState> next_state(JobState state, JobEvent event);
 /// SUCCEEDED, FAILED, CANCELLED: never left.
 constexpr bool is_final(JobState state) { return state >= JobState::kSucceeded; }
 
-/// LEASED, RUNNING, CANCELLING: a worker holds it, exactly one attempt is open.
-constexpr bool is_held_by_worker(JobState state) {
-  return state >= JobState::kLeased && state <= JobState::kCancelling;
-}
-
 std::string_view name_of(JobState state);
 
 }  // namespace quasi::server

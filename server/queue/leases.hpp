@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -38,12 +37,6 @@ class Leases {
     }
     return fences;
   }
-  std::optional<std::int64_t> deadline(std::int64_t fence) const {
-    const auto found = deadlines_.find(fence);
-    if (found == deadlines_.end()) return std::nullopt;
-    return found->second;
-  }
-  std::size_t size() const { return deadlines_.size(); }
 
  private:
   std::map<std::int64_t, std::int64_t> deadlines_;

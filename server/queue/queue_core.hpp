@@ -59,8 +59,6 @@ class QueueCore {
   bool tick(Now now);
 
   std::vector<WorkerStatus> fleet(Now now) const;
-  /// True if something is open or lost that `tick` will have to look at.
-  std::size_t open_leases() const { return leases_.size(); }
   /// Says whether jobs became ready since the last call.
   bool take_ready_flag();
 

@@ -179,6 +179,36 @@ TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
   EXPECT_EQ(job.grants, 1);
 }
 
+// The engine started and finished while the server was away, which therefore never heard that it had started; then
+// the daemon died. A success counts after StartAttempt only: without it the result would be refused.
+TEST_F(WorkerSupervisor, ARestartSalvagesAResultWhoseStartWasNeverHeard) {
+  auto& job = world.submit("noop");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.executions == 1; }));
+  ASSERT_EQ(job.state, JobState::kLeased);
+  world.server_reachable = false;
+  ASSERT_TRUE(world.run_until([&] {
+    return world.files.exists("/state/attempts/" + std::to_string(job.fence) + "/outcome.pb");
+  }));
+  std::mt19937_64 random(1);
+  world.kill_daemon(Loss::kEverything, random);
+  world.server_reachable = true;
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.executions, 1) << "the finished result was computed again";
+  EXPECT_EQ(job.grants, 1);
+}
+
+TEST_F(WorkerSupervisor, ACheckpointThatWasNeverAnnouncedIsResumed) {
+  auto& job = world.submit("silent");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.checkpoint.step(), 7);
+  EXPECT_EQ(job.executions, 2);
+}
+
 TEST_F(WorkerSupervisor, ARestartUploadsTheCheckpointAndReleases) {
   auto& job = world.submit("steps");
   world.start_daemon();

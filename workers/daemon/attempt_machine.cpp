@@ -32,7 +32,10 @@ AttemptMachine::Acts AttemptMachine::begin(MonotonicTime now) {
 }
 
 AttemptMachine::Acts AttemptMachine::recover(Ending ending, MonotonicTime now) {
-  return finish(std::move(ending), now);
+  // A success counts after StartAttempt only, and nobody knows whether that call got through.
+  announce_pending_ = ending.kind == Ending::Kind::kSucceeded;
+  const Acts first = announce_pending_ ? Acts{Act::kAnnounce} : Acts{};
+  return first + finish(std::move(ending), now);
 }
 
 AttemptMachine::Acts AttemptMachine::staged(std::optional<Ending> trouble, MonotonicTime now) {

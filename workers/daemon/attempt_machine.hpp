@@ -123,7 +123,6 @@ class AttemptMachine {
 
   State state() const { return state_; }
   bool child_alive() const { return child_alive_; }
-  bool fenced_off() const { return fenced_; }
   const Ending& ending() const { return ending_; }
   std::string_view state_name() const;
 

@@ -11,6 +11,7 @@
 #include "proto/wire/status.hpp"
 #include "workers/daemon/engine_launch.hpp"
 #include "workers/daemon/error.hpp"
+#include "workers/daemon/transient.hpp"
 
 namespace quasi {
 namespace {
@@ -52,20 +53,6 @@ std::string progress_trouble(const v1::Progress& progress) {
     if (!is_plain(name, limits::kMetricNameBytes) || !std::isfinite(value))
       return "the metric '" + name.substr(0, 64) + "', whose name or value cannot be";
   return {};
-}
-
-bool is_transient(const grpc::Status& status) {
-  switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-    case grpc::StatusCode::CANCELLED:
-    case grpc::StatusCode::INTERNAL:
-    case grpc::StatusCode::UNKNOWN:
-      return true;
-    default:
-      return false;
-  }
 }
 
 /// A transfer that failed, on its way out of the input cache.
@@ -137,8 +124,6 @@ void AttemptRunner::recover(const AttemptStore::Recovered& left) {
     if (left.outcome->failed().has_exit_status())
       ending.exit_status = left.outcome->failed().exit_status();
     if (left.outcome->failed().has_signal()) ending.signal = left.outcome->failed().signal();
-  } else {
-    offer_newest_checkpoint();
   }
   perform(machine_.recover(std::move(ending), now()));
 }
@@ -156,7 +141,7 @@ void AttemptRunner::offer_newest_checkpoint() {
       name = candidate;
     }
   }
-  if (newest > grant_.checkpoint().step()) checkpoints_->offer(paths_.checkpoints / name, newest);
+  if (newest > checkpoints_->newest_step()) checkpoints_->offer(paths_.checkpoints / name, newest);
 }
 
 void AttemptRunner::obey(v1::Directive directive) {
@@ -365,7 +350,12 @@ void AttemptRunner::announce_answered(const grpc::Status& status) {
 }
 
 void AttemptRunner::flush() {
-  if (machine_.ending().kind == Ending::Kind::kSucceeded) checkpoints_->abandon();
+  // An engine may have completed a checkpoint without having lived to announce it.
+  const Ending::Kind how = machine_.ending().kind;
+  if (how == Ending::Kind::kSucceeded)
+    checkpoints_->abandon();
+  else if (how != Ending::Kind::kCancelled)
+    offer_newest_checkpoint();
   log_shipper_->flush([this] {
     checkpoints_->flush([this] { perform(machine_.log_flushed(now())); });
   });

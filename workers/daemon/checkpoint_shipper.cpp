@@ -2,6 +2,7 @@
 
 #include "proto/wire/status.hpp"
 #include "workers/daemon/error.hpp"
+#include "workers/daemon/transient.hpp"
 
 namespace quasi {
 
@@ -82,20 +83,17 @@ void CheckpointShipper::recorded(const Offer& offer, const grpc::Status& status)
 
 void CheckpointShipper::failed(const Offer& offer, const grpc::Status& status) {
   if (wire::reason_of(status) == wire::reason::kFenced) return hooks_.fenced();
-  switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      if (!next_) next_ = offer;
-      retry_ = true;
-      return;
-    default:
-      // The job can do without this one: it would only start further back.
-      log_.warning("checkpoint_not_recorded", {{"fence", attempt_.fence()},
-                                               {"step", offer.step},
-                                               {"why", status.error_message()}});
-      pump();
+  if (*abandon_) return pump();
+  if (did_not_get_through(status)) {
+    if (!next_) next_ = offer;
+    retry_ = true;
+    return;
   }
+  // The job can do without this one: it would only start further back.
+  log_.warning("checkpoint_not_recorded", {{"fence", attempt_.fence()},
+                                           {"step", offer.step},
+                                           {"why", status.error_message()}});
+  pump();
 }
 
 void CheckpointShipper::flush(std::function<void()> done) {

@@ -33,6 +33,8 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
   /// Forgets what was not sent yet.
   void abandon();
   bool wants_retry() const { return retry_; }
+  /// Of all that were offered, and of the one that the attempt was given.
+  std::int64_t newest_step() const { return newest_step_; }
 
  private:
   struct Offer {

@@ -4,6 +4,7 @@
 
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
+#include "workers/daemon/transient.hpp"
 
 namespace quasi {
 namespace {
@@ -51,30 +52,25 @@ void LogShipper::answered(const grpc::Status& status, const v1::AppendLogRespons
     closed_ = true;
     return on_fenced_();
   }
-  switch (status.error_code()) {
-    case grpc::StatusCode::ABORTED: {
-      // The server names its length; the same again and again means that the bytes differ.
-      const auto length = details.metadata.find("length");
-      std::uint64_t expected = 0;
-      if (details.reason == wire::reason::kOffsetMismatch && length != details.metadata.end() &&
-          ++mismatches_ < kMostMismatches)
-        std::from_chars(length->second.data(), length->second.data() + length->second.size(), expected);
-      else
-        closed_ = true;
-      offset_ = expected;
-      return closed_ ? settle() : pump();
-    }
-    case grpc::StatusCode::UNAVAILABLE:
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-    case grpc::StatusCode::RESOURCE_EXHAUSTED:
-    case grpc::StatusCode::CANCELLED:
-      retry_ = true;
-      return;
-    default:
-      // The log is for people; a server that will not have it must not cost the attempt.
-      closed_ = true;
-      return settle();
+  if (did_not_get_through(status)) {
+    retry_ = true;
+    return;
   }
+  if (status.error_code() == grpc::StatusCode::ABORTED) {
+    // The server names its length; the same again and again means that the bytes differ.
+    const auto length = details.metadata.find("length");
+    std::uint64_t expected = 0;
+    if (details.reason == wire::reason::kOffsetMismatch && length != details.metadata.end() &&
+        ++mismatches_ < kMostMismatches)
+      std::from_chars(length->second.data(), length->second.data() + length->second.size(), expected);
+    else
+      closed_ = true;
+    offset_ = expected;
+    return closed_ ? settle() : pump();
+  }
+  // The log is for people; a server that will not have it must not cost the attempt.
+  closed_ = true;
+  settle();
 }
 
 void LogShipper::flush(std::function<void()> done) {

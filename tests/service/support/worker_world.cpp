@@ -84,6 +84,7 @@ class WorkerWorld::Child : public EngineChild {
     if (work_ == "steps") later([this, grant, start] { steps(grant, start); });
     if (work_ == "invalid") later([this] { leave(v1::ENGINE_EXIT_INVALID_INPUT); });
     if (work_ == "crash") later([this] { die(SIGSEGV); });
+    if (work_ == "silent") later([this] { write_without_a_word(); });
   }
   void steps(const v1::Grant& grant, const v1::EngineStart& start) {
     std::int64_t first = 1;
@@ -101,6 +102,13 @@ class WorkerWorld::Child : public EngineChild {
         events_.on_report(report);
       });
     finish("five steps");
+  }
+  /// A checkpoint is complete on the disk, and the engine dies before it has said so.
+  void write_without_a_word() {
+    if (!world_.files.list(root_ / "ckpt").empty()) return finish("resumed");
+    world_.files.write_from_outside(root_ / "ckpt" / "ckpt-7", "state 7");
+    world_.files.write_from_outside(root_ / "ckpt" / "next-checkpoint.tmp", "half of state 8");
+    die(SIGKILL);
   }
   void finish(const std::string& result) {
     later([this, result] {
@@ -176,7 +184,7 @@ class WorkerWorld::Blobs : public BlobTransfer {
     if (!world_.server_reachable) return unavailable();
     world_.points.pass();
     const auto bytes = world_.files.read_file(from);
-    if (!bytes) return {grpc::StatusCode::UNKNOWN, "no such file"};
+    if (!bytes) return refused(grpc::StatusCode::UNKNOWN, "LOCAL_FILE");
     if (wire::sha256_hex(*bytes) != digest)
       world_.violations.push_back("'" + from.string() + "' was uploaded under another's digest");
     world_.blobs_[digest] = *bytes;

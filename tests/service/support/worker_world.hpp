@@ -32,7 +32,8 @@ class QuietLog : public WorkerLog {
 };
 
 /// Work for the fake engine, by the name of the job: "noop", "steps" (five steps with a checkpoint
-/// each, resumed), "invalid" (exit 10), "crash" (SIGSEGV), "hang" (ignores all but SIGKILL).
+/// each, resumed), "invalid" (exit 10), "crash" (SIGSEGV), "hang" (ignores all but SIGKILL), "silent" (dies after a
+/// checkpoint that it did not announce; resumed).
 ///
 /// One machine: a server by the letter of the lease rules, engines that are scripts, files that
 /// forget; everything moves one step at a time and in one order, so that a run with a crash at step

@@ -111,6 +111,8 @@ grpc::Status WorkerWorld::complete(const v1::CompleteAttemptRequest& request) {
     if (before != completed_.end() && before->second == content) return grpc::Status::OK;
     return fenced();
   }
+  if (request.has_cancelled() && job->state != JobState::kCancelling)
+    return refused(grpc::StatusCode::FAILED_PRECONDITION, wire::reason::kWrongState);
   if (request.has_succeeded()) {
     for (const auto& artifact : request.succeeded().artifacts())
       if (!blobs_.contains(artifact.digest()))
@@ -121,7 +123,7 @@ grpc::Status WorkerWorld::complete(const v1::CompleteAttemptRequest& request) {
   completed_[request.attempt().fence()] = content;
   job->open = false;
   leases_.erase(job->fence);
-  if (job->state == JobState::kCancelling || request.has_cancelled()) {
+  if (job->state == JobState::kCancelling) {
     job->state = JobState::kCancelled;
   } else if (request.has_succeeded()) {
     job->state = JobState::kSucceeded;
