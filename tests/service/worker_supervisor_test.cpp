@@ -209,6 +209,19 @@ TEST_F(WorkerSupervisor, ACheckpointThatWasNeverAnnouncedIsResumed) {
   EXPECT_EQ(job.executions, 2);
 }
 
+TEST_F(WorkerSupervisor, ADyingConnectionCostsNeitherLogNorCheckpoint) {
+  const auto cancelled = grpc::StatusCode::CANCELLED, internal = grpc::StatusCode::INTERNAL, unknown = grpc::StatusCode::UNKNOWN;
+  auto& job = world.submit("silent");
+  world.dying_connections = {cancelled, internal, unknown, unknown, cancelled, internal, internal, unknown, cancelled};
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_TRUE(world.dying_connections.empty());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.log, "working on silent\n");
+  EXPECT_EQ(job.checkpoint.step(), 7);
+  EXPECT_EQ(job.executions, 2);
+}
+
 TEST_F(WorkerSupervisor, ARestartUploadsTheCheckpointAndReleases) {
   auto& job = world.submit("steps");
   world.start_daemon();

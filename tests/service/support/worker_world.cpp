@@ -182,6 +182,7 @@ class WorkerWorld::Blobs : public BlobTransfer {
   grpc::Status upload(const std::filesystem::path& from, const std::string& digest, std::uint64_t,
                       const std::atomic<bool>&) override {
     if (!world_.server_reachable) return unavailable();
+    if (const auto died = world_.take_connection(); !died.ok()) return died;
     world_.points.pass();
     const auto bytes = world_.files.read_file(from);
     if (!bytes) return refused(grpc::StatusCode::UNKNOWN, "LOCAL_FILE");
@@ -291,6 +292,7 @@ class WorkerWorld::Link : public ServerLink {
 
   void append_log(const v1::AppendLogRequest& request, Then<v1::AppendLogResponse> then) override {
     call<v1::AppendLogResponse>(then, [this, request](v1::AppendLogResponse& response) {
+      if (const auto died = world_.take_connection(); !died.ok()) return died;
       Job* job = nullptr;
       if (!world_.current(request.attempt(), &job)) return fenced();
       std::string& log = world_.logs_[job->fence];
@@ -313,6 +315,7 @@ class WorkerWorld::Link : public ServerLink {
   void record_checkpoint(const v1::RecordCheckpointRequest& request,
                          Then<v1::RecordCheckpointResponse> then) override {
     call<v1::RecordCheckpointResponse>(then, [this, request](v1::RecordCheckpointResponse&) {
+      if (const auto died = world_.take_connection(); !died.ok()) return died;
       Job* job = nullptr;
       if (!world_.current(request.attempt(), &job)) return fenced();
       v1::Checkpoint& newest = job->checkpoint;

@@ -88,6 +88,8 @@ class WorkerWorld {
   EngineSettings engine;
   bool server_reachable = true;
   bool lose_next_grants = false;  ///< the next answer with grants is lost on its way
+  /// How the next calls with log, checkpoint or its bytes end: the connection dies under them.
+  std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
   std::vector<std::string> violations;   ///< of the rules that the world watches
   int fenced_answers = 0;
@@ -110,6 +112,8 @@ class WorkerWorld {
   void grant(const v1::AcquireLeasesRequest& request, v1::AcquireLeasesResponse& response);
   grpc::Status complete(const v1::CompleteAttemptRequest& request);
   bool current(const v1::AttemptRef& ref, Job** job);
+  /// OK where the connection holds.
+  grpc::Status take_connection();
   std::optional<MonotonicTime> next_server_event() const;
 
   std::map<std::string, Job> jobs_;

@@ -140,6 +140,13 @@ grpc::Status WorkerWorld::complete(const v1::CompleteAttemptRequest& request) {
   return grpc::Status::OK;
 }
 
+grpc::Status WorkerWorld::take_connection() {
+  if (dying_connections.empty()) return grpc::Status::OK;
+  const grpc::StatusCode code = dying_connections.front();
+  dying_connections.pop_front();
+  return {code, "the stream was reset"};  // without details, which only a server gives
+}
+
 std::optional<MonotonicTime> WorkerWorld::next_server_event() const {
   std::optional<MonotonicTime> next;
   const auto consider = [&](MonotonicTime time) {
