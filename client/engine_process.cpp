@@ -119,6 +119,11 @@ bool drain(int fd, std::string& into) {
   return true;
 }
 
+/// Ctrl-C came before the engine had begun to listen for it.
+bool was_interrupted(const ChildEnd& end) {
+  return interrupt::requested() && (end.signal == SIGINT || end.signal == SIGTERM);
+}
+
 }  // namespace
 
 std::optional<fs::path> find_engine() {
@@ -172,6 +177,7 @@ CapturedEnd capture_engine(const fs::path& engine, const std::vector<std::string
 }
 
 ExitStatus status_of_engine(const ChildEnd& end) {
+  if (was_interrupted(end)) return static_cast<ExitStatus>(interrupt::exit_status());
   if (end.signal != 0) return ExitStatus::kJobFailed;
   if (end.status >= 100 && end.status < 126) return ExitStatus::kUsage;  // its argument parser's
   switch (end.status) {
@@ -191,7 +197,7 @@ ExitStatus status_of_engine(const ChildEnd& end) {
 }
 
 std::string describe_engine_end(const ChildEnd& end) {
-  if (end.signal != 0) {
+  if (end.signal != 0 && !was_interrupted(end)) {
     const char* name = sigdescr_np(end.signal);
     return "quasi-engine was killed by signal " + std::to_string(end.signal) +
            (name != nullptr ? std::string(" (") + name + ")" : "") +

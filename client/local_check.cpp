@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/engine_process.hpp"
+#include "client/interrupt.hpp"
 #include "client/readable.hpp"
 #include "proto/wire/validate.hpp"
 
@@ -68,6 +69,8 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
     arguments.push_back(format);
   }
   const CapturedEnd captured = capture_engine(*engine, arguments);
+  if (interrupt::requested())
+    throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted");
   const ExitStatus status = status_of_engine(captured.end);
   if (status != ExitStatus::kOk) {
     const std::string crash = describe_engine_end(captured.end);
