@@ -78,7 +78,7 @@ TEST_F(EndToEnd, EndsOfJobsAreTheExitStatus) {
   EXPECT_NE(failed.out.find("INVALID_INPUT"), std::string::npos) << failed.out;
   EXPECT_EQ(quasi({"submit", job("ok", "[test.noop]"), job("bad", "[test.exit]\nstatus = 10"), "--wait"}).status, 14);
 
-  const std::string id = submit(job("long", "[test.sleep]\nduration = \"60s\""));
+  const std::string id = submit(job("long", "[test.sleep]\nduration = \"10h\""));
   const Ran late = quasi({"wait", id, "--timeout", "300ms"});
   EXPECT_EQ(late.status, 124) << late.err;
   EXPECT_NE(late.err.find("quasi watch last"), std::string::npos) << late.err;
@@ -90,7 +90,7 @@ TEST_F(EndToEnd, EndsOfJobsAreTheExitStatus) {
 }
 
 TEST_F(EndToEnd, SeveralJobsAreCancelledOnlyWhenSaid) {
-  const std::string work = "[test.sleep]\nduration = \"60s\"";
+  const std::string work = "[test.sleep]\nduration = \"10h\"";
   EXPECT_EQ(quasi({"submit", job("a", work), job("b", work)}).status, 0);
   const Ran refused = quasi({"cancel", "last"});
   EXPECT_EQ(refused.status, 2);
@@ -186,7 +186,7 @@ TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
 // same deck run here gives the same summary.
 TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
   fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("silicon-sw"));
-  const std::string job_table = "\n[job]\nname = \"mine\"\nmax_runtime = \"5m\"\n";
+  const std::string job_table = "\n[job]\nname = \"mine\"\nmax_runtime = \"10h\"\n";
   struct Deck {
     std::string kind, file, key;
     std::vector<std::string> settings;

@@ -14,26 +14,34 @@ namespace {
 
 TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
-  const auto running = begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
-  std::this_thread::sleep_for(milliseconds(1500));
-  ASSERT_TRUE(running->running()) << running->err();
-  running->send(SIGINT);
-  EXPECT_EQ(running->wait_at_most(seconds(60)), 130) << running->err();
-  EXPECT_FALSE(fs::exists(path("r/result.h5")));
+  // While the engine computes, and at moments at which it may not have begun to listen for signals.
+  for (const int wait_ms : {-1, 0, 10, 20, 40, 80}) {
+    SCOPED_TRACE(wait_ms);
+    const auto running = begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
+    if (wait_ms >= 0)
+      std::this_thread::sleep_for(milliseconds(wait_ms));
+    else
+      for (const auto deadline = Clock::now() + kHang; !fs::exists(path("r")) && Clock::now() < deadline;)
+        std::this_thread::sleep_for(milliseconds(1));
+    running->send(SIGINT);
+    EXPECT_EQ(running->wait_at_most(), 130) << running->err();
+    EXPECT_EQ(running->err().find("killed"), std::string::npos) << running->err();
+    EXPECT_FALSE(fs::exists(path("r/result.h5")));
+  }
 }
 
 // I16 and I9 as a person meets them: the server dies and comes back while someone watches.
 TEST_F(EndToEnd, WatchingSurvivesTheServer) {
-  const std::string id = submit(job("steps", "[test.progress]\nsteps = 30\ninterval = \"100ms\""));
+  const std::string id = submit(job("steps", "[test.progress]\nsteps = 1000000\ninterval = \"100ms\""));
   await_state(id, "running");
   const auto watching = begin({"watch", id, "--jsonl"});
-  const auto deadline = Clock::now() + seconds(20);
-  while (watching->out().find("\"snapshot\"") == std::string::npos && Clock::now() < deadline)
-    std::this_thread::sleep_for(milliseconds(20));
+  // Progress follows the bookmark after the snapshot: from there on it has a token.
+  ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::out, "\"event\":\"progress\""));
   server_->end(SIGKILL);
-  std::this_thread::sleep_for(milliseconds(300));
+  ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::err, "trying again"));
   ASSERT_NO_FATAL_FAILURE(start_server());
-  EXPECT_EQ(watching->wait_at_most(seconds(60)), 0) << watching->err();
+  EXPECT_EQ(quasi({"cancel", id}).status, 0);
+  EXPECT_EQ(watching->wait_at_most(), 4) << watching->err();
   int snapshots = 0;
   std::vector<std::uint64_t> states;
   std::istringstream stream(watching->out());
@@ -46,25 +54,31 @@ TEST_F(EndToEnd, WatchingSurvivesTheServer) {
   EXPECT_EQ(snapshots, 1);  // taken up by its token, not begun anew
   EXPECT_TRUE(std::adjacent_find(states.begin(), states.end(),
                                  [](std::uint64_t x, std::uint64_t y) { return y != x + 1; }) == states.end());
-  EXPECT_NE(watching->out().find("\"to\":\"succeeded\""), std::string::npos) << watching->out();
+  EXPECT_NE(watching->out().find("\"to\":\"cancelled\""), std::string::npos) << watching->out();
 }
 
 TEST_F(EndToEnd, AFetchThatWasCutIsContinuedAndVerified) {
   const std::string id = submit(job("big", "[test.emit]\nbytes = 200000000\nseed = 3"), {"--wait"});
   const std::string out = path("out").string();
-  const auto fetching = begin_and_catch_midway(id);
+  const auto fetching = begin_and_hold_midway(id, 200000000u);
   ASSERT_TRUE(fetching) << "too fast to be cut";
   server_->end(SIGKILL);
   ASSERT_NO_FATAL_FAILURE(start_server());
-  EXPECT_EQ(fetching->wait_at_most(seconds(60)), 0) << fetching->err();
+  fetching->send(SIGCONT);
+  EXPECT_EQ(fetching->wait_at_most(), 0) << fetching->err();
   EXPECT_EQ(fs::file_size(path("out/data.bin")), 200000000u);
 
   // A second kind of cut: the person's own, then a damaged part.
-  const auto stopped = begin_and_catch_midway(id);
-  ASSERT_TRUE(stopped) << "too fast to be cut";
   const fs::path part = path("out/data.bin.part");
-  stopped->send(SIGINT);
-  const int status = stopped->wait_at_most(seconds(20));
+  std::unique_ptr<Process> stopped;
+  int status = 0;
+  for (int attempt = 0; status == 0 && attempt < 20; ++attempt) {  // 0: the rest came before the signal was heeded
+    stopped = begin_and_hold_midway(id, 200000000u);
+    ASSERT_TRUE(stopped) << "too fast to be cut";
+    stopped->send(SIGINT);
+    stopped->send(SIGCONT);
+    status = stopped->wait_at_most();
+  }
   ASSERT_EQ(status, 130) << stopped->err();
   EXPECT_NE(stopped->err().find("the same command continues"), std::string::npos) << stopped->err();
   ASSERT_TRUE(fs::exists(part));
@@ -84,7 +98,7 @@ TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
   const std::string noop = job("once", "[test.noop]");
   server_->send(SIGSTOP);  // takes connections, answers nothing
   const auto first = begin({"submit", noop, "--timeout", "1s"});
-  EXPECT_EQ(first->wait_at_most(seconds(30)), 8) << first->err();
+  EXPECT_EQ(first->wait_at_most(), 8) << first->err();
   server_->send(SIGCONT);
   // It stopped at asking for the capabilities: nothing can have been taken, nothing is pending.
   EXPECT_EQ(quasi({"submit", "--resume"}).err.find("nothing is pending"), 0u);
@@ -113,20 +127,18 @@ TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
 }
 
 TEST_F(EndToEnd, InterruptedWatchingLeavesTheJobAlone) {
-  const std::string id = submit(job("long", "[test.sleep]\nduration = \"60s\""));
+  const std::string id = submit(job("long", "[test.sleep]\nduration = \"10h\""));
   const auto watching = begin({"watch", id});
-  const auto deadline = Clock::now() + seconds(20);
-  while (watching->err().find("running") == std::string::npos && Clock::now() < deadline)
-    std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::err, "running"));
   watching->send(SIGINT);
-  EXPECT_EQ(watching->wait_at_most(seconds(10)), 130);
+  EXPECT_EQ(watching->wait_at_most(), 130);
   EXPECT_NE(watching->err().find("the job goes on; come back with: quasi watch last"), std::string::npos)
       << watching->err();
   await_state(id, "running");
   const auto waiting = begin({"wait", id});
   std::this_thread::sleep_for(milliseconds(200));
   waiting->send(SIGTERM);
-  EXPECT_EQ(waiting->wait_at_most(seconds(10)), 143);
+  EXPECT_EQ(waiting->wait_at_most(), 143);
   quasi({"cancel", id});
 }
 
@@ -137,7 +149,7 @@ TEST_F(EndToEnd, NoServerIsSaidInTwoLines) {
     std::vector<std::string> line{"quasi", "--server", "unix:" + path("nothing").string()};
     line.insert(line.end(), words.begin(), words.end());
     const auto nowhere = spawn("nowhere-" + words.front(), line);
-    EXPECT_EQ(nowhere->wait_at_most(seconds(20)), 8) << words.front();
+    EXPECT_EQ(nowhere->wait_at_most(), 8) << words.front();
     const std::string err = nowhere->err();
     EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 2) << err;
     EXPECT_EQ(nowhere->out(), "");

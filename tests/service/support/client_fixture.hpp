@@ -29,6 +29,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+/// How long is waited for what must come. Only a test that hangs waits so long: nothing is concluded from how soon a
+/// thing came, since a machine may be as slow as it likes.
+constexpr seconds kHang{200};
+
 inline std::string slurp(const fs::path& path) {
   std::ifstream in(path);
   std::ostringstream text;
@@ -72,7 +76,21 @@ class Process {
     if (waitpid(pid_, &status, WNOHANG) == pid_) take(status);
     return !ended_;
   }
-  void send(int signal) { ::kill(pid_, signal); }
+  void send(int signal) {
+    if (pid_ > 0 && !ended_) ::kill(pid_, signal);
+  }
+  /// Holds it where it is. @return false if it had ended before.
+  bool stop() {
+    if (!running()) return false;
+    send(SIGSTOP);
+    const std::string place = "/proc/" + std::to_string(pid_) + "/stat";
+    while (running()) {
+      const std::string text = slurp(place);
+      if (const auto name_end = text.rfind(") "); name_end != std::string::npos && text[name_end + 2] == 'T') return true;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return false;
+  }
   /// Sends a signal and waits for the end.
   int end(int signal) {
     send(signal);
@@ -84,7 +102,7 @@ class Process {
     return status_;
   }
   /// As wait, but a test that hangs fails instead.
-  int wait_at_most(seconds limit) {
+  int wait_at_most(seconds limit = kHang) {
     const auto deadline = Clock::now() + limit;
     while (running() && Clock::now() < deadline) std::this_thread::sleep_for(milliseconds(5));
     if (running()) {
@@ -153,7 +171,7 @@ class EndToEnd : public testing::Test {
     if (!fs::exists(path("client.toml"))) file("client.toml", "");
     return spawn("quasi" + std::to_string(++commands_), std::move(words));
   }
-  Ran quasi(std::vector<std::string> words, seconds limit = seconds(100)) {
+  Ran quasi(std::vector<std::string> words, seconds limit = kHang) {
     const auto process = begin(std::move(words));
     const int status = process->wait_at_most(limit);
     return {status, process->out(), process->err()};
@@ -169,15 +187,22 @@ class EndToEnd : public testing::Test {
     return id;
   }
 
-  /// A fetch of data.bin into out/ of which some MiB have come; nothing if it always ends first.
-  std::unique_ptr<Process> begin_and_catch_midway(const std::string& id) {
+  /// A fetch of data.bin into out/, held (SIGSTOP) when some MiB have come and more than half are to come; nothing if it
+  /// is always over before that is seen.
+  std::unique_ptr<Process> begin_and_hold_midway(const std::string& id, std::uintmax_t size_bytes) {
     const fs::path part = path("out/data.bin.part");
-    for (int attempt = 0; attempt < 10; ++attempt) {
+    for (int attempt = 0; attempt < 50; ++attempt) {
       std::error_code ignored;
       fs::remove(path("out/data.bin"), ignored);
       auto fetching = begin({"fetch", id, "-d", path("out").string(), "--artifact", "data.bin"});
-      while (fetching->running())
-        if (const auto size = fs::file_size(part, ignored); !ignored && size > (8u << 20)) return fetching;
+      const auto come = [&] {
+        const auto size = fs::file_size(part, ignored);
+        return ignored ? 0 : size;
+      };
+      while (fetching->running() && come() <= (8u << 20)) std::this_thread::yield();
+      if (fetching->stop() && come() < size_bytes / 2) return fetching;
+      fetching->send(SIGCONT);
+      EXPECT_EQ(fetching->wait_at_most(), 0) << fetching->err();
     }
     return nullptr;
   }
@@ -187,7 +212,7 @@ class EndToEnd : public testing::Test {
                     {"quasi-server", "--data-directory", path("data").string(), "--listen", socket(),
                      "--enable-test-work", "true"});
     ASSERT_TRUE(server_->started());
-    const auto deadline = Clock::now() + seconds(30);
+    const auto deadline = Clock::now() + kHang;
     while (Clock::now() < deadline && server_->running())
       if (quasi({"list", "--timeout", "5s"}).status == 0) return;
     FAIL() << "the server does not answer\n" << server_->err();
@@ -197,8 +222,16 @@ class EndToEnd : public testing::Test {
                                "--devices", "none", "--slots", "2"});
     ASSERT_TRUE(worker_->started());
   }
+  /// Waits until `text` is in what a command has written so far.
+  void await_output(const Process& process, std::string (Process::*stream)() const, const std::string& text) {
+    const auto deadline = Clock::now() + kHang;
+    while ((process.*stream)().find(text) == std::string::npos) {
+      ASSERT_LT(Clock::now(), deadline) << "never said '" << text << "'\n" << process.out() << process.err();
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  }
   void await_state(const std::string& id, const std::string& state) {
-    const auto deadline = Clock::now() + seconds(30);
+    const auto deadline = Clock::now() + kHang;
     std::string seen;
     while (Clock::now() < deadline) {
       seen = json::parse(quasi({"show", id, "--json"}).out)["jobs"][0]["state"];
