@@ -169,7 +169,7 @@ class Fuzz : public Calls {
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
     const bool endless = method.name() == "WatchJobs" || method.name() == "ReadLogs" || method.name() == "AcquireLeases";
-    context.set_deadline(std::chrono::system_clock::now() + (endless ? std::chrono::milliseconds(250) : std::chrono::seconds(20)));
+    context.set_deadline(std::chrono::system_clock::now() + (endless ? std::chrono::milliseconds(250) : kHang));
     const auto stream = stub.PrepareCall(&context, "/" + method.service()->full_name() + "/" + method.name(), &queue);
     const auto done = [&] {
       void* tag = nullptr;

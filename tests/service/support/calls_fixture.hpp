@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "proto/wire/channel.hpp"
 #include "proto/wire/chunks.hpp"
@@ -45,8 +47,18 @@ class Calls : public testing::Test {
     blobs_ = v1::BlobService::NewStub(channel_);
     workers_ = v1::WorkerService::NewStub(channel_);
   }
-  static void limit(grpc::ClientContext& context, int seconds = 20) {
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
+  /// Only a call that hangs lasts so long: nothing is concluded from how soon an answer came.
+  static constexpr std::chrono::seconds kHang{200};
+  static void limit(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + kHang);
+  }
+  /// Asks until `holds`; false if it never does.
+  static bool wait_for(const std::function<bool()>& holds) {
+    for (const auto deadline = std::chrono::steady_clock::now() + kHang; !holds();) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
   }
   std::string submit(const std::string& request_id = wire::make_uuid()) {
     grpc::ClientContext context;
