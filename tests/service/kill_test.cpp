@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <sstream>
 
@@ -19,6 +20,9 @@ namespace quasi::test {
 namespace {
 
 constexpr int kWorkers = 5;
+// Kills come by the clock, but not faster than jobs end: on a machine where a worker takes longer to start than to be
+// killed nothing would ever be finished, and jobs would run out of their ten attempts.
+constexpr int kJobsPerWorkerKill = 10, kJobsPerServerKill = 70;
 
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -55,21 +59,24 @@ class Chaos {
     for (int i = 0; i < kWorkers; ++i) start_worker(i);
     auto next_kill = within(0.5), next_server_kill = within(5);
     std::size_t n_submitted = 0;
-    const auto deadline = within(600);
-    while (std::chrono::steady_clock::now() < deadline) {
+    // As long as jobs end, however slowly: the machine may be as slow as it likes.
+    for (auto hangs = within(kHangSeconds); std::chrono::steady_clock::now() < hangs;) {
       if (n_submitted < n_jobs_) n_submitted += submit_some(n_jobs_ - n_submitted);
-      if (std::chrono::steady_clock::now() > next_kill) {
+      if (std::chrono::steady_clock::now() > next_kill && worker_kills_ <= 10 + ended() / kJobsPerWorkerKill) {
         kill_a_worker();
         next_kill = within(0.3 + 0.01 * static_cast<double>(random_() % 70));
       }
-      if (std::chrono::steady_clock::now() > next_server_kill) {
+      if (std::chrono::steady_clock::now() > next_server_kill && server_kills_ <= 1 + ended() / kJobsPerServerKill) {
         service_.kill_server();
         ++server_kills_;
         service_.start_server();
         next_server_kill = within(5);
       }
       restart_workers();
-      if (n_submitted == n_jobs_ && all_over()) break;
+      watch_the_clock();
+      const int ended_before = ended();
+      if (all_over() && n_submitted == n_jobs_) break;
+      if (ended() > ended_before) hangs = within(kHangSeconds);
       wait_for([] { return false; }, within(0.05));
     }
     for (const auto& id : ids_) {
@@ -120,15 +127,25 @@ class Chaos {
       if (!is_final(service_.get(ids_[n_over_]).state())) return false;
     return true;
   }
+  /// Jobs of which all_over() knows that they, and all before them, have ended.
+  int ended() const { return static_cast<int>(n_over_); }
+  /// The times in the server's history are of the wall clock, which may be set back while the test runs.
+  void watch_the_clock() {
+    const auto ahead = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now().time_since_epoch() - std::chrono::steady_clock::now().time_since_epoch());
+    if (newest_ahead_) history_.clock_set_back((*newest_ahead_ - ahead).count());
+    newest_ahead_ = ahead;
+  }
 
   std::uint64_t n_jobs_;
   std::mt19937_64 random_;
-  Service service_;
+  Service service_{{"--lease-ttl", "2", "--restart-grace", "10"}};
   History history_;
   std::vector<std::string> ids_;
   std::size_t n_over_ = 0;
   std::map<int, Deadline> down_;
   int worker_kills_ = 0, server_kills_ = 0;
+  std::optional<std::chrono::milliseconds> newest_ahead_;
 };
 
 void expect_nothing_lost(std::uint64_t n_jobs) {

@@ -19,19 +19,19 @@ add_dependencies(worker_process_test quasi-engine)
 
 if(TARGET quasi-server)
   quasi_add_test(worker_faults_test SOURCES worker_faults_test.cpp
-    LIBS quasi_service_fixture LABELS service faults)
+    LIBS quasi_service_fixture LABELS service faults TIMEOUT 600)
   add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine)
 
   quasi_add_test(kill_test SOURCES kill_test.cpp support/history.cpp
-    LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 600)
+    LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 900)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
   add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
   target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)
-  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults)
+  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
 
   # One attempt on several slots, as one process and as several.
-  quasi_add_test(job_ranks_test SOURCES job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults)
+  quasi_add_test(job_ranks_test SOURCES job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
   add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine)
   if(quasi_mpi_enabled)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
@@ -39,6 +39,6 @@ if(TARGET quasi-server)
 
   # The full figure takes minutes: run with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)
-  set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 1200
+  set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 3600
     ENVIRONMENT QUASI_KILL_JOBS=2000)
 endif()

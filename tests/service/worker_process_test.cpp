@@ -60,7 +60,7 @@ class EngineProcess : public testing::Test {
     start->add_devices("cpu");
     ASSERT_TRUE(child->send(command));
   }
-  bool turn_until(const std::function<bool()>& holds, double seconds = 20) {
+  bool turn_until(const std::function<bool()>& holds, double seconds = kHangSeconds) {
     const auto deadline = within(seconds);
     while (!holds()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
@@ -125,16 +125,16 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   EXPECT_FALSE(events.exit->killed_for_memory);
 }
 
-TEST_F(EngineProcess, ObeysACancelWithinASecond) {
+TEST_F(EngineProcess, ObeysACancelLongBeforeItsWorkIsDone) {
   v1::TestWork work;
   *work.mutable_sleep()->mutable_duration() =
-      google::protobuf::util::TimeUtil::SecondsToDuration(60);
+      google::protobuf::util::TimeUtil::SecondsToDuration(36'000);
   start(work);
   ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
   v1::EngineCommand command;
   command.mutable_cancel();
   child->send(command);
-  ASSERT_TRUE(turn_until([&] { return events.exit.has_value(); }, 5));
+  ASSERT_TRUE(turn_until_exit());
   EXPECT_EQ(events.exit->exit_status, v1::ENGINE_EXIT_CANCELLED);
 }
 
@@ -225,7 +225,7 @@ TEST_F(EngineProcess, AnEngineThatIsNoneCannotBeStarted) {
 
 TEST_F(EngineProcess, WithoutADaemonItSaysWhoMayStartIt) {
   Program engine("quasi-engine", {"exec", "--ipc-fd", "0"}, directory.path() / "engine.log");
-  const auto status = engine.wait(within(20));
+  const auto status = engine.wait();
   ASSERT_TRUE(status);
   EXPECT_NE(engine.output().find("quasi-worker"), std::string::npos) << engine.output();
 }

@@ -45,7 +45,7 @@ void History::judge_job(const v1::Job& job, Verdict& verdict) const {
       offend(verdict.doubles, "an attempt is still open");
     if (before) {
       if (attempt.fence() <= before->fence()) offend(verdict.stale, "fences do not rise");
-      if (TimeUtil::TimestampToMilliseconds(attempt.granted()) <
+      if (TimeUtil::TimestampToMilliseconds(attempt.granted()) + set_back_ms_ <
           TimeUtil::TimestampToMilliseconds(before->ended()))
         offend(verdict.doubles, "two attempts were open at once");
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +21,8 @@ class History {
   void dumped(const v1::Job& job) { jobs_[job.id()] = job; }
   /// A daemon's log: every attempt whose end the server accepted is in it.
   void worker_log(const std::string& worker, const std::string& text);
+  /// The wall clock jumped by so much meanwhile, backwards if positive: the jobs' times are of that clock.
+  void clock_set_back(std::int64_t milliseconds) { set_back_ms_ += std::max<std::int64_t>(milliseconds, 0); }
 
   struct Verdict {
     int lost = 0;      ///< acknowledged, but not there or not ended (I1)
@@ -41,6 +45,7 @@ class History {
   std::set<std::string> acknowledged_;
   std::map<std::string, v1::Job> jobs_;
   std::map<std::string, std::set<std::uint64_t>> accepted_;  ///< fences of accepted successes, by job
+  std::int64_t set_back_ms_ = 0;
 };
 
 }  // namespace quasi::test

@@ -21,12 +21,38 @@ google::protobuf::Duration duration(double seconds) {
 }
 
 void limit(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
 }
 
 bool away(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+}
+
+/// Calls until the server answers. @throws std::runtime_error with a refusal.
+void repeat(const std::string& what, const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+  grpc::Status status;
+  wait_for([&] {
+    grpc::ClientContext context;
+    limit(context);
+    status = call(context);
+    return !away(status);
+  });
+  if (!status.ok()) throw std::runtime_error(what + ": " + status.error_message());
+}
+
+/// Flags in pairs; one that is given twice would be refused, so the test's own replace the others.
+std::vector<std::string> with_flags(std::vector<std::string> flags, const std::vector<std::string>& own) {
+  for (std::size_t i = 0; i + 1 < own.size(); i += 2) {
+    bool replaced = false;
+    for (std::size_t j = 0; j + 1 < flags.size(); j += 2)
+      if (flags[j] == own[i]) {
+        flags[j + 1] = own[i + 1];
+        replaced = true;
+      }
+    if (!replaced) flags.insert(flags.end(), {own[i], own[i + 1]});
+  }
+  return flags;
 }
 
 }  // namespace
@@ -40,20 +66,20 @@ void Service::start_server() {
   std::vector<std::string> flags{"--data-directory",   (directory_.path() / "data").string(),
                                  "--listen",           address(),
                                  "--enable-test-work", "true",
-                                 "--lease-ttl",        "2",
+                                 "--lease-ttl",        "600",
+                                 "--heartbeat-interval", "0.5",
                                  "--requeue-delay",    "0.2",
                                  "--retry-back-off",   "0.05",
                                  "--restart-grace",    "1"};
-  flags.insert(flags.end(), server_flags_.begin(), server_flags_.end());
-  server_ = std::make_unique<Program>("quasi-server", flags, directory_.path() / "server.log");
-  const bool up = wait_for(
-      [&] {
-        grpc::ClientContext context;
-        context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-        v1::GetCapabilitiesResponse response;
-        return stub_->GetCapabilities(&context, {}, &response).ok();
-      },
-      within(60));
+  server_ = std::make_unique<Program>("quasi-server", with_flags(flags, server_flags_), directory_.path() / "server.log");
+  bool up = false;
+  wait_for([&] {
+    grpc::ClientContext context;
+    limit(context);
+    v1::GetCapabilitiesResponse response;
+    up = stub_->GetCapabilities(&context, {}, &response).ok();
+    return up || is_gone(server_->pid());
+  });
   if (!up) throw std::runtime_error("the server does not answer:\n" + server_->output());
 }
 
@@ -77,19 +103,10 @@ void Service::start_worker(const std::string& name, const std::vector<std::strin
                                  "--cancel-grace-s",   "0.5",
                                  "--terminate-grace-s", "0.5",
                                  "--drain-timeout-s",  "1",
+                                 "--start-timeout-s",  "600",
                                  "--min-free-scratch-bytes", "0"};
-  // A flag given twice would be refused: the test's own replace these.
-  for (std::size_t i = 0; i + 1 < extra.size(); i += 2) {
-    bool replaced = false;
-    for (std::size_t j = 0; j + 1 < flags.size(); j += 2)
-      if (flags[j] == extra[i]) {
-        flags[j + 1] = extra[i + 1];
-        replaced = true;
-      }
-    if (!replaced) flags.insert(flags.end(), {extra[i], extra[i + 1]});
-  }
   workers_.erase(name);
-  workers_.emplace(name, Program("quasi-worker", flags, directory_.path() / (name + ".log")));
+  workers_.emplace(name, Program("quasi-worker", with_flags(flags, extra), directory_.path() / (name + ".log")));
 }
 
 std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) {
@@ -97,16 +114,7 @@ std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) 
   request.set_request_id(wire::make_uuid());
   for (const auto& spec : specs) *request.add_jobs() = spec;
   v1::SubmitJobsResponse response;
-  grpc::Status status;
-  wait_for(
-      [&] {
-        grpc::ClientContext context;
-        limit(context);
-        status = stub_->SubmitJobs(&context, request, &response);
-        return !away(status);
-      },
-      within(60));
-  if (!status.ok()) throw std::runtime_error("submit: " + status.error_message());
+  repeat("submit", [&](grpc::ClientContext& context) { return stub_->SubmitJobs(&context, request, &response); });
   return {response.job_ids().begin(), response.job_ids().end()};
 }
 
@@ -114,27 +122,15 @@ v1::Job Service::get(const std::string& id) {
   v1::GetJobRequest request;
   request.set_job_id(id);
   v1::GetJobResponse response;
-  grpc::Status status;
-  wait_for(
-      [&] {
-        grpc::ClientContext context;
-        limit(context);
-        status = stub_->GetJob(&context, request, &response);
-        return !away(status);
-      },
-      within(60));
-  if (!status.ok()) throw std::runtime_error("get " + id + ": " + status.error_message());
+  repeat("get " + id, [&](grpc::ClientContext& context) { return stub_->GetJob(&context, request, &response); });
   return response.job();
 }
 
 void Service::cancel(const std::string& id) {
   v1::CancelJobsRequest request;
   request.add_job_ids(id);
-  grpc::ClientContext context;
-  limit(context);
   v1::CancelJobsResponse response;
-  const grpc::Status status = stub_->CancelJobs(&context, request, &response);
-  if (!status.ok()) throw std::runtime_error("cancel: " + status.error_message());
+  repeat("cancel", [&](grpc::ClientContext& context) { return stub_->CancelJobs(&context, request, &response); });
 }
 
 v1::Job Service::wait(const std::string& id, const std::function<bool(const v1::Job&)>& holds,
@@ -150,23 +146,40 @@ v1::Job Service::wait(const std::string& id, const std::function<bool(const v1::
   return job;
 }
 
-v1::Job Service::wait_state(const std::string& id, v1::JobState state, double seconds) {
-  return wait(id, [&](const v1::Job& job) { return job.state() == state; }, seconds);
+v1::Job Service::wait_state(const std::string& id, v1::JobState state) {
+  return wait(id, [&](const v1::Job& job) { return job.state() == state; });
 }
 
-v1::Job Service::wait_end(const std::string& id, double seconds) {
-  return wait(id, [](const v1::Job& job) { return is_final(job.state()); }, seconds);
+v1::Job Service::wait_end(const std::string& id) {
+  return wait(id, [](const v1::Job& job) { return is_final(job.state()); });
 }
 
-std::string Service::log_of(const std::string& id) {
+std::string Service::log_of(const std::string& id, std::uint32_t attempt) {
   v1::ReadLogsRequest request;
   request.set_job_id(id);
-  grpc::ClientContext context;
-  limit(context);
-  const auto stream = stub_->ReadLogs(&context, request);
+  request.set_attempt(attempt);
   std::string text;
-  for (v1::ReadLogsResponse part; stream->Read(&part);) text += part.data();
+  repeat("log of " + id, [&](grpc::ClientContext& context) {
+    text.clear();
+    const auto stream = stub_->ReadLogs(&context, request);
+    for (v1::ReadLogsResponse part; stream->Read(&part);) text += part.data();
+    return stream->Finish();
+  });
   return text;
+}
+
+std::string Service::artifact_text(const v1::Job& job, const std::string& name) {
+  const auto path = directory_.path() / (job.id() + "-" + name);
+  for (const auto& artifact : job.artifacts()) {
+    if (artifact.name() != name) continue;
+    const grpc::Status status = wire::download_file(channel_, artifact.digest(), artifact.size_bytes(), path);
+    if (!status.ok()) throw std::runtime_error("fetch " + name + ": " + status.error_message());
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  throw std::runtime_error(job.id() + " left no " + name);
 }
 
 bool is_final(v1::JobState state) {

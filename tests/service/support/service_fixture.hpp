@@ -15,10 +15,11 @@
 namespace quasi::test {
 
 /// A server, its workers and a client's stub in a directory of their own, as real processes over a
-/// Unix socket. Leases are short; waiting is always for a state.
+/// Unix socket. Waiting is always for a state. Leases are long, so that no slow machine ends one by itself; a test
+/// of what happens when they end asks for short ones.
 class Service {
  public:
-  /// Times that suit tests; `flags` are added to the server's and may override them.
+  /// Times that suit tests; `flags` are added to the server's or replace them.
   explicit Service(std::vector<std::string> server_flags = {});
 
   /// Starts the server and returns once it answers. @throws std::runtime_error with its output.
@@ -48,10 +49,12 @@ class Service {
   void cancel(const std::string& id);
   /// Waits until `holds`; the last view is returned either way, with a test failure if it never did.
   v1::Job wait(const std::string& id, const std::function<bool(const v1::Job&)>& holds,
-               double seconds = 30);
-  v1::Job wait_state(const std::string& id, v1::JobState state, double seconds = 30);
-  v1::Job wait_end(const std::string& id, double seconds = 30);
-  std::string log_of(const std::string& id);
+               double seconds = kHangSeconds);
+  v1::Job wait_state(const std::string& id, v1::JobState state);
+  v1::Job wait_end(const std::string& id);
+  /// The whole log of an attempt; 0: the newest.
+  std::string log_of(const std::string& id, std::uint32_t attempt = 0);
+  std::string artifact_text(const v1::Job& job, const std::string& name);
 
  private:
   TemporaryDirectory directory_;
