@@ -94,10 +94,13 @@ TEST(DeviceTeam, AFailureOnOneDeviceEndsTheJob) {
 TEST(DeviceTeam, IdleDevicesTakeWhatIsLeftOfOthers) {
   DeviceTeam team(std::vector<Device>(3, find_device("cpu")));
   std::vector<std::atomic<int>> done(24);
+  std::atomic<int> n_done{0};
   std::vector<std::vector<std::int64_t>> of_member(3);
   team.run(24, [&](std::int64_t task, GwKernels& kernels) {
     const auto member = static_cast<std::size_t>(std::find(team.members().begin(), team.members().end(), &kernels) - team.members().begin());
-    if (member == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    // Slow: it is not done with its first before the others are done with their sixteen and one of its own.
+    for (int left = 10'000; member == 0 && left > 0 && n_done < 17; --left) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ++n_done;
     ++done[static_cast<std::size_t>(task)];
     of_member[member].push_back(task);
   }, DeviceTeam::Order::kBalanced);
