@@ -175,6 +175,19 @@ TEST(DriftDiffusion, SourceAndDrainChangePlaces) {
   EXPECT_NEAR(backward / -forward, 1.0, 1e-6);
 }
 
+// A device that is off at 50 K: one current through all its columns, tiny as it is, and no ratio of two that are nothing.
+TEST(DriftDiffusion, ADeviceThatIsOffHasOneCurrent) {
+  const Deck deck = test::default_deck(33, 17, {{"bias.points", "[[-1.0, 0.05]]"}, {"run.transport", "drift-diffusion"},
+                                                {"material.temperature_K", "50"}, {"mesh.subbands", "2"}, {"mesh.nw", "60"}});
+  SilentProgress silent;
+  const PointResult point = drift_diffusion_points(deck, silent)[0];
+  const double current = point.numbers.at("current_a_per_m");
+  EXPECT_GT(current, 0.0);
+  EXPECT_LT(current, 1e-50);
+  EXPECT_NEAR(point.numbers.at("current_source_a_per_m") / current, 1.0, 1e-9);
+  EXPECT_EQ(point.numbers.at("ballistic_ratio"), 0.0);
+}
+
 std::string refusal(const std::vector<Setting>& settings) {
   const Deck deck = test::default_deck(33, 17, settings);
   SilentProgress silent;

@@ -86,7 +86,7 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   n["steps"] = iterations;
   const double ballistic = ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
-  n["ballistic_ratio"] = ballistic != 0.0 ? n["current_a_per_m"] / ballistic : 0.0;
+  n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(problem, state.potential_v).gate;
   std::vector<double> mean(mobility.mean_nm2_v_fs), energy;
   for (double& value : mean) value *= kMobilityUnit_cm2_v_s;

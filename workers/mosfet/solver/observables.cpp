@@ -75,8 +75,12 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
       total += per_k * flow * 2.0 * k_max / kPoints;
     }
   }
-  
   return total;
+}
+
+double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m) {
+  constexpr double kZeroCurrent_a_m = 1e-3;
+  return std::fabs(ballistic_a_per_m) > kZeroCurrent_a_m ? current_a_per_m / ballistic_a_per_m : 0.0;
 }
 
 void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,

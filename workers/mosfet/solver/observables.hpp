@@ -26,6 +26,9 @@ double barrier_top_ev(const double* energy_ev, int nx);
 double ballistic_current(const Deck& deck, const TransportProblem& problem,
                          const std::vector<double>& energy_ev, double vds_v);
 
+/// I/I_bal; 0 where I_bal is below 1e-3 A/m, where a ratio says nothing.
+double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m);
+
 /// Fields of a point as the deck asks for them.
 void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,
                 const Moments& moments, PointResult* result);

@@ -1,16 +1,10 @@
 #include "workers/mosfet/solver/point_report.hpp"
 
-#include <cmath>
 
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/observables.hpp"
 
 namespace quasi::mosfet {
-namespace {
-
-constexpr double kZeroCurrent_a_m = 1e-3;  // Below it a ratio of currents says nothing.
-
-}  // namespace
 
 std::vector<double> terminal_currents(const std::vector<double>& terminals) {
   std::vector<double> currents;
@@ -63,7 +57,7 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem, cons
   }
   const double ballistic = ballistic_current(deck, problem, state.energy_ev, present.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
-  n["ballistic_ratio"] = std::fabs(ballistic) > kZeroCurrent_a_m ? n["current_a_per_m"] / ballistic : 0.0;
+  n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   const TerminalCharge charge = terminal_charge(problem, state.potential_v);
   n["gate_charge_per_nm"] = charge.gate;
   const Structure& s = problem.structure;
