@@ -1,6 +1,5 @@
 #include "workers/mosfet/solver/point_report.hpp"
 
-
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/observables.hpp"
 
