@@ -165,7 +165,10 @@ TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
                                                      {{"nanowires", "T"}},
                                                      {{"four_phonon_iteration", "T"}, {"four_phonon", "F"}},
                                                      {{"grain_sizes_nm", "10"}, {"boundary_length_nm", "5"}},
-                                                     {{"rmin", "10"}, {"rmax", "5"}}};
+                                                     {{"rmin", "10"}, {"rmax", "5"}},
+                                                     {{"lattvec", "1 0 0 1 0 0 0 0 1"}},
+                                                     {{"elements", "'Xx'"}},
+                                                     {{"positions(:,2)", "0 0 0"}}};
   for (const auto& settings : impossible) {
     const std::string said = message(valid, settings);
     EXPECT_TRUE(said.starts_with("--set ")) << said;

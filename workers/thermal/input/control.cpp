@@ -35,7 +35,10 @@ using Assignment = NamelistAssignment;
 /// norientations, so those three are read first, wherever they stand.
 class Builder {
  public:
-  explicit Builder(std::string where) : where_(std::move(where)) { describe(); }
+  explicit Builder(std::string where) {
+    control_.deck_name = std::move(where);
+    describe();
+  }
 
   void apply(const std::vector<Assignment>& assignments) {
     for (const auto pass : {true, false})
@@ -46,7 +49,7 @@ class Builder {
         if (!key.group.empty() && !a.group.empty() && key.group != a.group)
           fail(a, "belongs in group '&" + key.group + "', not in '&" + a.group + "'");
         if (key.sizes == pass) key.set(a);
-        if (!pass) source_[a.key] = a.where;
+        if (!pass) control_.given_at[a.key] = a.where;
       }
   }
 
@@ -94,20 +97,10 @@ class Builder {
     bool sizes = false;
   };
 
-  bool given(const std::string& key) const { return source_.count(key) > 0; }
-  /// Where these keys were last given, for messages: "CONTROL line 9, --set"; the deck where none of them was.
-  std::string where(const std::vector<std::string>& keys) const {
-    std::vector<std::string> places;
-    for (const std::string& key : keys)
-      if (const auto at = source_.find(key); at != source_.end() && std::find(places.begin(), places.end(), at->second) == places.end())
-        places.push_back(at->second);
-    if (places.empty()) return where_;
-    std::string text;
-    for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
-    return text;
-  }
+  bool given(const std::string& key) const { return control_.given_at.count(key) > 0; }
+  std::string where(const std::vector<std::string>& keys) const { return control_.where(keys); }
   [[noreturn]] void missing(const std::string& key) const {
-    throw InvalidInput(where_ + ": '" + key + "' is required and not set");
+    throw InvalidInput(control_.deck_name + ": '" + key + "' is required and not set");
   }
 
   void flag(const std::string& group, const std::string& name, bool& target) {
@@ -493,10 +486,8 @@ class Builder {
     if (c.radius_max_nm < c.radius_min_nm) impossible({"rmax", "rmin"}, "'rmax' is below 'rmin'");
   }
 
-  std::string where_;
   Control control_;
   std::map<std::string, Key> keys_;
-  std::map<std::string, std::string> source_;  ///< of every key that was given, where it was last
   std::map<std::string, double> range_;
   std::vector<double> list_k_;
   std::string compat_ = "none";
@@ -508,6 +499,16 @@ class Builder {
 };
 
 }  // namespace
+
+std::string Control::where(const std::vector<std::string>& keys) const {
+  std::vector<std::string> places;
+  for (const std::string& key : keys)
+    if (const auto at = given_at.find(key); at != given_at.end() && std::find(places.begin(), places.end(), at->second) == places.end())
+      places.push_back(at->second);
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
+  return places.empty() ? deck_name : text;
+}
 
 Control parse_control(const std::string& text, const std::string& where,
                       const std::vector<NamelistAssignment>& overrides) {

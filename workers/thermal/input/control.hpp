@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,11 @@ struct Control {
 
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
+  std::string deck_name;                         ///< "CONTROL", or the file that stands for it
+  std::map<std::string, std::string> given_at;   ///< of every key that was given, where it was last
+  /// Where these keys were last given, for messages: "CONTROL line 9, --set T=300"; the deck's name where none of them was.
+  std::string where(const std::vector<std::string>& keys) const;
+
   /// Three-phonon rates are a sample's.
   bool samples_rates_3ph() const { return samples_3ph > 0 || (!four_phonon && target_kappa_error > 0.0); }
   /// What either order may leave of target_kappa_error: they add as squares.

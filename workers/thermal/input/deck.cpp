@@ -123,7 +123,7 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
     for (std::size_t i = 0; i < deck.symmetry.dropped.size() && i < 4; ++i)
       list += (i == 0 ? "" : ", ") + deck.symmetry.dropped[i];
     if (deck.symmetry.dropped.size() > 4) list += ", …";
-    deck.warnings.push_back("CONTROL: the mesh 'ngrid' does not have the symmetry of space group " +
+    deck.warnings.push_back(deck.control.where({"ngrid"}) + ": the mesh 'ngrid' does not have the symmetry of space group " +
                             deck.symmetry.space_group + "; " + std::to_string(deck.symmetry.dropped.size()) +
                             " operations are dropped: " + list);
   }

@@ -159,7 +159,7 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
       const auto text = [](const Vec3& v) {
         return "(" + short_number(v[0]) + ", " + short_number(v[1]) + ", " + short_number(v[2]) + ")";
       };
-      throw InvalidInput("CONTROL: 'positions' puts atom " + std::to_string(atom + 1) + " at " + text(here) +
+      throw InvalidInput(control.where({"positions"}) + ": 'positions' puts atom " + std::to_string(atom + 1) + " at " + text(here) +
                          " nm from atom 1, but espresso.ifc2 was computed for " + text(there) +
                          " nm, that is fractional " + text(f) +
                          " relative to atom 1; correct 'positions' (the periodic image matters), or set "

@@ -93,10 +93,10 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < i; ++j)
         if (std::fabs(crystal.epsilon[i][j] - crystal.epsilon[j][i]) > 1e-6)
-          throw InvalidInput("CONTROL: 'epsilon' is not symmetric");
+          throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
     if (!(crystal.epsilon[0][0] > 0.0) || !(determinant(crystal.epsilon) > 0.0) ||
         !(crystal.epsilon[0][0] * crystal.epsilon[1][1] > crystal.epsilon[0][1] * crystal.epsilon[1][0]))
-      throw InvalidInput("CONTROL: 'epsilon' is not positive definite");
+      throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
     ewald_ = control.espresso;
     mixed_space_ = !control.espresso;
     if (ewald_) prepare_ewald();

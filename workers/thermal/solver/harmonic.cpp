@@ -109,7 +109,7 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
                                                           modes.omega_rad_ps[star * modes.n_branches + s]));
     }
   if (modes.star_deviation_rad_ps > kStarError * largest && !control.allow_inconsistent_position)
-    throw InvalidInput("CONTROL: frequencies differ by up to " + number_text(modes.star_deviation_rad_ps) +
+    throw InvalidInput(control.where({"positions"}) + ": frequencies differ by up to " + number_text(modes.star_deviation_rad_ps) +
                        " rad/ps between wave vectors that the space group " + symmetry.space_group +
                        " makes equal (limit " + number_text(kStarError * largest) +
                        "); 'positions' and the second-order constants do not belong together (the periodic "

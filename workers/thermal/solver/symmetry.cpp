@@ -141,7 +141,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
                         crystal.n_atoms(), control.symmetry_tolerance),
         spg_free_dataset);
     if (!dataset || dataset->n_operations < 1)
-      throw InvalidInput("CONTROL: no space group was found with symprec = " +
+      throw InvalidInput(control.where({"symprec"}) + ": no space group was found with symprec = " +
                          std::to_string(control.symmetry_tolerance) +
                          " nm; change 'symprec'");
     symmetry.space_group = dataset->international_symbol;
