@@ -12,6 +12,7 @@
 #include "client/transfer_bar.hpp"
 #include "proto/wire/chunks.hpp"
 #include "proto/wire/digest.hpp"
+#include "proto/wire/limits.hpp"
 #include "proto/wire/validate.hpp"
 #include "workers/io/settings.hpp"
 
@@ -84,7 +85,7 @@ Already look(const fs::path& path, const v1::Artifact& artifact) {
 /// One file. @return true if it was moved, false if it lay here already.
 bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& path, bool force) {
   // The server promises such names; a path from outside is never trusted to be one.
-  if (!wire::is_file_name(artifact.name()))
+  if (!wire::is_relative_path(artifact.name(), limits::kArtifactNameBytes))
     throw Failure(ExitStatus::kDataIntegrity,
                   "the server names a file '" + artifact.name() + "', which no file may be called",
                   "tell the server's operator");
@@ -93,6 +94,7 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
   if (already == Already::kOther && !force)
     throw Failure(ExitStatus::kConflict, "'" + path.string() + "' is there already and differs",
                   "choose another directory with -d, or replace it with --force");
+  make_directory(path.parent_path(), Access::kUmask);
   TransferBar bar(session.console, "fetching", artifact.name());
   wire::TransferOptions options;
   options.on_progress = [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); };

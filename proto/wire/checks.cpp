@@ -29,6 +29,18 @@ bool is_file_name(std::string_view value) {
   return true;
 }
 
+bool is_relative_path(std::string_view value, std::size_t most_bytes) {
+  if (value.size() > most_bytes) return false;
+  std::size_t components = 0;
+  for (;;) {
+    const std::size_t slash = value.find('/');
+    if (!is_file_name(value.substr(0, slash)) || ++components > limits::kSlotComponents)
+      return false;
+    if (slash == std::string_view::npos) return true;
+    value.remove_prefix(slash + 1);
+  }
+}
+
 namespace checks {
 namespace {
 

@@ -30,18 +30,7 @@ void check_labels(const google::protobuf::Map<std::string, std::string>& labels,
   }
 }
 
-/// A relative path of plain names: nothing in it can leave the input directory.
-bool is_slot(std::string_view slot) {
-  if (slot.size() > limits::kSlotBytes) return false;
-  std::size_t components = 0;
-  for (;;) {
-    const std::size_t slash = slot.find('/');
-    if (!is_file_name(slot.substr(0, slash)) || ++components > limits::kSlotComponents)
-      return false;
-    if (slash == std::string_view::npos) return true;
-    slot.remove_prefix(slash + 1);
-  }
-}
+bool is_slot(std::string_view slot) { return is_relative_path(slot, limits::kSlotBytes); }
 
 constexpr std::string_view kSlotRule =
     "must be a relative path of 1...8 names of [A-Za-z0-9._-]{1,128} that do not start with a dot, "

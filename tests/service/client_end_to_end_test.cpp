@@ -158,6 +158,19 @@ TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   EXPECT_EQ(quasi({"run", "thermal", deck, "--divice", "cpu"}).status, 2);
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
   EXPECT_EQ(quasi({"validate", "thermal", deck, "--set", "ngrid=3 3 3"}).status, 0);
+  const Ran kinds = quasi({"list", "--kind", "thremal"});
+  EXPECT_EQ(kinds.status, 2);
+  EXPECT_NE(kinds.err.find("did you mean 'thermal'?"), std::string::npos) << kinds.err;
+}
+
+// What an editor of another system leaves in a CONTROL: a mark of UTF-8, and carriage returns.
+TEST_F(EndToEnd, ADeckEditedElsewhereIsTheSameDeck) {
+  fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("deck"));
+  std::string text = "\xEF\xBB\xBF";
+  for (const char c : slurp(path("deck/CONTROL"))) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  std::ofstream(path("deck/CONTROL"), std::ios::binary) << text;
+  const Ran ran = quasi({"validate", "thermal", path("deck").string(), "--set", "ngrid=3 3 3"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
 }
 
 // The same file is a deck for the engine and a job for the client.
@@ -203,6 +216,9 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
     std::vector<std::string> here{"run", deck.file, "-d", path("here-" + deck.kind).string()};
     for (const std::string& setting : deck.settings)
       for (auto* line : {&words, &here}) line->insert(line->end(), {"--set", setting});
+    // Its text files lie in a folder a temperature.
+    if (deck.kind == "thermal")
+      for (auto* line : {&words, &here}) line->insert(line->end(), {"--export", "bte"});
     const Ran ran = quasi(words);
     ASSERT_EQ(ran.status, 0) << ran.err << ran.out;
     const json job = json::parse(ran.out)["jobs"][0];
@@ -216,6 +232,9 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
     if (deck.kind == "thermal") {
       EXPECT_EQ(remote["summary"]["temperatures_k"], json::array({350.0}));
       EXPECT_EQ(remote["summary"]["kappa_w_per_mk"], local["summary"]["kappa_w_per_mk"]);
+      const std::string kappa = slurp(path("here-thermal/T350K/BTE.kappa"));
+      EXPECT_FALSE(kappa.empty());
+      EXPECT_EQ(slurp(path("out-thermal/T350K/BTE.kappa")), kappa);
     }
   }
 }

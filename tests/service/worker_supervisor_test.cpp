@@ -31,6 +31,7 @@ TEST_F(WorkerSupervisor, RunsWhatIsSubmittedAndClearsUp) {
   std::map<std::string, std::string> digests;
   for (const auto& artifact : job.artifacts) digests[artifact.name()] = artifact.digest();
   EXPECT_EQ(digests["result.txt"], wire::sha256_hex("the result of j_1"));
+  EXPECT_EQ(digests["T300K/BTE.kappa"], wire::sha256_hex("of 300 K"));
   EXPECT_EQ(digests.count("manifest.json"), 1U);
   EXPECT_EQ(digests.count("summary.json"), 1U);
   EXPECT_TRUE(world.files.list("/state/attempts").empty());

@@ -38,6 +38,7 @@ class FileSystem {
   virtual std::string read_range(const std::filesystem::path& path, std::uint64_t offset,
                                  std::uint64_t most) const = 0;
   virtual bool exists(const std::filesystem::path& path) const = 0;
+  virtual bool is_directory(const std::filesystem::path& path) const = 0;  ///< a link to one is none
   virtual std::uint64_t size_bytes(const std::filesystem::path& path) const = 0;
   /// Names in a directory, sorted; empty if there is no such directory.
   virtual std::vector<std::string> list(const std::filesystem::path& path) const = 0;

@@ -132,6 +132,11 @@ bool PosixFileSystem::exists(const fs::path& path) const {
   return fs::exists(path, error);
 }
 
+bool PosixFileSystem::is_directory(const fs::path& path) const {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
+}
+
 std::uint64_t PosixFileSystem::size_bytes(const fs::path& path) const {
   std::error_code error;
   const auto size = fs::file_size(path, error);

@@ -20,6 +20,7 @@ class PosixFileSystem : public FileSystem {
   std::string read_range(const std::filesystem::path& path, std::uint64_t offset,
                          std::uint64_t most) const override;
   bool exists(const std::filesystem::path& path) const override;
+  bool is_directory(const std::filesystem::path& path) const override;
   std::uint64_t size_bytes(const std::filesystem::path& path) const override;
   std::vector<std::string> list(const std::filesystem::path& path) const override;
   std::string digest(const std::filesystem::path& path) const override;

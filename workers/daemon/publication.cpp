@@ -53,6 +53,20 @@ v1::Artifact describe(FileSystem& files, const std::filesystem::path& directory,
   return artifact;
 }
 
+/// Adds the files of a directory and of those below it (exports make one a temperature), as paths from the outputs on, and
+/// makes the entries of those below it last.
+void gather(FileSystem& files, const std::filesystem::path& outputs, const std::string& prefix, std::vector<std::string>& names) {
+  for (const auto& entry : files.list(outputs / prefix)) {
+    const std::string name = prefix + entry;
+    if (!files.is_directory(outputs / name)) {
+      names.push_back(name);
+      continue;
+    }
+    gather(files, outputs, name + "/", names);
+    files.sync_directory(outputs / name);
+  }
+}
+
 /// The task's summary out of summary.json, or "" where there is none or it exceeds the limit (it is
 /// an artefact all the same).
 std::string summary_text(const FileSystem& files, const std::filesystem::path& path) {
@@ -74,7 +88,8 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
   const auto directory = store.paths(fence).outputs;
   // A manifest from a publication that a crash broke off is written anew.
   files.remove_tree(directory / kManifest);
-  std::vector<std::string> names = files.list(directory);
+  std::vector<std::string> names;
+  gather(files, directory, "", names);
   const auto refuse = [](const std::string& why) {
     return Publication{.request = {}, .trouble = Ending::failed(v1::FAILURE_REASON_PROTOCOL, why)};
   };
@@ -82,9 +97,9 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
     return refuse("the engine left " + std::to_string(names.size()) + " files; a job may have " +
                   std::to_string(limits::kArtifacts - 1));
   for (const auto& name : names)
-    if (!wire::is_file_name(name))
+    if (!wire::is_relative_path(name, limits::kArtifactNameBytes))
       return refuse("the engine left a file named '" + name +
-                    "'; names are [A-Za-z0-9._-]{1,128} without a leading dot");
+                    "'; names are [A-Za-z0-9._-]{1,128} without a leading dot, joined by '/'");
 
   Publication publication;
   std::vector<v1::Artifact> artifacts;
@@ -118,7 +133,8 @@ Publication prepare_publication(FileSystem& files, AttemptStore& store, const v1
   }
 }
 
-std::string media_type(const std::string& name) {
+std::string media_type(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
   const auto ends = [&](std::string_view suffix) { return name.ends_with(suffix); };
   if (ends(".json")) return "application/json";
   if (ends(".h5")) return "application/x-hdf5";

@@ -47,6 +47,15 @@ void CrashingFiles::put(const fs::path& path, std::string_view bytes, bool appen
 }
 
 void CrashingFiles::write_from_outside(const fs::path& path, const std::string& bytes) {
+  NodePointer node = root_;
+  for (const auto& part : path.parent_path().relative_path()) {
+    NodePointer& entry = node->entries[part.string()];
+    if (!entry) {
+      entry = std::make_shared<Node>();
+      entry->directory = true;
+    }
+    node = entry;
+  }
   put(path, bytes, false);
 }
 
@@ -124,6 +133,11 @@ std::string CrashingFiles::read_range(const fs::path& path, std::uint64_t offset
 }
 
 bool CrashingFiles::exists(const fs::path& path) const { return find(path) != nullptr; }
+
+bool CrashingFiles::is_directory(const fs::path& path) const {
+  const auto node = find(path);
+  return node && node->directory;
+}
 
 std::uint64_t CrashingFiles::size_bytes(const fs::path& path) const { return file(path)->bytes.size(); }
 

@@ -113,6 +113,7 @@ class WorkerWorld::Child : public EngineChild {
   void finish(const std::string& result) {
     later([this, result] {
       world_.files.write_from_outside(root_ / "out" / "result.txt", result);
+      world_.files.write_from_outside(root_ / "out" / "T300K" / "BTE.kappa", "of 300 K");
       world_.files.write_from_outside(root_ / "out" / "summary.json", R"({"summary":{"done":true}})");
       v1::EngineReport report;
       report.mutable_result_ready();
