@@ -112,6 +112,7 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   const std::string environment = text_of(proc + "/environ");
   EXPECT_EQ(environment.find("QUASI_TEST_SECRET"), std::string::npos);
   EXPECT_NE(environment.find("CUDA_VISIBLE_DEVICES="), std::string::npos);
+  EXPECT_NE(environment.find("GOMP_SPINCOUNT=1000"), std::string::npos);
   EXPECT_NE(text_of(proc + "/limits").find("Max core file size        0"), std::string::npos);
   // Where the system permits it, the child has a network namespace with nothing but a loopback.
   for (const auto& report : events.reports)

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -172,11 +173,21 @@ void validate(const Arguments& arguments) {
   std::cout << indented(report) << '\n';
 }
 
+/// Threads that wait for others spin 1000 times, some microseconds, and then sleep: the count that libgomp itself takes where
+/// a program has more threads than there are processors. It cannot see those of other jobs and people, and its count for a
+/// machine of one's own, 300,000, lets a job beside others burn whole time slices at each of its barriers. libgomp reads the
+/// environment before main, so that the program starts itself once more; without /proc it goes on as it is.
+void sleep_while_waiting(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "1000", 0);
+  execv("/proc/self/exe", argv);
+}
+
 int main_(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"quasi-engine " QUASI_VERSION ": runs one job on this machine, with no server"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", QUASI_VERSION);
+  app.set_version_flag("--version", "quasi-engine " QUASI_VERSION);
 
   const auto common = [&](CLI::App* command) {
     command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
@@ -209,7 +220,21 @@ int main_(int argc, char** argv) {
   CLI::App* rank_command = app.add_subcommand("rank", "one MPI rank of such an attempt; not for people");
   rank_command->add_option("SOCKET", rank_socket, "where rank 0 is handed the socket to the daemon")->required();
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    const auto extra = app.remaining(true);
+    std::string what = error.what();
+    if (!extra.empty()) what = (chosen.empty() ? "no command '" : "unexpected: '") + extra.front() + "'";
+    else if (chosen.empty()) what = "no command was given";
+    std::cerr << "error: " << what << "\nsee: quasi-engine " << (chosen.empty() ? "" : chosen.front()->get_name() + " ") << "--help\n";
+    return static_cast<int>(ExitStatus::kUsage);
+  }
   if (*exec_command) return exec_attempt(exec);
   if (*rank_command) return exec_rank(rank_socket);
 
@@ -240,4 +265,7 @@ int main_(int argc, char** argv) {
 }  // namespace
 }  // namespace quasi
 
-int main(int argc, char** argv) { return quasi::main_(argc, argv); }
+int main(int argc, char** argv) {
+  quasi::sleep_while_waiting(argv);
+  return quasi::main_(argc, argv);
+}
