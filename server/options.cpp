@@ -20,6 +20,7 @@ namespace {
 struct Entry {
   std::string key;
   std::string help;
+  std::string unit = "TEXT";  ///< what a value is, for --help
   std::function<void(ServerOptions&, const std::string&)> set;  ///< from text
   std::function<std::string(const ServerOptions&)> show;        ///< as TOML
 };
@@ -50,6 +51,7 @@ template <class Get>
 Entry integer(std::string key, std::string help, std::int64_t least, std::int64_t most, Get get) {
   return {.key = key,
           .help = std::move(help),
+          .unit = "N",
           .set =
               [key, least, most, get](ServerOptions& options, const std::string& text) {
                 auto& target = get(options);
@@ -66,6 +68,7 @@ template <class Get>
 Entry seconds(std::string key, std::string help, double least, double most, Get get) {
   return {.key = key,
           .help = std::move(help),
+          .unit = "SECONDS",
           .set =
               [key, least, most, get](ServerOptions& options, const std::string& text) {
                 const auto trimmed = [](double value) {
@@ -102,6 +105,7 @@ template <class Get>
 Entry boolean(std::string key, std::string help, Get get) {
   return {.key = key,
           .help = std::move(help),
+          .unit = "[BOOL]",
           .set =
               [key, get](ServerOptions& options, const std::string& text) {
                 if (text != "true" && text != "false") bad(key, text, "true or false");
@@ -221,14 +225,17 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-const Entry& entry_of(const std::string& key, const std::string& source) {
+const Entry& nearest_entry(const std::string& key) {
   const Entry* nearest = &entries().front();
-  for (const Entry& entry : entries()) {
-    if (entry.key == key) return entry;
+  for (const Entry& entry : entries())
     if (distance(entry.key, key) < distance(nearest->key, key)) nearest = &entry;
-  }
-  throw BadConfiguration(source + ": unknown key \"" + key + "\"; did you mean \"" + nearest->key +
-                         "\"?");
+  return *nearest;
+}
+
+const Entry& entry_of(const std::string& key, const std::string& source) {
+  const Entry& nearest = nearest_entry(key);
+  if (nearest.key == key) return nearest;
+  throw BadConfiguration(source + ": unknown key \"" + key + "\"; did you mean \"" + nearest.key + "\"?");
 }
 
 void set(CommandLine& line, const std::string& key, const std::string& text,
@@ -278,6 +285,15 @@ std::string flag_name(const std::string& key) {
   std::string name = "--" + key;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
+}
+
+/// What to say of words that are no flags of this program.
+std::string unexpected(const std::vector<std::string>& words) {
+  const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--"); });
+  if (flag == words.end()) return "unexpected: '" + words.front() + "'";
+  std::string key = flag->substr(2, flag->find('=') - 2);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return "no flag '" + flag->substr(0, flag->find('=')) + "'; did you mean '" + flag_name(nearest_entry(key).key) + "'?";
 }
 
 }  // namespace
@@ -341,11 +357,17 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     return shown == "true" || shown == "false";
   };
   for (const Entry& entry : entries()) {
-    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key], entry.help);
+    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key], entry.help + " (" + entry.show(ServerOptions()) + ")")
+                            ->type_name(entry.unit);
     if (is_switch(entry)) flag->expected(0, 1);
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    std::cerr << "quasi-server: " << unexpected(app.remaining()) << "\nsee: quasi-server --help\n";
+    result.action = Action::kExit;
+    result.exit_status = 2;
+    return result;
   } catch (const CLI::ParseError& error) {
     result.action = Action::kExit;
     result.exit_status = app.exit(error) == 0 ? 0 : 2;

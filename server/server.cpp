@@ -113,6 +113,13 @@ void Server::Parts::listen() {
 }
 
 void Server::Parts::look_at_storage() {
+  if (!directory.in_place()) {
+    // Going on would acknowledge what nobody can find again; nor may a supervisor start an empty store in its place.
+    log(Level::kError, "data_directory_gone",
+        {{"what", directory.path() + " was removed or moved, or another directory lies in its place"},
+         {"do", "put it back, or restore it from a backup, then start the server"}});
+    ::_exit(65);
+  }
   const auto [free_bytes, total_bytes] = directory.space();
   const bool low = free_bytes < options.api.storage_low_bytes ||
                    static_cast<double>(free_bytes) <
@@ -135,7 +142,7 @@ void Server::Parts::run_timer() {
     scrub.tick(clock.now());
     try {
       if (now >= next_storage) {
-        next_storage = now + 5'000;
+        next_storage = now + 1'000;
         look_at_storage();
       }
       if (now >= next_garbage) {

@@ -66,4 +66,10 @@ DataDirectory::Space DataDirectory::space() const {
           .total_bytes = static_cast<std::int64_t>(info.f_blocks) * block};
 }
 
+bool DataDirectory::in_place() const {
+  struct stat held {}, found {};
+  if (::fstat(lock_, &held) != 0 || ::stat((path_ + "/LOCK").c_str(), &found) != 0) return false;
+  return held.st_dev == found.st_dev && held.st_ino == found.st_ino && ::stat(database_path().c_str(), &found) == 0;
+}
+
 }  // namespace quasi::server

@@ -339,6 +339,19 @@ TEST_F(WorkerFaults, ALostDriverEndsTheDaemonForItsSupervisorToRestart) {
   EXPECT_EQ(WEXITSTATUS(*status), 75);
 }
 
+// What a server acknowledges must be found again: without its directory it ends, and says so.
+TEST_F(WorkerFaults, AServerWhoseDirectoryIsMovedAwayEnds) {
+  std::filesystem::rename(service.directory() / "data", service.directory() / "elsewhere");
+  const auto status = service.server().wait(within(20));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(WEXITSTATUS(*status), 65) << service.server().output();
+  EXPECT_NE(service.server().output().find("data_directory_gone"), std::string::npos) << service.server().output();
+  std::filesystem::rename(service.directory() / "elsewhere", service.directory() / "data");
+  service.start_server();
+  service.start_worker("w");
+  service.wait_end(service.submit(noop()));
+}
+
 TEST_F(WorkerFaults, ASecondDaemonOnOneStateIsRefused) {
   service.start_worker("w");
   service.wait_end(service.submit(noop()));
