@@ -254,7 +254,7 @@ class Tree {
     app->add_option("SHELL", shell_, "bash, zsh or fish")->required()->type_name("");
     app->footer("\nExample:\n  source <(quasi completion bash)");
     app = command("help", "this text, or that of a command", "Here", Words::kCommands);
-    app->add_option("COMMAND", help_about_, "")->type_name("");
+    app->add_option("COMMAND", help_about_, "e.g. submit; none: this program's own help")->type_name("");
   }
 
   static void jobs_positional(CLI::App* app, std::vector<std::string>& jobs) {
@@ -317,7 +317,11 @@ const std::string* mistyped_command(Tree& tree, const std::vector<std::string>& 
     const std::string flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--") || flag == "--") continue;
     if (std::find(known.begin(), known.end(), flag) != known.end()) continue;
-    const std::string nearest = nearest_name(flag, known);
+    // Without the dashes, which are alike in all of them.
+    std::vector<std::string> names;
+    for (const std::string& each : known) names.push_back(each.substr(2));
+    std::string nearest = nearest_name(flag.substr(2), names);
+    if (!nearest.empty()) nearest.insert(0, "--");
     throw Failure(ExitStatus::kUsage,
                   "no flag '" + flag + "'" +
                       (command == nullptr ? "" : " in quasi " + command->get_name()) +

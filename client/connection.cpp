@@ -50,7 +50,7 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
       return "start one (quasi-server --help), or name yours: --server HOST:PORT or QUASI_SERVER";
     case StatusCode::DEADLINE_EXCEEDED:
       return "try again, with a longer --timeout if the server is busy";
-    case StatusCode::INVALID_ARGUMENT: return "fix the request; quasi validate shows every problem";
+    case StatusCode::INVALID_ARGUMENT: return "correct what it names, then try again; --verbose shows all of it";
     case StatusCode::RESOURCE_EXHAUSTED:
       if (why.empty()) return "submit fewer jobs at once: a request may have 4 MiB";
       return "try again later";

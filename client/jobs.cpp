@@ -13,6 +13,7 @@
 #include "client/outcome.hpp"
 #include "client/readable.hpp"
 #include "client/table.hpp"
+#include "proto/wire/validate.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::client {
@@ -60,7 +61,16 @@ void set_time_before_now(const std::string& flag, const std::string& text,
 v1::JobFilter filter_of(const ListOptions& options) {
   v1::JobFilter filter;
   add_states(options.states, filter);
-  for (const std::string& kind : options.kinds) filter.add_kinds(kind);
+  for (const std::string& kind : options.kinds) {
+    const std::vector<std::string>& known = wire::all_kinds();
+    if (std::find(known.begin(), known.end(), kind) == known.end()) {
+      const std::string nearest = nearest_name(kind, known);
+      throw Failure(ExitStatus::kUsage,
+                    "--kind: no kind '" + kind + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
+                    "kinds: " + joined(known));
+    }
+    filter.add_kinds(kind);
+  }
   for (const std::string& label : options.labels) {
     const auto equals = label.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -260,8 +270,8 @@ ExitStatus list(Session& session, const ListOptions& options) {
   } else {
     console.data(jobs_table(console, jobs, now_unix_ms()));
     if (more)
-      console.note("the " + std::string(options.oldest_first ? "oldest " : "newest ") +
-                   std::to_string(jobs.size()) + " of more; see --limit and --all");
+      console.note("the " + std::string(options.oldest_first ? "oldest " : "newest ") + std::to_string(jobs.size()) +
+                   "; there are more: -n N, --all");
   }
   return ExitStatus::kOk;
 }

@@ -84,7 +84,7 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
                     status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
                         ? "correct the deck or the --set, then try: quasi validate " +
                               std::string(wire::kind_of(request.spec)) + " " + request.deck.string()
-                        : "the check runs on this machine; skip it with --no-check");
+                        : "the check runs on this machine; a job for another one is sent unchecked: quasi submit --no-check");
     failure.reason = "DECK_REFUSED";
     throw failure;
   }

@@ -29,7 +29,7 @@ Target target_of(const std::string& kind, const std::filesystem::path& deck) {
 Target target_of(const RunCommandOptions& options) {
   if (options.words.size() == 2) return target_of(options.words[0], options.words[1]);
   if (options.words.size() != 1)
-    throw Failure(ExitStatus::kUsage, "one deck is run at a time",
+    throw Failure(ExitStatus::kUsage, options.words.empty() ? "no deck was named" : "one deck is run at a time",
                   "usage: quasi run KIND DECK, or quasi run DECK.toml");
   const std::string& word = options.words.front();
   std::error_code ignored;

@@ -250,7 +250,7 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
     for (const v1::Input& input : job.spec.inputs()) bytes += input.size_bytes();
     console.data("would submit  " + printable(job.spec.name()) + "  " +
                  std::string(wire::kind_of(job.spec)) + "  " + std::to_string(job.spec.inputs_size()) +
-                 " inputs, " + readable_bytes(bytes) + "\n");
+                 (job.spec.inputs_size() == 1 ? " input, " : " inputs, ") + readable_bytes(bytes) + "\n");
   }
   return ExitStatus::kOk;
 }

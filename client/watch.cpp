@@ -101,6 +101,7 @@ class Narrator {
                event.body_case() == v1::WatchEvent::kSnapshot) {
       text = state_word(job->second.state());
       if (job->second.has_failure()) text += "  " + failure_text(job->second.failure());
+      else if (!event.state_changed().message().empty()) text += "  " + printable(event.state_changed().message());
       phase_.erase(id);
     } else {
       return;

@@ -49,6 +49,7 @@ TEST(ClientArguments, MistypedWordsAreAnsweredWithTheNearest) {
   EXPECT_STREQ(refused({"--server", "a", "lst"}).what(), "no command 'lst'; did you mean 'list'?");
   EXPECT_STREQ(refused({"list", "--sate", "failed"}).what(),
                "no flag '--sate' in quasi list; did you mean '--state'?");
+  EXPECT_STREQ(refused({"--frob"}).what(), "no flag '--frob'");  // as near to --json as dashes make everything
   EXPECT_EQ(refused({"help", "submti"}).status, ExitStatus::kUsage);
   EXPECT_STREQ(refused({"fetch"}).what(), "missing: JOB");
 }

@@ -1,6 +1,7 @@
 // quasi-worker: takes leases from the server and runs each attempt in a quasi-engine of its own.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -37,7 +38,7 @@ void print_devices(const WorkerConfig& config, bool json) {
 
 DaemonExit main_(int argc, char** argv, int* usage_status) {
   CLI::App app{"quasi-worker " QUASI_VERSION ": runs jobs of a quasi-server on this machine"};
-  app.set_version_flag("--version", QUASI_VERSION);
+  app.set_version_flag("--version", "quasi-worker " QUASI_VERSION);
   std::string file;
   bool print_config = false, check_config = false, json = false;
   std::map<std::string, std::string> flags;
@@ -47,12 +48,24 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
   for (const ConfigKey& key : config_keys())
     app.add_option_function<std::string>(
            key.flag(), [&flags, &key](const std::string& text) { flags[std::string(key.name)] = text; },
-           std::string(key.help))
+           std::string(key.help) + " (" + key.get(WorkerConfig()) + ")")
         ->type_name("");
   CLI::App* devices = app.add_subcommand("devices", "what jobs could run on here");
   devices->add_flag("--json", json, "one JSON document");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> words = app.remaining(true);
+    const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--"); });
+    if (flag == words.end()) {
+      std::cerr << "error: no command '" << words.front() << "'";
+    } else {
+      const std::string name = flag->substr(2, flag->find('=') - 2);
+      std::cerr << "error: no flag '--" << name << "'; did you mean '" << nearest_key(name).flag() << "'?";
+    }
+    std::cerr << "\nsee: quasi-worker --help\n";
+    *usage_status = 2;
+    return DaemonExit::kClean;
   } catch (const CLI::ParseError& error) {
     *usage_status = app.exit(error) == 0 ? 0 : 2;
     return DaemonExit::kClean;

@@ -36,13 +36,7 @@ const ConfigKey* find_key(std::string_view name) {
 }
 
 std::string unknown(std::string_view name, const std::string& from) {
-  const auto& keys = config_keys();
-  const auto nearest =
-      std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
-        return edit_distance(name, a.name) < edit_distance(name, b.name);
-      });
-  return from + ": unknown key '" + std::string(name) + "'; the nearest known is '" +
-         std::string(nearest->name) + "'";
+  return from + ": unknown key '" + std::string(name) + "'; the nearest known is '" + std::string(nearest_key(name).name) + "'";
 }
 
 template <typename Number>
@@ -133,6 +127,13 @@ const std::vector<ConfigKey>& config_keys() {
 }
 
 std::string ConfigKey::flag() const { return "--" + transform_name(name, '-', false); }
+
+const ConfigKey& nearest_key(std::string_view name) {
+  const auto& keys = config_keys();
+  return *std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
+    return edit_distance(name, a.name) < edit_distance(name, b.name);
+  });
+}
 
 std::string ConfigKey::variable() const { return "QUASI_WORKER_" + transform_name(name, '_', true); }
 

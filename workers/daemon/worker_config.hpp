@@ -56,6 +56,7 @@ class ConfigKey {
 };
 
 const std::vector<ConfigKey>& config_keys();
+const ConfigKey& nearest_key(std::string_view name);
 
 /// A configuration and, for each key, where its value came from.
 struct LoadedConfig {

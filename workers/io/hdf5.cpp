@@ -180,7 +180,7 @@ H5Writer::H5Writer(const std::filesystem::path& path)
       file_((silence_hdf5(), H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
             H5Fclose) {
   if (file_.id() < 0)
-    throw StorageError("cannot create " + quoted(temporary_) + "; check that the directory exists and is writable");
+    throw StorageError("cannot create " + quoted(temporary_) + "; check that the directory exists, is writable, and has space left");
 }
 
 H5Writer::~H5Writer() {

@@ -258,6 +258,7 @@ class Parser {
 }  // namespace
 
 std::vector<NamelistAssignment> parse_namelists(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the mark of UTF-8 that some editors put first
   return Parser(text, file).groups();
 }
 
