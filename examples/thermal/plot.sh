@@ -21,7 +21,7 @@ set output "$picture"
 set multiplot layout 2,2 margins 0.08,0.97,0.08,0.95 spacing 0.1,0.12
 set border 3 lc rgb "#444444"; set tics nomirror out; set grid lc rgb "#e4e4e4"
 set xlabel "ω (rad/ps)"; set ylabel "states (ps per cell)"
-set title "Density of states"
+set title "Density of states"; set key top left
 plot "$run/BTE.dos" using 1:2 with filledcurves y1=0 fs transparent solid 0.25 lc rgb "#2b5f8a" title "total", \
   for [c=2:$columns] "$run/BTE.pdos" using 1:c with lines lw 1.5 dt c title sprintf("atom %d", c - 1)
 set title "Scattering rates, $2 K"; set ylabel "w (1/ps)"; set logscale y; set format y "10^{%T}"; set key bottom right

@@ -29,7 +29,7 @@ set output "$out"
 set ylabel "energy from the valence top (eV)"
 set xtics ($corners)
 set grid xtics lt 1 lc rgb "#bbbbbb"
-set key bottom right opaque
+set key at graph 0.74,0.14
 set yrange [-13:9]
 stats "$table" using 1 nooutput
 set xrange [STATS_min:STATS_max]
