@@ -113,6 +113,7 @@ TEST_F(ClientFiles, PendingSubmissionsSurviveAndComeOldestFirst) {
   state.add_pending({.request_id = "a", .created_ms = 1, .address = "a:1", .store_id = "s", .request_json = "{}"});
   write(path("state/pending/c.json.tmp123"), "half a fi");  // what a crash leaves
   EXPECT_EQ(State(path("state")).pending_count(), 2u);
+  EXPECT_EQ(failure_in([] { State("").add_pending({}); }).status, ExitStatus::kLocalFile);  // no HOME: never into the current folder
   const auto entries = State(path("state")).pending();
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].request_id, "a");
