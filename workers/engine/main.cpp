@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "workers/backend/error.hpp"
@@ -61,9 +62,13 @@ class TerminalProgress : public Progress {
       began_ = now;
       began_share_ = share;
     }
-    std::string line(kLineLength, '\0');
-    auto add = [&, used = std::size_t{0}](const char* form, auto... values) mutable {
-      if (used + 1 < line.size()) used += static_cast<std::size_t>(std::max(0, std::snprintf(&line[used], line.size() - used, form, values...)));
+    const std::size_t most = columns();
+    std::string line;
+    // A line that the terminal breaks cannot be rewritten: what does not fit is left out, whole.
+    const auto add = [&](const char* form, auto... values) {
+      char text[kLineLength];
+      const int length = std::snprintf(text, sizeof text, form, values...);
+      if (length > 0 && line.size() + static_cast<std::size_t>(length) <= most) line += text;
     };
     add("%s  %5.1f %%", phase_.c_str(), 100.0 * share);
     const double elapsed_s = std::chrono::duration<double>(now - began_).count();
@@ -79,6 +84,11 @@ class TerminalProgress : public Progress {
 
  private:
   static constexpr std::size_t kLineLength = 160;
+  /// Of the terminal, but for the last, where some of them break the line.
+  static std::size_t columns() {
+    winsize size{};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? std::min<std::size_t>(size.ws_col, kLineLength) - 1 : 79;
+  }
   void clear() {
     if (shown_) std::fputs("\r\033[K", stderr);
     shown_ = false;
