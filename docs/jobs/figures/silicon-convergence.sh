@@ -24,12 +24,13 @@ set label 3 sprintf("%.0f", $four) at first 0.001, first $four - 5 tc rgb "#c04a
 plot x < 0.1 ? $three + ($three_slope)*x : NaN with lines dt 2 lc rgb "#2b5f8a" notitle, \
   x < 0.1 ? $four + ($four_slope)*x : NaN with lines dt 2 lc rgb "#c04a2b" notitle, \
   "silicon-convergence.dat" index 0 using (1/\$1):3 with points pt 7 ps 1.2 lc rgb "#2b5f8a" title "three phonons", \
-  "" index 1 using (1/\$1):3 with points pt 5 ps 1.2 lc rgb "#c04a2b" title "three and four phonons"
+  "" index 1 using (1/\$1):3 with points pt 5 ps 1.2 lc rgb "#c04a2b" title "three and four phonons", \
+  "" index 2 using (1/\$1):3 with points pt 4 ps 1.6 lc rgb "#c04a2b" title "the same, four sampled"
 PLOT
 echo "three phonons $three, with four $four"
 # Limits 1/N -> 0 with their errors, as --converge reckons them (the larger of the fit's standard error and of the change when the
 # farthest point is left out): both blocks, and the share of κ that four phonons leave, which hardly depends on the mesh.
-awk 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} {k[block + 0, $1] = $3}
+awk 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} {k[block + 0, $1] = $3; bar[block + 0, $1] = $4}
   function fit(skip,   i, n, sx, sy, sxx, sxy, r) {
     for (i = 1; i <= m; ++i) if (i != skip) {++n; sx += x[i]; sy += y[i]}
     for (i = 1; i <= m; ++i) if (i != skip) {sxx += (x[i] - sx/n)^2; sxy += (x[i] - sx/n) * (y[i] - sy/n)}
@@ -49,5 +50,10 @@ awk 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} {k[b
     printf "three phonons, 12-18: %.2f", limit(0, "12,14,16,18"); printf " ± %.2f\n", found_error
     printf "with four, 12-18: %.2f", limit(1, "12,14,16,18"); printf " ± %.2f\n", found_error
     share = limit(2, "12,14,16,18"); es = found_error; printf "share, 12-18: %.4f ± %.4f\n", share, es
+    fit(0)
+    n = split("12,16,20,24,32", mesh, ",")
+    for (i = 1; i <= n; ++i)
+      if ((2, mesh[i]) in k)
+        printf "share at %d, sampled: %.4f ± %.4f, the line %.4f\n", mesh[i], k[2, mesh[i]] / k[0, mesh[i]], bar[2, mesh[i]] / k[0, mesh[i]], value + slope / mesh[i]
     printf "with four, share x three phonons: %.2f ± %.2f\n", share * three, share * three * sqrt((es/share)^2 + (e3/three)^2)
   }' silicon-convergence.dat
