@@ -479,6 +479,8 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     const PhaseClock clock(&seconds["vxc"]);
     if (!deck.stop_after_epsilon) vxc = exchange_correlation(deck.mean_field.vxc, outer ? *outer : run.field, run.plan.sigma, kernels, wants_matrix(deck));
   }
+  PathStates path;
+  if (!deck.sigma.path.corners.empty() && !deck.stop_after_epsilon) path = path_states(deck, run.field, kernels);
   EpsilonProfile profile;
   {
     const PhaseClock clock(&seconds["epsilon"]);
@@ -525,7 +527,10 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     run.spectra = spectra(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma, run.plan.spectrum_offset, deck.sigma.spectrum, deck.sigma.remainder);
     if (deck.sigma.solution == Solution::kGraphical) use_graphical_solution(run.spectra, run.quasiparticles);
   }
-  if (!deck.sigma.path.corners.empty()) bands_along_path(deck.sigma.path, run);
+  if (!deck.sigma.path.corners.empty() && place.team.ranks().leads()) {
+    const PhaseClock clock(&seconds["band_path"]);
+    bands_along_path(deck.sigma.path, path, progress, run);
+  }
   checkpoint.finish();
   for (const auto& [step, value] : run.statistics.seconds) seconds["sigma_" + step] = value;
   run.seconds.merge(seconds);

@@ -46,6 +46,8 @@ struct Calculation {
   GwKernels::OffDiagonalReport matrix_report;
   OuterLoopReport outer;
   std::vector<PathBands> mean_field_bands, quasiparticle_bands;  ///< along sigma.band_path, one of each spin
+  std::vector<std::vector<std::vector<double>>> band_share;      ///< [spin][band][point], CharacterBands::share; empty: bands by rank
+  std::string band_order;                                        ///< how they were followed, and why, in words; empty: no path
   SigmaStatistics statistics;
   std::vector<SelfCheck> self_test;
   std::map<std::string, double> seconds;  ///< by phase; epsilon_…, sigma_… and so on are steps of it, added up over devices

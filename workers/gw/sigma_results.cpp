@@ -1,5 +1,6 @@
 #include "workers/gw/sigma_results.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -94,6 +95,13 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
   if (!checks.empty()) summary["self_test"] = std::move(checks);
   if (!run.outer.change_ev.empty())
     summary["outer_loop"] = {{"turns", run.outer.change_ev.size()}, {"change_ev", run.outer.change_ev}, {"converged", run.outer.converged}};
+  if (!run.band_order.empty()) {
+    summary["band_path"] = {{"points", run.mean_field_bands.front().k.size()}, {"followed_by", run.band_order}};
+    double least = 1.0;
+    for (const auto& spin : run.band_share)
+      for (const auto& band : spin) least = std::min(least, *std::min_element(band.begin(), band.end()));
+    if (!run.band_share.empty()) summary["band_path"]["least_share"] = least;
+  }
   if (!run.spectra.empty()) {
     nlohmann::json list = nlohmann::json::array();
     for (const Spectrum& s : run.spectra) list.push_back(summary_of(s));
@@ -115,7 +123,8 @@ void write_sigma_tables(const std::filesystem::path& directory, const Calculatio
   char line[200];
   if (!run.mean_field_bands.empty()) {
     std::ofstream out(directory / "bands.dat");
-    out << "# path (1/Bohr), k (reduced), E_mf (eV), E_qp (eV); a block a band, two blank lines between\n";
+    out << "# path (1/Bohr), k (reduced), E_mf (eV), E_qp (eV)" << (run.band_share.empty() ? "" : ", share of the state in the window at the neighbouring k")
+        << "; a block a band, two blank lines between\n# followed by " << run.band_order << '\n';
     for (std::size_t spin = 0; spin < run.mean_field_bands.size(); ++spin) {
       const PathBands& mf = run.mean_field_bands[spin];
       for (std::size_t b = 0; b < mf.energy_ev.size(); ++b) {
@@ -124,6 +133,10 @@ void write_sigma_tables(const std::filesystem::path& directory, const Calculatio
           out << line;
           if (!run.quasiparticle_bands.empty()) {
             std::snprintf(line, sizeof line, " %12.6f", run.quasiparticle_bands[spin].energy_ev[b][i]);
+            out << line;
+          }
+          if (!run.band_share.empty()) {
+            std::snprintf(line, sizeof line, " %6.4f", run.band_share[spin][b][i]);
             out << line;
           }
           out << '\n';

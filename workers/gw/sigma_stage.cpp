@@ -1,9 +1,13 @@
 #include "workers/gw/sigma_stage.hpp"
 
+#include <cmath>
 #include <cstdio>
+#include <memory>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/band_character.hpp"
 #include "workers/gw/solver/epsilon.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 
@@ -81,9 +85,40 @@ void solve_further(const Deck& deck, const ExchangeCorrelation& vxc, const Coulo
   }
 }
 
-void bands_along_path(const BandPath& path, Calculation& run) {
+PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kernels) {
+  const BandOrder order = deck.sigma.path_order;
+  if (order == BandOrder::kEnergy) return {nullptr, "energy, as sigma.band_order asks"};
+  if (turns_states(deck.sigma.outer.kind)) return {nullptr, "energy: the loop over states leaves none of the mean field to compare with"};
+  const auto& files = deck.mean_field;
+  if (files.empirical) return {empirical_states(files.crystal, field.crystal(), kernels), "character, by the states of the built-in crystal's Hamiltonian"};
+  if (files.vkb.empty()) return {nullptr, "energy: without meanfield.vsc and meanfield.vkb no states are known between the k-points"};
+  const Projectors projectors = read_projectors(files.vkb);
+  require_same_crystal(field.waves.header, "WFN", projectors.header, "VKB");
+  auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
+  if (nonlocal->residual() > files.max_projector_residual) {
+    const std::string what = "the projectors of VKB are known between its plane waves only to " + shown(nonlocal->residual()) + " of their maximum, more than " +
+                             shown(files.max_projector_residual) + " (meanfield.max_projector_residual)";
+    if (order == BandOrder::kCharacter) throw InvalidInput("sigma.band_order = \"character\": " + what + "; choose \"energy\"");
+    return {nullptr, "energy: " + what};
+  }
+  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
+  const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wave_cutoff_ry, potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {
+    return dense_states_at(crystal, k, cutoff, n_bands, spin, *potential, *nonlocal, kernels);
+  };
+  const DenseStates first = states(field.waves.k[0], 0, field.n_occupied);
+  for (int band = 0; band < field.n_occupied; ++band)
+    if (std::abs(first.energy_ry[static_cast<std::size_t>(band)] - field.waves.energy(0, 0, band)) > 1e-4)
+      throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " + shown(first.energy_ry[static_cast<std::size_t>(band)]) + " Ry for band " + std::to_string(band + 1) +
+                         " at the first k-point, WFN has " + shown(field.waves.energy(0, 0, band)) + "; are meanfield.vsc and meanfield.vxc exchanged?");
+  return {states, "character, by the states of the Hamiltonian of VSC and VKB"};
+}
+
+void bands_along_path(const BandPath& path, const PathStates& states, Progress& progress, Calculation& run) {
   const SigmaOptions& o = run.plan.sigma;
   const auto n = static_cast<std::size_t>(o.band_max - o.band_min + 1), n_k = run.field.waves.k.size();
+  run.band_order = states.why;
+  progress.log("bands along the path are followed by " + states.why);
   for (int spin = 1; spin <= run.field.n_spins(); ++spin) {
     std::vector<std::vector<double>> mean_field(n, std::vector<double>(n_k)), quasiparticle = mean_field;
     bool known = true;
@@ -94,8 +129,22 @@ void bands_along_path(const BandPath& path, Calculation& run) {
       known = known && qp.qp1_ev.has_value();
       quasiparticle[band][k] = qp.qp1_ev.value_or(0.0);
     }
-    run.mean_field_bands.push_back(interpolate_bands(run.field, mean_field, path));
-    if (known) run.quasiparticle_bands.push_back(interpolate_bands(run.field, quasiparticle, path));
+    if (!states.states) {
+      run.mean_field_bands.push_back(interpolate_bands(run.field, mean_field, path));
+      if (known) run.quasiparticle_bands.push_back(interpolate_bands(run.field, quasiparticle, path));
+      continue;
+    }
+    std::vector<std::vector<double>> correction;
+    if (known) correction = quasiparticle;
+    for (std::size_t b = 0; b < correction.size(); ++b)
+      for (std::size_t ik = 0; ik < n_k; ++ik) correction[b][ik] -= mean_field[b][ik];
+    CharacterBands bands = bands_by_character(run.field, spin - 1, o.band_min - 1, static_cast<int>(n), mean_field, correction, path, states.states, progress);
+    if (known) {
+      run.quasiparticle_bands.push_back(bands.mean_field);
+      run.quasiparticle_bands.back().energy_ev = std::move(bands.corrected_ev);
+      run.band_share.push_back(std::move(bands.share));
+    }
+    run.mean_field_bands.push_back(std::move(bands.mean_field));
   }
 }
 

@@ -18,8 +18,8 @@ bands)
   read -r top_mf top_qp < <(awk -v v="$valence" 'BEGIN { m = q = -1e9 } /^#/ { next } NF == 0 { blank++; next }
     { if (blank) { block++; blank = 0 } if (block < v) { if ($5 > m) m = $5; if ($6 > q) q = $6 } } END { print m, q }' "$table")
   corners=$(awk -v names="$labels" 'BEGIN { n = split(names, name, " ") } /^#/ { next } NF == 0 { exit }
-    { d = $1; dx = $2 - x; dy = $3 - y; dz = $4 - z
-      if (NR > 2) { if (c == 0) at[c++] = first; l = sqrt(dx*dx + dy*dy + dz*dz); if (l > 0) { ux = dx/l; uy = dy/l; uz = dz/l
+    { rows++; d = $1; dx = $2 - x; dy = $3 - y; dz = $4 - z
+      if (rows > 1) { if (c == 0) at[c++] = first; l = sqrt(dx*dx + dy*dy + dz*dz); if (l > 0) { ux = dx/l; uy = dy/l; uz = dz/l
         if (seen && (ux-vx)^2 + (uy-vy)^2 + (uz-vz)^2 > 1e-4) at[c++] = last; vx = ux; vy = uy; vz = uz; seen = 1 } } else first = d
       x = $2; y = $3; z = $4; last = d }
     END { at[c++] = last; for (i = 0; i < c; i++) printf "%s\"%s\" %s", i ? ", " : "", (i < n ? name[i+1] : ""), at[i] }' "$table")
@@ -29,8 +29,8 @@ set output "$out"
 set ylabel "energy from the valence top (eV)"
 set xtics ($corners)
 set grid xtics lt 1 lc rgb "#bbbbbb"
-set key at graph 0.74,0.14
-set yrange [-13:9]
+set key bottom center horizontal
+set yrange [-14:9]
 stats "$table" using 1 nooutput
 set xrange [STATS_min:STATS_max]
 set xzeroaxis lt 0

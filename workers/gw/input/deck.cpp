@@ -165,8 +165,12 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{})) s.kpoints.push_back({k[0], k[1], k[2]});
   for (const auto& k : reader.vectors("band_path", 3).value_or(std::vector<std::vector<double>>{})) s.path.corners.push_back({k[0], k[1], k[2]});
   s.path.points_per_segment = reader.integer("band_path_points", s.path.points_per_segment, 2, 10000);
+  s.path_order = static_cast<BandOrder>(reader.choice("band_order", 0, {"auto", "character", "energy"}));
   if (s.path.corners.size() == 1) reader.fail("band_path", "must hold at least two corners");
-  if (s.path.corners.empty() && reader.has("band_path_points")) reader.fail("band_path_points", "has no effect without sigma.band_path");
+  for (const char* key : {"band_path_points", "band_order"})
+    if (s.path.corners.empty() && reader.has(key)) reader.fail(key, "has no effect without sigma.band_path");
+  if (s.path_order == BandOrder::kCharacter && !deck->mean_field.empirical && deck->mean_field.vkb.empty())
+    reader.fail("band_order", "= \"character\" needs the states between the k-points: give meanfield.vsc and meanfield.vkb, which make their Hamiltonian, or choose \"energy\"");
   if (!s.path.corners.empty() && !s.kpoints.empty()) reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
   s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
   s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
@@ -187,6 +191,8 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
   s.solution = static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
   read_matrix(reader, poles, deck);
+  if (s.path_order == BandOrder::kCharacter && turns_states(s.outer.kind))
+    reader.fail("band_order", "= \"character\" compares states of the mean field, which this sigma.outer_loop replaces; choose \"energy\"");
   auto& g = s.spectrum;
   g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0, 0.0, 200.0);
   g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);

@@ -67,6 +67,7 @@ struct Deck {
     SigmaMatrixOptions matrix;
     OuterLoopOptions outer;
     BandPath path;
+    BandOrder path_order = BandOrder::kAutomatic;
     double imaginary_frequency_ev = 2.0 * kRydberg_ev;
     PoleRules rules;
   } sigma;

@@ -63,6 +63,23 @@ double roughness(double length2, double shortest2) {
 
 }  // namespace
 
+PathBands points_of(const BandPath& path, const Crystal& crystal) {
+  PathBands result;
+  double distance = 0.0;
+  for (std::size_t c = 0; c + 1 < path.corners.size(); ++c) {
+    const Vec3 along = path.corners[c + 1] - path.corners[c];
+    const double length = std::sqrt(metric_dot(crystal.bdot, along, along));
+    const bool last = c + 2 == path.corners.size();
+    for (int i = 0; i < path.points_per_segment + (last ? 1 : 0); ++i) {
+      const double t = static_cast<double>(i) / path.points_per_segment;
+      result.k.push_back(path.corners[c] + t * along);
+      result.distance_per_bohr.push_back(distance + t * length);
+    }
+    distance += length;
+  }
+  return result;
+}
+
 PathBands interpolate_bands(const MeanField& field, const std::vector<std::vector<double>>& energy_ev, const BandPath& path) {
   const std::vector<Vec3>& points = field.waves.k;
   const std::size_t n_k = points.size(), n_bands = energy_ev.size();
@@ -96,20 +113,8 @@ PathBands interpolate_bands(const MeanField& field, const std::vector<std::vecto
       a[b] -= a[m * n_bands + b] * at_last[m];
     }
   }
-  PathBands result;
+  PathBands result = points_of(path, field.crystal());
   result.energy_ev.resize(n_bands);
-  double distance = 0.0;
-  for (std::size_t c = 0; c + 1 < path.corners.size(); ++c) {
-    const Vec3 along = path.corners[c + 1] - path.corners[c];
-    const double length = std::sqrt(metric_dot(field.crystal().bdot, along, along));
-    const bool last = c + 2 == path.corners.size();
-    for (int i = 0; i < path.points_per_segment + (last ? 1 : 0); ++i) {
-      const double t = static_cast<double>(i) / path.points_per_segment;
-      result.k.push_back(path.corners[c] + t * along);
-      result.distance_per_bohr.push_back(distance + t * length);
-    }
-    distance += length;
-  }
   for (const Vec3& k : result.k) {
     std::vector<double> sum(n_bands);
     for (std::size_t m = 0; m < stars.size(); ++m) {

@@ -93,6 +93,21 @@ std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k, co
   return h;
 }
 
+DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands, int spin, const PlaneWaveField& potential,
+                            const RadialProjectors& projectors, GwKernels& kernels) {
+  DenseStates states{.sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
+  const std::int64_t n = states.sphere.size();
+  if (n < n_bands)
+    throw InvalidInput(std::to_string(n_bands) + " bands are wanted but the cut-off of " + std::to_string(cutoff_ry) + " Ry gives only " + std::to_string(n) +
+                       " plane waves at (" + std::to_string(k[0]) + ", " + std::to_string(k[1]) + ", " + std::to_string(k[2]) + ")");
+  const auto h = dense_hamiltonian_at(crystal, k, states.sphere.g, spin, potential, projectors);
+  states.energy_ry.resize(static_cast<std::size_t>(n_bands));
+  states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
+  kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(states.energy_ry, n_bands), view<Cplx>(states.coefficients, n_bands, n));
+  fix_gauge(states.sphere.g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
+  return states;
+}
+
 Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0, const PlaneWaveField& potential, const RadialProjectors& projectors,
                                    GwKernels& kernels, Progress& progress) {
   Wavefunctions w;
@@ -110,16 +125,10 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0, c
   for (int spin = 0; spin < n_spins; ++spin) {
     const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
     for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-      const GSphere sphere = make_g_sphere(crystal.bdot, w.k[ik], w.wave_cutoff_ry);
-      const std::int64_t n = sphere.size();
-      const auto h = dense_hamiltonian_at(crystal, w.k[ik], sphere.g, spin, potential, projectors);
-      std::vector<double> values(static_cast<std::size_t>(w.n_bands));
-      std::vector<Cplx> vectors(static_cast<std::size_t>(w.n_bands * n));
-      kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, w.n_bands), view<Cplx>(vectors, w.n_bands, n));
-      fix_gauge(sphere.g, values, kDegenerateStates_ry, vectors);
-      w.waves[ik].g = sphere.g;
-      w.waves[ik].coefficients.push_back(std::move(vectors));
-      w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());
+      DenseStates states = dense_states_at(crystal, w.k[ik], w.wave_cutoff_ry, w.n_bands, spin, potential, projectors, kernels);
+      w.waves[ik].g = std::move(states.sphere.g);
+      w.waves[ik].coefficients.push_back(std::move(states.coefficients));
+      w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
       for (int band = 0; band < w.n_bands; ++band) w.occupation.push_back(band < n_v ? 1.0 : 0.0);
       w.first_occupied.push_back(1);
       w.last_occupied.push_back(n_v);

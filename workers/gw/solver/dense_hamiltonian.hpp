@@ -1,8 +1,12 @@
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "workers/backend/progress.hpp"
 #include "workers/gw/input/mean_field.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/long_wave.hpp"
 
 namespace quasi::gw {
@@ -19,6 +23,18 @@ std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int
 /// The same at any k, with projectors fitted between the plane waves of their file.
 std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g, int spin, const PlaneWaveField& potential,
                                        const RadialProjectors& projectors);
+
+/// Lowest eigenstates of H at one k on its own sphere |k+G|² < cut-off, in a gauge that depends on H alone.
+struct DenseStates {
+  GSphere sphere;
+  std::vector<double> energy_ry;   ///< [n_bands]
+  std::vector<Cplx> coefficients;  ///< [n_bands][n_pw]
+};
+/// The n_bands lowest states of a mean field at any k and spin.
+using StatesAt = std::function<DenseStates(const Vec3& k, int spin, int n_bands)>;
+/// @throws InvalidInput if the sphere has fewer plane waves than n_bands
+DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands, int spin, const PlaneWaveField& potential,
+                            const RadialProjectors& projectors, GwKernels& kernels);
 
 /// What a file WFNq would hold: the occupied bands and one more on the grid of `waves` shifted by q₀, each on
 /// its own sphere |k+q₀+G|² < cut-off.

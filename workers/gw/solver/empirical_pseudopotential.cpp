@@ -178,6 +178,48 @@ class LocalPotential {
   std::vector<std::pair<IVec3, Cplx>> values_;
 };
 
+double lattice_of(const EmpiricalCrystal& wanted, const FormFactors& factors) { return wanted.lattice_bohr > 0.0 ? wanted.lattice_bohr : factors.lattice_bohr; }
+
+LocalPotential potential_of(const EmpiricalCrystal& wanted) {
+  const FormFactors& factors = form_factors(wanted.name);
+  const double a = lattice_of(wanted, factors);
+  EmpiricalCrystal plain = wanted;
+  plain.deformation = EmpiricalCrystal{}.deformation;
+  return {make_structure(wanted, a), factors, make_crystal(make_structure(plain, a), factors, a, {})};
+}
+
+/// Lowest eigenstates of H at one k on its own sphere, in a gauge that depends on H alone.
+DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, double cutoff_ry, const Vec3& k, int n_bands, GwKernels& kernels, StepClock& clock) {
+  DenseStates states{.sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
+  const GSphere& sphere = states.sphere;
+  const std::int64_t n = sphere.size();
+  if (n < n_bands)
+    throw InvalidInput("meanfield.bands = " + std::to_string(n_bands) + " but the cut-off of " + std::to_string(cutoff_ry) +
+                       " Ry gives only " + std::to_string(n) + " plane waves; raise meanfield.cutoff_ry");
+  // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure factors.
+  const GIndex index(sphere.g);
+  // Every thread is the first to touch the rows it fills: gigabytes set to 0 by one thread would take as long as the rest.
+  const std::unique_ptr<double[]> storage(new double[static_cast<std::size_t>(2 * n * n)]);
+  auto* const h = reinterpret_cast<Cplx*>(storage.get());
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::fill_n(h + i * n, n, Cplx{});
+    for (const auto& [difference, value] : potential.values()) {
+      const std::int32_t j = index.find(sphere.g[static_cast<std::size_t>(i)] - difference);
+      if (j >= 0) h[i * n + j] = value;
+    }
+    h[i * n + i] += sphere.kinetic_ry[static_cast<std::size_t>(i)];
+  }
+  states.energy_ry.resize(static_cast<std::size_t>(n_bands));
+  states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
+  clock.step("hamiltonian");
+  kernels.eigen_hermitian({h, {n, n}}, view<double>(states.energy_ry, n_bands), view<Cplx>(states.coefficients, n_bands, n));
+  clock.step("diagonalisation");
+  fix_gauge(sphere.g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
+  clock.step("gauge");
+  return states;
+}
+
 Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wanted, const LocalPotential& potential,
                     const Vec3& shift, int n_bands, int n_occupied, GwKernels& kernels, Progress& progress, StepTimes* times) {
   StepClock clock(times);
@@ -191,34 +233,9 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
   for (const int s : little_group(header.crystal.symmetries, shift, true)) group.push_back(header.crystal.symmetries[static_cast<std::size_t>(s)]);
   irreducible_points(wanted.k_grid, shift, group, &w.k, &w.weight);
   for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-    const GSphere sphere = make_g_sphere(header.crystal.bdot, w.k[ik], wanted.cutoff_ry);
-    const std::int64_t n = sphere.size();
-    if (n < n_bands)
-      throw InvalidInput("meanfield.bands = " + std::to_string(n_bands) + " but the cut-off of " + std::to_string(wanted.cutoff_ry) +
-                         " Ry gives only " + std::to_string(n) + " plane waves; raise meanfield.cutoff_ry");
-    // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure factors.
-    const GIndex index(sphere.g);
-    // Every thread is the first to touch the rows it fills: gigabytes set to 0 by one thread would take as long as the rest.
-    const std::unique_ptr<double[]> storage(new double[static_cast<std::size_t>(2 * n * n)]);
-    auto* const h = reinterpret_cast<Cplx*>(storage.get());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::fill_n(h + i * n, n, Cplx{});
-      for (const auto& [difference, value] : potential.values()) {
-        const std::int32_t j = index.find(sphere.g[static_cast<std::size_t>(i)] - difference);
-        if (j >= 0) h[i * n + j] = value;
-      }
-      h[i * n + i] += sphere.kinetic_ry[static_cast<std::size_t>(i)];
-    }
-    std::vector<double> values(static_cast<std::size_t>(n_bands));
-    std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
-    clock.step("hamiltonian");
-    kernels.eigen_hermitian({h, {n, n}}, view<double>(values, n_bands), view<Cplx>(vectors, n_bands, n));
-    clock.step("diagonalisation");
-    fix_gauge(sphere.g, values, 1e-8, vectors);
-    clock.step("gauge");
-    w.waves.push_back({sphere.g, {std::move(vectors)}});
-    w.energy_ry.insert(w.energy_ry.end(), values.begin(), values.end());
+    DenseStates states = solve_at(header.crystal, potential, wanted.cutoff_ry, w.k[ik], n_bands, kernels, clock);
+    w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
+    w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int band = 0; band < n_bands; ++band) w.occupation.push_back(band < n_occupied ? 1.0 : 0.0);
     w.first_occupied.push_back(1);
     w.last_occupied.push_back(n_occupied);
@@ -243,6 +260,14 @@ void keep_bands(Wavefunctions& w, int n) {
 
 }  // namespace
 
+StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal, GwKernels& kernels) {
+  auto potential = std::make_shared<const LocalPotential>(potential_of(wanted));
+  return [potential, crystal, cutoff = wanted.cutoff_ry, &kernels](const Vec3& k, int /*spin*/, int n_bands) {
+    StepClock unwatched(nullptr);
+    return solve_at(crystal, *potential, cutoff, k, n_bands, kernels, unwatched);
+  };
+}
+
 std::vector<std::string> empirical_crystal_names() {
   std::vector<std::string> names;
   for (const FormFactors& entry : kTable) names.emplace_back(entry.name);
@@ -251,7 +276,7 @@ std::vector<std::string> empirical_crystal_names() {
 
 MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernels, Progress& progress, StepTimes* times) {
   const FormFactors& factors = form_factors(wanted.name);
-  const double a = wanted.lattice_bohr > 0.0 ? wanted.lattice_bohr : factors.lattice_bohr;
+  const double a = lattice_of(wanted, factors);
   const Structure structure = make_structure(wanted, a);
   MeanFieldHeader header;
   header.title = "WFN-Complex";
@@ -260,9 +285,7 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry).g;
   const IVec3 extent = component_extent(header.g);
   for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
-  EmpiricalCrystal plain = wanted;
-  plain.deformation = EmpiricalCrystal{}.deformation;
-  const LocalPotential potential(structure, factors, make_crystal(make_structure(plain, a), factors, a, {}));
+  const LocalPotential potential = potential_of(wanted);
   const int n_occupied = 2 * static_cast<int>(structure.position.size());  // 4 electrons an atom, 2 a band
 
   // One band more than wanted shows whether the last one belongs to a multiplet that would be cut.

@@ -5,6 +5,7 @@
 
 #include "workers/backend/progress.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/dense_hamiltonian.hpp"
 #include "workers/gw/solver/problem.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
@@ -33,5 +34,9 @@ std::vector<std::string> empirical_crystal_names();
 /// Diagonalises at the irreducible points of the grid, without `by_velocity` at those of the grid shifted by
 /// q₀ too, and sums the density of the occupied bands.
 MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
+
+/// Its states between the points of the grid, by the same H. The kernels must outlive what is returned.
+/// @param crystal  of the mean field above
+StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal, GwKernels& kernels);
 
 }  // namespace quasi::gw
