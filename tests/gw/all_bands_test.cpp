@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gw/shifted_silicon.hpp"
 #include "tests/gw/silicon_fixture.hpp"
 #include "workers/gw/exchange_correlation.hpp"
 #include "workers/gw/solver/dense_hamiltonian.hpp"
@@ -204,6 +205,14 @@ TEST_F(SiliconAllBands, FiveHundredAndFourteenBands) {
     }
   EXPECT_EQ(compared, 24);
   EXPECT_NEAR(bottom - top, expected_bottom - expected_top, 1e-3);
+}
+
+// Property 4 on shifted grids, with local fields and on the finer grid.
+TEST(ShiftedSilicon, HeadsOfBothGrids) {
+  QUASI_NEED_REFERENCE("gw/si2");
+  test::expect_shifted_head(4, 10.0, 13.171);
+  test::expect_shifted_head(6, 0.05, 13.773);
+  test::expect_shifted_head(6, 10.0, 12.340);
 }
 
 }  // namespace

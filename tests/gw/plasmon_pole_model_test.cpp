@@ -86,5 +86,47 @@ TEST(PlasmonPoleModel, EveryElementFollowsItsFormula) {
   EXPECT_GT(compared, 200);
 }
 
+// Far above every pole the screened exchange of an occupied band is −Ω²/x², Ω² of the density alone: nothing of ε⁻¹ is left (spec 13.8). Through the kernel, all valid
+// elements; 1e-5: ω̃²/x² of the largest poles kept.
+TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
+  test::SmallSilicon s;
+  const DielectricMatrix& epsilon = s.epsilon[1];
+  const ScreeningAtQ at = screening_at(s.field, epsilon, 3.0, s.coulomb);
+  const WingFactors wings = wing_factors(at.epsilon);
+  const std::int64_t n = at.sphere.size();
+  PlasmonPoleModel model = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, InvalidMode::kSkip);
+  const GIndex index(s.field.density.header.g);
+  const double plasma2 = 16.0 * kPi * s.field.n_electrons() / s.field.crystal().volume_bohr3, x = 1e4;
+  std::vector<Cplx> m(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < m.size(); ++i) m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
+  Cplx expected;
+  double absolute = 0.0;
+  int kept = 0;
+  for (std::size_t g = 0; g < static_cast<std::size_t>(n); ++g)
+    for (std::size_t h = 0; h < static_cast<std::size_t>(n); ++h) {
+      const std::size_t k = g * static_cast<std::size_t>(n) + h;
+      if (model.strength[k] == Cplx{}) continue;
+      if (model.pole_ry[k] > 20.0) {
+        model.strength[k] = {};
+        continue;
+      }
+      const IVec3 &gg = at.sphere.g[g], &gh = at.sphere.g[h];
+      const Cplx rho = s.field.density.values[0][static_cast<std::size_t>(index.find(gg - gh))];
+      const double product = metric_dot(s.field.crystal().bdot, epsilon.q + to_real(gg), epsilon.q + to_real(gh));
+      const Cplx term = m[g] * plasma2 * rho / s.field.n_electrons() * product * at.coulomb[g] / kEightPi * at.coulomb[h] * std::conj(m[h]);
+      expected += term;
+      absolute += std::abs(term);
+      ++kept;
+    }
+  EXPECT_GT(kept, 100);
+  s.kernels->load_pair_products({m.data(), {1, 1, n}});
+  s.kernels->load_plasmon_pole(model.view(), {});
+  const std::vector<double> at_x{x}, occupied{1.0};
+  std::vector<Cplx> total(1), sx(1);
+  s.kernels->sigma_diagonal({at_x.data(), {1, 1, 1}}, {occupied.data(), {1}}, 1.0, {total.data(), {1, 1}}, {sx.data(), {1, 1}});
+  EXPECT_GT(std::abs(expected), 0.05 * absolute) << "a sum that cancels shows nothing";
+  EXPECT_LT(std::abs(sx[0] * x * x + expected), 1e-5 * absolute);
+}
+
 }  // namespace
 }  // namespace quasi::gw

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "workers/gw/gw_calculation.hpp"
+#include "workers/gw/physics/contour.hpp"
 #include "workers/gw/solver/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -47,6 +48,32 @@ TEST(SpectralLaws, ThreeWaysToTheSameNumber) {
     EXPECT_NEAR(imaginary.quasiparticles[i].sigma_ev, contour.quasiparticles[i].sigma_ev, 0.02) << i;
     EXPECT_NEAR(real.quasiparticles[i].z, contour.quasiparticles[i].z, 0.02) << i;
     EXPECT_NEAR(imaginary.quasiparticles[i].z, contour.quasiparticles[i].z, 0.04) << i;
+  }
+}
+
+// W of a single pole, S(ω) = Ω²/(Ω² − ω²): integral and residue together are the plasmon-pole term ½Ω/(x + Ω) of an occupied band, ½Ω/(x − Ω) of an empty one, for x of either
+// sign; and for Ω far above x, the static limit, screened exchange and Coulomb hole, ½ and −½. Found: parabolas 3e-5 with 40 points, constant rule 2.6e-4, and 6.6e-5 with 80.
+TEST(SpectralLaws, ASinglePoleGivesThePlasmonPoleTerm) {
+  const auto by_contour = [](double x, double pole, bool occupied, ImaginaryRule rule, int points) {
+    const std::vector<double> u = imaginary_grid(points, pole);
+    const auto weight = contour_weights<double>(u, x, rule);
+    double sum = residue_sign(x, occupied) * pole * pole / (pole * pole - x * x);
+    for (std::size_t j = 0; j < u.size(); ++j) sum += weight[j] * pole * pole / (pole * pole + u[j] * u[j]);
+    return sum;
+  };
+  for (const double pole : {1.3, 4.0})
+    for (const double x : {-2.7, -0.6, -1e-9, 1e-9, 0.4, 2.9})
+      for (const bool occupied : {true, false}) {
+        SCOPED_TRACE(std::to_string(pole) + " " + std::to_string(x) + (occupied ? " occupied" : " empty"));
+        // x of 1e-9 is 0⁺ whatever its sign: both sides of the step have one limit.
+        const double exact = 0.5 * pole / (x + (occupied ? pole : -pole));
+        EXPECT_NEAR(by_contour(x, pole, occupied, ImaginaryRule::kQuadratic, 40), exact, 5e-5);
+        EXPECT_NEAR(by_contour(x, pole, occupied, ImaginaryRule::kConstant, 40), exact, 4e-4);
+        EXPECT_NEAR(by_contour(x, pole, occupied, ImaginaryRule::kConstant, 80), exact, 1e-4);
+      }
+  for (const double x : {-0.5, 0.5}) {
+    EXPECT_NEAR(by_contour(x, 1e5, true, ImaginaryRule::kQuadratic, 40), 0.5, 1e-5);
+    EXPECT_NEAR(by_contour(x, 1e5, false, ImaginaryRule::kQuadratic, 40), -0.5, 1e-5);
   }
 }
 
