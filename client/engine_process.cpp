@@ -14,6 +14,7 @@
 
 #include "client/failure.hpp"
 #include "client/interrupt.hpp"
+#include "workers/io/waiting_threads.hpp"
 
 extern char** environ;
 
@@ -62,6 +63,7 @@ pid_t spawn(const fs::path& engine, const std::vector<std::string>& arguments, S
   std::vector<char*> argv{const_cast<char*>(engine.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  let_children_sleep_while_waiting();
   pid_t pid = 0;
   const int error =
       posix_spawn(&pid, engine.c_str(), &setup.actions, &setup.attributes, argv.data(), environ);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workers/io/waiting_threads.hpp"
+
 namespace quasi {
 
 v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDevice>& devices) {
@@ -57,6 +59,10 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
   const int threads = grant.spec().resources().cpus() > 0
                           ? static_cast<int>(grant.spec().resources().cpus())
                           : settings.threads;
+  const auto is_said = [&](const std::string& name) {
+    return std::ranges::any_of(settings.environment, [&](const std::string& entry) { return entry.starts_with(name + "="); });
+  };
+  if (std::ranges::none_of(kWaitingVariables, is_said)) plan.environment.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
   if (threads > 0)
     for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})
       plan.environment.push_back(name + std::to_string(std::max(1, threads / n_ranks)));

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -22,6 +21,7 @@
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/task_registry.hpp"
 #include "workers/engine/utf8.hpp"
+#include "workers/io/waiting_threads.hpp"
 
 namespace quasi {
 namespace {
@@ -183,14 +183,9 @@ void validate(const Arguments& arguments) {
   std::cout << indented(report) << '\n';
 }
 
-/// Threads that wait for others spin 1000 times, some microseconds, and then sleep: the count that libgomp itself takes where
-/// a program has more threads than there are processors. It cannot see those of other jobs and people, and its count for a
-/// machine of one's own, 300,000, lets a job beside others burn whole time slices at each of its barriers. libgomp reads the
-/// environment before main, so that the program starts itself once more; without /proc it goes on as it is.
+/// A worker and `quasi run` have seen to it; started by hand, the program starts itself once more. Without /proc it goes on as it is.
 void sleep_while_waiting(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  setenv("GOMP_SPINCOUNT", "1000", 0);
-  execv("/proc/self/exe", argv);
+  if (let_children_sleep_while_waiting()) execv("/proc/self/exe", argv);
 }
 
 int main_(int argc, char** argv) {
