@@ -68,8 +68,12 @@ DataDirectory::Space DataDirectory::space() const {
 
 bool DataDirectory::in_place() const {
   struct stat held {}, found {};
-  if (::fstat(lock_, &held) != 0 || ::stat((path_ + "/LOCK").c_str(), &found) != 0) return false;
-  return held.st_dev == found.st_dev && held.st_ino == found.st_ino && ::stat(database_path().c_str(), &found) == 0;
+  const auto is_gone = [&](const std::string& path) {
+    return ::stat(path.c_str(), &found) != 0 && (errno == ENOENT || errno == ENOTDIR);  // Others may pass: a disk that is slow to answer.
+  };
+  if (is_gone(database_path()) || is_gone(path_ + "/LOCK")) return false;
+  if (::fstat(lock_, &held) != 0 || ::stat((path_ + "/LOCK").c_str(), &found) != 0) return true;
+  return held.st_dev == found.st_dev && held.st_ino == found.st_ino;
 }
 
 }  // namespace quasi::server

@@ -97,7 +97,7 @@ TEST(DeckLayouts, RefusedTomlDecksNameLineKeyAndNearest) {
   contains(refusal(head + "T = \n"), "line 3");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = \"hot\"\n"), "'t'");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = inf\n"), "finite");
-  contains(refusal(head + "natoms = 2\nnelements = 1\nT = -3\n"), "positive");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = -3\n"), "above 0");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = 1979-05-27\n"), "'T' must be a number");
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = 300\n"), "'ngrid' is required");
 }
