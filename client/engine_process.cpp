@@ -14,7 +14,7 @@
 
 #include "client/failure.hpp"
 #include "client/interrupt.hpp"
-#include "workers/io/waiting_threads.hpp"
+#include "proto/wire/waiting_threads.hpp"
 
 extern char** environ;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "workers/io/waiting_threads.hpp"
+#include "proto/wire/waiting_threads.hpp"
 
 namespace quasi {
 

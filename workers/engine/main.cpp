@@ -15,13 +15,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "proto/wire/waiting_threads.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/engine/exec.hpp"
 #include "workers/engine/rank_devices.hpp"
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/task_registry.hpp"
 #include "workers/engine/utf8.hpp"
-#include "workers/io/waiting_threads.hpp"
 
 namespace quasi {
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <string_view>
 
 namespace quasi {
 
