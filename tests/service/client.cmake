@@ -17,3 +17,7 @@ foreach(test client_test client_end_to_end_test)
     target_compile_definitions(${test} PRIVATE QUASI_SANITIZED)
   endif()
 endforeach()
+
+add_test(NAME quickstart.first_and_second_run
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/quickstart_twice ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set_tests_properties(quickstart.first_and_second_run PROPERTIES LABELS service TIMEOUT 600)
