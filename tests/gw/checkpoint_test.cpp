@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/gw/interrupter.hpp"
 #include "tests/gw/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -108,21 +109,6 @@ TEST(DeviceTeam, IdleDevicesTakeWhatIsLeftOfOthers) {
   EXPECT_LT(of_member[0].size(), 8u) << "of 8 that were its own";
   for (std::size_t i = 0; i < of_member[0].size(); ++i) EXPECT_EQ(of_member[0][i], static_cast<std::int64_t>(i));
 }
-
-/// Cancels at the n-th report.
-class Interrupter : public SilentProgress {
- public:
-  explicit Interrupter(int after) : left_(after) {}
-  bool cancelled() const override { return left_ <= 0; }
-
- protected:
-  void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
-    if (phase == "polarizability" || phase == "self-energy" || phase == "full-matrix self-energy") --left_;
-  }
-
- private:
-  int left_;
-};
 
 // Ended at every point where it can be, then resumed by another number of devices.
 TEST(Checkpoint, AResumedJobGivesTheSameBits) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/gw/interrupter.hpp"
 #include "tests/gw/small_silicon.hpp"
 #include "tests/oracle/gw/subspace_forms.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -261,20 +262,6 @@ TEST(SubspaceStorage, AllVectorsAreContourDeformation) {
   EXPECT_FALSE(whole.epsilon[0].reduced.used());
   EXPECT_LT(all.epsilon[0].subspace_error, 1e-9);
 }
-
-class Interrupter : public SilentProgress {
- public:
-  explicit Interrupter(int after) : left_(after) {}
-  bool cancelled() const override { return left_ <= 0; }
-
- protected:
-  void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
-    if (phase == "polarizability" || phase == "self-energy") --left_;
-  }
-
- private:
-  int left_;
-};
 
 // Interrupted at some points and taken up by another number of devices: same bits, and the indicator is not lost.
 TEST(SubspaceStorage, AResumedJobGivesTheSameBits) {
