@@ -14,6 +14,15 @@
 namespace quasi::server {
 namespace {
 
+/// A message that no generated code of ours reads; "" if there is none.
+std::string bytes_of(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  if (message.Valid() && message.Dump(&slices).ok())
+    for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  return bytes;
+}
+
 // I7, also over a restart: same id and body, same answer; other body, refused.
 TEST_F(Calls, ARepeatedRequestHasOneEffect) {
   const std::string request_id = wire::make_uuid();
@@ -282,10 +291,8 @@ TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
     void* tag = nullptr;
     bool ok = false;
     queue.Next(&tag, &ok);
-    std::vector<grpc::Slice> slices;
-    if (!status.ok() || !answer.Dump(&slices).ok()) return -1;
-    std::string bytes;
-    for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+    if (!status.ok()) return -1;
+    const std::string bytes = bytes_of(answer);
     return bytes.size() == 2 ? static_cast<int>(bytes[1]) : 0;  // HealthCheckResponse{status = 1: n}
   };
   EXPECT_EQ(health(), 2) << "NOT_SERVING";
@@ -299,6 +306,35 @@ TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
   starter.join();
   EXPECT_TRUE(get().ok());
   EXPECT_EQ(health(), 1) << "SERVING";
+}
+
+// Who has none of our .proto files, as grpcurl, asks the server for its services.
+TEST_F(Calls, ReflectionNamesEveryService) {
+  grpc::ClientContext context;
+  limit(context);
+  grpc::GenericStub generic(channel_);
+  grpc::CompletionQueue queue;
+  const auto stream = generic.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  const auto done = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  stream->StartCall(nullptr);
+  ASSERT_TRUE(done());
+  const grpc::Slice list_services(std::string("\x3a\x01*"));  // ServerReflectionRequest{list_services = 7: "*"}
+  stream->WriteLast(grpc::ByteBuffer(&list_services, 1), grpc::WriteOptions(), nullptr);
+  ASSERT_TRUE(done());
+  grpc::ByteBuffer answer;
+  stream->Read(&answer, nullptr);
+  ASSERT_TRUE(done());
+  const std::string services = bytes_of(answer);
+  for (const char* name : {"quasi.v1.JobService", "quasi.v1.WorkerService", "quasi.v1.BlobService", "grpc.health.v1.Health"})
+    EXPECT_NE(services.find(name), std::string::npos) << name;
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  EXPECT_TRUE(done());
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 // Who takes nothing for too long hears why once it reads on, and may continue by offset; who does not
