@@ -12,6 +12,8 @@
 #include <map>
 #include <toml++/toml.h>
 
+#include "workers/io/settings.hpp"
+
 namespace quasi::server {
 namespace {
 
@@ -210,32 +212,17 @@ const std::vector<Entry>& entries() {
   return kEntries;
 }
 
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-const Entry& nearest_entry(const std::string& key) {
-  const Entry* nearest = &entries().front();
-  for (const Entry& entry : entries())
-    if (distance(entry.key, key) < distance(nearest->key, key)) nearest = &entry;
-  return *nearest;
+std::vector<std::string> known_keys() {
+  std::vector<std::string> keys;
+  for (const Entry& entry : entries()) keys.push_back(entry.key);
+  return keys;
 }
 
 const Entry& entry_of(const std::string& key, const std::string& source) {
-  const Entry& nearest = nearest_entry(key);
-  if (nearest.key == key) return nearest;
-  throw BadConfiguration(source + ": unknown key \"" + key + "\"; did you mean \"" + nearest.key + "\"?");
+  for (const Entry& entry : entries())
+    if (entry.key == key) return entry;
+  const std::string message = unknown_key_message(key, source, known_keys());
+  throw BadConfiguration(message + (message.ends_with('?') ? "" : "; quasi-server --help lists the keys"));
 }
 
 void set(CommandLine& line, const std::string& key, const std::string& text,
@@ -293,7 +280,9 @@ std::string unexpected(const std::vector<std::string>& words) {
   if (flag == words.end()) return "unexpected: '" + words.front() + "'";
   std::string key = flag->substr(2, flag->find('=') - 2);
   std::replace(key.begin(), key.end(), '-', '_');
-  return "no flag '" + flag->substr(0, flag->find('=')) + "'; did you mean '" + flag_name(nearest_entry(key).key) + "'?";
+  const std::string nearest = nearest_name(key, known_keys());
+  return "no flag '" + flag->substr(0, flag->find('=')) + "'" +
+         (nearest.empty() ? "" : "; did you mean '" + flag_name(nearest) + "'?");
 }
 
 }  // namespace

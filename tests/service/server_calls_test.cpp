@@ -521,5 +521,23 @@ TEST(Local, OnlyLoopbackAndUnixSocketsAreServed) {
     EXPECT_THROW(require_local(address), BadConfiguration) << address;
 }
 
+TEST(Configuration, AnUnknownKeyNamesItsFileAndTheNearestKey) {
+  const test::TemporaryDirectory directory;
+  const std::string path = (directory.path() / "server.toml").string();
+  const auto complaint = [&](const std::string& text) -> std::string {
+    std::ofstream(path) << text;
+    const char* const words[] = {"quasi-server", "--config", path.c_str()};
+    try {
+      parse_command_line(3, words);
+    } catch (const BadConfiguration& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(complaint("lease_tll = 30"), "unknown key 'lease_tll' in " + path + "; did you mean 'lease_ttl'?");
+  EXPECT_EQ(complaint("colour = 1"), "unknown key 'colour' in " + path + "; quasi-server --help lists the keys");
+  EXPECT_EQ(complaint("lease_ttl = 30"), "accepted");
+}
+
 }  // namespace
 }  // namespace quasi::server

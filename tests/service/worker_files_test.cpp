@@ -179,7 +179,10 @@ TEST_F(WorkerConfiguration, FlagsOverruleTheEnvironmentAndThatTheFile) {
 }
 
 TEST_F(WorkerConfiguration, SaysWhatIsWrongAndWhatWouldBeRight) {
-  EXPECT_NE(complaint("slotz = 1").find("'slots'"), std::string::npos);
+  EXPECT_NE(complaint("slotz = 1").find("unknown key 'slotz' in "), std::string::npos);
+  EXPECT_NE(complaint("slotz = 1").find("did you mean 'slots'?"), std::string::npos);
+  EXPECT_NE(complaint("colour = 1").find("worker.toml; quasi-worker --help lists the keys"), std::string::npos)
+      << complaint("colour = 1");
   EXPECT_NE(complaint("slots = 0").find("1 ... 256"), std::string::npos);
   EXPECT_NE(complaint("slots = 'many'").find("many"), std::string::npos);
   EXPECT_NE(complaint("slots = ").find("line 1"), std::string::npos);

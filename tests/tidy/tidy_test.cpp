@@ -66,11 +66,13 @@ std::vector<Direction> directions() {
       {"workers/units/", {"workers/units/"}},
       {"workers/backend/", {"workers/backend/", "workers/units/"}},
       {"workers/io/", {"workers/io/", "workers/backend/"}},
-      {"workers/daemon/", {"workers/daemon/", "proto/"}},
+      // One wording for "unknown key, did you mean", in programs too: the part of workers/io that needs neither
+      // HDF5 nor messages, and that a build without the service has.
+      {"workers/daemon/", {"workers/daemon/", "proto/", "workers/io/settings.hpp"}},
       {"server/store/", {"server/store/", "server/queue/", "proto/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
       {"server/", {"server/", "proto/"}},
-      // One wording for "unknown key, did you mean": the part of workers/io without HDF5.
+      {"server/options.", {"server/", "proto/", "workers/io/settings.hpp"}},
       {"client/", {"client/", "proto/", "workers/io/settings.hpp"}},
       {"proto/", {"proto/"}},
       {"tests/oracle/", {"tests/oracle/"}},

@@ -61,7 +61,9 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
       std::cerr << "error: no command '" << words.front() << "'";
     } else {
       const std::string name = flag->substr(2, flag->find('=') - 2);
-      std::cerr << "error: no flag '--" << name << "'; did you mean '" << nearest_key(name).flag() << "'?";
+      const std::string nearest = nearest_flag(name);
+      std::cerr << "error: no flag '--" << name << "'";
+      if (!nearest.empty()) std::cerr << "; did you mean '" << nearest << "'?";
     }
     std::cerr << "\nsee: quasi-worker --help\n";
     *usage_status = 2;

@@ -4,11 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <numeric>
 #include <sstream>
 #include <toml++/toml.h>
 
 #include "workers/daemon/error.hpp"
+#include "workers/io/settings.hpp"
 
 namespace quasi {
 namespace {
@@ -17,26 +17,16 @@ constexpr const char* kDefaultFile = "/etc/quasi/worker.toml";
 constexpr double kMonth = 31.0 * 86'400.0;
 constexpr double kMost = 1e18;
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j)
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1,
-                                                 diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)}));
-  }
-  return row.back();
-}
-
 const ConfigKey* find_key(std::string_view name) {
   for (const ConfigKey& key : config_keys())
     if (key.name == name) return &key;
   return nullptr;
 }
 
-std::string unknown(std::string_view name, const std::string& from) {
-  return from + ": unknown key '" + std::string(name) + "'; the nearest known is '" + std::string(nearest_key(name).name) + "'";
+std::vector<std::string> known_keys() {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) names.emplace_back(key.name);
+  return names;
 }
 
 template <typename Number>
@@ -75,7 +65,10 @@ void load_file(const std::string& file, LoadedConfig& loaded) {
   }
   for (const auto& [name, node] : document) {
     const ConfigKey* key = find_key(name.str());
-    if (key == nullptr) throw ConfigError(unknown(name.str(), file));
+    if (key == nullptr) {
+      const std::string message = unknown_key_message(name.str(), file, known_keys());
+      throw ConfigError(message + (message.ends_with('?') ? "" : "; quasi-worker --help lists the keys"));
+    }
     key->set(loaded.config, node_text(node, file, name.str()), file);
     loaded.origin[std::string(key->name)] = file;
   }
@@ -128,11 +121,9 @@ const std::vector<ConfigKey>& config_keys() {
 
 std::string ConfigKey::flag() const { return "--" + transform_name(name, '-', false); }
 
-const ConfigKey& nearest_key(std::string_view name) {
-  const auto& keys = config_keys();
-  return *std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
-    return edit_distance(name, a.name) < edit_distance(name, b.name);
-  });
+std::string nearest_flag(std::string_view name) {
+  const std::string nearest = nearest_name(name, known_keys());
+  return nearest.empty() ? "" : find_key(nearest)->flag();
 }
 
 std::string ConfigKey::variable() const { return "QUASI_WORKER_" + transform_name(name, '_', true); }

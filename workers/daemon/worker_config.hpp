@@ -56,7 +56,8 @@ class ConfigKey {
 };
 
 const std::vector<ConfigKey>& config_keys();
-const ConfigKey& nearest_key(std::string_view name);
+/// The flag of the key most like `name`; "" if none is near.
+std::string nearest_flag(std::string_view name);
 
 /// A configuration and, for each key, where its value came from.
 struct LoadedConfig {

@@ -19,7 +19,7 @@ Setting parse_setting(std::string_view text);
 /// The known name with the smallest edit distance, for "did you mean"; "" if none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
-/// "unknown key 'x' in WHERE; did you mean 'y'?" — the one wording for every deck.
+/// "unknown key 'x' in WHERE; did you mean 'y'?" — the one wording for every deck and configuration.
 std::string unknown_key_message(std::string_view key, std::string_view where,
                                 const std::vector<std::string>& known);
 
