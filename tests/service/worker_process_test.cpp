@@ -240,9 +240,9 @@ TEST_F(EngineProcess, StraysAreEndedByPidAndStartTime) {
   ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
   ProcessIdentity other = child->identity();
   ++other.start_ticks;
-  EXPECT_TRUE(spawner.end_stray(other));
+  EXPECT_TRUE(spawner.end_stray(other, Milliseconds(0)));
   EXPECT_FALSE(turn_until([&] { return events.exit.has_value(); }, 0.1));
-  EXPECT_TRUE(spawner.end_stray(child->identity()));
+  EXPECT_TRUE(spawner.end_stray(child->identity(), Milliseconds(60'000)));
   ASSERT_TRUE(turn_until_exit());
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 // A call without an answer by then counts as lost contact; every one of them may be repeated.
 constexpr Milliseconds kCallLimit{10'000};
-constexpr Milliseconds kHeartbeatLimit{3'000};
 constexpr Milliseconds kAcquireSlack{10'000};
 
 wire::TransferOptions options(const std::atomic<bool>& abandon) {
@@ -79,8 +78,9 @@ void GrpcLink::cancel_acquire() {
   if (const auto context = acquire_.lock()) context->TryCancel();
 }
 
-void GrpcLink::heartbeat(const v1::HeartbeatRequest& request, Then<v1::HeartbeatResponse> then) {
-  call(kHeartbeatLimit, request, std::move(then),
+void GrpcLink::heartbeat(const v1::HeartbeatRequest& request, Milliseconds limit,
+                         Then<v1::HeartbeatResponse> then) {
+  call(limit, request, std::move(then),
        [this](auto... arguments) { stub_->async()->Heartbeat(arguments...); });
 }
 

@@ -229,13 +229,13 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   return std::make_unique<LocalChild>(loop_, pid, std::move(ours), events, oom_before);
 }
 
-bool LocalSpawner::end_stray(const ProcessIdentity& child) {
+bool LocalSpawner::end_stray(const ProcessIdentity& child, Milliseconds patience) {
   using namespace std::chrono_literals;
-  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   // Normally it died with its daemon; the loop below then ends at once.
   while (start_ticks(child.pid) == child.start_ticks) {
     kill(-static_cast<pid_t>(child.pid), SIGKILL);
-    if (std::chrono::steady_clock::now() > deadline) return false;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(10ms);
   }
   return true;

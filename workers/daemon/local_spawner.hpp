@@ -23,7 +23,7 @@ class LocalSpawner : public Spawner {
       : loop_(loop), settings_(std::move(settings)) {}
 
   std::unique_ptr<EngineChild> spawn(const LaunchPlan& plan, ChildEvents& events) override;
-  bool end_stray(const ProcessIdentity& child) override;
+  bool end_stray(const ProcessIdentity& child, Milliseconds patience) override;
 
  private:
   EventLoop& loop_;

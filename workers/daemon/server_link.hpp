@@ -22,7 +22,8 @@ class ServerLink {
   virtual void acquire(const v1::AcquireLeasesRequest&, Then<v1::AcquireLeasesResponse>) = 0;
   /// Ends an acquire under way; it answers CANCELLED unless it was answered already.
   virtual void cancel_acquire() = 0;
-  virtual void heartbeat(const v1::HeartbeatRequest&, Then<v1::HeartbeatResponse>) = 0;
+  /// Without an answer within `limit` it counts as lost.
+  virtual void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit, Then<v1::HeartbeatResponse>) = 0;
   virtual void start_attempt(const v1::StartAttemptRequest&, Then<v1::StartAttemptResponse>) = 0;
   virtual void append_log(const v1::AppendLogRequest&, Then<v1::AppendLogResponse>) = 0;
   virtual void record_checkpoint(const v1::RecordCheckpointRequest&,

@@ -34,12 +34,32 @@ void Supervisor::recover() {
     kept_.emplace_back(now() + settings_.keep_fenced, fence);
   salvage_ = ports_.store.recover();
   for (const auto& left : salvage_) {
-    if (!left.child || ports_.spawner.end_stray(*left.child)) continue;
+    if (!left.child || ports_.spawner.end_stray(*left.child, settings_.stray_patience)) continue;
     const std::vector<std::string> ids(left.grant.device_ids().begin(), left.grant.device_ids().end());
-    devices_.stuck(devices_.take(ids), "process " + std::to_string(left.child->pid) +
-                                           " of an earlier daemon cannot be killed");
+    strays_.push_back({.child = *left.child, .fence = left.grant.attempt().fence(), .devices = devices_.take(ids)});
+    ports_.log.error("device_stuck", {{"fence", strays_.back().fence}, {"why", strays_.back().why()}});
+    devices_.stuck(strays_.back().devices, strays_.back().why());
   }
   if (!salvage_.empty()) ports_.log.info("attempts_found", {{"count", salvage_.size()}});
+}
+
+std::string Supervisor::Stray::why() const {
+  return "process " + std::to_string(child.pid) + " of an earlier daemon outlived SIGKILL";
+}
+
+void Supervisor::end_strays() {
+  const auto gone = std::stable_partition(strays_.begin(), strays_.end(), [&](const Stray& stray) {
+    return !ports_.spawner.end_stray(stray.child, Milliseconds(0));
+  });
+  for (auto stray = gone; stray != strays_.end(); ++stray) {
+    ports_.log.info("stray_ended", {{"fence", stray->fence}, {"pid", stray->child.pid}});
+    devices_.give_back(stray->devices);
+    // A device of several slots stays stuck while another of its engines does.
+    devices_.unstuck(stray->devices);
+  }
+  if (gone == strays_.end()) return;
+  strays_.erase(gone, strays_.end());
+  for (const Stray& stray : strays_) devices_.stuck(stray.devices, stray.why());
 }
 
 void Supervisor::register_now() {
@@ -245,9 +265,13 @@ void Supervisor::heartbeat() {
   for (auto& device : devices_.describe()) *request.add_devices() = std::move(device);
   heartbeat_in_flight_ = true;
   ports_.server.heartbeat(
-      request, [this, sent = now()](const grpc::Status& status, const v1::HeartbeatResponse& response) {
+      request, heartbeat_limit(), [this, sent = now()](const grpc::Status& status, const v1::HeartbeatResponse& response) {
         heard(sent, status, response);
       });
+}
+
+Milliseconds Supervisor::heartbeat_limit() const {
+  return std::clamp(lease_ttl_ / 2, settings_.heartbeat_limit_least, settings_.heartbeat_limit_most);
 }
 
 void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
@@ -335,6 +359,7 @@ void Supervisor::tick() {
   if (due(next_device_look_)) {
     next_device_look_ = now() + settings_.device_interval;
     devices_.refresh();
+    end_strays();
     acquire();
   }
   // A copy: attempts may end while they are told the time.

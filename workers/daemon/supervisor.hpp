@@ -25,6 +25,9 @@ struct SupervisorSettings {
   Milliseconds keep_fenced{std::chrono::hours(24)};
   Milliseconds device_interval{5'000};
   Milliseconds last_ask_limit{10'000};  ///< of a drain, for grants whose answer was lost
+  Milliseconds stray_patience{5'000};   ///< at the start, for what SIGKILL has not ended yet; later a look each device_interval
+  Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this, too
+  Milliseconds heartbeat_limit_most{10'000};  ///< as of every other call
   std::function<bool()> has_scratch = [] { return true; };  ///< disk for new work
   std::function<std::string()> make_uuid;
   std::function<double()> jitter = [] { return 0.0; };  ///< in [-1, 1]
@@ -67,9 +70,18 @@ class Supervisor {
     bool broken_off = false;  ///< by us; anything else that ends it early is a trouble
   };
 
+  /// An engine of an earlier daemon that is still there, in the kernel as a rule; its devices are held for it.
+  struct Stray {
+    ProcessIdentity child;
+    std::uint64_t fence = 0;
+    std::vector<WorkerDevice> devices;
+    std::string why() const;
+  };
+
   MonotonicTime now() const { return ports_.clock.now(); }
   AttemptRunner::Hooks hooks(const std::vector<WorkerDevice>& devices, std::uint64_t fence);
   void recover();
+  void end_strays();
   void register_now();
   void registered(MonotonicTime sent, const std::vector<std::uint64_t>& listed,
                   const grpc::Status& status, const v1::RegisterResponse& response);
@@ -83,6 +95,8 @@ class Supervisor {
   void decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending);
   void adopt(std::shared_ptr<AttemptRunner> runner);
   void heartbeat();
+  /// Half of the lease: after one answer that never comes there is time for another.
+  Milliseconds heartbeat_limit() const;
   void heard(MonotonicTime sent, const grpc::Status& status, const v1::HeartbeatResponse& response);
   /// Another process has registered under this worker's id: this one has no rights any more.
   void superseded(const std::string& why);
@@ -98,6 +112,7 @@ class Supervisor {
   DeviceBoard& devices_;
   std::map<std::uint64_t, std::shared_ptr<AttemptRunner>> runners_;
   std::vector<AttemptStore::Recovered> salvage_;
+  std::vector<Stray> strays_;
   std::vector<std::pair<MonotonicTime, std::uint64_t>> kept_;
 
   bool registered_ = false;

@@ -148,7 +148,10 @@ class WorkerWorld::Engines : public Spawner {
       world_.violations.push_back("more engines than slots");
     return child;
   }
-  bool end_stray(const ProcessIdentity&) override { return true; }
+  bool end_stray(const ProcessIdentity& child, Milliseconds patience) override {
+    world_.stray_looks.emplace_back(child.pid, patience);
+    return !world_.strays_outlive_sigkill;
+  }
 
  private:
   WorkerWorld& world_;
@@ -262,7 +265,8 @@ class WorkerWorld::Link : public ServerLink {
         [this] { answering_ = false; });
   }
 
-  void heartbeat(const v1::HeartbeatRequest& request, Then<v1::HeartbeatResponse> then) override {
+  void heartbeat(const v1::HeartbeatRequest& request, Milliseconds limit, Then<v1::HeartbeatResponse> then) override {
+    world_.heartbeat_limit = limit;
     call<v1::HeartbeatResponse>(then, [this, request](v1::HeartbeatResponse& response) {
       for (const auto& attempt : request.attempts()) {
         v1::AttemptRef ref;

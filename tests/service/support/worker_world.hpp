@@ -91,6 +91,9 @@ class WorkerWorld {
   /// How the next calls with log, checkpoint or its bytes end: the connection dies under them.
   std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
+  Milliseconds heartbeat_limit{0};       ///< of the newest heartbeat
+  bool strays_outlive_sigkill = false;   ///< engines of a daemon that was killed
+  std::vector<std::pair<std::int64_t, Milliseconds>> stray_looks;  ///< process id, patience
   std::vector<std::string> violations;   ///< of the rules that the world watches
   int fenced_answers = 0;
 
