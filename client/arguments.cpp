@@ -278,8 +278,7 @@ class Tree {
                                 .words = words_.at(app->get_name())});
     }
     table.global_flags = long_flags(app_);
-    for (const std::string& kind : wire::all_kinds())
-      if (kind != "test") table.kinds.push_back(kind);
+    table.kinds = wire::offered_kinds();
     return table;
   }
 

@@ -38,7 +38,7 @@ void refuse_unless_exists(const std::string& word, bool first) {
   if (fs::exists(word, ignored)) return;
   const std::string nearest =
       first && word.size() > 2 && word.find_first_of("./") == std::string::npos
-          ? nearest_name(word, wire::all_kinds())
+          ? nearest_name(word, wire::offered_kinds())
           : "";
   throw Failure(ExitStatus::kLocalFile,
                 "no file or directory '" + word + "'" +

@@ -22,7 +22,7 @@ const pb::OneofDescriptor& work_oneof() {
 
 std::string kind_list() {
   std::string list;
-  for (const std::string& kind : wire::all_kinds()) list += (list.empty() ? "" : ", ") + kind;
+  for (const std::string& kind : wire::offered_kinds()) list += (list.empty() ? "" : ", ") + kind;
   return list;
 }
 
@@ -31,7 +31,7 @@ v1::DeckWork& set_deck_kind(v1::JobSpec& spec, const std::string& kind) {
   const pb::FieldDescriptor* field = v1::JobSpec::descriptor()->FindFieldByName(kind);
   if (field == nullptr || field->real_containing_oneof() != &work_oneof() ||
       field->message_type() != v1::DeckWork::descriptor()) {
-    const std::string nearest = nearest_name(kind, wire::all_kinds());
+    const std::string nearest = nearest_name(kind, wire::offered_kinds());
     throw Failure(ExitStatus::kInvalidInput,
                   "no kind '" + kind + "' of job takes a deck" +
                       (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),

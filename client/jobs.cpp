@@ -64,10 +64,10 @@ v1::JobFilter filter_of(const ListOptions& options) {
   for (const std::string& kind : options.kinds) {
     const std::vector<std::string>& known = wire::all_kinds();
     if (std::find(known.begin(), known.end(), kind) == known.end()) {
-      const std::string nearest = nearest_name(kind, known);
+      const std::string nearest = nearest_name(kind, wire::offered_kinds());
       throw Failure(ExitStatus::kUsage,
                     "--kind: no kind '" + kind + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
-                    "kinds: " + joined(known));
+                    "kinds: " + joined(wire::offered_kinds()));
     }
     filter.add_kinds(kind);
   }

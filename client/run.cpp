@@ -33,7 +33,7 @@ Target target_of(const RunCommandOptions& options) {
                   "usage: quasi run KIND DECK, or quasi run DECK.toml");
   const std::string& word = options.words.front();
   std::error_code ignored;
-  for (const std::string& kind : wire::all_kinds())
+  for (const std::string& kind : wire::offered_kinds())
     if (word == kind && !std::filesystem::exists(word, ignored))
       throw Failure(ExitStatus::kUsage, "'" + word + "' is a kind of job; which deck?",
                     "usage: quasi run " + word + " DECK");

@@ -68,6 +68,8 @@ void validate(const v1::ReleaseLeaseRequest&, Violations&);
 std::string_view kind_of(const v1::JobSpec& spec);
 /// Every name that kind_of can return.
 const std::vector<std::string>& all_kinds();
+/// What messages offer: every kind but "test", which is for servers that enable it.
+const std::vector<std::string>& offered_kinds();
 /// Which processor the job's work asks for; AUTO where it does not say.
 v1::DevicePreference device_of(const v1::JobSpec& spec);
 

@@ -177,6 +177,12 @@ void check_batch(const Jobs& jobs, const ValidationOptions& options, Violations&
     validate_spec(jobs[i], at("", "jobs", i), options, violations);
 }
 
+std::string one_of_the_kinds() {
+  std::string text = "must be one of ";
+  for (const std::string& kind : offered_kinds()) text += (kind == offered_kinds().front() ? "" : ", ") + kind;
+  return text;
+}
+
 void check_filter(const v1::JobFilter& filter, const std::string& path, Violations& violations) {
   checks::count(static_cast<std::uint64_t>(filter.job_ids_size()), limits::kIdsPerCall, "entries",
                 at(path, "job_ids"), violations);
@@ -190,7 +196,7 @@ void check_filter(const v1::JobFilter& filter, const std::string& path, Violatio
     for (const std::string& kind : all_kinds()) found = found || kind == filter.kinds(i);
     if (!found)
       violations.add(at(path, "kinds", i),
-                     "must be one of thermal, mosfet, gw, test, got " + shown(filter.kinds(i)));
+                     one_of_the_kinds() + ", got " + shown(filter.kinds(i)));
   }
   check_labels(filter.labels(), at(path, "labels"), violations);
   checks::text(filter.name_prefix(), limits::kNameBytes, at(path, "name_prefix"), violations);
@@ -220,6 +226,11 @@ std::string_view kind_of(const v1::JobSpec& spec) {
 
 const std::vector<std::string>& all_kinds() {
   static const std::vector<std::string> kKinds = {"thermal", "mosfet", "gw", "test"};
+  return kKinds;
+}
+
+const std::vector<std::string>& offered_kinds() {
+  static const std::vector<std::string> kKinds(all_kinds().begin(), all_kinds().end() - 1);
   return kKinds;
 }
 
@@ -260,7 +271,7 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
       check_test(spec.test(), at(path, "test"), violations);
       break;
     case v1::JobSpec::WORK_NOT_SET:
-      violations.add(at(path, "work"), "must be one of thermal, mosfet, gw, test");
+      violations.add(at(path, "work"), one_of_the_kinds());
       break;
   }
   check_resources(spec.resources(), at(path, "resources"), violations);

@@ -161,6 +161,7 @@ TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   const Ran kinds = quasi({"list", "--kind", "thremal"});
   EXPECT_EQ(kinds.status, 2);
   EXPECT_NE(kinds.err.find("did you mean 'thermal'?"), std::string::npos) << kinds.err;
+  EXPECT_NE(kinds.err.find("kinds: thermal, mosfet, gw\n"), std::string::npos) << "test is for tests: " << kinds.err;
 }
 
 // What an editor of another system leaves in a CONTROL: a mark of UTF-8, and carriage returns.
