@@ -286,6 +286,39 @@ TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
   }
 }
 
+// Sizes of real runs too: more frequencies than outer states, rows longer than a block.
+TEST_P(GwKernelsOnDevice, DiagonalFormsAgreeWithPlainLoops) {
+  struct Case {
+    std::int64_t n_left, n_right, n_g, n_frequencies, n_energies;
+  };
+  for (const Case& c : {Case{3, 4, 19, 2, 3}, {1, 2, 7, 1, 1}, {15, 3, 301, 36, 5}}) {
+    SCOPED_TRACE(c.n_left);
+    const auto products = test::random_complex(static_cast<std::size_t>(c.n_left * c.n_right * c.n_g), 91);
+    const auto diagonal = test::random_complex(static_cast<std::size_t>(c.n_frequencies * c.n_g), 92);
+    const auto numbers = test::random_complex(static_cast<std::size_t>(c.n_right * c.n_frequencies * c.n_energies), 93);
+    std::vector<double> weight;
+    for (const Cplx& number : numbers) weight.push_back(number.real());
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    kernels->load_pair_products({products.data(), {c.n_left, c.n_right, c.n_g}});
+    std::vector<Cplx> sum(static_cast<std::size_t>(c.n_energies * c.n_left * c.n_left), {1.0, -2.0});
+    kernels->diagonal_form_matrix({diagonal.data(), {c.n_frequencies, c.n_g}}, {weight.data(), {c.n_right, c.n_frequencies, c.n_energies}},
+                                  {sum.data(), {c.n_energies, c.n_left, c.n_left}});
+    for (std::int64_t e = 0; e < c.n_energies; ++e)
+      for (std::int64_t l = 0; l < c.n_left; ++l)
+        for (std::int64_t m = 0; m < c.n_left; ++m) {
+          Cplx expected(1.0, -2.0);
+          for (std::int64_t n = 0; n < c.n_right; ++n)
+            for (std::int64_t g = 0; g < c.n_g; ++g) {
+              Cplx d;
+              for (std::int64_t f = 0; f < c.n_frequencies; ++f) d += weight[(n * c.n_frequencies + f) * c.n_energies + e] * diagonal[f * c.n_g + g];
+              expected += products[(l * c.n_right + n) * c.n_g + g] * d * std::conj(products[(m * c.n_right + n) * c.n_g + g]);
+            }
+          // 1e-12 a term of order one: rounding of up to 3e4 of them, in another order.
+          EXPECT_LE(std::abs(sum[(e * c.n_left + l) * c.n_left + m] - expected), c.n_g > 100 ? 1e-11 : 1e-12);
+        }
+  }
+}
+
 std::vector<Cplx> random_hermitian(std::int64_t n, double shift, std::uint32_t seed) {
   auto matrix = test::random_complex(n * n, seed);
   for (std::int64_t g = 0; g < n; ++g)

@@ -6,6 +6,7 @@
 #include "tests/gw/interrupter.hpp"
 #include "tests/gw/small_silicon.hpp"
 #include "tests/oracle/gw/subspace_forms.hpp"
+#include "tests/support/every_device.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/gw_calculation.hpp"
@@ -14,6 +15,9 @@
 // ε⁻¹ that stays in its static subspace, and Σ from it, against the same matrices written out.
 namespace quasi::gw {
 namespace {
+
+class SubspaceStorageOnDevice : public quasi::test::OnEveryDevice {};
+QUASI_ON_EVERY_DEVICE(SubspaceStorageOnDevice);
 
 constexpr Mat3 kTriclinic{{{0.97, 0.03, -0.02}, {0.01, 1.02, 0.04}, {0.05, -0.01, 1.06}}};
 
@@ -38,7 +42,7 @@ struct Case {
 };
 
 struct Problem {
-  std::unique_ptr<GwKernels> kernels = make_gw_kernels(find_device("cpu"));
+  std::unique_ptr<GwKernels> kernels;
   SilentProgress silent;
   MeanField field;
   CoulombInteraction coulomb;
@@ -53,8 +57,9 @@ struct Problem {
     if (c.strained) gaas.deformation = kTriclinic;
     return gaas;
   }
-  explicit Problem(const Case& c, int vectors = 10)
-      : field(empirical_mean_field(crystal(c), *kernels, silent)),
+  explicit Problem(const Device& device, const Case& c, int vectors = 10)
+      : kernels(make_gw_kernels(device)),
+        field(empirical_mean_field(crystal(c), *kernels, silent)),
         coulomb(field.crystal(), field.waves.k_grid,
                 {.truncation = c.sphere_radius_bohr > 0.0 ? Truncation::kSphere : Truncation::kNone, .sphere_radius_bohr = c.sphere_radius_bohr}) {
     const int bands = band_count_without_split(field.waves, field.waves.n_bands, 5, "bands");
@@ -85,11 +90,11 @@ const Case kCases[] = {{.name = "k·p, cubic", .grid = {2, 2, 2}},
                        {.name = "sphere", .strained = true, .grid = {1, 1, 1}, .sphere_radius_bohr = 3.6}};
 
 // Every element at every frequency, Γ by all its ways. Where the group averages W, it is left whole. 1e-12 of the largest element: rounding.
-TEST(SubspaceStorage, WInTheSubspaceIsW) {
+TEST_P(SubspaceStorageOnDevice, WInTheSubspaceIsW) {
   bool cut = false;
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
-    Problem p(c);
+    Problem p(GetParam(), c);
     for (std::size_t iq = 0; iq < p.epsilon.size(); ++iq) {
       SCOPED_TRACE(iq);
       const DielectricMatrix& m = p.epsilon[iq];
@@ -99,6 +104,7 @@ TEST(SubspaceStorage, WInTheSubspaceIsW) {
       const WingFactors wings = wing_factors(at.epsilon);
       const SubspaceOfW s = subspace_of_epsilon(p.field, m, at, screened_matrix(at, 0, wings), p.coulomb);
       ASSERT_EQ(s.used(), c.strained || !m.at_gamma);
+      EXPECT_EQ(full_frequency_w(p.field, m, p.o, p.coulomb, *p.kernels).subspace.used(), s.used()) << "every device stays in it";
       if (!s.used()) continue;
       cut = cut || s.n < m.size();
       double moved = 0.0, size = 0.0;
@@ -126,11 +132,11 @@ TEST(SubspaceStorage, WInTheSubspaceIsW) {
 }
 
 // Σ of every state and energy, residues and integral apart, and every element of the full matrix: 1e-11 Ry, far below the 1e-9 eV asked.
-TEST(SubspaceStorage, SigmaIsThatOfTheWholeMatrices) {
+TEST_P(SubspaceStorageOnDevice, SigmaIsThatOfTheWholeMatrices) {
   for (const std::size_t i : {0, 1, 3, 5}) {
     const Case& c = kCases[i];
     SCOPED_TRACE(c.name);
-    Problem p(c);
+    Problem p(GetParam(), c);
     for (const SigmaMethod method : {SigmaMethod::kContour, SigmaMethod::kRealAxis}) {
       p.o.method = method;
       const auto here = p.sigma(p.epsilon), there = p.sigma(p.whole);
@@ -160,10 +166,10 @@ TEST(SubspaceStorage, SigmaIsThatOfTheWholeMatrices) {
 }
 
 // The full matrix in either subspace: its diagonal is the diagonal sum's, and it turns with the states of a multiplet. 1e-11 Ry.
-TEST(SubspaceStorage, MatrixHasItsDiagonalAndIsCovariant) {
+TEST_P(SubspaceStorageOnDevice, MatrixHasItsDiagonalAndIsCovariant) {
   for (const bool of_sigma : {false, true}) {
     SCOPED_TRACE(of_sigma ? "the subspace of W" : "the subspace of ε⁻¹");
-    Problem p(kCases[0], of_sigma ? 1000 : 10);
+    Problem p(GetParam(), kCases[0], of_sigma ? 1000 : 10);
     if (of_sigma) p.o.subspace.vectors = 8;
     p.o.reduce_q = false;
     p.o.offsets_ry = {0.0};
@@ -179,7 +185,7 @@ TEST(SubspaceStorage, MatrixHasItsDiagonalAndIsCovariant) {
     }
     EXPECT_GT(residues, 1e-2);
     if (of_sigma) {
-      Problem all = Problem(kCases[0], 1000);
+      Problem all = Problem(GetParam(), kCases[0], 1000);
       all.o.reduce_q = false;
       double cost = 0.0;
       const auto full = all.matrix(all.epsilon, at);
@@ -204,7 +210,7 @@ TEST(SubspaceStorage, MatrixHasItsDiagonalAndIsCovariant) {
 }
 
 // Forms of random parts against the literal sum.
-TEST(SubspaceStorage, FormsAgainstTheOracle) {
+TEST_P(SubspaceStorageOnDevice, FormsAgainstTheOracle) {
   constexpr std::size_t kN = 17, kVectors = 5, kPairs = 6;
   std::mt19937_64 generator(7);
   std::normal_distribution<double> normal;
@@ -225,7 +231,7 @@ TEST(SubspaceStorage, FormsAgainstTheOracle) {
   const std::vector<Cplx> rest = random(kN * kN), m = random(kPairs * kN);
   s.rest.assign(rest.begin(), rest.end());
   s.diagonal = {{}, random(kN), random(kN)};
-  const auto kernels = make_gw_kernels(find_device("cpu"));
+  const auto kernels = make_gw_kernels(GetParam());
   kernels->load_pair_products({m.data(), {2, 3, kN}});
   const FormsOfBlock forms({}, {}, s, 2, 3, 1.0, *kernels, nullptr);
   for (std::size_t f = 0; f < 3; ++f) {

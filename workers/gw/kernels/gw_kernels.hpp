@@ -225,6 +225,9 @@ class GwKernels {
   /// COHSEX and of contour deformation.
   virtual void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,
                                      View<Cplx, 3> sum) = 0;
+  /// sum[e][l][m] += Σ_fn w_nfe Σ_G M_ln(G) d_f(G) M*_mn(G): the same of diagonal matrices.
+  /// @param diagonal  [n_frequencies][n_g];  weight  [n_right][n_frequencies][n_energies]
+  virtual void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight, View<Cplx, 3> sum) = 0;
 
   // ---- dense -------------------------------------------------------------------------------
 

@@ -281,6 +281,21 @@ class CpuGwKernels : public GwKernels {
     }
   }
 
+  void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight, View<Cplx, 3> sum) override {
+    const std::int64_t row = n_right_ * n_g_;  // from one l to the next
+    std::vector<Cplx> scaled(static_cast<std::size_t>(n_left_ * n_g_)), of_band(static_cast<std::size_t>(n_left_ * n_left_));
+    for (std::int64_t n = 0; n < n_right_; ++n)
+      for (std::int64_t f = 0; f < diagonal.extent[0]; ++f) {
+        const Cplx* m = products_.data() + n * n_g_;
+        for (std::int64_t l = 0; l < n_left_; ++l)
+          for (std::int64_t g = 0; g < n_g_; ++g) scaled[static_cast<std::size_t>(l * n_g_ + g)] = m[l * row + g] * diagonal(f, g);
+        zgemm(CblasConjTrans, n_left_, n_left_, n_g_, kOne, scaled.data(), n_g_, m, row, kZero, of_band.data(), n_left_);
+        for (std::int64_t e = 0; e < sum.extent[0]; ++e)
+          cblas_daxpy(static_cast<int>(2 * n_left_ * n_left_), weight(n, f, e), reinterpret_cast<const double*>(of_band.data()), 1,
+                      reinterpret_cast<double*>(sum.data + e * n_left_ * n_left_), 1);
+      }
+  }
+
   void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) override {
     const std::int64_t inner = a.extent[1];
     zgemm(CblasTrans, a.extent[0], b.extent[0], inner, kOne, a.data, inner, b.data, inner, kZero, product.data, b.extent[0]);

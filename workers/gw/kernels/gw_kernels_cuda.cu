@@ -42,6 +42,20 @@ struct ScaleRows {
   }
 };
 
+/// out[f][l][g] = m[l][g] d_f(g), rows l of m `stride` apart.
+struct ScaleByDiagonals {
+  const double2* m;
+  const double2* diagonal;
+  std::int64_t n_left, n_g, stride;
+  double2* out;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t g = i % n_g, l = i / n_g % n_left, f = i / n_g / n_left;
+    const double2 d = diagonal[f * n_g + g];
+    const double2 a = m[l * stride + g];
+    out[i] = {fma(d.x, a.x, -d.y * a.y), fma(d.x, a.y, d.y * a.x)};
+  }
+};
+
 /// form[p] = Σ_g right[p][g] conj(m[p][g]). One block a pair, fixed tree.
 __global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_g, double2* form) {
   __shared__ double2 lane[128];
@@ -408,6 +422,37 @@ class CudaGwKernels : public GwKernels {
                        static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
             kWhat);
     }
+    check(cudaStreamSynchronize(stream_.get()), kWhat);
+    to_host(total.data(), sum.size(), sum.data, kWhat);
+  }
+
+  void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight, View<Cplx, 3> sum) override {
+    use_device(device_);
+    constexpr const char* kWhat = "diagonal forms";
+    // Not what happens to be free: products of other sizes may round differently.
+    constexpr std::int64_t kScratchBytes = std::int64_t{1} << 29;
+    const std::int64_t n_f = diagonal.extent[0], n_e = sum.extent[0], square = n_left_ * n_left_;
+    const std::int64_t chunk = std::clamp<std::int64_t>(kScratchBytes / (16 * n_left_ * n_g_), 1, std::max<std::int64_t>(n_f, 1));
+    const auto d = to_device(diagonal.data, diagonal.size(), kWhat);
+    auto total = to_device(sum.data, sum.size(), kWhat);
+    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()), kWhat);
+    DeviceBuffer<double2> scaled(static_cast<std::size_t>(chunk * n_left_ * n_g_), kWhat), of_band(static_cast<std::size_t>(chunk * square), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+    const double one = 1.0;
+    const int width = static_cast<int>(2 * square), energies = static_cast<int>(n_e);
+    for (std::int64_t n = 0; n < n_right_; ++n)
+      for (std::int64_t first = 0; first < n_f; first += chunk) {
+        const std::int64_t count = std::min(chunk, n_f - first);
+        const cuda::DeviceMatrix m{products_.data() + n * n_g_, n_right_ * n_g_};
+        for_each_index(count * n_left_ * n_g_, ScaleByDiagonals{m.data, d.data() + first * n_g_, n_left_, n_g_, m.stride, scaled.data()}, kWhat, stream_.get());
+        cuda::multiply_adjoint(blas_.get(), {.m = count * n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 0.0,
+                                             .a = {scaled.data(), n_g_}, .b = m, .c = of_band.data(), .c_stride = n_left_,
+                                             .a_step = 0, .b_step = 0, .c_step = 0, .count = 1});
+        // Σ[e] += Σ_f w[f][e] D[f] on both parts of all (l, m); column-major (width, n_e).
+        check(cublasDgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies, static_cast<int>(count), &one, reinterpret_cast<const double*>(of_band.data()), width,
+                          factor.data() + (n * n_f + first) * n_e, energies, &one, reinterpret_cast<double*>(total.data()), width),
+              kWhat);
+      }
     check(cudaStreamSynchronize(stream_.get()), kWhat);
     to_host(total.data(), sum.size(), sum.data, kWhat);
   }

@@ -202,7 +202,7 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field, const std::v
       PreparedScreening made;
       made.iq = iq;
       if (uses_frequencies(options.method)) {
-        FullFrequencyW w = full_frequency_w(field, epsilon[iq], options, coulomb, false, kernels);
+        FullFrequencyW w = full_frequency_w(field, epsilon[iq], options, coulomb, kernels);
         made.at = std::move(w.at);
         made.subspace = std::move(w.subspace);
       } else {

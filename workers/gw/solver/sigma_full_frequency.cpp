@@ -1,5 +1,3 @@
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -134,7 +132,7 @@ namespace {
 /// Σ_lm(E) += Σ_fn share_f,en [M W(ω_f) M†]_lm in a subspace: what does not depend on ω once for all frequencies, then the projected products.
 void add_contour_matrix_in_subspace(const SubspaceOfW& s, const std::vector<std::vector<double>>& share, std::int64_t n_b, GwKernels& kernels, SigmaMatrixAtK& sum) {
   const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
-  const auto n = static_cast<std::size_t>(s.n), pairs = static_cast<std::size_t>(n_e * n_b), n_l = static_cast<std::size_t>(sum.n);
+  const auto pairs = static_cast<std::size_t>(n_e * n_b);
   for (const bool imaginary : {false, true}) {
     std::vector<double> weight(pairs);
     for (std::size_t f = 0; f < share.size(); ++f)
@@ -144,24 +142,19 @@ void add_contour_matrix_in_subspace(const SubspaceOfW& s, const std::vector<std:
     kernels.quadratic_form_matrix(view<const Cplx>(s.rest, s.n, s.n), view<const double>(weight, n_e, n_b), view<Cplx>(part, n_e, sum.n, sum.n));
     for (std::size_t i = 0; i < part.size(); ++i) sum.correlation_ry[i] += imaginary ? Cplx(0.0, 1.0) * part[i] : part[i];
   }
-  if (!s.diagonal.empty()) {
-    // Σ_G M_lG d_G M*_mG of every (band, E), d summed over frequencies first; on the host.
-    std::vector<Cplx> m(n_l * static_cast<std::size_t>(n_b) * n), weighted(n_l * n), d(n);
-    kernels.read_pair_products(view<Cplx>(m, sum.n, n_b, s.n));
-    const Cplx one{1.0, 0.0};
-    const auto stride = static_cast<std::size_t>(n_b) * n;  // from one outer state to the next
-    for (std::size_t pair = 0; pair < pairs; ++pair) {
-      const std::size_t e = pair / static_cast<std::size_t>(n_b), band = pair % static_cast<std::size_t>(n_b);
-      std::fill(d.begin(), d.end(), Cplx{});
-      for (std::size_t f = 0; f < share.size(); ++f)
-        if (!share[f].empty() && !s.diagonal[f].empty() && share[f][pair] != 0.0)
-          for (std::size_t g = 0; g < n; ++g) d[g] += share[f][pair] * s.diagonal[f][g];
-      const Cplx* of_band = m.data() + band * n;
-      for (std::size_t l = 0; l < n_l; ++l)
-        for (std::size_t g = 0; g < n; ++g) weighted[l * n + g] = of_band[l * stride + g] * d[g];
-      cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasConjTrans, static_cast<int>(n_l), static_cast<int>(n_l), static_cast<int>(n), &one, weighted.data(),
-                  static_cast<int>(n), of_band, static_cast<int>(stride), &one, sum.correlation_ry.data() + e * n_l * n_l, static_cast<int>(n_l));
+  std::vector<std::size_t> with_diagonal;
+  for (std::size_t f = 0; f < s.diagonal.size(); ++f)
+    if (!share[f].empty() && !s.diagonal[f].empty()) with_diagonal.push_back(f);
+  if (!with_diagonal.empty()) {
+    const std::size_t n_f = with_diagonal.size(), bands = static_cast<std::size_t>(n_b);
+    std::vector<Cplx> diagonals;
+    std::vector<double> weight(pairs * n_f);  // [n_b][n_f][n_e]
+    for (std::size_t i = 0; i < n_f; ++i) {
+      const std::size_t f = with_diagonal[i];
+      diagonals.insert(diagonals.end(), s.diagonal[f].begin(), s.diagonal[f].end());
+      for (std::size_t p = 0; p < pairs; ++p) weight[(p % bands * n_f + i) * (pairs / bands) + p / bands] = share[f][p];
     }
+    kernels.diagonal_form_matrix(view<const Cplx>(diagonals, n_f, s.n), view<const double>(weight, n_b, n_f, n_e), view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }
   kernels.project_pair_products(view<const Cplx>(s.basis, s.n, s.n_b));
   for (std::size_t f = 0; f < share.size(); ++f)

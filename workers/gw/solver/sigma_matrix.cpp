@@ -130,7 +130,7 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
   if (fresh) {
     prepared = {.iq = static_cast<std::int64_t>(part.q_begin), .at = {}, .static_w = {}, .wings = {}, .subspace = {}};
     if (is_contour) {
-      FullFrequencyW w = full_frequency_w(field, epsilon, options, coulomb, true, kernels);
+      FullFrequencyW w = full_frequency_w(field, epsilon, options, coulomb, kernels);
       prepared.at = std::move(w.at);
       prepared.subspace = std::move(w.subspace);
     } else {

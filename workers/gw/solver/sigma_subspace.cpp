@@ -225,7 +225,7 @@ SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& 
   return s;
 }
 
-FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb, bool matrices,
+FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb,
                                 GwKernels& kernels) {
   const auto of = [&](const std::vector<std::size_t>& frequencies) { return screening_at(field, epsilon, options.screened_cutoff_ry, coulomb, frequencies); };
   FullFrequencyW made;
@@ -238,7 +238,7 @@ FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& 
     made.subspace = subspace_of_w(w, epsilon.n_frequencies(), options.subspace, kernels);
     return made;
   }
-  if (epsilon.reduced.used() && (!matrices || kernels.device().backend == Backend::kCpu)) {
+  if (epsilon.reduced.used()) {
     made.at = of({0});
     made.subspace = subspace_of_epsilon(field, epsilon, made.at, screened_matrix(made.at, 0, wing_factors(made.at.epsilon)), coulomb);
     if (made.subspace.used()) return made;

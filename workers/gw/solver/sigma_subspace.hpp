@@ -55,8 +55,7 @@ struct FullFrequencyW {
   ScreeningAtQ at;
   SubspaceOfW subspace;
 };
-/// @param matrices  Σ_lm is wanted too, for which a diagonal beside the subspace is the host's to sum: on a device W is then whole
-FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb, bool matrices,
+FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb,
                                 GwKernels& kernels);
 
 /// What is prepared once for all parts of one q.
