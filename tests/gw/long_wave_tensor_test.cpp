@@ -144,7 +144,9 @@ TEST(LongWaveTensor, EveryDirectionFollows) {
       double moved = 0.0;
       for (std::size_t i = 0; i < expected.size(); ++i) moved = std::max(moved, std::abs(turned[i] - expected[i]));
       EXPECT_GT(moved, 1e-3) << "the directions must differ, else nothing is shown";
-      turn_to(known.long_wave[f], unit_direction(here.field.crystal(), known.q), unit_direction(here.field.crystal(), q), turned);
+      const ChangeOfDirection change = quasi::gw::turned(known.long_wave[f], unit_direction(here.field.crystal(), known.q), unit_direction(here.field.crystal(), q));
+      const auto n = static_cast<std::size_t>(known.size());
+      for (std::size_t g = 0; g < n; ++g) change.apply(known.long_wave[f], g, turned.data() + g * n);
       for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_LE(std::abs(turned[i] - expected[i]), 1e-10) << f << ' ' << i;
     }
   }

@@ -32,7 +32,10 @@ TEST(PlasmonPoleModel, IsHermitianToTheLastBit) {
         const std::int64_t n = at.sphere.size();
         const PlasmonPoleModel hl = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, policy), gn = godby_needs(at.epsilon, n, s.coulomb, wings, policy, 2.0);
         for (const PlasmonPoleModel* model : {&hl, &gn}) {
-          EXPECT_TRUE(is_hermitian(model->view()));
+          PlasmonPoleView looked_at = model->view();
+          EXPECT_TRUE(looked_at.hermitian) << "kernels need not look";
+          looked_at.hermitian = false;
+          EXPECT_TRUE(is_hermitian(looked_at));
           for (std::int64_t g = 0; g < n; ++g)
             for (std::int64_t h = 0; h < g; ++h) {
               EXPECT_EQ(model->strength[static_cast<std::size_t>(g * n + h)], std::conj(model->strength[static_cast<std::size_t>(h * n + g)]));

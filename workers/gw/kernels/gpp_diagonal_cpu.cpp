@@ -242,6 +242,7 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
 }  // namespace
 
 bool is_hermitian(const PlasmonPoleView& model) {
+  if (model.hermitian) return true;
   constexpr std::int64_t kTile = 64;  // rows and columns compared at a time, so that both stay in cache
   const std::int64_t n_g = model.pole_ry.extent[0], n_tiles = (n_g + kTile - 1) / kTile;
   std::int64_t departures = 0;

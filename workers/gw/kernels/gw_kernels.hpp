@@ -25,6 +25,7 @@ inline constexpr double kStaticPole_ry = 1e18;
 struct PlasmonPoleView {
   View<const Cplx, 2> strength;   ///< A_GG' = ½ I_GG' ω̃_GG' v̄(q+G'), Ry² Bohr³; [n_g][n_g]
   View<const double, 2> pole_ry;  ///< ω̃_GG' > 0; [n_g][n_g]
+  bool hermitian = false;         ///< known to be, to the last bit; false: kernels look
 };
 
 /// Where the plasmon-pole sum departs from the plain formulas, near poles (spec 6.2). Written in

@@ -24,27 +24,6 @@ CMat3 difference(const CMat3& a, const CMat3& b) {
   return result;
 }
 
-/// body += Σ_ij l_i c_ij r_j.
-void add_wings(const LongWaveLimit& wave, const CMat3& c, UnsetVector<Cplx>& matrix) {
-  const std::size_t n = wave.left[0].size();
-#pragma omp parallel for schedule(static)
-  for (std::size_t g = 1; g < n; ++g) {
-    std::array<Cplx, 3> row{};
-    for (std::size_t i = 0; i < 3; ++i)
-      for (std::size_t j = 0; j < 3; ++j) row[j] += wave.left[i][g] * c[i][j];
-    for (std::size_t h = 1; h < n; ++h) matrix[g * n + h] += row[0] * wave.right[0][h] + row[1] * wave.right[1][h] + row[2] * wave.right[2][h];
-  }
-}
-
-void set_wings(const LongWaveLimit& wave, const Vec3& factor, Cplx head, UnsetVector<Cplx>& matrix) {
-  const std::size_t n = wave.left[0].size();
-  matrix[0] = head;
-  for (std::size_t g = 1; g < n; ++g) {
-    matrix[g * n] = head * (factor[0] * wave.left[0][g] + factor[1] * wave.left[1][g] + factor[2] * wave.left[2][g]);
-    matrix[g] = head * (factor[0] * wave.right[0][g] + factor[1] * wave.right[1][g] + factor[2] * wave.right[2][g]);
-  }
-}
-
 }  // namespace
 
 CMat3 inverse(const CMat3& m) {
@@ -95,12 +74,14 @@ void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& c
       }
   }
   inverse_of.resize(n * n);
-#pragma omp parallel for schedule(static)
-  for (std::size_t g = 1; g < n; ++g)
-    for (std::size_t h = 1; h < n; ++h) inverse_of[g * n + h] = wide[(g + 2) * edge + h + 2];
   // ε⁻¹ is ε̃⁻¹ seen through v^½ on both sides, and products of a left and a right wing see it in the same way.
-  add_wings(wave, difference(along(wave.epsilon, direction), corner), inverse_of);
-  set_wings(wave, direction, 1.0 / form(wave.epsilon, direction), inverse_of);
+  const ChangeOfDirection change{.body = difference(along(wave.epsilon, direction), corner), .wings = direction, .head = 1.0 / form(wave.epsilon, direction)};
+#pragma omp parallel for schedule(static)
+  for (std::size_t g = 0; g < n; ++g) {
+    Cplx* const row = inverse_of.data() + g * n;
+    for (std::size_t h = 1; h < n && g > 0; ++h) row[h] = wide[(g + 2) * edge + h + 2];
+    change.apply(wave, g, row);
+  }
   if (wanted == nullptr) return;
   for (std::size_t g = 1; g < n; ++g) {
     const double root = std::sqrt(coulomb[0] / coulomb[g]);
@@ -112,14 +93,29 @@ void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& c
   *wanted = std::move(wave);
 }
 
-void turn_to(const LongWaveLimit& wave, const Vec3& from, const Vec3& to, UnsetVector<Cplx>& matrix) {
-  add_wings(wave, difference(along(wave.epsilon, to), along(wave.epsilon, from)), matrix);
-  set_wings(wave, to, 1.0 / form(wave.epsilon, to), matrix);
+void ChangeOfDirection::apply(const LongWaveLimit& wave, std::size_t g, Cplx* row) const {
+  const std::size_t n = wave.left[0].size();
+  const auto along_wings = [&](const std::array<std::vector<Cplx>, 3>& wing, std::size_t at) {
+    return head * (wings[0] * wing[0][at] + wings[1] * wing[1][at] + wings[2] * wing[2][at]);
+  };
+  if (g == 0) {
+    row[0] = head;
+    for (std::size_t h = 1; h < n; ++h) row[h] = along_wings(wave.right, h);
+    return;
+  }
+  row[0] = along_wings(wave.left, g);
+  std::array<Cplx, 3> left{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) left[j] += wave.left[i][g] * body[i][j];
+  for (std::size_t h = 1; h < n; ++h) row[h] += left[0] * wave.right[0][h] + left[1] * wave.right[1][h] + left[2] * wave.right[2][h];
 }
 
-void average_directions(const LongWaveLimit& wave, const Vec3& from, const CMat3& epsilon, const MiniZone& zone, UnsetVector<Cplx>& matrix) {
-  add_wings(wave, difference(average_of_directions(zone, epsilon), along(wave.epsilon, from)), matrix);
-  set_wings(wave, {}, average_of_screened(zone, epsilon) / zone.inverse_square({}), matrix);
+ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to) {
+  return {.body = difference(along(wave.epsilon, to), along(wave.epsilon, from)), .wings = to, .head = 1.0 / form(wave.epsilon, to)};
+}
+
+ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from, const CMat3& epsilon, const MiniZone& zone) {
+  return {.body = difference(average_of_directions(zone, epsilon), along(wave.epsilon, from)), .wings = {}, .head = average_of_screened(zone, epsilon) / zone.inverse_square({})};
 }
 
 // A function of degree −2 in p has the radial integral that it has at the face; one of degree 0 a third of its value there.

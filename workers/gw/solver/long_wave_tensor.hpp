@@ -37,11 +37,19 @@ std::array<Vec3, 3> along_cartesian_axes(const Crystal& crystal, double length_p
 /// @param inverse  of the direction, [n][n];  @param wave  null: not wanted
 void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& coulomb, const Vec3& direction, UnsetVector<Cplx>& inverse, LongWaveLimit* wave);
 
-/// ε̃⁻¹ of the direction `from` becomes that of `to`, [n][n].
-void turn_to(const LongWaveLimit& wave, const Vec3& from, const Vec3& to, UnsetVector<Cplx>& symmetrised);
-/// The same becomes the average over a mini-zone; its wings, odd in q, become 0.
+/// What turns ε̃⁻¹(q → 0) of one direction into that of another, or into an average over directions: body += Σ_ij l_i body_ij r_j, wings and head anew.
+struct ChangeOfDirection {
+  CMat3 body{};
+  Vec3 wings{};  ///< by which Σ_i wings_i l_i and Σ_i wings_i r_i become wings, times the head
+  Cplx head;
+  /// To row g of the matrix, [n]: rows are changed side by side, while whoever makes them has them in cache.
+  void apply(const LongWaveLimit& wave, std::size_t g, Cplx* row) const;
+};
+/// From the direction `from` to the direction `to`.
+ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to);
+/// To the average over a mini-zone; its wings, odd in q, become 0.
 /// @param epsilon  ε_M as it is to be averaged
-void average_directions(const LongWaveLimit& wave, const Vec3& from, const CMat3& epsilon, const MiniZone& zone, UnsetVector<Cplx>& symmetrised);
+ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from, const CMat3& epsilon, const MiniZone& zone);
 /// ⟨8π/(pᵀ ε p)⟩ and ⟨p_i p_j/(pᵀ ε p)⟩ over p of a mini-zone.
 Cplx average_of_screened(const MiniZone& zone, const CMat3& epsilon);
 CMat3 average_of_directions(const MiniZone& zone, const CMat3& epsilon);

@@ -161,6 +161,7 @@ class Elements {
   PlasmonPoleModel model(const Fill& fill) const {
     constexpr std::int64_t kTile = 64;  // rows and columns at a time, so that both triangles stay in cache
     PlasmonPoleModel model = empty_model(n_);
+    model.hermitian = hermitian_;
     std::vector<RowNotes> rows(static_cast<std::size_t>(n_));
     const std::int64_t n_tiles = (n_ + kTile - 1) / kTile;
 #pragma omp parallel for schedule(dynamic)

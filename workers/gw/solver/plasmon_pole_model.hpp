@@ -21,9 +21,10 @@ struct PlasmonPoleModel {
   std::vector<ImaginaryPole> imaginary;
   std::int64_t skipped = 0;     ///< negligible elements
   std::int64_t invalid = 0;     ///< ω̃² < 0
+  bool hermitian = false;       ///< one triangle mirrors the other
 
   PlasmonPoleView view() const {
-    return {{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}};
+    return {{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}, hermitian};
   }
 };
 

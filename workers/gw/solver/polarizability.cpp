@@ -22,14 +22,10 @@ std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::arra
 
 }  // namespace
 
-namespace {
-
 bool is_identity_alone(const std::vector<SymmetryOperation>& operations, const std::vector<int>& group) {
   return group.size() == 1 && operations[static_cast<std::size_t>(group[0])].rotation == IMat3{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}} &&
          operations[static_cast<std::size_t>(group[0])].translation == Vec3{};
 }
-
-}  // namespace
 
 UnsetVector<Cplx> summed_over_group(UnsetVector<Cplx> chi, const GSphere& sphere,
                                     const std::vector<SymmetryOperation>& operations,

@@ -99,6 +99,9 @@ class Polarizability {
 /// χ_G'G = χ*_GG' from the triangle that PartialChi holds.
 void fill_lower_triangle(View<Cplx, 2> matrix);
 
+/// True if a sum over the group changes nothing.
+/// @param group  indices into `operations`
+bool is_identity_alone(const std::vector<SymmetryOperation>& operations, const std::vector<int>& group);
 /// (1/|G|) Σ_S S·χ: adds to the wedge's sum what the rest of each star contributes, or makes a matrix
 /// symmetric. For f = S q + g₀, (Sχ)_GG' = e^{−i(G+g₀)τ} χ_G₁G₁' e^{+i(G'+g₀)τ} with G₁ = S⁻¹(G+g₀).
 UnsetVector<Cplx> summed_over_group(UnsetVector<Cplx> chi, const GSphere& sphere,

@@ -79,22 +79,31 @@ UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombIn
   const std::vector<double> root = roots_of_coulomb(epsilon, average, coulomb);
   std::vector<double> root_v(n);
   for (std::size_t g = 0; g < n; ++g) root_v[g] = std::sqrt(epsilon.coulomb[g]);
-  const std::vector<int> group = little_group(field.transfers().operations(), {}, false);
+  const std::vector<SymmetryOperation>& operations = field.transfers().operations();
+  const std::vector<int> group = epsilon.at_gamma ? little_group(operations, {}, false) : std::vector<int>{};
+  const bool by_group = epsilon.at_gamma && !is_identity_alone(operations, group);
+  // At q₀ the body depends on the direction of q₀, and so does the head. Where every direction is known both are averaged over the mini-zone.
+  const LongWaveLimit* const wave = epsilon.long_wave.empty() ? nullptr : &epsilon.long_wave[frequency];
+  ChangeOfDirection average_of_wave;
+  if (wave != nullptr)
+    average_of_wave = averaged_directions(*wave, unit_direction(field.crystal(), epsilon.q), with_symmetry_of(field.crystal(), operations, wave->epsilon), coulomb.mini_zone());
+  // Row by row, all steps of one before the next: the matrix, gigabytes in large cells, passes through memory once.
+  const auto scale = [&](std::size_t g, Cplx* row) {
+    for (std::size_t h = 0; h < n; ++h)
+      if (g != h) row[h] *= root[g] * root[h] / average[h];
+  };
   UnsetVector<Cplx> matrix(n * n);
 #pragma omp parallel for schedule(static)
-  for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t h = 0; h < n; ++h) matrix[g * n + h] = inverse[g * n + h] * (root_v[h] / root_v[g]);
-  // At q₀ the body depends on the direction of q₀, and so does the head. Where every direction is known both are averaged over the mini-zone.
-  if (!epsilon.long_wave.empty()) {
-    const LongWaveLimit& wave = epsilon.long_wave[frequency];
-    average_directions(wave, unit_direction(field.crystal(), epsilon.q), with_symmetry_of(field.crystal(), field.transfers().operations(), wave.epsilon),
-                       coulomb.mini_zone(), matrix);
+  for (std::size_t g = 0; g < n; ++g) {
+    Cplx* const row = matrix.data() + g * n;
+    for (std::size_t h = 0; h < n; ++h) row[h] = inverse[g * n + h] * (root_v[h] / root_v[g]);
+    if (wave != nullptr) average_of_wave.apply(*wave, g, row);
+    if (!by_group) scale(g, row);
   }
-  if (epsilon.at_gamma) matrix = summed_over_group(std::move(matrix), epsilon.sphere, field.transfers().operations(), group, true);
+  if (!by_group) return matrix;
+  matrix = summed_over_group(std::move(matrix), epsilon.sphere, operations, group, true);
 #pragma omp parallel for schedule(static)
-  for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t h = 0; h < n; ++h)
-      if (g != h) matrix[g * n + h] *= root[g] * root[h] / average[h];
+  for (std::size_t g = 0; g < n; ++g) scale(g, matrix.data() + g * n);
   return matrix;
 }
 
