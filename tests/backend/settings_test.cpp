@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi {
 namespace {
@@ -17,6 +18,35 @@ TEST(Settings, SplitAtTheFirstEquals) {
 TEST(Settings, SuggestTheNearestName) {
   EXPECT_EQ(nearest_name("scalebraod", {"scalebroad", "nticks"}), "scalebroad");
   EXPECT_EQ(nearest_name("qqqqqqqq", {"T"}), "");
+}
+
+/// What a reader of one number and one choice in [a] says of the deck "[a]\nx = 1" with a setting.
+std::string refusal(const std::string& setting, const std::string& deck = "[a]\nx = 1\n") {
+  try {
+    const toml::table root = parse_toml(deck, "deck.toml", {parse_setting(setting)});
+    TableReader reader(&root, "", "deck.toml");
+    TableReader table(reader.table("a"), "a", "deck.toml");
+    table.number("x", 0.0, 0.0, 10.0);
+    table.choice("way", 0, {"up", "down"});
+    table.finish();
+    reader.finish();
+  } catch (const InvalidInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The user's own words are named where they are wrong, the deck where it is.
+TEST(Settings, AreNamedInMessages) {
+  EXPECT_EQ(refusal("a.x=2"), "");
+  EXPECT_EQ(refusal("a.way=down"), "");
+  EXPECT_EQ(refusal("a.y=2"), "unknown key 'y' in --set a.y=2; did you mean 'x'?");
+  EXPECT_EQ(refusal("b=2"), "unknown key 'b' in --set b=2; did you mean 'a'?");
+  EXPECT_EQ(refusal("b.c.d=word"), "unknown key 'b' in --set b.c.d=word; did you mean 'a'?");
+  EXPECT_EQ(refusal("a.x=11"), "--set a.x=11: a.x = 11 is outside 0 … 10");
+  EXPECT_EQ(refusal("a.way=\"q\\z"), "--set a.way=\"q\\z: a.way = \"\"q\\z\" is not one of \"up\", \"down\"");
+  EXPECT_EQ(refusal("a.x=2", "[a]\ny = 1\n"), "unknown key 'y' in deck.toml, table [a]; did you mean 'x'?");
+  EXPECT_EQ(refusal("a.way=up", "[a]\nx = 11\n"), "deck.toml: a.x = 11 is outside 0 … 10");
 }
 
 }  // namespace

@@ -12,6 +12,23 @@ namespace quasi {
 
 namespace {
 
+/// What the user's own words are named in messages, instead of the deck's file.
+constexpr std::string_view kSettingPlace = "--set ";
+
+/// In quotes, as TOML has it.
+std::string quoted(const std::string& word) {
+  std::string text = "\"";
+  for (const char c : word) text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return text + '"';
+}
+
+/// Where a key's value was given: `--set key=value`, else `file`. A table that a setting made stands for what is in it.
+std::string place_of(const toml::node* node, const std::string& file) {
+  while (node != nullptr && !node->source().path && node->is_table() && !node->as_table()->empty()) node = &node->as_table()->begin()->second;
+  const bool of_setting = node != nullptr && node->source().path && node->source().path->starts_with(kSettingPlace);
+  return of_setting ? *node->source().path : file;
+}
+
 void apply_setting(toml::table* root, const Setting& setting) {
   toml::table* table = root;
   std::string key = setting.key;
@@ -22,11 +39,16 @@ void apply_setting(toml::table* root, const Setting& setting) {
     if (table == nullptr) throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
     key = key.substr(dot + 1);
   }
+  const std::string place = std::string(kSettingPlace) + setting.key + "=" + setting.value;
   toml::table parsed;
   try {
-    parsed = toml::parse("x = " + setting.value);
+    parsed = toml::parse("x = " + setting.value, place);
   } catch (const toml::parse_error&) {
-    parsed.insert("x", setting.value);  // A bare word such as sigma.method=cohsex.
+    try {
+      parsed = toml::parse("x = " + quoted(setting.value), place);  // A bare word such as sigma.method=cohsex.
+    } catch (const toml::parse_error& failure) {
+      throw InvalidInput(place + ": " + std::string(failure.description()));
+    }
   }
   table->insert_or_assign(key, std::move(*parsed.get("x")));
 }
@@ -65,7 +87,7 @@ std::string shown(double value) {
 }
 
 void TableReader::fail(const std::string& key, const std::string& problem) const {
-  throw InvalidInput(where_ + ": " + name(key) + " " + problem);
+  throw InvalidInput(place_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " + name(key) + " " + problem);
 }
 
 const toml::node* TableReader::find(const std::string& key) {
@@ -227,9 +249,9 @@ void TableReader::finish() const {
   if (table_ == nullptr) return;
   for (const auto& [key, value] : *table_) {
     const std::string text(key.str());
-    if (std::find(known_.begin(), known_.end(), text) == known_.end())
-      throw InvalidInput(unknown_key_message(
-          text, where_ + (path_.empty() ? "" : ", table [" + path_ + "]"), known_));
+    if (std::find(known_.begin(), known_.end(), text) != known_.end()) continue;
+    const std::string place = place_of(&value, where_);
+    throw InvalidInput(unknown_key_message(text, place + (path_.empty() || place != where_ ? "" : ", table [" + path_ + "]"), known_));
   }
 }
 
