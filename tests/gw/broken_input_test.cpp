@@ -158,6 +158,7 @@ TEST_F(BrokenInput, WrongCharge) {
 TEST_F(BrokenInput, Metal) { write_good(); change_waves([](Wavefunctions& w) { w.last_occupied[0] = 3; }); expect_error({"metals"}); }
 TEST_F(BrokenInput, NoEmptyBand) { write_good(); change_waves([](Wavefunctions& w) { for (int& n : w.last_occupied) n = 8; for (double& f : w.occupation) f = 1; }); expect_error({"all occupied"}); }
 TEST_F(BrokenInput, MoreBandsThanTheFileHolds) { write_good(); sigma_ = ""; deck_ = "[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n[epsilon]\ncutoff_ry = 2\nbands = 50\n"; expect_error({"epsilon.bands = 50", "hold 8", "vsc"}); }
+TEST_F(BrokenInput, BandsTheWrongWayRound) { write_good(); sigma_ = "band_min = 6\n"; expect_error({"sigma.band_min = 6", "sigma.band_max = 4"}); }
 TEST_F(BrokenInput, UnknownKey) { write_good(); sigma_ = "bandz = 3\n"; expect_error({"bandz", "did you mean"}); }
 TEST_F(BrokenInput, KPointThatIsNotThere) { write_good(); sigma_ = "kpoints = [[0.1, 0, 0]]\n"; expect_error({"sigma.kpoints", "not among"}); }
 TEST_F(BrokenInput, ScreenedBeyondEpsilon) { write_good(); sigma_ = "screened_cutoff_ry = 3.0\n"; expect_error({"screened_cutoff_ry", "epsilon.cutoff_ry"}); }

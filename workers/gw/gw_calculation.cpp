@@ -356,6 +356,9 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
     for (int ik = 0; ik < field.waves.n_k(); ++ik) s.kpoints.push_back(ik);
   s.band_min = deck.sigma.band_min;
   const int wanted_max = deck.sigma.band_max > 0 ? deck.sigma.band_max : std::min(field.n_occupied + 2, field.waves.n_bands);
+  if (s.band_min > wanted_max)
+    throw InvalidInput("sigma.band_min = " + std::to_string(s.band_min) + " exceeds sigma.band_max = " + std::to_string(wanted_max) +
+                       (deck.sigma.band_max > 0 ? "" : ", which is two above the occupied bands unless the deck says otherwise") + "; no state is left");
   s.band_max = band_count_without_split(field.waves, wanted_max, s.band_min, "sigma.band_max", s.kpoints);
   if (s.band_max != wanted_max)
     plan.notes.push_back("sigma.band_max = " + std::to_string(wanted_max) + " splits a multiplet; states up to band " + std::to_string(s.band_max) + " are calculated");
@@ -365,8 +368,6 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
     if (s.band_min != wanted_min)
       plan.notes.push_back("sigma.band_min = " + std::to_string(wanted_min) + " splits a multiplet; states from band " + std::to_string(s.band_min) + " are calculated");
   }
-  if (s.band_min > s.band_max)
-    throw InvalidInput("sigma.band_min = " + std::to_string(s.band_min) + " exceeds sigma.band_max = " + std::to_string(s.band_max));
   s.invalid = deck.sigma.invalid;
   s.rules = deck.sigma.rules;
   s.subspace = deck.sigma.subspace;

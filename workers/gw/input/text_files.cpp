@@ -119,25 +119,6 @@ void write_quasiparticles(const std::filesystem::path& path, const std::vector<Q
   if (failure) throw StorageError("cannot rename to '" + path.string() + "': " + failure.message());
 }
 
-std::vector<QuasiparticleEntry> read_quasiparticles(const std::filesystem::path& path) {
-  LineReader lines(path);
-  std::vector<QuasiparticleEntry> entries;
-  while (lines.next()) {
-    const Vec3 k = take_k(lines);
-    const int count = lines.integer("a number of bands");
-    for (int i = 0; i < count; ++i) {
-      lines.require_next("a quasiparticle energy");
-      QuasiparticleEntry entry{.k = k};
-      entry.spin = lines.integer("a spin");
-      entry.band = lines.integer("a band");
-      entry.mean_field_ev = lines.number("a mean-field energy");
-      entry.quasiparticle_ev = lines.number("a quasiparticle energy");
-      entries.push_back(entry);
-    }
-  }
-  return entries;
-}
-
 CoulombTable::Key CoulombTable::key(const Vec3& q, const IVec3& g) {
   return {std::lround(q[0] * 1e6), std::lround(q[1] * 1e6), std::lround(q[2] * 1e6), g[0], g[1], g[2]};
 }
@@ -155,8 +136,6 @@ CoulombTable CoulombTable::read(const std::filesystem::path& path) {
   }
   return table;
 }
-
-bool CoulombTable::has(const Vec3& q, const IVec3& g) const { return values_.count(key(q, g)) > 0; }
 
 double CoulombTable::at(const Vec3& q, const IVec3& g) const {
   const auto found = values_.find(key(q, g));

@@ -38,7 +38,6 @@ struct QuasiparticleEntry {
 
 /// Writes eqp0.dat or eqp1.dat; entries of one k-point must be adjacent.
 void write_quasiparticles(const std::filesystem::path& path, const std::vector<QuasiparticleEntry>& entries);
-std::vector<QuasiparticleEntry> read_quasiparticles(const std::filesystem::path& path);
 
 /// v̄(q+G) by (q, G): q in reduced coordinates folded to six digits.
 class CoulombTable {
@@ -47,7 +46,6 @@ class CoulombTable {
   static CoulombTable read(const std::filesystem::path& path);
   /// @throws InvalidInput naming q and G if the table lacks them.
   double at(const Vec3& q, const IVec3& g) const;
-  bool has(const Vec3& q, const IVec3& g) const;
 
  private:
   using Key = std::array<long, 6>;
