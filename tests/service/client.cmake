@@ -5,7 +5,7 @@ quasi_add_test(client_test
   LIBS quasi_client LABELS service)
 # The programs as they are, over a real server and a real worker.
 quasi_add_test(client_end_to_end_test
-  SOURCES client_end_to_end_test.cpp client_interrupted_test.cpp
+  SOURCES client_end_to_end_test.cpp client_interrupted_test.cpp deploy_files_test.cpp
   LIBS quasi_json LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine)
 foreach(test client_test client_end_to_end_test)
