@@ -7,6 +7,7 @@
 #include "client/failure.hpp"
 #include "client/readable.hpp"
 #include "client/toml_source.hpp"
+#include "proto/wire/channel.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::client {
@@ -27,6 +28,13 @@ struct FromFiles {
   std::optional<Configured<double>> timeout_s;
   std::map<std::string, ContextEntry> contexts;
 };
+
+/// What gRPC takes for a name to look up, and then answers with silence, is refused here.
+void require_address(const Configured<std::string>& address) {
+  if (wire::is_server_address(address.value)) return;
+  throw Failure(ExitStatus::kInvalidInput, "'" + address.value + "' is no address of a server (" + address.origin + ")",
+                "write HOST:PORT, like localhost:7460, or unix:/PATH");
+}
 
 [[noreturn]] void refuse(const fs::path& file, const toml::node& node, const std::string& what) {
   throw Failure(ExitStatus::kInvalidInput, where(file, node) + ": " + what,
@@ -164,6 +172,7 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
   if (const auto server = variable(environment, "QUASI_SERVER"))
     config.address = {*server, "QUASI_SERVER"};
   if (flags.server) config.address = {*flags.server, "--server"};
+  require_address(config.address);
   if (const auto timeout = variable(environment, "QUASI_TIMEOUT"))
     config.timeout_s = {seconds_or_refuse(*timeout, "QUASI_TIMEOUT"), "QUASI_TIMEOUT"};
   if (flags.timeout)

@@ -110,6 +110,8 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
     Failure failure = failure_of(status, session.server.address());
     if (failure.status == ExitStatus::kUnreachable)
       failure.remedy = "what came is kept in '" + path.string() + ".part'; the same command continues";
+    if (failure.status == ExitStatus::kLocalFile)
+      throw Failure(failure.status, "'" + path.string() + ".part': " + failure.what(), failure.remedy);
     throw failure;
   }
   return true;

@@ -95,6 +95,16 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
   return {.checked = true, .why_not = {}, .report = report};
 }
 
+std::string readable_field(std::string field, int n_jobs) {
+  const auto end = field.find(']');
+  if (!field.starts_with("jobs[") || end == std::string::npos) return field;
+  const std::string job = field.substr(0, end + 1);
+  std::string rest = field.substr(end + 1);
+  if (rest.starts_with(".spec")) rest.erase(0, 5);
+  if (n_jobs > 1 || rest.empty()) return job + rest;
+  return rest.substr(1);
+}
+
 void check_limits(const std::vector<JobRequest>& requests) {
   wire::Violations violations;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -110,7 +120,9 @@ void check_limits(const std::vector<JobRequest>& requests) {
   }
   if (violations.empty()) return;
   const wire::Violation& first = violations.list().front();
-  Failure failure(ExitStatus::kInvalidInput, first.field + ": " + first.description,
+  const std::string source = requests.size() == 1 ? requests.front().source + ": " : "";
+  Failure failure(ExitStatus::kInvalidInput,
+                  source + readable_field(first.field, static_cast<int>(requests.size())) + ": " + first.description,
                   "fix it in the job file or on the command line");
   failure.reason = first.reason;
   for (const wire::Violation& violation : violations.list())

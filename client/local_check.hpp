@@ -25,6 +25,9 @@ DeckReport check_deck(const JobRequest& request, const std::string& device);
 /// @throws Failure (kInvalidInput) with every violation.
 void check_limits(const std::vector<JobRequest>& requests);
 
+/// A field path of the wire as a person reads it: "jobs[2].spec.name" as "jobs[2].name", or "name" of a single job.
+std::string readable_field(std::string field, int n_jobs);
+
 /// The report for people: warnings, then the plan as "name  value" lines.
 std::string report_text(const Console& console, const Json& report);
 

@@ -1,5 +1,6 @@
 #include "client/run.hpp"
 
+#include <csignal>
 #include <filesystem>
 
 #include "client/engine_process.hpp"
@@ -80,6 +81,11 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   if (console.quiet()) arguments.emplace_back("--quiet");
   console.flush();
   const ChildEnd end = run_engine(engine, arguments);
+  if (end.signal == SIGPIPE) {
+    // Whoever read our output had enough, as in `quasi run ... | head`: we end like every other program in a pipe.
+    ::signal(SIGPIPE, SIG_DFL);
+    ::raise(SIGPIPE);
+  }
   const ExitStatus status = status_of_engine(end);
   if (const std::string crash = describe_engine_end(end); !crash.empty())
     throw Failure(status, crash, "give it more memory or a smaller problem; if it stays so, report it");

@@ -217,7 +217,8 @@ void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission)
   if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s()).ok()) return;
   constexpr int kShown = 3;
   for (int i = 0; i < std::min(kShown, response.warnings_size()); ++i)
-    session.console.warn(response.warnings(i).field() + ": " + response.warnings(i).message());
+    session.console.warn(readable_field(response.warnings(i).field(), submission.jobs_size()) + ": " +
+                         response.warnings(i).message());
   if (response.warnings_size() > kShown)
     session.console.warn("and " + std::to_string(response.warnings_size() - kShown) + " more, see: quasi validate");
 }
@@ -231,14 +232,16 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
     if (problem.reason() != wire::reason::kInputsMissing)  // they would be uploaded first
       problems.push_back({problem.field(), problem.message()});
   if (!problems.empty()) {
-    Failure failure(ExitStatus::kInvalidInput, problems.front().field + ": " + problems.front().message,
+    Failure failure(ExitStatus::kInvalidInput,
+                    readable_field(problems.front().field, request.jobs_size()) + ": " + problems.front().message,
                     "fix it in the job file or on the command line");
     failure.reason = "FIELD_INVALID";
     failure.violations = std::move(problems);
     throw failure;
   }
   Console& console = session.console;
-  for (const auto& warning : response.warnings()) console.warn(warning.field() + ": " + warning.message());
+  for (const auto& warning : response.warnings())
+    console.warn(readable_field(warning.field(), request.jobs_size()) + ": " + warning.message());
   if (console.json()) {
     Json document{{"dry_run", true}, {"jobs", Json::array()}};
     for (const JobRequest& job : requests) document["jobs"].push_back(Json::parse(to_json(job.spec)));

@@ -63,6 +63,7 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
   }
   if (!options.offline) {
     hash_inputs(requests);
+    const int n_jobs = static_cast<int>(requests.size());
     const ServerView view = ask_server(session, requests);
     Json problems = Json::array();
     Json warnings = Json::array();
@@ -74,14 +75,15 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
     }
     for (const auto& warning : view.response.warnings()) {
       warnings.push_back({{"field", warning.field()}, {"message", warning.message()}});
-      console.warn(warning.field() + ": " + warning.message());
+      console.warn(readable_field(warning.field(), n_jobs) + ": " + warning.message());
     }
     document["server"] = Json{{"address", session.server.address()},
                               {"asked", view.asked},
                               {"problems", problems},
                               {"warnings", warnings}};
     if (!violations.empty()) {
-      Failure failure(ExitStatus::kInvalidInput, violations.front().field + ": " + violations.front().message,
+      Failure failure(ExitStatus::kInvalidInput,
+                      readable_field(violations.front().field, n_jobs) + ": " + violations.front().message,
                       "fix it in the job file or on the command line");
       failure.reason = "FIELD_INVALID";
       failure.violations = std::move(violations);

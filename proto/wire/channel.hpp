@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace grpc {
 class Channel;
@@ -17,5 +18,8 @@ namespace quasi::wire {
 /// offset or token. Pings every 60 s while calls are open; answers up to 64 MiB are taken.
 /// Connecting is lazy: a wrong address shows with the first call.
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address);
+
+/// HOST:PORT or unix:/PATH. gRPC takes anything else for a name to look up, and tries for ever.
+bool is_server_address(std::string_view address);
 
 }  // namespace quasi::wire

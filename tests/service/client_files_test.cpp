@@ -103,6 +103,8 @@ TEST_F(ClientFiles, WrongConfigurationNamesFileLineAndNearestKey) {
   const fs::path at = file("c.toml", "[context.lab]\naddress = \"a:1\"\n");
   const Failure failure = failure_in([&] { load_config({at}, environment({{"QUASI_CONTEXT", "lap"}}), {}); });
   EXPECT_SAYS(failure, "no context 'lap' (named by QUASI_CONTEXT); did you mean 'lab'?");
+  EXPECT_SAYS(failure_in([&] { load_config({at}, environment({{"QUASI_SERVER", "http://lab:7460"}}), {}); }),
+              "'http://lab:7460' is no address of a server (QUASI_SERVER)");
 }
 
 TEST_F(ClientFiles, PendingSubmissionsSurviveAndComeOldestFirst) {
@@ -324,7 +326,13 @@ TEST_F(ClientFiles, FlagsOfSubmitLieOverTheFile) {
   EXPECT_SAYS(failure_in([&] { build_jobs(arguments); }), "--set: 'T' has no '='");
   arguments.settings = {};
   arguments.priority = 700;
-  EXPECT_SAYS(failure_in([&] { check_limits(build_jobs(arguments)); }), "jobs[0].spec.priority");
+  EXPECT_SAYS(failure_in([&] { check_limits(build_jobs(arguments)); }), "jobs[0].priority: must be -100...100");
+  arguments.words.pop_back();
+  EXPECT_SAYS(failure_in([&] { check_limits(build_jobs(arguments)); }), deck.string() + ": priority: must be -100...100, got 700");
+  EXPECT_EQ(readable_field("jobs[0].spec.resources.gpus", 1), "resources.gpus");
+  EXPECT_EQ(readable_field("jobs[3].spec.resources.gpus", 4), "jobs[3].resources.gpus");
+  EXPECT_EQ(readable_field("jobs[0].spec", 1), "jobs[0]");
+  EXPECT_EQ(readable_field("request_id", 1), "request_id");
 }
 
 /// One small change somewhere: a byte flipped, a piece dropped, doubled, or replaced by something
@@ -369,7 +377,8 @@ TEST_F(ClientFiles, MutatedJobFilesAreUnderstoodOrRefusedByName) {
         check_limits(jobs);
       } catch (const Failure& failure) {
         ++refused;
-        EXPECT_EQ(std::string(failure.what()).find("jobs["), 0u) << failure.what();
+        const std::string what = failure.what();
+        EXPECT_TRUE(what.starts_with(at.string() + ": ") || (jobs.size() > 1 && what.starts_with("jobs["))) << what;
       }
     } catch (const Failure& failure) {
       ++refused;

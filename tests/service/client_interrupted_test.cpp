@@ -162,6 +162,21 @@ TEST_F(EndToEnd, StandardOutputThatIsFullIsAnError) {
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 12);
 }
 
+// `quasi run ... | head`: the reader has gone before the first byte is written.
+TEST_F(EndToEnd, ARunWhoseReaderIsGoneEndsAsEveryProgramInAPipeDoes) {
+  const std::string command = "mkfifo " + path("pipe").string() + " && exec 3<>" + path("pipe").string() + " 4>" +
+                              path("pipe").string() + " 3<&- && " + QUASI_BINARY_DIR + "/quasi run mosfet " +
+                              (test::source_dir() / "examples/mosfet/equilibrium.toml").string() + " -d " +
+                              path("out").string() + " --json >&4 2>" + path("err").string();
+  const int end = std::system(("bash -c '" + command + "'").c_str());
+  ASSERT_TRUE(WIFEXITED(end) || WTERMSIG(end) == SIGPIPE);
+  if (WIFEXITED(end)) {
+    EXPECT_EQ(WEXITSTATUS(end), 128 + SIGPIPE);
+  }
+  EXPECT_EQ(slurp(path("err")).find("error"), std::string::npos) << slurp(path("err"));
+  EXPECT_TRUE(fs::exists(path("out") / "result.h5")) << "what was computed is there";
+}
+
 // What a person waits for before anything happens. The claim is checked on the processor time of a
 // start, which other programs on the machine do not stretch; the wall time is printed beside it.
 TEST(Start, TheProgramIsThereAtOnce) {

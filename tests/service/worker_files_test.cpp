@@ -187,6 +187,10 @@ TEST_F(WorkerConfiguration, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_NE(complaint("slots = 'many'").find("many"), std::string::npos);
   EXPECT_NE(complaint("slots = ").find("line 1"), std::string::npos);
   EXPECT_NE(complaint("devices = 'gpu'").find("auto, nvml, none"), std::string::npos);
+  for (const char* address : {"lab", "http://lab:7460", "lab:", ":7460", "lab:port", "unix:", ""})
+    EXPECT_NE(complaint("server = '" + std::string(address) + "'").find("HOST:PORT or unix:/PATH"), std::string::npos) << address;
+  for (const char* address : {"lab:7460", "[::1]:7460", "10.0.0.1:1", "unix:/run/quasi/server.sock"})
+    EXPECT_EQ(complaint("server = '" + std::string(address) + "'"), "accepted") << address;
   EXPECT_NE(complaint("slots = [1]").find("must be a string, a number"), std::string::npos);
   EXPECT_NE(complaint("", {{"cancel_grace_s", "nan"}}).find("--cancel-grace-s"), std::string::npos);
 }

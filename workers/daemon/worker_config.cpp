@@ -7,6 +7,7 @@
 #include <sstream>
 #include <toml++/toml.h>
 
+#include "proto/wire/channel.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/io/settings.hpp"
 
@@ -81,6 +82,8 @@ void check_words(const WorkerConfig& config) {
   if (config.devices != "auto" && config.devices != "nvml" && config.devices != "none" &&
       !config.devices.starts_with("fake:"))
     throw ConfigError("devices must be auto, nvml, none or fake:FILE, got '" + config.devices + "'");
+  if (!wire::is_server_address(config.server))
+    throw ConfigError("server must be HOST:PORT or unix:/PATH, got '" + config.server + "'");
   if (config.state_directory.empty()) throw ConfigError("state_directory must not be empty");
 }
 

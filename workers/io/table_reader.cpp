@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <sstream>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/settings.hpp"
@@ -86,6 +87,18 @@ std::string shown(double value) {
   return {text, end.ptr};
 }
 
+namespace {
+
+/// As TOML writes it, on one line.
+std::string shown(const toml::node& node) {
+  if (!node.is_value()) return node.is_table() ? "a table" : "a list";
+  std::ostringstream out;
+  out << toml::node_view<const toml::node>(node);
+  return out.str();
+}
+
+}  // namespace
+
 void TableReader::fail(const std::string& key, const std::string& problem) const {
   throw InvalidInput(place_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " + name(key) + " " + problem);
 }
@@ -102,7 +115,7 @@ bool TableReader::has(const std::string& key) const {
 double TableReader::number(const std::string& key, double fallback, double low, double high) {
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
-  if (!node->is_number()) fail(key, "must be a number");
+  if (!node->is_number()) fail(key, "must be a number, got " + shown(*node));
   const double value = *node->value<double>();
   if (!std::isfinite(value)) fail(key, "must be finite");
   if (value < low || value > high)
@@ -113,7 +126,7 @@ double TableReader::number(const std::string& key, double fallback, double low, 
 int TableReader::integer(const std::string& key, int fallback, int low, int high) {
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
-  if (!node->is_integer()) fail(key, "must be a whole number");
+  if (!node->is_integer()) fail(key, "must be a whole number, got " + shown(*node));
   const auto value = *node->value<std::int64_t>();
   if (value < low || value > high)
     fail(key, "= " + std::to_string(value) + " is outside " + std::to_string(low) + " … " +
@@ -124,14 +137,14 @@ int TableReader::integer(const std::string& key, int fallback, int low, int high
 bool TableReader::boolean(const std::string& key, bool fallback) {
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
-  if (!node->is_boolean()) fail(key, "must be true or false");
+  if (!node->is_boolean()) fail(key, "must be true or false, got " + shown(*node));
   return *node->value<bool>();
 }
 
 std::string TableReader::text(const std::string& key, const std::string& fallback) {
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
-  if (!node->is_string()) fail(key, "must be text in quotes");
+  if (!node->is_string()) fail(key, "must be text in quotes, got " + shown(*node));
   return *node->value<std::string>();
 }
 
