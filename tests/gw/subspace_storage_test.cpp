@@ -269,12 +269,12 @@ TEST(SubspaceStorage, AllVectorsAreContourDeformation) {
   EXPECT_LT(all.epsilon[0].subspace_error, 1e-9);
 }
 
-// Interrupted at some points and taken up by another number of devices: same bits, and the indicator is not lost.
+// Interrupted at some points and taken up by another number of devices: the same bits of Σ and of the full matrix, and the indicator is not lost.
 TEST(SubspaceStorage, AResumedJobGivesTheSameBits) {
-  const std::string text = "checkpoint_seconds = 0\n" + deck("subspace_vectors = 15\n");
+  const std::string text = "checkpoint_seconds = 0\n" + deck("subspace_vectors = 15\n", "full_matrix = true\nmatrix_step_ev = 4.0\nmatrix_margin_ev = 1.0\n");
   const Calculation whole = run(text);
   int interruptions = 0;
-  for (const int after : {2, 9}) {
+  for (const int after : {2, 9, 15}) {
     quasi::test::TemporaryDirectory directory;
     Interrupter interrupter(after);
     try {
@@ -286,6 +286,8 @@ TEST(SubspaceStorage, AResumedJobGivesTheSameBits) {
     const Calculation resumed = run(text, 1 + after % 2, nullptr, directory.path());
     ASSERT_EQ(resumed.quasiparticles.size(), whole.quasiparticles.size());
     for (std::size_t i = 0; i < whole.quasiparticles.size(); ++i) EXPECT_EQ(resumed.quasiparticles[i].sigma_ev, whole.quasiparticles[i].sigma_ev);
+    ASSERT_EQ(resumed.matrices.size(), whole.matrices.size());
+    for (std::size_t i = 0; i < whole.matrices.size(); ++i) EXPECT_EQ(resumed.matrices[i].correlation_ry, whole.matrices[i].correlation_ry);
     for (std::size_t iq = 0; iq < whole.epsilon.size(); ++iq) {
       EXPECT_EQ(resumed.epsilon[iq].reduced.inner, whole.epsilon[iq].reduced.inner);
       EXPECT_EQ(resumed.epsilon[iq].reduced.rest, whole.epsilon[iq].reduced.rest);
@@ -293,7 +295,7 @@ TEST(SubspaceStorage, AResumedJobGivesTheSameBits) {
       EXPECT_EQ(resumed.epsilon[iq].subspace_vectors, whole.epsilon[iq].subspace_vectors);
     }
   }
-  EXPECT_EQ(interruptions, 2);
+  EXPECT_EQ(interruptions, 3);
 }
 
 // What the plan says of the host is what is there: ε⁻¹ of all q within a factor of 2 (spheres of some tens of plane waves are not round, and matrices go as their square),
