@@ -14,6 +14,9 @@ namespace {
 constexpr std::int64_t kDetailIntervalMs = 1'000;  ///< Progress and log events: one a second a job.
 constexpr std::string_view kLogCut = "\n[the log reached its limit and is cut here]\n";
 
+/// No store grants so often; what a worker says leaves room above it.
+constexpr std::int64_t kMostFence = std::int64_t{1} << 53;
+
 Refused wrong_state(const JobRow& job, const std::string& what) {
   return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
                  "job " + job.uid + " is " + std::string(name_of(job.state)) + ": " + what)
@@ -217,6 +220,9 @@ Registered QueueCore::apply(const RegisterWorker& command, Now now) {
   }
   Registered registered;
   for (const AttemptKey& key : command.salvage) {
+    // A fence of the future: the store was restored from an old copy. Given out once more it would name two attempts
+    // at this worker, and the end of the old one would end the new one. No honest worker names one beyond the bound.
+    if (key.fence > store_.newest_fence() && key.fence < kMostFence) store_.raise_fence(key.fence);
     auto held = find_current(key, now);
     if (!held) {
       registered.salvage.push_back(Directive::kFenced);

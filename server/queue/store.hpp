@@ -44,6 +44,8 @@ class Store {
   // Counters. The fence is unique and rises over the life of the store.
   virtual std::int64_t next_fence() = 0;
   virtual std::int64_t newest_fence() = 0;
+  /// What next_fence gives is above `fence` from now on.
+  virtual void raise_fence(std::int64_t fence) = 0;
 
   // History.
   virtual std::int64_t append_event(const EventRow& event) = 0;

@@ -182,6 +182,10 @@ std::int64_t SqliteStore::next_fence() {
   return newest_fence();
 }
 
+void SqliteStore::raise_fence(std::int64_t fence) {
+  sql("UPDATE counters SET value=MAX(value, ?) WHERE name='fence'").bind(fence).run();
+}
+
 std::int64_t SqliteStore::newest_fence() {
   Rows rows(sql("SELECT value FROM counters WHERE name='fence'").bind());
   return rows.next() ? rows->integer(0) : 0;

@@ -47,6 +47,7 @@ class SqliteStore : public Store {
   std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) override;
   std::int64_t next_fence() override;
   std::int64_t newest_fence() override;
+  void raise_fence(std::int64_t fence) override;
   std::int64_t append_event(const EventRow& event) override;
   void save_progress(RowId job, const std::string& body, std::int64_t now_ms) override;
   std::optional<std::int64_t> blob_size(std::string_view digest) override;

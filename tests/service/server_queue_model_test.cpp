@@ -310,6 +310,27 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kQueued);
 }
 
+// A store restored from an old copy knows less than the workers: a fence that one of them names is not given out again.
+TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
+  FakeClock clock;
+  SeededRandom random(1);
+  const quasi::test::TemporaryDirectory root;
+  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, {});
+  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a"), simple_job("b"), simple_job("c")}});
+  auto worker = simple_worker("w_1", 1, 4);
+  worker.salvage = {{.worker_id = worker.worker.id, .attempt_uid = "a_of_the_lost_future", .fence = 500}};
+  const auto registered = world.apply(worker);
+  ASSERT_EQ(registered.salvage.size(), 1u);
+  EXPECT_EQ(registered.salvage[0], Directive::kFenced);
+  EXPECT_EQ(world.apply(simple_acquire(worker, 1, 1)).grants.at(0).attempt.fence, 501);
+  // An older one lowers nothing, and nonsense does not use up the counter.
+  for (const std::int64_t fence : {std::int64_t{7}, std::numeric_limits<std::int64_t>::max()}) {
+    worker.salvage[0].fence = fence;
+    world.apply(worker);
+  }
+  EXPECT_EQ(world.apply(simple_acquire(worker, 2, 1)).grants.at(0).attempt.fence, 502);
+}
+
 // A job of N GPUs owns N slots on N devices; one whose memory does not fit is not granted.
 TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   FakeClock clock;
