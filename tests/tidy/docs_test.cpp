@@ -198,6 +198,19 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
   expect_same(matches(worker_code, "\\{\"(\\w+)\", \"[^\"]* [^\"]*\""), words_of_tables(page.substr(worker), "| key | default", 0), "docs/operations.md (worker)");
 }
 
+TEST(Docs, EventsOfTheLogThatAreNamedExist) {
+  std::string code;
+  for (const char* room : {"server", "workers/daemon"})
+    for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room))
+      if (entry.path().extension() == ".cpp") code += text_of(entry.path());
+  const std::string page = text_of(source_dir() / "docs/operations.md");
+  const auto begin = page.find("**Worth an alarm**");
+  ASSERT_NE(begin, std::string::npos);
+  const Names events = in_backticks(page.substr(begin, page.find("\n\n", begin) - begin));
+  EXPECT_GT(events.size(), 10u);
+  for (const std::string& event : events) EXPECT_NE(code.find('"' + event + '"'), std::string::npos) << "docs/operations.md names an event " << event;
+}
+
 // What follows two dashes on a page is an option of one of the programs, or of one of the tools that the page is about.
 TEST(Docs, OptionsThatAreNamedExist) {
   std::string code;
