@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "client/engine_process.hpp"
+#include "client/interrupt.hpp"
 #include "client/job_file.hpp"
 #include "client/local_check.hpp"
 #include "proto/wire/validate.hpp"
@@ -60,6 +61,15 @@ std::string device_name(v1::DevicePreference preference) {
   }
 }
 
+/// Who stopped a run must know what the next one may cost.
+void mention_checkpoint(Console& console, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output / "checkpoint";
+  std::error_code absent;
+  if (std::filesystem::is_empty(folder, absent) || absent) return;
+  console.note("what is finished is kept in '" + folder.string() + "': the same command goes on from there, another run into '" +
+               output.string() + "' discards it");
+}
+
 }  // namespace
 
 ExitStatus run(Console& console, const RunCommandOptions& options) {
@@ -89,6 +99,7 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   const ExitStatus status = status_of_engine(end);
   if (const std::string crash = describe_engine_end(end); !crash.empty())
     throw Failure(status, crash, "give it more memory or a smaller problem; if it stays so, report it");
+  if (interrupt::requested()) mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
   return status;
 }
 

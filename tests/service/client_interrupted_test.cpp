@@ -30,6 +30,25 @@ TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
   }
 }
 
+// An engine in its place, so that whether a checkpoint had been written is no matter of time.
+TEST_F(EndToEnd, WhoStopsARunHearsOfItsCheckpoint) {
+  file("engine", "#!/bin/bash\ntrap 'exit 14' INT TERM\nmkdir -p \"$5/checkpoint\"\n[ \"$5\" = " + path("kept").string() +
+                     " ] && touch \"$5/checkpoint/ckpt-1\"\ntouch \"$5/up\"\nwhile :; do sleep 0.05; done\n");
+  fs::permissions(path("engine"), fs::perms::owner_all);
+  for (const std::string out : {"kept", "empty"}) {
+    const auto running = spawn("run-" + out,
+                               {"quasi", "run", "mosfet", (test::source_dir() / "examples/mosfet/equilibrium.toml").string(),
+                                "-d", path(out).string()},
+                               {"QUASI_ENGINE=" + path("engine").string()});
+    for (const auto deadline = Clock::now() + kHang; !fs::exists(path(out) / "up") && Clock::now() < deadline;)
+      std::this_thread::sleep_for(milliseconds(1));
+    running->send(SIGINT);
+    EXPECT_EQ(running->wait_at_most(), 130) << running->err();
+    EXPECT_EQ(running->err().find("another run into '" + path(out).string() + "' discards it") != std::string::npos, out == "kept")
+        << running->err();
+  }
+}
+
 // I16 and I9 as a person meets them: the server dies and comes back while someone watches.
 TEST_F(EndToEnd, WatchingSurvivesTheServer) {
   const std::string id = submit(job("steps", "[test.progress]\nsteps = 1000000\ninterval = \"100ms\""));
