@@ -155,6 +155,30 @@ TEST_F(WorkerSupervisor, AHeartbeatWaitsHalfALeaseWithinBounds) {
   }
 }
 
+// A full disk takes no work, says so in the log and to people, and ends by itself.
+TEST_F(WorkerSupervisor, AFullDiskIsSaidAndTakesNoWork) {
+  world.scratch_shortage = "/state has 3 MiB free";
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return world.heartbeat_limit.count() > 0; }));
+  auto& job = world.submit("noop");
+  world.advance(std::chrono::minutes(1));
+  for (int i = 0; i < 50; ++i) world.step();
+  EXPECT_EQ(job.grants, 0);
+  EXPECT_EQ(world.shown_state, v1::DEVICE_STATE_BUSY_FOREIGN);
+  EXPECT_EQ(world.shown_reason, world.scratch_shortage);
+  const auto said = [&] {
+    return std::count_if(world.log.lines.begin(), world.log.lines.end(),
+                         [&](const std::string& line) { return line.find("3 MiB free") != std::string::npos; });
+  };
+  EXPECT_EQ(said(), 1) << "once, not at every look";
+  world.scratch_shortage.clear();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  // While a poll waits at the server the disk is looked at too.
+  world.scratch_shortage = "/state has 3 MiB free";
+  ASSERT_TRUE(world.run_until([&] { return said() == 2; }));
+}
+
 TEST_F(WorkerSupervisor, DrainReleasesAfterTheCheckpoint) {
   auto& job = world.submit("hang");
   world.start_daemon();

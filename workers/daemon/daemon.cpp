@@ -122,11 +122,14 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineF
   settings.kinds = facts.kinds;
   settings.keep_fenced = milliseconds(config.keep_fenced_s);
   settings.make_uuid = wire::make_uuid;
-  settings.has_scratch = [directory = config.state_directory,
+  settings.scratch_shortage = [directory = config.state_directory,
                           least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
     std::error_code error;
     const auto space = fs::space(directory, error);
-    return !error && space.available >= least;
+    if (error) return "the free space of " + directory + " is not known: " + error.message();
+    if (space.available >= least) return std::string();
+    return directory + " has " + std::to_string(space.available >> 20) + " MiB free, min_free_scratch_bytes asks for " +
+           std::to_string(least >> 20) + " MiB";
   };
   settings.jitter = [engine = std::mt19937(std::random_device{}())]() mutable {
     return std::uniform_real_distribution<double>(-1.0, 1.0)(engine);

@@ -36,6 +36,7 @@ std::pair<v1::DeviceState, std::string> DeviceBoard::judge(const Entry& entry) c
   if (entry.faults_in_a_row >= kFaultsToQuarantine)
     return {v1::DEVICE_STATE_QUARANTINED,
             std::to_string(entry.faults_in_a_row) + " device faults in a row"};
+  if (!held_.empty()) return {v1::DEVICE_STATE_BUSY_FOREIGN, held_};
   if (entry.short_of_memory)
     return {v1::DEVICE_STATE_BUSY_FOREIGN,
             std::to_string(entry.health.processes.size()) + " foreign process(es) hold its memory"};
@@ -149,6 +150,11 @@ void DeviceBoard::stuck(const std::vector<WorkerDevice>& devices, const std::str
 void DeviceBoard::unstuck(const std::vector<WorkerDevice>& devices) {
   for (const auto& device : devices)
     if (Entry* entry = find(device.uuid)) entry->stuck.clear();
+  tell_changes();
+}
+
+void DeviceBoard::hold(const std::string& why) {
+  held_ = why;
   tell_changes();
 }
 

@@ -40,6 +40,8 @@ class DeviceBoard {
   void stuck(const std::vector<WorkerDevice>& devices, const std::string& reason);
   void unstuck(const std::vector<WorkerDevice>& devices);
   void record(const std::vector<WorkerDevice>& devices, const Ending& ending);
+  /// No device offers a slot while `why` is not empty, e.g. because the worker's disk is full.
+  void hold(const std::string& why);
 
  private:
   struct Entry {
@@ -56,6 +58,7 @@ class DeviceBoard {
   void tell_changes();
   Entry* find(const std::string& id);
 
+  std::string held_;
   DeviceSource& source_;
   WorkerLog& log_;
   std::vector<Entry> entries_;

@@ -159,8 +159,8 @@ void Supervisor::adopt(std::shared_ptr<AttemptRunner> runner) {
 void Supervisor::acquire() {
   if (!registered_ || poll_.in_flight || acquire_again_.at) return;
   v1::AcquireLeasesRequest request;
-  const bool may_take = !draining_ && settings_.has_scratch();
-  if (may_take)
+  devices_.hold(settings_.scratch_shortage());
+  if (!draining_)
     for (auto& slot : devices_.free_slots()) *request.add_slots() = std::move(slot);
   const bool last = asks_last();
   if (last) {
@@ -359,6 +359,7 @@ void Supervisor::tick() {
   if (due(next_device_look_)) {
     next_device_look_ = now() + settings_.device_interval;
     devices_.refresh();
+    devices_.hold(settings_.scratch_shortage());  // also while a poll is under way
     end_strays();
     acquire();
   }

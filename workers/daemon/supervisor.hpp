@@ -28,7 +28,8 @@ struct SupervisorSettings {
   Milliseconds stray_patience{5'000};   ///< at the start, for what SIGKILL has not ended yet; later a look each device_interval
   Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this, too
   Milliseconds heartbeat_limit_most{10'000};  ///< as of every other call
-  std::function<bool()> has_scratch = [] { return true; };  ///< disk for new work
+  /// Why the disk has no room for new work, or "".
+  std::function<std::string()> scratch_shortage = [] { return std::string(); };
   std::function<std::string()> make_uuid;
   std::function<double()> jitter = [] { return 0.0; };  ///< in [-1, 1]
 };

@@ -267,6 +267,8 @@ class WorkerWorld::Link : public ServerLink {
 
   void heartbeat(const v1::HeartbeatRequest& request, Milliseconds limit, Then<v1::HeartbeatResponse> then) override {
     world_.heartbeat_limit = limit;
+    world_.shown_state = request.devices(0).state();
+    world_.shown_reason = request.devices(0).state_reason();
     call<v1::HeartbeatResponse>(then, [this, request](v1::HeartbeatResponse& response) {
       for (const auto& attempt : request.attempts()) {
         v1::AttemptRef ref;
@@ -424,6 +426,7 @@ void WorkerWorld::start_daemon() {
   SupervisorSettings settings;
   settings.worker_id = "w_1";
   settings.incarnation = "incarnation-" + std::to_string(incarnation_);
+  settings.scratch_shortage = [this] { return scratch_shortage; };
   settings.make_uuid = [this] { return "uuid-" + std::to_string(++uuids_); };
   daemon_->supervisor = std::make_unique<Supervisor>(
       settings, engine,

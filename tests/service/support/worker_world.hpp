@@ -91,6 +91,9 @@ class WorkerWorld {
   /// How the next calls with log, checkpoint or its bytes end: the connection dies under them.
   std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
+  std::string scratch_shortage;          ///< of the daemon's disk
+  v1::DeviceState shown_state = v1::DEVICE_STATE_UNSPECIFIED;  ///< of the device, in the newest heartbeat
+  std::string shown_reason;
   Milliseconds heartbeat_limit{0};       ///< of the newest heartbeat
   bool strays_outlive_sigkill = false;   ///< engines of a daemon that was killed
   std::vector<std::pair<std::int64_t, Milliseconds>> stray_looks;  ///< process id, patience
