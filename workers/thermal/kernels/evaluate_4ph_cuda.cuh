@@ -146,90 +146,85 @@ __device__ inline double with_sign(double value, unsigned sign_bit) {
 }
 
 /// The same for Form4ph::kSwapped, of kN processes with one A, each of whose elements is read once for all of them: the
-/// data pipe of shared memory, which hands a warp 128 bytes a cycle, is what bounds a single one. `pair` holds, stop by
-/// stop, A_11 or A_12 alone, or A_11 + A_12 and A_11 − A_12 (elements beside each other). e''e^{iq''·R} itself is
-/// taken from cell to cell.
-template <int kN>
+/// data pipe of shared memory, which hands a warp 128 bytes a cycle, is what bounds a single one. `a` holds, stop by
+/// stop, A_11 or the conjugate of A_12 alone, or A_11 + A_12 and A_11 − A_12 (elements beside each other). e''e^{iq''·R}
+/// itself is taken from cell to cell, conjugated wherever A_12 is alone: then one sum serves both, because
+/// Re w and −Im w are the parts of w*.
+/// @param slot  [3][kN][kStride] numbers of a block at the thread's own place, for the turns of its processes: read from
+///              there in each step, they leave registers to the elements that are on their way
+template <int kN, int kStride>
 __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<double>* a,
-                                                         const LastTwo (&last)[kN], double (&squared)[kN]) {
-  Complex<double> turn[kN][3];
+                                                         const LastTwo (&last)[kN], Complex<double>* slot, double (&squared)[kN]) {
+  std::uint32_t word = program[0];  // the walk begins by staying
+  unsigned conjugated = (word >> 8) == 2u ? 0x80000000u : 0u;  // the sign bit of what is taken along
   Complex<double> u[kN][3];
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
-    turn[n][0] = load(walk.turn[0] + last[n].q2.x);
-    turn[n][1] = load(walk.turn[1] + last[n].q2.y);
-    turn[n][2] = load(walk.turn[2] + last[n].q2.z);
+    const Complex<double> turn[3] = {load(walk.turn[0] + last[n].q2.x), load(walk.turn[1] + last[n].q2.y), load(walk.turn[2] + last[n].q2.z)};
+#pragma unroll
+    for (int i = 0; i < 3; ++i) *reinterpret_cast<double2*>(slot + (i * kN + n) * kStride) = {turn[i].re, turn[i].im * last[n].sign};
 #pragma unroll
     for (int b = 0; b < 3; ++b) {
       u[n][b] = load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode2) + b);
-      u[n][b].im *= last[n].sign;
-      turn[n][b].im *= last[n].sign;
+      u[n][b].im = with_sign(u[n][b].im * last[n].sign, conjugated);
     }
   }
   double real[kN][3] = {};
   double imaginary[kN][3] = {};
-  const auto forward = [&](int axis) {
-#pragma unroll
-    for (int n = 0; n < kN; ++n)
-#pragma unroll
-      for (int b = 0; b < 3; ++b) u[n][b] = fused_multiply(u[n][b], turn[n][axis]);
+  // Elements of A on their way while those before them are used: read just before use, each would be waited for.
+  constexpr int kAhead = 3;
+  Complex<double> ahead[kAhead];
+  const auto next = [&](int i, int n_elements) {
+    const Complex<double> x = ahead[i % kAhead];
+    if (i + kAhead < n_elements) ahead[i % kAhead] = load(a + i + kAhead);
+    return x;
   };
-  const auto back = [&](int axis) {
+  const auto add = [&](int b, int c, Complex<double> for_real, Complex<double> for_imaginary) {
 #pragma unroll
-    for (int n = 0; n < kN; ++n)
-#pragma unroll
-      for (int b = 0; b < 3; ++b) {
-        const Complex<double> x = u[n][b];
-        const Complex<double> by = turn[n][axis];
-        u[n][b] = {fma(x.re, by.re, x.im * by.im), fma(x.im, by.re, -x.re * by.im)};
-      }
-  };
-  for (int s = 0; s < walk.n_steps; ++s) {
-    const std::uint32_t word = program[s];
-    switch (word & 7u) {  // the same for all threads
-      case 1: forward(0); break;
-      case 2: forward(1); break;
-      case 3: forward(2); break;
-      case 4: back(0); break;
-      case 5: back(1); break;
-      case 6: back(2); break;
-      default: break;
+    for (int n = 0; n < kN; ++n) {
+      real[n][c] = fma(u[n][b].re, for_real.re, fma(-u[n][b].im, for_real.im, real[n][c]));
+      imaginary[n][c] = fma(u[n][b].re, for_imaginary.im, fma(u[n][b].im, for_imaginary.re, imaginary[n][c]));
     }
+  };
+  for (int s = 1;; ++s) {
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) ahead[i] = load(a + i);
+    const std::uint32_t following = program[min(s, walk.n_steps - 1)];
     const std::uint32_t fourth = word >> 8;  // bit 0: A_11, bit 1: A_12
-    if (fourth == 0u) continue;
     if (fourth == 3u) {
 #pragma unroll
-      for (int b = 0; b < 3; ++b)
-#pragma unroll
-        for (int c = 0; c < 3; ++c) {
-          const Complex<double> sum = load(a + 6 * b + 2 * c);
-          const Complex<double> difference = load(a + 6 * b + 2 * c + 1);
-#pragma unroll
-          for (int n = 0; n < kN; ++n) {
-            real[n][c] = fma(u[n][b].re, sum.re, fma(-u[n][b].im, sum.im, real[n][c]));
-            imaginary[n][c] = fma(u[n][b].re, difference.im, fma(u[n][b].im, difference.re, imaginary[n][c]));
-          }
-        }
+      for (int e = 0; e < 9; ++e) {
+        const Complex<double> sum = next(2 * e, 18);
+        add(e / 3, e % 3, sum, next(2 * e + 1, 18));
+      }
       a += 18;
-    } else {
-      const unsigned side = fourth == 1u ? 0u : 0x80000000u;
+    } else if (fourth != 0u) {
 #pragma unroll
-      for (int b = 0; b < 3; ++b) {
-        Complex<double> sided[kN];
-#pragma unroll
-        for (int n = 0; n < kN; ++n) sided[n] = {with_sign(u[n][b].re, side), with_sign(u[n][b].im, side)};
-#pragma unroll
-        for (int c = 0; c < 3; ++c) {
-          const Complex<double> x = load(a + 3 * b + c);
-#pragma unroll
-          for (int n = 0; n < kN; ++n) {
-            real[n][c] = fma(u[n][b].re, x.re, fma(-u[n][b].im, x.im, real[n][c]));
-            imaginary[n][c] = fma(sided[n].re, x.im, fma(sided[n].im, x.re, imaginary[n][c]));
-          }
-        }
+      for (int e = 0; e < 9; ++e) {
+        const Complex<double> x = next(e, 9);
+        add(e / 3, e % 3, x, x);
       }
       a += 9;
     }
+    if (s == walk.n_steps) break;
+    word = following;
+    const std::uint32_t direction = word & 7u;  // 1–3: +a_i; 4–6: −a_i
+    const unsigned wanted = (word >> 8) == 2u ? 0x80000000u : 0u;
+    const unsigned back = (direction > 3u ? 0x80000000u : 0u) ^ wanted;
+    const Complex<double>* by = slot + (direction > 3u ? direction - 4u : direction - 1u) * (kN * kStride);
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+      const Complex<double> turn = load(by + n * kStride);
+      const double im = with_sign(turn.im, back);
+#pragma unroll
+      for (int b = 0; b < 3; ++b) {
+        const double re = u[n][b].re, side = with_sign(u[n][b].im, conjugated ^ wanted);
+        const double across = re * im, down = side * im;  // in place: what is multiplied last is not needed again
+        u[n][b].im = fma(side, turn.re, across);
+        u[n][b].re = fma(re, turn.re, -down);
+      }
+    }
+    conjugated = wanted;
   }
 #pragma unroll
   for (int n = 0; n < kN; ++n) {

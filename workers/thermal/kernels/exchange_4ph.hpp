@@ -31,6 +31,23 @@ QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point
   return static_cast<double>(t.star_size[point]) / t.star_size[t.star[q1]];
 }
 
+/// λ', λ'' and λ''' of -- may change places too, and none of them is a row: each process is visited with that one as λ' which
+/// no other precedes, for all three of them, and shared where several are equal. Slower modes come first, because few have
+/// them as λ' and many processes each; all of a star and degenerate set are equal, so that symmetry changes no sum.
+/// @return  factor of multiplicity_4ph; 0: visited elsewhere
+QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode1, std::int32_t mode2, std::int32_t mode3) {
+  if (t.precedence == nullptr) return 1.0;
+  const std::int32_t first = t.precedence[mode1], second = t.precedence[mode2], third = t.precedence[mode3];
+  if (second < first || third < first) return 0.0;
+  return 3.0 / (1 + static_cast<int>(second == first) + static_cast<int>(third == first));
+}
+
+/// False where λ' is too fast to come before any pair of this total energy: the slower of two has at most half of it.
+/// @param energy_rad_ps  largest ω'' + ω''' in reach
+QUASI_HD inline bool may_precede_4ph(const Tables4ph& t, double omega1_rad_ps, double energy_rad_ps) {
+  return t.precedence == nullptr || 2.0 * (omega1_rad_ps - t.precedence_slack_rad_ps) <= energy_rad_ps;
+}
+
 inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
 
 /// Whose rows each point's visits of a place's total momentum add to; index = place·n_points + point.

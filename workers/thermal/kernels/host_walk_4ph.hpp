@@ -10,7 +10,8 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next.
+/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next. It begins at cell 0, where it
+/// stays for a step; every further step moves.
 struct HostWalk {
   std::vector<std::int32_t> step, first, atoms, order;
 };
@@ -33,6 +34,10 @@ inline HostWalk walk_through(const ContractionPlan4ph& plan) {
   const auto distance = [&](const Stop& s) {
     return std::abs(s.cell[0] - here[0]) + std::abs(s.cell[1] - here[1]) + std::abs(s.cell[2] - here[2]);
   };
+  if (std::none_of(left.begin(), left.end(), [&](const Stop& s) { return s.cell == here; })) {
+    walk.step.push_back(0);
+    walk.first.push_back(0);
+  }
   while (!left.empty()) {
     const auto next = std::min_element(left.begin(), left.end(), [&](const Stop& a, const Stop& b) {
       return distance(a) < distance(b) || (distance(a) == distance(b) && a.cell < b.cell);

@@ -19,17 +19,15 @@ class PairTableStore {
     const auto entries = static_cast<std::size_t>(n_pairs_ * batch);
     const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
     for (auto& key : key_) key = cuda::DeviceBuffer<std::uint32_t>(entries, "keys of last pairs");
-    value_ = cuda::DeviceBuffer<std::int32_t>(entries, "last pairs");
+    for (auto& value : value_) value = cuda::DeviceBuffer<std::int32_t>(entries, "last pairs");
     for (Kind& kind : kind_) {
-      kind.pair = {entries, "last pairs"};
       kind.bin_begin = {static_cast<std::size_t>(batch) * PairKeys4ph::kClasses * (kBins + 1), "index of last pairs"};
-      kind.third = {static_cast<std::size_t>(batch * tables.mesh.size()), "points q'''"};
       kind.energy = {entries, "energies of last pairs"};
-      kind.square = {entries, "widths of last pairs"};
-      kind.sum = {symmetric ? 3 * entries : 0, "widths of last pairs"};
+      kind.spread = {symmetric ? entries : 0, "widths of last pairs"};
+      kind.modes = {entries, "last pairs"};
     }
     std::size_t bytes = 0;
-    sort(nullptr, bytes, kind_[0], static_cast<std::int64_t>(entries), nullptr);
+    sort(nullptr, bytes, static_cast<std::int64_t>(entries), nullptr);
     storage_ = cuda::DeviceBuffer<unsigned char>(bytes, "work space of the sort");
   }
 
@@ -37,7 +35,7 @@ class PairTableStore {
   static std::int64_t bytes(const Tables4ph& tables) {
     const std::int64_t pairs = tables.n_modes() * tables.n_branches;
     const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
-    return pairs * (12 + 2 * (symmetric ? 44 : 20)) + 2 * (PairKeys4ph::kClasses * (kBins + 1) * 4 + tables.mesh.size() * 4);
+    return pairs * (16 + 2 * (symmetric ? 48 : 32)) + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4;
   }
 
   /// Makes the tables of a run of stars, by PairKind4ph, unless they are those made last.
@@ -45,7 +43,7 @@ class PairTableStore {
     for (const auto which : {PairKind4ph::kDifference, PairKind4ph::kSum}) {
       Kind& kind = kind_[static_cast<int>(which)];
       if (first_star != made_first_ || stars != made_) fill(kind, which, first_star, stars, stream);
-      view[static_cast<int>(which)] = {kind.pair.data(), kind.bin_begin.data(), kind.third.data(), columns(kind)};
+      view[static_cast<int>(which)] = {kind.bin_begin.data(), columns(kind)};
     }
     made_first_ = first_star;
     made_ = stars;
@@ -53,31 +51,28 @@ class PairTableStore {
 
  private:
   struct Kind {
-    cuda::DeviceBuffer<std::int32_t> pair, bin_begin, third;
-    cuda::DeviceBuffer<double> energy, square, sum;
+    cuda::DeviceBuffer<std::int32_t> bin_begin;
+    cuda::DeviceBuffer<PairEnergy> energy;
+    cuda::DeviceBuffer<PairSpread> spread;
+    cuda::DeviceBuffer<PairModes> modes;
   };
-  PairColumns columns(const Kind& kind) const {
-    return {kind.energy.data(), kind.square.data(), kind.sum.data(), n_pairs_ * batch_};
-  }
+  static PairColumns columns(const Kind& kind) { return {kind.energy.data(), kind.spread.data(), kind.modes.data()}; }
   /// Keys below the bins of the index do not matter; equal ones stay in the order of the pairs.
-  void sort(void* storage, std::size_t& bytes, const Kind& to, std::int64_t entries, cudaStream_t stream) const {
-    cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, key_[0].data(), key_[1].data(), value_.data(), to.pair.data(),
+  void sort(void* storage, std::size_t& bytes, std::int64_t entries, cudaStream_t stream) const {
+    cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, key_[0].data(), key_[1].data(), value_[0].data(), value_[1].data(),
                                                 entries, kBinShift, 32, stream),
                 "sorting last pairs");
   }
-  /// Keys are of use only while sorting: both kinds share their buffers.
+  /// Keys and numbers of pairs are of use only while sorting: both kinds share their buffers.
   void fill(Kind& kind, PairKind4ph which, std::int32_t first_star, std::int32_t stars, cudaStream_t stream) {
     const std::int64_t entries = n_pairs_ * stars;
-    cuda::for_each_index(entries, MakeKeys{tables_, keys_, which, first_star, n_pairs_, key_[0].data(), value_.data()},
+    cuda::for_each_index(entries, MakeKeys{tables_, keys_, which, first_star, n_pairs_, key_[0].data(), value_[0].data()},
                          "keys of last pairs", stream);
     std::size_t bytes = storage_.size();
-    sort(storage_.data(), bytes, kind, entries, stream);
+    sort(storage_.data(), bytes, entries, stream);
     cuda::for_each_index(static_cast<std::int64_t>(stars) * PairKeys4ph::kClasses * (kBins + 1),
                          IndexBins{key_[1].data(), n_pairs_, kind.bin_begin.data()}, "index of last pairs", stream);
-    cuda::for_each_index(stars * tables_.mesh.size(),
-                         ThirdPoints{tables_, first_star, which == PairKind4ph::kSum ? -1 : 1, kind.third.data()},
-                         "points q'''", stream);
-    cuda::for_each_index(entries, FillColumns{tables_, which, kind.pair.data(), kind.third.data(), n_pairs_, columns(kind)},
+    cuda::for_each_index(entries, FillColumns{tables_, which, first_star, value_[1].data(), n_pairs_, columns(kind)},
                          "columns of last pairs", stream);
   }
 
@@ -87,7 +82,7 @@ class PairTableStore {
   std::int32_t batch_ = 0;
   std::int32_t made_first_ = -1, made_ = 0;
   cuda::DeviceBuffer<std::uint32_t> key_[2];
-  cuda::DeviceBuffer<std::int32_t> value_;
+  cuda::DeviceBuffer<std::int32_t> value_[2];
   cuda::DeviceBuffer<unsigned char> storage_;
   Kind kind_[2];
 };

@@ -48,61 +48,56 @@ struct IndexBins {
   }
 };
 
-/// q''' for every (place, q'') of one kind.
-struct ThirdPoints {
-  Tables4ph tables;
-  std::int32_t first_star;
-  int sign;
-  std::int32_t* point;
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    const QMesh& mesh = tables.mesh;
-    const auto star = static_cast<std::int32_t>(first_star + index / mesh.size());
-    point[index] = mesh.add(tables.leader_of(star), index % mesh.size(), sign);
-  }
+/// What testing a candidate needs of its last pair, in the order of the sorted table, and what is done with it next:
+/// neighbouring candidates are neighbours in memory, where the modes themselves are scattered, and each reads 16 bytes at
+/// a time.
+struct alignas(16) PairEnergy {
+  double energy;   ///< Ω = ω''' ∓ ω''
+  double square;   ///< Σ|p|² of the pair, or its own (σ/sb)²
 };
-
-/// What testing a candidate needs of its last pair, in the order of the sorted table: neighbouring
-/// candidates are neighbours in memory, where the modes themselves are scattered.
+struct alignas(16) PairSpread {
+  double x, y;     ///< Σp of the pair, two components
+};
+struct alignas(16) PairModes {
+  double z;        ///< the third component
+  std::int32_t mode2, mode3;  ///< points as the star's leader has them
+};
 struct PairColumns {
-  double* energy;   ///< [places·n_pairs] Ω = ω''' ∓ ω''
-  double* square;   ///< the same: Σ|p|² of the pair, or its own (σ/sb)²
-  double* sum;      ///< [3][places·n_pairs] Σp of the pair; symmetric kind only
-  std::int64_t stride;
+  PairEnergy* energy;  ///< [places·n_pairs]
+  PairSpread* spread;  ///< [places·n_pairs]; symmetric kind only
+  PairModes* modes;    ///< [places·n_pairs]
 };
 
 struct FillColumns {
   Tables4ph tables;
   PairKind4ph kind;
+  std::int32_t first_star;
   const std::int32_t* pair;   ///< sorted
-  const std::int32_t* third;
   std::int64_t n_pairs;
   PairColumns columns;
 
   QUASI_HD void operator()(std::int64_t index) const {
     const int nb = tables.n_branches;
-    const std::int64_t place = index / n_pairs;
+    const std::int32_t leader = tables.leader_of(first_star + static_cast<std::int32_t>(index / n_pairs));
     const std::int32_t mode2 = pair[index] / nb;
-    const std::int32_t mode3 = third[place * tables.mesh.size() + mode2 / nb] * nb + pair[index] % nb;
-    columns.energy[index] = kind == PairKind4ph::kSum ? tables.omega[mode2] + tables.omega[mode3]
-                                                      : tables.omega[mode3] - tables.omega[mode2];
+    const std::int32_t mode3 = tables.mesh.add(leader, mode2 / nb, kind == PairKind4ph::kSum ? -1 : 1) * nb + pair[index] % nb;
+    const double energy = kind == PairKind4ph::kSum ? tables.omega[mode2] + tables.omega[mode3]
+                                                    : tables.omega[mode3] - tables.omega[mode2];
     if (tables.rules.broadening != Broadening::kSymmetric) {
-      columns.square[index] = pair_width_squared(tables.rules.broadening, tables.p(mode2), tables.p(mode3));
+      columns.energy[index] = {energy, pair_width_squared(tables.rules.broadening, tables.p(mode2), tables.p(mode3))};
+      columns.modes[index] = {0.0, mode2, mode3};
       return;
     }
     const SpreadSums sums = spread_sums(tables.p(mode2), tables.p(mode3));
-    columns.square[index] = sums.square;
-    columns.sum[index] = sums.sum.x;
-    columns.sum[index + columns.stride] = sums.sum.y;
-    columns.sum[index + 2 * columns.stride] = sums.sum.z;
+    columns.energy[index] = {energy, sums.square};
+    columns.spread[index] = {sums.sum.x, sums.sum.y};
+    columns.modes[index] = {sums.sum.z, mode2, mode3};
   }
 };
 
 /// Sorted pairs of a batch, one kind.
 struct PairTables {
-  const std::int32_t* pair;       ///< [places][n_pairs]
   const std::int32_t* bin_begin;  ///< [places][classes][kBins + 1]
-  const std::int32_t* third;      ///< [places][n_q]
   PairColumns columns;
 };
 

@@ -4,94 +4,15 @@
 
 #include <cstdint>
 
-#include "workers/thermal/kernels/collision_operator_4ph_cuda.cuh"
-#include "workers/thermal/kernels/evaluate_4ph_cuda.cuh"
-#include "workers/thermal/kernels/exchange_4ph.hpp"
-#include "workers/thermal/kernels/pair_tables_4ph_cuda.cuh"
-#include "workers/thermal/kernels/sample_4ph.hpp"
+#include "workers/thermal/kernels/scatter_arguments_4ph_cuda.cuh"
 #include "workers/thermal/kernels/warp_sums_cuda.cuh"
 
 namespace quasi::thermal::cuda4ph {
 
-constexpr int kThreads = 128;
-constexpr int kWarps = kThreads / 32;
-constexpr int kGroup = 6;          ///< branches s' whose A a block holds at once, at most
-
-/// What is made of the processes that are found.
-enum class Use {
-  kRates,      ///< SumLayout4ph of each row and channel
-  kCollision,  ///< rows of the collision operator
-  kThinned,    ///< ThinnedLayout4ph of each row and channel; only drawn processes are evaluated
-};
-
-/// Processes that a thread evaluates at once, as many as the candidates that it tests at once, and the length of the
-/// queue between.
-constexpr int processes_of_thread(Form4ph form) { return form == Form4ph::kSwapped ? 2 : 1; }
-constexpr int queue_length(Form4ph form) { return 2 * processes_of_thread(form) * kThreads; }
-
-struct ScatterArguments {
-  Tables4ph tables;
-  PairKeys4ph keys;
-  Walk4ph walk;
-  const std::int32_t* walk_order;  ///< [n_pairs] the plan's number of each pair in walking order
-  PairTables kind[2];              ///< by PairKind4ph
-  std::int64_t n_pairs_table;
-  std::int32_t first_total;        ///< place in the order of total momenta
-  std::int32_t first_star;         ///< of the tables
-  int group;                       ///< s' held at once, ≤ kGroup
-  std::int64_t first_row;          ///< rows of this launch, [first, first + n)
-  std::int64_t n_rows;
-  /// [places][n_rows][channels][layout]; for the collision operator [places][n_rows][2 signs][2]: the sums of
-  /// Γ and of |Γ|.
-  double* partial;
-  double* exchanged;               ///< AddExchanged4ph::exchanged; rates only
-  CollisionTarget collision;
-  Thinning4ph thinning;  ///< weight_sum on the device
-};
-
-struct Queued {
-  std::int32_t pair;  ///< in the table of its kind: points as the star's leader has them
-  std::int32_t what;  ///< s' within the group · 4 + channel
-  double mismatch;
-  double width;       ///< (σ/sb)²
-};
-
-/// What testing candidates needs of λ and one λ'.
-struct Query {
-  double energy;  ///< ω ± ω'
-  SpreadSums spread;
-};
-
-/// A process that a thread evaluates.
-struct InHand {
-  int channel = -1;  ///< −1: none
-  int branch = 0;    ///< s' within the group
-  std::int32_t mode1 = 0, mode2 = 0, mode3 = 0;
-  double multiplicity = 0.0;  ///< with the weight of q'
-  double delta = 0.0;         ///< multiplicity · δ
-  double density = 0.0;       ///< delta/(ωω'ω''ω''')
-  double probability = 0.0;
-  double squared = 0.0;       ///< |V|²
-  bool normal = false;
-};
-
-/// Values of a channel, and of all that a block sums.
-inline __host__ __device__ int values_of(Use use, int n_temperatures) {
-  return use == Use::kThinned ? ThinnedLayout4ph{n_temperatures}.size() : SumLayout4ph{n_temperatures}.size();
-}
-inline __host__ __device__ int sums_in_shared(Use use, int channels, int n_temperatures) {
-  return use == Use::kCollision ? kGroup + 2 : channels * values_of(use, n_temperatures);
-}
-
-/// Sums for λ' of one s' and channel, of all that a block holds at once.
-inline __host__ __device__ int exchanged_in_shared(const Tables4ph& t, Use use, int sign, int group) {
-  return use == Use::kRates && sign > 0 && t.star != nullptr ? group * kExchanged * values_of(use, t.n_temperatures) : 0;
-}
-
 /// A block finds and sums all processes of one mode λ with one q' = Q − q (kSign = 1: ++ and +-) or
-/// q − Q (kSign = −1: --). Threads test candidates, accepted ones are lined up in a queue in the order
-/// of the table, and whenever the queue holds enough processes for all threads they evaluate them: no
-/// lane idles in the expensive part, and nothing is ever stored outside the block.
+/// q − Q (kSign = −1: --). Each warp takes a part of the candidates: its threads test them, accepted ones are lined up in
+/// the warp's queue in the order of the table, and whenever it holds enough for all lanes they are evaluated: few lanes
+/// idle in the expensive part, no warp waits for another, and nothing is ever stored outside the block.
 ///
 /// The table is that of the leader of Q's star. Candidates are tested as the leader's: λ and λ' turned to it have the
 /// energies and widths that they have here. Found pairs are turned from it.
@@ -106,84 +27,79 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const SumLayout4ph layout{t.n_temperatures};
   const int n_values = values_of(kUse, t.n_temperatures);
   const int n_sums = sums_in_shared(kUse, kChannels, t.n_temperatures);
-  const std::int64_t local_row = blockIdx.x % a.n_rows;
-  const std::int64_t row = a.first_row + local_row;
-  const auto place = static_cast<int>(blockIdx.x / a.n_rows);
-  const auto point = static_cast<std::int32_t>(row / nb);
-  const std::int32_t q0 = t.point[point];
-  const auto mode0 = static_cast<std::int32_t>(q0 * nb + row % nb);
-  const std::int32_t total = t.total_at(a.first_total + place);
-  const std::int32_t q1 = kSign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
-  const Visit4ph visit = visit_4ph(t, kSign, point, q1);
-  const int weight = t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
-  const bool both = kUse == Use::kRates && kSign > 0 && visit == Visit4ph::kBoth;
+  const auto local_row = static_cast<std::int32_t>(blockIdx.x);
+  const auto row = static_cast<std::int32_t>(a.first_row) + local_row;
+  const auto place = static_cast<std::int32_t>(blockIdx.y);
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
+  const std::int32_t point = row / nb;
+  const Meeting4ph meeting = a.meeting[(static_cast<std::int64_t>(place) * t.n_points + point) * 2 + (kSign > 0 ? 0 : 1)];
+  const std::int32_t q0 = t.point[point], q1 = meeting.q1;
+  const std::int32_t mode0 = q0 * nb + row % nb;
+  const int weight = meeting.weight < 0 ? -meeting.weight : meeting.weight;
+  const bool both = kUse == Use::kRates && kSign > 0 && meeting.weight < 0;
   const double omega0 = t.omega[mode0];
-  const double ratio = both ? exchange_ratio_4ph(t, point, q1) : 0.0;
   const int n_out = kCollision ? 2 : kChannels * n_values;
-  double* out = a.partial + (kCollision ? (blockIdx.x * std::int64_t{2} + (kSign > 0 ? 0 : 1)) * 2
-                                        : (blockIdx.x * static_cast<std::int64_t>(kChannels4ph) + (kSign > 0 ? 0 : 2)) *
-                                              n_values);
-  if (visit == Visit4ph::kNone || !(omega0 > 0.0)) {
+  double* out = a.partial + (kCollision ? (block * 2 + (kSign > 0 ? 0 : 1)) * 2
+                                        : (block * kChannels4ph + (kSign > 0 ? 0 : 2)) * n_values);
+  if (weight == 0 || !(omega0 > 0.0)) {
     for (int i = threadIdx.x; i < n_out; i += kThreads) out[i] = 0.0;
     return;
   }
 
-  const std::int32_t star = t.star_at(a.first_total + place);
-  const std::int32_t leader = t.leader_of(star);
-  const std::int32_t table_place = star - a.first_star;
-  const std::int32_t turned_q0 = t.turn_back(a.first_total + place, q0);
-  const std::int32_t turned_q1 = kSign > 0 ? t.mesh.add(leader, turned_q0, -1) : t.mesh.add(turned_q0, leader, -1);
-  const auto turned_mode0 = static_cast<std::int32_t>(turned_q0 * nb + row % nb);
+  const double ratio = both ? exchange_ratio_4ph(t, point, q1) : 0.0;
+  const std::int32_t table_place = t.star_at(a.first_total + place) - a.first_star;
+  const std::int32_t turned_mode0 = meeting.turned_q0 * nb + row % nb;
+  const std::int32_t* turn = t.total != nullptr ? t.turned + t.total_turn[a.first_total + place] * t.mesh.size() : nullptr;
 
+  constexpr int kPer = processes_of_thread(kForm);
+  constexpr int kAtOnce = 32 * kPer;
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   extern __shared__ __align__(16) double shared[];
   auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
   auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
-  double* sum = reinterpret_cast<double*>(partner + a.group * nb);         // [warps][n_sums]
+  auto* queues = reinterpret_cast<unsigned char*>(partner + a.group * nb);    // [warps] Queue
+  Queue queue;
+  queue.test = reinterpret_cast<double2*>(queues + warp * queue_bytes(kForm));
+  queue.modes = reinterpret_cast<int2*>(queue.test + queue_length(kForm));
+  queue.what = reinterpret_cast<std::int32_t*>(queue.modes + queue_length(kForm));
+  auto* slot = reinterpret_cast<Complex<double>*>(queues + kWarps * queue_bytes(kForm)) + threadIdx.x;  // [3][kPer][threads]
+  double* sum = reinterpret_cast<double*>(queues + kWarps * queue_bytes(kForm) + slot_bytes(kForm));  // [warps][n_sums]
   double* exchanged = sum + kWarps * n_sums;                               // [warps][group][kExchanged][n_values]
   const int n_exchanged = exchanged_in_shared(t, kUse, kSign, a.group);
-  constexpr int kPer = processes_of_thread(kForm);
-  constexpr int kAtOnce = kPer * kThreads;
-  auto* queue = reinterpret_cast<Queued*>(exchanged + kWarps * n_exchanged);
-  auto* program = reinterpret_cast<std::uint32_t*>(queue + queue_length(kForm));  // [steps]
+  auto* program = reinterpret_cast<std::uint32_t*>(exchanged + kWarps * n_exchanged);  // [steps]
   for (int i = threadIdx.x; kAtoms > 0 && i < a.walk.n_steps; i += kThreads) program[i] = a.walk.program[i];
   // Ranges of candidates, those that have any.
-  __shared__ std::int32_t range_begin[kThreads];
-  __shared__ std::int32_t range_first[kThreads + 1];  // candidates before the range
+  __shared__ std::int32_t range_offset[kThreads];      // place in the table less that among the candidates
+  __shared__ std::int32_t range_first[kThreads + 1];   // candidates before the range
+  __shared__ std::uint8_t range_what[kThreads];        // as Queue::what
   __shared__ Query query[kGroup];                     // of every s' held
-  __shared__ std::uint8_t range_what[kThreads];       // s' within the group · channels + channel
-  __shared__ int warp_count[kWarps];
   __shared__ unsigned warp_active[kWarps];
   using Scan = cub::BlockScan<std::int64_t, kThreads>;
   __shared__ typename Scan::TempStorage scan_storage;
-
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
   for (int i = threadIdx.x; i < kWarps * n_sums; i += kThreads) sum[i] = 0.0;
 
   for (int first_branch = 0; first_branch < nb; first_branch += a.group) {
     const int branches = min(a.group, nb - first_branch);
     if (both)
       for (int i = threadIdx.x; i < kWarps * n_exchanged; i += kThreads) exchanged[i] = 0.0;
-    double* exchanged_out = a.exchanged + ((static_cast<std::int64_t>(blockIdx.x) * nb) + first_branch) * kExchanged * n_values;
+    double* exchanged_out = a.exchanged + (block * nb + first_branch) * kExchanged * n_values;
     // One interval of the table per (s', channel, class).
-    const int n_ranges = branches * kChannels * PairKeys4ph::kClasses;
-    std::int32_t begin = 0;
-    std::int32_t length = 0;
-    if (threadIdx.x < n_ranges) {
-      const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
-      const int channel = threadIdx.x / PairKeys4ph::kClasses % kChannels;
-      const int branch = threadIdx.x / PairKeys4ph::kClasses / kChannels;
-      const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
+    std::int32_t begin = 0, length = 0;
+    const int pair_class = threadIdx.x % PairKeys4ph::kClasses;
+    const int channel_of_range = threadIdx.x / PairKeys4ph::kClasses % kChannels;
+    const int branch_of_range = threadIdx.x / PairKeys4ph::kClasses / kChannels;
+    if (branch_of_range < branches) {
+      const std::int32_t mode1 = meeting.turned_q1 * nb + first_branch + branch_of_range;
       const double omega1 = t.omega[mode1];
-      const auto kind = kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
+      const auto kind = kSign > 0 && channel_of_range == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
       const double energy = t.omega[turned_mode0] + kSign * omega1;
-      if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0)) {
-        const double reach = a.keys.reach(t.rules, pair_class, t.p(turned_mode0), t.p(mode1));
+      const double reach = a.keys.reach(t.rules, pair_class, t.p(turned_mode0), t.p(mode1));
+      if (omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0) && (kSign > 0 || may_precede_4ph(t, omega1, energy + reach))) {
         const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
         const std::uint32_t high = a.keys.energy_key(kind, energy + reach);
         const std::int32_t* bins = a.kind[static_cast<int>(kind)].bin_begin +
-                                   (static_cast<std::int64_t>(table_place) * PairKeys4ph::kClasses + pair_class) *
-                                       (kBins + 1);
+                                   (static_cast<std::int64_t>(table_place) * PairKeys4ph::kClasses + pair_class) * (kBins + 1);
         // One step of the key for rounding, as PairKeys4ph::interval.
         begin = bins[(low > 0 ? low - 1 : 0) >> kBinShift];
         length = bins[min((high + 1) >> kBinShift, kBins - 1u) + 1] - begin;
@@ -195,18 +111,17 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     Scan(scan_storage).ExclusiveSum(length > 0 ? kOne + length : 0, before, all);
     const auto n_found = static_cast<int>(all / kOne);
     const auto n_candidates = static_cast<std::int32_t>(all % kOne);
-    const int what = static_cast<int>(threadIdx.x) / PairKeys4ph::kClasses;
     if (length > 0) {
       const auto at = static_cast<int>(before / kOne);
-      range_begin[at] = begin;
       range_first[at] = static_cast<std::int32_t>(before % kOne);
-      range_what[at] = static_cast<std::uint8_t>(what);
+      range_offset[at] = begin - range_first[at];
+      range_what[at] = static_cast<std::uint8_t>(branch_of_range * 4 + channel_of_range);
     }
     if (threadIdx.x == 0) range_first[n_found] = n_candidates;
-    const unsigned of_warp = __reduce_or_sync(0xffffffffu, length > 0 ? 1u << (what / kChannels) : 0u);
+    const unsigned of_warp = __reduce_or_sync(0xffffffffu, length > 0 ? 1u << branch_of_range : 0u);
     if (lane == 0) warp_active[warp] = of_warp;
     if (static_cast<int>(threadIdx.x) < branches) {
-      const std::int32_t mode1 = turned_q1 * nb + first_branch + static_cast<std::int32_t>(threadIdx.x);
+      const std::int32_t mode1 = meeting.turned_q1 * nb + first_branch + static_cast<std::int32_t>(threadIdx.x);
       query[threadIdx.x] = {t.omega[turned_mode0] + kSign * t.omega[mode1], spread_sums(t.p(turned_mode0), t.p(mode1))};
     }
     for (int i = threadIdx.x; i < branches * nb; i += kThreads) {
@@ -223,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     for (int w = 0; w < kWarps; ++w) active |= warp_active[w];
 
     // Step 2 of the plan: A of every s' of the group, one element a thread.
-    const Complex<double>* contracted = t.contracted + row * t.n_triples * 27;
+    const Complex<double>* contracted = t.contracted + static_cast<std::int64_t>(row) * t.n_triples * 27;
     const auto contract = [&](int from, int element, Complex<double>(&accumulated)[kGroup]) {
       constexpr int kAhead = 3;  // triples whose constants are on their way together
       const int end = t.pair_begin[from + 1];
@@ -257,12 +172,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       for (int element = threadIdx.x; element < a.walk.n_stops * 9; element += kThreads) {
         const int first = a.walk.stop[element / 9];
         const bool two = a.walk.stop[element / 9 + 1] - first == 2;
+        const double side = !two && a.walk.atoms[first] % 256 == 1 ? -1.0 : 1.0;  // A_12 alone is conjugated
         const int at = two ? 2 * (element % 9) : element % 9;
         Complex<double> accumulated[kGroup] = {};
         contract(a.walk_order[first], element, accumulated);
 #pragma unroll
         for (int g = 0; g < kGroup; ++g)
-          if ((active >> g & 1u) != 0) pair[(g * t.n_pairs + first) * 9 + at] = accumulated[g];
+          if ((active >> g & 1u) != 0) pair[(g * t.n_pairs + first) * 9 + at] = {accumulated[g].re, side * accumulated[g].im};
         if (!two) continue;
 #pragma unroll
         for (int g = 0; g < kGroup; ++g) accumulated[g] = {};
@@ -286,20 +202,22 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       }
     }
 
-    int queued = 0;  // the same in all threads
+    __syncthreads();
+
     const auto add = [&](int slot, double value) {
       value = warp_sum(value);
       if (lane == 0) sum[warp * n_sums + slot] += value;
     };
+    const auto kind_of = [](int channel) { return static_cast<Channel4ph>(kSign > 0 ? channel : 2); };
     /// λ'' and λ''' of an entry of the queue, turned from the leader.
-    const auto last_of = [&](const Queued& entry) {
-      const auto kind = static_cast<Channel4ph>(kSign > 0 ? entry.what % 4 : 2);
-      const std::int32_t turned_q2 = entry.pair / nb / nb;
-      const std::int32_t turned_q3 = a.kind[sign_third(kind) > 0 ? 0 : 1].third[table_place * t.mesh.size() + turned_q2];
-      const std::int32_t q2 = t.turn(a.first_total + place, turned_q2);
-      const std::int32_t q3 = t.turn(a.first_total + place, turned_q3);
-      LastTwo last{q2 * nb + entry.pair / nb % nb, q3 * nb + entry.pair % nb, a.walk.zone[q2], static_cast<double>(sign_third(kind))};
-      if (kUse == Use::kThinned && sign_third(kind) < 0 && last.mode2 > last.mode3) {  // what is drawn is known by this order
+    const auto last_of = [&](int at) {
+      const int2 modes = queue.modes[at];
+      const double sign = sign_third(kind_of(queue.what[at] % 4));
+      const std::int32_t turned_q2 = modes.x / nb, turned_q3 = modes.y / nb;
+      const std::int32_t q2 = turn != nullptr ? turn[turned_q2] : turned_q2;
+      const std::int32_t q3 = turn != nullptr ? turn[turned_q3] : turned_q3;
+      LastTwo last{modes.x + (q2 - turned_q2) * nb, modes.y + (q3 - turned_q3) * nb, a.walk.zone[q2], sign};
+      if (kUse == Use::kThinned && sign < 0.0 && last.mode2 > last.mode3) {  // what is drawn is known by this order
         const std::int32_t mode2 = last.mode2;
         last.mode2 = last.mode3;
         last.mode3 = mode2;
@@ -307,25 +225,30 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       }
       return last;
     };
-    const auto read = [&](const Queued& queued_process, const LastTwo& last) {
+    const auto read = [&](int at, const LastTwo& last) {
       InHand h;
-      h.channel = queued_process.what % 4;
-      h.branch = queued_process.what / 4;
+      const int what = queue.what[at];
+      h.channel = what % 4;
+      h.branch = what / 4;
       h.mode1 = q1 * nb + first_branch + h.branch;
-      const auto kind = static_cast<Channel4ph>(kSign > 0 ? h.channel : 2);
+      const Channel4ph kind = kind_of(h.channel);
       h.mode2 = last.mode2;
       h.mode3 = last.mode3;
       Process4ph process;
       // What let it into the queue was a sieve: the last bits decide here, as they do on the CPU.
       if (symmetric)
         process = test_window_4ph(t.rules, multiplicity_4ph(kind, t.rules.exact_weights, h.mode1, h.mode2, h.mode3),
-                                  queued_process.mismatch, queued_process.width);
+                                  queue.test[at].x, queue.test[at].y);
       else
         process = test_candidate_4ph(t, kind, mode0, h.mode1, h.mode2, h.mode3);
+      if (kSign < 0) process.multiplicity *= splitting_share_4ph(t, h.mode1, h.mode2, h.mode3);
       if (!(process.multiplicity > 0.0)) return InHand{};
       h.multiplicity = process.multiplicity * weight;
       h.delta = h.multiplicity * delta_4ph_ps(t.rules, process);
-      const double omega[4] = {omega0, t.omega[h.mode1], t.omega[h.mode2], t.omega[h.mode3]};
+      const double2 second = a.energy_number[h.mode2], third = a.energy_number[h.mode3];
+      h.number2 = second.y;
+      h.number3 = third.y;
+      const double omega[4] = {omega0, t.omega[h.mode1], second.x, third.x};
       h.density = h.delta * inverse_omega_product_4ph(t.rules, omega);
       if constexpr (kUse == Use::kThinned)
         h.probability = a.thinning.drawn(t, kind, row, h.delta, mode0, h.mode1, h.mode2, h.mode3);
@@ -341,11 +264,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     };
     /// Adds one process a thread.
     const auto add_one = [&](const InHand& in_hand) {
-      const auto& [channel, branch, mode1, mode2, mode3, multiplicity, delta, density, probability, squared, normal] = in_hand;
+      const auto& [channel, branch, mode1, mode2, mode3, multiplicity, delta, density, probability, squared, normal, number2, number3] = in_hand;
       if constexpr (kCollision) {
         double gamma = 0.0;
         if (channel >= 0) {
-          const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
+          const Channel4ph kind = kind_of(channel);
           gamma = density * a.collision.form.bose(kind, mode0, mode1, mode2, mode3) * squared;
           const double scaled = gamma * a.collision.scale[local_row];
           unsigned long long* m = a.collision.matrix + local_row * t.n_modes();
@@ -361,64 +284,76 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         for (int c = 0; c < kChannels; ++c) {
           const bool mine = channel == c;
           if (__ballot_sync(0xffffffffu, mine) == 0) continue;
-          add_thinned(t, static_cast<Channel4ph>(kSign > 0 ? c : 2), mine ? probability : 0.0, mine ? density : 0.0,
+          add_thinned(t, kind_of(c), mine ? probability : 0.0, mine ? density : 0.0,
                       mine ? delta : 0.0, mine ? multiplicity : 0.0, squared, normal,
                       !(a.thinning.draws > 0.0), mode1, mode2, mode3,
                       [&](int slot, double value) { add(c * n_values + slot, value); });
         }
       }
     };
-    /// Adds the processes of all threads by channel, and by s' where it matters: few in a warp, because the queue keeps the
-    /// table's order.
-    const auto add_rates = [&](const InHand (&hand)[kPer]) {
-      bool waiting[kPer];
-      int key[kPer];
+    /// What add_rates takes from the queue once `settle` has put it there: density and delta for the test, and in `what`
+    /// also whether a process is normal and six times its multiplicity.
+    constexpr int kNormal = 1 << 8, kSixths = 9;
+    const auto settle = [&](int at, const LastTwo& last) {
+      const InHand h = read(at, last);
+      queue.test[at] = {h.density, h.delta};
+      if constexpr (kForm == Form4ph::kSwapped) slot[(at % kPer) * kThreads] = {h.number2, h.number3};
+      queue.what[at] = h.channel < 0 ? -1 : queue.what[at] | (h.normal ? kNormal : 0) | static_cast<int>(rint(6.0 * h.multiplicity)) << kSixths;
+    };
+    /// Adds the settled processes of all lanes by channel, and by s' where it matters: few in a warp, because the queue keeps
+    /// the table's order. A lane has those at `at`, none where it is negative.
+    const auto add_rates = [&](const int (&at)[kPer], const double (&squared)[kPer]) {
+      int what[kPer];
 #pragma unroll
-      for (int i = 0; i < kPer; ++i) {
-        waiting[i] = hand[i].channel >= 0;
-        key[i] = both ? 4 * hand[i].branch + hand[i].channel : hand[i].channel;
-      }
+      for (int i = 0; i < kPer; ++i) what[i] = at[i] < 0 ? -1 : queue.what[at[i]];
+      const auto key_of = [&](int w) { return both ? w % kNormal : w % 4; };
       for (;;) {
         int next = -1;
 #pragma unroll
         for (int i = kPer - 1; i >= 0; --i)
-          if (waiting[i]) next = key[i];
+          if (what[i] >= 0) next = key_of(what[i]);
         const unsigned left = __ballot_sync(0xffffffffu, next >= 0);
         if (left == 0) break;
         const int current = __shfl_sync(0xffffffffu, next, __ffs(static_cast<int>(left)) - 1);
         const int c = current % 4;
-        const auto kind = static_cast<Channel4ph>(kSign > 0 ? c : 2);
+        const Channel4ph kind = kind_of(c);
         double* own_sum = sum + warp * n_sums + c * layout.size();
         double* other_sum = exchanged + warp * n_exchanged + (current / 4 * kExchanged + c) * layout.size();
-        bool mine[kPer];
+        int mine[kPer];  // what[i] of those that are added now, else −1
         int here = 0;
         int sixths = 0;
 #pragma unroll
         for (int i = 0; i < kPer; ++i) {
-          mine[i] = waiting[i] && key[i] == current;
-          waiting[i] = waiting[i] && !mine[i];
-          here += __popc(__ballot_sync(0xffffffffu, mine[i]));
-          if (mine[i]) sixths += static_cast<int>(rint(6.0 * hand[i].multiplicity));
+          mine[i] = what[i] >= 0 && key_of(what[i]) == current ? what[i] : -1;
+          if (mine[i] >= 0) {
+            sixths += what[i] >> kSixths;
+            what[i] = -1;
+          }
+          here += __popc(__ballot_sync(0xffffffffu, mine[i] >= 0));
         }
         for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
           double own[4] = {}, other[4] = {};
           const double* n = t.occupation + temperature * t.n_modes();
 #pragma unroll
           for (int i = 0; i < kPer; ++i) {
-            if (!mine[i]) continue;
-            const InHand& h = hand[i];
-            const double n2 = n[h.mode2], n3 = n[h.mode3];
-            const double w = h.density * bose_factor_4ph(kind, n[h.mode1], n2, n3);
-            own[0] += h.normal ? w * h.squared : 0.0;
-            own[1] += h.normal ? 0.0 : w * h.squared;
+            if (mine[i] < 0) continue;
+            const int2 modes = queue.modes[at[i]];
+            const double density = queue.test[at[i]].x, delta = queue.test[at[i]].y;
+            const bool normal = (mine[i] & kNormal) != 0;
+            const bool read_before = kForm == Form4ph::kSwapped && temperature == 0;
+            const Complex<double> numbers = read_before ? slot[i * kThreads] : Complex<double>{n[modes.x], n[modes.y]};
+            const double n2 = numbers.re, n3 = numbers.im;
+            const double w = density * bose_factor_4ph(kind, n[q1 * nb + first_branch + mine[i] % kNormal / 4], n2, n3);
+            own[0] += normal ? w * squared[i] : 0.0;
+            own[1] += normal ? 0.0 : w * squared[i];
             own[2] += w;
-            own[3] += h.delta;
+            own[3] += delta;
             if (both) {
-              const double w1 = ratio * h.density * bose_factor_4ph(kind, n[mode0], n2, n3);
-              other[0] += h.normal ? w1 * h.squared : 0.0;
-              other[1] += h.normal ? 0.0 : w1 * h.squared;
+              const double w1 = ratio * density * bose_factor_4ph(kind, n[mode0], n2, n3);
+              other[0] += normal ? w1 * squared[i] : 0.0;
+              other[1] += normal ? 0.0 : w1 * squared[i];
               other[2] += w1;
-              other[3] += ratio * h.delta;
+              other[3] += ratio * delta;
             }
           }
           const int i = both ? lane / 4 % 4 : lane / 8;
@@ -437,116 +372,151 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         }
       }
     };
+    /// Evaluates and adds the first `count` of the queue, kPer a lane.
     const auto evaluate = [&](int count) {
-      InHand hand[kPer];
-      if constexpr (kPer == 2 && kUse != Use::kThinned) {
-        const int first = 2 * static_cast<int>(threadIdx.x);
-        if (first < count) {  // neighbours in the queue, which nearly always share λ'
-          const Queued entry[2] = {queue[first], queue[min(first + 1, count - 1)]};
-          const LastTwo last[2] = {last_of(entry[0]), last_of(entry[1])};
-          const Complex<double>* of[2] = {pair + entry[0].what / 4 * t.n_pairs * 9, pair + entry[1].what / 4 * t.n_pairs * 9};
-          double squared[2];
-          squared_elements_swapped<2>(a.walk, program, of[0], last, squared);
-          if (of[1] != of[0]) {
-            const LastTwo alone[1] = {last[1]};
-            double its[1];
-            squared_elements_swapped<1>(a.walk, program, of[1], alone, its);
-            squared[1] = its[0];
-          }
+      const int first = kPer * lane;
+      const auto* of = pair + queue.what[first < count ? first : 0] / 4 * t.n_pairs * 9;
+      if constexpr (kUse == Use::kRates) {
+        int at[kPer];
+        double squared[kPer];
 #pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            if (first + i < count) hand[i] = read(entry[i], last[i]);
-            hand[i].squared = squared[i];
+        for (int i = 0; i < kPer; ++i) at[i] = first + i < count && queue.what[first + i] >= 0 ? first + i : -1;
+        {
+          LastTwo last[kPer];
+#pragma unroll
+          for (int i = 0; i < kPer; ++i) {  // neighbours share λ'; where there is none, the first stands in
+            last[i] = last_of(at[i] >= 0 ? at[i] : first < count ? first : 0);
           }
+          __syncwarp();
+#pragma unroll
+          for (int i = 0; i < kPer; ++i)
+            if (at[i] >= 0) queue.modes[at[i]] = {last[i].mode2, last[i].mode3};
+          if constexpr (kForm == Form4ph::kSwapped)
+            squared_elements_swapped<kPer, kThreads>(a.walk, program, of, last, slot, squared);
+          else
+            squared[0] = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
+#pragma unroll 1
+          for (int i = 0; i < kPer; ++i)  // long code, that the caches hold once
+            if (first + i < count && queue.what[first + i] >= 0) {
+              const int2 modes = queue.modes[first + i];
+              settle(first + i, {modes.x, modes.y, a.walk.zone[modes.x / nb], 0.0});
+            }
         }
+        __syncwarp();
+        add_rates(at, squared);
       } else {
 #pragma unroll
         for (int i = 0; i < kPer; ++i) {
-          const int at = kPer * static_cast<int>(threadIdx.x) + i;
-          if (at >= count) break;
-          const LastTwo last[1] = {last_of(queue[at])};
-          hand[i] = read(queue[at], last[0]);
-          if (hand[i].channel < 0 || (kUse == Use::kThinned && !(hand[i].probability > 0.0))) continue;
-          const Complex<double>* of = pair + hand[i].branch * t.n_pairs * 9;
-          if constexpr (kForm == Form4ph::kSwapped) {
-            double squared[1];
-            squared_elements_swapped<1>(a.walk, program, of, last, squared);
-            hand[i].squared = squared[0];
-          } else {
-            hand[i].squared = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
+          InHand hand;
+          if (first + i < count && queue.what[first + i] >= 0) {
+            const LastTwo last[1] = {last_of(first + i)};
+            hand = read(first + i, last[0]);
+            if (hand.channel >= 0 && !(kUse == Use::kThinned && !(hand.probability > 0.0))) {
+              if constexpr (kForm == Form4ph::kSwapped) {
+                double squared[1];
+                squared_elements_swapped<1, kThreads>(a.walk, program, of, last, slot, squared);
+                hand.squared = squared[0];
+              } else {
+                hand.squared = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
+              }
+            }
           }
+          __syncwarp();
+          add_one(hand);
         }
-      }
-      if constexpr (kUse == Use::kRates) {
-        add_rates(hand);
-      } else {
-#pragma unroll
-        for (int i = 0; i < kPer; ++i) add_one(hand[i]);
       }
     };
 
+    // Each warp takes every fourth of equal stripes: long enough to stay with one λ', some for each where there are many.
+    constexpr std::int32_t kStripe = 1024;
+    const std::int32_t turns = (n_candidates + kWarps * kStripe - 1) / (kWarps * kStripe);
+    const std::int32_t stripe = (n_candidates + kThreads * turns - 1) / (kThreads * turns) * 32;
+    std::int32_t next = min(warp * stripe, n_candidates);
+    std::int32_t stripe_end = min(next + stripe, n_candidates);
+    int low = 0;  // the last range that starts at or before the next candidate
     const WindowSieve4ph sieve = WindowSieve4ph::of(t.rules);
-    /// Tests candidate `first` + lane, all of a warp together.
-    const auto test = [&](std::int32_t first, Queued& found) {
-      int low = -1;  // the last range that starts at or before the candidate
-      for (int r = 0; r < n_found; r += 32) low += __popc(__ballot_sync(0xffffffffu, r + lane < n_found && range_first[r + lane] <= first));
-      const std::int32_t candidate = first + lane;
-      if (candidate >= n_candidates) return false;
-      while (range_first[low + 1] <= candidate) ++low;
-      const int channel = range_what[low] % kChannels;
-      const int branch = range_what[low] / kChannels;
-      const auto kind = static_cast<Channel4ph>(kSign > 0 ? channel : 2);
-      const Query& of = query[branch];
-      const PairTables& table = a.kind[sign_third(kind) > 0 ? 0 : 1];
-      const std::int64_t at = table_place * a.n_pairs_table + range_begin[low] + (candidate - range_first[low]);
-      const std::int32_t index = table.pair[at];
-      const double mismatch = of.energy - table.columns.energy[at];
-      double width = table.columns.square[at];
-      if (symmetric)
-        width = symmetric_width_squared_4ph(of.spread, {width, {table.columns.sum[at], table.columns.sum[at + table.columns.stride],
-                                                                table.columns.sum[at + 2 * table.columns.stride]}});
-      found = {index, branch * 4 + channel, mismatch, width};
-      const std::int32_t mode1 = turned_q1 * nb + first_branch + branch;
-      if (!sieve.passes(mismatch, width) || !multiplicity_may_be(kind, t.rules.exact_weights, mode1, index / nb)) return false;
-      const std::int32_t q2 = index / nb / nb;
-      if (!symmetric || kind != Channel4ph::kRedistribution || (q2 != turned_q0 && q2 != turned_q1)) return true;
-      // Only now can the last phonons be the first.
-      const std::int32_t mode3 = table.third[table_place * t.mesh.size() + q2] * nb + index % nb;
-      return !exchanges_nothing(t.set[turned_mode0], t.set[mode1], t.set[index / nb], t.set[mode3]);
+    struct Found {
+      double2 test;
+      int2 modes;
+      int what;
     };
-    for (std::int32_t base = 0; base < n_candidates; base += kAtOnce) {
-      Queued found[kPer];
-      unsigned votes[kPer];
-      int of_warp = 0;
+    /// Tests a candidate.
+    const auto test = [&](std::int32_t candidate, Found& found) {
+      if (candidate >= stripe_end) return false;
+      int range = low;
+      while (range_first[range + 1] <= candidate) ++range;
+      found.what = range_what[range];
+      const Channel4ph kind = kind_of(found.what % 4);
+      const Query& of = query[found.what / 4];
+      const PairColumns& columns = a.kind[sign_third(kind) > 0 ? 0 : 1].columns;
+      const std::int64_t at = table_place * a.n_pairs_table + (range_offset[range] + candidate);
+      const PairEnergy pair_energy = columns.energy[at];
+      const PairModes modes = columns.modes[at];
+      double width = pair_energy.square;
+      if (symmetric) {
+        const PairSpread spread = columns.spread[at];
+        width = symmetric_width_squared_4ph(of.spread, {width, {spread.x, spread.y, modes.z}});
+      }
+      found.test = {of.energy - pair_energy.energy, width};
+      found.modes = {modes.mode2, modes.mode3};
+      const std::int32_t mode1 = meeting.turned_q1 * nb + first_branch + found.what / 4;
+      if (!sieve.passes(found.test.x, width) || !multiplicity_may_be(kind, t.rules.exact_weights, mode1, modes.mode2)) return false;
+      if (kSign < 0 && !(splitting_share_4ph(t, mode1, modes.mode2, modes.mode3) > 0.0)) return false;
+      if (!symmetric || kind != Channel4ph::kRedistribution) return true;
+      const auto of_point = [&](std::int32_t mode, std::int32_t q) { return static_cast<std::uint32_t>(mode - q * nb) < static_cast<std::uint32_t>(nb); };
+      if (!of_point(modes.mode2, meeting.turned_q0) && !of_point(modes.mode2, meeting.turned_q1)) return true;
+      // Only now can the last phonons be the first.
+      return !exchanges_nothing(t.set[turned_mode0], t.set[mode1], t.set[modes.mode2], t.set[modes.mode3]);
+    };
+    int queued = 0;  // these are the same in all lanes
+    int newest = -1;  // s' of the queue's end
+    const auto line_up = [&](bool accepted, const Found& found) {
+      for (unsigned left = __ballot_sync(0xffffffffu, accepted); left != 0;) {
+        const int branch = __shfl_sync(0xffffffffu, found.what, __ffs(static_cast<int>(left)) - 1) / 4;
+        const unsigned these = __ballot_sync(0xffffffffu, accepted && found.what / 4 == branch);
+        left &= ~these;
+        if (kPer == 2 && branch != newest && queued % 2 == 1) {
+          if (lane == 0) queue.what[queued] = -1;
+          ++queued;
+        }
+        newest = branch;
+        if ((these >> lane & 1u) != 0) {
+          const int at = queued + __popc(these & ((1u << lane) - 1u));
+          queue.test[at] = found.test;
+          queue.modes[at] = found.modes;
+          queue.what[at] = found.what;
+        }
+        queued += __popc(these);
+      }
+    };
+    for (;;) {
+      while (queued < kAtOnce && next < n_candidates) {
+        while (range_first[low + 1] <= next) ++low;
+        Found found[kPer];
+        bool accepted[kPer];
 #pragma unroll
-      for (int i = 0; i < kPer; ++i) {
-        votes[i] = __ballot_sync(0xffffffffu, test(base + (warp * kPer + i) * 32, found[i]));
-        of_warp += __popc(votes[i]);
-      }
-      if (lane == 0) warp_count[warp] = of_warp;
-      __syncthreads();
-      int at = queued;
-      int accepted_in_block = 0;
-      for (int w = 0; w < kWarps; ++w) {
-        if (w < warp) at += warp_count[w];
-        accepted_in_block += warp_count[w];
-      }
+        for (int i = 0; i < kPer; ++i) accepted[i] = test(next + 32 * i + lane, found[i]);
 #pragma unroll
-      for (int i = 0; i < kPer; ++i) {
-        if ((votes[i] >> lane & 1u) != 0) queue[at + __popc(votes[i] & ((1u << lane) - 1u))] = found[i];
-        at += __popc(votes[i]);
+        for (int i = 0; i < kPer; ++i) line_up(accepted[i], found[i]);
+        next += kAtOnce;
+        if (next >= stripe_end) {
+          next = stripe_end + (kWarps - 1) * stripe;
+          stripe_end = min(next + stripe, n_candidates);
+        }
       }
-      queued += accepted_in_block;
-      __syncthreads();
-      if (queued >= kAtOnce) {
-        evaluate(kAtOnce);
-        __syncthreads();
-        queued -= kAtOnce;
-        for (int i = static_cast<int>(threadIdx.x); i < queued; i += kThreads) queue[i] = queue[kAtOnce + i];
-        __syncthreads();
+      if (queued == 0) break;
+      __syncwarp();
+      evaluate(min(queued, kAtOnce));
+      queued = max(0, queued - kAtOnce);
+      for (int i = lane; i - lane < queued; i += 32) {  // the same number of turns for all lanes
+        if (i < queued) {
+          queue.test[i] = queue.test[kAtOnce + i];
+          queue.modes[i] = queue.modes[kAtOnce + i];
+          queue.what[i] = queue.what[kAtOnce + i];
+        }
+        __syncwarp();
       }
     }
-    evaluate(queued);
     __syncthreads();
     if (both)
       for (int i = threadIdx.x; i < branches * kExchanged * n_values; i += kThreads) {

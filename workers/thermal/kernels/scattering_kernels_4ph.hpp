@@ -31,6 +31,8 @@ struct Problem4ph {
   std::vector<std::uint16_t> partner_weight;  ///< [n_points][n_q]
   std::vector<std::int32_t> star;       ///< [n_q], or empty: λ and λ' do not change places
   std::vector<std::int32_t> star_size;  ///< [n_points], or empty
+  std::vector<std::int32_t> precedence;  ///< [n_modes] as long as `star` is not empty
+  double precedence_slack_rad_ps = 0.0;  ///< by how much a mode may be slower than one that precedes it
   TotalOrder4ph totals;
   ContractionPlan4ph plan;
   std::vector<double> phase;            ///< [n_q][n_cells]{re, im}

@@ -92,7 +92,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
                                    std::int32_t last_total) override {
     const int size = ThinnedLayout4ph{tables_.n_temperatures}.size();
     return sums_by_total(
-        first_total, last_total, size, without_exchange(),
+        first_total, last_total, size, tables_.without_exchange(),
         [&](const Visit& visit, Worker& worker, double* out) {
           thin(visit, thinning, worker, out + static_cast<int>(visit.channel) * size);
         },
@@ -117,7 +117,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     fill_batch(first_total, n_totals);
     const CollisionForm4ph form{tables_.occupation + collision_.temperature * tables_.n_modes(), collision_.symmetric};
     const std::int64_t first_row = static_cast<std::int64_t>(collision_.first_point) * tables_.n_branches;
-    const Tables4ph whole = without_exchange();
+    const Tables4ph whole = tables_.without_exchange();
 #pragma omp parallel
     {
       Worker worker(tables_);
@@ -202,13 +202,6 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     std::int32_t mode0, mode1;
     bool both;  ///< adds to the row of λ' too
   };
-
-  /// For what is asked of single rows: every row visits all that it takes part in.
-  Tables4ph without_exchange() const {
-    Tables4ph t = tables_;
-    t.star = nullptr;
-    return t;
-  }
 
   /// Values of each row and channel, one sum per total momentum, added in rising place; `finish` takes the sums of
   /// all total momenta before that.
@@ -352,7 +345,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         for (int c = 0; c < kChannels4ph; ++c) {
           const auto channel = static_cast<Channel4ph>(c);
           if (sign_second(channel) != sign1) continue;
-          find(channel, place, mode0, mode1, weight, sign_third(channel) < 0 ? sum_[star] : difference_[star], worker.found);
+          find(t, channel, place, mode0, mode1, weight, sign_third(channel) < 0 ? sum_[star] : difference_[star], worker.found);
           if (!worker.found.empty()) sink({channel, place, row, mode0, mode1, which == Visit4ph::kBoth});
         }
       }
@@ -360,9 +353,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   /// The processes of one (λ, λ') and channel, in the order of the star's table.
-  void find(Channel4ph channel, std::int32_t place, std::int32_t mode0, std::int32_t mode1,
+  void find(const Tables4ph& t, Channel4ph channel, std::int32_t place, std::int32_t mode0, std::int32_t mode1,
             int weight, const PairTable& table, std::vector<Found4ph>& found) const {
-    const Tables4ph& t = tables_;
     const int nb = t.n_branches;
     const auto kind = sign_third(channel) < 0 ? PairKind4ph::kSum : PairKind4ph::kDifference;
     const std::int32_t total = t.total_at(place);
@@ -370,6 +362,9 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     found.clear();
     if (kind == PairKind4ph::kSum && !(energy > 0.0)) return;
     for (int pair_class = 0; pair_class < PairKeys4ph::kClasses; ++pair_class) {
+      if (channel == Channel4ph::kSplitting &&
+          !may_precede_4ph(t, t.omega[mode1], energy + keys_.reach(t.rules, pair_class, t.p(mode0), t.p(mode1))))
+        continue;
       std::uint32_t first;
       std::uint32_t last;
       keys_.interval(t, kind, 0, pair_class, energy, t.p(mode0), t.p(mode1), &first, &last);
@@ -380,9 +375,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         std::int32_t mode2 = q2 * nb + table.index[i] / nb % nb;
         std::int32_t mode3 = q3 * nb + table.index[i] % nb;
         if (kind == PairKind4ph::kSum && mode2 > mode3) std::swap(mode2, mode3);  // turned past each other
+        const double share = channel == Channel4ph::kSplitting ? splitting_share_4ph(t, mode1, mode2, mode3) : 1.0;
+        if (!(share > 0.0)) continue;
         const Process4ph process = test_candidate_4ph(t, channel, mode0, mode1, mode2, mode3);
         if (process.multiplicity > 0.0)
-          found.push_back({mode2, mode3, process.multiplicity * weight, delta_4ph_ps(t.rules, process)});
+          found.push_back({mode2, mode3, share * process.multiplicity * weight, delta_4ph_ps(t.rules, process)});
       }
     }
   }
@@ -467,6 +464,8 @@ Tables4ph Problem4ph::host_tables() const {
   t.partner_weight = partner_weight.data();
   t.star = star.empty() ? nullptr : star.data();
   t.star_size = star.empty() ? nullptr : star_size.data();
+  t.precedence = star.empty() ? nullptr : precedence.data();
+  t.precedence_slack_rad_ps = precedence_slack_rad_ps;
   if (!totals.total.empty()) {
     t.total = totals.total.data();
     t.total_star = totals.star.data();

@@ -83,6 +83,7 @@ struct Lane {
   PairTableStore tables;
   DeviceBuffer<double> partial, exchanged, total;
   DeviceBuffer<std::int32_t> partner;
+  DeviceBuffer<Meeting4ph> meeting;
   PinnedNumbers result;
   std::int32_t first = 0, last = 0;  ///< the range of which sums are under way; empty: none
 };
@@ -106,6 +107,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     problem_ = &p;
     t_ = p.host_tables();
     omega_ = upload(p.omega_rad_ps, "ω");
+    std::vector<double2> energy_number(p.omega_rad_ps.size());
+    for (std::size_t m = 0; m < energy_number.size(); ++m) energy_number[m] = {p.omega_rad_ps[m], p.occupation[m]};
+    energy_number_ = upload(energy_number, "ω and n");
     set_ = upload(p.set, "degenerate sets");
     spread_ = upload(p.spread_rad_ps, "mode spreads");
     occupation_ = upload(p.occupation, "occupations");
@@ -117,6 +121,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     partner_weight_ = upload(p.partner_weight, "weights of q'");
     star_ = upload(p.star, "stars");
     star_size_ = upload(p.star_size, "stars");
+    precedence_ = upload(p.star.empty() ? std::vector<std::int32_t>{} : p.precedence, "precedence");
     tensor_ = upload(p.plan.tensor, "fourth-order constants");
     const std::vector<std::int32_t>* lists[kLists] = {
         &p.plan.block_atom, &p.plan.block_cell, &p.plan.triple_begin, &p.plan.triple_atom,
@@ -135,6 +140,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     t_.partner_weight = partner_weight_.data();
     t_.star = p.star.empty() ? nullptr : star_.data();
     t_.star_size = p.star.empty() ? nullptr : star_size_.data();
+    t_.precedence = p.star.empty() ? nullptr : precedence_.data();
     if (!p.totals.total.empty()) {
       const std::vector<std::int32_t>* totals[kTotals] = {&p.totals.total, &p.totals.star,   &p.totals.leader,
                                                           &p.totals.turn,  &p.totals.turned, &p.totals.turned_back};
@@ -229,6 +235,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       lane.exchanged = DeviceBuffer<double>(
           p.star.empty() ? 0 : static_cast<std::size_t>(n_values_ / kChannels4ph * kExchanged * t_.n_branches) * places, "sums by λ'");
       lane.partner = DeviceBuffer<std::int32_t>(p.star.empty() ? 0 : p.point.size() * places, "partners");
+      lane.meeting = DeviceBuffer<Meeting4ph>(2 * p.point.size() * places, "points that meet");
       lane.total = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
       if (lane.result.count != static_cast<std::size_t>(n_values_)) lane.result = PinnedNumbers(static_cast<std::size_t>(n_values_));
     }
@@ -279,7 +286,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     DeviceBuffer<double> total(values, "sums");
     total.zero("sums");
     ScatterArguments scatter = arguments();
-    scatter.tables.star = nullptr;  // every row visits all that it takes part in
+    scatter.tables = t_.without_exchange();
     scatter.partial = thinned_partial_.data();
     scatter.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
     scatter_all<Use::kThinned>(lanes_[0], first_total, last_total, scatter, [&](std::int32_t, std::int32_t places) {
@@ -304,7 +311,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     use_device(device_);
     const CollisionRequest4ph& request = operator_.request();
     ScatterArguments scatter = arguments();
-    scatter.tables.star = nullptr;
+    scatter.tables = t_.without_exchange();
     scatter.first_row = static_cast<std::int64_t>(request.first_point) * t_.n_branches;
     scatter.n_rows = operator_.rows();
     scatter.partial = operator_.partial();
@@ -390,11 +397,12 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
 
+  Form4ph form() const { return problem_->plan.swapped ? Form4ph::kSwapped : Form4ph::kPairs; }
   int shared_bytes(int group, int channels, Use use) const {
     return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
            kWarps * (sums_in_shared(use, channels, t_.n_temperatures) +
                      exchanged_in_shared(t_, use, channels == 2 ? 1 : -1, group)) * 8 +
-           queue_length(problem_->plan.swapped ? Form4ph::kSwapped : Form4ph::kPairs) * static_cast<int>(sizeof(Queued)) +
+           kWarps * queue_bytes(form()) + slot_bytes(form()) +
            walk_.n_steps * 4;
   }
 
@@ -402,6 +410,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     group_ = std::min(kGroup, t_.n_branches);
     const auto needed = [&] { return std::max(shared_bytes(group_, 2, Use::kThinned), shared_bytes(group_, 2, Use::kRates)); };
     while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
+    const int turns = (t_.n_branches + group_ - 1) / group_;  // as many branches in each
+    group_ = (t_.n_branches + turns - 1) / turns;
     if (needed() > kSharedLimit_bytes)
       throw InvalidInput("four phonons on CUDA: " + std::to_string(t_.n_pairs) +
                          " distinct pairs of third and fourth atoms (or " +
@@ -415,7 +425,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kUse);
     const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, kBlocks>;
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "four-phonon scattering");
-    kernel<<<static_cast<unsigned>(places * arguments.n_rows), kThreads, bytes, stream>>>(arguments);
+    kernel<<<dim3(static_cast<unsigned>(arguments.n_rows), static_cast<unsigned>(places)), kThreads, bytes, stream>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
   /// @tparam kBlocks  blocks of a multiprocessor at least, which bounds the registers
@@ -476,6 +486,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
             .walk = walk_,
             .walk_order = walk_order_.data(),
             .kind = {},
+            .meeting = nullptr,
+            .energy_number = energy_number_.data(),
             .n_pairs_table = n_pairs_,
             .first_total = 0,
             .first_star = 0,
@@ -501,6 +513,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       cuda::check(cudaStreamWaitEvent(lane.work.stream, lane.made.event), "four-phonon scattering");
       scatter.first_total = first;
       scatter.first_star = star;
+      scatter.meeting = lane.meeting.data();
+      cuda::for_each_index(std::int64_t{2} * (end - first) * t_.n_points, MakeMeetings4ph{scatter.tables, first, lane.meeting.data()},
+                           "points that meet", lane.work.stream);
       scatter_both<kUse>(scatter, end - first, lane.work.stream);
       cuda::check(cudaEventRecord(lane.used.event, lane.work.stream), "four-phonon scattering");
       add(first, end - first);
@@ -527,9 +542,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;  ///< the latter of a lane
   CollisionOperator4ph operator_;
   DeviceBuffer<double> thinned_partial_;
+  DeviceBuffer<double2> energy_number_;
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> totals_[kTotals];
-  DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
+  DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, precedence_, walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
   Lane lanes_[2];
 };

@@ -32,6 +32,9 @@ struct Tables4ph {
   // Where λ and λ' may change places (exchange_4ph.hpp); else null.
   const std::int32_t* star = nullptr;           ///< [n_q] place of the star's point among the points
   const std::int32_t* star_size = nullptr;      ///< [n_points]
+  // Where λ', λ'' and λ''' of -- may change places (exchange_4ph.hpp); null where λ and λ' may not.
+  const std::int32_t* precedence = nullptr;     ///< [n_modes]
+  double precedence_slack_rad_ps = 0.0;
 
   // TotalOrder4ph; null: total momenta by number, every one with a table of its own.
   const std::int32_t* total = nullptr;
@@ -73,6 +76,13 @@ struct Tables4ph {
   }
   QUASI_HD std::int32_t turn_back(std::int32_t place, std::int32_t q) const {
     return total != nullptr ? turned_back[total_turn[place] * mesh.size() + q] : q;
+  }
+  /// The same without exchanges: every row visits all that it takes part in.
+  QUASI_HD Tables4ph without_exchange() const {
+    Tables4ph t = *this;
+    t.star = nullptr;
+    t.precedence = nullptr;
+    return t;
   }
   QUASI_HD const double* p(std::int32_t mode) const { return spread + 3 * static_cast<std::int64_t>(mode); }
 };
