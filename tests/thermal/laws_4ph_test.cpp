@@ -59,10 +59,10 @@ TEST_P(Laws4phOnDevice, RatesGrowWithTheSquareOfTheTemperatureWhenHot) {
 
 // Rates at two images of one star are equal, whatever basis the eigensolver chose in degenerate sets.
 // 1e-9 where the numbers of the files are exactly symmetric (diamond); a hexagonal deck's are rounded
-// at 1e-9 eV/Å^n.
+// at 1e-9 eV/Å^n, and each process is summed from one of its sides alone.
 TEST_P(Laws4phOnDevice, RatesAreEqualOverAStar) {
   struct Case { const char* name; const char* mesh; double tolerance; };
-  for (const Case& c : {Case{"silicon-sw", "4 4 4", 1e-9}, Case{"wurtzite-sw", "3 3 2", 1e-8}}) {
+  for (const Case& c : {Case{"silicon-sw", "4 4 4", 1e-9}, Case{"wurtzite-sw", "3 3 2", 2e-8}}) {
     const Deck deck = read_deck(model(c.name), {{"ngrid", c.mesh}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
     SilentProgress silent;
     const Modes modes = start_run(deck, silent).modes;

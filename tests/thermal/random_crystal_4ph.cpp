@@ -6,6 +6,7 @@
 
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
+#include "workers/thermal/solver/precedence_4ph.hpp"
 
 namespace quasi::thermal::test {
 
@@ -111,6 +112,7 @@ void take_all_points(RandomCrystal4& crystal, bool exchange) {
   p.partner_weight.assign(nq * nq, 1);
   p.star = exchange ? p.point : std::vector<std::int32_t>{};
   p.star_size.assign(exchange ? nq : 0, 1);
+  if (exchange) order_precedence_4ph(p);
 }
 
 void impose_time_reversal(RandomCrystal4& crystal) {

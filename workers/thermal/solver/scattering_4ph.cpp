@@ -9,6 +9,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/kappa_error.hpp"
+#include "workers/thermal/solver/precedence_4ph.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
 #include "workers/thermal/solver/total_order_4ph.hpp"
 
@@ -151,6 +152,7 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   if (alike && control.omega_floor_4ph_rad_ps == 0.0 && points == symmetry.irreducible) {
     problem.star = symmetry.star_of;
     problem.star_size = symmetry.multiplicity;
+    order_precedence_4ph(problem);
   }
   std::optional<Inversion> inversion;
   if (alike) inversion = find_inversion(crystal, control.symmetry_tolerance);
@@ -183,6 +185,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
   d.add(p.point);
   d.add(p.partner_weight);
   d.add(p.star);
+  if (!p.star.empty()) d.add(p.precedence);
   d.add(p.totals.total);
   d.add(p.plan.tensor);
   d.add(p.plan.cell);
@@ -197,7 +200,7 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const TilePlan4ph plan = plan_tiles_4ph(problem);
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  RunningSums sums(checkpoint, "4ph, tiles of stars by work", digest_of(problem), static_cast<std::size_t>(values), plan.size());
+  RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem), static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
       problem, plan, team, sums.finished(), progress,

@@ -146,6 +146,18 @@ class Predictor {
     return std::max(t_.rules.cut * sigma, t_.rules.tie_tolerance_rad_ps);
   }
 
+  /// Part of the table's pairs with this total energy that are visited with λ'.
+  double share_visited(Channel4ph channel, double omega1, double energy) const {
+    // Where λ' has to be the slowest: as if ω'' were spread evenly over what it may be.
+    if (channel == Channel4ph::kSplitting && t_.precedence != nullptr) {
+      const double least = std::max(0.0, energy - top_), most = std::min(energy, top_);
+      return most > least ? std::clamp((energy - 2.0 * omega1) / (most - least), 0.0, 1.0) : 0.0;
+    }
+    // Without exact weights an unordered tuple is taken once: of ++ a half, of -- a third of the table's.
+    if (t_.rules.exact_weights || channel == Channel4ph::kRedistribution) return 1.0;
+    return channel == Channel4ph::kRecombination ? 0.5 : 1.0 / 3.0;
+  }
+
   void look_up(int sign, std::int32_t q0, std::int32_t q1, const PairDensity* density, Prediction& sum) const {
     const int nb = t_.n_branches;
     for (int s0 = 0; s0 < nb; ++s0) {
@@ -164,11 +176,7 @@ class Predictor {
           if (bin < 0) continue;
           const PairDensity& d = density[static_cast<int>(kind)];
           if (d.count[bin] == 0.0) continue;
-          // Without exact weights an unordered tuple is taken once: of ++ a half, of -- a third of the table's.
-          const double share = t_.rules.exact_weights || channel == Channel4ph::kRedistribution ? 1.0
-                               : channel == Channel4ph::kRecombination                          ? 0.5
-                                                                                                : 1.0 / 3.0;
-          found += share * d.count[bin] * 2.0 * window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
+          found += share_visited(channel, t_.omega[mode1], energy) * d.count[bin] * 2.0 * window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
         }
       }
       sum.processes += found;
