@@ -46,14 +46,18 @@ awk 'NF == 0 {if (!blank) ++block; blank = 1; next} {blank = 0} /^#/ {next} {k[b
     return all
   }
   END {
-    three = limit(0, "20,24,32,40"); e3 = found_error; printf "three phonons, 20-40: %.2f ± %.2f\n", three, e3
-    printf "three phonons, 12-18: %.2f", limit(0, "12,14,16,18"); printf " ± %.2f\n", found_error
-    printf "with four, 12-18: %.2f", limit(1, "12,14,16,18"); printf " ± %.2f\n", found_error
-    share = limit(2, "12,14,16,18"); es = found_error; printf "share, 12-18: %.4f ± %.4f\n", share, es
+    three = limit(0, "20,22,24,32,40"); e3 = found_error; printf "three phonons, 20-40: %.2f ± %.2f\n", three, e3
+    printf "three phonons, 12-24: %.2f", limit(0, "12,14,16,18,20,22,24"); printf " ± %.2f\n", found_error
+    printf "with four, 12-24: %.2f", limit(1, "12,14,16,18,20,22,24"); printf " ± %.2f\n", found_error
+    n = split("14,16,18,20,22,24;16,18,20,22,24;18,20,22,24;20,22,24", finer, ";")
+    for (i = 1; i <= n; ++i) {printf "share, %s: %.4f", finer[i], limit(2, finer[i]); printf " ± %.4f\n", found_error}
+    for (i = 16; i <= 24; i += 2) mean += k[1, i] / k[0, i] / 5
+    share = limit(2, "12,14,16,18,20,22,24"); es = found_error; printf "share, 12-24: %.4f ± %.4f; mean of 16-24: %.4f\n", share, es, mean
     fit(0)
     n = split("12,16,20,24,32", mesh, ",")
     for (i = 1; i <= n; ++i)
       if ((2, mesh[i]) in k)
         printf "share at %d, sampled: %.4f ± %.4f, the line %.4f\n", mesh[i], k[2, mesh[i]] / k[0, mesh[i]], bar[2, mesh[i]] / k[0, mesh[i]], value + slope / mesh[i]
+    printf "with four, constant share x three phonons: %.2f ± %.2f\n", mean * three, mean * e3
     printf "with four, share x three phonons: %.2f ± %.2f\n", share * three, share * three * sqrt((es/share)^2 + (e3/three)^2)
   }' silicon-convergence.dat
