@@ -176,6 +176,33 @@ TEST_P(Conductivity4ph, SpectraIntegrateToIt) {
   EXPECT_GT(derived.coherence[0].kappa_w_per_mk[0][0], 1.01 * without.coherence[0].kappa_w_per_mk[0][0]) << "wider lines overlap more";
 }
 
+// Mixed precision: what is said of its error, from some tiles, is what a whole run in FP64 finds, for the sums of silicon
+// (inversion exchanges its atoms) and of wurtzite (no centre). Limits as for three phonons: rates to 1e-4 where V vanishes with q,
+// κ to 1e-6. The sample's share of a rate is off by more than the whole, in which errors cancel, but not by orders.
+TEST_P(Conductivity4ph, MixedPrecisionSaysItsErrorAndMeansIt) {
+  for (const auto& [name, mesh] : {std::pair{"silicon-sw", "ngrid=5,5,5"}, std::pair{"wurtzite-sw", "ngrid=3,3,2"}}) {
+    const auto exact = test::solve_deck_4ph(model(name), {mesh, "scalebroad=0.3", "convergence=F"}, {GetParam()});
+    const auto mixed = test::solve_deck_4ph(model(name), {mesh, "scalebroad=0.3", "convergence=F", "precision=mixed"}, {GetParam()});
+    EXPECT_FALSE(exact->four_phonon->precision_errors);
+    ASSERT_TRUE(mixed->four_phonon->precision_errors);
+    const PrecisionError said = measure_precision_4ph(mixed->run, mixed->four_phonon->rates, *mixed->four_phonon->precision_errors);
+    double scale = 0.0, largest = 0.0;
+    for (std::int64_t row = 0; row < exact->n_rows(); ++row) scale = std::max(scale, exact->four_phonon->rates.total_per_ps(0, row));
+    for (std::int64_t row = 0; row < exact->n_rows(); ++row) {
+      const double w = exact->four_phonon->rates.total_per_ps(0, row);
+      if (w > kVanishingRate * scale) largest = std::max(largest, std::fabs(mixed->four_phonon->rates.total_per_ps(0, row) / w - 1.0));
+    }
+    EXPECT_GT(largest, 1e-10) << "mixed is not FP64";
+    EXPECT_LT(largest, 1e-4);
+    EXPECT_LT(said.largest_rate_error, 1e-4);
+    EXPECT_GT(said.largest_rate_error, 0.1 * largest);
+    EXPECT_LT(said.largest_rate_error, 100.0 * largest);
+    EXPECT_LT(said.kappa_error, 1e-6);
+    EXPECT_EQ(exact->four_phonon->rates.evaluations, mixed->four_phonon->rates.evaluations) << "which processes exist is decided in FP64";
+    std::printf("    %s: rates %.1e (said) %.1e (all), kappa %.1e\n", name, said.largest_rate_error, largest, said.kappa_error);
+  }
+}
+
 // 12. Smooth in 1/N and in the width, at a temperature where four phonons are a fifth of the resistance: κ, and the mean
 // of the four-phonon rates over all modes, which is what they add to it. A straight line through 4³ to 7³ is nowhere off by
 // more than 4 %, and one width differs from the next by as much (12 % from 0.2 to 0.1, where σ nears the spacing of the levels): what is left is how coarse meshes meet the shell.

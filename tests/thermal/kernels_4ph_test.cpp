@@ -230,6 +230,33 @@ TEST_P(Kernels4ph, ExchangedPhononsMeetOracle) {
           {.scale_broad = 0.7, .cut = 1.3, .delta_divisor = 0.9, .least_sigma = 0.3}, true);
 }
 
+// FP32 in the sum over pairs alone: each rate to its rounding (|V|² of up to 48·81 terms of either sign, 6e-8 each), every other sum
+// to the last bits. All forms of the kernel but the one of silicon (Conductivity4ph.MixedPrecision…).
+TEST_P(Kernels4ph, MixedPrecisionRoundsMatrixElementsAlone) {
+  for (int n_atoms = 1; n_atoms <= 5; ++n_atoms) {
+    RandomCrystal4 c = random_crystal_4ph(n_atoms, n_atoms < 5 ? kMesh[n_atoms] : kMesh[4], 3, {.scale_broad = 0.7, .cut = 1.3, .sigma_floor_rad_ps = 0.3});
+    const auto sums = [&](Precision precision) {
+      c.problem.precision = precision;
+      const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+      kernels->load(c.problem);
+      return kernels->sums(0, static_cast<std::int32_t>(c.problem.mesh.size()));
+    };
+    const auto exact = sums(Precision::kDouble), mixed = sums(Precision::kMixed);
+    const SumLayout4ph layout{3};
+    double worst = 0.0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      const int slot = static_cast<int>(i) % layout.size();
+      const bool rate = slot < 9 && slot % 3 != 2;
+      if (rate && exact[i] > 0.0) worst = std::max(worst, std::fabs(mixed[i] / exact[i] - 1.0));
+      if (!rate) {
+        EXPECT_NEAR(mixed[i], exact[i], 1e-13 * std::fabs(exact[i])) << n_atoms << " atoms, " << i;
+      }
+    }
+    EXPECT_GT(worst, 1e-10) << n_atoms;
+    EXPECT_LT(worst, 2e-5) << n_atoms;
+  }
+}
+
 TEST_P(Kernels4ph, MeetOracleWithReferenceConventions) {
   for (int n_atoms = 1; n_atoms <= 4; ++n_atoms) {
     Rules4ph rules{.broadening = Broadening::kAdaptiveMax,

@@ -55,6 +55,8 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
             return std::hypot(solved.run.three_phonon.error_per_ps(t, row), of_four);
           }));
   if (deck.control.precision == Precision::kMixed) solved.precision = measure_precision(deck, problem, solved.run, devices.front());
+  if (solved.four_phonon && solved.four_phonon->precision_errors)
+    solved.precision_4ph = measure_precision_4ph(solved.run, solved.four_phonon->rates, *solved.four_phonon->precision_errors);
   solved.derived = derive(deck, problem.fc3, solved.run);
   const bool wires = deck.control.nanowires && deck.control.converge;
   const bool iterated = further.in_scattering != nullptr;

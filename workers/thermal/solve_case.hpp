@@ -21,6 +21,7 @@ struct SolvedCase {
   std::unique_ptr<Checkpoint> checkpoint;      ///< of the iteration and its collision operator
   std::unique_ptr<FourPhononRun> four_phonon;  ///< with four_phonon
   std::optional<PrecisionError> precision;     ///< with precision = mixed
+  std::optional<PrecisionError> precision_4ph; ///< the same of four phonons, where they are summed
   std::optional<Derived> derived;              ///< not with onlyharmonic
 };
 

@@ -55,11 +55,13 @@ class ThermalTask : public Task {
     if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
     if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
     if (study) write_study(deck, *study, out);
-    if (solved.precision) {
-      out.write_scalar("/precision/largest_rate_error", solved.precision->largest_rate_error, "1");
-      out.write_scalar("/precision/rms_rate_error", solved.precision->rms_rate_error, "1");
-      out.write_scalar("/precision/kappa_error", solved.precision->kappa_error, "1");
-    }
+    const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
+      out.write_scalar(where + "/largest_rate_error", error.largest_rate_error, "1");
+      out.write_scalar(where + "/rms_rate_error", error.rms_rate_error, "1");
+      out.write_scalar(where + "/kappa_error", error.kappa_error, "1");
+    };
+    if (solved.precision) write_precision("/precision", *solved.precision);
+    if (solved.precision_4ph) write_precision("/precision/four_phonon", *solved.precision_4ph);
     out.commit();
     for (const std::string& format : options.exports) {
       if (format == "bte") write_bte_files(deck, solved, options.output_directory);
@@ -68,12 +70,20 @@ class ThermalTask : public Task {
     nlohmann::json summary = summarise(deck, result, device);
     if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
     if (solved.derived) summarise_derived(deck, *solved.derived, summary);
-    if (solved.precision)
-      summary["precision"] = {{"name", "mixed"},
-                              {"sampled_rows", solved.precision->sampled_rows},
-                              {"largest_rate_error", solved.precision->largest_rate_error},
-                              {"rms_rate_error", solved.precision->rms_rate_error},
-                              {"kappa_error", solved.precision->kappa_error}};
+    const auto summarise_precision = [](const PrecisionError& error) {
+      return nlohmann::json{{"sampled_rows", error.sampled_rows},
+                            {"largest_rate_error", error.largest_rate_error},
+                            {"rms_rate_error", error.rms_rate_error},
+                            {"kappa_error", error.kappa_error}};
+    };
+    if (solved.precision) {
+      summary["precision"] = summarise_precision(*solved.precision);
+      summary["precision"]["name"] = "mixed";
+    }
+    if (solved.precision_4ph) {
+      summary["precision"]["four_phonon"] = summarise_precision(*solved.precision_4ph);
+      summary["precision"]["four_phonon"]["sampled_tiles"] = solved.four_phonon->precision_errors->tiles;
+    }
     if (study) summary["convergence"] = summarise_study(deck, *study);
     CheckpointFiles(options.checkpoint_directory).remove_all();
     return summary;

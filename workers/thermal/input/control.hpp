@@ -40,7 +40,8 @@ enum class Sampling {
 /// Numbers that the bulk of the three-phonon matrix elements is computed with; sums are always FP64.
 enum class Precision {
   kDouble,  ///< FP64 throughout (default)
-  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in FP32
+  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in FP32, of four phonons the
+            ///< sum over pairs of the last two atoms
 };
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.

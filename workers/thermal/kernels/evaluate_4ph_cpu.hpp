@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
 
 namespace quasi::thermal {
@@ -11,7 +12,8 @@ namespace quasi::thermal {
 /// vector registers. Compiled with fused multiply-add (this file alone), the same for every thread.
 class Evaluator4phCpu {
  public:
-  explicit Evaluator4phCpu(const Tables4ph& tables);
+  /// @param precision  kMixed: step 3 in FP32
+  explicit Evaluator4phCpu(const Tables4ph& tables, Precision precision = Precision::kDouble);
 
   /// Step 2: contracts row's C with λ' = mode1. `conjugate`: λ' is created.
   void set_pair(std::int64_t row, std::int32_t mode1, bool conjugate);
@@ -21,9 +23,14 @@ class Evaluator4phCpu {
                         double* squared) const;
 
  private:
+  template <typename Real, int kLanes>
+  void squared_elements_in(const std::vector<Complex<Real>>& pairs, const Found4ph* found, std::int64_t n, bool conjugate,
+                           double* squared) const;
+
   Tables4ph tables_;
   std::vector<Complex<double>> site_;  ///< [n_triples][3] E' of step 2
   std::vector<Complex<double>> pair_;  ///< [n_pairs][9] A
+  std::vector<Complex<float>> pair32_;  ///< the same, rounded; with mixed precision
 };
 
 }  // namespace quasi::thermal

@@ -42,15 +42,25 @@ enum class Form4ph {
   kSwapped,
 };
 
-/// One 16-byte load; the arrays start at multiples of 16.
+/// One load of 16 or 8 bytes; the arrays start at multiples of that.
 __device__ inline Complex<double> load(const Complex<double>* from) {
   const double2 value = *reinterpret_cast<const double2*>(from);
   return {value.x, value.y};
 }
-__device__ inline Complex<double> fused_multiply(Complex<double> a, Complex<double> b) {
+__device__ inline Complex<float> load(const Complex<float>* from) {
+  const float2 value = *reinterpret_cast<const float2*>(from);
+  return {value.x, value.y};
+}
+template <typename Real, typename Other>
+__device__ inline Complex<Real> rounded(Complex<Other> x) {
+  return {static_cast<Real>(x.re), static_cast<Real>(x.im)};
+}
+template <typename Real>
+__device__ inline Complex<Real> fused_multiply(Complex<Real> a, Complex<Real> b) {
   return {fma(a.re, b.re, -a.im * b.im), fma(a.re, b.im, a.im * b.re)};
 }
-__device__ inline void fused_add(Complex<double>& sum, Complex<double> a, Complex<double> b) {
+template <typename Real>
+__device__ inline void fused_add(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
   sum.re = fma(a.re, b.re, fma(-a.im, b.im, sum.re));
   sum.im = fma(a.re, b.im, fma(a.im, b.re, sum.im));
 }
@@ -58,40 +68,41 @@ __device__ inline void fused_add(Complex<double>& sum, Complex<double> a, Comple
 /// Step 3 of ContractionPlan4ph by one thread: |V|². `pair` holds A of the thread's (λ, λ') in walking
 /// order, `program` Walk4ph::program in shared memory. kAtoms > 0: eigenvectors stay in registers; 0: any
 /// number of atoms, read as needed.
-template <int kAtoms>
+template <int kAtoms, typename Real>
 __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk, const std::uint32_t* program,
-                                         const Complex<double>* pair, std::int32_t mode2,
+                                         const Complex<Real>* pair, std::int32_t mode2,
                                          std::int32_t mode3, ZonePoint q2, double sign) {
   const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
   const Complex<double>* e2 = t.eigenvector + static_cast<std::int64_t>(mode2) * nb;
   const Complex<double>* e3 = t.eigenvector + static_cast<std::int64_t>(mode3) * nb;
-  Complex<double> turn[3] = {load(walk.turn[0] + q2.x), load(walk.turn[1] + q2.y), load(walk.turn[2] + q2.z)};
-  for (int i = 0; i < 3; ++i) turn[i].im *= sign;
-  Complex<double> phase{1.0, 0.0};
+  const auto side = static_cast<Real>(sign);
+  Complex<Real> turn[3] = {rounded<Real>(load(walk.turn[0] + q2.x)), rounded<Real>(load(walk.turn[1] + q2.y)), rounded<Real>(load(walk.turn[2] + q2.z))};
+  for (int i = 0; i < 3; ++i) turn[i].im *= side;
+  Complex<Real> phase{1, 0};
   const auto step = [&](int direction) {  // 1–3: +a_i; 4–6: −a_i
     const int axis = direction > 3 ? direction - 4 : direction - 1;
-    Complex<double> by = axis == 0 ? turn[0] : axis == 1 ? turn[1] : turn[2];
+    Complex<Real> by = axis == 0 ? turn[0] : axis == 1 ? turn[1] : turn[2];
     if (direction > 3) by.im = -by.im;
     phase = fused_multiply(phase, by);
   };
-  Complex<double> v{0.0, 0.0};
+  Complex<Real> v{0, 0};
   if constexpr (kAtoms > 0) {
     constexpr int kKept = 3 * kAtoms;
-    Complex<double> kept[kKept];
-    Complex<double> w[kKept] = {};
+    Complex<Real> kept[kKept];
+    Complex<Real> w[kKept] = {};
 #pragma unroll
     for (int x = 0; x < kKept; ++x) {
-      kept[x] = load(e2 + x);
-      kept[x].im *= sign;
+      kept[x] = rounded<Real>(load(e2 + x));
+      kept[x].im *= side;
     }
-    const Complex<double>* a = pair;
+    const Complex<Real>* a = pair;
     for (int s = 0; s < walk.n_steps; ++s) {
       const std::uint32_t word = program[s];
       if ((word & 7u) != 0) step(static_cast<int>(word & 7u));
       if (word < 256u) continue;
 #pragma unroll
       for (int third = 0; third < kAtoms; ++third) {
-        Complex<double> u[3];
+        Complex<Real> u[3];
 #pragma unroll
         for (int b = 0; b < 3; ++b) u[b] = fused_multiply(phase, kept[3 * third + b]);
 #pragma unroll
@@ -107,8 +118,7 @@ __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk
     }
 #pragma unroll
     for (int x = 0; x < kKept; ++x) {
-      const Complex<double> e = load(e3 + x);
-      fused_add(v, w[x], {e.re, -e.im});
+      fused_add(v, w[x], rounded<Real>(conj(load(e3 + x))));
     }
   } else {
     for (int s = 0; s < walk.n_steps; ++s) {
@@ -117,21 +127,21 @@ __device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk
       for (int p = walk.first[s]; p < walk.first[s + 1]; ++p) {
         const int third = walk.atoms[p] / 256;
         const int fourth = walk.atoms[p] % 256;
-        const Complex<double>* a = pair + 9 * p;
-        Complex<double> sum[3] = {};
+        const Complex<Real>* a = pair + 9 * p;
+        Complex<Real> sum[3] = {};
         for (int b = 0; b < 3; ++b) {
-          const Complex<double> e = e2[3 * third + b];
-          const Complex<double> u = fused_multiply(phase, {e.re, sign * e.im});
+          Complex<Real> e = rounded<Real>(e2[3 * third + b]);
+          e.im *= side;
+          const Complex<Real> u = fused_multiply(phase, e);
           for (int c = 0; c < 3; ++c) fused_add(sum[c], u, load(a + 3 * b + c));
         }
         for (int c = 0; c < 3; ++c) {
-          const Complex<double> e = e3[3 * fourth + c];
-          fused_add(v, sum[c], {e.re, -e.im});
+          fused_add(v, sum[c], rounded<Real>(conj(e3[3 * fourth + c])));
         }
       }
     }
   }
-  return squared_of_sum_4ph(t, v);
+  return squared_of_sum_4ph(t, rounded<double>(v));
 }
 
 /// The last two phonons of a process as its matrix element needs them.
@@ -144,6 +154,7 @@ struct LastTwo {
 __device__ inline double with_sign(double value, unsigned sign_bit) {
   return __hiloint2double(static_cast<int>(static_cast<unsigned>(__double2hiint(value)) ^ sign_bit), __double2loint(value));
 }
+__device__ inline float with_sign(float value, unsigned sign_bit) { return __uint_as_float(__float_as_uint(value) ^ sign_bit); }
 
 /// The same for Form4ph::kSwapped, of kN processes with one A, each of whose elements is read once for all of them: the
 /// data pipe of shared memory, which hands a warp 128 bytes a cycle, is what bounds a single one. `a` holds, stop by
@@ -152,34 +163,35 @@ __device__ inline double with_sign(double value, unsigned sign_bit) {
 /// Re w and −Im w are the parts of w*.
 /// @param slot  [3][kN][kStride] numbers of a block at the thread's own place, for the turns of its processes: read from
 ///              there in each step, they leave registers to the elements that are on their way
-template <int kN, int kStride>
-__device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<double>* a,
+template <int kN, int kStride, typename Real>
+__device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<Real>* a,
                                                          const LastTwo (&last)[kN], Complex<double>* slot, double (&squared)[kN]) {
   std::uint32_t word = program[0];  // the walk begins by staying
   unsigned conjugated = (word >> 8) == 2u ? 0x80000000u : 0u;  // the sign bit of what is taken along
-  Complex<double> u[kN][3];
+  Complex<Real> u[kN][3];
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
     const Complex<double> turn[3] = {load(walk.turn[0] + last[n].q2.x), load(walk.turn[1] + last[n].q2.y), load(walk.turn[2] + last[n].q2.z)};
 #pragma unroll
-    for (int i = 0; i < 3; ++i) *reinterpret_cast<double2*>(slot + (i * kN + n) * kStride) = {turn[i].re, turn[i].im * last[n].sign};
+    for (int i = 0; i < 3; ++i)
+      *reinterpret_cast<Complex<Real>*>(slot + (i * kN + n) * kStride) = {static_cast<Real>(turn[i].re), static_cast<Real>(turn[i].im * last[n].sign)};
 #pragma unroll
     for (int b = 0; b < 3; ++b) {
-      u[n][b] = load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode2) + b);
-      u[n][b].im = with_sign(u[n][b].im * last[n].sign, conjugated);
+      u[n][b] = rounded<Real>(load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode2) + b));
+      u[n][b].im = with_sign(u[n][b].im * static_cast<Real>(last[n].sign), conjugated);
     }
   }
-  double real[kN][3] = {};
-  double imaginary[kN][3] = {};
+  Real real[kN][3] = {};
+  Real imaginary[kN][3] = {};
   // Elements of A on their way while those before them are used: read just before use, each would be waited for.
   constexpr int kAhead = 3;
-  Complex<double> ahead[kAhead];
+  Complex<Real> ahead[kAhead];
   const auto next = [&](int i, int n_elements) {
-    const Complex<double> x = ahead[i % kAhead];
+    const Complex<Real> x = ahead[i % kAhead];
     if (i + kAhead < n_elements) ahead[i % kAhead] = load(a + i + kAhead);
     return x;
   };
-  const auto add = [&](int b, int c, Complex<double> for_real, Complex<double> for_imaginary) {
+  const auto add = [&](int b, int c, Complex<Real> for_real, Complex<Real> for_imaginary) {
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
       real[n][c] = fma(u[n][b].re, for_real.re, fma(-u[n][b].im, for_real.im, real[n][c]));
@@ -194,14 +206,14 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
     if (fourth == 3u) {
 #pragma unroll
       for (int e = 0; e < 9; ++e) {
-        const Complex<double> sum = next(2 * e, 18);
+        const Complex<Real> sum = next(2 * e, 18);
         add(e / 3, e % 3, sum, next(2 * e + 1, 18));
       }
       a += 18;
     } else if (fourth != 0u) {
 #pragma unroll
       for (int e = 0; e < 9; ++e) {
-        const Complex<double> x = next(e, 9);
+        const Complex<Real> x = next(e, 9);
         add(e / 3, e % 3, x, x);
       }
       a += 9;
@@ -214,12 +226,12 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
     const Complex<double>* by = slot + (direction > 3u ? direction - 4u : direction - 1u) * (kN * kStride);
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
-      const Complex<double> turn = load(by + n * kStride);
-      const double im = with_sign(turn.im, back);
+      const Complex<Real> turn = load(reinterpret_cast<const Complex<Real>*>(by + n * kStride));
+      const Real im = with_sign(turn.im, back);
 #pragma unroll
       for (int b = 0; b < 3; ++b) {
-        const double re = u[n][b].re, side = with_sign(u[n][b].im, conjugated ^ wanted);
-        const double across = re * im, down = side * im;  // in place: what is multiplied last is not needed again
+        const Real re = u[n][b].re, side = with_sign(u[n][b].im, conjugated ^ wanted);
+        const Real across = re * im, down = side * im;  // in place: what is multiplied last is not needed again
         u[n][b].im = fma(side, turn.re, across);
         u[n][b].re = fma(re, turn.re, -down);
       }
@@ -228,13 +240,13 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
   }
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
-    double v = 0.0;
+    Real v = 0;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const Complex<double> e = load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode3) + c);
+      const auto e = rounded<Real>(load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode3) + c));
       v = fma(real[n][c], e.re, fma(imaginary[n][c], e.im, v));
     }
-    squared[n] = v * v;
+    squared[n] = static_cast<double>(v) * v;
   }
 }
 

@@ -16,7 +16,8 @@ namespace quasi::thermal::cuda4ph {
 ///
 /// The table is that of the leader of Q's star. Candidates are tested as the leader's: λ and λ' turned to it have the
 /// energies and widths that they have here. Found pairs are turned from it.
-template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+/// @tparam Real  of A and of what is summed over it for an element
+template <int kSign, int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     scatter_kernel(const ScatterArguments a) {
   constexpr int kChannels = kSign > 0 ? 2 : 1;
@@ -56,9 +57,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   extern __shared__ __align__(16) double shared[];
-  auto* pair = reinterpret_cast<Complex<double>*>(shared);                 // [group][n_pairs][9]
-  auto* partner = pair + static_cast<std::int64_t>(a.group) * t.n_pairs * 9;  // [group][nb]
-  auto* queues = reinterpret_cast<unsigned char*>(partner + a.group * nb);    // [warps] Queue
+  auto* partner = reinterpret_cast<Complex<double>*>(shared);              // [group][nb]
+  auto* pair = reinterpret_cast<Complex<Real>*>(partner + a.group * nb);   // [group][n_pairs][9]
+  auto* queues = reinterpret_cast<unsigned char*>(pair) + elements_bytes<Real>(a.group, t.n_pairs);  // [warps] Queue
   Queue queue;
   queue.test = reinterpret_cast<double2*>(queues + warp * queue_bytes(kForm));
   queue.modes = reinterpret_cast<int2*>(queue.test + queue_length(kForm));
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         contract(a.walk_order[first], element, accumulated);
 #pragma unroll
         for (int g = 0; g < kGroup; ++g)
-          if ((active >> g & 1u) != 0) pair[(g * t.n_pairs + first) * 9 + at] = {accumulated[g].re, side * accumulated[g].im};
+          if ((active >> g & 1u) != 0) pair[(g * t.n_pairs + first) * 9 + at] = rounded<Real>(Complex<double>{accumulated[g].re, side * accumulated[g].im});
         if (!two) continue;
 #pragma unroll
         for (int g = 0; g < kGroup; ++g) accumulated[g] = {};
@@ -186,10 +187,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
         for (int g = 0; g < kGroup; ++g) {
           if ((active >> g & 1u) == 0) continue;
-          Complex<double>* to = pair + (g * t.n_pairs + first) * 9 + at;
-          const Complex<double> one = to[0];
-          to[0] = one + accumulated[g];
-          to[1] = one - accumulated[g];
+          Complex<Real>* to = pair + (g * t.n_pairs + first) * 9 + at;
+          const auto one = rounded<double>(to[0]);
+          to[0] = rounded<Real>(one + accumulated[g]);
+          to[1] = rounded<Real>(one - accumulated[g]);
         }
       }
     } else {
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         contract(a.walk_order[element / 9], element, accumulated);
 #pragma unroll
         for (int g = 0; g < kGroup; ++g)
-          if ((active >> g & 1u) != 0) pair[g * t.n_pairs * 9 + element] = accumulated[g];
+          if ((active >> g & 1u) != 0) pair[g * t.n_pairs * 9 + element] = rounded<Real>(accumulated[g]);
       }
     }
 
@@ -392,9 +393,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
           for (int i = 0; i < kPer; ++i)
             if (at[i] >= 0) queue.modes[at[i]] = {last[i].mode2, last[i].mode3};
           if constexpr (kForm == Form4ph::kSwapped)
-            squared_elements_swapped<kPer, kThreads>(a.walk, program, of, last, slot, squared);
+            squared_elements_swapped<kPer, kThreads, Real>(a.walk, program, of, last, slot, squared);
           else
-            squared[0] = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
+            squared[0] = squared_element<kAtoms, Real>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
 #pragma unroll 1
           for (int i = 0; i < kPer; ++i)  // long code, that the caches hold once
             if (first + i < count && queue.what[first + i] >= 0) {
@@ -414,10 +415,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
             if (hand.channel >= 0 && !(kUse == Use::kThinned && !(hand.probability > 0.0))) {
               if constexpr (kForm == Form4ph::kSwapped) {
                 double squared[1];
-                squared_elements_swapped<1, kThreads>(a.walk, program, of, last, slot, squared);
+                squared_elements_swapped<1, kThreads, Real>(a.walk, program, of, last, slot, squared);
                 hand.squared = squared[0];
               } else {
-                hand.squared = squared_element<kAtoms>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
+                hand.squared = squared_element<kAtoms, Real>(t, a.walk, program, of, last[0].mode2, last[0].mode3, last[0].q2, last[0].sign);
               }
             }
           }

@@ -83,6 +83,12 @@ struct InHand {
   double number2 = 0.0, number3 = 0.0;  ///< n'' and n''' at the first temperature
 };
 
+/// A of the branches s' that a block holds at once.
+template <typename Real>
+inline __host__ __device__ int elements_bytes(int group, int n_pairs) {
+  return (group * n_pairs * 9 * static_cast<int>(sizeof(Complex<Real>)) + 15) / 16 * 16;
+}
+
 /// Values of a channel, and of all that a block sums.
 inline __host__ __device__ int values_of(Use use, int n_temperatures) {
   return use == Use::kThinned ? ThinnedLayout4ph{n_temperatures}.size() : SumLayout4ph{n_temperatures}.size();

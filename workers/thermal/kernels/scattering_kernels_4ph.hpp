@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/backend/device.hpp"
+#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/sample_4ph.hpp"
 #include "workers/thermal/kernels/strategies_4ph.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
@@ -19,6 +20,7 @@ struct Problem4ph {
   QMesh mesh;
   int n_branches = 0;
   Rules4ph rules;
+  Precision precision = Precision::kDouble;  ///< of the matrix elements of `sums`
   std::vector<double> omega_rad_ps;     ///< [n_modes]; 0 for modes that take no part
   std::vector<std::int32_t> set;        ///< [n_modes] first mode of the degenerate set; of itself where
                                         ///< sets play no part

@@ -51,7 +51,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
                                                                                  kExchanged * layout.size());
     std::vector<double> exchanged(exchanged_size, 0.0);
     return sums_by_total(
-        first_total, last_total, layout.size(), tables_,
+        first_total, last_total, layout.size(), tables_, problem_->precision,
         [&](const Visit& visit, Worker& worker, double* out) {
           evaluate(visit, worker);
           accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
@@ -92,7 +92,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
                                    std::int32_t last_total) override {
     const int size = ThinnedLayout4ph{tables_.n_temperatures}.size();
     return sums_by_total(
-        first_total, last_total, size, tables_.without_exchange(),
+        first_total, last_total, size, tables_.without_exchange(), Precision::kDouble,
         [&](const Visit& visit, Worker& worker, double* out) {
           thin(visit, thinning, worker, out + static_cast<int>(visit.channel) * size);
         },
@@ -185,7 +185,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   static constexpr double kCollisionState = 1.0;  ///< sums as numbers
   /// What one thread keeps between items.
   struct Worker {
-    explicit Worker(const Tables4ph& tables) : evaluator(tables) {}
+    explicit Worker(const Tables4ph& tables, Precision precision = Precision::kDouble) : evaluator(tables, precision) {}
     Evaluator4phCpu evaluator;
     std::int64_t row_set = -1;       ///< of the evaluator's (λ, λ')
     std::int32_t mode1_set = -1;
@@ -207,14 +207,14 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   /// all total momenta before that.
   template <typename Sink, typename Finish>
   std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Tables4ph& visited,
-                                    const Sink& sink, const Finish& finish) {
+                                    Precision precision, const Sink& sink, const Finish& finish) {
     const std::int64_t values = tables_.n_rows() * kChannels4ph * size;
     const std::int32_t n_totals = last_total - first_total;
     std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
     fill_batch(first_total, n_totals);
 #pragma omp parallel
     {
-      Worker worker(tables_);
+      Worker worker(tables_, precision);
       const std::int64_t n_items = n_totals * tables_.n_rows();
 #pragma omp for schedule(dynamic, 1)
       for (std::int64_t item = 0; item < n_items; ++item) {

@@ -398,8 +398,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   Form4ph form() const { return problem_->plan.swapped ? Form4ph::kSwapped : Form4ph::kPairs; }
+  template <typename Real>
   int shared_bytes(int group, int channels, Use use) const {
-    return group * t_.n_pairs * 9 * 16 + group * t_.n_branches * 16 +
+    return elements_bytes<Real>(group, t_.n_pairs) + group * t_.n_branches * 16 +
            kWarps * (sums_in_shared(use, channels, t_.n_temperatures) +
                      exchanged_in_shared(t_, use, channels == 2 ? 1 : -1, group)) * 8 +
            kWarps * queue_bytes(form()) + slot_bytes(form()) +
@@ -408,7 +409,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   void choose_group() {
     group_ = std::min(kGroup, t_.n_branches);
-    const auto needed = [&] { return std::max(shared_bytes(group_, 2, Use::kThinned), shared_bytes(group_, 2, Use::kRates)); };
+    const auto needed = [&] { return std::max(shared_bytes<double>(group_, 2, Use::kThinned), shared_bytes<double>(group_, 2, Use::kRates)); };
     while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
     const int turns = (t_.n_branches + group_ - 1) / group_;  // as many branches in each
     group_ = (t_.n_branches + turns - 1) / turns;
@@ -420,31 +421,38 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                          "force constants of shorter range");
   }
 
-  template <int kSign, int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+  template <int kSign, int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
   void scatter_sign(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
-    const int bytes = shared_bytes(group_, kSign > 0 ? 2 : 1, kUse);
-    const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, kBlocks>;
+    const int bytes = shared_bytes<Real>(group_, kSign > 0 ? 2 : 1, kUse);
+    const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, Real, kBlocks>;
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "four-phonon scattering");
     kernel<<<dim3(static_cast<unsigned>(arguments.n_rows), static_cast<unsigned>(places)), kThreads, bytes, stream>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
   /// @tparam kBlocks  blocks of a multiprocessor at least, which bounds the registers
-  template <int kAtoms, Form4ph kForm, Use kUse, int kBlocks>
+  template <int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
   void scatter(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
-    scatter_sign<1, kAtoms, kForm, kUse, kBlocks>(arguments, places, stream);
-    scatter_sign<-1, kAtoms, kForm, kUse, kBlocks>(arguments, places, stream);
+    scatter_sign<1, kAtoms, kForm, kUse, Real, kBlocks>(arguments, places, stream);
+    scatter_sign<-1, kAtoms, kForm, kUse, Real, kBlocks>(arguments, places, stream);
   }
+  template <Use kUse, typename Real>
+  void scatter_in(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
+    switch (t_.n_atoms) {
+      case 1: return scatter<1, Form4ph::kPairs, kUse, Real, 4>(arguments, places, stream);
+      case 2:
+        if (problem_->plan.swapped) return scatter<2, Form4ph::kSwapped, kUse, Real, 4>(arguments, places, stream);
+        return scatter<2, Form4ph::kPairs, kUse, Real, 4>(arguments, places, stream);
+      case 3: return scatter<3, Form4ph::kPairs, kUse, Real, 2>(arguments, places, stream);
+      case 4: return scatter<4, Form4ph::kPairs, kUse, Real, 2>(arguments, places, stream);
+      default: return scatter<0, Form4ph::kPairs, kUse, Real, 2>(arguments, places, stream);
+    }
+  }
+
   template <Use kUse>
   void scatter_both(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
-    switch (t_.n_atoms) {
-      case 1: return scatter<1, Form4ph::kPairs, kUse, 4>(arguments, places, stream);
-      case 2:
-        if (problem_->plan.swapped) return scatter<2, Form4ph::kSwapped, kUse, 4>(arguments, places, stream);
-        return scatter<2, Form4ph::kPairs, kUse, 4>(arguments, places, stream);
-      case 3: return scatter<3, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
-      case 4: return scatter<4, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
-      default: return scatter<0, Form4ph::kPairs, kUse, 2>(arguments, places, stream);
-    }
+    if constexpr (kUse == Use::kRates)
+      if (problem_->precision == Precision::kMixed) return scatter_in<kUse, float>(arguments, places, stream);
+    scatter_in<kUse, double>(arguments, places, stream);
   }
 
   Lane* lane_of(std::int32_t first, std::int32_t last) {

@@ -273,6 +273,12 @@ std::string kappa_table(const nlohmann::json& summary) {
     std::snprintf(line, sizeof line, "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",
                   p["largest_rate_error"].get<double>(), p["kappa_error"].get<double>(), p["sampled_rows"].get<long long>());
     text += line;
+    if (p.contains("four_phonon")) {
+      const auto& four = p["four_phonon"];
+      std::snprintf(line, sizeof line, "  of four phonons: rates off by at most %.1e, κ by %.1e (%lld tiles computed twice)\n",
+                    four["largest_rate_error"].get<double>(), four["kappa_error"].get<double>(), four["sampled_tiles"].get<long long>());
+      text += line;
+    }
   }
   if (summary.contains("convergence")) {
     const auto& c = summary["convergence"];

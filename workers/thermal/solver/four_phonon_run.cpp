@@ -92,6 +92,8 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   } else {
     if (control.strategy == Strategy::kFactorised) {
       rates = scattering_rates_4ph(result->problem, control.constants(), team, progress, rule);
+      if (control.precision == Precision::kMixed && ranks.leads())
+        result->precision_errors = sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
     } else {  // to be compared with: one device, no checkpoint
       if (ranks.size() > 1) throw InvalidInput("'strategy' other than factorised is for comparison on one device; start one rank, or leave it at factorised");
       StrategySeconds seconds;

@@ -2,11 +2,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/collision_4ph.hpp"
 #include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/precision_check_4ph.hpp"
 #include "workers/thermal/solver/scattering_4ph.hpp"
 
 namespace quasi::thermal {
@@ -23,6 +25,7 @@ struct FourPhononRun {
   /// [n_temperatures] standard error of the trace of κ in relaxation-time approximation over it, from
   /// the errors of the four-phonon rates alone; empty where nothing is sampled.
   std::vector<double> kappa_relative_error;
+  std::optional<SampledErrors4ph> precision_errors;  ///< of the rates, on the leading rank; with precision = mixed
   Rules4ph rules;
   std::int64_t n_blocks = 0;
   FurtherScattering further; ///< for add_conductivity

@@ -123,6 +123,7 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.mesh = mesh;
   problem.n_branches = nb;
   problem.rules = rules_4ph(control, modes);
+  problem.precision = control.precision;
   problem.omega_rad_ps = modes.omega_rad_ps;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
     if (!modes.active(mode, control.omega_max_rad_ps)) problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
@@ -174,7 +175,7 @@ std::uint64_t digest_of(const Problem4ph& p) {
   for (const double value :
        {p.rules.scale_broad, p.rules.cut, p.rules.tie_tolerance_rad_ps, p.rules.window_norm, p.rules.sigma_least_rad_ps,
         p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps, p.rules.omega_floor_rad_ps,
-        static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights)})
+        static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights), static_cast<double>(p.precision)})
     d.add(value);
   d.add(p.omega_rad_ps);
   d.add(p.set);
