@@ -151,6 +151,7 @@ class CudaGwKernels : public GwKernels {
     check(cudaMemcpy2D(products_.data() + g, static_cast<std::size_t>(n_g_) * sizeof(double2), values.data, sizeof(double2),
                        sizeof(double2), static_cast<std::size_t>(n_pairs()), cudaMemcpyHostToDevice),
           "limit q -> 0");
+    quasi::cuda::finish_default_stream("limit q -> 0");
   }
   void project_pair_products(View<const Cplx, 2> basis) override {
     use_device(device_);

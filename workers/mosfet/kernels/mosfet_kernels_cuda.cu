@@ -80,7 +80,6 @@ class CudaMosfetKernels : public MosfetKernels {
     p.boundary.fixed_v = fixed_v;
     wait(p);
     fixed_v_ = {fixed_v, "given potentials"};
-    check(cudaStreamSynchronize(nullptr), "given potentials");
     const auto blocks = static_cast<unsigned>((fixed_v.size() + 255) / 256);
     cuda::fix_potential_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, fixed_v_.data(), p.device.potential);
     check_launch("given potentials");
@@ -109,7 +108,7 @@ class CudaMosfetKernels : public MosfetKernels {
     clock.last_dt = state.last_dt_fs;
     clock.step = state.step;
     clock.shrink = 1.0;
-    p.clock.copy_from(&clock, 1, "clock");
+    p.clock.copy_from(&clock, 1, "clock");  // … and all copies before it
     sum_and_sheet(p);
     wait(p);
   }
@@ -155,6 +154,7 @@ class CudaMosfetKernels : public MosfetKernels {
     const auto count = static_cast<std::size_t>(problem_.structure.nx) + 1;
     std::vector<double> taken = fetch(p.device.current_integral, count);
     check(cudaMemset(p.device.current_integral, 0, count * sizeof(double)), "current integral");
+    quasi::cuda::finish_default_stream("current integral");
     return taken;
   }
 
@@ -180,7 +180,6 @@ class CudaMosfetKernels : public MosfetKernels {
       clock.active = 1;
       clock.records = 0;
       p.clock.copy_from(&clock, 1, "clock");
-      check(cudaStreamSynchronize(nullptr), "clock");
       if (stop_fs[k] >= 0.0 && !p.step && !field_on_host()) {
         p.step = std::make_unique<StepGraph>();
         p.step->capture(p.stream.get(), [&] { one_step(p); });
@@ -227,7 +226,6 @@ class CudaMosfetKernels : public MosfetKernels {
     clock.shrink = 1.0;
     clock.dt = clock.last_dt;
     p.clock.copy_from(&clock, 1, "clock");
-    check(cudaStreamSynchronize(nullptr), "clock");
     cudaEvent_t begin = nullptr, end = nullptr;
     check(cudaEventCreate(&begin), "event");
     check(cudaEventCreate(&end), "event");

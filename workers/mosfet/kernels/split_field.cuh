@@ -39,11 +39,12 @@ class SplitField {
     put(p, state_.potential_v, p.device.potential);
     put(p, state_.energy_ev, p.device.energy);
     put(p, state_.psi, p.device.psi);
-    if (stage < 2) return;
+    if (stage < 2) return quasi::cuda::finish_default_stream("field of the split");
     put(p, state_.trend_v, p.device.trend);
     put(p, state_.curvature_v, p.device.curvature);
     put(p, state_.lead_ev, p.device.lead);
     copy_back(p.clock.data(), &clock_, 1, cudaMemcpyHostToDevice);
+    quasi::cuda::finish_default_stream("field of the split");
   }
 
  private:
