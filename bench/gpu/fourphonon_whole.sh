@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every four-phonon process of silicon on a 32³ mesh, 1186 tuples, sb 0.1, relaxation time, on one GPU: about five
-# minutes on an H200. Killed once on the way and taken up from its checkpoint; a run that the limit ends goes on
+# Every four-phonon process of silicon on a 32³ mesh, 1186 tuples, sb 0.1, relaxation time, on one GPU: about a
+# minute and a half on an H200. Killed once on the way and taken up from its checkpoint; a run that the limit ends goes on
 # when the script is started again with the same OUT.
 #
 #   bench/gpu/fourphonon_whole.sh [BIN]   BIN: folder of quasi-engine and thermal_4ph_bench (build/gpu/bin)

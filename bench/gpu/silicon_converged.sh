@@ -1,6 +1,6 @@
 #!/bin/bash
 # κ of the shipped silicon converged in mesh: 300 K, natural isotopes, every process of three phonons (iterated) and of four,
-# with the error that the extrapolation implies. Reckoned from 16³ by N^8: about 70 s on an H200 for 20³.
+# with the error that the extrapolation implies. 200 s on an H200 for 24³ and the meshes 14 … 22 before it.
 # Usage: bench/gpu/silicon_converged.sh [BIN_DIR [MESH [MESHES]]]
 b=${1:-build/gpu/bin}
 n=${2:-20}
