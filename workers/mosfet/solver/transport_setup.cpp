@@ -247,10 +247,10 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
   for (int m = 0; m < problem.angles; ++m)
     if (problem.cos_phi[m] > 0.0) entering += problem.weight[m];
   for (const int side : {0, 1}) {
-    const std::vector<double>& inflow = side == 0 ? boundary.inflow_source : boundary.inflow_drain;
+    const std::vector<double>& entered = side == 0 ? boundary.inflow_source : boundary.inflow_drain;
     const Equilibrium& contact = side == 0 ? source : drain;
     boundary.neutral[side].sheet = 0.5 * contact.sheet_total_nm2(column, 0) / boundary.pdf_scale;
-    boundary.neutral[side].entering = entering * problem.dw_ev * std::accumulate(inflow.begin(), inflow.end(), 0.0);
+    boundary.neutral[side].entering = entering * problem.dw_ev * std::accumulate(entered.begin(), entered.end(), 0.0);
   }
   return boundary;
 }
