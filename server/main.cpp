@@ -66,15 +66,21 @@ int main(int argc, char** argv) {
   try {
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {
-      case Action::kExit: return line.exit_status;
-      case Action::kCheckConfig: std::cout << "the configuration is sound\n"; return kOk;
-      case Action::kPrintConfig: print_configuration(line, std::cout); return kOk;
+      case Action::kExit:
+        return line.exit_status;
+      case Action::kCheckConfig:
+        std::cout << "the configuration is sound\n";
+        return kOk;
+      case Action::kPrintConfig:
+        print_configuration(line, std::cout);
+        return kOk;
       case Action::kProbe: {
         const std::string health = probe(line.options.listen.front());
         std::cout << health << '\n';
         return health == "SERVING" ? kOk : kNotServing;
       }
-      case Action::kServe: break;
+      case Action::kServe:
+        break;
     }
     return serve(line.options, signals);
   } catch (const BadConfiguration& error) {

@@ -1,5 +1,6 @@
 #include "server/options.hpp"
 
+#include <toml++/toml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -10,7 +11,6 @@
 #include <iostream>
 #include <limits>
 #include <map>
-#include <toml++/toml.h>
 
 #include "workers/io/settings.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 struct Entry {
   std::string key;
   std::string help;
-  std::string unit = "TEXT";  ///< what a value is, for --help
+  std::string unit = "TEXT";                                    ///< what a value is, for --help
   std::function<void(ServerOptions&, const std::string&)> set;  ///< from text
   std::function<std::string(const ServerOptions&)> show;        ///< as TOML
 };
@@ -60,9 +60,10 @@ Entry integer(std::string key, std::string help, std::int64_t least, std::int64_
                 target = static_cast<std::remove_reference_t<decltype(target)>>(
                     to_integer(key, text, least, most));
               },
-          .show = [get](const ServerOptions& options) {
-            return std::to_string(get(const_cast<ServerOptions&>(options)));
-          }};
+          .show =
+              [get](const ServerOptions& options) {
+                return std::to_string(get(const_cast<ServerOptions&>(options)));
+              }};
 }
 
 /// Durations are given in seconds, with a fraction if wanted.
@@ -79,8 +80,7 @@ Entry seconds(std::string key, std::string help, double least, double most, Get 
                   if (number.ends_with('.')) number.pop_back();
                   return number;
                 };
-                const std::string rule =
-                    "seconds in " + trimmed(least) + "..." + trimmed(most);
+                const std::string rule = "seconds in " + trimmed(least) + "..." + trimmed(most);
                 std::size_t used = 0;
                 double value = 0;
                 try {
@@ -91,16 +91,17 @@ Entry seconds(std::string key, std::string help, double least, double most, Get 
                 if (used != text.size() || !(value >= least && value <= most)) bad(key, text, rule);
                 get(options) = static_cast<std::int64_t>(value * 1000.0 + 0.5);
               },
-          .show = [get](const ServerOptions& options) {
-            const std::int64_t ms = get(const_cast<ServerOptions&>(options));
-            std::string number = std::to_string(ms / 1000);
-            if (ms % 1000 != 0) {
-              std::string fraction = std::to_string(1000 + ms % 1000).substr(1);
-              while (fraction.ends_with('0')) fraction.pop_back();
-              number += "." + fraction;
-            }
-            return number;
-          }};
+          .show =
+              [get](const ServerOptions& options) {
+                const std::int64_t ms = get(const_cast<ServerOptions&>(options));
+                std::string number = std::to_string(ms / 1000);
+                if (ms % 1000 != 0) {
+                  std::string fraction = std::to_string(1000 + ms % 1000).substr(1);
+                  while (fraction.ends_with('0')) fraction.pop_back();
+                  number += "." + fraction;
+                }
+                return number;
+              }};
 }
 
 template <class Get>
@@ -113,9 +114,10 @@ Entry boolean(std::string key, std::string help, Get get) {
                 if (text != "true" && text != "false") bad(key, text, "true or false");
                 get(options) = text == "true";
               },
-          .show = [get](const ServerOptions& options) {
-            return shown(static_cast<bool>(get(const_cast<ServerOptions&>(options))));
-          }};
+          .show =
+              [get](const ServerOptions& options) {
+                return shown(static_cast<bool>(get(const_cast<ServerOptions&>(options))));
+              }};
 }
 
 const std::vector<Entry>& entries() {
@@ -150,12 +152,15 @@ const std::vector<Entry>& entries() {
                list += (list.empty() ? "" : ", ") + shown(address);
              return "[" + list + "]";
            }},
-      boolean("enable_test_work", "accept jobs of kind test, for trying the service out",
-              [](O& o) -> auto& { return o.api.enable_test_work; }),
-      boolean("reflection", "answer gRPC server reflection",
-              [](O& o) -> auto& { return o.reflection; }),
-      boolean("allow_network_file_system", "at your own risk",
-              [](O& o) -> auto& { return o.allow_network_file_system; }),
+      boolean(
+          "enable_test_work", "accept jobs of kind test, for trying the service out",
+          [](O & o) -> auto& { return o.api.enable_test_work; }),
+      boolean(
+          "reflection", "answer gRPC server reflection",
+          [](O & o) -> auto& { return o.reflection; }),
+      boolean(
+          "allow_network_file_system", "at your own risk",
+          [](O & o) -> auto& { return o.allow_network_file_system; }),
       {.key = "log_level",
        .help = "debug, info, warning or error",
        .set =
@@ -165,49 +170,70 @@ const std::vector<Entry>& entries() {
              o.log_level = text;
            },
        .show = [](const O& o) { return shown(o.log_level); }},
-      seconds("lease_ttl", "a worker not heard of for so long has lost its jobs", 0.5, 3'600,
-              [](O& o) -> auto& { return o.queue.lease_ttl_ms; }),
-      seconds("heartbeat_interval", "how often workers report; at most a third of lease_ttl counts",
-              0.1, 1'200, [](O& o) -> auto& { return o.api.heartbeat_interval_ms; }),
-      seconds("restart_grace", "beside lease_ttl, for leases that were open when the server stopped",
-              0, 3'600, [](O& o) -> auto& { return o.queue.restart_grace_ms; }),
-      seconds("requeue_delay", "before a job whose lease expired is granted again", 0, 3'600,
-              [](O& o) -> auto& { return o.queue.requeue_delay_ms; }),
-      seconds("retry_back_off", "after the first failed attempt; doubles with each", 0, 3'600,
-              [](O& o) -> auto& { return o.queue.retry_back_off_ms; }),
-      seconds("default_max_runtime", "of jobs that do not say", 1, 30 * kDay,
-              [](O& o) -> auto& { return o.queue.default_max_runtime_ms; }),
-      seconds("stage_timeout", "for a worker to fetch a job's inputs", 1, kDay,
-              [](O& o) -> auto& { return o.api.stage_timeout_ms; }),
-      seconds("orphan_grace", "a worker without contact makes checkpoints after this", 1, 30 * kDay,
-              [](O& o) -> auto& { return o.api.orphan_grace_ms; }),
-      seconds("orphan_limit", "a worker without contact stops its children after this", 1,
-              30 * kDay, [](O& o) -> auto& { return o.api.orphan_limit_ms; }),
-      seconds("slow_reader", "a download that takes nothing for so long is cut", 1, kDay,
-              [](O& o) -> auto& { return o.api.slow_reader_ms; }),
-      seconds("bookmark_interval", "an idle watch hears at least so often", 0.1, kDay,
-              [](O& o) -> auto& { return o.api.bookmark_ms; }),
-      seconds("blob_grace", "files that nothing refers to are kept so long", 0, 365 * kDay,
-              [](O& o) -> auto& { return o.retention.blob_grace_ms; }),
-      seconds("upload_idle", "broken uploads are kept so long", 1, 365 * kDay,
-              [](O& o) -> auto& { return o.retention.upload_idle_ms; }),
-      seconds("passing_events", "progress, log and checkpoint events are kept so long", 60,
-              365 * kDay, [](O& o) -> auto& { return o.retention.passing_events_ms; }),
-      seconds("scrub_period", "every file is read and hashed again once in so long", 60, 3650 * kDay,
-              [](O& o) -> auto& { return o.scrub.period_ms; }),
-      integer("scrub_bytes_per_second", "at which that reads at most", 1 << 20,
-              std::int64_t{1} << 40, [](O& o) -> auto& { return o.scrub.bytes_per_second; }),
-      seconds("garbage_interval", "between collections", 1, kDay,
-              [](O& o) -> auto& { return o.garbage_interval_ms; }),
-      seconds("shutdown_time", "for calls in hand when the server is asked to stop", 0, 600,
-              [](O& o) -> auto& { return o.shutdown_ms; }),
-      integer("storage_low_bytes", "below so much free space new work is refused", 0,
-              std::numeric_limits<std::int64_t>::max(),
-              [](O& o) -> auto& { return o.api.storage_low_bytes; }),
-      integer("readers", "threads that read the database", 1, 64,
-              [](O& o) -> auto& { return o.readers; }),
-      integer("file_threads", "threads that read, write and hash files", 1, 64,
-              [](O& o) -> auto& { return o.file_threads; }),
+      seconds(
+          "lease_ttl", "a worker not heard of for so long has lost its jobs", 0.5, 3'600,
+          [](O & o) -> auto& { return o.queue.lease_ttl_ms; }),
+      seconds(
+          "heartbeat_interval", "how often workers report; at most a third of lease_ttl counts",
+          0.1, 1'200, [](O & o) -> auto& { return o.api.heartbeat_interval_ms; }),
+      seconds(
+          "restart_grace", "beside lease_ttl, for leases that were open when the server stopped", 0,
+          3'600, [](O & o) -> auto& { return o.queue.restart_grace_ms; }),
+      seconds(
+          "requeue_delay", "before a job whose lease expired is granted again", 0, 3'600,
+          [](O & o) -> auto& { return o.queue.requeue_delay_ms; }),
+      seconds(
+          "retry_back_off", "after the first failed attempt; doubles with each", 0, 3'600,
+          [](O & o) -> auto& { return o.queue.retry_back_off_ms; }),
+      seconds(
+          "default_max_runtime", "of jobs that do not say", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.queue.default_max_runtime_ms; }),
+      seconds(
+          "stage_timeout", "for a worker to fetch a job's inputs", 1, kDay,
+          [](O & o) -> auto& { return o.api.stage_timeout_ms; }),
+      seconds(
+          "orphan_grace", "a worker without contact makes checkpoints after this", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.api.orphan_grace_ms; }),
+      seconds(
+          "orphan_limit", "a worker without contact stops its children after this", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.api.orphan_limit_ms; }),
+      seconds(
+          "slow_reader", "a download that takes nothing for so long is cut", 1, kDay,
+          [](O & o) -> auto& { return o.api.slow_reader_ms; }),
+      seconds(
+          "bookmark_interval", "an idle watch hears at least so often", 0.1, kDay,
+          [](O & o) -> auto& { return o.api.bookmark_ms; }),
+      seconds(
+          "blob_grace", "files that nothing refers to are kept so long", 0, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.blob_grace_ms; }),
+      seconds(
+          "upload_idle", "broken uploads are kept so long", 1, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.upload_idle_ms; }),
+      seconds(
+          "passing_events", "progress, log and checkpoint events are kept so long", 60, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.passing_events_ms; }),
+      seconds(
+          "scrub_period", "every file is read and hashed again once in so long", 60, 3650 * kDay,
+          [](O & o) -> auto& { return o.scrub.period_ms; }),
+      integer(
+          "scrub_bytes_per_second", "at which that reads at most", 1 << 20, std::int64_t{1} << 40,
+          [](O & o) -> auto& { return o.scrub.bytes_per_second; }),
+      seconds(
+          "garbage_interval", "between collections", 1, kDay,
+          [](O & o) -> auto& { return o.garbage_interval_ms; }),
+      seconds(
+          "shutdown_time", "for calls in hand when the server is asked to stop", 0, 600,
+          [](O & o) -> auto& { return o.shutdown_ms; }),
+      integer(
+          "storage_low_bytes", "below so much free space new work is refused", 0,
+          std::numeric_limits<std::int64_t>::max(),
+          [](O & o) -> auto& { return o.api.storage_low_bytes; }),
+      integer(
+          "readers", "threads that read the database", 1, 64,
+          [](O & o) -> auto& { return o.readers; }),
+      integer(
+          "file_threads", "threads that read, write and hash files", 1, 64,
+          [](O & o) -> auto& { return o.file_threads; }),
   };
   return kEntries;
 }
@@ -222,7 +248,8 @@ const Entry& entry_of(const std::string& key, const std::string& source) {
   for (const Entry& entry : entries())
     if (entry.key == key) return entry;
   const std::string message = unknown_key_message(key, source, known_keys());
-  throw BadConfiguration(message + (message.ends_with('?') ? "" : "; quasi-server --help lists the keys"));
+  throw BadConfiguration(message +
+                         (message.ends_with('?') ? "" : "; quasi-server --help lists the keys"));
 }
 
 void set(CommandLine& line, const std::string& key, const std::string& text,
@@ -276,7 +303,8 @@ std::string flag_name(const std::string& key) {
 
 /// What to say of words that are no flags of this program.
 std::string unexpected(const std::vector<std::string>& words) {
-  const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--"); });
+  const auto flag = std::find_if(words.begin(), words.end(),
+                                 [](const std::string& word) { return word.starts_with("--"); });
   if (flag == words.end()) return "unexpected: '" + words.front() + "'";
   std::string key = flag->substr(2, flag->find('=') - 2);
   std::replace(key.begin(), key.end(), '-', '_');
@@ -291,7 +319,8 @@ void require_local(const std::string& address) {
   const auto refuse = [&](const std::string& why) {
     throw BadConfiguration(
         "listen: \"" + address + "\" " + why +
-        "; quasi-server has no users and no TLS yet, so whoever reaches it may submit jobs and read "
+        "; quasi-server has no users and no TLS yet, so whoever reaches it may submit jobs and "
+        "read "
         "results. It serves loopback addresses (127.0.0.1:PORT, [::1]:PORT, localhost:PORT) and "
         "Unix sockets (unix:/path) only; reach it from elsewhere through an SSH tunnel");
   };
@@ -303,9 +332,9 @@ void require_local(const std::string& address) {
   if (colon == std::string::npos || colon + 1 == address.size()) refuse("has no port");
   const std::string host = address.substr(0, colon);
   const std::string port = address.substr(colon + 1);
-  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), [](char c) {
-        return c >= '0' && c <= '9';
-      }) || std::stoi(port) > 65'535)
+  if (port.size() > 5 ||
+      !std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+      std::stoi(port) > 65'535)
     refuse("has no port in 0...65535");
   if (host == "localhost" || host == "[::1]") return;
   // The whole of 127/8 is loopback; anything that is not four plain numbers is not taken for it.
@@ -338,7 +367,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   app.add_option("--config", config, "TOML file; otherwise /etc/quasi/server.toml if it exists");
   app.add_flag("--print-config", print, "Show each value and where it came from, then exit");
   app.add_flag("--check-config", check, "Check the configuration, then exit (78 if it is wrong)");
-  app.add_flag("--probe", ask, "Ask the server at the first address of `listen` for its health, then exit (0 if it serves, else 75)");
+  app.add_flag("--probe", ask,
+               "Ask the server at the first address of `listen` for its health, then exit (0 if it "
+               "serves, else 75)");
   std::map<std::string, std::string> flags;
   // "--enable-test-work" alone means true.
   const auto is_switch = [](const Entry& entry) {
@@ -346,7 +377,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     return shown == "true" || shown == "false";
   };
   for (const Entry& entry : entries()) {
-    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key], entry.help + " (" + entry.show(ServerOptions()) + ")")
+    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key],
+                                       entry.help + " (" + entry.show(ServerOptions()) + ")")
                             ->type_name(entry.unit);
     if (is_switch(entry)) flag->expected(0, 1);
   }
@@ -373,7 +405,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
       set(result, entry.key, value, "environment " + environment_name(entry.key));
   for (const Entry& entry : entries())
     if (app.count(flag_name(entry.key)) > 0)
-      set(result, entry.key, flags[entry.key].empty() && is_switch(entry) ? "true" : flags[entry.key],
+      set(result, entry.key,
+          flags[entry.key].empty() && is_switch(entry) ? "true" : flags[entry.key],
           "flag " + flag_name(entry.key));
 
   options.api.lease_ttl_ms = options.queue.lease_ttl_ms;

@@ -43,7 +43,7 @@ enum class Action { kServe, kPrintConfig, kCheckConfig, kProbe, kExit };
 struct CommandLine {
   Action action = Action::kServe;
   ServerOptions options;
-  int exit_status = 0;  ///< of kExit (--help, --version, a wrong flag)
+  int exit_status = 0;                         ///< of kExit (--help, --version, a wrong flag)
   std::map<std::string, std::string> sources;  ///< where each key that was set came from
 };
 

@@ -71,7 +71,8 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   DataDirectory directory;
-  std::unique_ptr<StartingServer> starting;  ///< until the store is open; needs the directory's lock
+  std::unique_ptr<StartingServer>
+      starting;  ///< until the store is open; needs the directory's lock
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;
@@ -114,9 +115,11 @@ void Server::Parts::listen() {
 
 void Server::Parts::look_at_storage() {
   if (!directory.in_place()) {
-    // Going on would acknowledge what nobody can find again; nor may a supervisor start an empty store in its place.
+    // Going on would acknowledge what nobody can find again; nor may a supervisor start an empty
+    // store in its place.
     log(Level::kError, "data_directory_gone",
-        {{"what", directory.path() + " was removed or moved, or another directory lies in its place"},
+        {{"what",
+          directory.path() + " was removed or moved, or another directory lies in its place"},
          {"do", "put it back, or restore it from a backup, then start the server"}});
     ::_exit(65);
   }
@@ -173,8 +176,7 @@ void Server::stop() {
   parts.stopped = true;
   parts.services.draining = true;
   if (parts.grpc_server) {
-    if (auto* health = parts.grpc_server->GetHealthCheckService())
-      health->SetServingStatus(false);
+    if (auto* health = parts.grpc_server->GetHealthCheckService()) health->SetServingStatus(false);
     // Streams and long polls end by themselves now; what does not is cut at the deadline.
     parts.hub.close();
     parts.grpc_server->Shutdown(std::chrono::system_clock::now() +

@@ -18,10 +18,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
  public:
   AcquireCall(Services& services, grpc::CallbackServerContext* context,
               const v1::AcquireLeasesRequest* request, v1::AcquireLeasesResponse* response)
-      : services_(services),
-        context_(context),
-        request_(request),
-        response_(response) {}
+      : services_(services), context_(context), request_(request), response_(response) {}
 
   void start(const wire::Violations& violations) {
     self_ = shared_from_this();
@@ -80,8 +77,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   }
 
   void answered(const std::exception_ptr& error, const Acquired& acquired) {
-    if (error)
-      return quasi::server::finish(this, context_, to_status(error, "AcquireLeases"));
+    if (error) return quasi::server::finish(this, context_, to_status(error, "AcquireLeases"));
     if (acquired.grants.empty()) {
       const std::lock_guard lock(mutex_);
       if (!over_ && services_.clock.now().monotonic_ms < deadline_ms_) {

@@ -16,7 +16,8 @@
 namespace quasi::server {
 namespace {
 
-/// True if somebody listens on the socket: it is then another server's, whatever its data directory.
+/// True if somebody listens on the socket: it is then another server's, whatever its data
+/// directory.
 bool is_answered(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -24,7 +25,8 @@ bool is_answered(const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return false;
-  const bool answered = ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool answered =
+      ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::close(descriptor);
   return answered;
 }
@@ -44,7 +46,8 @@ Bound bind_server(const std::vector<std::string>& addresses,
     if (addresses[i].starts_with("unix:")) {
       const std::string path = addresses[i].substr(5);
       if (is_answered(path))
-        throw BadConfiguration("listen: another server answers at " + addresses[i] + "; stop it, or name another path");
+        throw BadConfiguration("listen: another server answers at " + addresses[i] +
+                               "; stop it, or name another path");
       ::unlink(path.c_str());
     }
     builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);

@@ -16,7 +16,8 @@ struct Bound {
 };
 
 /// A gRPC server on these addresses, with the limits that every server of ours has. A Unix socket
-/// that a killed server left is taken over: whoever holds the data directory's lock owns its sockets.
+/// that a killed server left is taken over: whoever holds the data directory's lock owns its
+/// sockets.
 /// @param add  registers the services
 /// @throws BadConfiguration if an address is not local or cannot be bound.
 Bound bind_server(const std::vector<std::string>& addresses,

@@ -37,48 +37,48 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
   // A stream that broke may not have noticed yet: what it has written so far is synced and counts,
   // and it may write no more.
   const auto answer_from_store = [&services, reactor, context, request, response] {
-    const bool read = services.readers.read([reactor, context, request,
-                                             response](ReadStore& store) {
-      const auto upload = store.upload(request->upload_id());
-      if (!upload)
-        return finish(reactor, context,
-                      to_status(Refused(Refusal::kNotFound, wire::reason::kUpload,
-                                        "nothing is kept of upload " + request->upload_id())));
-      response->set_committed_bytes(static_cast<std::uint64_t>(upload->committed_bytes));
-      finish(reactor, context, grpc::Status::OK);
-    });
+    const bool read =
+        services.readers.read([reactor, context, request, response](ReadStore& store) {
+          const auto upload = store.upload(request->upload_id());
+          if (!upload)
+            return finish(reactor, context,
+                          to_status(Refused(Refusal::kNotFound, wire::reason::kUpload,
+                                            "nothing is kept of upload " + request->upload_id())));
+          response->set_committed_bytes(static_cast<std::uint64_t>(upload->committed_bytes));
+          finish(reactor, context, grpc::Status::OK);
+        });
     if (!read) finish(reactor, context, busy_status(services.draining));
   };
-  const bool posted = services_.files.post([&services, reactor, context, request,
-                                            answer_from_store] {
-    const auto session = services.uploads.find(request->upload_id());
-    if (!session) return answer_from_store();
-    UploadRow row;
-    try {
-      const std::lock_guard lock(session->mutex);
-      session->owner = nullptr;
-      if (!session->file) return answer_from_store();
-      session->sync();
-      row = {.upload_id = session->upload_id,
-             .digest = session->digest,
-             .size_bytes = static_cast<std::int64_t>(session->size_bytes),
-             .committed_bytes = static_cast<std::int64_t>(session->synced)};
-    } catch (...) {
-      return finish(reactor, context, to_status(std::current_exception(), "QueryUpload"));
-    }
-    const bool written = services.writer.post(
-        {.body =
-             [row](WriteContext& write) mutable {
-               row.touched_ms = write.now.wall_ms;
-               write.store.save_upload(row);
-             },
-         .done =
-             [reactor, context, answer_from_store](const std::exception_ptr& error) {
-               if (error) return finish(reactor, context, to_status(error, "QueryUpload"));
-               answer_from_store();
-             }});
-    if (!written) finish(reactor, context, busy_status(services.draining));
-  });
+  const bool posted =
+      services_.files.post([&services, reactor, context, request, answer_from_store] {
+        const auto session = services.uploads.find(request->upload_id());
+        if (!session) return answer_from_store();
+        UploadRow row;
+        try {
+          const std::lock_guard lock(session->mutex);
+          session->owner = nullptr;
+          if (!session->file) return answer_from_store();
+          session->sync();
+          row = {.upload_id = session->upload_id,
+                 .digest = session->digest,
+                 .size_bytes = static_cast<std::int64_t>(session->size_bytes),
+                 .committed_bytes = static_cast<std::int64_t>(session->synced)};
+        } catch (...) {
+          return finish(reactor, context, to_status(std::current_exception(), "QueryUpload"));
+        }
+        const bool written = services.writer.post(
+            {.body =
+                 [row](WriteContext& write) mutable {
+                   row.touched_ms = write.now.wall_ms;
+                   write.store.save_upload(row);
+                 },
+             .done =
+                 [reactor, context, answer_from_store](const std::exception_ptr& error) {
+                   if (error) return finish(reactor, context, to_status(error, "QueryUpload"));
+                   answer_from_store();
+                 }});
+        if (!written) finish(reactor, context, busy_status(services.draining));
+      });
   if (!posted) finish(reactor, context, busy_status(services_.draining));
   return reactor;
 }

@@ -15,8 +15,7 @@ class BlobServiceApi : public v1::BlobService::CallbackService {
                                              v1::FindMissingBlobsResponse*) override;
   grpc::ServerReadReactor<v1::WriteBlobRequest>* WriteBlob(grpc::CallbackServerContext*,
                                                            v1::WriteBlobResponse*) override;
-  grpc::ServerUnaryReactor* QueryUpload(grpc::CallbackServerContext*,
-                                        const v1::QueryUploadRequest*,
+  grpc::ServerUnaryReactor* QueryUpload(grpc::CallbackServerContext*, const v1::QueryUploadRequest*,
                                         v1::QueryUploadResponse*) override;
   grpc::ServerWriteReactor<v1::ReadBlobResponse>* ReadBlob(grpc::CallbackServerContext*,
                                                            const v1::ReadBlobRequest*) override;

@@ -20,9 +20,11 @@ namespace quasi::server {
 inline void finish(grpc::ServerUnaryReactor* reactor, grpc::CallbackServerContext* context,
                    const grpc::Status& status) {
   if (!status.ok()) {
-    // Short waits the caller's library does by itself; of long ones (a full disk) the caller is told at once.
+    // Short waits the caller's library does by itself; of long ones (a full disk) the caller is
+    // told at once.
     if (const auto delay = wire::parse_details(status).retry_after)
-      context->AddTrailingMetadata("grpc-retry-pushback-ms", delay->count() <= 5'000 ? std::to_string(delay->count()) : "-1");
+      context->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                   delay->count() <= 5'000 ? std::to_string(delay->count()) : "-1");
   }
   reactor->Finish(status);
 }
@@ -37,31 +39,29 @@ inline void require_awaited(grpc::CallbackServerContext* context) {
 /// A call that changes something. `body` runs in the writer's transaction and fills the response.
 inline grpc::ServerUnaryReactor* write_call(Services& services,
                                             grpc::CallbackServerContext* context,
-                                            const wire::Violations& violations,
-                                            const char* method,
+                                            const wire::Violations& violations, const char* method,
                                             std::function<void(WriteContext&)> body) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   if (!violations.empty()) {
     finish(reactor, context, to_status(violations));
     return reactor;
   }
-  const bool posted = services.writer.post(
-      {.body =
-           [context, body = std::move(body)](WriteContext& write) {
-             require_awaited(context);
-             body(write);
-           },
-       .done =
-           [reactor, context, method](const std::exception_ptr& error) {
-             finish(reactor, context, to_status(error, method));
-           }});
+  const bool posted =
+      services.writer.post({.body =
+                                [context, body = std::move(body)](WriteContext& write) {
+                                  require_awaited(context);
+                                  body(write);
+                                },
+                            .done =
+                                [reactor, context, method](const std::exception_ptr& error) {
+                                  finish(reactor, context, to_status(error, method));
+                                }});
   if (!posted) finish(reactor, context, busy_status(services.draining));
   return reactor;
 }
 
 /// A call that only reads.
-inline grpc::ServerUnaryReactor* read_call(Services& services,
-                                           grpc::CallbackServerContext* context,
+inline grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerContext* context,
                                            const wire::Violations& violations, const char* method,
                                            std::function<void(ReadStore&)> body) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -69,8 +69,8 @@ inline grpc::ServerUnaryReactor* read_call(Services& services,
     finish(reactor, context, to_status(violations));
     return reactor;
   }
-  const bool posted = services.readers.read(
-      [reactor, context, method, body = std::move(body)](ReadStore& store) {
+  const bool posted =
+      services.readers.read([reactor, context, method, body = std::move(body)](ReadStore& store) {
         grpc::Status status;
         try {
           body(store);

@@ -124,8 +124,7 @@ v1::Job to_job(const JobView& view) {
   job.mutable_spec()->ParseFromString(view.spec);
   job.set_kind(row.kind);
   job.set_state(static_cast<v1::JobState>(row.state));
-  if (row.failure.reason != FailureReason::kNone)
-    *job.mutable_failure() = to_message(row.failure);
+  if (row.failure.reason != FailureReason::kNone) *job.mutable_failure() = to_message(row.failure);
   job.set_attempts(static_cast<std::uint32_t>(row.attempts));
   job.set_max_attempts(static_cast<std::uint32_t>(row.max_attempts));
   job.set_revision(static_cast<std::uint64_t>(row.revision));
@@ -222,8 +221,7 @@ v1::WatchEvent to_message(const EventRow& event, const std::string& job_uid) {
       change.set_worker_id(event.worker_id);
       change.set_message(event.message);
       change.set_reinstated(event.reinstated);
-      if (event.not_before_ms > 0)
-        *change.mutable_not_before() = to_timestamp(event.not_before_ms);
+      if (event.not_before_ms > 0) *change.mutable_not_before() = to_timestamp(event.not_before_ms);
       break;
     }
     case EventType::kProgress:

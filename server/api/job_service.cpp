@@ -100,8 +100,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
   wire::Violations violations;
   wire::validate(*request, {.enable_test_work = services_.options.enable_test_work}, violations);
   return read_call(
-      services_, context, {}, "ValidateJobs",
-      [request, response, violations](ReadStore& store) {
+      services_, context, {}, "ValidateJobs", [request, response, violations](ReadStore& store) {
         for (const wire::Violation& violation : violations.list()) {
           auto& problem = *response->add_problems();
           problem.set_field(violation.field);
@@ -123,7 +122,9 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
                                      : "not in the blob store; upload it first");
             problem.set_reason(std::string(wire::reason::kInputsMissing));
           }
-          const auto concerns_it = [&](const wire::Violation& violation) { return violation.field.starts_with(path); };
+          const auto concerns_it = [&](const wire::Violation& violation) {
+            return violation.field.starts_with(path);
+          };
           if (std::any_of(violations.list().begin(), violations.list().end(), concerns_it))
             continue;  // An invalid spec has no prospects, and its times may not fit milliseconds.
           const NewJob job = to_new_job(spec);
@@ -142,8 +143,7 @@ grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* con
                                                 const v1::GetJobRequest* request,
                                                 v1::GetJobResponse* response) {
   return read_call(
-      services_, context, violations_of(*request), "GetJob",
-      [request, response](ReadStore& store) {
+      services_, context, violations_of(*request), "GetJob", [request, response](ReadStore& store) {
         const auto view = store.find(request->job_id());
         if (!view) throw no_such_job(request->job_id());
         v1::Job& job = *response->mutable_job();
@@ -155,8 +155,8 @@ grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* con
           message = to_message(attempt);
           message.set_worker_name(names[attempt.worker_id]);
         }
-        for (const ArtifactRow& artifact : store.artifacts_of(
-                 view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))
+        for (const ArtifactRow& artifact :
+             store.artifacts_of(view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))
           *job.add_artifacts() = to_message(artifact);
       });
 }
@@ -167,16 +167,14 @@ grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* c
   return read_call(
       services_, context, violations_of(*request), "ListJobs",
       [this, request, response](ReadStore& store) {
-        const bool ascending =
-            request->order() == v1::ListJobsRequest::ORDER_CREATED_ASCENDING;
+        const bool ascending = request->order() == v1::ListJobsRequest::ORDER_CREATED_ASCENDING;
         const std::string binding =
             canonical_bytes(request->filter()) + (ascending ? "/up" : "/down");
         RowId cursor = 0;
         if (!request->page_token().empty())
           cursor = std::stoll(page_payload(services_, "jobs", binding, request->page_token()));
         const std::int32_t size = page_size(request->page_size());
-        const auto order =
-            ascending ? ReadStore::Order::kAscending : ReadStore::Order::kDescending;
+        const auto order = ascending ? ReadStore::Order::kAscending : ReadStore::Order::kDescending;
         std::vector<JobView> views =
             store.list(to_query(request->filter()), order, cursor, size + 1);
         std::size_t bytes = 0;
@@ -202,9 +200,9 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
       services_, context, violations_of(*request), "CancelJobs",
       [context, request, response](WriteContext& write) {
         server::CancelJobs command{.request_id = request->request_id(),
-                           .body_sha256 = body_digest(*request),
-                           .uids = {request->job_ids().begin(), request->job_ids().end()},
-                           .reason = request->reason()};
+                                   .body_sha256 = body_digest(*request),
+                                   .uids = {request->job_ids().begin(), request->job_ids().end()},
+                                   .reason = request->reason()};
         const Cancelled cancelled = write.queue.apply(command, write.now);
         for (int i = 0; i < request->job_ids_size(); ++i) {
           auto& result = *response->add_results();
@@ -278,7 +276,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
       *worker.mutable_last_seen() = to_timestamp(row.last_seen_ms);
       for (const std::string& kind : row.kinds) worker.add_kinds(kind);
       const bool online = is_member && alive->second->online;
-      worker.set_state(!online                     ? v1::WORKER_STATE_LOST
+      worker.set_state(!online                   ? v1::WORKER_STATE_LOST
                        : alive->second->draining ? v1::WORKER_STATE_DRAINING
                                                  : v1::WORKER_STATE_ONLINE);
       if (is_member) {
@@ -286,13 +284,14 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
           *worker.add_devices() = to_message(device);
       } else {
         for (const DeviceRow& device : row.devices)
-          *worker.add_devices() = to_message(
-              DeviceStatus{.device = device, .state = DeviceState::kLost});
+          *worker.add_devices() =
+              to_message(DeviceStatus{.device = device, .state = DeviceState::kLost});
       }
       for (v1::Device& device : *worker.mutable_devices()) {
         for (const OpenSlot& slot : open) {
           const auto& ids = slot.device_ids;
-          if (slot.worker_id != row.id || std::find(ids.begin(), ids.end(), device.id()) == ids.end())
+          if (slot.worker_id != row.id ||
+              std::find(ids.begin(), ids.end(), device.id()) == ids.end())
             continue;
           device.set_busy_slots(device.busy_slots() + 1);
           device.add_running_job_ids(slot.job_uid);
@@ -307,19 +306,20 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
   Services& services = services_;
   const bool posted = services_.writer.post(
       {.body = [fleet](WriteContext& write) { *fleet = write.queue.fleet(write.now); },
-       .done = [&services, reactor, context, answer](const std::exception_ptr& error) {
-         if (error) return finish(reactor, context, to_status(error, "ListPools"));
-         const bool read = services.readers.read([reactor, context, answer](ReadStore& store) {
-           grpc::Status status;
-           try {
-             answer(store);
-           } catch (...) {
-             status = to_status(std::current_exception(), "ListPools");
-           }
-           finish(reactor, context, status);
-         });
-         if (!read) finish(reactor, context, busy_status(services.draining));
-       }});
+       .done =
+           [&services, reactor, context, answer](const std::exception_ptr& error) {
+             if (error) return finish(reactor, context, to_status(error, "ListPools"));
+             const bool read = services.readers.read([reactor, context, answer](ReadStore& store) {
+               grpc::Status status;
+               try {
+                 answer(store);
+               } catch (...) {
+                 status = to_status(std::current_exception(), "ListPools");
+               }
+               finish(reactor, context, status);
+             });
+             if (!read) finish(reactor, context, busy_status(services.draining));
+           }});
   if (!posted) finish(reactor, context, busy_status(services_.draining));
   return reactor;
 }

@@ -19,7 +19,8 @@ std::string probe(const std::string& address) {
   grpc::ByteBuffer response;
   grpc::Status status;
   grpc::CompletionQueue queue;
-  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
   call->StartCall();
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;

@@ -4,7 +4,8 @@
 
 namespace quasi::server {
 
-/// Asks the server at `address` for its health (grpc.health.v1), as a supervisor of containers does.
+/// Asks the server at `address` for its health (grpc.health.v1), as a supervisor of containers
+/// does.
 /// @return "SERVING", "NOT_SERVING", or why there is no answer within 5 s.
 std::string probe(const std::string& address);
 

@@ -15,9 +15,9 @@
 namespace quasi::server {
 namespace {
 
-/// The whole file is hashed, whatever part was asked for, and the last chunk is sent only after the hash was
-/// right: no reader gets to the end of a corrupt blob. A reader who continues in the middle finds the hash of
-/// what an earlier stream read before (HashMarks).
+/// The whole file is hashed, whatever part was asked for, and the last chunk is sent only after the
+/// hash was right: no reader gets to the end of a corrupt blob. A reader who continues in the
+/// middle finds the hash of what an earlier stream read before (HashMarks).
 class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                        public HubListener,
                        public std::enable_shared_from_this<ReadBlobStream> {
@@ -108,8 +108,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                       "offset: the blob has " + std::to_string(size_) + " bytes, asked from " +
                           std::to_string(request_.offset()));
       position_ = request_.offset();
-      end_ = request_.limit() == 0 ? size_
-                                   : position_ + std::min(request_.limit(), size_ - position_);
+      end_ =
+          request_.limit() == 0 ? size_ : position_ + std::min(request_.limit(), size_ - position_);
       return next();
     } catch (...) {
       status = to_status(std::current_exception(), "ReadBlob");
@@ -126,8 +126,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
   void next() {
     auto self = shared_from_this();
-    if (!services_.files.post([self] { self->send_chunk(); }))
-      end(busy_status(services_.draining));
+    if (!services_.files.post([self] { self->send_chunk(); })) end(busy_status(services_.draining));
   }
 
   void send_chunk() {
@@ -210,8 +209,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     }
   }
 
-  /// Marks the blob, so that it is never served again, and says so once that is known: who uploads it again
-  /// upon the answer must not be told that it is there.
+  /// Marks the blob, so that it is never served again, and says so once that is known: who uploads
+  /// it again upon the answer must not be told that it is there.
   void lose() {
     if (cancelled_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
     log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
@@ -223,12 +222,12 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
       log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
     }
     const auto self = shared_from_this();
-    const bool posted =
-        services_.writer.post({.body =
-                                   [digest](WriteContext& write) {
-                                     write.store.set_blob_state(digest, BlobState::kCorrupt);
-                                   },
-                               .done = [self](const std::exception_ptr&) { self->end(to_status(self->corrupt())); }});
+    const bool posted = services_.writer.post(
+        {.body =
+             [digest](WriteContext& write) {
+               write.store.set_blob_state(digest, BlobState::kCorrupt);
+             },
+         .done = [self](const std::exception_ptr&) { self->end(to_status(self->corrupt())); }});
     if (!posted) end(to_status(corrupt()));
   }
 

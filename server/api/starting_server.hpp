@@ -7,8 +7,8 @@
 namespace quasi::server {
 
 /// Holds the server's addresses while the store is opened and recovered: every call is answered
-/// UNAVAILABLE / STARTING, health says NOT_SERVING. It knows no service, so nothing can reach a store
-/// that is not ready. The addresses are free again when it is destroyed.
+/// UNAVAILABLE / STARTING, health says NOT_SERVING. It knows no service, so nothing can reach a
+/// store that is not ready. The addresses are free again when it is destroyed.
 class StartingServer {
  public:
   /// @throws BadConfiguration if an address is not local or cannot be bound.

@@ -12,16 +12,26 @@ namespace {
 
 grpc::StatusCode code_of(Refusal kind) {
   switch (kind) {
-    case Refusal::kInvalidArgument: return grpc::StatusCode::INVALID_ARGUMENT;
-    case Refusal::kNotFound: return grpc::StatusCode::NOT_FOUND;
-    case Refusal::kAlreadyExists: return grpc::StatusCode::ALREADY_EXISTS;
-    case Refusal::kFailedPrecondition: return grpc::StatusCode::FAILED_PRECONDITION;
-    case Refusal::kAborted: return grpc::StatusCode::ABORTED;
-    case Refusal::kOutOfRange: return grpc::StatusCode::OUT_OF_RANGE;
-    case Refusal::kResourceExhausted: return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case Refusal::kUnavailable: return grpc::StatusCode::UNAVAILABLE;
-    case Refusal::kDeadlineExceeded: return grpc::StatusCode::DEADLINE_EXCEEDED;
-    case Refusal::kDataLoss: return grpc::StatusCode::DATA_LOSS;
+    case Refusal::kInvalidArgument:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case Refusal::kNotFound:
+      return grpc::StatusCode::NOT_FOUND;
+    case Refusal::kAlreadyExists:
+      return grpc::StatusCode::ALREADY_EXISTS;
+    case Refusal::kFailedPrecondition:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case Refusal::kAborted:
+      return grpc::StatusCode::ABORTED;
+    case Refusal::kOutOfRange:
+      return grpc::StatusCode::OUT_OF_RANGE;
+    case Refusal::kResourceExhausted:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case Refusal::kUnavailable:
+      return grpc::StatusCode::UNAVAILABLE;
+    case Refusal::kDeadlineExceeded:
+      return grpc::StatusCode::DEADLINE_EXCEEDED;
+    case Refusal::kDataLoss:
+      return grpc::StatusCode::DATA_LOSS;
   }
   return grpc::StatusCode::INTERNAL;
 }
@@ -46,7 +56,8 @@ grpc::Status to_status(const Refused& refused) {
   wire::ErrorDetails details{.reason = refused.reason, .metadata = refused.metadata};
   for (const auto& [type, subject, description] : refused.preconditions)
     details.preconditions.push_back({type, subject, description});
-  if (refused.retry_after_ms) details.retry_after = std::chrono::milliseconds(*refused.retry_after_ms);
+  if (refused.retry_after_ms)
+    details.retry_after = std::chrono::milliseconds(*refused.retry_after_ms);
   return wire::make_status(code_of(refused.kind), refused.what(), details);
 }
 
@@ -83,9 +94,9 @@ grpc::Status to_status(const wire::Violations& violations) {
   std::string message = first.field + ": " + first.description;
   if (violations.list().size() > 1)
     message += " (and " + std::to_string(violations.list().size() - 1) + " more)";
-  return wire::make_status(only_disabled ? grpc::StatusCode::FAILED_PRECONDITION
-                                         : grpc::StatusCode::INVALID_ARGUMENT,
-                           message, details);
+  return wire::make_status(
+      only_disabled ? grpc::StatusCode::FAILED_PRECONDITION : grpc::StatusCode::INVALID_ARGUMENT,
+      message, details);
 }
 
 grpc::Status busy_status(bool draining) {

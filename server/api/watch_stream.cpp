@@ -178,17 +178,16 @@ grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
   wire::validate(request, violations);
   // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
   const auto stream = std::make_shared<WatchStream>(
-      services, context, request,
-      violations.empty() ? to_query(request.filter()) : JobQuery{});
+      services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{});
   WatchStream* reactor = stream.get();
   if (!violations.empty()) {
     stream->refuse(to_status(violations));
   } else if (++services.watches > static_cast<int>(limits::kWatches)) {
     --services.watches;
-    stream->refuse(to_status(Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
-                                     "the server has " + std::to_string(limits::kWatches) +
-                                         " watchers; try again later")
-                                 .retry_in(5'000)));
+    stream->refuse(to_status(
+        Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
+                "the server has " + std::to_string(limits::kWatches) + " watchers; try again later")
+            .retry_in(5'000)));
   } else {
     stream->counted = true;
     stream->start();

@@ -37,8 +37,7 @@ grpc::ServerUnaryReactor* WorkerServiceApi::Register(grpc::CallbackServerContext
           command.worker.devices.push_back(status.device);
           command.devices.push_back(std::move(status));
         }
-        for (const v1::AttemptRef& ref : request->salvage())
-          command.salvage.push_back(to_key(ref));
+        for (const v1::AttemptRef& ref : request->salvage()) command.salvage.push_back(to_key(ref));
         const Registered registered = write.queue.apply(command, write.now);
         for (int i = 0; i < request->salvage_size(); ++i)
           add_directive(*response->add_salvage(), request->salvage(i).attempt_id(),
@@ -61,44 +60,43 @@ grpc::ServerUnaryReactor* WorkerServiceApi::AcquireLeases(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* WorkerServiceApi::Heartbeat(grpc::CallbackServerContext* context,
                                                       const v1::HeartbeatRequest* request,
                                                       v1::HeartbeatResponse* response) {
-  return write_call(
-      services_, context, violations_of(*request), "Heartbeat",
-      [this, request, response](WriteContext& write) {
-        server::Heartbeat command{.worker_id = request->worker_id(),
-                                  .incarnation = request->incarnation(),
-                                  .attempts = {},
-                                  .devices = {},
-                                  .draining = request->draining()};
-        for (const auto& status : request->attempts()) {
-          AttemptProgress report{.attempt_uid = status.attempt_id(),
-                                 .fence = static_cast<std::int64_t>(status.fence()),
-                                 .progress = {}};
-          if (status.has_progress()) {
-            v1::Progress progress = status.progress();
-            if (!progress.has_time()) *progress.mutable_time() = to_timestamp(write.now.wall_ms);
-            report.progress = progress.SerializeAsString();
-          }
-          command.attempts.push_back(std::move(report));
-        }
-        for (const v1::Device& device : request->devices())
-          command.devices.push_back(to_device(device));
-        const HeartbeatAnswer answer = write.queue.apply(command, write.now);
-        for (int i = 0; i < request->attempts_size(); ++i)
-          add_directive(*response->add_attempts(), request->attempts(i).attempt_id(),
-                        request->attempts(i).fence(),
-                        answer.directives[static_cast<std::size_t>(i)]);
-        *response->mutable_lease_ttl() = to_duration(services_.options.lease_ttl_ms);
-      });
+  return write_call(services_, context, violations_of(*request), "Heartbeat",
+                    [this, request, response](WriteContext& write) {
+                      server::Heartbeat command{.worker_id = request->worker_id(),
+                                                .incarnation = request->incarnation(),
+                                                .attempts = {},
+                                                .devices = {},
+                                                .draining = request->draining()};
+                      for (const auto& status : request->attempts()) {
+                        AttemptProgress report{.attempt_uid = status.attempt_id(),
+                                               .fence = static_cast<std::int64_t>(status.fence()),
+                                               .progress = {}};
+                        if (status.has_progress()) {
+                          v1::Progress progress = status.progress();
+                          if (!progress.has_time())
+                            *progress.mutable_time() = to_timestamp(write.now.wall_ms);
+                          report.progress = progress.SerializeAsString();
+                        }
+                        command.attempts.push_back(std::move(report));
+                      }
+                      for (const v1::Device& device : request->devices())
+                        command.devices.push_back(to_device(device));
+                      const HeartbeatAnswer answer = write.queue.apply(command, write.now);
+                      for (int i = 0; i < request->attempts_size(); ++i)
+                        add_directive(*response->add_attempts(), request->attempts(i).attempt_id(),
+                                      request->attempts(i).fence(),
+                                      answer.directives[static_cast<std::size_t>(i)]);
+                      *response->mutable_lease_ttl() = to_duration(services_.options.lease_ttl_ms);
+                    });
 }
 
 grpc::ServerUnaryReactor* WorkerServiceApi::StartAttempt(grpc::CallbackServerContext* context,
                                                          const v1::StartAttemptRequest* request,
                                                          v1::StartAttemptResponse*) {
-  return write_call(services_, context, violations_of(*request), "StartAttempt",
-                    [request](WriteContext& write) {
-                      write.queue.apply(server::StartAttempt{to_key(request->attempt())},
-                                        write.now);
-                    });
+  return write_call(
+      services_, context, violations_of(*request), "StartAttempt", [request](WriteContext& write) {
+        write.queue.apply(server::StartAttempt{to_key(request->attempt())}, write.now);
+      });
 }
 
 grpc::ServerUnaryReactor* WorkerServiceApi::AppendLog(grpc::CallbackServerContext* context,
@@ -160,10 +158,11 @@ grpc::ServerUnaryReactor* WorkerServiceApi::CompleteAttempt(
             command.outcome = AttemptOutcome::kFailed;
             command.failure = to_failure(request->failed());
             break;
-          default: command.outcome = AttemptOutcome::kCancelled; break;
+          default:
+            command.outcome = AttemptOutcome::kCancelled;
+            break;
         }
-        response->set_state(
-            static_cast<v1::JobState>(write.queue.apply(command, write.now).state));
+        response->set_state(static_cast<v1::JobState>(write.queue.apply(command, write.now).state));
       });
 }
 

@@ -95,10 +95,10 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
         if (size) return succeed();
         std::optional<Uploads::Known> known;
         if (const auto row = store.upload(upload_id_))
-          known = Uploads::Known{.digest = row->digest,
-                                 .size_bytes = static_cast<std::uint64_t>(row->size_bytes),
-                                 .committed_bytes =
-                                     static_cast<std::uint64_t>(row->committed_bytes)};
+          known =
+              Uploads::Known{.digest = row->digest,
+                             .size_bytes = static_cast<std::uint64_t>(row->size_bytes),
+                             .committed_bytes = static_cast<std::uint64_t>(row->committed_bytes)};
         const bool handed = services_.files.post([this, known] {
           try {
             open(known);
@@ -166,12 +166,13 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
       const std::lock_guard lock(session_->mutex);
       row.committed_bytes = static_cast<std::int64_t>(session_->synced);
     }
-    const bool posted = services_.writer.post({.body =
-                                                   [row](WriteContext& write) mutable {
-                                                     row.touched_ms = write.now.wall_ms;
-                                                     write.store.save_upload(row);
-                                                   },
-                                               .done = [next](const std::exception_ptr&) { next(); }});
+    const bool posted =
+        services_.writer.post({.body =
+                                   [row](WriteContext& write) mutable {
+                                     row.touched_ms = write.now.wall_ms;
+                                     write.store.save_upload(row);
+                                   },
+                               .done = [next](const std::exception_ptr&) { next(); }});
     if (!posted) next();
   }
 

@@ -61,10 +61,10 @@ std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
     if (found == member.devices.end() || found->second.state != DeviceState::kReady) continue;
     if (room[offer.device_id]-- <= 0) continue;
     const DeviceStatus& status = found->second;
-    slots.push_back({.device_id = offer.device_id,
-                     .backend = status.device.backend,
-                     .free_bytes = offer.free_bytes > 0 ? offer.free_bytes
-                                                        : status.device.memory_bytes});
+    slots.push_back(
+        {.device_id = offer.device_id,
+         .backend = status.device.backend,
+         .free_bytes = offer.free_bytes > 0 ? offer.free_bytes : status.device.memory_bytes});
   }
   std::stable_sort(slots.begin(), slots.end(), [](const UsableSlot& a, const UsableSlot& b) {
     if (a.backend != b.backend) return a.backend == Backend::kCuda;
@@ -124,9 +124,8 @@ bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
                        const std::vector<UsableSlot>& slots) {
   const auto& kinds = member.worker.kinds;
   if (std::find(kinds.begin(), kinds.end(), placement.kind) == kinds.end()) return false;
-  const std::int64_t least = placement.memory_class == 0
-                                 ? 0
-                                 : std::int64_t{1} << placement.memory_class;
+  const std::int64_t least =
+      placement.memory_class == 0 ? 0 : std::int64_t{1} << placement.memory_class;
   for (const UsableSlot& slot : slots)
     if (backend_fits(placement.device, placement.gpus, slot.backend) && least <= slot.free_bytes)
       return true;

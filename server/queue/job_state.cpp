@@ -47,15 +47,24 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
 
 std::string_view name_of(JobState state) {
   switch (state) {
-    case JobState::kBlocked: return "BLOCKED";
-    case JobState::kHeld: return "HELD";
-    case JobState::kQueued: return "QUEUED";
-    case JobState::kLeased: return "LEASED";
-    case JobState::kRunning: return "RUNNING";
-    case JobState::kCancelling: return "CANCELLING";
-    case JobState::kSucceeded: return "SUCCEEDED";
-    case JobState::kFailed: return "FAILED";
-    case JobState::kCancelled: return "CANCELLED";
+    case JobState::kBlocked:
+      return "BLOCKED";
+    case JobState::kHeld:
+      return "HELD";
+    case JobState::kQueued:
+      return "QUEUED";
+    case JobState::kLeased:
+      return "LEASED";
+    case JobState::kRunning:
+      return "RUNNING";
+    case JobState::kCancelling:
+      return "CANCELLING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
   }
   return "UNKNOWN";
 }

@@ -21,35 +21,44 @@ enum class JobState : std::uint8_t {
 };
 
 inline constexpr std::array kAllJobStates = {
-    JobState::kBlocked,    JobState::kHeld,      JobState::kQueued,
-    JobState::kLeased,     JobState::kRunning,   JobState::kCancelling,
-    JobState::kSucceeded,  JobState::kFailed,    JobState::kCancelled,
+    JobState::kBlocked,   JobState::kHeld,    JobState::kQueued,
+    JobState::kLeased,    JobState::kRunning, JobState::kCancelling,
+    JobState::kSucceeded, JobState::kFailed,  JobState::kCancelled,
 };
 
 /// What can happen to a job.
 enum class JobEvent : std::uint8_t {
-  kDependenciesMet,    ///< the last job it waited for ended as wished
-  kDependencyFailed,   ///< a job it waited for did not
-  kHold,               ///< a person puts it aside
-  kUnholdToQueued,     ///< a person takes it back; nothing blocks it
-  kUnholdToBlocked,    ///< a person takes it back; it still waits for other jobs
-  kGrant,              ///< a worker gets it
-  kStart,              ///< the child is up
-  kRequeue,            ///< lease expired, given back, or failed in a way worth another attempt
-  kReinstateLeased,    ///< the expired lease stands again; the child was not up yet
-  kReinstateRunning,   ///< the expired lease stands again; the child is up
-  kFail,               ///< failed for good
+  kDependenciesMet,   ///< the last job it waited for ended as wished
+  kDependencyFailed,  ///< a job it waited for did not
+  kHold,              ///< a person puts it aside
+  kUnholdToQueued,    ///< a person takes it back; nothing blocks it
+  kUnholdToBlocked,   ///< a person takes it back; it still waits for other jobs
+  kGrant,             ///< a worker gets it
+  kStart,             ///< the child is up
+  kRequeue,           ///< lease expired, given back, or failed in a way worth another attempt
+  kReinstateLeased,   ///< the expired lease stands again; the child was not up yet
+  kReinstateRunning,  ///< the expired lease stands again; the child is up
+  kFail,              ///< failed for good
   kSucceed,
-  kCancel,             ///< a person does not want it any more
-  kStopped,            ///< after a cancel: the worker reports the end, or is not heard of
+  kCancel,   ///< a person does not want it any more
+  kStopped,  ///< after a cancel: the worker reports the end, or is not heard of
 };
 
 inline constexpr std::array kAllJobEvents = {
-    JobEvent::kDependenciesMet, JobEvent::kDependencyFailed, JobEvent::kHold,
-    JobEvent::kUnholdToQueued,  JobEvent::kUnholdToBlocked,  JobEvent::kGrant,
-    JobEvent::kStart,           JobEvent::kRequeue,          JobEvent::kReinstateLeased,
-    JobEvent::kReinstateRunning, JobEvent::kFail,            JobEvent::kSucceed,
-    JobEvent::kCancel,          JobEvent::kStopped,
+    JobEvent::kDependenciesMet,
+    JobEvent::kDependencyFailed,
+    JobEvent::kHold,
+    JobEvent::kUnholdToQueued,
+    JobEvent::kUnholdToBlocked,
+    JobEvent::kGrant,
+    JobEvent::kStart,
+    JobEvent::kRequeue,
+    JobEvent::kReinstateLeased,
+    JobEvent::kReinstateRunning,
+    JobEvent::kFail,
+    JobEvent::kSucceed,
+    JobEvent::kCancel,
+    JobEvent::kStopped,
 };
 
 /// The whole life of a job. Nothing is returned if the event does not apply: whoever reports on a

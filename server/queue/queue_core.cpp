@@ -9,7 +9,6 @@
 namespace quasi::server {
 namespace {
 
-
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -48,13 +47,12 @@ void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
       if (first) known->second = store.blob_size(input.digest).value_or(-1);
       if (known->second == input.size_bytes) continue;
       if (!first && known->second < 0) continue;  // Named already.
-      missing.push_back(
-          {.type = "INPUTS_MISSING",
-           .subject = input.digest,
-           .description = known->second < 0
-                              ? "not in the blob store; upload it first"
-                              : "has " + std::to_string(known->second) + " bytes, not " +
-                                    std::to_string(input.size_bytes)});
+      missing.push_back({.type = "INPUTS_MISSING",
+                         .subject = input.digest,
+                         .description = known->second < 0 ? "not in the blob store; upload it first"
+                                                          : "has " + std::to_string(known->second) +
+                                                                " bytes, not " +
+                                                                std::to_string(input.size_bytes)});
     }
   }
   if (missing.empty()) return;
@@ -74,16 +72,16 @@ void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
     if (!workers) workers = store.workers();
     const Prospect prospect = prospect_of(row, *workers);
     if (prospect.chance == Chance::kTooLarge)
-      hopeless.push_back({.type = "UNSCHEDULABLE",
-                          .subject = "jobs[" + std::to_string(i) + "].spec.resources." + prospect.field,
-                          .description = prospect.why});
+      hopeless.push_back(
+          {.type = "UNSCHEDULABLE",
+           .subject = "jobs[" + std::to_string(i) + "].spec.resources." + prospect.field,
+           .description = prospect.why});
   }
   if (hopeless.empty()) return;
-  Refused refused(Refusal::kFailedPrecondition, "UNSCHEDULABLE",
-                  hopeless.front().subject + ": " + hopeless.front().description +
-                      (hopeless.size() > 1
-                           ? " (and " + std::to_string(hopeless.size() - 1) + " more)"
-                           : ""));
+  Refused refused(
+      Refusal::kFailedPrecondition, "UNSCHEDULABLE",
+      hopeless.front().subject + ": " + hopeless.front().description +
+          (hopeless.size() > 1 ? " (and " + std::to_string(hopeless.size() - 1) + " more)" : ""));
   refused.preconditions = std::move(hopeless);
   throw refused;
 }
@@ -124,9 +122,11 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     row.job_seq = 1;
     row.created_ms = now.wall_ms;
     row.id = store_.insert_job(job);
-    store_.append_event(
-        {.job_id = row.id, .job_seq = 1, .time_ms = now.wall_ms, .to = JobState::kQueued,
-         .not_before_ms = row.ready ? 0 : row.not_before_ms});
+    store_.append_event({.job_id = row.id,
+                         .job_seq = 1,
+                         .time_ms = now.wall_ms,
+                         .to = JobState::kQueued,
+                         .not_before_ms = row.ready ? 0 : row.not_before_ms});
     became_ready_ = became_ready_ || row.ready;
     submitted.uids.push_back(row.uid);
   }
@@ -158,18 +158,18 @@ Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
     answer.push_back(std::to_string(static_cast<int>(job->state)));
   }
   if (!command.request_id.empty())
-    store_.save_request(command.request_id,
-                        {.method = "CancelJobs",
-                         .body_sha256 = command.body_sha256,
-                         .response = joined(answer)},
-                        now.wall_ms + options_.request_ttl_ms);
+    store_.save_request(
+        command.request_id,
+        {.method = "CancelJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},
+        now.wall_ms + options_.request_ttl_ms);
   return cancelled;
 }
 
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
   const auto next = next_state(job.state, event);
-  if (!next) throw std::logic_error("job " + job.uid + " cannot move from " +
-                                    std::string(name_of(job.state)));
+  if (!next)
+    throw std::logic_error("job " + job.uid + " cannot move from " +
+                           std::string(name_of(job.state)));
   EventRow row{.job_id = job.id,
                .job_seq = job.job_seq + 1,
                .time_ms = now.wall_ms,

@@ -19,9 +19,9 @@ namespace quasi::server {
 
 struct QueueOptions {
   std::int64_t lease_ttl_ms = 60'000;
-  std::int64_t restart_grace_ms = 30'000;    ///< beside a full TTL, for leases open at start
-  std::int64_t requeue_delay_ms = 30'000;    ///< after a lease expired
-  std::int64_t retry_back_off_ms = 30'000;   ///< after the first failed attempt; doubles
+  std::int64_t restart_grace_ms = 30'000;   ///< beside a full TTL, for leases open at start
+  std::int64_t requeue_delay_ms = 30'000;   ///< after a lease expired
+  std::int64_t retry_back_off_ms = 30'000;  ///< after the first failed attempt; doubles
   std::int64_t default_max_runtime_ms = 24 * 3'600'000;
   std::int64_t request_ttl_ms = 7 * 86'400'000LL;
 };

@@ -188,8 +188,7 @@ JobState QueueCore::end_released(Held& held, ReleaseReason reason, const std::st
          now);
     return job.state;
   }
-  const bool wait =
-      reason == ReleaseReason::kBusyForeign || reason == ReleaseReason::kStageTimeout;
+  const bool wait = reason == ReleaseReason::kBusyForeign || reason == ReleaseReason::kStageTimeout;
   set_not_before(job, wait ? options_.requeue_delay_ms : 0, now);
   move(job, JobEvent::kRequeue, {.attempt = &attempt, .message = message}, now);
   return job.state;
@@ -207,8 +206,8 @@ Registered QueueCore::apply(const RegisterWorker& command, Now now) {
   store_.save_worker(worker);
   for (AttemptRow& attempt : store_.open_attempts_of(worker.id)) {
     if (attempt.incarnation == worker.incarnation) continue;
-    const bool salvaged = std::any_of(
-        command.salvage.begin(), command.salvage.end(), [&](const AttemptKey& key) {
+    const bool salvaged =
+        std::any_of(command.salvage.begin(), command.salvage.end(), [&](const AttemptKey& key) {
           return key.attempt_uid == attempt.uid && key.fence == attempt.fence;
         });
     if (salvaged) continue;
@@ -220,8 +219,9 @@ Registered QueueCore::apply(const RegisterWorker& command, Now now) {
   }
   Registered registered;
   for (const AttemptKey& key : command.salvage) {
-    // A fence of the future: the store was restored from an old copy. Given out once more it would name two attempts
-    // at this worker, and the end of the old one would end the new one. No honest worker names one beyond the bound.
+    // A fence of the future: the store was restored from an old copy. Given out once more it would
+    // name two attempts at this worker, and the end of the old one would end the new one. No honest
+    // worker names one beyond the bound.
     if (key.fence > store_.newest_fence() && key.fence < kMostFence) store_.raise_fence(key.fence);
     auto held = find_current(key, now);
     if (!held) {
@@ -304,9 +304,8 @@ bool QueueCore::detail_due(RowId job, EventType type, Now now) {
   if (first) {
     // Entries of ended jobs are of no use; drop what has been silent for a minute.
     if (last_detail_ms_.size() > 4'096)
-      std::erase_if(last_detail_ms_, [&](const auto& item) {
-        return now.monotonic_ms - item.second > 60'000;
-      });
+      std::erase_if(last_detail_ms_,
+                    [&](const auto& item) { return now.monotonic_ms - item.second > 60'000; });
     return true;
   }
   if (now.monotonic_ms - entry->second < kDetailIntervalMs) return false;
@@ -328,10 +327,9 @@ HeartbeatAnswer QueueCore::apply(const Heartbeat& command, Now now) {
   Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
   HeartbeatAnswer answer;
   for (const AttemptProgress& report : command.attempts) {
-    auto held = find_current({.worker_id = command.worker_id,
-                              .attempt_uid = report.attempt_uid,
-                              .fence = report.fence},
-                             now);
+    auto held = find_current(
+        {.worker_id = command.worker_id, .attempt_uid = report.attempt_uid, .fence = report.fence},
+        now);
     if (!held) {
       answer.directives.push_back(Directive::kFenced);
       continue;
@@ -376,9 +374,8 @@ LogAppended QueueCore::apply(const AppendLog& command, Now now) {
   if (command.offset > attempt.log_bytes)
     throw mismatch("an append at " + std::to_string(command.offset) + " would leave a gap");
   std::string_view data = command.data;
-  const auto overlap = static_cast<std::size_t>(
-      std::min<std::int64_t>(attempt.log_bytes - command.offset,
-                             static_cast<std::int64_t>(data.size())));
+  const auto overlap = static_cast<std::size_t>(std::min<std::int64_t>(
+      attempt.log_bytes - command.offset, static_cast<std::int64_t>(data.size())));
   if (overlap > 0) {
     if (logs_.read(attempt.uid, command.offset, static_cast<std::int64_t>(overlap)) !=
         data.substr(0, overlap))
@@ -450,7 +447,8 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   AttemptRow& attempt = held.attempt;
   attempt.report_digest = command.report_digest;
   attempt.usage = command.usage;
-  if (job.state == JobState::kCancelling) return {end_cancelled(held, AttemptOutcome::kCancelled, now)};
+  if (job.state == JobState::kCancelling)
+    return {end_cancelled(held, AttemptOutcome::kCancelled, now)};
   if (command.outcome == AttemptOutcome::kCancelled)
     throw wrong_state(job, "nobody asked to cancel it; release the lease instead");
   if (command.outcome == AttemptOutcome::kFailed)

@@ -8,20 +8,34 @@ namespace quasi::server {
 
 std::string_view name_of(FailureReason reason) {
   switch (reason) {
-    case FailureReason::kNone: return "NONE";
-    case FailureReason::kInvalidInput: return "INVALID_INPUT";
-    case FailureReason::kNumerical: return "NUMERICAL";
-    case FailureReason::kTimeLimit: return "TIME_LIMIT";
-    case FailureReason::kGpuOom: return "GPU_OOM";
-    case FailureReason::kHostOom: return "HOST_OOM";
-    case FailureReason::kChildCrashed: return "CHILD_CRASHED";
-    case FailureReason::kGpuFault: return "GPU_FAULT";
-    case FailureReason::kWorkerLost: return "WORKER_LOST";
-    case FailureReason::kEngineError: return "ENGINE_ERROR";
-    case FailureReason::kDependency: return "DEPENDENCY";
-    case FailureReason::kStopRule: return "STOP_RULE";
-    case FailureReason::kStorage: return "STORAGE";
-    case FailureReason::kProtocol: return "PROTOCOL";
+    case FailureReason::kNone:
+      return "NONE";
+    case FailureReason::kInvalidInput:
+      return "INVALID_INPUT";
+    case FailureReason::kNumerical:
+      return "NUMERICAL";
+    case FailureReason::kTimeLimit:
+      return "TIME_LIMIT";
+    case FailureReason::kGpuOom:
+      return "GPU_OOM";
+    case FailureReason::kHostOom:
+      return "HOST_OOM";
+    case FailureReason::kChildCrashed:
+      return "CHILD_CRASHED";
+    case FailureReason::kGpuFault:
+      return "GPU_FAULT";
+    case FailureReason::kWorkerLost:
+      return "WORKER_LOST";
+    case FailureReason::kEngineError:
+      return "ENGINE_ERROR";
+    case FailureReason::kDependency:
+      return "DEPENDENCY";
+    case FailureReason::kStopRule:
+      return "STOP_RULE";
+    case FailureReason::kStorage:
+      return "STORAGE";
+    case FailureReason::kProtocol:
+      return "PROTOCOL";
   }
   return "UNKNOWN";
 }
@@ -63,7 +77,8 @@ RetryDecision decide_retry(const FailedAttempt& failed) {
       break;
     case FailureReason::kGpuFault:
     case FailureReason::kStorage:
-    case FailureReason::kProtocol: break;
+    case FailureReason::kProtocol:
+      break;
   }
   const std::int32_t counted = failed.attempts - (decision.counted ? 0 : 1);
   decision.retry =

@@ -28,11 +28,11 @@ std::string_view name_of(FailureReason reason);
 /// What is known of a job when one of its attempts has failed; counts include that attempt.
 struct FailedAttempt {
   FailureReason reason = FailureReason::kNone;
-  bool new_checkpoint = false;      ///< the attempt recorded a checkpoint of its own
-  std::int32_t attempts = 0;        ///< counted ones
+  bool new_checkpoint = false;  ///< the attempt recorded a checkpoint of its own
+  std::int32_t attempts = 0;    ///< counted ones
   std::int32_t max_attempts = 0;
-  std::int32_t grants = 0;          ///< of any outcome
-  std::int32_t crashes = 0;         ///< CHILD_CRASHED without a new checkpoint
+  std::int32_t grants = 0;   ///< of any outcome
+  std::int32_t crashes = 0;  ///< CHILD_CRASHED without a new checkpoint
   std::int32_t gpu_ooms = 0;
   std::int32_t host_ooms = 0;
 };

@@ -11,7 +11,8 @@ std::int32_t memory_class_of(std::int64_t bytes) {
 }
 
 Placement JobRow::placement() const {
-  return {.kind = kind, .device = device, .gpus = gpus, .memory_class = memory_class_of(memory_bytes)};
+  return {
+      .kind = kind, .device = device, .gpus = gpus, .memory_class = memory_class_of(memory_bytes)};
 }
 
 std::string encode(const Placement& placement) {

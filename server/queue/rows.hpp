@@ -11,7 +11,8 @@
 #include "server/queue/retry.hpp"
 
 /// What the store keeps, as plain values. Times are milliseconds since 1970, for display and for
-/// not_before; 0 is "not yet". Ids of rows are the store's own numbers, `uid` is what the wire uses.
+/// not_before; 0 is "not yet". Ids of rows are the store's own numbers, `uid` is what the wire
+/// uses.
 namespace quasi::server {
 
 using RowId = std::int64_t;
@@ -58,11 +59,11 @@ struct JobRow {
   std::string pool;
   Preference device = Preference::kAuto;
   std::int32_t gpus = 0;
-  std::int64_t memory_bytes = 0;   ///< per GPU; raised after GPU_OOM
+  std::int64_t memory_bytes = 0;  ///< per GPU; raised after GPU_OOM
   std::int64_t max_runtime_ms = 0;
   std::int64_t not_before_ms = 0;
-  bool ready = true;               ///< not_before has passed; only ready jobs are claimed
-  std::int32_t attempts = 0;       ///< counted ones
+  bool ready = true;          ///< not_before has passed; only ready jobs are claimed
+  std::int32_t attempts = 0;  ///< counted ones
   std::int32_t max_attempts = 3;
   std::int32_t grants = 0;
   std::int32_t crashes = 0;
@@ -70,9 +71,9 @@ struct JobRow {
   std::int32_t host_ooms = 0;
   bool resume = true;
   std::int32_t checkpoints_kept = 2;
-  std::int64_t fence = 0;                 ///< of the newest grant
+  std::int64_t fence = 0;  ///< of the newest grant
   std::optional<RowId> open_attempt;
-  std::string avoid_device;               ///< of the last GPU_FAULT: "worker/device"
+  std::string avoid_device;  ///< of the last GPU_FAULT: "worker/device"
   std::int64_t revision = 1;
   std::int64_t job_seq = 0;
   std::int64_t created_ms = 0;
@@ -137,9 +138,9 @@ struct AttemptRow {
   UsageInfo usage;
   std::int64_t log_bytes = 0;
   bool log_full = false;
-  bool counted = true;         ///< stands in the job's counter
-  bool new_checkpoint = false; ///< recorded one of its own
-  std::string report_digest;   ///< SHA-256 of the CompleteAttempt that ended it, without the ref
+  bool counted = true;          ///< stands in the job's counter
+  bool new_checkpoint = false;  ///< recorded one of its own
+  std::string report_digest;    ///< SHA-256 of the CompleteAttempt that ended it, without the ref
   JobState end_state = JobState::kQueued;  ///< of the job, right after the attempt ended
 
   bool operator==(const AttemptRow&) const = default;
@@ -174,7 +175,7 @@ enum class EventType : std::uint8_t {
 
 /// One line of a job's history.
 struct EventRow {
-  std::int64_t seq = 0;      ///< given by the store; rises
+  std::int64_t seq = 0;  ///< given by the store; rises
   RowId job_id = 0;
   std::int64_t job_seq = 0;  ///< of state events: 1, 2, … without gaps; otherwise 0
   std::int64_t time_ms = 0;

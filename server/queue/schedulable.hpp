@@ -8,9 +8,9 @@
 namespace quasi::server {
 
 enum class Chance : std::uint8_t {
-  kFits,     ///< a known device, or set of devices of one worker, is large enough
-  kNone,     ///< no worker of its pool is known that runs its kind on such a device: it may come
-  kTooLarge, ///< such devices are known, and all are too small or too few
+  kFits,      ///< a known device, or set of devices of one worker, is large enough
+  kNone,      ///< no worker of its pool is known that runs its kind on such a device: it may come
+  kTooLarge,  ///< such devices are known, and all are too small or too few
 };
 
 struct Prospect {

@@ -12,9 +12,10 @@
 
 namespace quasi::server {
 
-/// How far blobs have been hashed while they were read, so that a reader who continues in the middle need not
-/// wait until everything before it is hashed again. States of the hash at a few places of the blobs read last;
-/// lost with the process, which costs one hashing from the first byte. Thread-safe.
+/// How far blobs have been hashed while they were read, so that a reader who continues in the
+/// middle need not wait until everything before it is hashed again. States of the hash at a few
+/// places of the blobs read last; lost with the process, which costs one hashing from the first
+/// byte. Thread-safe.
 class HashMarks {
  public:
   struct Mark {
@@ -27,7 +28,8 @@ class HashMarks {
   /// The mark furthest on at or before `offset`.
   std::optional<Mark> before(const std::string& digest, std::uint64_t offset);
   /// Keeps a copy of `state`, unless there is a mark less than `spacing` before it.
-  void put(const std::string& digest, std::uint64_t bytes, const wire::Sha256& state, std::uint64_t spacing);
+  void put(const std::string& digest, std::uint64_t bytes, const wire::Sha256& state,
+           std::uint64_t spacing);
   /// What was hashed may not be what is on the disk now.
   void forget(const std::string& digest);
 

@@ -55,9 +55,8 @@ void WorkPool::run() {
 }
 
 Readers::Readers(const std::string& database_path, std::size_t threads)
-    : WorkPool(threads, [database_path] {
-        own_store = std::make_unique<ReadStore>(database_path);
-      }) {}
+    : WorkPool(threads,
+               [database_path] { own_store = std::make_unique<ReadStore>(database_path); }) {}
 
 bool Readers::read(std::function<void(ReadStore&)> work) {
   return post([work = std::move(work)] { work(*own_store); });

@@ -18,17 +18,20 @@ void Scrub::tick(Now now) {
     const std::lock_guard lock(mutex_);
     const std::int64_t elapsed_ms = std::max<std::int64_t>(0, now.monotonic_ms - last_tick_ms_);
     last_tick_ms_ = now.monotonic_ms;
-    allowance_bytes_ = std::min(allowance_bytes_ + options_.bytes_per_second * std::min<std::int64_t>(elapsed_ms, 1'000) / 1'000,
-                                std::max(options_.bytes_per_second, kStepBytes));
+    allowance_bytes_ =
+        std::min(allowance_bytes_ +
+                     options_.bytes_per_second * std::min<std::int64_t>(elapsed_ms, 1'000) / 1'000,
+                 std::max(options_.bytes_per_second, kStepBytes));
     if (busy_) return;
     reading = !digest_.empty();
-    if (reading ? allowance_bytes_ < kStepBytes : finished_.empty() && now.wall_ms < next_pass_ms_) return;
+    if (reading ? allowance_bytes_ < kStepBytes : finished_.empty() && now.wall_ms < next_pass_ms_)
+      return;
     busy_ = true;
   }
-  const bool posted =
-      reading ? files_.post([this] { read_on(); })
-              : writer_.post({.body = [this](WriteContext& write) { choose(write); },
-                              .done = [this](const std::exception_ptr&) { rest(); }});
+  const bool posted = reading
+                          ? files_.post([this] { read_on(); })
+                          : writer_.post({.body = [this](WriteContext& write) { choose(write); },
+                                          .done = [this](const std::exception_ptr&) { rest(); }});
   if (!posted) rest();
 }
 
@@ -90,18 +93,20 @@ void Scrub::read_on() {
 }
 
 void Scrub::condemn(const std::string& digest) {
-  writer_.post({.body =
-                    [this, digest](WriteContext& write) {
-                      if (write.store.blob_state(digest) != BlobState::kPresent) return;
-                      write.store.set_blob_state(digest, BlobState::kCorrupt);
-                      log(Level::kError, "blob_corrupt", {{"digest", digest}, {"found_by", "scrub"}});
-                      try {
-                        blobs_.put_aside(digest);
-                      } catch (const FileError& error) {
-                        log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
-                      }
-                    },
-                .done = [](const std::exception_ptr&) {}});
+  writer_.post(
+      {.body =
+           [this, digest](WriteContext& write) {
+             if (write.store.blob_state(digest) != BlobState::kPresent) return;
+             write.store.set_blob_state(digest, BlobState::kCorrupt);
+             log(Level::kError, "blob_corrupt", {{"digest", digest}, {"found_by", "scrub"}});
+             try {
+               blobs_.put_aside(digest);
+             } catch (const FileError& error) {
+               log(Level::kError, "blob_not_put_aside",
+                   {{"digest", digest}, {"what", error.what()}});
+             }
+           },
+       .done = [](const std::exception_ptr&) {}});
 }
 
 }  // namespace quasi::server

@@ -14,14 +14,14 @@
 namespace quasi::server {
 
 struct ScrubOptions {
-  std::int64_t period_ms = 30 * 86'400'000LL;             ///< every blob is read once in so long
-  std::int64_t bytes_per_second = std::int64_t{16} << 20; ///< at most; work in progress goes first
+  std::int64_t period_ms = 30 * 86'400'000LL;              ///< every blob is read once in so long
+  std::int64_t bytes_per_second = std::int64_t{16} << 20;  ///< at most; work in progress goes first
 };
 
 /// Reads every blob again, one after another in the order of their digests, and puts aside what no
-/// longer hashes to its name, so that a disk that forgets is noticed before somebody needs the file.
-/// How far a pass came is kept in the database. Told of time by tick(); reads on a file thread, a MiB at
-/// a time.
+/// longer hashes to its name, so that a disk that forgets is noticed before somebody needs the
+/// file. How far a pass came is kept in the database. Told of time by tick(); reads on a file
+/// thread, a MiB at a time.
 class Scrub {
  public:
   Scrub(Writer& writer, WorkPool& files, BlobStore& blobs, const ScrubOptions& options)

@@ -32,8 +32,7 @@ bool UploadSession::sync() {
 
 std::shared_ptr<UploadSession> Uploads::open(const std::string& upload_id,
                                              const std::string& digest, std::uint64_t size_bytes,
-                                             const std::optional<Known>& known,
-                                             const void* owner) {
+                                             const std::optional<Known>& known, const void* owner) {
   if (known && (known->digest != digest || known->size_bytes != size_bytes))
     throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
                   "header.upload_id: this upload was begun for another blob; take a new id");

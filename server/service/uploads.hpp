@@ -21,8 +21,8 @@ struct UploadSession {
   std::string upload_id;
   std::string digest;
   std::uint64_t size_bytes = 0;
-  std::uint64_t offset = 0;   ///< bytes written
-  std::uint64_t synced = 0;   ///< bytes on disk
+  std::uint64_t offset = 0;  ///< bytes written
+  std::uint64_t synced = 0;  ///< bytes on disk
   std::unique_ptr<FileSystem::File> file;
   wire::Sha256 hash;
   const void* owner = nullptr;

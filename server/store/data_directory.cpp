@@ -19,17 +19,18 @@ bool is_network(const std::string& path) {
   struct statfs info {};
   if (::statfs(path.c_str(), &info) != 0) throw FileError(errno, "statfs " + path);
   switch (static_cast<std::uint32_t>(info.f_type)) {
-    case 0x6969:       // NFS
-    case 0xFF534D42:   // CIFS
-    case 0xFE534D42:   // SMB2
-    case 0x517B:       // SMB
-    case 0x0BD00BD0:   // Lustre
-    case 0x47504653:   // GPFS
-    case 0x19830326:   // BeeGFS
-    case 0x00C36400:   // Ceph
-    case 0x5346414F:   // AFS
+    case 0x6969:      // NFS
+    case 0xFF534D42:  // CIFS
+    case 0xFE534D42:  // SMB2
+    case 0x517B:      // SMB
+    case 0x0BD00BD0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x19830326:  // BeeGFS
+    case 0x00C36400:  // Ceph
+    case 0x5346414F:  // AFS
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -41,8 +42,9 @@ DataDirectory::DataDirectory(const std::string& path, bool allow_network_file_sy
     throw FileError(errno, "make the data directory " + path);
   if (!allow_network_file_system && is_network(path))
     throw NetworkFileSystem(
-        path + " lies on a network file system, where locks and syncs cannot be relied on; choose "
-               "a local directory, or set allow_network_file_system = true at your own risk");
+        path +
+        " lies on a network file system, where locks and syncs cannot be relied on; choose "
+        "a local directory, or set allow_network_file_system = true at your own risk");
   const std::string lock_path = path + "/LOCK";
   lock_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   if (lock_ < 0) throw FileError(errno, "open " + lock_path);
@@ -67,9 +69,12 @@ DataDirectory::Space DataDirectory::space() const {
 }
 
 bool DataDirectory::in_place() const {
-  struct stat held {}, found {};
+  struct stat held {
+  }, found{};
   const auto is_gone = [&](const std::string& path) {
-    return ::stat(path.c_str(), &found) != 0 && (errno == ENOENT || errno == ENOTDIR);  // Others may pass: a disk that is slow to answer.
+    return ::stat(path.c_str(), &found) != 0 &&
+           (errno == ENOENT ||
+            errno == ENOTDIR);  // Others may pass: a disk that is slow to answer.
   };
   if (is_gone(database_path()) || is_gone(path_ + "/LOCK")) return false;
   if (::fstat(lock_, &held) != 0 || ::stat((path_ + "/LOCK").c_str(), &found) != 0) return true;

@@ -34,8 +34,9 @@ class DataDirectory {
     std::int64_t total_bytes = 0;
   };
   Space space() const;
-  /// Whether LOCK and the database still lie here: false once somebody removed or moved the directory, or put another in its
-  /// place. What is written then goes into files that nobody will find.
+  /// Whether LOCK and the database still lie here: false once somebody removed or moved the
+  /// directory, or put another in its place. What is written then goes into files that nobody will
+  /// find.
   bool in_place() const;
 
  private:

@@ -49,8 +49,7 @@ void LogStore::write(const std::string& attempt_uid, std::int64_t offset, std::s
   unsynced_[attempt_uid] = file;
 }
 
-std::string LogStore::read(const std::string& attempt_uid, std::int64_t offset,
-                           std::int64_t size) {
+std::string LogStore::read(const std::string& attempt_uid, std::int64_t offset, std::int64_t size) {
   std::string data(static_cast<std::size_t>(size), '\0');
   const auto file = open(attempt_uid, FileSystem::Open::kRead);
   data.resize(file->read(static_cast<std::uint64_t>(offset), data.data(), data.size()));

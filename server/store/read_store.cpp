@@ -1,6 +1,5 @@
 #include "server/store/read_store.hpp"
 
-
 #include "server/queue/refused.hpp"
 #include "server/store/sqlite_store.hpp"
 
@@ -10,7 +9,9 @@ namespace {
 /// WHERE with its parameters in order: numbers and texts.
 class Where {
  public:
-  void add(const std::string& condition) { text_ += (text_.empty() ? " WHERE " : " AND ") + condition; }
+  void add(const std::string& condition) {
+    text_ += (text_.empty() ? " WHERE " : " AND ") + condition;
+  }
   template <class Values>
   void any_of(const std::string& column, const Values& values) {
     if (values.empty()) return;
@@ -21,8 +22,12 @@ class Where {
     }
     add(column + " IN (" + list + ")");
   }
-  void push(const std::string& value) { values_.push_back({.text = value, .number = 0, .is_text = true}); }
-  void push(std::int64_t value) { values_.push_back({.text = {}, .number = value, .is_text = false}); }
+  void push(const std::string& value) {
+    values_.push_back({.text = value, .number = 0, .is_text = true});
+  }
+  void push(std::int64_t value) {
+    values_.push_back({.text = {}, .number = value, .is_text = false});
+  }
   void push(JobState value) { push(static_cast<std::int64_t>(value)); }
   const std::string& text() const { return text_; }
   void bind(Statement& statement) const {
@@ -232,13 +237,12 @@ bool ReadStore::blob_is_corrupt(const std::string& digest) {
 }
 
 std::optional<ReadStore::UploadView> ReadStore::upload(const std::string& upload_id) {
-  Statement statement(
-      database_, "SELECT digest, size_bytes, committed_bytes FROM uploads WHERE upload_id=?");
+  Statement statement(database_,
+                      "SELECT digest, size_bytes, committed_bytes FROM uploads WHERE upload_id=?");
   Rows rows(statement.bind(upload_id));
   if (!rows.next()) return std::nullopt;
-  return UploadView{.digest = rows->text(0),
-                    .size_bytes = rows->integer(1),
-                    .committed_bytes = rows->integer(2)};
+  return UploadView{
+      .digest = rows->text(0), .size_bytes = rows->integer(1), .committed_bytes = rows->integer(2)};
 }
 
 std::vector<PoolCount> ReadStore::pools() {

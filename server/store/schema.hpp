@@ -10,7 +10,6 @@ class Database;
 inline constexpr std::int32_t kSchemaVersion = 1;
 inline constexpr std::int32_t kApplicationId = 0x51554153;  ///< "QUAS"
 
-
 /// Creates the tables in an empty database, or checks that the schema is the one this program
 /// knows. Sets WAL mode first.
 /// @throws std::runtime_error if the file is another program's or a newer one's.

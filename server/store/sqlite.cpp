@@ -83,9 +83,8 @@ void Database::quick_check() {
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
-  const int code =
-      sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
-                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
   if (code != SQLITE_OK) fail(database.handle(), code, std::string(sql));
 }
 

@@ -120,10 +120,8 @@ class Statement {
       bind_null(index);
   }
   template <class Value>
-    requires std::is_integral_v<Value> || std::is_enum_v<Value>
-  void bind_one(int index, Value value) {
-    bind_integer(index, static_cast<std::int64_t>(value));
-  }
+  requires std::is_integral_v<Value> || std::is_enum_v<Value>
+  void bind_one(int index, Value value) { bind_integer(index, static_cast<std::int64_t>(value)); }
   void bind_one(int index, double value) { bind_real(index, value); }
 
   Database* database_;

@@ -19,10 +19,10 @@ RowId SqliteStore::insert_job(const NewJob& job) {
       "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
       "checkpoints_kept, revision, job_seq, created_ms, spec) "
       "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool,
-            encode(row.placement()), row.device, row.gpus, row.memory_bytes, row.max_runtime_ms,
-            row.not_before_ms, row.ready, row.max_attempts, row.resume, row.checkpoints_kept,
-            row.revision, row.job_seq, row.created_ms, Statement::Blob{job.spec})
+      .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
+            row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
+            row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.revision,
+            row.job_seq, row.created_ms, Statement::Blob{job.spec})
       .run();
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)
@@ -76,14 +76,13 @@ const std::string kAttemptByUid =
     "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.uid=?";
 const std::string kAttemptById =
     "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.id=?";
-const std::string kOpenAttempts =
-    "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.outcome=0 ORDER BY a.fence";
+const std::string kOpenAttempts = "SELECT " + std::string(kAttemptColumns) +
+                                  " FROM attempts a WHERE a.outcome=0 ORDER BY a.fence";
 const std::string kOpenAttemptsOf =
     "SELECT " + std::string(kAttemptColumns) +
     " FROM attempts a WHERE a.outcome=0 AND a.worker_id=? ORDER BY a.fence";
-const std::string kAttemptsOfAcquire =
-    "SELECT " + std::string(kAttemptColumns) +
-    " FROM attempts a WHERE a.acquire_id=? ORDER BY a.fence";
+const std::string kAttemptsOfAcquire = "SELECT " + std::string(kAttemptColumns) +
+                                       " FROM attempts a WHERE a.acquire_id=? ORDER BY a.fence";
 
 }  // namespace
 
@@ -262,9 +261,11 @@ void SqliteStore::drop_old_checkpoints(RowId job, std::int32_t keep) {
       .run();
 }
 
-std::optional<std::pair<std::string, std::int64_t>> SqliteStore::next_blob(const std::string& after) {
+std::optional<std::pair<std::string, std::int64_t>> SqliteStore::next_blob(
+    const std::string& after) {
   return one<std::pair<std::string, std::int64_t>>(
-      sql("SELECT digest, size_bytes FROM blobs WHERE state=1 AND digest>? ORDER BY digest LIMIT 1").bind(after),
+      sql("SELECT digest, size_bytes FROM blobs WHERE state=1 AND digest>? ORDER BY digest LIMIT 1")
+          .bind(after),
       [](const Statement& row) { return std::pair(row.text(0), row.integer(1)); });
 }
 
@@ -278,8 +279,7 @@ void SqliteStore::save_worker(const WorkerRow& worker) {
   sql("DELETE FROM devices WHERE worker_id=?").bind(worker.id).run();
   for (const DeviceRow& device : worker.devices)
     sql("INSERT INTO devices VALUES (?,?,?,?,?,?)")
-        .bind(worker.id, device.id, device.backend, device.model, device.memory_bytes,
-              device.slots)
+        .bind(worker.id, device.id, device.backend, device.model, device.memory_bytes, device.slots)
         .run();
 }
 
