@@ -36,7 +36,8 @@ class Tree {
         "  quasi list --state active\n"
         "  quasi fetch last -d out\n"
         "  quasi run mosfet deck.toml --device cpu      (no server needed)\n"
-        "Job ids may be shortened; 'last' is the newest submission, '@' reads ids from standard input.");
+        "Job ids may be shortened; 'last' is the newest submission, '@' reads ids from standard "
+        "input.");
   }
 
   CLI::App& app() { return app_; }
@@ -45,11 +46,16 @@ class Tree {
   void finish() {
     const int formats = (json_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (format_.empty() ? 0 : 1);
     if (formats > 1)
-      throw Failure(ExitStatus::kUsage, "--json, --jsonl and -o exclude each other", "keep one of them");
-    if (json_ || format_ == "json") arguments_.format = Format::kJson;
-    else if (jsonl_ || format_ == "jsonl") arguments_.format = Format::kJsonl;
-    else if (format_ == "wide") arguments_.format = Format::kWide;
-    else if (format_ == "name") arguments_.format = Format::kName;
+      throw Failure(ExitStatus::kUsage, "--json, --jsonl and -o exclude each other",
+                    "keep one of them");
+    if (json_ || format_ == "json")
+      arguments_.format = Format::kJson;
+    else if (jsonl_ || format_ == "jsonl")
+      arguments_.format = Format::kJsonl;
+    else if (format_ == "wide")
+      arguments_.format = Format::kWide;
+    else if (format_ == "name")
+      arguments_.format = Format::kName;
     else if (!format_.empty() && format_ != "table")
       throw Failure(ExitStatus::kUsage, "-o: no format '" + format_ + "'",
                     "formats: table, wide, name, json, jsonl");
@@ -81,7 +87,8 @@ class Tree {
 
   std::string help_text(const std::string& about) {
     // Not app_.help(): that is the text of the command that was given, here "help" itself.
-    if (about.empty()) return app_.get_formatter()->make_help(&app_, "quasi", CLI::AppFormatMode::Normal);
+    if (about.empty())
+      return app_.get_formatter()->make_help(&app_, "quasi", CLI::AppFormatMode::Normal);
     for (CLI::App* command : app_.get_subcommands(nullptr))
       if (command->get_name() == about) return command->help("quasi");
     throw unknown_command(about);
@@ -89,11 +96,13 @@ class Tree {
 
   Failure unknown_command(const std::string& name) {
     std::vector<std::string> known;
-    for (const CLI::App* command : app_.get_subcommands(nullptr)) known.push_back(command->get_name());
+    for (const CLI::App* command : app_.get_subcommands(nullptr))
+      known.push_back(command->get_name());
     const std::string nearest = nearest_name(name, known);
-    return Failure(ExitStatus::kUsage,
-                   "no command '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
-                   "see: quasi help");
+    return Failure(
+        ExitStatus::kUsage,
+        "no command '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
+        "see: quasi help");
   }
 
   /// Long and short flags that are understood at a command's place.
@@ -111,8 +120,8 @@ class Tree {
   }
 
  private:
-  CLI::App* command(const std::string& name, const std::string& description, const std::string& group,
-                    Words words) {
+  CLI::App* command(const std::string& name, const std::string& description,
+                    const std::string& group, Words words) {
     CLI::App* added = app_.add_subcommand(name, description);
     added->group(group);
     added->set_help_flag("-h,--help", "this text");
@@ -120,32 +129,45 @@ class Tree {
     return added;
   }
 
-  static CLI::Option* list_option(CLI::App* app, const std::string& names, std::vector<std::string>& into,
-                                  const std::string& what, const std::string& type) {
+  static CLI::Option* list_option(CLI::App* app, const std::string& names,
+                                  std::vector<std::string>& into, const std::string& what,
+                                  const std::string& type) {
     return app->add_option(names, into, what)->allow_extra_args(false)->type_name(type);
   }
 
   void add_global_flags() {
     const std::string group = "Everywhere";
-    app_.add_option("--context", context_, "which [context.NAME] of the configuration")->type_name("NAME")->group(group);
-    app_.add_option("--server", server_, "HOST:PORT or unix:/PATH of the server")->type_name("ADDRESS")->group(group);
+    app_.add_option("--context", context_, "which [context.NAME] of the configuration")
+        ->type_name("NAME")
+        ->group(group);
+    app_.add_option("--server", server_, "HOST:PORT or unix:/PATH of the server")
+        ->type_name("ADDRESS")
+        ->group(group);
     app_.add_flag("--json", json_, "the result as one JSON document")->group(group);
     app_.add_flag("--jsonl", jsonl_, "one JSON object a line, as things happen")->group(group);
-    app_.add_option("-o", format_, "table, wide, name (ids alone), json, jsonl")->type_name("FORMAT")->group(group);
+    app_.add_option("-o", format_, "table, wide, name (ids alone), json, jsonl")
+        ->type_name("FORMAT")
+        ->group(group);
     app_.add_flag("-q,--quiet", arguments_.quiet, "no notes on standard error")->group(group);
     app_.add_flag("-v,--verbose", arguments_.verbose, "every detail of an error")->group(group);
-    app_.add_flag("--no-color", arguments_.no_color, "plain text (also: NO_COLOR, TERM=dumb)")->group(group);
-    app_.add_option("--timeout", timeout_, "limit of one call (15s); of the waiting in watch, wait, submit")
-        ->type_name("TIME")->group(group);
-    app_.add_flag("--print-config", print_config_, "show the configuration and where it comes from")->group(group);
+    app_.add_flag("--no-color", arguments_.no_color, "plain text (also: NO_COLOR, TERM=dumb)")
+        ->group(group);
+    app_.add_option("--timeout", timeout_,
+                    "limit of one call (15s); of the waiting in watch, wait, submit")
+        ->type_name("TIME")
+        ->group(group);
+    app_.add_flag("--print-config", print_config_, "show the configuration and where it comes from")
+        ->group(group);
     app_.add_flag("--version", version_, "of this program")->group(group);
   }
 
   void add_job_arguments(CLI::App* app, JobArguments& job, bool for_submission) {
-    app->add_option("FILE", job.words, "job files or TOML decks; or KIND (thermal, mosfet, gw) and its decks")
+    app->add_option("FILE", job.words,
+                    "job files or TOML decks; or KIND (thermal, mosfet, gw) and its decks")
         ->type_name("");
     list_option(app, "--set", job.settings, "override a key of the deck, e.g. T=300", "KEY=VALUE");
-    list_option(app, "--input", job.inputs, "a further input, e.g. deck/WFN=../scf/WFN", "SLOT=PATH");
+    list_option(app, "--input", job.inputs, "a further input, e.g. deck/WFN=../scf/WFN",
+                "SLOT=PATH");
     app->add_option("--device", job.device, "auto, cpu or cuda")->type_name("DEVICE");
     list_option(app, "--export", job.exports, "further output formats, e.g. bte", "FORMAT");
     if (!for_submission) return;
@@ -155,7 +177,9 @@ class Tree {
     app->add_option("--max-runtime", job.max_runtime, "of one attempt, e.g. 2h")->type_name("TIME");
     app->add_option("--max-attempts", job.max_attempts, "1 to 10 (3)")->type_name("N");
     app->add_option("--gpus", job.gpus, "GPUs of one host, 0 to 16")->type_name("N");
-    app->add_option("--ranks", job.ranks, "MPI ranks that share them, 0 to 16 (0: one process uses all)")->type_name("N");
+    app->add_option("--ranks", job.ranks,
+                    "MPI ranks that share them, 0 to 16 (0: one process uses all)")
+        ->type_name("N");
   }
 
   void add_submit() {
@@ -173,11 +197,13 @@ class Tree {
         "  quasi submit thermal examples/thermal/silicon --set T=300 --watch\n"
         "  quasi submit deck.toml --name test --max-runtime 30m\n"
         "  quasi submit job1.toml job2.json -o name\n"
-        "Exit status: 0 taken (with --watch or --wait: succeeded), 3 failed, 4 cancelled, 9 invalid input.");
+        "Exit status: 0 taken (with --watch or --wait: succeeded), 3 failed, 4 cancelled, 9 "
+        "invalid input.");
   }
 
   void add_validate() {
-    CLI::App* app = command("validate", "check jobs and decks, and show the plan", "Work", Words::kKindsAndFiles);
+    CLI::App* app = command("validate", "check jobs and decks, and show the plan", "Work",
+                            Words::kKindsAndFiles);
     add_job_arguments(app, arguments_.validate.job, false);
     app->add_flag("--offline", arguments_.validate.offline, "do not ask the server's rules");
     app->footer("\nExample:\n  quasi validate thermal examples/thermal/silicon --set T=300");
@@ -186,7 +212,8 @@ class Tree {
   void add_seeing() {
     ListOptions& options = arguments_.list;
     CLI::App* app = command("list", "jobs, newest first", "See", Words::kNothing);
-    list_option(app, "--state", options.states, "e.g. running, failed; active, ended", "STATE")->delimiter(',');
+    list_option(app, "--state", options.states, "e.g. running, failed; active, ended", "STATE")
+        ->delimiter(',');
     list_option(app, "--kind", options.kinds, "thermal, mosfet, gw", "KIND")->delimiter(',');
     list_option(app, "--label", options.labels, "jobs with this label", "KEY=VALUE");
     app->add_option("--name", options.name, "jobs whose name begins so")->type_name("TEXT");
@@ -205,8 +232,10 @@ class Tree {
   }
 
   void add_following() {
-    CLI::App* app = command("watch", "follow jobs as they run, then print their results", "Follow", Words::kJobs);
-    app->add_option("JOB", arguments_.watch.jobs, "ids; none: all that have not ended")->type_name("");
+    CLI::App* app = command("watch", "follow jobs as they run, then print their results", "Follow",
+                            Words::kJobs);
+    app->add_option("JOB", arguments_.watch.jobs, "ids; none: all that have not ended")
+        ->type_name("");
 
     app = command("wait", "wait silently until jobs have ended", "Follow", Words::kJobs);
     jobs_positional(app, arguments_.wait.jobs);
@@ -224,7 +253,8 @@ class Tree {
     FetchOptions& options = arguments_.fetch;
     CLI::App* app = command("fetch", "result files, verified", "Results", Words::kJobs);
     jobs_positional(app, options.jobs);
-    app->add_option("-d,--directory", options.directory, "where to (a directory named by the id)")->type_name("DIR");
+    app->add_option("-d,--directory", options.directory, "where to (a directory named by the id)")
+        ->type_name("DIR");
     list_option(app, "--artifact", options.artifacts, "only this file", "NAME");
     app->add_flag("--force", options.force, "replace files that differ");
     app->footer("\nA broken download is continued by the same command.");
@@ -238,15 +268,22 @@ class Tree {
 
   void add_here() {
     RunCommandOptions& options = arguments_.run;
-    CLI::App* app = command("run", "a job on this machine, with no server", "Here", Words::kKindsAndFiles);
-    app->add_option("DECK", options.words, "KIND and a deck; or a TOML deck or job file alone")->type_name("");
-    list_option(app, "--set", options.settings, "override a key of the deck, e.g. T=300", "KEY=VALUE");
-    app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")->type_name("DIR");
-    app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")->type_name("DEVICE");
+    CLI::App* app =
+        command("run", "a job on this machine, with no server", "Here", Words::kKindsAndFiles);
+    app->add_option("DECK", options.words, "KIND and a deck; or a TOML deck or job file alone")
+        ->type_name("");
+    list_option(app, "--set", options.settings, "override a key of the deck, e.g. T=300",
+                "KEY=VALUE");
+    app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")
+        ->type_name("DIR");
+    app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
+        ->type_name("DEVICE");
     list_option(app, "--export", options.exports, "further output formats, e.g. bte", "FORMAT");
-    app->add_flag_callback("--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
-                           "the convergence study of the kind: thermal on coarser meshes and with smaller widths, mosfet with half of every axis, gw "
-                           "with fewer bands, lower cut-offs and coarser grids");
+    app->add_flag_callback(
+        "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
+        "the convergence study of the kind: thermal on coarser meshes and with smaller widths, "
+        "mosfet with half of every axis, gw "
+        "with fewer bands, lower cut-offs and coarser grids");
     app->footer("\nExample:\n  quasi run thermal examples/thermal/silicon --set T=300 -d out");
 
     command("version", "of this program and of the server", "Here", Words::kNothing);
@@ -254,11 +291,14 @@ class Tree {
     app->add_option("SHELL", shell_, "bash, zsh or fish")->required()->type_name("");
     app->footer("\nExample:\n  source <(quasi completion bash)");
     app = command("help", "this text, or that of a command", "Here", Words::kCommands);
-    app->add_option("COMMAND", help_about_, "e.g. submit; none: this program's own help")->type_name("");
+    app->add_option("COMMAND", help_about_, "e.g. submit; none: this program's own help")
+        ->type_name("");
   }
 
   static void jobs_positional(CLI::App* app, std::vector<std::string>& jobs) {
-    app->add_option("JOB", jobs, "ids, 'last', or '@' for standard input")->required()->type_name("");
+    app->add_option("JOB", jobs, "ids, 'last', or '@' for standard input")
+        ->required()
+        ->type_name("");
   }
 
   CompletionTable completion_table() {
@@ -307,10 +347,12 @@ const std::string* mistyped_command(Tree& tree, const std::vector<std::string>& 
   return nullptr;
 }
 
-[[noreturn]] void refuse(Tree& tree, const std::vector<std::string>& words, const CLI::ParseError& error) {
+[[noreturn]] void refuse(Tree& tree, const std::vector<std::string>& words,
+                         const CLI::ParseError& error) {
   const auto chosen = tree.app().get_subcommands();
   const CLI::App* command = chosen.empty() ? nullptr : chosen.front();
-  const std::string help = command == nullptr ? "see: quasi help" : "see: quasi help " + command->get_name();
+  const std::string help =
+      command == nullptr ? "see: quasi help" : "see: quasi help " + command->get_name();
   const std::vector<std::string> known = tree.flags_of(command);
   for (const std::string& word : words) {
     const std::string flag = word.substr(0, word.find('='));
@@ -329,7 +371,8 @@ const std::string* mistyped_command(Tree& tree, const std::vector<std::string>& 
   }
   std::string what = error.what();
   if (error.get_name() == "ExtrasError") what = "unexpected: " + what.substr(what.find(':') + 2);
-  if (error.get_name() == "RequiredError") what = "missing: " + what.substr(0, what.find(" is required"));
+  if (error.get_name() == "RequiredError")
+    what = "missing: " + what.substr(0, what.find(" is required"));
   throw Failure(ExitStatus::kUsage, what, help);
 }
 
@@ -343,7 +386,8 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     arguments.text = tree.app().help();
     return arguments;
   }
-  if (const std::string* mistyped = mistyped_command(tree, words)) throw tree.unknown_command(*mistyped);
+  if (const std::string* mistyped = mistyped_command(tree, words))
+    throw tree.unknown_command(*mistyped);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     tree.app().parse(std::move(reversed));

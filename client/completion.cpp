@@ -38,11 +38,16 @@ std::vector<std::string> all_flags(const CompletionCommand& command, const Compl
 /// Shell words offered at a command's place for a word; files are offered beside them.
 std::string offered(const CompletionCommand& command, const CompletionTable& table) {
   switch (command.words) {
-    case Words::kJobs: return kJobWords;
-    case Words::kKindsAndFiles: return joined(table.kinds);
-    case Words::kShells: return "bash zsh fish";
-    case Words::kCommands: return joined(names(table));
-    default: return "";
+    case Words::kJobs:
+      return kJobWords;
+    case Words::kKindsAndFiles:
+      return joined(table.kinds);
+    case Words::kShells:
+      return "bash zsh fish";
+    case Words::kCommands:
+      return joined(names(table));
+    default:
+      return "";
   }
 }
 
@@ -66,7 +71,8 @@ std::string bash_script(const CompletionTable& table) {
     if (!words.empty()) text += "      [[ $cur == -* ]] || words=\"" + words + "\"\n";
     text += "      ;;\n";
   }
-  text += "    *)\n      flags='" + joined(table.global_flags) + "'\n      words='" + joined(names(table)) +
+  text += "    *)\n      flags='" + joined(table.global_flags) + "'\n      words='" +
+          joined(names(table)) +
           "'\n      ;;\n"
           "  esac\n"
           "  COMPREPLY=()\n"
@@ -96,7 +102,8 @@ std::string zsh_script(const CompletionTable& table) {
       "  done\n"
       "  case $command in\n";
   for (const CompletionCommand& command : table.commands) {
-    text += "    " + command.name + ")\n      if [[ ${words[CURRENT]} == -* ]]; then\n        compadd -- " +
+    text += "    " + command.name +
+            ")\n      if [[ ${words[CURRENT]} == -* ]]; then\n        compadd -- " +
             joined(all_flags(command, table)) + "\n";
     const std::string words = offered(command, table);
     if (!words.empty() || offers_files(command)) {
@@ -107,14 +114,14 @@ std::string zsh_script(const CompletionTable& table) {
     text += "      fi\n      ;;\n";
   }
   text += "    *)\n      if [[ ${words[CURRENT]} == -* ]]; then\n        compadd -- " +
-          joined(table.global_flags) +
-          "\n      else\n        local -a commands=(\n";
+          joined(table.global_flags) + "\n      else\n        local -a commands=(\n";
   for (const CompletionCommand& command : table.commands)
     text += "          '" + command.name + ":" + quoted(command.description) + "'\n";
-  text += "        )\n        _describe command commands\n      fi\n      ;;\n"
-          "  esac\n"
-          "}\n"
-          "compdef _quasi quasi\n";
+  text +=
+      "        )\n        _describe command commands\n      fi\n      ;;\n"
+      "  esac\n"
+      "}\n"
+      "compdef _quasi quasi\n";
   return text;
 }
 
@@ -125,7 +132,8 @@ std::string fish_script(const CompletionTable& table) {
   for (const CompletionCommand& command : table.commands) {
     text += "complete -c quasi -n __fish_use_subcommand -a " + command.name + " -d '" +
             quoted(command.description) + "'\n";
-    const std::string here = "complete -c quasi -n '__fish_seen_subcommand_from " + command.name + "' ";
+    const std::string here =
+        "complete -c quasi -n '__fish_seen_subcommand_from " + command.name + "' ";
     for (const std::string& flag : command.flags) text += here + "-l " + flag.substr(2) + "\n";
     if (offers_files(command)) text += here + "-F\n";
     if (command.words == Words::kJobs)
@@ -144,7 +152,8 @@ std::string completion_script(const std::string& shell, const CompletionTable& t
   if (shell == "bash") return bash_script(table);
   if (shell == "zsh") return zsh_script(table);
   if (shell == "fish") return fish_script(table);
-  throw Failure(ExitStatus::kUsage, "no completion for '" + shell + "'", "there is: bash, zsh, fish");
+  throw Failure(ExitStatus::kUsage, "no completion for '" + shell + "'",
+                "there is: bash, zsh, fish");
 }
 
 }  // namespace quasi::client

@@ -1,7 +1,7 @@
 #include "client/config.hpp"
 
-#include <map>
 #include <toml++/toml.h>
+#include <map>
 
 #include "client/durable_file.hpp"
 #include "client/failure.hpp"
@@ -32,7 +32,8 @@ struct FromFiles {
 /// What gRPC takes for a name to look up, and then answers with silence, is refused here.
 void require_address(const Configured<std::string>& address) {
   if (wire::is_server_address(address.value)) return;
-  throw Failure(ExitStatus::kInvalidInput, "'" + address.value + "' is no address of a server (" + address.origin + ")",
+  throw Failure(ExitStatus::kInvalidInput,
+                "'" + address.value + "' is no address of a server (" + address.origin + ")",
                 "write HOST:PORT, like localhost:7460, or unix:/PATH");
 }
 
@@ -82,8 +83,9 @@ void read_file(const fs::path& file, FromFiles& found) {
         if (name == "use" && context.is_string()) {
           found.context = {text_of(file, "context.use", context), where(file, context)};
         } else if (!context.is_table()) {
-          refuse(file, context, "'context." + std::string(name.str()) +
-                                    "' must be a table: [context." + std::string(name.str()) + "]");
+          refuse(file, context,
+                 "'context." + std::string(name.str()) + "' must be a table: [context." +
+                     std::string(name.str()) + "]");
         } else {
           read_context(file, std::string(name.str()), *context.as_table(), found);
         }
@@ -92,8 +94,7 @@ void read_file(const fs::path& file, FromFiles& found) {
       refuse(file, node,
              "'context' must be a table; the one to use is named by 'use = \"lab\"' in [context]");
     } else {
-      refuse(file, node,
-             unknown_key_message(key.str(), file.string(), {"context", "timeout"}));
+      refuse(file, node, unknown_key_message(key.str(), file.string(), {"context", "timeout"}));
     }
   }
 }
@@ -114,7 +115,8 @@ double seconds_or_refuse(const std::string& text, const std::string& origin) {
 
 fs::path home_relative(const Environment& environment, const char* xdg, const char* below_home) {
   if (const auto base = variable(environment, xdg)) return fs::path(*base) / "quasi";
-  if (const auto home = variable(environment, "HOME")) return fs::path(*home) / below_home / "quasi";
+  if (const auto home = variable(environment, "HOME"))
+    return fs::path(*home) / below_home / "quasi";
   return {};
 }
 

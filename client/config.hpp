@@ -38,7 +38,8 @@ struct ConfigFlags {
 /// (or XDG_CONFIG_HOME); QUASI_CONFIG names one file that replaces both.
 std::vector<std::filesystem::path> config_files(const Environment& environment);
 
-/// Built in < files < environment (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_STATE) < flags.
+/// Built in < files < environment (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_STATE) <
+/// flags.
 ///
 ///     timeout = "15s"
 ///     [context]
@@ -46,7 +47,8 @@ std::vector<std::filesystem::path> config_files(const Environment& environment);
 ///     [context.lab]
 ///     address = "unix:/run/quasi/quasi.sock"
 ///
-/// @throws Failure (kInvalidInput) naming file, line and key; an unknown key with the nearest known.
+/// @throws Failure (kInvalidInput) naming file, line and key; an unknown key with the nearest
+/// known.
 Config load_config(const std::vector<std::filesystem::path>& files, const Environment& environment,
                    const ConfigFlags& flags);
 

@@ -18,19 +18,27 @@ ExitStatus exit_status_of(const grpc::Status& status, const wire::ErrorDetails& 
   if (details.reason == "LOCAL_FILE") return ExitStatus::kLocalFile;
   if (details.reason == reason::kUnschedulable) return ExitStatus::kEngineUnavailable;
   switch (status.error_code()) {
-    case StatusCode::INVALID_ARGUMENT: return ExitStatus::kInvalidInput;
-    case StatusCode::NOT_FOUND: return ExitStatus::kNotFound;
+    case StatusCode::INVALID_ARGUMENT:
+      return ExitStatus::kInvalidInput;
+    case StatusCode::NOT_FOUND:
+      return ExitStatus::kNotFound;
     case StatusCode::ALREADY_EXISTS:
     case StatusCode::FAILED_PRECONDITION:
     case StatusCode::ABORTED:
-    case StatusCode::OUT_OF_RANGE: return ExitStatus::kConflict;
+    case StatusCode::OUT_OF_RANGE:
+      return ExitStatus::kConflict;
     case StatusCode::UNAUTHENTICATED:
-    case StatusCode::PERMISSION_DENIED: return ExitStatus::kNotAllowed;
-    case StatusCode::RESOURCE_EXHAUSTED: return ExitStatus::kQuota;
+    case StatusCode::PERMISSION_DENIED:
+      return ExitStatus::kNotAllowed;
+    case StatusCode::RESOURCE_EXHAUSTED:
+      return ExitStatus::kQuota;
     case StatusCode::UNAVAILABLE:
-    case StatusCode::DEADLINE_EXCEEDED: return ExitStatus::kUnreachable;
-    case StatusCode::DATA_LOSS: return ExitStatus::kDataIntegrity;
-    default: return ExitStatus::kUnexpected;
+    case StatusCode::DEADLINE_EXCEEDED:
+      return ExitStatus::kUnreachable;
+    case StatusCode::DATA_LOSS:
+      return ExitStatus::kDataIntegrity;
+    default:
+      return ExitStatus::kUnexpected;
   }
 }
 
@@ -39,22 +47,26 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   const std::string& why = details.reason;
   if (why == reason::kStarting) return "the server is starting; try again in a few seconds";
   if (why == reason::kDraining) return "the server is shutting down; try again when it is back";
-  if (why == reason::kInputsMissing) return "submit the job file again: its inputs are uploaded anew";
+  if (why == reason::kInputsMissing)
+    return "submit the job file again: its inputs are uploaded anew";
   if (why == reason::kUnschedulable) return "see what there is: quasi devices";
   if (why == reason::kStorageLow || why == reason::kStorageFull)
     return "the server's disk is full; tell its operator";
   if (why == reason::kJob) return "see your jobs: quasi list";
-  if (why == "LOCAL_FILE") return "free space or choose another place, then run the same command again";
+  if (why == "LOCAL_FILE")
+    return "free space or choose another place, then run the same command again";
   switch (status.error_code()) {
     case StatusCode::UNAVAILABLE:
       return "start one (quasi-server --help), or name yours: --server HOST:PORT or QUASI_SERVER";
     case StatusCode::DEADLINE_EXCEEDED:
       return "try again, with a longer --timeout if the server is busy";
-    case StatusCode::INVALID_ARGUMENT: return "correct what it names, then try again; --verbose shows all of it";
+    case StatusCode::INVALID_ARGUMENT:
+      return "correct what it names, then try again; --verbose shows all of it";
     case StatusCode::RESOURCE_EXHAUSTED:
       if (why.empty()) return "submit fewer jobs at once: a request may have 4 MiB";
       return "try again later";
-    case StatusCode::DATA_LOSS: return "run the job again; tell the operator of " + address;
+    case StatusCode::DATA_LOSS:
+      return "run the job again; tell the operator of " + address;
     case StatusCode::UNIMPLEMENTED:
       return "the server at " + address + " is of another version: quasi version";
     case StatusCode::INTERNAL:
@@ -62,7 +74,8 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
       return details.metadata.contains("incident")
                  ? "tell the operator the incident " + details.metadata.at("incident")
                  : "is it a quasi server that listens at " + address + "?";
-    default: return "";
+    default:
+      return "";
   }
 }
 
@@ -75,8 +88,10 @@ Failure failure_of(const grpc::Status& status, const std::string& address) {
   std::string what = status.error_message();
   if (status.error_code() == StatusCode::UNAVAILABLE && details.reason.empty()) {
     if (address.starts_with("unix:") && ::access(address.c_str() + 5, W_OK) != 0 && errno == EACCES)
-      return Failure(ExitStatus::kNotAllowed, "the socket of the server at " + address + " is closed to you",
-                     "ask its operator to add you to the group that the socket belongs to: ls -l " + address.substr(5));
+      return Failure(ExitStatus::kNotAllowed,
+                     "the socket of the server at " + address + " is closed to you",
+                     "ask its operator to add you to the group that the socket belongs to: ls -l " +
+                         address.substr(5));
     what = "no answer from a server at " + address;
   }
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED && details.reason.empty())
@@ -86,8 +101,8 @@ Failure failure_of(const grpc::Status& status, const std::string& address) {
   if (what.empty()) what = std::string(wire::code_name(status.error_code()));
 
   Failure failure(exit_status_of(status, details), what, remedy_of(status, details, address));
-  failure.reason = details.reason.empty() ? std::string(wire::code_name(status.error_code()))
-                                          : details.reason;
+  failure.reason =
+      details.reason.empty() ? std::string(wire::code_name(status.error_code())) : details.reason;
   for (const wire::FieldViolation& field : details.fields)
     failure.violations.push_back({field.field, field.description});
   for (const wire::PreconditionViolation& violation : details.preconditions)
@@ -104,12 +119,15 @@ bool is_transient(const grpc::Status& status) {
   if (why == reason::kServerBusy || why == reason::kRateLimited || why == reason::kSlowReader)
     return true;
   switch (status.error_code()) {
-    case StatusCode::UNAVAILABLE: return true;
+    case StatusCode::UNAVAILABLE:
+      return true;
     // A stream that dies with its connection shows as one of these, without details of ours.
     case StatusCode::CANCELLED:
     case StatusCode::UNKNOWN:
-    case StatusCode::INTERNAL: return why.empty();
-    default: return false;
+    case StatusCode::INTERNAL:
+      return why.empty();
+    default:
+      return false;
   }
 }
 

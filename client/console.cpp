@@ -28,13 +28,26 @@ std::string painted(Colour colour, std::string_view text, bool allowed) {
   if (!allowed || colour == Colour::kPlain) return std::string(text);
   const char* code = "";
   switch (colour) {
-    case Colour::kPlain: break;
-    case Colour::kBold: code = "\033[1m"; break;
-    case Colour::kDim: code = "\033[2m"; break;
-    case Colour::kRed: code = "\033[31m"; break;
-    case Colour::kGreen: code = "\033[32m"; break;
-    case Colour::kYellow: code = "\033[33m"; break;
-    case Colour::kBlue: code = "\033[34m"; break;
+    case Colour::kPlain:
+      break;
+    case Colour::kBold:
+      code = "\033[1m";
+      break;
+    case Colour::kDim:
+      code = "\033[2m";
+      break;
+    case Colour::kRed:
+      code = "\033[31m";
+      break;
+    case Colour::kGreen:
+      code = "\033[32m";
+      break;
+    case Colour::kYellow:
+      code = "\033[33m";
+      break;
+    case Colour::kBlue:
+      code = "\033[34m";
+      break;
   }
   return code + std::string(text) + "\033[0m";
 }
@@ -94,8 +107,7 @@ void Console::fail(const Failure& failure) {
   clear();
   std::string text = paint_err(Colour::kRed, "error:") + " " + printable(failure.what());
   const std::size_t more = failure.violations.size() > 1 ? failure.violations.size() - 1 : 0;
-  if (more > 0 && !verbose_)
-    text += "  (and " + std::to_string(more) + " more, see --verbose)";
+  if (more > 0 && !verbose_) text += "  (and " + std::to_string(more) + " more, see --verbose)";
   text += "\n";
   if (verbose_) {
     for (std::size_t i = 1; i < failure.violations.size(); ++i)

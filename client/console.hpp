@@ -24,15 +24,14 @@ enum class Colour { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue };
 
 /// Whether a stream may carry colours, cursor movements and prompts.
 struct Terminal {
-  bool out = false;     ///< standard output is a terminal that understands them
-  bool err = false;     ///< standard error is
-  bool colour = true;   ///< neither NO_COLOR, TERM=dumb nor --no-color forbids colours
+  bool out = false;    ///< standard output is a terminal that understands them
+  bool err = false;    ///< standard error is
+  bool colour = true;  ///< neither NO_COLOR, TERM=dumb nor --no-color forbids colours
   int columns = 80;
   int rows = 24;
 
   /// Looks at descriptors 1 and 2 and at the environment. NO_COLOR counts when it is not empty.
-  static Terminal detect(bool no_color,
-                         const std::function<const char*(const char*)>& environment);
+  static Terminal detect(bool no_color, const std::function<const char*(const char*)>& environment);
 };
 
 /// The two streams of a command: results to standard output, everything else to standard error.
@@ -73,7 +72,8 @@ class Console {
   /// Called before anything else is written, so that a live view can clear itself.
   void before_writing(std::function<void()> clear) { clear_ = std::move(clear); }
 
-  /// Writes out what is buffered. @throws Failure (kLocalFile) if standard output is full or closed.
+  /// Writes out what is buffered. @throws Failure (kLocalFile) if standard output is full or
+  /// closed.
   void flush();
 
  private:

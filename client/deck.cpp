@@ -31,7 +31,8 @@ const std::map<std::string, std::vector<std::string>>& patterns_by_kind() {
       {"mosfet", {"*.toml", "*.csv", "*.dat"}},
       {"gw",
        {"epsilon.inp", "sigma.inp", "*.toml", "WFN*", "wfn*", "RHO", "VXC", "VSC", "VKB", "vxc.dat",
-        "vxc2.dat", "rho*.h5", "vxc*.h5", "vsc*.h5", "vkb*.h5", "subweights.dat", "eps0mat.h5", "epsmat.h5", "vcoul*"}},
+        "vxc2.dat", "rho*.h5", "vxc*.h5", "vsc*.h5", "vkb*.h5", "subweights.dat", "eps0mat.h5",
+        "epsmat.h5", "vcoul*"}},
   };
   return table;
 }
@@ -55,8 +56,9 @@ std::string pattern_list(const std::string& kind) {
 [[noreturn]] void refuse_link(const fs::path& path) {
   const std::string file = path.filename().string();
   throw Failure(ExitStatus::kInvalidInput,
-                "'" + path.string() + "' is a symbolic link; a deck is made of plain files, so that "
-                "what travels is what was there",
+                "'" + path.string() +
+                    "' is a symbolic link; a deck is made of plain files, so that "
+                    "what travels is what was there",
                 "replace it by what it points to: cp --remove-destination \"$(readlink -f '" +
                     path.string() + "')\" '" + path.string() + "'");
 }
@@ -74,7 +76,8 @@ LocalInput checked_input(const std::string& slot, const fs::path& path) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
   if (error)
-    throw Failure(ExitStatus::kLocalFile, "cannot read '" + path.string() + "': " + error.message());
+    throw Failure(ExitStatus::kLocalFile,
+                  "cannot read '" + path.string() + "': " + error.message());
   if (size > limits::kBlobBytes)
     throw Failure(ExitStatus::kInvalidInput,
                   "'" + path.string() + "' has " + readable_bytes(size) + "; the limit is " +
@@ -134,8 +137,8 @@ void for_each_text(const toml::node& node, const auto& use) {
 }
 
 /// The files of the kind in the directory that a TOML deck's top-level `directory` names.
-void collect_named_directory(const std::string& kind, const fs::path& file, const toml::table& table,
-                             std::set<std::string>& taken, Deck& deck) {
+void collect_named_directory(const std::string& kind, const fs::path& file,
+                             const toml::table& table, std::set<std::string>& taken, Deck& deck) {
   const toml::node* node = table.get("directory");
   const toml::value<std::string>* text = node == nullptr ? nullptr : node->as_string();
   if (text == nullptr) return;
@@ -148,7 +151,8 @@ void collect_named_directory(const std::string& kind, const fs::path& file, cons
   const fs::path directory = file.parent_path() / relative;
   if (fs::is_symlink(fs::symlink_status(directory))) refuse_link(directory);
   if (!fs::is_directory(directory))
-    throw Failure(ExitStatus::kLocalFile, where(file, *node) + ": no directory '" + directory.string() + "'",
+    throw Failure(ExitStatus::kLocalFile,
+                  where(file, *node) + ": no directory '" + directory.string() + "'",
                   "name the directory of the deck's files, relative to the TOML file");
   std::string prefix = relative == "." ? "" : relative.generic_string();
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';

@@ -16,16 +16,16 @@ struct LocalInput {
 
 /// A deck on this machine, ready to travel.
 struct Deck {
-  std::string slot;                 ///< DeckWork.deck: a directory, or one TOML file
-  std::vector<LocalInput> inputs;   ///< in the order of their slots
+  std::string slot;                ///< DeckWork.deck: a directory, or one TOML file
+  std::vector<LocalInput> inputs;  ///< in the order of their slots
 };
 
 /// Collects what a deck consists of.
 ///
 /// A directory: the files in it that the kind's programs read (deck.cpp holds the patterns; a kind
 /// that is not listed there sends every file in it and below); hidden files never. A TOML file:
-/// itself, each file beside or below it that one of its text values names, and of the directory that its
-/// top-level `directory` names the files that the kind's programs read.
+/// itself, each file beside or below it that one of its text values names, and of the directory
+/// that its top-level `directory` names the files that the kind's programs read.
 ///
 /// @throws Failure (kInvalidInput) for symbolic links, names that cannot be slots, files outside
 ///         the deck's directory, empty decks, more than 64 files or a file above 64 GiB: each names

@@ -34,17 +34,22 @@ Json device_json(const v1::Device& device) {
 }
 
 Json pool_json(const v1::Pool& pool) {
-  Json json{{"name", pool.name()}, {"queued", pool.queued()}, {"running", pool.running()}, {"workers", Json::array()}};
+  Json json{{"name", pool.name()},
+            {"queued", pool.queued()},
+            {"running", pool.running()},
+            {"workers", Json::array()}};
   for (const v1::Worker& worker : pool.workers()) {
-    Json entry{{"id", worker.id()},
-               {"name", worker.name()},
-               {"version", worker.version()},
-               {"state", enum_word(*v1::WorkerState_descriptor(), worker.state())},
-               {"last_seen", worker.has_last_seen() ? Json(rfc3339(unix_ms(worker.last_seen()))) : Json()},
-               {"kinds", Json::array()},
-               {"devices", Json::array()}};
+    Json entry{
+        {"id", worker.id()},
+        {"name", worker.name()},
+        {"version", worker.version()},
+        {"state", enum_word(*v1::WorkerState_descriptor(), worker.state())},
+        {"last_seen", worker.has_last_seen() ? Json(rfc3339(unix_ms(worker.last_seen()))) : Json()},
+        {"kinds", Json::array()},
+        {"devices", Json::array()}};
     for (const std::string& kind : worker.kinds()) entry["kinds"].push_back(kind);
-    for (const v1::Device& device : worker.devices()) entry["devices"].push_back(device_json(device));
+    for (const v1::Device& device : worker.devices())
+      entry["devices"].push_back(device_json(device));
     json["workers"].push_back(std::move(entry));
   }
   return json;
@@ -72,7 +77,8 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
     console.flush();
     return status_of_engine(run_engine(require_engine(), arguments));
   }
-  const v1::ListPoolsResponse response = session.server.call(&Jobs::ListPools, v1::ListPoolsRequest());
+  const v1::ListPoolsResponse response =
+      session.server.call(&Jobs::ListPools, v1::ListPoolsRequest());
   if (console.json()) {
     Json document{{"pools", Json::array()}};
     for (const v1::Pool& pool : response.pools()) document["pools"].push_back(pool_json(pool));
@@ -81,9 +87,14 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
   }
   std::size_t workers = 0;
   const bool wide = console.format() == Format::kWide;
-  std::vector<Table::Column> columns{{"WORKER"}, {"DEVICE"}, {"MODEL"}, {"MEMORY", Table::Align::kRight},
-                                     {"FREE", Table::Align::kRight}, {"BUSY", Table::Align::kRight},
-                                     {"STATE"}, {"JOBS"}};
+  std::vector<Table::Column> columns{{"WORKER"},
+                                     {"DEVICE"},
+                                     {"MODEL"},
+                                     {"MEMORY", Table::Align::kRight},
+                                     {"FREE", Table::Align::kRight},
+                                     {"BUSY", Table::Align::kRight},
+                                     {"STATE"},
+                                     {"JOBS"}};
   for (const v1::Pool& pool : response.pools()) {
     Table table(columns);
     std::vector<bool> well;
@@ -93,10 +104,13 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
       ++workers;
       // Names are people's; where two workers have one, the id tells them apart.
       const std::string name =
-          bearers[worker.name()] > 1 || wide ? worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12) : worker.name();
+          bearers[worker.name()] > 1 || wide
+              ? worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12)
+              : worker.name();
       for (const v1::Device& device : worker.devices()) {
         std::string jobs;
-        for (const std::string& id : device.running_job_ids()) jobs += (jobs.empty() ? "" : " ") + id;
+        for (const std::string& id : device.running_job_ids())
+          jobs += (jobs.empty() ? "" : " ") + id;
         if (console.format() == Format::kName) {
           console.data(worker.name() + "/" + device.id() + "\n");
           continue;
@@ -106,7 +120,8 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
                    device.free_bytes() > 0 ? readable_bytes(device.free_bytes()) : "",
                    std::to_string(device.busy_slots()) + "/" + std::to_string(device.slots()),
                    state_cell(worker, device), jobs});
-        well.push_back(worker.state() == v1::WORKER_STATE_ONLINE && device.state() == v1::DEVICE_STATE_READY);
+        well.push_back(worker.state() == v1::WORKER_STATE_ONLINE &&
+                       device.state() == v1::DEVICE_STATE_READY);
       }
     }
     if (console.format() == Format::kName) continue;
@@ -116,7 +131,8 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
       console.data(table.text([&](int row, std::size_t column, std::string cell) {
         if (row < 0) return console.paint(Colour::kDim, cell);
         if (column == 6)
-          return console.paint(well[static_cast<std::size_t>(row)] ? Colour::kGreen : Colour::kYellow, cell);
+          return console.paint(
+              well[static_cast<std::size_t>(row)] ? Colour::kGreen : Colour::kYellow, cell);
         return cell;
       }));
   }
@@ -128,8 +144,9 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
 
 ExitStatus version(Session& session) {
   v1::GetCapabilitiesResponse capabilities;
-  const grpc::Status status = session.server.try_call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest(),
-                                                      capabilities, std::min(session.server.timeout_s(), 1.0));
+  const grpc::Status status =
+      session.server.try_call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest(), capabilities,
+                              std::min(session.server.timeout_s(), 1.0));
   Console& console = session.console;
   if (console.json()) {
     Json kinds = Json::array();
@@ -144,7 +161,8 @@ ExitStatus version(Session& session) {
   }
   console.data("quasi " QUASI_VERSION "\n");
   if (status.ok())
-    console.data("server " + printable(capabilities.server_version()) + " at " + session.server.address() + "\n");
+    console.data("server " + printable(capabilities.server_version()) + " at " +
+                 session.server.address() + "\n");
   else
     console.note("server: none answers at " + session.server.address());
   return ExitStatus::kOk;

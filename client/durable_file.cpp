@@ -107,7 +107,8 @@ std::string read_whole(const fs::path& path, std::size_t limit_bytes) {
 void make_directory(const fs::path& path, Access access) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
-    throw Failure(ExitStatus::kLocalFile, "'" + path.string() + "' is a file, not a directory", "name another directory");
+    throw Failure(ExitStatus::kLocalFile, "'" + path.string() + "' is a file, not a directory",
+                  "name another directory");
   fs::create_directories(path, error);
   if (error) fail("create the directory", path, error.value());
   if (access == Access::kOwner) fs::permissions(path, fs::perms::owner_all, error);

@@ -168,8 +168,8 @@ CapturedEnd capture_engine(const fs::path& engine, const std::vector<std::string
   bool out_open = true;
   bool err_open = true;
   while (out_open || err_open) {
-    std::array<pollfd, 2> fds{{{out_open ? out.reader() : -1, POLLIN, 0},
-                               {err_open ? err.reader() : -1, POLLIN, 0}}};
+    std::array<pollfd, 2> fds{
+        {{out_open ? out.reader() : -1, POLLIN, 0}, {err_open ? err.reader() : -1, POLLIN, 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0) continue;
     if (fds[0].revents != 0) out_open = drain(out.reader(), captured.out);
     if (fds[1].revents != 0) err_open = drain(err.reader(), captured.err);
@@ -183,18 +183,27 @@ ExitStatus status_of_engine(const ChildEnd& end) {
   if (end.signal != 0) return ExitStatus::kJobFailed;
   if (end.status >= 100 && end.status < 126) return ExitStatus::kUsage;  // its argument parser's
   switch (end.status) {
-    case 0: return ExitStatus::kOk;
-    case 2: return ExitStatus::kUsage;
-    case 10: return ExitStatus::kInvalidInput;
-    case 11: return ExitStatus::kJobFailed;          // did not converge
-    case 12: return ExitStatus::kEngineUnavailable;  // the device is too small
-    case 13: return ExitStatus::kEngineUnavailable;  // the device failed
+    case 0:
+      return ExitStatus::kOk;
+    case 2:
+      return ExitStatus::kUsage;
+    case 10:
+      return ExitStatus::kInvalidInput;
+    case 11:
+      return ExitStatus::kJobFailed;  // did not converge
+    case 12:
+      return ExitStatus::kEngineUnavailable;  // the device is too small
+    case 13:
+      return ExitStatus::kEngineUnavailable;  // the device failed
     case 14:
       return interrupt::requested() ? static_cast<ExitStatus>(interrupt::exit_status())
                                     : ExitStatus::kJobCancelled;
-    case 15: return ExitStatus::kLocalFile;
-    case 16: return ExitStatus::kEngineUnavailable;  // built without the back end
-    default: return ExitStatus::kUnexpected;
+    case 15:
+      return ExitStatus::kLocalFile;
+    case 16:
+      return ExitStatus::kEngineUnavailable;  // built without the back end
+    default:
+      return ExitStatus::kUnexpected;
   }
 }
 

@@ -22,8 +22,8 @@ struct Failure : std::runtime_error {
       : std::runtime_error(what), status(status_), remedy(std::move(remedy_)) {}
 
   ExitStatus status;
-  std::string remedy;                 ///< "" where nothing can be advised
-  std::string reason;                 ///< the server's machine-readable reason, e.g. "FIELD_INVALID"
+  std::string remedy;  ///< "" where nothing can be advised
+  std::string reason;  ///< the server's machine-readable reason, e.g. "FIELD_INVALID"
   std::vector<Violation> violations;  ///< every refused field; the first is already in what()
   std::vector<std::string> details;   ///< shown with --verbose
 };

@@ -36,7 +36,8 @@ std::vector<v1::Artifact> all_artifacts(Session& session, const std::string& job
 
 void refuse_unfinished(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_SUCCEEDED) return;
-  const std::string what = "job " + job.id() + " is " + state_word(job.state()) + " and has no results";
+  const std::string what =
+      "job " + job.id() + " is " + state_word(job.state()) + " and has no results";
   const std::string remedy = !is_final(job.state()) ? "wait for it: quasi wait " + job.id()
                              : job.state() == v1::JOB_STATE_FAILED
                                  ? "see why: quasi show " + job.id() + ", quasi logs " + job.id()
@@ -44,15 +45,16 @@ void refuse_unfinished(const v1::Job& job) {
   throw Failure(ExitStatus::kConflict, what, remedy);
 }
 
-std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all, const std::vector<std::string>& names,
-                                 const std::string& job_id) {
+std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all,
+                                 const std::vector<std::string>& names, const std::string& job_id) {
   if (names.empty()) return all;
   std::vector<v1::Artifact> picked;
   std::vector<std::string> known;
   for (const v1::Artifact& artifact : all) known.push_back(artifact.name());
   for (const std::string& name : names) {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const v1::Artifact& artifact) { return artifact.name() == name; });
+    const auto found = std::find_if(all.begin(), all.end(), [&](const v1::Artifact& artifact) {
+      return artifact.name() == name;
+    });
     if (found == all.end()) {
       const std::string nearest = nearest_name(name, known);
       std::string list;
@@ -100,8 +102,8 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
   options.on_progress = [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); };
   options.cancelled = [] { return interrupt::requested(); };
   options.attempts = 20;
-  const grpc::Status status =
-      wire::download_file(session.server.channel(), artifact.digest(), artifact.size_bytes(), path, options);
+  const grpc::Status status = wire::download_file(session.server.channel(), artifact.digest(),
+                                                  artifact.size_bytes(), path, options);
   bar.clear();
   if (interrupt::requested())
     throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
@@ -109,9 +111,11 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
   if (!status.ok()) {
     Failure failure = failure_of(status, session.server.address());
     if (failure.status == ExitStatus::kUnreachable)
-      failure.remedy = "what came is kept in '" + path.string() + ".part'; the same command continues";
+      failure.remedy =
+          "what came is kept in '" + path.string() + ".part'; the same command continues";
     if (failure.status == ExitStatus::kLocalFile)
-      throw Failure(failure.status, "'" + path.string() + ".part': " + failure.what(), failure.remedy);
+      throw Failure(failure.status, "'" + path.string() + ".part': " + failure.what(),
+                    failure.remedy);
     throw failure;
   }
   return true;
@@ -127,8 +131,9 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
   std::optional<Failure> first;
   for (const std::string& id : ids) {
     const fs::path directory =
-        options.directory.empty() ? fs::path(id)
-                                  : (ids.size() > 1 ? fs::path(options.directory) / id : fs::path(options.directory));
+        options.directory.empty()
+            ? fs::path(id)
+            : (ids.size() > 1 ? fs::path(options.directory) / id : fs::path(options.directory));
     Json files = Json::array();
     try {
       v1::GetJobRequest request;
@@ -154,7 +159,8 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
     } catch (const Failure& failure) {
       // With several jobs the others are still wanted; a signal ends all.
       if (ids.size() == 1 || interrupt::requested()) throw;
-      session.console.warn(std::string(failure.what()) + (failure.remedy.empty() ? "" : "; " + failure.remedy));
+      session.console.warn(std::string(failure.what()) +
+                           (failure.remedy.empty() ? "" : "; " + failure.remedy));
       if (!first) first = failure;
       ++failed;
     }

@@ -103,8 +103,8 @@ class EventReader {
       if (!end_call()) return;
 
       const std::string why = wire::reason_of(status);
-      if (!token.empty() && (why == wire::reason::kResumeTokenExpired ||
-                             why == wire::reason::kResumeTokenInvalid)) {
+      if (!token.empty() &&
+          (why == wire::reason::kResumeTokenExpired || why == wire::reason::kResumeTokenInvalid)) {
         token.clear();  // begin again with snapshots
         continue;
       }
@@ -135,7 +135,9 @@ bool take_in(const v1::WatchEvent& event, std::map<std::string, v1::Job>& jobs) 
   if (event.body_case() == v1::WatchEvent::kBookmark) return true;
   v1::Job& job = jobs[event.job_id()];
   switch (event.body_case()) {
-    case v1::WatchEvent::kSnapshot: job = event.snapshot(); break;
+    case v1::WatchEvent::kSnapshot:
+      job = event.snapshot();
+      break;
     case v1::WatchEvent::kStateChanged: {
       const v1::StateChanged& change = event.state_changed();
       job.set_id(event.job_id());
@@ -151,10 +153,17 @@ bool take_in(const v1::WatchEvent& event, std::map<std::string, v1::Job>& jobs) 
       if (is_final(change.to())) *job.mutable_ended() = event.time();
       break;
     }
-    case v1::WatchEvent::kProgress: *job.mutable_progress() = event.progress(); break;
-    case v1::WatchEvent::kLogGrown: job.set_log_bytes(event.log_grown().log_bytes()); break;
-    case v1::WatchEvent::kCheckpoint: *job.mutable_checkpoint() = event.checkpoint(); break;
-    default: break;
+    case v1::WatchEvent::kProgress:
+      *job.mutable_progress() = event.progress();
+      break;
+    case v1::WatchEvent::kLogGrown:
+      job.set_log_bytes(event.log_grown().log_bytes());
+      break;
+    case v1::WatchEvent::kCheckpoint:
+      *job.mutable_checkpoint() = event.checkpoint();
+      break;
+    default:
+      break;
   }
   return false;
 }

@@ -16,7 +16,7 @@ enum class Until { kAll, kAny };
 struct FollowOptions {
   std::vector<std::string> job_ids;  ///< full ids, at least one
   Until until = Until::kAll;
-  std::optional<double> limit_s;     ///< give up after this time
+  std::optional<double> limit_s;  ///< give up after this time
   /// How long the server may be away before that is a failure.
   double patience_s = 300.0;
 

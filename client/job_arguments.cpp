@@ -68,12 +68,16 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
   }
   if (!arguments.device.empty()) {
     needs_deck("--device");
-    if (arguments.device == "auto") work->set_device(v1::DEVICE_PREFERENCE_AUTO);
-    else if (arguments.device == "cpu") work->set_device(v1::DEVICE_PREFERENCE_CPU);
-    else if (arguments.device == "cuda") work->set_device(v1::DEVICE_PREFERENCE_CUDA);
+    if (arguments.device == "auto")
+      work->set_device(v1::DEVICE_PREFERENCE_AUTO);
+    else if (arguments.device == "cpu")
+      work->set_device(v1::DEVICE_PREFERENCE_CPU);
+    else if (arguments.device == "cuda")
+      work->set_device(v1::DEVICE_PREFERENCE_CUDA);
     else
-      throw Failure(ExitStatus::kUsage, "--device: must be auto, cpu or cuda, got '" + arguments.device + "'",
-                    "a queue chooses the GPU itself; one by number is for: quasi run --device cuda:0");
+      throw Failure(
+          ExitStatus::kUsage, "--device: must be auto, cpu or cuda, got '" + arguments.device + "'",
+          "a queue chooses the GPU itself; one by number is for: quasi run --device cuda:0");
   }
   for (const std::string& text : arguments.inputs) {
     const KeyValue input = split("--input", text, "deck/WFN=../scf/WFN");
@@ -93,7 +97,8 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
   if (!arguments.max_runtime.empty()) {
     const auto seconds = parse_duration_seconds(arguments.max_runtime);
     if (!seconds || *seconds <= 0.0 || *seconds > 1e9)
-      throw Failure(ExitStatus::kUsage, "--max-runtime: '" + arguments.max_runtime + "' is not a time above zero",
+      throw Failure(ExitStatus::kUsage,
+                    "--max-runtime: '" + arguments.max_runtime + "' is not a time above zero",
                     "write it like 90s, 15m, 2h or 1d");
     spec.mutable_max_runtime()->set_seconds(static_cast<std::int64_t>(*seconds));
     spec.mutable_max_runtime()->set_nanos(static_cast<std::int32_t>(

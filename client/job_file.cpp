@@ -89,14 +89,13 @@ void collect_files(const SourceDocument& document, const Json& files, const std:
     const std::string named = work->deck();
     if (named.empty())
       throw Failure(ExitStatus::kInvalidInput,
-                    document.where(path) + (path.empty() ? ": " : ".") + std::string(wire::kind_of(request.spec)) +
-                        ": 'deck' is missing",
+                    document.where(path) + (path.empty() ? ": " : ".") +
+                        std::string(wire::kind_of(request.spec)) + ": 'deck' is missing",
                     "name the deck's directory or TOML file, relative to the job file");
-    const bool among_inputs =
-        std::any_of(request.spec.inputs().begin(), request.spec.inputs().end(),
-                    [&](const v1::Input& input) {
-                      return input.slot() == named || input.slot().starts_with(named + "/");
-                    });
+    const bool among_inputs = std::any_of(
+        request.spec.inputs().begin(), request.spec.inputs().end(), [&](const v1::Input& input) {
+          return input.slot() == named || input.slot().starts_with(named + "/");
+        });
     if (!among_inputs) {
       request.deck = beside(document.file, named);
       Deck deck = collect_deck(std::string(wire::kind_of(request.spec)), request.deck);
@@ -128,10 +127,10 @@ JobRequest job_from_spec(const SourceDocument& document, const Json& value,
   }
   fill_message(document, fields, path, &request.spec);
   if (request.spec.work_case() == v1::JobSpec::WORK_NOT_SET)
-    throw Failure(ExitStatus::kInvalidInput,
-                  document.where(path) + ": it does not say what is to be computed",
-                  "give one table of: " + kind_list() +
-                      "; or, if this is a deck, 'kind = \"…\"' at its top");
+    throw Failure(
+        ExitStatus::kInvalidInput,
+        document.where(path) + ": it does not say what is to be computed",
+        "give one table of: " + kind_list() + "; or, if this is a deck, 'kind = \"…\"' at its top");
   collect_files(document, files, path, request);
   if (request.spec.name().empty())
     request.spec.set_name(deck_name(request.deck.empty() ? document.file.stem() : request.deck));
@@ -189,21 +188,21 @@ std::string kind_of_toml(const fs::path& path) {
 std::vector<JobRequest> jobs_from_file(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
-    throw Failure(ExitStatus::kUsage,
-                  "'" + path.string() + "' is a directory; which kind of deck is in it?",
-                  "say it in front: quasi submit KIND " + path.string() +
-                      ", KIND one of: " + kind_list());
+    throw Failure(
+        ExitStatus::kUsage, "'" + path.string() + "' is a directory; which kind of deck is in it?",
+        "say it in front: quasi submit KIND " + path.string() + ", KIND one of: " + kind_list());
   const SourceDocument document = read_document(path);
   if (document.value.is_object() && document.value.contains("kind")) {
     const Json& kind = document.value["kind"];
     if (!kind.is_string())
-      throw Failure(ExitStatus::kInvalidInput, document.where("kind") + ": must be a text in quotes",
+      throw Failure(ExitStatus::kInvalidInput,
+                    document.where("kind") + ": must be a text in quotes",
                     "known kinds: " + kind_list());
     if (path.extension() != ".toml")
       throw Failure(ExitStatus::kInvalidInput,
                     document.where("kind") + ": decks are TOML, job files have no 'kind'",
-                    "in a job file the kind is the name of a table: {\"" +
-                        kind.get<std::string>() + "\": {\"deck\": …}}");
+                    "in a job file the kind is the name of a table: {\"" + kind.get<std::string>() +
+                        "\": {\"deck\": …}}");
     return {job_from_deck(kind.get<std::string>(), path)};
   }
   const bool wrapped = document.value.is_object() && document.value.contains("jobs");
@@ -215,7 +214,8 @@ std::vector<JobRequest> jobs_from_file(const fs::path& path) {
   if (!list.is_array()) return {job_from_spec(document, list, "")};
   std::vector<JobRequest> requests;
   for (const Json& value : list)
-    requests.push_back(job_from_spec(document, value, "jobs[" + std::to_string(requests.size()) + "]"));
+    requests.push_back(
+        job_from_spec(document, value, "jobs[" + std::to_string(requests.size()) + "]"));
   if (requests.empty())
     throw Failure(ExitStatus::kInvalidInput, document.where("jobs") + ": the list is empty",
                   "write at least one job");

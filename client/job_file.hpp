@@ -12,10 +12,10 @@ namespace quasi::client {
 
 /// One job as asked for on the command line: its spec but for the inputs, and the files to bring.
 struct JobRequest {
-  std::string source;              ///< how it was named on the command line
-  v1::JobSpec spec;                ///< `inputs` holds only those that a job file gives by digest
-  std::vector<LocalInput> files;   ///< to be hashed, uploaded and added to `inputs`
-  std::filesystem::path deck;      ///< local deck, for checking it here; empty if there is none
+  std::string source;             ///< how it was named on the command line
+  v1::JobSpec spec;               ///< `inputs` holds only those that a job file gives by digest
+  std::vector<LocalInput> files;  ///< to be hashed, uploaded and added to `inputs`
+  std::filesystem::path deck;     ///< local deck, for checking it here; empty if there is none
 };
 
 /// The deck part of a spec, whatever its kind; nullptr for work without a deck (tests).

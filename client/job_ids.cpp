@@ -63,8 +63,9 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
   for (const std::string& word : words) {
     std::string id = canonical(word);
     if (!could_be_id(id))
-      throw Failure(ExitStatus::kUsage, "'" + word + "' is no job id",
-                    "ids look like j_01J9QK3V8N; 'last' is the newest submission, see also: quasi list");
+      throw Failure(
+          ExitStatus::kUsage, "'" + word + "' is no job id",
+          "ids look like j_01J9QK3V8N; 'last' is the newest submission, see also: quasi list");
     if (id.size() < kShortestPrefix)
       throw Failure(ExitStatus::kUsage,
                     "'" + word + "' is too short; at least 6 characters after 'j_' are needed",

@@ -99,13 +99,18 @@ bool is_final(v1::JobState state) {
 
 Colour colour_of(v1::JobState state) {
   switch (state) {
-    case v1::JOB_STATE_SUCCEEDED: return Colour::kGreen;
-    case v1::JOB_STATE_FAILED: return Colour::kRed;
+    case v1::JOB_STATE_SUCCEEDED:
+      return Colour::kGreen;
+    case v1::JOB_STATE_FAILED:
+      return Colour::kRed;
     case v1::JOB_STATE_CANCELLED:
-    case v1::JOB_STATE_CANCELLING: return Colour::kYellow;
+    case v1::JOB_STATE_CANCELLING:
+      return Colour::kYellow;
     case v1::JOB_STATE_RUNNING:
-    case v1::JOB_STATE_LEASED: return Colour::kBlue;
-    default: return Colour::kPlain;
+    case v1::JOB_STATE_LEASED:
+      return Colour::kBlue;
+    default:
+      return Colour::kPlain;
   }
 }
 
@@ -172,13 +177,13 @@ Json job_json(const v1::Job& job, Detail detail) {
   json["attempt_history"] = Json::array();
   for (const v1::Attempt& attempt : job.attempt_history())
     json["attempt_history"].push_back(attempt_json(attempt));
-  json["checkpoint"] = job.has_checkpoint()
-                           ? Json{{"sequence", job.checkpoint().sequence()},
-                                  {"step", job.checkpoint().step()},
-                                  {"size_bytes", job.checkpoint().size_bytes()},
-                                  {"created", time_json(job.checkpoint().has_created(),
-                                                        job.checkpoint().created())}}
-                           : Json();
+  json["checkpoint"] =
+      job.has_checkpoint()
+          ? Json{{"sequence", job.checkpoint().sequence()},
+                 {"step", job.checkpoint().step()},
+                 {"size_bytes", job.checkpoint().size_bytes()},
+                 {"created", time_json(job.checkpoint().has_created(), job.checkpoint().created())}}
+          : Json();
   json["artifacts"] = Json::array();
   for (const v1::Artifact& artifact : job.artifacts())
     json["artifacts"].push_back(artifact_json(artifact));

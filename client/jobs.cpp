@@ -66,7 +66,8 @@ v1::JobFilter filter_of(const ListOptions& options) {
     if (std::find(known.begin(), known.end(), kind) == known.end()) {
       const std::string nearest = nearest_name(kind, wire::offered_kinds());
       throw Failure(ExitStatus::kUsage,
-                    "--kind: no kind '" + kind + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
+                    "--kind: no kind '" + kind + "'" +
+                        (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
                     "kinds: " + joined(wire::offered_kinds()));
     }
     filter.add_kinds(kind);
@@ -118,20 +119,25 @@ std::string settings_text(const v1::DeckWork& work) {
 }
 
 std::string attempts_table(const v1::Job& job, std::int64_t now_ms) {
-  Table table({{"ATTEMPT", Table::Align::kRight}, {"WORKER"}, {"DEVICE"}, {"OUTCOME"},
-               {"RAN", Table::Align::kRight}, {"WHY"}});
+  Table table({{"ATTEMPT", Table::Align::kRight},
+               {"WORKER"},
+               {"DEVICE"},
+               {"OUTCOME"},
+               {"RAN", Table::Align::kRight},
+               {"WHY"}});
   for (const v1::Attempt& attempt : job.attempt_history()) {
     std::string devices;
     for (const std::string& device : attempt.device_ids())
       devices += (devices.empty() ? "" : ",") + device.substr(0, 12);
     const bool open = attempt.outcome() == v1::ATTEMPT_OUTCOME_UNSPECIFIED;
     const std::int64_t end = attempt.has_ended() ? unix_ms(attempt.ended()) : now_ms;
-    table.add({std::to_string(attempt.number()), attempt.worker_name(), devices,
-               open ? "open" : enum_word(*v1::AttemptOutcome_descriptor(), attempt.outcome()),
-               attempt.has_started()
-                   ? readable_seconds(static_cast<double>(end - unix_ms(attempt.started())) / 1e3)
-                   : "",
-               attempt.has_failure() ? failure_text(attempt.failure()) : attempt.release_message()});
+    table.add(
+        {std::to_string(attempt.number()), attempt.worker_name(), devices,
+         open ? "open" : enum_word(*v1::AttemptOutcome_descriptor(), attempt.outcome()),
+         attempt.has_started()
+             ? readable_seconds(static_cast<double>(end - unix_ms(attempt.started())) / 1e3)
+             : "",
+         attempt.has_failure() ? failure_text(attempt.failure()) : attempt.release_message()});
   }
   return table.text();
 }
@@ -139,8 +145,8 @@ std::string attempts_table(const v1::Job& job, std::int64_t now_ms) {
 std::string artifacts_table(const v1::Job& job) {
   Table table({{"FILE"}, {"SIZE", Table::Align::kRight}, {"SHA-256"}});
   for (const v1::Artifact& artifact : job.artifacts())
-    table.add({artifact.name(), readable_bytes(artifact.size_bytes()),
-               artifact.digest().substr(0, 16)});
+    table.add(
+        {artifact.name(), readable_bytes(artifact.size_bytes()), artifact.digest().substr(0, 16)});
   return table.text();
 }
 
@@ -163,42 +169,51 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
     return text;
   }
   const bool wide = console.format() == Format::kWide;
-  std::vector<Table::Column> columns{{"ID"}, {"NAME"}, {"KIND"}, {"STATE"},
-                                     {"AGE", Table::Align::kRight}, {"RAN", Table::Align::kRight},
+  std::vector<Table::Column> columns{{"ID"},
+                                     {"NAME"},
+                                     {"KIND"},
+                                     {"STATE"},
+                                     {"AGE", Table::Align::kRight},
+                                     {"RAN", Table::Align::kRight},
                                      {"PROGRESS"}};
   if (wide)
-    columns.insert(columns.end(), {{"ATTEMPTS", Table::Align::kRight},
-                                   {"PRIORITY", Table::Align::kRight}, {"LABELS"}});
+    columns.insert(
+        columns.end(),
+        {{"ATTEMPTS", Table::Align::kRight}, {"PRIORITY", Table::Align::kRight}, {"LABELS"}});
   Table table(std::move(columns));
   const std::vector<std::string> shown = wide ? ids : short_ids(ids);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const v1::Job& job = jobs[i];
-    std::vector<std::string> row{shown[i],
-                                 job.spec().name(),
-                                 job.kind(),
-                                 state_word(job.state()),
-                                 job.has_created() ? readable_age(unix_ms(job.created()), now_ms) : "",
-                                 duration_cell(job, now_ms),
-                                 progress_cell(job)};
+    std::vector<std::string> row{
+        shown[i],
+        job.spec().name(),
+        job.kind(),
+        state_word(job.state()),
+        job.has_created() ? readable_age(unix_ms(job.created()), now_ms) : "",
+        duration_cell(job, now_ms),
+        progress_cell(job)};
     if (wide) {
       const std::map<std::string, std::string> labels(job.spec().labels().begin(),
                                                       job.spec().labels().end());
       std::string text;
       for (const auto& [key, value] : labels) text += (text.empty() ? "" : ",") + key + "=" + value;
-      row.insert(row.end(), {std::to_string(job.attempts()) + "/" + std::to_string(job.max_attempts()),
-                             std::to_string(job.spec().priority()), text});
+      row.insert(row.end(),
+                 {std::to_string(job.attempts()) + "/" + std::to_string(job.max_attempts()),
+                  std::to_string(job.spec().priority()), text});
     }
     table.add(std::move(row));
   }
   return table.text([&](int row, std::size_t column, std::string cell) {
     if (row < 0) return console.paint(Colour::kDim, cell);
-    if (column == 3) return console.paint(colour_of(jobs[static_cast<std::size_t>(row)].state()), cell);
+    if (column == 3)
+      return console.paint(colour_of(jobs[static_cast<std::size_t>(row)].state()), cell);
     return cell;
   });
 }
 
 std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms) {
-  std::string text = console.paint(Colour::kBold, job.id()) + "  " + printable(job.spec().name()) + "\n";
+  std::string text =
+      console.paint(Colour::kBold, job.id()) + "  " + printable(job.spec().name()) + "\n";
   const auto line = [&](const std::string& name, const std::string& value) {
     if (value.empty()) return;
     std::string padded = name;
@@ -206,7 +221,8 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
     text += "  " + console.paint(Colour::kDim, padded) + printable(value) + "\n";
   };
   std::string state = state_word(job.state());
-  if (job.has_progress() && job.state() == v1::JOB_STATE_RUNNING) state += ": " + progress_cell(job);
+  if (job.has_progress() && job.state() == v1::JOB_STATE_RUNNING)
+    state += ": " + progress_cell(job);
   text += "  " + console.paint(Colour::kDim, "state      ") +
           console.paint(colour_of(job.state()), printable(state)) + "\n";
   if (job.has_failure())
@@ -226,14 +242,15 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
   if (job.has_not_before() && !is_final(job.state()) && unix_ms(job.not_before()) > now_ms)
     line("not before", local_time(unix_ms(job.not_before())));
   line("attempts", std::to_string(job.attempts()) + " of " + std::to_string(job.max_attempts()));
-  if (job.has_checkpoint()) line("checkpoint", "at step " + std::to_string(job.checkpoint().step()));
+  if (job.has_checkpoint())
+    line("checkpoint", "at step " + std::to_string(job.checkpoint().step()));
   if (job.spec().priority() != 0) line("priority", std::to_string(job.spec().priority()));
   const std::map<std::string, std::string> labels(job.spec().labels().begin(),
                                                   job.spec().labels().end());
   for (const auto& [key, value] : labels) line("label", key + "=" + value);
   for (const v1::Input& input : job.spec().inputs())
-    line("input", input.slot() + "  " + readable_bytes(input.size_bytes()) + "  sha256:" +
-                      input.digest().substr(0, 16));
+    line("input", input.slot() + "  " + readable_bytes(input.size_bytes()) +
+                      "  sha256:" + input.digest().substr(0, 16));
   if (job.attempt_history_size() > 0) text += "\n" + attempts_table(job, now_ms);
   if (job.artifacts_size() > 0) text += "\n" + artifacts_table(job);
   return text;
@@ -241,7 +258,8 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
 
 ExitStatus list(Session& session, const ListOptions& options) {
   if (options.limit < 1)
-    throw Failure(ExitStatus::kUsage, "--limit: must be at least 1, got " + std::to_string(options.limit),
+    throw Failure(ExitStatus::kUsage,
+                  "--limit: must be at least 1, got " + std::to_string(options.limit),
                   "every job: --all");
   v1::ListJobsRequest request;
   *request.mutable_filter() = filter_of(options);
@@ -270,8 +288,8 @@ ExitStatus list(Session& session, const ListOptions& options) {
   } else {
     console.data(jobs_table(console, jobs, now_unix_ms()));
     if (more)
-      console.note("the " + std::string(options.oldest_first ? "oldest " : "newest ") + std::to_string(jobs.size()) +
-                   "; there are more: -n N, --all");
+      console.note("the " + std::string(options.oldest_first ? "oldest " : "newest ") +
+                   std::to_string(jobs.size()) + "; there are more: -n N, --all");
   }
   return ExitStatus::kOk;
 }
@@ -336,12 +354,13 @@ ExitStatus cancel(Session& session, const CancelOptions& options) {
     else if (console.format() == Format::kName)
       console.data(result.job_id() + "\n");
     else
-      console.data(result.job_id() + "  " +
-                   console.paint(colour_of(result.state()), state_word(result.state())) +
-                   (result.state() == v1::JOB_STATE_SUCCEEDED || result.state() == v1::JOB_STATE_FAILED
-                        ? " (it had ended before)"
-                        : "") +
-                   "\n");
+      console.data(
+          result.job_id() + "  " +
+          console.paint(colour_of(result.state()), state_word(result.state())) +
+          (result.state() == v1::JOB_STATE_SUCCEEDED || result.state() == v1::JOB_STATE_FAILED
+               ? " (it had ended before)"
+               : "") +
+          "\n");
   }
   if (console.format() == Format::kJson) console.document(document);
   return ExitStatus::kOk;

@@ -36,7 +36,8 @@ std::string figure(double value) {
 
 /// Whole seconds: tenths of a guess are noise.
 std::string eta(double seconds) {
-  return seconds < 60.0 ? std::to_string(static_cast<int>(std::ceil(seconds))) + " s" : readable_seconds(seconds);
+  return seconds < 60.0 ? std::to_string(static_cast<int>(std::ceil(seconds))) + " s"
+                        : readable_seconds(seconds);
 }
 
 constexpr std::size_t kNameColumns = 20;
@@ -45,12 +46,17 @@ constexpr std::size_t kNameColumns = 20;
 int rank(v1::JobState state) {
   switch (state) {
     case v1::JOB_STATE_RUNNING:
-    case v1::JOB_STATE_CANCELLING: return 0;
-    case v1::JOB_STATE_LEASED: return 1;
+    case v1::JOB_STATE_CANCELLING:
+      return 0;
+    case v1::JOB_STATE_LEASED:
+      return 1;
     case v1::JOB_STATE_FAILED:
-    case v1::JOB_STATE_CANCELLED: return 2;
-    case v1::JOB_STATE_SUCCEEDED: return 4;
-    default: return 3;
+    case v1::JOB_STATE_CANCELLED:
+      return 2;
+    case v1::JOB_STATE_SUCCEEDED:
+      return 4;
+    default:
+      return 3;
   }
 }
 
@@ -78,9 +84,9 @@ double PaceOfJob::seconds_left(std::int64_t now_ms) const {
   const double elapsed_s = static_cast<double>(last_ms_ - first_ms_) / 1e3;
   const std::int64_t advanced = done_ - first_done_;
   if (total_ <= 0 || advanced <= 0 || elapsed_s < 2.0 || done_ >= total_) return -1.0;
-  const double left = static_cast<double>(total_ - done_) * elapsed_s /
-                          static_cast<double>(advanced) -
-                      static_cast<double>(now_ms - last_ms_) / 1e3;
+  const double left =
+      static_cast<double>(total_ - done_) * elapsed_s / static_cast<double>(advanced) -
+      static_cast<double>(now_ms - last_ms_) / 1e3;
   return std::max(left, 0.0);
 }
 
@@ -101,7 +107,8 @@ void LiveView::see(const v1::Progress& progress, const std::string& job_id, std:
 std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64_t now_ms,
                            std::size_t columns, std::size_t name_width) const {
   std::string text = id + "  ";
-  if (name_width > 0) text += padded(fitted(printable(job.spec().name()), kNameColumns), name_width) + "  ";
+  if (name_width > 0)
+    text += padded(fitted(printable(job.spec().name()), kNameColumns), name_width) + "  ";
   text += padded(state_word(job.state()), 9);
   if (job.state() == v1::JOB_STATE_RUNNING && job.has_progress()) {
     const v1::Progress& progress = job.progress();
@@ -113,7 +120,8 @@ std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64
       std::snprintf(percent.data(), percent.size(), " %3.0f %%", 100.0 * share);
       text += " " + progress_bar(share, 14) + percent.data();
       if (const auto pace = pace_.find(job.id()); pace != pace_.end())
-        if (const double left = pace->second.seconds_left(now_ms); left >= 0.0) text += "  eta " + eta(left);
+        if (const double left = pace->second.seconds_left(now_ms); left >= 0.0)
+          text += "  eta " + eta(left);
     }
     const std::map<std::string, double> metrics(progress.metrics().begin(),
                                                 progress.metrics().end());

@@ -36,7 +36,8 @@ void add_lines(const Json& value, const std::string& indent, std::string& text) 
     std::string name = key;
     // The unit goes to the value.
     for (const char* unit : {"_bytes", "_seconds"})
-      if (part.is_number() && name.ends_with(unit)) name.resize(name.size() - std::string(unit).size());
+      if (part.is_number() && name.ends_with(unit))
+        name.resize(name.size() - std::string(unit).size());
     if (part.is_number() && name.starts_with("seconds_")) name = "time_" + name.substr(8);
     std::replace(name.begin(), name.end(), '_', ' ');
     if (part.is_object()) {
@@ -58,8 +59,12 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
   const auto engine = find_engine();
   if (!engine)
     return {.checked = false, .why_not = "there is no quasi-engine beside quasi", .report = {}};
-  std::vector<std::string> arguments{"validate", std::string(wire::kind_of(request.spec)),
-                                     request.deck.string(), "--json", "--device", device};
+  std::vector<std::string> arguments{"validate",
+                                     std::string(wire::kind_of(request.spec)),
+                                     request.deck.string(),
+                                     "--json",
+                                     "--device",
+                                     device};
   for (const v1::Setting& setting : work->settings()) {
     arguments.push_back("--set");
     arguments.push_back(setting.key() + "=" + setting.value());
@@ -84,14 +89,16 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
                     status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
                         ? "correct the deck or the --set, then try: quasi validate " +
                               std::string(wire::kind_of(request.spec)) + " " + request.deck.string()
-                        : "the check runs on this machine; a job for another one is sent unchecked: quasi submit --no-check");
+                        : "the check runs on this machine; a job for another one is sent "
+                          "unchecked: quasi submit --no-check");
     failure.reason = "DECK_REFUSED";
     throw failure;
   }
   const Json report = Json::parse(captured.out, nullptr, false);
   if (!report.is_object())
-    throw Failure(ExitStatus::kUnexpected, "quasi-engine validate did not answer with a JSON document",
-                  "is '" + engine->string() + "' of the same version? Skip the check with --no-check");
+    throw Failure(
+        ExitStatus::kUnexpected, "quasi-engine validate did not answer with a JSON document",
+        "is '" + engine->string() + "' of the same version? Skip the check with --no-check");
   return {.checked = true, .why_not = {}, .report = report};
 }
 
@@ -122,7 +129,8 @@ void check_limits(const std::vector<JobRequest>& requests) {
   const wire::Violation& first = violations.list().front();
   const std::string source = requests.size() == 1 ? requests.front().source + ": " : "";
   Failure failure(ExitStatus::kInvalidInput,
-                  source + readable_field(first.field, static_cast<int>(requests.size())) + ": " + first.description,
+                  source + readable_field(first.field, static_cast<int>(requests.size())) + ": " +
+                      first.description,
                   "fix it in the job file or on the command line");
   failure.reason = first.reason;
   for (const wire::Violation& violation : violations.list())

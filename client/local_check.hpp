@@ -11,9 +11,9 @@ namespace quasi::client {
 
 /// What quasi-engine says of a deck before anything is sent.
 struct DeckReport {
-  bool checked = false;            ///< false: no engine here, or no deck of this machine
-  std::string why_not;             ///< then: the reason, for a note
-  Json report;                     ///< the engine's document: "ok", "warnings", "plan", …
+  bool checked = false;  ///< false: no engine here, or no deck of this machine
+  std::string why_not;   ///< then: the reason, for a note
+  Json report;           ///< the engine's document: "ok", "warnings", "plan", …
 };
 
 /// Runs `quasi-engine validate` on the deck of a job with its settings.
@@ -25,7 +25,8 @@ DeckReport check_deck(const JobRequest& request, const std::string& device);
 /// @throws Failure (kInvalidInput) with every violation.
 void check_limits(const std::vector<JobRequest>& requests);
 
-/// A field path of the wire as a person reads it: "jobs[2].spec.name" as "jobs[2].name", or "name" of a single job.
+/// A field path of the wire as a person reads it: "jobs[2].spec.name" as "jobs[2].name", or "name"
+/// of a single job.
 std::string readable_field(std::string field, int n_jobs);
 
 /// The report for people: warnings, then the plan as "name  value" lines.

@@ -27,7 +27,8 @@ class Output {
     if (console_.format() == Format::kJson)
       text_ += part.data();
     else if (console_.format() == Format::kJsonl)
-      console_.record({{"attempt", part.attempt()}, {"offset", part.offset()}, {"text", part.data()}});
+      console_.record(
+          {{"attempt", part.attempt()}, {"offset", part.offset()}, {"text", part.data()}});
     else
       console_.data(console_.terminal().out ? printable(part.data()) : part.data());
     console_.flush();
@@ -118,15 +119,18 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
       // Nothing has run yet.
       const v1::Job job = current(session, id);
       if (!options.follow || is_final(job.state())) {
-        session.console.note("no attempt of " + id + " has begun; it is " + state_word(job.state()));
+        session.console.note("no attempt of " + id + " has begun; it is " +
+                             state_word(job.state()));
         output.end(id, 0);
         return ExitStatus::kOk;
       }
     } else if (options.follow && is_transient(status)) {
-      const double gone = std::chrono::duration<double>(std::chrono::steady_clock::now() - last_contact).count();
+      const double gone =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - last_contact).count();
       if (gone > kPatience_s) throw failure_of(status, session.server.address());
       if (!std::exchange(away, true))
-        session.console.note(std::string(failure_of(status, session.server.address()).what()) + "; trying again");
+        session.console.note(std::string(failure_of(status, session.server.address()).what()) +
+                             "; trying again");
     } else {
       throw failure_of(status, session.server.address());
     }

@@ -27,10 +27,13 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
 }
 
 void mention_pending(Console& console, const State& state, const Arguments& arguments) {
-  if (arguments.command == "submit" && (arguments.submit.resume || !arguments.submit.forget.empty())) return;
+  if (arguments.command == "submit" &&
+      (arguments.submit.resume || !arguments.submit.forget.empty()))
+    return;
   const std::size_t count = state.pending_count();
   if (count > 0)
-    console.note("note: " + std::to_string(count) + (count == 1 ? " submission has" : " submissions have") +
+    console.note("note: " + std::to_string(count) +
+                 (count == 1 ? " submission has" : " submissions have") +
                  " no answer yet; repeat with: quasi submit --resume");
 }
 
@@ -44,8 +47,9 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
     return ExitStatus::kOk;
   }
   const State state(config.state_directory.value);
-  const bool waits = arguments.command == "watch" || arguments.command == "wait" ||
-                     (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
+  const bool waits =
+      arguments.command == "watch" || arguments.command == "wait" ||
+      (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
   // Where --timeout limits the waiting, a call keeps the limit it has without the flag.
   ConfigFlags of_calls = arguments.config;
   if (waits) of_calls.timeout.reset();
@@ -90,8 +94,8 @@ int main_(int argc, char** argv) {
     return ExitStatus::kOk;
   });
   if (parsed != ExitStatus::kOk || arguments.command == "text") return static_cast<int>(parsed);
-  Console console(arguments.format, Terminal::detect(arguments.no_color, environment), arguments.quiet,
-                  arguments.verbose);
+  Console console(arguments.format, Terminal::detect(arguments.no_color, environment),
+                  arguments.quiet, arguments.verbose);
   return static_cast<int>(guarded(console, [&] { return run_command(console, arguments); }));
 }
 

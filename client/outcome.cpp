@@ -16,9 +16,9 @@ constexpr std::uint64_t kTableLimitBytes = 1 << 20;
 /// A small blob, whole and verified.
 std::string read_blob(Session& session, const v1::Artifact& artifact) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(
-                           static_cast<std::int64_t>(session.server.timeout_s() * 1e3)));
+  context.set_deadline(
+      std::chrono::system_clock::now() +
+      std::chrono::milliseconds(static_cast<std::int64_t>(session.server.timeout_s() * 1e3)));
   const interrupt::Scope cancel([&context] { context.TryCancel(); });
   v1::ReadBlobRequest request;
   request.set_digest(artifact.digest());
@@ -71,8 +71,8 @@ std::string outcome_text(const Console& console, const Outcome& outcome, bool wi
     text += "  " + console.paint(colour_of(job.state()), state_word(job.state())) + "\n";
   }
   if (job.state() == v1::JOB_STATE_SUCCEEDED) {
-    std::string table = outcome.table.empty() ? summary_text(job.summary_json())
-                                              : printable(outcome.table);
+    std::string table =
+        outcome.table.empty() ? summary_text(job.summary_json()) : printable(outcome.table);
     if (!table.empty() && table.back() != '\n') table += '\n';
     text += table;
   } else if (job.has_failure() && job.state() == v1::JOB_STATE_FAILED) {
@@ -86,11 +86,11 @@ std::string summary_text(const std::string& summary_json) {
   if (!summary.is_object()) return "";
   std::string text;
   std::size_t width = 0;
-  for (const auto& [key, value] : summary.items())
-    width = std::max(width, display_width(key));
+  for (const auto& [key, value] : summary.items()) width = std::max(width, display_width(key));
   for (const auto& [key, value] : summary.items()) {
-    std::string shown = value.is_string() ? value.get<std::string>()
-                                          : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string shown = value.is_string()
+                            ? value.get<std::string>()
+                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (shown.size() > 100) continue;
     std::string name = key;
     name.resize(std::max(width, name.size()), ' ');

@@ -31,7 +31,8 @@ Target target_of(const std::string& kind, const std::filesystem::path& deck) {
 Target target_of(const RunCommandOptions& options) {
   if (options.words.size() == 2) return target_of(options.words[0], options.words[1]);
   if (options.words.size() != 1)
-    throw Failure(ExitStatus::kUsage, options.words.empty() ? "no deck was named" : "one deck is run at a time",
+    throw Failure(ExitStatus::kUsage,
+                  options.words.empty() ? "no deck was named" : "one deck is run at a time",
                   "usage: quasi run KIND DECK, or quasi run DECK.toml");
   const std::string& word = options.words.front();
   std::error_code ignored;
@@ -44,8 +45,10 @@ Target target_of(const RunCommandOptions& options) {
                   "usage: quasi run KIND " + word);
   if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
   const std::vector<JobRequest> requests = jobs_from_file(word);
-  if (requests.size() != 1 || requests.front().deck.empty() || deck_work(requests.front().spec) == nullptr)
-    throw Failure(ExitStatus::kInvalidInput, "'" + word + "' does not name exactly one deck on this machine",
+  if (requests.size() != 1 || requests.front().deck.empty() ||
+      deck_work(requests.front().spec) == nullptr)
+    throw Failure(ExitStatus::kInvalidInput,
+                  "'" + word + "' does not name exactly one deck on this machine",
                   "give the deck itself: quasi run KIND DECK");
   const JobRequest& request = requests.front();
   return {.kind = std::string(wire::kind_of(request.spec)),
@@ -55,9 +58,12 @@ Target target_of(const RunCommandOptions& options) {
 
 std::string device_name(v1::DevicePreference preference) {
   switch (preference) {
-    case v1::DEVICE_PREFERENCE_CPU: return "cpu";
-    case v1::DEVICE_PREFERENCE_CUDA: return "cuda:0";
-    default: return "";
+    case v1::DEVICE_PREFERENCE_CPU:
+      return "cpu";
+    case v1::DEVICE_PREFERENCE_CUDA:
+      return "cuda:0";
+    default:
+      return "";
   }
 }
 
@@ -66,8 +72,9 @@ void mention_checkpoint(Console& console, const std::filesystem::path& output) {
   const std::filesystem::path folder = output / "checkpoint";
   std::error_code absent;
   if (std::filesystem::is_empty(folder, absent) || absent) return;
-  console.note("what is finished is kept in '" + folder.string() + "': the same command goes on from there, another run into '" +
-               output.string() + "' discards it");
+  console.note("what is finished is kept in '" + folder.string() +
+               "': the same command goes on from there, another run into '" + output.string() +
+               "' discards it");
 }
 
 }  // namespace
@@ -83,7 +90,8 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   };
   add("--output", options.output);
   add("--device", options.device.empty() ? device_name(target.work.device()) : options.device);
-  for (const v1::Setting& setting : target.work.settings()) add("--set", setting.key() + "=" + setting.value());
+  for (const v1::Setting& setting : target.work.settings())
+    add("--set", setting.key() + "=" + setting.value());
   for (const std::string& setting : options.settings) add("--set", setting);
   for (const std::string& format : target.work.exports()) add("--export", format);
   for (const std::string& format : options.exports) add("--export", format);
@@ -92,14 +100,17 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   console.flush();
   const ChildEnd end = run_engine(engine, arguments);
   if (end.signal == SIGPIPE) {
-    // Whoever read our output had enough, as in `quasi run ... | head`: we end like every other program in a pipe.
+    // Whoever read our output had enough, as in `quasi run ... | head`: we end like every other
+    // program in a pipe.
     ::signal(SIGPIPE, SIG_DFL);
     ::raise(SIGPIPE);
   }
   const ExitStatus status = status_of_engine(end);
   if (const std::string crash = describe_engine_end(end); !crash.empty())
-    throw Failure(status, crash, "give it more memory or a smaller problem; if it stays so, report it");
-  if (interrupt::requested()) mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
+    throw Failure(status, crash,
+                  "give it more memory or a smaller problem; if it stays so, report it");
+  if (interrupt::requested())
+    mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
   return status;
 }
 

@@ -8,7 +8,7 @@
 namespace quasi::client {
 
 struct RunCommandOptions {
-  std::vector<std::string> words;     ///< KIND DECK, or DECK.toml (its `kind` says which)
+  std::vector<std::string> words;  ///< KIND DECK, or DECK.toml (its `kind` says which)
   std::vector<std::string> settings;
   std::string output;
   std::string device;

@@ -41,8 +41,11 @@ std::string date_time_text(const fs::path& file, const toml::node& node) {
                     "write it like 2030-01-31T08:00:00Z or 2030-01-31T09:00:00+01:00");
     text << time->get();
   } else {
-    throw Failure(ExitStatus::kInvalidInput, where(file, node) + ": a date or time alone is no "
-                  "instant", "write it like 2030-01-31T08:00:00Z");
+    throw Failure(ExitStatus::kInvalidInput,
+                  where(file, node) +
+                      ": a date or time alone is no "
+                      "instant",
+                  "write it like 2030-01-31T08:00:00Z");
   }
   return text.str();
 }
@@ -105,8 +108,7 @@ class Adapter {
                const std::vector<std::string>& excluded) const {
     if (type.full_name() == "google.protobuf.Duration") return duration(value, path);
     if (type.full_name() == "google.protobuf.Timestamp") return timestamp(value, path);
-    if (!value.is_object())
-      refuse(path, "must be a table" + field_list(type, excluded), value);
+    if (!value.is_object()) refuse(path, "must be a table" + field_list(type, excluded), value);
     Json adapted = Json::object();
     std::map<std::string, std::string> oneof_taken;
     for (const auto& [key, part] : value.items()) {
@@ -151,7 +153,8 @@ class Adapter {
   static std::string field_list(const pb::Descriptor& type,
                                 const std::vector<std::string>& excluded) {
     std::string list;
-    for (const std::string& name : names(type, excluded)) list += (list.empty() ? " " : ", ") + name;
+    for (const std::string& name : names(type, excluded))
+      list += (list.empty() ? " " : ", ") + name;
     return list;
   }
 
@@ -159,8 +162,7 @@ class Adapter {
                            const Json& value) const {
     std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
-    throw Failure(ExitStatus::kInvalidInput,
-                  document_.where(path) + ": " + what + ", got " + shown,
+    throw Failure(ExitStatus::kInvalidInput, document_.where(path) + ": " + what + ", got " + shown,
                   "the fields of a job are listed in docs/cli.md");
   }
 
@@ -204,8 +206,10 @@ class Adapter {
   Json single(const Json& value, const pb::FieldDescriptor& field, const std::string& path) const {
     using Field = pb::FieldDescriptor;
     switch (field.cpp_type()) {
-      case Field::CPPTYPE_MESSAGE: return message(value, *field.message_type(), path, {});
-      case Field::CPPTYPE_ENUM: return enumerator(value, *field.enum_type(), path);
+      case Field::CPPTYPE_MESSAGE:
+        return message(value, *field.message_type(), path, {});
+      case Field::CPPTYPE_ENUM:
+        return enumerator(value, *field.enum_type(), path);
       case Field::CPPTYPE_STRING:
         if (!value.is_string()) refuse(path, "must be a text in quotes", value);
         return value;
@@ -233,7 +237,9 @@ class Adapter {
   }
 
   static bool is_digits(const std::string& text) {
-    return text.size() < 20 && text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) == std::string::npos &&
+    return text.size() < 20 &&
+           text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) ==
+               std::string::npos &&
            text.find_first_of("0123456789") != std::string::npos;
   }
 
@@ -246,8 +252,9 @@ class Adapter {
                        value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high)) &&
                       value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high;
     if (!fits)
-      refuse(path, "must be a whole number from " + std::to_string(low) + " to " +
-                       std::to_string(high), value);
+      refuse(path,
+             "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high),
+             value);
     return value;
   }
 
@@ -264,8 +271,7 @@ class Adapter {
   }
 
   Json timestamp(const Json& value, const std::string& path) const {
-    if (!value.is_string())
-      refuse(path, "must be a time like 2030-01-31T08:00:00Z", value);
+    if (!value.is_string()) refuse(path, "must be a time like 2030-01-31T08:00:00Z", value);
     return value;
   }
 
@@ -325,8 +331,7 @@ SourceDocument read_document(const fs::path& file) {
 
 void fill_message(const SourceDocument& document, const Json& value, const std::string& path,
                   pb::Message* message, const std::vector<std::string>& excluded) {
-  const Json adapted =
-      Adapter(document).message(value, *message->GetDescriptor(), path, excluded);
+  const Json adapted = Adapter(document).message(value, *message->GetDescriptor(), path, excluded);
   const auto status = pb::util::JsonStringToMessage(
       adapted.dump(-1, ' ', false, Json::error_handler_t::replace), message);
   if (!status.ok())

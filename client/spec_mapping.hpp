@@ -10,7 +10,6 @@
 
 #include "client/console.hpp"
 
-
 namespace quasi::client {
 
 /// A document from a TOML or JSON file, with the line of each field where the format tells it.

@@ -41,15 +41,15 @@ fs::path State::pending_path(const std::string& request_id) const {
 void State::add_pending(const PendingSubmission& submission) const {
   // A relative "pending" would end up wherever the command was given, and never be found again.
   if (directory_.empty())
-    throw Failure(ExitStatus::kLocalFile, "nothing was sent: a submission is noted before it leaves, and HOME, which says where, is not set",
+    throw Failure(ExitStatus::kLocalFile,
+                  "nothing was sent: a submission is noted before it leaves, and HOME, which says "
+                  "where, is not set",
                   "set HOME, or QUASI_STATE to a folder of yours");
   make_directory(directory_ / "pending", Access::kOwner);
-  const Json entry{{"schema", "quasi.pending.v1"},
-                   {"request_id", submission.request_id},
-                   {"created_ms", submission.created_ms},
-                   {"address", submission.address},
-                   {"store_id", submission.store_id},
-                   {"request", Json::parse(submission.request_json)}};
+  const Json entry{
+      {"schema", "quasi.pending.v1"},        {"request_id", submission.request_id},
+      {"created_ms", submission.created_ms}, {"address", submission.address},
+      {"store_id", submission.store_id},     {"request", Json::parse(submission.request_json)}};
   write_durably(pending_path(submission.request_id), entry.dump(1) + "\n");
 }
 
@@ -57,8 +57,8 @@ void State::remove_pending(const std::string& request_id) const {
   std::error_code error;
   fs::remove(pending_path(request_id), error);
   if (error)
-    throw Failure(ExitStatus::kLocalFile, "cannot remove '" + pending_path(request_id).string() +
-                                              "': " + error.message());
+    throw Failure(ExitStatus::kLocalFile,
+                  "cannot remove '" + pending_path(request_id).string() + "': " + error.message());
 }
 
 std::vector<PendingSubmission> State::pending() const {
@@ -92,7 +92,9 @@ std::vector<std::string> State::last() const {
   const fs::path path = directory_ / "last.json";
   if (!fs::exists(path, error)) return {};
   try {
-    return Json::parse(read_whole(path, kEntryLimitBytes)).at("jobs").get<std::vector<std::string>>();
+    return Json::parse(read_whole(path, kEntryLimitBytes))
+        .at("jobs")
+        .get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception&) {
     throw Failure(ExitStatus::kLocalFile, "'" + path.string() + "' is damaged",
                   "remove it; only 'last' depends on it");

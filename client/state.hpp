@@ -10,7 +10,7 @@ namespace quasi::client {
 
 /// A submission that was about to be sent, or was sent without an answer.
 struct PendingSubmission {
-  std::string request_id;    ///< UUID; the server answers a repeated one with its first answer
+  std::string request_id;  ///< UUID; the server answers a repeated one with its first answer
   std::int64_t created_ms = 0;
   std::string address;       ///< of the server it was meant for
   std::string store_id;      ///< of that server's store

@@ -35,7 +35,8 @@ std::string to_json(const pb::Message& message) {
   options.preserve_proto_field_names = true;
   const auto status = pb::util::MessageToJsonString(message, &text, options);
   if (!status.ok())
-    throw Failure(ExitStatus::kUnexpected, "cannot write the request down: " + std::string(status.message()));
+    throw Failure(ExitStatus::kUnexpected,
+                  "cannot write the request down: " + std::string(status.message()));
   return text;
 }
 
@@ -43,8 +44,9 @@ std::string to_json(const pb::Message& message) {
 /// answer. Without an answer it stays, and the failure says how to repeat it.
 Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(static_cast<std::int64_t>(session.server.timeout_s() * 1e3)));
+  context.set_deadline(
+      std::chrono::system_clock::now() +
+      std::chrono::milliseconds(static_cast<std::int64_t>(session.server.timeout_s() * 1e3)));
   v1::SubmitJobsResponse response;
   grpc::Status status;
   {
@@ -59,8 +61,9 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
       session.state.remove_pending(request.request_id());
       throw failure;
     }
-    failure.remedy = "whether the server took it is not known; the request is kept, repeating it is safe: "
-                     "quasi submit --resume";
+    failure.remedy =
+        "whether the server took it is not known; the request is kept, repeating it is safe: "
+        "quasi submit --resume";
     throw failure;
   }
   Submitted submitted;
@@ -77,11 +80,13 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
 }
 
 Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>& files) {
-  Json document{{"submitted", Json::array()}, {"replayed", submitted.replayed}, {"inputs", Json::array()}};
+  Json document{
+      {"submitted", Json::array()}, {"replayed", submitted.replayed}, {"inputs", Json::array()}};
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
-    document["submitted"].push_back({{"id", submitted.ids[i]},
-                                     {"name", i < submitted.names.size() ? submitted.names[i] : ""},
-                                     {"kind", i < submitted.kinds.size() ? submitted.kinds[i] : ""}});
+    document["submitted"].push_back(
+        {{"id", submitted.ids[i]},
+         {"name", i < submitted.names.size() ? submitted.names[i] : ""},
+         {"kind", i < submitted.kinds.size() ? submitted.kinds[i] : ""}});
   for (const UploadedFile& file : files)
     document["inputs"].push_back({{"slot", file.name},
                                   {"digest", file.digest},
@@ -92,13 +97,13 @@ Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>&
 
 void print_submitted(Console& console, const Submitted& submitted) {
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
-    console.data(console.format() == Format::kName
-                     ? submitted.ids[i] + "\n"
-                     : "submitted " + submitted.ids[i] + "  " + printable(submitted.names[i]) + "\n");
+    console.data(console.format() == Format::kName ? submitted.ids[i] + "\n"
+                                                   : "submitted " + submitted.ids[i] + "  " +
+                                                         printable(submitted.names[i]) + "\n");
 }
 
-ExitStatus after_submission(Session& session, const SubmitOptions& options, const Submitted& submitted,
-                            const std::vector<UploadedFile>& files) {
+ExitStatus after_submission(Session& session, const SubmitOptions& options,
+                            const Submitted& submitted, const std::vector<UploadedFile>& files) {
   Console& console = session.console;
   const Json head = submitted_json(submitted, files);
   if (options.watch || options.wait) {
@@ -114,7 +119,8 @@ ExitStatus after_submission(Session& session, const SubmitOptions& options, cons
     console.document(head);
   } else {
     print_submitted(console, submitted);
-    if (console.terminal().err) console.note("follow with: quasi watch last; files later: quasi fetch last");
+    if (console.terminal().err)
+      console.note("follow with: quasi watch last; files later: quasi fetch last");
   }
   return ExitStatus::kOk;
 }
@@ -132,9 +138,9 @@ void refuse_if_probably_done(Session& session, const PendingSubmission& pending,
   const v1::ListJobsResponse found = session.server.call(&Jobs::ListJobs, list);
   if (found.jobs().empty()) return;
   throw Failure(ExitStatus::kConflict,
-                "the pending submission " + pending.request_id + " of " + local_time(pending.created_ms) +
-                    " seems to have been taken then: " + found.jobs(0).id() + " " +
-                    found.jobs(0).spec().name(),
+                "the pending submission " + pending.request_id + " of " +
+                    local_time(pending.created_ms) + " seems to have been taken then: " +
+                    found.jobs(0).id() + " " + found.jobs(0).spec().name(),
                 "if so, drop it: quasi submit --forget " + pending.request_id);
 }
 
@@ -152,16 +158,18 @@ ExitStatus resume(Session& session, const SubmitOptions& options) {
     v1::SubmitJobsRequest request;
     const auto status = pb::util::JsonStringToMessage(entry.request_json, &request);
     if (!status.ok() || request.request_id() != entry.request_id)
-      throw Failure(ExitStatus::kLocalFile, "the pending submission " + entry.request_id + " is damaged",
+      throw Failure(ExitStatus::kLocalFile,
+                    "the pending submission " + entry.request_id + " is damaged",
                     "drop it: quasi submit --forget " + entry.request_id);
     const std::string store =
         session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest()).store_id();
     if (!entry.store_id.empty() && store != entry.store_id)
-      throw Failure(ExitStatus::kConflict,
-                    "the pending submission " + entry.request_id + " was meant for another server, " +
-                        entry.address + "; at " + session.server.address() + " is another store",
-                    "name that server with --server, or drop the submission: quasi submit --forget " +
-                        entry.request_id);
+      throw Failure(
+          ExitStatus::kConflict,
+          "the pending submission " + entry.request_id + " was meant for another server, " +
+              entry.address + "; at " + session.server.address() + " is another store",
+          "name that server with --server, or drop the submission: quasi submit --forget " +
+              entry.request_id);
     refuse_if_probably_done(session, entry, request);
     const Submitted submitted = send(session, request);
     session.console.note(submitted.replayed ? "had been taken: " + entry.request_id
@@ -177,8 +185,9 @@ ExitStatus resume(Session& session, const SubmitOptions& options) {
 
 ExitStatus forget(Session& session, const std::string& request_id) {
   if (!wire::is_uuid(request_id))
-    throw Failure(ExitStatus::kUsage, "--forget: '" + request_id + "' is no request id",
-                  "they are the names of the files in " + (session.state.directory() / "pending").string());
+    throw Failure(
+        ExitStatus::kUsage, "--forget: '" + request_id + "' is no request id",
+        "they are the names of the files in " + (session.state.directory() / "pending").string());
   for (const PendingSubmission& entry : session.state.pending())
     if (entry.request_id == request_id) {
       session.state.remove_pending(request_id);
@@ -214,13 +223,16 @@ void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission)
   *request.mutable_jobs() = submission.jobs();
   v1::ValidateJobsResponse response;
   // Advice only: whatever is wrong with the call, the submission itself will say.
-  if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s()).ok()) return;
+  if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s())
+           .ok())
+    return;
   constexpr int kShown = 3;
   for (int i = 0; i < std::min(kShown, response.warnings_size()); ++i)
-    session.console.warn(readable_field(response.warnings(i).field(), submission.jobs_size()) + ": " +
-                         response.warnings(i).message());
+    session.console.warn(readable_field(response.warnings(i).field(), submission.jobs_size()) +
+                         ": " + response.warnings(i).message());
   if (response.warnings_size() > kShown)
-    session.console.warn("and " + std::to_string(response.warnings_size() - kShown) + " more, see: quasi validate");
+    session.console.warn("and " + std::to_string(response.warnings_size() - kShown) +
+                         " more, see: quasi validate");
 }
 
 ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
@@ -233,7 +245,8 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
       problems.push_back({problem.field(), problem.message()});
   if (!problems.empty()) {
     Failure failure(ExitStatus::kInvalidInput,
-                    readable_field(problems.front().field, request.jobs_size()) + ": " + problems.front().message,
+                    readable_field(problems.front().field, request.jobs_size()) + ": " +
+                        problems.front().message,
                     "fix it in the job file or on the command line");
     failure.reason = "FIELD_INVALID";
     failure.violations = std::move(problems);
@@ -244,16 +257,18 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
     console.warn(readable_field(warning.field(), request.jobs_size()) + ": " + warning.message());
   if (console.json()) {
     Json document{{"dry_run", true}, {"jobs", Json::array()}};
-    for (const JobRequest& job : requests) document["jobs"].push_back(Json::parse(to_json(job.spec)));
+    for (const JobRequest& job : requests)
+      document["jobs"].push_back(Json::parse(to_json(job.spec)));
     console.document(document);
     return ExitStatus::kOk;
   }
   for (const JobRequest& job : requests) {
     std::uint64_t bytes = 0;
     for (const v1::Input& input : job.spec.inputs()) bytes += input.size_bytes();
-    console.data("would submit  " + printable(job.spec.name()) + "  " +
-                 std::string(wire::kind_of(job.spec)) + "  " + std::to_string(job.spec.inputs_size()) +
-                 (job.spec.inputs_size() == 1 ? " input, " : " inputs, ") + readable_bytes(bytes) + "\n");
+    console.data(
+        "would submit  " + printable(job.spec.name()) + "  " +
+        std::string(wire::kind_of(job.spec)) + "  " + std::to_string(job.spec.inputs_size()) +
+        (job.spec.inputs_size() == 1 ? " input, " : " inputs, ") + readable_bytes(bytes) + "\n");
   }
   return ExitStatus::kOk;
 }

@@ -15,10 +15,10 @@ struct JobArguments {
   std::vector<std::string> settings;  ///< key=value, of the decks
   std::vector<std::string> inputs;    ///< slot=path
   std::string name;
-  std::vector<std::string> labels;    ///< key=value
+  std::vector<std::string> labels;  ///< key=value
   std::optional<int> priority;
   std::string max_runtime;
-  std::string device;                 ///< auto, cpu, cuda
+  std::string device;  ///< auto, cpu, cuda
   std::optional<unsigned> gpus;
   std::optional<unsigned> ranks;
   std::optional<unsigned> max_attempts;

@@ -18,7 +18,8 @@ double TransferBar::elapsed_s() const {
 void TransferBar::show(std::uint64_t done, std::uint64_t total) {
   if (!std::exchange(begun_, true)) first_done_ = done;  // a resumed transfer did not begin at zero
   const auto now = std::chrono::steady_clock::now();
-  if (console_.quiet() || !console_.terminal().err || now - last_ < std::chrono::milliseconds(100)) return;
+  if (console_.quiet() || !console_.terminal().err || now - last_ < std::chrono::milliseconds(100))
+    return;
   last_ = now;
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0;
   const double pace = static_cast<double>(done - first_done_) / std::max(elapsed_s(), 1e-3);

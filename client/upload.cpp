@@ -18,13 +18,14 @@ namespace quasi::client {
 namespace {
 
 /// The upload of a file from here keeps its id over processes, so that a second try continues the
-/// first; another machine's upload of the same bytes has another id. Any 128 bits are a UUID's form.
+/// first; another machine's upload of the same bytes has another id. Any 128 bits are a UUID's
+/// form.
 std::string upload_id_of(const std::string& digest, const std::filesystem::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   std::error_code ignored;
-  const std::string seed = digest + '\n' + host.data() + '\n' +
-                           std::filesystem::absolute(path, ignored).string();
+  const std::string seed =
+      digest + '\n' + host.data() + '\n' + std::filesystem::absolute(path, ignored).string();
   const std::string hex = wire::sha256_hex(seed);
   return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
          hex.substr(16, 4) + "-" + hex.substr(20, 12);
@@ -34,7 +35,8 @@ std::set<std::string> missing_digests(Session& session, const std::vector<std::s
   std::set<std::string> missing;
   for (std::size_t start = 0; start < digests.size(); start += limits::kDigestsPerCall) {
     v1::FindMissingBlobsRequest request;
-    for (std::size_t i = start; i < std::min<std::size_t>(start + limits::kDigestsPerCall, digests.size()); ++i)
+    for (std::size_t i = start;
+         i < std::min<std::size_t>(start + limits::kDigestsPerCall, digests.size()); ++i)
       request.add_digests(digests[i]);
     const auto response = session.server.call(&Blobs::FindMissingBlobs, request);
     missing.insert(response.missing().begin(), response.missing().end());
@@ -81,7 +83,10 @@ std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobR
     const int given = request.spec.inputs_size() - static_cast<int>(request.files.size());
     for (std::size_t i = 0; i < request.files.size(); ++i) {
       const v1::Input& input = request.spec.inputs(given + static_cast<int>(i));
-      if (sources.emplace(input.digest(), Source{input.slot(), request.files[i].path, input.size_bytes()}).second)
+      if (sources
+              .emplace(input.digest(),
+                       Source{input.slot(), request.files[i].path, input.size_bytes()})
+              .second)
         order.push_back(input.digest());
     }
   }

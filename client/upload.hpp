@@ -9,10 +9,10 @@
 namespace quasi::client {
 
 struct UploadedFile {
-  std::string name;    ///< slot
+  std::string name;  ///< slot
   std::string digest;
   std::uint64_t size_bytes = 0;
-  bool sent = false;   ///< false: the server had it
+  bool sent = false;  ///< false: the server had it
 };
 
 /// Hashes the local files of the jobs and adds them to their specs' inputs.

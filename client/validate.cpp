@@ -43,11 +43,10 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
   Json document{{"ok", true}, {"jobs", Json::array()}, {"server", Json()}};
   for (const JobRequest& request : requests) {
     const std::string device = options.job.device == "cuda" ? "cuda:0" : "cpu";
-    const DeckReport report = options.job.inputs.empty()
-                                  ? check_deck(request, device)
-                                  : DeckReport{.checked = false,
-                                               .why_not = "--input changes the deck",
-                                               .report = {}};
+    const DeckReport report =
+        options.job.inputs.empty()
+            ? check_deck(request, device)
+            : DeckReport{.checked = false, .why_not = "--input changes the deck", .report = {}};
     document["jobs"].push_back({{"source", request.source},
                                 {"name", request.spec.name()},
                                 {"kind", std::string(wire::kind_of(request.spec))},
@@ -71,7 +70,9 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
     for (const auto& problem : view.response.problems()) {
       if (problem.reason() == wire::reason::kInputsMissing) continue;  // submit uploads them first
       violations.push_back({problem.field(), problem.message()});
-      problems.push_back({{"field", problem.field()}, {"message", problem.message()}, {"reason", problem.reason()}});
+      problems.push_back({{"field", problem.field()},
+                          {"message", problem.message()},
+                          {"reason", problem.reason()}});
     }
     for (const auto& warning : view.response.warnings()) {
       warnings.push_back({{"field", warning.field()}, {"message", warning.message()}});
@@ -82,9 +83,10 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
                               {"problems", problems},
                               {"warnings", warnings}};
     if (!violations.empty()) {
-      Failure failure(ExitStatus::kInvalidInput,
-                      readable_field(violations.front().field, n_jobs) + ": " + violations.front().message,
-                      "fix it in the job file or on the command line");
+      Failure failure(
+          ExitStatus::kInvalidInput,
+          readable_field(violations.front().field, n_jobs) + ": " + violations.front().message,
+          "fix it in the job file or on the command line");
       failure.reason = "FIELD_INVALID";
       failure.violations = std::move(violations);
       throw failure;

@@ -12,8 +12,8 @@ struct ValidateOptions {
   bool offline = false;  ///< ask no server
 };
 
-/// `quasi validate`: the deck by quasi-engine beside this program, the limits here, and the rules of
-/// the server if one answers.
+/// `quasi validate`: the deck by quasi-engine beside this program, the limits here, and the rules
+/// of the server if one answers.
 ExitStatus validate(Session& session, const ValidateOptions& options);
 
 }  // namespace quasi::client

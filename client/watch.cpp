@@ -30,8 +30,8 @@ Json event_json(const v1::WatchEvent& event) {
       const v1::StateChanged& change = event.state_changed();
       json["event"] = "state";
       json["job_seq"] = event.job_seq();
-      json["from"] = change.from() == v1::JOB_STATE_UNSPECIFIED ? Json()
-                                                                : Json(state_word(change.from()));
+      json["from"] =
+          change.from() == v1::JOB_STATE_UNSPECIFIED ? Json() : Json(state_word(change.from()));
       json["to"] = state_word(change.to());
       json["attempt"] = change.attempt() > 0 ? Json(change.attempt()) : Json();
       json["failure"] = change.has_failure() ? failure_json(change.failure()) : Json();
@@ -50,7 +50,9 @@ Json event_json(const v1::WatchEvent& event) {
       json["event"] = "checkpoint";
       json["step"] = event.checkpoint().step();
       break;
-    default: json["event"] = "unknown"; break;
+    default:
+      json["event"] = "unknown";
+      break;
   }
   return json;
 }
@@ -100,8 +102,10 @@ class Narrator {
     } else if (event.body_case() == v1::WatchEvent::kStateChanged ||
                event.body_case() == v1::WatchEvent::kSnapshot) {
       text = state_word(job->second.state());
-      if (job->second.has_failure()) text += "  " + failure_text(job->second.failure());
-      else if (!event.state_changed().message().empty()) text += "  " + printable(event.state_changed().message());
+      if (job->second.has_failure())
+        text += "  " + failure_text(job->second.failure());
+      else if (!event.state_changed().message().empty())
+        text += "  " + printable(event.state_changed().message());
       phase_.erase(id);
     } else {
       return;
@@ -157,8 +161,9 @@ void advise(Session& session, const std::vector<Outcome>& outcomes) {
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.job.state() == v1::JOB_STATE_SUCCEEDED && !outcome.job.artifacts().empty())
-      return session.console.note(outcomes.size() > 1 ? "the files of one: quasi fetch " + outcome.job.id()
-                                                      : "its files: quasi fetch " + outcome.job.id());
+      return session.console.note(outcomes.size() > 1
+                                      ? "the files of one: quasi fetch " + outcome.job.id()
+                                      : "its files: quasi fetch " + outcome.job.id());
   }
 }
 
