@@ -43,9 +43,12 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
 bool is_server_address(std::string_view address) {
   if (address.starts_with("unix:")) return address.size() > 5;
   const auto colon = address.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 || address.find("://") != std::string_view::npos) return false;
+  if (colon == std::string_view::npos || colon == 0 ||
+      address.find("://") != std::string_view::npos)
+    return false;
   const std::string_view port = address.substr(colon + 1);
-  return !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
+  return !port.empty() && port.size() <= 5 &&
+         port.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 }  // namespace quasi::wire

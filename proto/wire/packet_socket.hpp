@@ -34,8 +34,7 @@ class PacketSocket {
   PacketSocket() = default;
   explicit PacketSocket(int descriptor) : descriptor_(descriptor) {}
   ~PacketSocket() { close(); }
-  PacketSocket(PacketSocket&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  PacketSocket(PacketSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   PacketSocket& operator=(PacketSocket&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     return *this;

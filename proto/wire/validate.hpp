@@ -77,7 +77,8 @@ v1::DevicePreference device_of(const v1::JobSpec& spec);
 bool is_id(std::string_view text, char prefix);
 /// One component of a path: [A-Za-z0-9._-]{1,128}, no leading dot.
 bool is_file_name(std::string_view text);
-/// What slots and artefacts may be called: 1…8 such names joined by '/'. Nothing in it can leave the directory it is put into.
+/// What slots and artefacts may be called: 1…8 such names joined by '/'. Nothing in it can leave
+/// the directory it is put into.
 bool is_relative_path(std::string_view text, std::size_t most_bytes);
 
 }  // namespace quasi::wire

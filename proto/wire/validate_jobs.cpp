@@ -156,9 +156,10 @@ void check_resources(const v1::Resources& resources, const std::string& path,
   checks::pool(resources.pool(), at(path, "pool"), violations);
   checks::at_most(resources.gpus(), limits::kGpus, at(path, "gpus"), violations);
   checks::at_most(resources.ranks(), limits::kRanks, at(path, "ranks"), violations);
-  if (resources.gpus() > 0 && resources.ranks() > resources.gpus() && resources.ranks() <= limits::kRanks)
-    violations.add(at(path, "ranks"), "must not exceed gpus (" + std::to_string(resources.gpus()) + "), got " +
-                                          std::to_string(resources.ranks()));
+  if (resources.gpus() > 0 && resources.ranks() > resources.gpus() &&
+      resources.ranks() <= limits::kRanks)
+    violations.add(at(path, "ranks"), "must not exceed gpus (" + std::to_string(resources.gpus()) +
+                                          "), got " + std::to_string(resources.ranks()));
   checks::at_most(resources.gpu_mem_bytes(), limits::kMemoryBytes, at(path, "gpu_mem_bytes"),
                   violations);
   checks::at_most(resources.cpus(), limits::kCpus, at(path, "cpus"), violations);
@@ -179,7 +180,8 @@ void check_batch(const Jobs& jobs, const ValidationOptions& options, Violations&
 
 std::string one_of_the_kinds() {
   std::string text = "must be one of ";
-  for (const std::string& kind : offered_kinds()) text += (kind == offered_kinds().front() ? "" : ", ") + kind;
+  for (const std::string& kind : offered_kinds())
+    text += (kind == offered_kinds().front() ? "" : ", ") + kind;
   return text;
 }
 
@@ -195,8 +197,7 @@ void check_filter(const v1::JobFilter& filter, const std::string& path, Violatio
     bool found = false;
     for (const std::string& kind : all_kinds()) found = found || kind == filter.kinds(i);
     if (!found)
-      violations.add(at(path, "kinds", i),
-                     one_of_the_kinds() + ", got " + shown(filter.kinds(i)));
+      violations.add(at(path, "kinds", i), one_of_the_kinds() + ", got " + shown(filter.kinds(i)));
   }
   check_labels(filter.labels(), at(path, "labels"), violations);
   checks::text(filter.name_prefix(), limits::kNameBytes, at(path, "name_prefix"), violations);

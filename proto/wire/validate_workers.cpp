@@ -154,8 +154,10 @@ void validate(const v1::CompleteAttemptRequest& request, Violations& violations)
         const std::string field = at("succeeded", "artifacts", i);
         if (!is_relative_path(artifact.name(), limits::kArtifactNameBytes))
           violations.add(at(field, "name"),
-                         "must be a relative path of 1...8 names of [A-Za-z0-9._-]{1,128} that do not start with a dot, "
-                         "256 bytes in all, got " + shown(artifact.name()));
+                         "must be a relative path of 1...8 names of [A-Za-z0-9._-]{1,128} that do "
+                         "not start with a dot, "
+                         "256 bytes in all, got " +
+                             shown(artifact.name()));
         else if (!names.insert(artifact.name()).second)
           violations.add(at(field, "name"),
                          shown(artifact.name()) + " is already another artefact's name");

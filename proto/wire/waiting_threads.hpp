@@ -4,10 +4,11 @@
 
 namespace quasi {
 
-/// Threads of an engine that wait for others spin 1000 times, some microseconds, and then sleep: the count that libgomp itself
-/// takes where a program has more threads than there are processors. It cannot see those of other jobs and people, and its
-/// count for a machine of one's own, 300,000, lets a job beside others burn whole time slices at each of its barriers.
-/// libgomp reads the environment before main: who starts an engine sets it.
+/// Threads of an engine that wait for others spin 1000 times, some microseconds, and then sleep:
+/// the count that libgomp itself takes where a program has more threads than there are processors.
+/// It cannot see those of other jobs and people, and its count for a machine of one's own, 300,000,
+/// lets a job beside others burn whole time slices at each of its barriers. libgomp reads the
+/// environment before main: who starts an engine sets it.
 inline constexpr const char* kSpinVariable = "GOMP_SPINCOUNT";
 inline constexpr const char* kSpinCount = "1000";
 
