@@ -17,8 +17,10 @@ inline void check(cudaError_t status, const char* what) {
     throw OutOfMemory(message);
   }
   if (status == cudaErrorNoKernelImageForDevice)
-    throw BackendAbsent(message + "; this build has no code for the device's compute capability: configure it with "
-                        "-DCMAKE_CUDA_ARCHITECTURES=80, 90, … or use --device cpu");
+    throw BackendAbsent(
+        message +
+        "; this build has no code for the device's compute capability: configure it with "
+        "-DCMAKE_CUDA_ARCHITECTURES=80, 90, … or use --device cpu");
   throw DeviceLost(message);
 }
 

@@ -49,7 +49,8 @@ std::vector<fs::path> CheckpointFiles::newest_first() const {
   return paths;
 }
 
-void CheckpointFiles::add(const std::function<void(const fs::path&)>& write, Progress& progress) const {
+void CheckpointFiles::add(const std::function<void(const fs::path&)>& write,
+                          Progress& progress) const {
   if (!keeps()) return;
   const auto older = newest_first();
   const std::int64_t step = older.empty() ? 1 : *step_of(older.front()) + 1;

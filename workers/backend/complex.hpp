@@ -11,16 +11,46 @@ struct Complex {
   T re = 0;
   T im = 0;
 
-  QUASI_HD Complex& operator+=(Complex b) { re += b.re; im += b.im; return *this; }
-  QUASI_HD Complex& operator-=(Complex b) { re -= b.re; im -= b.im; return *this; }
-  QUASI_HD Complex& operator*=(T s) { re *= s; im *= s; return *this; }
+  QUASI_HD Complex& operator+=(Complex b) {
+    re += b.re;
+    im += b.im;
+    return *this;
+  }
+  QUASI_HD Complex& operator-=(Complex b) {
+    re -= b.re;
+    im -= b.im;
+    return *this;
+  }
+  QUASI_HD Complex& operator*=(T s) {
+    re *= s;
+    im *= s;
+    return *this;
+  }
 };
 
-template <typename T> QUASI_HD inline Complex<T> operator+(Complex<T> a, Complex<T> b) { return {a.re + b.re, a.im + b.im}; }
-template <typename T> QUASI_HD inline Complex<T> operator-(Complex<T> a, Complex<T> b) { return {a.re - b.re, a.im - b.im}; }
-template <typename T> QUASI_HD inline Complex<T> operator*(Complex<T> a, Complex<T> b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-template <typename T> QUASI_HD inline Complex<T> operator*(T s, Complex<T> a) { return {s * a.re, s * a.im}; }
-template <typename T> QUASI_HD inline Complex<T> conj(Complex<T> a) { return {a.re, -a.im}; }
-template <typename T> QUASI_HD inline T norm(Complex<T> a) { return a.re * a.re + a.im * a.im; }
+template <typename T>
+QUASI_HD inline Complex<T> operator+(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <typename T>
+QUASI_HD inline Complex<T> operator-(Complex<T> a, Complex<T> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <typename T>
+QUASI_HD inline Complex<T> operator*(Complex<T> a, Complex<T> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <typename T>
+QUASI_HD inline Complex<T> operator*(T s, Complex<T> a) {
+  return {s * a.re, s * a.im};
+}
+template <typename T>
+QUASI_HD inline Complex<T> conj(Complex<T> a) {
+  return {a.re, -a.im};
+}
+template <typename T>
+QUASI_HD inline T norm(Complex<T> a) {
+  return a.re * a.re + a.im * a.im;
+}
 
 }  // namespace quasi

@@ -72,9 +72,10 @@ Device find_device(std::string_view name) {
       throw InvalidInput("device '" + std::string(name) + "' is not of the form cuda:N");
     const auto index = static_cast<std::size_t>(std::stoi(std::string(digits)));
     if (index < cuda.size()) return cuda[index];
-    throw BackendAbsent("device 'cuda:" + std::string(digits) + "' is not here: " +
-                        (cuda.empty() ? why : std::to_string(cuda.size()) + " CUDA device(s) found") +
-                        "; use --device cpu, or see 'quasi-engine devices'");
+    throw BackendAbsent(
+        "device 'cuda:" + std::string(digits) + "' is not here: " +
+        (cuda.empty() ? why : std::to_string(cuda.size()) + " CUDA device(s) found") +
+        "; use --device cpu, or see 'quasi-engine devices'");
   }
   throw InvalidInput("device '" + std::string(name) + "' is unknown: use auto, cpu or cuda:N");
 }

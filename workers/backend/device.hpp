@@ -13,10 +13,10 @@ enum class Backend { kCpu, kCuda };
 /// A processor that kernels can run on.
 struct Device {
   Backend backend = Backend::kCpu;
-  int index = 0;                   ///< CUDA ordinal; 0 for the CPU
-  std::string model;               ///< e.g. "NVIDIA H200"
-  std::int64_t memory_bytes = 0;   ///< total memory of the device; of the host for the CPU
-  int compute_units = 0;           ///< multiprocessors, or hardware threads
+  int index = 0;                  ///< CUDA ordinal; 0 for the CPU
+  std::string model;              ///< e.g. "NVIDIA H200"
+  std::int64_t memory_bytes = 0;  ///< total memory of the device; of the host for the CPU
+  int compute_units = 0;          ///< multiprocessors, or hardware threads
 
   /// "cpu" or "cuda:N": what a user writes and what results record.
   std::string name() const;

@@ -10,8 +10,9 @@
 
 namespace quasi::cuda {
 
-/// Waits for copies and fills of the default stream. Even cudaMemcpy to the device returns while the last part of pageable memory is on
-/// its way, and a stream made with cudaStreamNonBlocking does not wait for it: a kernel there could read what was before.
+/// Waits for copies and fills of the default stream. Even cudaMemcpy to the device returns while
+/// the last part of pageable memory is on its way, and a stream made with cudaStreamNonBlocking
+/// does not wait for it: a kernel there could read what was before.
 inline void finish_default_stream(const char* what) { check(cudaStreamSynchronize(nullptr), what); }
 
 /// Owns one array in GPU memory. Movable, never copied by accident, freed on every exit path.
@@ -39,8 +40,10 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
 
-  // In a stream: in its order. Without one: done for every stream when it returns (finish_default_stream).
-  void copy_from(const T* host, std::size_t count, const char* what, cudaStream_t stream = nullptr) {
+  // In a stream: in its order. Without one: done for every stream when it returns
+  // (finish_default_stream).
+  void copy_from(const T* host, std::size_t count, const char* what,
+                 cudaStream_t stream = nullptr) {
     if (count == 0) return;
     check(cudaMemcpyAsync(data_, host, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);
     if (stream == nullptr) finish_default_stream(what);

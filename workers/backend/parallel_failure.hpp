@@ -6,8 +6,8 @@
 
 namespace quasi {
 
-/// Carries an exception out of a parallel region, which it must not leave by itself: each thread guards its share, whoever
-/// opened the region rethrows behind it.
+/// Carries an exception out of a parallel region, which it must not leave by itself: each thread
+/// guards its share, whoever opened the region rethrows behind it.
 class ParallelFailure {
  public:
   template <typename Body>

@@ -6,8 +6,9 @@
 
 namespace quasi {
 
-/// Four random words for a counter and a key: Philox-4x32 with ten rounds (Salmon, Moraes, Dror, Shaw,
-/// SC11). No state: whoever asks for the same counter gets the same words, on any device and thread.
+/// Four random words for a counter and a key: Philox-4x32 with ten rounds (Salmon, Moraes, Dror,
+/// Shaw, SC11). No state: whoever asks for the same counter gets the same words, on any device and
+/// thread.
 struct Philox {
   std::uint32_t word[4];
 

@@ -17,11 +17,15 @@ class OneRank : public Ranks {
   int size() const override { return 1; }
   int rank_on_host() const override { return 0; }
   int ranks_on_host() const override { return 1; }
-  void send(int, int, std::vector<double>) override { throw Error("a job of one rank sends nothing"); }
+  void send(int, int, std::vector<double>) override {
+    throw Error("a job of one rank sends nothing");
+  }
   std::optional<Message> receive(int) override { return {}; }
   void meet_for(Step) override {}
   void broadcast(void*, std::size_t, int) override {}
-  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override { return {mine}; }
+  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override {
+    return {mine};
+  }
   bool peer_failed() override { return false; }
   Ending end(int status, const std::string& message) override { return {status, 0, message}; }
 };
@@ -41,7 +45,8 @@ Ranks& one_rank() {
 LaunchedAs launched_as() {
   LaunchedAs as;
   // Open MPI's mpirun; PMIx (srun --mpi=pmix); MPICH's mpiexec and srun --mpi=pmi2.
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) as.by_mpi = as.by_mpi || std::getenv(name) != nullptr;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    as.by_mpi = as.by_mpi || std::getenv(name) != nullptr;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     as.processes = std::max(as.processes, number_in_environment(name, 1));
   return as;
@@ -52,8 +57,10 @@ Ranks::Message Ranks::wait_for(int tag) {
   for (int tries = 0;; ++tries) {
     if (auto message = receive(tag)) return std::move(*message);
     if (peer_failed()) throw PeerFailed("another rank has failed");
-    if (tries > 100) std::this_thread::sleep_for(50us);
-    else std::this_thread::yield();
+    if (tries > 100)
+      std::this_thread::sleep_for(50us);
+    else
+      std::this_thread::yield();
   }
 }
 
@@ -74,7 +81,8 @@ void Ranks::require_same(std::uint64_t digest, const std::string& what) {
   for (std::size_t other = 1; other < all.size(); ++other)
     if (std::memcmp(&all[other][0], &all[0][0], sizeof bits) != 0)
       throw InvalidInput("rank " + std::to_string(other) + " found other bits for " + what +
-                         " than rank 0; every rank must read the same deck and run the same program on a processor of one kind");
+                         " than rank 0; every rank must read the same deck and run the same "
+                         "program on a processor of one kind");
 }
 
 }  // namespace quasi

@@ -11,15 +11,20 @@
 
 namespace quasi {
 
-/// Thrown where a rank waits and another has failed; why is known to all only at the end (Ranks::end).
-struct PeerFailed : Error { using Error::Error; };
+/// Thrown where a rank waits and another has failed; why is known to all only at the end
+/// (Ranks::end).
+struct PeerFailed : Error {
+  using Error::Error;
+};
 
-/// The processes of one job, started together by mpirun or srun. Each works at its share of the job's tiles,
-/// rows and portions; rank 0 alone writes results and checkpoints and speaks to whoever waits.
+/// The processes of one job, started together by mpirun or srun. Each works at its share of the
+/// job's tiles, rows and portions; rank 0 alone writes results and checkpoints and speaks to
+/// whoever waits.
 ///
-/// Calls marked *together* are made by all ranks in the same order, by one thread of each; the others are
-/// thread-safe. Whoever waits here notices within a moment that another rank has failed, and throws PeerFailed.
-/// Only what rank 0, or a fixed order of ranks, decides is ever summed, so that bits do not depend on their number.
+/// Calls marked *together* are made by all ranks in the same order, by one thread of each; the
+/// others are thread-safe. Whoever waits here notices within a moment that another rank has failed,
+/// and throws PeerFailed. Only what rank 0, or a fixed order of ranks, decides is ever summed, so
+/// that bits do not depend on their number.
 class Ranks {
  public:
   struct Message {
@@ -28,7 +33,7 @@ class Ranks {
   };
   /// How the job ended, the same on every rank.
   struct Ending {
-    int status = 0;       ///< of the lowest rank that failed by itself; 0: none
+    int status = 0;  ///< of the lowest rank that failed by itself; 0: none
     int rank = 0;
     std::string message;
   };
@@ -36,7 +41,7 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual int rank_on_host() const = 0;   ///< among the ranks of this host
+  virtual int rank_on_host() const = 0;  ///< among the ranks of this host
   virtual int ranks_on_host() const = 0;
   bool leads() const { return rank() == 0; }
 
@@ -47,8 +52,8 @@ class Ranks {
   /// The same, waiting. @throws PeerFailed
   Message wait_for(int tag);
 
-  /// Together: all ranks have come this far. Ranks that went different ways, which would let them wait for each
-  /// other for ever, are ended. @throws PeerFailed
+  /// Together: all ranks have come this far. Ranks that went different ways, which would let them
+  /// wait for each other for ever, are ended. @throws PeerFailed
   void meet() { meet_for(kMeet); }
   /// Together: `bytes` of rank `root` on every rank.
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
@@ -56,7 +61,8 @@ class Ranks {
   void broadcast(std::vector<double>& values, int root);
   /// Together: what every rank gives, in the order of the ranks, on every rank.
   virtual std::vector<std::vector<double>> gather(const std::vector<double>& mine) = 0;
-  /// Together. @throws InvalidInput where a rank holds another digest: results would not be those of one process.
+  /// Together. @throws InvalidInput where a rank holds another digest: results would not be those
+  /// of one process.
   void require_same(std::uint64_t digest, const std::string& what);
 
   /// True once another rank has failed.
@@ -73,8 +79,9 @@ class Ranks {
 /// A job in this process alone.
 Ranks& one_rank();
 
-/// The ranks that a launcher (mpirun, or srun --mpi=…) has started this process with; null if it was started
-/// by itself. @throws BackendAbsent where several were started and this program was built without MPI;
+/// The ranks that a launcher (mpirun, or srun --mpi=…) has started this process with; null if it
+/// was started by itself. @throws BackendAbsent where several were started and this program was
+/// built without MPI;
 ///         InvalidInput where srun started several without MPI.
 // One body for each build: ranks_mpi.cpp and ranks_mpi_absent.cpp.
 std::unique_ptr<Ranks> join_ranks();

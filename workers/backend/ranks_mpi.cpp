@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -21,18 +21,24 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 30;  // counts of MPI are 
 constexpr auto kPollEvery = std::chrono::milliseconds(1);
 
 /// What a rank brings to a meeting; the largest is known to all.
-enum Standing : int { kFine = 0, kSawAFailure = 1, kFailed = 2 /* + number of higher ranks, so that the lowest wins */ };
+enum Standing : int {
+  kFine = 0,
+  kSawAFailure = 1,
+  kFailed = 2 /* + number of higher ranks, so that the lowest wins */
+};
 
 void check(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error(std::string(what) + " failed: " + std::string(text, static_cast<std::size_t>(length)));
+  throw Error(std::string(what) +
+              " failed: " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-/// Every call of MPI is made under one mutex and none waits, except the collective ones that all ranks are known to
-/// have reached (meet): a rank that fails therefore never leaves another waiting inside MPI.
+/// Every call of MPI is made under one mutex and none waits, except the collective ones that all
+/// ranks are known to have reached (meet): a rank that fails therefore never leaves another waiting
+/// inside MPI.
 class MpiRanks : public Ranks {
  public:
   MpiRanks() {
@@ -42,12 +48,15 @@ class MpiRanks : public Ranks {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm host;
-    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host), "finding the ranks of this host");
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
+          "finding the ranks of this host");
     MPI_Comm_rank(host, &rank_on_host_);
     MPI_Comm_size(host, &ranks_on_host_);
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED && size_ > 1)
-      throw BackendAbsent("this MPI does not allow calls from several threads (MPI_THREAD_SERIALIZED); use one that does");
+      throw BackendAbsent(
+          "this MPI does not allow calls from several threads (MPI_THREAD_SERIALIZED); use one "
+          "that does");
   }
   ~MpiRanks() override {
     int finalized = 0;
@@ -91,12 +100,15 @@ class MpiRanks : public Ranks {
     const std::lock_guard lock(mutex_);
     std::vector<std::uint64_t> count(static_cast<std::size_t>(size_));
     const std::uint64_t own = mine.size();
-    check(MPI_Allgather(&own, 1, MPI_UINT64_T, count.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD), "gathering counts");
+    check(MPI_Allgather(&own, 1, MPI_UINT64_T, count.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD),
+          "gathering counts");
     std::vector<std::vector<double>> all(static_cast<std::size_t>(size_));
     for (int from = 0; from < size_; ++from) {
       auto& values = all[static_cast<std::size_t>(from)];
-      if (from == rank_) values = mine;
-      else values.resize(count[static_cast<std::size_t>(from)]);
+      if (from == rank_)
+        values = mine;
+      else
+        values.resize(count[static_cast<std::size_t>(from)]);
       broadcast_pieces(values.data(), values.size() * sizeof(double), from);
     }
     return all;
@@ -118,7 +130,9 @@ class MpiRanks : public Ranks {
     if (size_ == 1) return {status, 0, message};
     int worst = met_failure_;
     if (worst == kFine) {  // no meeting has told of a failure: this is the last one
-      int standing = status == 0 ? kFine : failed_elsewhere_ ? kSawAFailure : kFailed + size_ - 1 - rank_;
+      int standing = status == 0         ? kFine
+                     : failed_elsewhere_ ? kSawAFailure
+                                         : kFailed + size_ - 1 - rank_;
       if (standing >= kFailed) {
         const std::lock_guard lock(mutex_);
         for (int other = 0; other < size_; ++other)
@@ -157,11 +171,16 @@ class MpiRanks : public Ranks {
         check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "meeting");
       }
       if (done) break;
-      if (tries > 200) std::this_thread::sleep_for(std::chrono::microseconds(tries > 2000 ? 200 : 20));
-      else std::this_thread::yield();
+      if (tries > 200)
+        std::this_thread::sleep_for(std::chrono::microseconds(tries > 2000 ? 200 : 20));
+      else
+        std::this_thread::yield();
     }
     if (all[0] == kFine && all[1] != -all[2]) {
-      std::fprintf(stderr, "error: rank %d: the ranks of this job went different ways; this is a defect, or their processors round differently\n", rank_);
+      std::fprintf(stderr,
+                   "error: rank %d: the ranks of this job went different ways; this is a defect, "
+                   "or their processors round differently\n",
+                   rank_);
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
     return all[0];
@@ -171,7 +190,8 @@ class MpiRanks : public Ranks {
     forget_finished_sends();
     sends_.push_back({std::move(values), MPI_REQUEST_NULL});
     Sending& sending = sends_.back();
-    check(MPI_Isend(sending.values.data(), static_cast<int>(sending.values.size()), MPI_DOUBLE, to, tag, MPI_COMM_WORLD, &sending.request),
+    check(MPI_Isend(sending.values.data(), static_cast<int>(sending.values.size()), MPI_DOUBLE, to,
+                    tag, MPI_COMM_WORLD, &sending.request),
           "sending");
   }
   void forget_finished_sends() {
@@ -185,12 +205,14 @@ class MpiRanks : public Ranks {
     int here = 0;
     MPI_Message handle;
     MPI_Status status;
-    check(MPI_Improbe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &here, &handle, &status), "looking for messages");
+    check(MPI_Improbe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &here, &handle, &status),
+          "looking for messages");
     if (!here) return {};
     int count = 0;
     MPI_Get_count(&status, MPI_DOUBLE, &count);
     Message message{status.MPI_SOURCE, std::vector<double>(static_cast<std::size_t>(count))};
-    check(MPI_Mrecv(message.values.data(), count, MPI_DOUBLE, &handle, MPI_STATUS_IGNORE), "receiving");
+    check(MPI_Mrecv(message.values.data(), count, MPI_DOUBLE, &handle, MPI_STATUS_IGNORE),
+          "receiving");
     return message;
   }
 
@@ -200,7 +222,9 @@ class MpiRanks : public Ranks {
   }
   void broadcast_pieces(void* data, std::size_t bytes, int root) {
     for (std::size_t at = 0; at < bytes; at += kPieceBytes)
-      check(MPI_Bcast(static_cast<char*>(data) + at, static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE, root, MPI_COMM_WORLD),
+      check(MPI_Bcast(static_cast<char*>(data) + at,
+                      static_cast<int>(std::min(kPieceBytes, bytes - at)), MPI_BYTE, root,
+                      MPI_COMM_WORLD),
             "broadcasting");
   }
 
@@ -243,7 +267,8 @@ std::unique_ptr<Ranks> join_ranks() {
   if (!as.by_mpi) {
     if (as.processes > 1)
       throw InvalidInput("srun started " + std::to_string(as.processes) +
-                         " processes that do not know of each other; use srun --mpi=pmix (srun --mpi=list shows what is there), or one task");
+                         " processes that do not know of each other; use srun --mpi=pmix (srun "
+                         "--mpi=list shows what is there), or one task");
     return {};
   }
   return std::make_unique<MpiRanks>();

@@ -13,8 +13,9 @@
 
 namespace quasi {
 
-/// Leaves new elements unset where no value is given, so that whoever fills gigabytes, on all threads, is the first to touch them: setting
-/// them to 0 by one thread first takes longer than most of what is then done with them.
+/// Leaves new elements unset where no value is given, so that whoever fills gigabytes, on all
+/// threads, is the first to touch them: setting them to 0 by one thread first takes longer than
+/// most of what is then done with them.
 template <typename T>
 struct UnsetAllocator : std::allocator<T> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -22,7 +23,8 @@ struct UnsetAllocator : std::allocator<T> {
   struct rebind {
     using other = UnsetAllocator<U>;
   };
-  /// Large arrays ask for large pages: the kernel then has one to hand over where there were 512, each set to 0 under one lock.
+  /// Large arrays ask for large pages: the kernel then has one to hand over where there were 512,
+  /// each set to 0 under one lock.
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLargePage_bytes) return std::allocator<T>::allocate(count);
@@ -34,8 +36,10 @@ struct UnsetAllocator : std::allocator<T> {
     return static_cast<T*>(there);
   }
   void deallocate(T* there, std::size_t count) noexcept {
-    if (count * sizeof(T) < kLargePage_bytes) std::allocator<T>::deallocate(there, count);
-    else std::free(there);
+    if (count * sizeof(T) < kLargePage_bytes)
+      std::allocator<T>::deallocate(there, count);
+    else
+      std::free(there);
   }
   template <typename U>
   void construct(U*) noexcept {}
