@@ -145,8 +145,8 @@ AttemptMachine::Acts AttemptMachine::reported(Answer answer, const std::string& 
       break;
     case Answer::kRefused:
       if (ending_.kind != Ending::Kind::kSucceeded) return over(Act::kKeep);
-      ending_ = Ending::failed(v1::FAILURE_REASON_PROTOCOL,
-                               "the server refused the results: " + message);
+      ending_ =
+          Ending::failed(v1::FAILURE_REASON_PROTOCOL, "the server refused the results: " + message);
       break;
   }
   report_in_flight_ = true;
@@ -279,7 +279,8 @@ std::optional<MonotonicTime> AttemptMachine::next_deadline() const {
   if (state_ == State::kStaging && stop_ == Stop::kNone) consider(state_since_ + stage_timeout_);
   if (state_ == State::kStarting && stop_ < Stop::kProtocol)
     consider(state_since_ + times_.start_timeout);
-  if (state_ == State::kRunning && stop_ < Stop::kTimeLimit) consider(*running_since_ + time_limit_);
+  if (state_ == State::kRunning && stop_ < Stop::kTimeLimit)
+    consider(*running_since_ + time_limit_);
   if (child_alive_ && drain_since_ && stop_ < Stop::kDrain)
     consider(*drain_since_ + times_.drain_timeout);
   if (child_alive_ && rung_deadline()) consider(*rung_deadline());
@@ -323,9 +324,9 @@ Ending AttemptMachine::ending_of_stop() const {
     case Stop::kProtocol:
       return Ending::failed(v1::FAILURE_REASON_PROTOCOL, protocol_trouble_);
     case Stop::kStageTimeout:
-      return Ending::released(v1::RELEASE_REASON_STAGE_TIMEOUT,
-                              "the inputs could not be fetched within " +
-                                  seconds_text(stage_timeout_));
+      return Ending::released(
+          v1::RELEASE_REASON_STAGE_TIMEOUT,
+          "the inputs could not be fetched within " + seconds_text(stage_timeout_));
     case Stop::kOrphaned:
       return Ending::released(v1::RELEASE_REASON_RESTART,
                               "stopped after too long without contact to the server");
@@ -355,9 +356,9 @@ Ending AttemptMachine::judge_crash(int signal, bool killed_for_memory) const {
   if (killed_for_memory)
     return Ending::failed(v1::FAILURE_REASON_HOST_OOM,
                           "the kernel killed the engine: the host is out of memory");
-  return Ending::failed(v1::FAILURE_REASON_CHILD_CRASHED,
-                        "the engine died of signal " + std::to_string(signal) + " (" +
-                            strsignal(signal) + ")");
+  return Ending::failed(
+      v1::FAILURE_REASON_CHILD_CRASHED,
+      "the engine died of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
 }
 
 Ending AttemptMachine::judge_status(int status) const {

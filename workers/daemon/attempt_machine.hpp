@@ -15,7 +15,7 @@ namespace quasi {
 struct Ending {
   enum class Kind { kSucceeded, kFailed, kCancelled, kReleased };
   Kind kind = Kind::kFailed;
-  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;  ///< where kFailed
+  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;   ///< where kFailed
   v1::ReleaseReason release = v1::RELEASE_REASON_UNSPECIFIED;  ///< where kReleased
   std::string message;
   std::optional<int> exit_status;
@@ -99,10 +99,10 @@ class AttemptMachine {
 
   enum class Answer {
     kAccepted,
-    kAgain,          ///< no contact or no room: the same report later
-    kBlobsMissing,   ///< the server lacks a file: publish anew
-    kCancelled,      ///< the job was cancelled: say that instead
-    kRefused,        ///< the server will never take this report; `message` says why
+    kAgain,         ///< no contact or no room: the same report later
+    kBlobsMissing,  ///< the server lacks a file: publish anew
+    kCancelled,     ///< the job was cancelled: say that instead
+    kRefused,       ///< the server will never take this report; `message` says why
   };
   Acts reported(Answer answer, const std::string& message, MonotonicTime now);
   Acts announce_again(MonotonicTime now);
@@ -128,7 +128,16 @@ class AttemptMachine {
 
  private:
   /// Why the child is being stopped; a later member overrules an earlier one.
-  enum class Stop { kNone, kDrain, kStageTimeout, kOrphaned, kTimeLimit, kCancel, kProtocol, kFenced };
+  enum class Stop {
+    kNone,
+    kDrain,
+    kStageTimeout,
+    kOrphaned,
+    kTimeLimit,
+    kCancel,
+    kProtocol,
+    kFenced
+  };
   enum class Rung { kNone, kAsked, kTerminated, kKilled, kStuck };
 
   Acts stop(Stop cause, Rung first, MonotonicTime now);

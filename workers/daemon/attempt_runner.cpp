@@ -19,7 +19,8 @@ namespace {
 using google::protobuf::util::TimeUtil;
 constexpr Milliseconds kPumpInterval{1'000};
 constexpr Milliseconds kTransferRetry{2'000};
-// Where the server names no limit, none is meant; a month stands for it, since time points are added.
+// Where the server names no limit, none is meant; a month stands for it, since time points are
+// added.
 constexpr Milliseconds kNoLimit{std::chrono::hours(24 * 31)};
 
 Milliseconds or_none(const google::protobuf::Duration& duration) {
@@ -28,8 +29,9 @@ Milliseconds or_none(const google::protobuf::Duration& duration) {
 }
 
 bool is_plain(const std::string& text, std::size_t most_bytes) {
-  return text.size() <= most_bytes &&
-         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  return text.size() <= most_bytes && std::none_of(text.begin(), text.end(), [](unsigned char c) {
+           return c < 0x20 || c == 0x7f;
+         });
 }
 
 /// One line within the wire's limit, cut between characters.
@@ -75,9 +77,7 @@ AttemptRunner::AttemptRunner(const WorkerPorts& ports, const EngineSettings& set
       machine_(settings.times, or_none(grant_.time_limit()), or_none(grant_.stage_timeout())) {}
 
 nlohmann::json AttemptRunner::facts() const {
-  return {{"job", grant_.job_id()},
-          {"attempt", grant_.attempt().attempt_id()},
-          {"fence", fence()}};
+  return {{"job", grant_.job_id()}, {"attempt", grant_.attempt().attempt_id()}, {"fence", fence()}};
 }
 
 void AttemptRunner::make_shippers() {
@@ -96,12 +96,12 @@ void AttemptRunner::begin() {
   make_shippers();
   const std::size_t size = start_message(grant_, devices_).ByteSizeLong();
   if (size + 64 > kMaxPacketBytes)
-    return perform(machine_.recover(
-        Ending::failed(v1::FAILURE_REASON_INVALID_INPUT,
-                       "the job's settings take " + std::to_string(size) + " bytes; " +
-                           std::to_string(kMaxPacketBytes) +
-                           " can be handed to the engine: put them into the deck"),
-        now()));
+    return perform(
+        machine_.recover(Ending::failed(v1::FAILURE_REASON_INVALID_INPUT,
+                                        "the job's settings take " + std::to_string(size) +
+                                            " bytes; " + std::to_string(kMaxPacketBytes) +
+                                            " can be handed to the engine: put them into the deck"),
+                         now()));
   perform(machine_.begin(now()));
 }
 
@@ -241,8 +241,9 @@ void AttemptRunner::stage() {
                   paths.checkpoints / ("ckpt-" + std::to_string(checkpoint.step())));
         } catch (const TransferFailure& failure) {
           *again = is_transient(failure.status) && !*abandon;
-          *trouble = Ending::failed(v1::FAILURE_REASON_STORAGE,
-                                    std::string("an input could not be fetched: ") + failure.what());
+          *trouble =
+              Ending::failed(v1::FAILURE_REASON_STORAGE,
+                             std::string("an input could not be fetched: ") + failure.what());
         } catch (const StorageFailure& failure) {
           *trouble = Ending::failed(v1::FAILURE_REASON_STORAGE, failure.what());
         }
@@ -301,7 +302,8 @@ void AttemptRunner::on_report(const v1::EngineReport& report) {
       const std::filesystem::path name =
           std::filesystem::path(report.checkpoint_ready().path()).filename();
       if (name.empty() || name == ".." || name == ".")
-        return perform(machine_.engine_broke_protocol("the engine named no checkpoint file", now()));
+        return perform(
+            machine_.engine_broke_protocol("the engine named no checkpoint file", now()));
       return checkpoints_->offer(paths_.checkpoints / name, report.checkpoint_ready().step());
     }
     case v1::EngineReport::kResultReady:
@@ -356,9 +358,8 @@ void AttemptRunner::flush() {
     checkpoints_->abandon();
   else if (how != Ending::Kind::kCancelled)
     offer_newest_checkpoint();
-  log_shipper_->flush([this] {
-    checkpoints_->flush([this] { perform(machine_.log_flushed(now())); });
-  });
+  log_shipper_->flush(
+      [this] { checkpoints_->flush([this] { perform(machine_.log_flushed(now())); }); });
 }
 
 void AttemptRunner::publish() {
@@ -432,11 +433,11 @@ void AttemptRunner::report() {
     *request.mutable_attempt() = grant_.attempt();
     request.set_reason(ending.release);
     request.set_message(one_line(ending.message).substr(0, limits::kReasonBytes));
-    return ports_.server.release(request, [weak = weak_from_this()](
-                                              const grpc::Status& status,
-                                              const v1::ReleaseLeaseResponse&) {
-      if (const auto self = weak.lock()) self->report_answered(status);
-    });
+    return ports_.server.release(
+        request,
+        [weak = weak_from_this()](const grpc::Status& status, const v1::ReleaseLeaseResponse&) {
+          if (const auto self = weak.lock()) self->report_answered(status);
+        });
   }
   const v1::CompleteAttemptRequest request = completion();
   if (!request.has_succeeded()) {  // a success was recorded before it was uploaded

@@ -20,7 +20,8 @@ template <typename Message>
 std::optional<Message> read_message(const FileSystem& files, const fs::path& path) {
   const auto bytes = files.read_file(path);
   Message message;
-  return bytes && message.ParseFromString(*bytes) ? std::optional(std::move(message)) : std::nullopt;
+  return bytes && message.ParseFromString(*bytes) ? std::optional(std::move(message))
+                                                  : std::nullopt;
 }
 
 }  // namespace

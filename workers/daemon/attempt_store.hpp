@@ -30,8 +30,8 @@ struct ProcessIdentity {
 ///
 ///   attempts/<fence>/grant.pb     the right to run it; written before anything is done
 ///   attempts/<fence>/child        pid and start time of the engine
-///   attempts/<fence>/outcome.pb   how it ended, results hashed and synced; written before reporting
-///   kept/<fence>/                 attempts that were taken away; deleted after 24 h
+///   attempts/<fence>/outcome.pb   how it ended, results hashed and synced; written before
+///   reporting kept/<fence>/                 attempts that were taken away; deleted after 24 h
 ///   trash/<fence>/                attempts that are over; deleted at once
 class AttemptStore {
  public:

@@ -66,11 +66,11 @@ void CheckpointShipper::uploaded(const Upload& upload) {
   request.set_step(upload.offer.step);
   request.set_digest(upload.digest);
   request.set_size_bytes(upload.size_bytes);
-  server_.record_checkpoint(request, [weak = weak_from_this(), offer = upload.offer](
-                                         const grpc::Status& status,
-                                         const v1::RecordCheckpointResponse&) {
-    if (const auto self = weak.lock()) self->recorded(offer, status);
-  });
+  server_.record_checkpoint(request,
+                            [weak = weak_from_this(), offer = upload.offer](
+                                const grpc::Status& status, const v1::RecordCheckpointResponse&) {
+                              if (const auto self = weak.lock()) self->recorded(offer, status);
+                            });
 }
 
 void CheckpointShipper::recorded(const Offer& offer, const grpc::Status& status) {
@@ -90,9 +90,9 @@ void CheckpointShipper::failed(const Offer& offer, const grpc::Status& status) {
     return;
   }
   // The job can do without this one: it would only start further back.
-  log_.warning("checkpoint_not_recorded", {{"fence", attempt_.fence()},
-                                           {"step", offer.step},
-                                           {"why", status.error_message()}});
+  log_.warning(
+      "checkpoint_not_recorded",
+      {{"fence", attempt_.fence()}, {"step", offer.step}, {"why", status.error_message()}});
   pump();
 }
 

@@ -48,9 +48,18 @@ fs::path engine_path(const WorkerConfig& config) {
 /// What engines inherit: what programs need to find their files and speak their user's language,
 /// and what libraries of ours read. Nothing else, so no secret of the daemon's.
 std::vector<std::string> engine_environment(const WorkerConfig& config) {
-  std::vector<std::string> names{"PATH",         "HOME",         "LANG",           "LC_ALL",
-                                 "TZ",           "TMPDIR",       "LD_LIBRARY_PATH", "CUDA_CACHE_PATH",
-                                 "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",   "LSAN_OPTIONS"};
+  std::vector<std::string> names{"PATH",
+                                 "HOME",
+                                 "LANG",
+                                 "LC_ALL",
+                                 "TZ",
+                                 "TMPDIR",
+                                 "LD_LIBRARY_PATH",
+                                 "CUDA_CACHE_PATH",
+                                 "ASAN_OPTIONS",
+                                 "UBSAN_OPTIONS",
+                                 "TSAN_OPTIONS",
+                                 "LSAN_OPTIONS"};
   for (std::size_t begin = 0; begin < config.environment.size();) {
     const auto comma = std::min(config.environment.find(',', begin), config.environment.size());
     if (comma > begin) names.push_back(config.environment.substr(begin, comma - begin));
@@ -123,13 +132,13 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineF
   settings.keep_fenced = milliseconds(config.keep_fenced_s);
   settings.make_uuid = wire::make_uuid;
   settings.scratch_shortage = [directory = config.state_directory,
-                          least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
+                               least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
     std::error_code error;
     const auto space = fs::space(directory, error);
     if (error) return "the free space of " + directory + " is not known: " + error.message();
     if (space.available >= least) return std::string();
-    return directory + " has " + std::to_string(space.available >> 20) + " MiB free, min_free_scratch_bytes asks for " +
-           std::to_string(least >> 20) + " MiB";
+    return directory + " has " + std::to_string(space.available >> 20) +
+           " MiB free, min_free_scratch_bytes asks for " + std::to_string(least >> 20) + " MiB";
   };
   settings.jitter = [engine = std::mt19937(std::random_device{}())]() mutable {
     return std::uniform_real_distribution<double>(-1.0, 1.0)(engine);

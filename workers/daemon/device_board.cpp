@@ -48,9 +48,9 @@ void DeviceBoard::tell_changes() {
     const auto [state, reason] = judge(entry);
     if (state == entry.shown) continue;
     entry.shown = state;
-    log_.warning("device_state", {{"device", entry.device.uuid},
-                                  {"state", v1::DeviceState_Name(state)},
-                                  {"why", reason}});
+    log_.warning(
+        "device_state",
+        {{"device", entry.device.uuid}, {"state", v1::DeviceState_Name(state)}, {"why", reason}});
   }
 }
 

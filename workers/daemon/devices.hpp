@@ -11,20 +11,20 @@ namespace quasi {
 
 /// One thing that can carry attempts, as the daemon knows it: no CUDA context is ever made here.
 struct WorkerDevice {
-  std::string uuid;                 ///< "GPU-…", "MIG-…", or "cpu"
-  std::string model;                ///< "NVIDIA H200"; the processor's name for the CPU
-  std::int64_t memory_bytes = 0;    ///< total
-  bool cuda = false;                ///< the engine is given cuda:N, else cpu
-  bool mig = false;                 ///< an instance of a partitioned GPU
-  int slots = 1;                    ///< attempts that it carries at most
+  std::string uuid;               ///< "GPU-…", "MIG-…", or "cpu"
+  std::string model;              ///< "NVIDIA H200"; the processor's name for the CPU
+  std::int64_t memory_bytes = 0;  ///< total
+  bool cuda = false;              ///< the engine is given cuda:N, else cpu
+  bool mig = false;               ///< an instance of a partitioned GPU
+  int slots = 1;                  ///< attempts that it carries at most
 };
 
 /// What a device says of itself now.
 struct DeviceHealth {
   std::int64_t free_bytes = 0;
-  std::vector<std::int64_t> processes;   ///< pids with a context on the device
-  std::optional<std::string> fault;      ///< why it must not be used: fatal Xid, uncorrected ECC…
-  std::optional<double> utilization;     ///< 0 … 1
+  std::vector<std::int64_t> processes;  ///< pids with a context on the device
+  std::optional<std::string> fault;     ///< why it must not be used: fatal Xid, uncorrected ECC…
+  std::optional<double> utilization;    ///< 0 … 1
   std::optional<double> temperature_c;
   std::optional<double> power_watts;
 };

@@ -63,7 +63,8 @@ std::string output_of(const std::filesystem::path& program, std::vector<std::str
   close(ends[0]);
   int status = 0;
   waitpid(pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail(program, "does not answer 'devices --json'");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    fail(program, "does not answer 'devices --json'");
   return output;
 }
 

@@ -44,8 +44,8 @@ v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDe
   return start;
 }
 
-LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices, const EngineSettings& settings,
-                       const AttemptPaths& paths) {
+LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices,
+                       const EngineSettings& settings, const AttemptPaths& paths) {
   const int n_ranks = std::max(1, static_cast<int>(grant.spec().resources().ranks()));
   LaunchPlan plan{.working_directory = paths.root,
                   .log = paths.log,
@@ -60,9 +60,12 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
                           ? static_cast<int>(grant.spec().resources().cpus())
                           : settings.threads;
   const auto is_said = [&](const std::string& name) {
-    return std::ranges::any_of(settings.environment, [&](const std::string& entry) { return entry.starts_with(name + "="); });
+    return std::ranges::any_of(settings.environment, [&](const std::string& entry) {
+      return entry.starts_with(name + "=");
+    });
   };
-  if (std::ranges::none_of(kWaitingVariables, is_said)) plan.environment.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
+  if (std::ranges::none_of(kWaitingVariables, is_said))
+    plan.environment.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
   if (threads > 0)
     for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})
       plan.environment.push_back(name + std::to_string(std::max(1, threads / n_ranks)));

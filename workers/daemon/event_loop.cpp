@@ -23,8 +23,10 @@ int wait_milliseconds(std::optional<MonotonicTime> deadline) {
 
 }  // namespace
 
-EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (epoll_ < 0 || wake_ < 0) throw std::system_error(errno, std::generic_category(), "event loop");
+EventLoop::EventLoop()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (epoll_ < 0 || wake_ < 0)
+    throw std::system_error(errno, std::generic_category(), "event loop");
   watch(wake_, [this] { run_posted(); });
 }
 
@@ -69,8 +71,8 @@ void EventLoop::run_posted() {
 
 void EventLoop::turn(std::optional<MonotonicTime> deadline) {
   std::array<epoll_event, 32> events{};
-  const int count =
-      epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_milliseconds(deadline));
+  const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()),
+                               wait_milliseconds(deadline));
   for (int i = 0; i < count; ++i) {
     const auto found = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
     if (found == watched_.end()) continue;  // unwatched by an earlier handler of this turn

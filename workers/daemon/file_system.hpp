@@ -13,8 +13,8 @@ namespace quasi {
 /// thing a crash can fall between. Tests give an implementation that stops after the n-th call and
 /// forgets what was not synced.
 ///
-/// Every call throws StorageFailure naming path and cause. Safe to call from several threads as long
-/// as they work on different paths.
+/// Every call throws StorageFailure naming path and cause. Safe to call from several threads as
+/// long as they work on different paths.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -38,7 +38,8 @@ class FileSystem {
   virtual std::string read_range(const std::filesystem::path& path, std::uint64_t offset,
                                  std::uint64_t most) const = 0;
   virtual bool exists(const std::filesystem::path& path) const = 0;
-  virtual bool is_directory(const std::filesystem::path& path) const = 0;  ///< a link to one is none
+  virtual bool is_directory(
+      const std::filesystem::path& path) const = 0;  ///< a link to one is none
   virtual std::uint64_t size_bytes(const std::filesystem::path& path) const = 0;
   /// Names in a directory, sorted; empty if there is no such directory.
   virtual std::vector<std::string> list(const std::filesystem::path& path) const = 0;

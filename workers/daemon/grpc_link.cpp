@@ -62,14 +62,15 @@ std::shared_ptr<grpc::ClientContext> GrpcLink::call(Milliseconds limit, const Re
   return context;
 }
 
-void GrpcLink::register_worker(const v1::RegisterRequest& request, Then<v1::RegisterResponse> then) {
+void GrpcLink::register_worker(const v1::RegisterRequest& request,
+                               Then<v1::RegisterResponse> then) {
   call(kCallLimit, request, std::move(then),
        [this](auto... arguments) { stub_->async()->Register(arguments...); });
 }
 
-void GrpcLink::acquire(const v1::AcquireLeasesRequest& request, Then<v1::AcquireLeasesResponse> then) {
-  const Milliseconds wait(
-      google::protobuf::util::TimeUtil::DurationToMilliseconds(request.wait()));
+void GrpcLink::acquire(const v1::AcquireLeasesRequest& request,
+                       Then<v1::AcquireLeasesResponse> then) {
+  const Milliseconds wait(google::protobuf::util::TimeUtil::DurationToMilliseconds(request.wait()));
   acquire_ = call(wait + kAcquireSlack, request, std::move(then),
                   [this](auto... arguments) { stub_->async()->AcquireLeases(arguments...); });
 }
@@ -107,13 +108,15 @@ void GrpcLink::complete(const v1::CompleteAttemptRequest& request,
        [this](auto... arguments) { stub_->async()->CompleteAttempt(arguments...); });
 }
 
-void GrpcLink::release(const v1::ReleaseLeaseRequest& request, Then<v1::ReleaseLeaseResponse> then) {
+void GrpcLink::release(const v1::ReleaseLeaseRequest& request,
+                       Then<v1::ReleaseLeaseResponse> then) {
   call(kCallLimit, request, std::move(then),
        [this](auto... arguments) { stub_->async()->ReleaseLease(arguments...); });
 }
 
 grpc::Status GrpcBlobs::download(const std::string& digest, std::uint64_t size_bytes,
-                                 const std::filesystem::path& to, const std::atomic<bool>& abandon) {
+                                 const std::filesystem::path& to,
+                                 const std::atomic<bool>& abandon) {
   return wire::download_file(channel_, digest, size_bytes, to, options(abandon));
 }
 

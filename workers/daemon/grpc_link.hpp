@@ -25,7 +25,8 @@ class GrpcLink : public ServerLink {
   void register_worker(const v1::RegisterRequest&, Then<v1::RegisterResponse>) override;
   void acquire(const v1::AcquireLeasesRequest&, Then<v1::AcquireLeasesResponse>) override;
   void cancel_acquire() override;
-  void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit, Then<v1::HeartbeatResponse>) override;
+  void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit,
+                 Then<v1::HeartbeatResponse>) override;
   void start_attempt(const v1::StartAttemptRequest&, Then<v1::StartAttemptResponse>) override;
   void append_log(const v1::AppendLogRequest&, Then<v1::AppendLogResponse>) override;
   void record_checkpoint(const v1::RecordCheckpointRequest&,
@@ -37,8 +38,8 @@ class GrpcLink : public ServerLink {
   template <typename Request, typename Response>
   struct Call;
   template <typename Request, typename Response, typename Start>
-  std::shared_ptr<grpc::ClientContext> call(Milliseconds limit, const Request& request, Then<Response> then,
-                            Start start);
+  std::shared_ptr<grpc::ClientContext> call(Milliseconds limit, const Request& request,
+                                            Then<Response> then, Start start);
 
   EventLoop& loop_;
   std::unique_ptr<v1::WorkerService::Stub> stub_;

@@ -15,8 +15,8 @@
 namespace quasi {
 
 /// Files of jobs, kept by digest so that the same input is fetched once: STATE/cache/<digest>. The
-/// files used longest ago are removed when their sum exceeds the capacity; attempts hold hard links,
-/// so a removal never takes a file from a running engine. Thread-safe.
+/// files used longest ago are removed when their sum exceeds the capacity; attempts hold hard
+/// links, so a removal never takes a file from a running engine. Thread-safe.
 class InputCache {
  public:
   /// Fetches a blob to a path; throws what it wants, and then nothing is cached.
@@ -25,9 +25,10 @@ class InputCache {
   /// Takes up what an earlier daemon left.
   InputCache(FileSystem& files, std::filesystem::path directory, std::uint64_t capacity_bytes);
 
-  /// Puts the file at `to`, fetching it if it is not here. A cached file is hashed again at its first
-  /// use after a start. Two callers with one digest fetch it once.
-  /// @throws StorageFailure if the fetched bytes do not hash to the digest; whatever `fetch` throws.
+  /// Puts the file at `to`, fetching it if it is not here. A cached file is hashed again at its
+  /// first use after a start. Two callers with one digest fetch it once.
+  /// @throws StorageFailure if the fetched bytes do not hash to the digest; whatever `fetch`
+  /// throws.
   void place(const std::string& digest, std::uint64_t size_bytes, const std::filesystem::path& to,
              const Fetch& fetch);
 
@@ -50,8 +51,8 @@ class InputCache {
   std::uint64_t capacity_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<std::string> being_used_;         ///< digests that some caller is fetching or placing
-  std::list<std::string> by_age_;            ///< least recently used first
+  std::set<std::string> being_used_;  ///< digests that some caller is fetching or placing
+  std::list<std::string> by_age_;     ///< least recently used first
   std::map<std::string, Entry> entries_;
   std::uint64_t total_bytes_ = 0;
 };

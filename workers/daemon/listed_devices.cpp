@@ -1,9 +1,9 @@
 // Devices that need no driver: CPU slots, and those a test writes down.
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <fstream>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "workers/daemon/devices.hpp"
 #include "workers/daemon/error.hpp"
@@ -80,9 +80,8 @@ class FakeDevices : public DeviceSource {
 
   Entry entry(const toml::table& table) const {
     for (const auto& [key, value] : table) {
-      static const std::vector<std::string_view> known{"uuid",      "model", "memory_gib", "free_gib",
-                                                       "processes", "fault", "lost",       "cuda",
-                                                       "slots"};
+      static const std::vector<std::string_view> known{
+          "uuid", "model", "memory_gib", "free_gib", "processes", "fault", "lost", "cuda", "slots"};
       if (std::find(known.begin(), known.end(), key.str()) == known.end())
         fail("unknown key '" + std::string(key.str()) + "' in [[device]]");
     }
@@ -99,7 +98,8 @@ class FakeDevices : public DeviceSource {
       fail("slots of " + entry.device.uuid + " must be 1..256");
     entry.health.free_bytes = bytes(table["free_gib"].value_or(memory_gib));
     if (const auto* processes = table["processes"].as_array())
-      for (const auto& pid : *processes) entry.health.processes.push_back(pid.value_or(std::int64_t{0}));
+      for (const auto& pid : *processes)
+        entry.health.processes.push_back(pid.value_or(std::int64_t{0}));
     entry.health.fault = table["fault"].value<std::string>();
     entry.lost = table["lost"].value_or(false);
     return entry;

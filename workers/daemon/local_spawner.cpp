@@ -85,8 +85,8 @@ class Attributes {
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                               POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
   ~Attributes() { posix_spawnattr_destroy(&attributes_); }
   Attributes(const Attributes&) = delete;
@@ -206,9 +206,9 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   posix_spawn_file_actions_addclosefrom_np(actions.get(), kIpcDescriptor + 1);
   posix_spawn_file_actions_addchdir_np(actions.get(), plan.working_directory.c_str());
 
-  std::vector<std::string> words{settings_.engine.string(), "exec", "--ipc-fd",
-                                 std::to_string(kIpcDescriptor), "--parent",
-                                 std::to_string(getpid())};
+  std::vector<std::string> words{
+      settings_.engine.string(),      "exec",     "--ipc-fd",
+      std::to_string(kIpcDescriptor), "--parent", std::to_string(getpid())};
   if (settings_.isolate_network && plan.isolate_network) words.push_back("--isolate-network");
   std::vector<char*> arguments, environment;
   for (auto& word : words) arguments.push_back(word.data());

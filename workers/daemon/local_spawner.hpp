@@ -8,10 +8,10 @@
 namespace quasi {
 
 struct SpawnSettings {
-  std::filesystem::path engine;       ///< quasi-engine
+  std::filesystem::path engine;  ///< quasi-engine
   bool isolate_network = true;
-  std::uint64_t max_file_bytes = 0;   ///< RLIMIT_FSIZE; 0: no limit
-  std::uint64_t max_processes = 0;    ///< RLIMIT_NPROC, per user; 0: no limit
+  std::uint64_t max_file_bytes = 0;  ///< RLIMIT_FSIZE; 0: no limit
+  std::uint64_t max_processes = 0;   ///< RLIMIT_NPROC, per user; 0: no limit
 };
 
 /// Starts engines on this machine. A child has its own process group, descriptors 0–3 and no

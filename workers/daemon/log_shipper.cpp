@@ -32,10 +32,11 @@ void LogShipper::pump() {
   const std::uint64_t sent_to = offset_ + bytes.size();
   request.set_data(std::move(bytes));
   in_flight_ = true;
-  server_.append_log(request, [weak = weak_from_this(), sent_to](const grpc::Status& status,
-                                                                 const v1::AppendLogResponse& response) {
-    if (const auto self = weak.lock()) self->answered(status, response, sent_to);
-  });
+  server_.append_log(request,
+                     [weak = weak_from_this(), sent_to](const grpc::Status& status,
+                                                        const v1::AppendLogResponse& response) {
+                       if (const auto self = weak.lock()) self->answered(status, response, sent_to);
+                     });
 }
 
 void LogShipper::answered(const grpc::Status& status, const v1::AppendLogResponse& response,
@@ -62,7 +63,8 @@ void LogShipper::answered(const grpc::Status& status, const v1::AppendLogRespons
     std::uint64_t expected = 0;
     if (details.reason == wire::reason::kOffsetMismatch && length != details.metadata.end() &&
         ++mismatches_ < kMostMismatches)
-      std::from_chars(length->second.data(), length->second.data() + length->second.size(), expected);
+      std::from_chars(length->second.data(), length->second.data() + length->second.size(),
+                      expected);
     else
       closed_ = true;
     offset_ = expected;

@@ -33,7 +33,8 @@ void print_devices(const WorkerConfig& config, bool json) {
                   static_cast<double>(device.memory_bytes) / (1 << 30), device.slots,
                   health.fault ? (", " + *health.fault).c_str() : "");
   }
-  if (json) std::cout << nlohmann::json{{"schema", "quasi.worker.v1"}, {"devices", list}}.dump(2) << '\n';
+  if (json)
+    std::cout << nlohmann::json{{"schema", "quasi.worker.v1"}, {"devices", list}}.dump(2) << '\n';
 }
 
 DaemonExit main_(int argc, char** argv, int* usage_status) {
@@ -42,12 +43,15 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
   std::string file;
   bool print_config = false, check_config = false, json = false;
   std::map<std::string, std::string> flags;
-  app.add_option("--config", file, "configuration file; otherwise /etc/quasi/worker.toml if it exists");
-  app.add_flag("--print-config", print_config, "print every value and where it came from, and stop");
+  app.add_option("--config", file,
+                 "configuration file; otherwise /etc/quasi/worker.toml if it exists");
+  app.add_flag("--print-config", print_config,
+               "print every value and where it came from, and stop");
   app.add_flag("--check-config", check_config, "say whether the configuration is sound, and stop");
   for (const ConfigKey& key : config_keys())
     app.add_option_function<std::string>(
-           key.flag(), [&flags, &key](const std::string& text) { flags[std::string(key.name)] = text; },
+           key.flag(),
+           [&flags, &key](const std::string& text) { flags[std::string(key.name)] = text; },
            std::string(key.help) + " (" + key.get(WorkerConfig()) + ")")
         ->type_name("");
   CLI::App* devices = app.add_subcommand("devices", "what jobs could run on here");
@@ -56,7 +60,8 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
     const std::vector<std::string> words = app.remaining(true);
-    const auto flag = std::find_if(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--"); });
+    const auto flag = std::find_if(words.begin(), words.end(),
+                                   [](const std::string& word) { return word.starts_with("--"); });
     if (flag == words.end()) {
       std::cerr << "error: no command '" << words.front() << "'";
     } else {

@@ -6,8 +6,8 @@
 #include <array>
 #include <map>
 
-#include "workers/daemon/error.hpp"
 #include "workers/daemon/devices.hpp"
+#include "workers/daemon/error.hpp"
 
 namespace quasi {
 namespace {
@@ -108,13 +108,15 @@ class NvmlDevices : public DeviceSource {
     check(result, "processes of " + device.uuid);
     for (unsigned i = 0; i < count; ++i) health.processes.push_back(processes[i].pid);
     unsigned long long errors = 0;
-    if (ecc_ && ecc_(found->second.board, kMemoryErrorUncorrected, kVolatileEcc, &errors) == kSuccess &&
+    if (ecc_ &&
+        ecc_(found->second.board, kMemoryErrorUncorrected, kVolatileEcc, &errors) == kSuccess &&
         errors > 0)
       health.fault = std::to_string(errors) + " uncorrected ECC error(s) since the last reset";
     if (const auto xid = fatal_xid_.find(found->second.board); xid != fatal_xid_.end())
       health.fault = "Xid " + std::to_string(xid->second);
     nvmlUtilization_t use{};
-    if (utilization_ && utilization_(handle, &use) == kSuccess) health.utilization = use.gpu / 100.0;
+    if (utilization_ && utilization_(handle, &use) == kSuccess)
+      health.utilization = use.gpu / 100.0;
     unsigned value = 0;
     if (temperature_ && temperature_(found->second.board, 0, &value) == kSuccess)
       health.temperature_c = value;
@@ -144,7 +146,8 @@ class NvmlDevices : public DeviceSource {
   void add(nvmlDevice_t handle, nvmlDevice_t board, bool mig) {
     std::array<char, 97> text{};
     check(uuid_(handle, text.data(), text.size()), "UUID");
-    WorkerDevice device{.uuid = text.data(), .model = "", .memory_bytes = 0, .cuda = true, .mig = mig};
+    WorkerDevice device{
+        .uuid = text.data(), .model = "", .memory_bytes = 0, .cuda = true, .mig = mig};
     check(name_(handle, text.data(), text.size()), "name of " + device.uuid);
     device.model = text.data();
     nvmlMemory_t memory{};

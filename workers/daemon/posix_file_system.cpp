@@ -14,7 +14,6 @@
 #include "proto/wire/digest.hpp"
 #include "workers/daemon/error.hpp"
 
-
 namespace quasi {
 namespace {
 
@@ -103,7 +102,7 @@ void PosixFileSystem::place(const fs::path& from, const fs::path& to) {
 }
 
 void PosixFileSystem::make_read_only(const fs::path& path) {
-  struct stat facts{};
+  struct stat facts {};
   if (stat(path.c_str(), &facts) != 0 || chmod(path.c_str(), facts.st_mode & ~0222U) != 0)
     fail("make read-only", path, errno);
 }

@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kManifest = "manifest.json";
 
-/// "content" names what went in and what came out, and "content_digest" is of that alone; how the run
-/// went stands apart, in "run". Keys are sorted. (Files that tell their own timings, as summary.json
-/// does, have another digest in each run.)
+/// "content" names what went in and what came out, and "content_digest" is of that alone; how the
+/// run went stands apart, in "run". Keys are sorted. (Files that tell their own timings, as
+/// summary.json does, have another digest in each run.)
 std::string manifest(const v1::Grant& grant, const std::vector<v1::Artifact>& artifacts,
                      const ManifestFacts& facts) {
   const v1::JobSpec& spec = grant.spec();
@@ -29,16 +29,15 @@ std::string manifest(const v1::Grant& grant, const std::vector<v1::Artifact>& ar
   nlohmann::json devices = nlohmann::json::array();
   for (const auto& device : facts.devices)
     devices.push_back({{"model", device.model}, {"uuid_sha256", wire::sha256_hex(device.uuid)}});
-  const nlohmann::json document{
-      {"schema", "quasi.manifest.v1"},
-      {"job_id", grant.job_id()},
-      {"attempt", grant.attempt_number()},
-      {"content", content},
-      {"content_digest", wire::sha256_hex(content.dump())},
-      {"run",
-       {{"devices", devices},
-        {"wall_seconds", facts.wall_seconds},
-        {"peak_ram_bytes", facts.peak_ram_bytes}}}};
+  const nlohmann::json document{{"schema", "quasi.manifest.v1"},
+                                {"job_id", grant.job_id()},
+                                {"attempt", grant.attempt_number()},
+                                {"content", content},
+                                {"content_digest", wire::sha256_hex(content.dump())},
+                                {"run",
+                                 {{"devices", devices},
+                                  {"wall_seconds", facts.wall_seconds},
+                                  {"peak_ram_bytes", facts.peak_ram_bytes}}}};
   return document.dump(2) + "\n";
 }
 
@@ -53,9 +52,10 @@ v1::Artifact describe(FileSystem& files, const std::filesystem::path& directory,
   return artifact;
 }
 
-/// Adds the files of a directory and of those below it (exports make one a temperature), as paths from the outputs on, and
-/// makes the entries of those below it last.
-void gather(FileSystem& files, const std::filesystem::path& outputs, const std::string& prefix, std::vector<std::string>& names) {
+/// Adds the files of a directory and of those below it (exports make one a temperature), as paths
+/// from the outputs on, and makes the entries of those below it last.
+void gather(FileSystem& files, const std::filesystem::path& outputs, const std::string& prefix,
+            std::vector<std::string>& names) {
   for (const auto& entry : files.list(outputs / prefix)) {
     const std::string name = prefix + entry;
     if (!files.is_directory(outputs / name)) {

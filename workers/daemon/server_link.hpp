@@ -1,9 +1,9 @@
 #pragma once
 
+#include <grpcpp/support/status.h>
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <grpcpp/support/status.h>
 #include <string>
 
 #include "quasi/v1/worker_service.pb.h"
@@ -23,7 +23,8 @@ class ServerLink {
   /// Ends an acquire under way; it answers CANCELLED unless it was answered already.
   virtual void cancel_acquire() = 0;
   /// Without an answer within `limit` it counts as lost.
-  virtual void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit, Then<v1::HeartbeatResponse>) = 0;
+  virtual void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit,
+                         Then<v1::HeartbeatResponse>) = 0;
   virtual void start_attempt(const v1::StartAttemptRequest&, Then<v1::StartAttemptResponse>) = 0;
   virtual void append_log(const v1::AppendLogRequest&, Then<v1::AppendLogResponse>) = 0;
   virtual void record_checkpoint(const v1::RecordCheckpointRequest&,
@@ -38,7 +39,8 @@ class BlobTransfer {
  public:
   virtual ~BlobTransfer() = default;
   virtual grpc::Status download(const std::string& digest, std::uint64_t size_bytes,
-                                const std::filesystem::path& to, const std::atomic<bool>& abandon) = 0;
+                                const std::filesystem::path& to,
+                                const std::atomic<bool>& abandon) = 0;
   virtual grpc::Status upload(const std::filesystem::path& from, const std::string& digest,
                               std::uint64_t size_bytes, const std::atomic<bool>& abandon) = 0;
 };

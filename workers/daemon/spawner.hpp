@@ -51,7 +51,8 @@ class Spawner {
   /// `events` must outlive the child.
   /// @throws std::runtime_error saying what the system refused.
   virtual std::unique_ptr<EngineChild> spawn(const LaunchPlan& plan, ChildEvents& events) = 0;
-  /// Kills what an earlier daemon left running under this identity and waits at most `patience` until it is gone.
+  /// Kills what an earlier daemon left running under this identity and waits at most `patience`
+  /// until it is gone.
   /// @return false if it still exists: its device must not be used.
   virtual bool end_stray(const ProcessIdentity& child, Milliseconds patience) = 0;
 };

@@ -35,9 +35,13 @@ void Supervisor::recover() {
   salvage_ = ports_.store.recover();
   for (const auto& left : salvage_) {
     if (!left.child || ports_.spawner.end_stray(*left.child, settings_.stray_patience)) continue;
-    const std::vector<std::string> ids(left.grant.device_ids().begin(), left.grant.device_ids().end());
-    strays_.push_back({.child = *left.child, .fence = left.grant.attempt().fence(), .devices = devices_.take(ids)});
-    ports_.log.error("device_stuck", {{"fence", strays_.back().fence}, {"why", strays_.back().why()}});
+    const std::vector<std::string> ids(left.grant.device_ids().begin(),
+                                       left.grant.device_ids().end());
+    strays_.push_back({.child = *left.child,
+                       .fence = left.grant.attempt().fence(),
+                       .devices = devices_.take(ids)});
+    ports_.log.error("device_stuck",
+                     {{"fence", strays_.back().fence}, {"why", strays_.back().why()}});
     devices_.stuck(strays_.back().devices, strays_.back().why());
   }
   if (!salvage_.empty()) ports_.log.info("attempts_found", {{"count", salvage_.size()}});
@@ -81,11 +85,11 @@ void Supervisor::register_now() {
     *request.add_salvage() = runner->grant().attempt();
     listed.push_back(fence);
   }
-  ports_.server.register_worker(
-      request, [this, sent = now(), listed](const grpc::Status& status,
-                                            const v1::RegisterResponse& response) {
-        registered(sent, listed, status, response);
-      });
+  ports_.server.register_worker(request,
+                                [this, sent = now(), listed](const grpc::Status& status,
+                                                             const v1::RegisterResponse& response) {
+                                  registered(sent, listed, status, response);
+                                });
 }
 
 void Supervisor::registered(MonotonicTime sent, const std::vector<std::uint64_t>& listed,
@@ -137,7 +141,8 @@ void Supervisor::take_up_salvage(const v1::RegisterResponse& response) {
   }
 }
 
-AttemptRunner::Hooks Supervisor::hooks(const std::vector<WorkerDevice>& devices, std::uint64_t fence) {
+AttemptRunner::Hooks Supervisor::hooks(const std::vector<WorkerDevice>& devices,
+                                       std::uint64_t fence) {
   return {.in_contact = [this] { return in_contact(); },
           .contacted = [this] { contact(now()); },
           .device_stuck =
@@ -179,10 +184,10 @@ void Supervisor::acquire() {
   request.set_acquire_id(poll_.id);
   *request.mutable_wait() =
       TimeUtil::MillisecondsToDuration(last ? 0 : settings_.acquire_wait.count());
-  ports_.server.acquire(request,
-                        [this](const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
-                          acquired(status, response);
-                        });
+  ports_.server.acquire(
+      request, [this](const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
+        acquired(status, response);
+      });
 }
 
 void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
@@ -211,8 +216,9 @@ void Supervisor::take(const v1::Grant& grant) {
   auto devices = devices_.take(ids);
   ports_.log.info("granted", {{"job", grant.job_id()}, {"fence", fence}});
   if (devices.empty())
-    return decline(grant, {}, Ending::released(v1::RELEASE_REASON_UNWANTED,
-                                               "no slot is free on the device of the grant"));
+    return decline(grant, {},
+                   Ending::released(v1::RELEASE_REASON_UNWANTED,
+                                    "no slot is free on the device of the grant"));
   if (draining_)
     return decline(grant, devices,
                    Ending::released(v1::RELEASE_REASON_UNWANTED, "the worker is shutting down"));
@@ -235,8 +241,8 @@ void Supervisor::take(const v1::Grant& grant) {
 void Supervisor::decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending) {
   const std::uint64_t fence = grant.attempt().fence();
   ports_.log.info("declined", {{"fence", fence}, {"why", ending.message}});
-  auto runner = std::make_shared<AttemptRunner>(ports_, engine_, grant, std::move(devices),
-                                                hooks({}, fence));
+  auto runner =
+      std::make_shared<AttemptRunner>(ports_, engine_, grant, std::move(devices), hooks({}, fence));
   adopt(runner);
   try {
     runner->decline(std::move(ending));
@@ -249,8 +255,8 @@ void Supervisor::decline(const v1::Grant& grant, std::vector<WorkerDevice> devic
 
 void Supervisor::heartbeat() {
   if (!registered_ || heartbeat_in_flight_) return;
-  const auto spread = std::chrono::duration_cast<Milliseconds>(heartbeat_interval_ * 0.1 *
-                                                               settings_.jitter());
+  const auto spread =
+      std::chrono::duration_cast<Milliseconds>(heartbeat_interval_ * 0.1 * settings_.jitter());
   next_heartbeat_ = now() + heartbeat_interval_ + spread;
   v1::HeartbeatRequest request;
   request.set_worker_id(settings_.worker_id);
@@ -260,18 +266,21 @@ void Supervisor::heartbeat() {
     auto* attempt = request.add_attempts();
     attempt->set_attempt_id(runner->grant().attempt().attempt_id());
     attempt->set_fence(fence);
-    if (auto progress = runner->take_progress()) *attempt->mutable_progress() = std::move(*progress);
+    if (auto progress = runner->take_progress())
+      *attempt->mutable_progress() = std::move(*progress);
   }
   for (auto& device : devices_.describe()) *request.add_devices() = std::move(device);
   heartbeat_in_flight_ = true;
   ports_.server.heartbeat(
-      request, heartbeat_limit(), [this, sent = now()](const grpc::Status& status, const v1::HeartbeatResponse& response) {
+      request, heartbeat_limit(),
+      [this, sent = now()](const grpc::Status& status, const v1::HeartbeatResponse& response) {
         heard(sent, status, response);
       });
 }
 
 Milliseconds Supervisor::heartbeat_limit() const {
-  return std::clamp(lease_ttl_ / 2, settings_.heartbeat_limit_least, settings_.heartbeat_limit_most);
+  return std::clamp(lease_ttl_ / 2, settings_.heartbeat_limit_least,
+                    settings_.heartbeat_limit_most);
 }
 
 void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
@@ -422,7 +431,8 @@ void Supervisor::break_off_poll() {
 
 void Supervisor::again_later(Pacer& pacer) {
   pacer.delay = std::clamp(pacer.delay * 2, settings_.retry_first, settings_.retry_most);
-  const auto spread = std::chrono::duration_cast<Milliseconds>(pacer.delay * 0.2 * settings_.jitter());
+  const auto spread =
+      std::chrono::duration_cast<Milliseconds>(pacer.delay * 0.2 * settings_.jitter());
   pacer.at = now() + pacer.delay + spread;
 }
 

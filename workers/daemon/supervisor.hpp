@@ -25,7 +25,8 @@ struct SupervisorSettings {
   Milliseconds keep_fenced{std::chrono::hours(24)};
   Milliseconds device_interval{5'000};
   Milliseconds last_ask_limit{10'000};  ///< of a drain, for grants whose answer was lost
-  Milliseconds stray_patience{5'000};   ///< at the start, for what SIGKILL has not ended yet; later a look each device_interval
+  Milliseconds stray_patience{5'000};   ///< at the start, for what SIGKILL has not ended yet; later
+                                        ///< a look each device_interval
   Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this, too
   Milliseconds heartbeat_limit_most{10'000};  ///< as of every other call
   /// Why the disk has no room for new work, or "".
@@ -56,7 +57,9 @@ class Supervisor {
   bool registered() const { return registered_; }
   std::size_t attempts() const { return runners_.size(); }
   bool in_contact() const;
-  const std::map<std::uint64_t, std::shared_ptr<AttemptRunner>>& runners() const { return runners_; }
+  const std::map<std::uint64_t, std::shared_ptr<AttemptRunner>>& runners() const {
+    return runners_;
+  }
 
  private:
   /// Repeats a call with growing pauses.
@@ -71,7 +74,8 @@ class Supervisor {
     bool broken_off = false;  ///< by us; anything else that ends it early is a trouble
   };
 
-  /// An engine of an earlier daemon that is still there, in the kernel as a rule; its devices are held for it.
+  /// An engine of an earlier daemon that is still there, in the kernel as a rule; its devices are
+  /// held for it.
   struct Stray {
     ProcessIdentity child;
     std::uint64_t fence = 0;

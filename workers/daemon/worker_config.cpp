@@ -1,11 +1,11 @@
 #include "workers/daemon/worker_config.hpp"
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "proto/wire/channel.hpp"
 #include "workers/daemon/error.hpp"
@@ -68,7 +68,8 @@ void load_file(const std::string& file, LoadedConfig& loaded) {
     const ConfigKey* key = find_key(name.str());
     if (key == nullptr) {
       const std::string message = unknown_key_message(name.str(), file, known_keys());
-      throw ConfigError(message + (message.ends_with('?') ? "" : "; quasi-worker --help lists the keys"));
+      throw ConfigError(message +
+                        (message.ends_with('?') ? "" : "; quasi-worker --help lists the keys"));
     }
     key->set(loaded.config, node_text(node, file, name.str()), file);
     loaded.origin[std::string(key->name)] = file;
@@ -78,10 +79,12 @@ void load_file(const std::string& file, LoadedConfig& loaded) {
 void check_words(const WorkerConfig& config) {
   const std::vector<std::string> levels{"debug", "info", "warning", "error"};
   if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end())
-    throw ConfigError("log_level must be debug, info, warning or error, got '" + config.log_level + "'");
+    throw ConfigError("log_level must be debug, info, warning or error, got '" + config.log_level +
+                      "'");
   if (config.devices != "auto" && config.devices != "nvml" && config.devices != "none" &&
       !config.devices.starts_with("fake:"))
-    throw ConfigError("devices must be auto, nvml, none or fake:FILE, got '" + config.devices + "'");
+    throw ConfigError("devices must be auto, nvml, none or fake:FILE, got '" + config.devices +
+                      "'");
   if (!wire::is_server_address(config.server))
     throw ConfigError("server must be HOST:PORT or unix:/PATH, got '" + config.server + "'");
   if (config.state_directory.empty()) throw ConfigError("state_directory must not be empty");
@@ -93,12 +96,14 @@ const std::vector<ConfigKey>& config_keys() {
   using C = WorkerConfig;
   static const std::vector<ConfigKey> keys{
       {"server", "address of the server: host:port or unix:PATH", &C::server, 0, 0},
-      {"state_directory", "what the worker must still know after a crash", &C::state_directory, 0, 0},
+      {"state_directory", "what the worker must still know after a crash", &C::state_directory, 0,
+       0},
       {"name", "name shown to people; empty: the host's", &C::name, 0, 0},
       {"pool", "pool of jobs to serve", &C::pool, 0, 0},
       {"devices", "auto, nvml, none (CPU slots) or fake:FILE", &C::devices, 0, 0},
       {"slots", "attempts at once where there is no GPU", &C::slots, 1, 256},
-      {"threads", "threads of an engine whose job names none; 0: cores / slots", &C::threads, 0, 1024},
+      {"threads", "threads of an engine whose job names none; 0: cores / slots", &C::threads, 0,
+       1024},
       {"engine", "path of quasi-engine; empty: beside this program", &C::engine, 0, 0},
       {"environment", "further variables handed to engines, by comma", &C::environment, 0, 0},
       {"isolate_network", "run single-device engines without a network where permitted",
@@ -106,17 +111,19 @@ const std::vector<ConfigKey>& config_keys() {
       {"cache_bytes", "inputs kept for later jobs", &C::cache_bytes, 0, kMost},
       {"min_free_scratch_bytes", "below this much free disk no lease is taken",
        &C::min_free_scratch_bytes, 0, kMost},
-      {"max_file_bytes", "largest file an engine may write; 0: no limit", &C::max_file_bytes, 0, kMost},
-      {"max_processes", "processes and threads of the engines' user; 0: no limit", &C::max_processes,
-       0, kMost},
-      {"start_timeout_s", "from starting an engine to its first word", &C::start_timeout_s, 0.01, kMonth},
+      {"max_file_bytes", "largest file an engine may write; 0: no limit", &C::max_file_bytes, 0,
+       kMost},
+      {"max_processes", "processes and threads of the engines' user; 0: no limit",
+       &C::max_processes, 0, kMost},
+      {"start_timeout_s", "from starting an engine to its first word", &C::start_timeout_s, 0.01,
+       kMonth},
       {"cancel_grace_s", "from asking an engine to stop to SIGTERM", &C::cancel_grace_s, 0, kMonth},
       {"terminate_grace_s", "from SIGTERM to SIGKILL", &C::terminate_grace_s, 0, kMonth},
       {"kill_grace_s", "from SIGKILL to the device's quarantine", &C::kill_grace_s, 0, kMonth},
       {"drain_timeout_s", "time that running jobs get when the worker is told to stop",
        &C::drain_timeout_s, 0, kMonth},
-      {"keep_fenced_s", "how long files of attempts that were taken away are kept", &C::keep_fenced_s,
-       0, kMonth},
+      {"keep_fenced_s", "how long files of attempts that were taken away are kept",
+       &C::keep_fenced_s, 0, kMonth},
       {"log_level", "debug, info, warning or error", &C::log_level, 0, 0},
   };
   return keys;
@@ -129,11 +136,14 @@ std::string nearest_flag(std::string_view name) {
   return nearest.empty() ? "" : find_key(nearest)->flag();
 }
 
-std::string ConfigKey::variable() const { return "QUASI_WORKER_" + transform_name(name, '_', true); }
+std::string ConfigKey::variable() const {
+  return "QUASI_WORKER_" + transform_name(name, '_', true);
+}
 
 void ConfigKey::set(WorkerConfig& config, const std::string& text, const std::string& from) const {
   const auto fail = [&](const std::string& must) {
-    throw ConfigError(from + ": " + std::string(name) + " must be " + must + ", got '" + text + "'");
+    throw ConfigError(from + ": " + std::string(name) + " must be " + must + ", got '" + text +
+                      "'");
   };
   const auto number = [&](auto& value) {
     const char* end = text.data() + text.size();

@@ -17,7 +17,8 @@ std::string timestamp() {
   gmtime_r(&seconds, &utc);
   std::array<char, 64> text{};
   const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text.data() + size, text.size() - size, ".%03dZ", static_cast<int>(milliseconds % 1000));
+  std::snprintf(text.data() + size, text.size() - size, ".%03dZ",
+                static_cast<int>(milliseconds % 1000));
   return text.data();
 }
 

@@ -12,11 +12,15 @@ class WorkerLog {
   virtual ~WorkerLog() = default;
   virtual void event(Level level, std::string_view name, const nlohmann::json& facts) = 0;
 
-  void info(std::string_view name, const nlohmann::json& facts = {}) { event(Level::kInfo, name, facts); }
+  void info(std::string_view name, const nlohmann::json& facts = {}) {
+    event(Level::kInfo, name, facts);
+  }
   void warning(std::string_view name, const nlohmann::json& facts = {}) {
     event(Level::kWarning, name, facts);
   }
-  void error(std::string_view name, const nlohmann::json& facts = {}) { event(Level::kError, name, facts); }
+  void error(std::string_view name, const nlohmann::json& facts = {}) {
+    event(Level::kError, name, facts);
+  }
 };
 
 /// JSON lines on standard error, or plain text if that is a terminal.
