@@ -20,8 +20,8 @@ struct ExecOptions {
 ///         with the reason on standard error.
 int exec_attempt(const ExecOptions& options);
 
-/// One rank of such an attempt, started by the launcher that exec_attempt started. Rank 0 takes the daemon's
-/// socket from `socket_path` and alone speaks on it.
+/// One rank of such an attempt, started by the launcher that exec_attempt started. Rank 0 takes the
+/// daemon's socket from `socket_path` and alone speaks on it.
 int exec_rank(const std::string& socket_path);
 
 /// Kinds that only exec_attempt knows: test work, where the service is built; none elsewhere.

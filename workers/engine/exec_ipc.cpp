@@ -66,7 +66,8 @@ class IpcProgress : public Progress {
     send(report);
   }
   void checkpoint_ready(const std::string& path, std::int64_t step) override {
-    // What parts of a job (the runs of a convergence study) keep in directories of their own stays here.
+    // What parts of a job (the runs of a convergence study) keep in directories of their own stays
+    // here.
     if (std::filesystem::path(path).parent_path() != checkpoints_) return;
     v1::EngineReport report;
     report.mutable_checkpoint_ready()->set_path(path);
@@ -154,7 +155,8 @@ RunOptions run_options(const v1::EngineStart& start, Ranks& ranks) {
   return options;
 }
 
-void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& progress, const Ranks& ranks) {
+void run_test(const v1::EngineStart& start, PacketSocket& daemon, Progress& progress,
+              const Ranks& ranks) {
   const TestWorkSite site{.output_directory = start.output_directory(),
                           .checkpoint_directory = start.checkpoint_directory(),
                           .attempt_number = start.attempt_number(),
@@ -195,7 +197,8 @@ void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
     const auto received = daemon.receive(command, PacketSocket::Wait::kYes);
     if (finished) return;
     // A daemon that is gone or talks nonsense cannot take a result: leave the slot at once.
-    if (received != PacketSocket::Received::kMessage) _exit(static_cast<int>(ExitStatus::kCancelled));
+    if (received != PacketSocket::Received::kMessage)
+      _exit(static_cast<int>(ExitStatus::kCancelled));
     if (command.has_cancel()) cancel_wanted = true;
     if (command.has_checkpoint_now()) checkpoint_wanted_now = true;
   }
@@ -204,7 +207,9 @@ void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
 /// The first message of the daemon: what to do.
 std::optional<v1::EngineStart> first_message(PacketSocket& daemon) {
   v1::EngineCommand first;
-  if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage || !first.has_start()) return {};
+  if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage ||
+      !first.has_start())
+    return {};
   return first.start();
 }
 
@@ -215,7 +220,8 @@ void hear_signals() {
 
 /// The attempt as one process, or as the rank that speaks to the daemon, does it.
 /// @param network  what was made of the wish for an empty one
-int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network, Ranks& ranks) {
+int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network,
+         Ranks& ranks) {
   IpcProgress progress(daemon, start.checkpoint_directory(), ranks);
   v1::EngineReport report;
   report.mutable_started()->set_version(QUASI_VERSION);
@@ -291,11 +297,13 @@ int exec_attempt(const ExecOptions& options) {
               << options.ipc_descriptor << " brought no start message\n";
     return static_cast<int>(ExitStatus::kUsage);
   }
-  return start->ranks() > 1 ? launch_ranks(daemon, *start) : lead(daemon, *start, network, one_rank());
+  return start->ranks() > 1 ? launch_ranks(daemon, *start)
+                            : lead(daemon, *start, network, one_rank());
 }
 
 int exec_rank(const std::string& socket_path) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the launcher, which dies with the process that the daemon started
+  prctl(PR_SET_PDEATHSIG,
+        SIGKILL);  // with the launcher, which dies with the process that the daemon started
   hear_signals();
   HandedOver handed;
   std::unique_ptr<Ranks> ranks;
@@ -309,11 +317,13 @@ int exec_rank(const std::string& socket_path) {
       },
       &message);
   if (status != ExitStatus::kOk) {
-    const auto ending = ranks ? ranks->end(static_cast<int>(status), message) : Ranks::Ending{static_cast<int>(status), 0, message};
+    const auto ending = ranks ? ranks->end(static_cast<int>(status), message)
+                              : Ranks::Ending{static_cast<int>(status), 0, message};
     if (!ranks || ranks->leads()) std::cerr << "error: " << ending.message << '\n';
     return ending.status;
   }
-  return ranks->leads() ? lead(handed.daemon, handed.start, "as the daemon's", *ranks) : follow(handed.start, *ranks);
+  return ranks->leads() ? lead(handed.daemon, handed.start, "as the daemon's", *ranks)
+                        : follow(handed.start, *ranks);
 }
 
 std::vector<std::string> exec_kinds() { return {"test"}; }

@@ -1,5 +1,7 @@
 // quasi-engine: one attempt of one job, in a process of its own. Needs no network and no token.
 
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -12,8 +14,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "proto/wire/waiting_threads.hpp"
 #include "workers/backend/error.hpp"
@@ -28,11 +28,12 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-/// Progress on a terminal: one line with the task's live figures and the time left at the present pace, rewritten at most
-/// ten times a second; plain lines elsewhere.
+/// Progress on a terminal: one line with the task's live figures and the time left at the present
+/// pace, rewritten at most ten times a second; plain lines elsewhere.
 class TerminalProgress : public Progress {
  public:
-  TerminalProgress(bool quiet, Ranks& ranks) : quiet_(quiet || !ranks.leads()), terminal_(isatty(STDERR_FILENO) != 0), ranks_(ranks) {}
+  TerminalProgress(bool quiet, Ranks& ranks)
+      : quiet_(quiet || !ranks.leads()), terminal_(isatty(STDERR_FILENO) != 0), ranks_(ranks) {}
   ~TerminalProgress() override { clear(); }
 
   void metric(std::string_view name, double value) override {
@@ -74,7 +75,8 @@ class TerminalProgress : public Progress {
     const double elapsed_s = std::chrono::duration<double>(now - began_).count();
     if (share < 1.0 && share - began_share_ > 0.01 && elapsed_s > 2.0) {
       const double left_s = elapsed_s * (1.0 - share) / (share - began_share_);
-      left_s < 100.0 ? add(", about %.0f s left", left_s) : add(", about %.0f min left", left_s / 60.0);
+      left_s < 100.0 ? add(", about %.0f s left", left_s)
+                     : add(", about %.0f min left", left_s / 60.0);
     }
     for (const auto& [name, value] : metrics_) add("  %s %.5g", name.c_str(), value);
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
@@ -87,7 +89,9 @@ class TerminalProgress : public Progress {
   /// Of the terminal, but for the last, where some of them break the line.
   static std::size_t columns() {
     winsize size{};
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? std::min<std::size_t>(size.ws_col, kLineLength) - 1 : 79;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1
+               ? std::min<std::size_t>(size.ws_col, kLineLength) - 1
+               : 79;
   }
   void clear() {
     if (shown_) std::fputs("\r\033[K", stderr);
@@ -120,8 +124,9 @@ void print_devices(bool json) {
   std::vector<std::string> kinds = task_kinds();
   for (auto& kind : exec_kinds()) kinds.push_back(std::move(kind));
   if (json)
-    std::cout << nlohmann::json{{"devices", list}, {"cuda_absence", absence}, {"kinds", kinds}}.dump(2)
-              << '\n';
+    std::cout
+        << nlohmann::json{{"devices", list}, {"cuda_absence", absence}, {"kinds", kinds}}.dump(2)
+        << '\n';
   else if (!absence.empty())
     std::printf("no CUDA device: %s\n", absence.c_str());
 }
@@ -154,8 +159,10 @@ void run(const Arguments& arguments, Ranks& ranks) {
   std::error_code failure;
   if (ranks.leads()) std::filesystem::create_directories(options.checkpoint_directory, failure);
   if (failure)
-    throw StorageError("cannot create '" + options.output_directory.string() + "': " + failure.message());
-  struct LeaveNoEmptyFolder {  // however the run ends; a folder that holds a checkpoint is not removed
+    throw StorageError("cannot create '" + options.output_directory.string() +
+                       "': " + failure.message());
+  struct LeaveNoEmptyFolder {  // however the run ends; a folder that holds a checkpoint is not
+                               // removed
     const std::filesystem::path& folder;
     ~LeaveNoEmptyFolder() {
       std::error_code not_empty;
@@ -179,11 +186,13 @@ void run(const Arguments& arguments, Ranks& ranks) {
 void validate(const Arguments& arguments) {
   require_exports(arguments.kind, arguments.exports);
   const auto task = make_task(arguments.kind);
-  const nlohmann::json report = task->validate(deck_source(arguments), devices_of(arguments.device).front());
+  const nlohmann::json report =
+      task->validate(deck_source(arguments), devices_of(arguments.device).front());
   std::cout << indented(report) << '\n';
 }
 
-/// A worker and `quasi run` have seen to it; started by hand, the program starts itself once more. Without /proc it goes on as it is.
+/// A worker and `quasi run` have seen to it; started by hand, the program starts itself once more.
+/// Without /proc it goes on as it is.
 void sleep_while_waiting(char** argv) {
   if (let_children_sleep_while_waiting()) execv("/proc/self/exe", argv);
 }
@@ -197,7 +206,11 @@ int main_(int argc, char** argv) {
   const auto common = [&](CLI::App* command) {
     command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
     command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
-    command->add_option("--device", arguments.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1; under mpirun or srun the ranks of a host share these out")->capture_default_str();
+    command
+        ->add_option("--device", arguments.device,
+                     "auto, cpu, cuda:N, or several: cuda:0,cuda:1; under mpirun or srun the ranks "
+                     "of a host share these out")
+        ->capture_default_str();
     command->add_option("--set", arguments.settings, "override a key of the deck: key=value")
         ->allow_extra_args(false);
     command->add_option("--export", arguments.exports, "further formats, e.g. bte")
@@ -210,20 +223,25 @@ int main_(int argc, char** argv) {
       ->capture_default_str();
   run_command->add_flag_callback(
       "--converge", [&] { arguments.settings.emplace_back("convergence_study=true"); },
-      "the convergence study of the kind: thermal on coarser meshes and with smaller widths, mosfet with half of every axis, gw with fewer bands, lower cut-offs and coarser grids");
+      "the convergence study of the kind: thermal on coarser meshes and with smaller widths, "
+      "mosfet with half of every axis, gw with fewer bands, lower cut-offs and coarser grids");
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);
   CLI::App* devices_command = app.add_subcommand("devices", "what this program can run on here");
   devices_command->add_flag("--json", arguments.json, "one JSON document");
   ExecOptions exec;
-  CLI::App* exec_command = app.add_subcommand("exec", "one attempt under quasi-worker; not for people");
+  CLI::App* exec_command =
+      app.add_subcommand("exec", "one attempt under quasi-worker; not for people");
   exec_command->add_option("--ipc-fd", exec.ipc_descriptor, "socket to the daemon")->required();
   exec_command->add_option("--parent", exec.parent, "process id of the daemon");
-  exec_command->add_flag("--isolate-network", exec.isolate_network, "run in an empty network namespace");
+  exec_command->add_flag("--isolate-network", exec.isolate_network,
+                         "run in an empty network namespace");
   std::string rank_socket;
-  CLI::App* rank_command = app.add_subcommand("rank", "one MPI rank of such an attempt; not for people");
-  rank_command->add_option("SOCKET", rank_socket, "where rank 0 is handed the socket to the daemon")->required();
+  CLI::App* rank_command =
+      app.add_subcommand("rank", "one MPI rank of such an attempt; not for people");
+  rank_command->add_option("SOCKET", rank_socket, "where rank 0 is handed the socket to the daemon")
+      ->required();
 
   try {
     app.parse(argc, argv);
@@ -235,9 +253,12 @@ int main_(int argc, char** argv) {
     const auto chosen = app.get_subcommands();
     const auto extra = app.remaining(true);
     std::string what = error.what();
-    if (!extra.empty()) what = (chosen.empty() ? "no command '" : "unexpected: '") + extra.front() + "'";
-    else if (chosen.empty()) what = "no command was given";
-    std::cerr << "error: " << what << "\nsee: quasi-engine " << (chosen.empty() ? "" : chosen.front()->get_name() + " ") << "--help\n";
+    if (!extra.empty())
+      what = (chosen.empty() ? "no command '" : "unexpected: '") + extra.front() + "'";
+    else if (chosen.empty())
+      what = "no command was given";
+    std::cerr << "error: " << what << "\nsee: quasi-engine "
+              << (chosen.empty() ? "" : chosen.front()->get_name() + " ") << "--help\n";
     return static_cast<int>(ExitStatus::kUsage);
   }
   if (*exec_command) return exec_attempt(exec);
@@ -261,9 +282,11 @@ int main_(int argc, char** argv) {
   if (joined) {
     const Ranks::Ending ending = joined->end(static_cast<int>(status), message);
     status = static_cast<ExitStatus>(ending.status);
-    message = (joined->size() > 1 ? "rank " + std::to_string(ending.rank) + ": " : "") + ending.message;
+    message =
+        (joined->size() > 1 ? "rank " + std::to_string(ending.rank) + ": " : "") + ending.message;
   }
-  if (status != ExitStatus::kOk && (!joined || joined->leads())) std::cerr << "error: " << message << std::endl;
+  if (status != ExitStatus::kOk && (!joined || joined->leads()))
+    std::cerr << "error: " << message << std::endl;
   return static_cast<int>(status);
 }
 

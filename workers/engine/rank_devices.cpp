@@ -26,18 +26,23 @@ std::vector<double> packed(const std::vector<Device>& devices) {
 std::vector<std::string> unpacked(const std::vector<double>& values, std::size_t from) {
   std::vector<std::string> list{""};
   for (std::size_t i = from; i < values.size(); ++i) {
-    if (values[i] == 0.0) list.emplace_back();
-    else list.back() += static_cast<char>(values[i]);
+    if (values[i] == 0.0)
+      list.emplace_back();
+    else
+      list.back() += static_cast<char>(values[i]);
   }
   list.pop_back();
   return list;
 }
 
-/// Ranks that the launcher has bound to no processors of their own would each start a thread a processor.
+/// Ranks that the launcher has bound to no processors of their own would each start a thread a
+/// processor.
 void share_processors(int ranks_on_host) {
   if (ranks_on_host < 2 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
   cpu_set_t bound;
-  if (sched_getaffinity(0, sizeof bound, &bound) != 0 || CPU_COUNT(&bound) < sysconf(_SC_NPROCESSORS_ONLN)) return;
+  if (sched_getaffinity(0, sizeof bound, &bound) != 0 ||
+      CPU_COUNT(&bound) < sysconf(_SC_NPROCESSORS_ONLN))
+    return;
   omp_set_num_threads(std::max(1, omp_get_max_threads() / ranks_on_host));
 }
 
@@ -50,28 +55,37 @@ std::vector<Device> devices_of(const std::string& names) {
   if (devices.empty()) throw InvalidInput("--device is empty; give auto, cpu or cuda:N");
   for (const Device& device : devices)
     if (device.backend != devices.front().backend)
-      throw InvalidInput("--device " + names + " mixes the CPU and CUDA; a job runs on devices of one kind");
+      throw InvalidInput("--device " + names +
+                         " mixes the CPU and CUDA; a job runs on devices of one kind");
   return devices;
 }
 
-std::vector<Device> share_of_rank(const std::vector<Device>& listed, const std::vector<std::vector<std::string>>& seen, int own) {
+std::vector<Device> share_of_rank(const std::vector<Device>& listed,
+                                  const std::vector<std::vector<std::string>>& seen, int own) {
   const auto n_ranks = seen.size();
   bool all_the_same = true, none_shared = true;
   for (std::size_t a = 0; a < n_ranks; ++a)
     for (std::size_t b = 0; b < a; ++b) {
       all_the_same = all_the_same && seen[a] == seen[b];
-      for (const auto& identity : seen[a]) none_shared = none_shared && std::find(seen[b].begin(), seen[b].end(), identity) == seen[b].end();
+      for (const auto& identity : seen[a])
+        none_shared =
+            none_shared && std::find(seen[b].begin(), seen[b].end(), identity) == seen[b].end();
     }
   if (none_shared) return listed;
   if (!all_the_same)
-    throw InvalidInput("the ranks of this host see different, but overlapping, devices; let each see all of them or only its own "
-                       "(srun --gpus-per-task=1, or CUDA_VISIBLE_DEVICES)");
+    throw InvalidInput(
+        "the ranks of this host see different, but overlapping, devices; let each see all of them "
+        "or only its own "
+        "(srun --gpus-per-task=1, or CUDA_VISIBLE_DEVICES)");
   const std::size_t n = listed.size();
   if (n < n_ranks)
-    throw InvalidInput(std::to_string(n_ranks) + " ranks on this host have " + std::to_string(n) + " device(s) to share (" + listed.front().name() +
-                       (n > 1 ? " … " + listed.back().name() : "") + "); start at most one rank a device, or name more with --device");
+    throw InvalidInput(std::to_string(n_ranks) + " ranks on this host have " + std::to_string(n) +
+                       " device(s) to share (" + listed.front().name() +
+                       (n > 1 ? " … " + listed.back().name() : "") +
+                       "); start at most one rank a device, or name more with --device");
   const auto i = static_cast<std::size_t>(own);
-  return {listed.begin() + static_cast<std::ptrdiff_t>(i * n / n_ranks), listed.begin() + static_cast<std::ptrdiff_t>((i + 1) * n / n_ranks)};
+  return {listed.begin() + static_cast<std::ptrdiff_t>(i * n / n_ranks),
+          listed.begin() + static_cast<std::ptrdiff_t>((i + 1) * n / n_ranks)};
 }
 
 std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks) {
@@ -92,8 +106,12 @@ std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks) {
   mine.insert(mine.end(), of_devices.begin(), of_devices.end());
   std::vector<std::vector<std::string>> seen;
   for (const auto& other : ranks.gather(mine)) {
-    if (other[0] != mine[0]) throw InvalidInput("some ranks found CUDA devices and some none; name --device cpu or cuda:N");
-    if (other[1] == mine[1] && std::equal(other.begin() + 2, other.begin() + static_cast<std::ptrdiff_t>(host_end), mine.begin() + 2))
+    if (other[0] != mine[0])
+      throw InvalidInput(
+          "some ranks found CUDA devices and some none; name --device cpu or cuda:N");
+    if (other[1] == mine[1] &&
+        std::equal(other.begin() + 2, other.begin() + static_cast<std::ptrdiff_t>(host_end),
+                   mine.begin() + 2))
       seen.push_back(unpacked(other, host_end));
   }
   share_processors(ranks.ranks_on_host());

@@ -26,7 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDirectory = "ranks";  ///< in the working directory; all that the launcher leaves
+constexpr const char* kDirectory =
+    "ranks";  ///< in the working directory; all that the launcher leaves
 constexpr const char* kSocket = "ranks/socket";
 
 std::atomic<bool> terminated{false};
@@ -64,24 +65,28 @@ void hand_over(int connection, const PacketSocket& daemon, const v1::EngineStart
   attached->cmsg_len = CMSG_LEN(sizeof(int));
   const int descriptor = daemon.descriptor();
   std::memcpy(CMSG_DATA(attached), &descriptor, sizeof descriptor);
-  if (sendmsg(connection, &parcel.header, MSG_NOSIGNAL) < 0) fail("handing the daemon's socket to rank 0");
+  if (sendmsg(connection, &parcel.header, MSG_NOSIGNAL) < 0)
+    fail("handing the daemon's socket to rank 0");
 }
 
-/// One host, whose processors the daemon has already dealt out; nothing is left outside the attempt's directory, not
-/// even by ranks that are killed. Other launchers than Open MPI's ignore these.
+/// One host, whose processors the daemon has already dealt out; nothing is left outside the
+/// attempt's directory, not even by ranks that are killed. Other launchers than Open MPI's ignore
+/// these.
 void set_launcher_environment() {
   const std::string place = fs::absolute(kDirectory);
   const std::pair<const char*, std::string> variables[]{
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-      {"OMPI_MCA_plm_rsh_agent", "true"},                       // no ssh is looked for
-      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},     // needs a right that containers lack
-      {"OMPI_MCA_btl_vader_backing_directory", place},          // not /dev/shm, where a killed rank's would stay
+      {"OMPI_MCA_plm_rsh_agent", "true"},                    // no ssh is looked for
+      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},  // needs a right that containers lack
+      {"OMPI_MCA_btl_vader_backing_directory",
+       place},  // not /dev/shm, where a killed rank's would stay
       {"OMPI_MCA_orte_tmpdir_base", place},
       {"TMPDIR", place}};
   for (const auto& [name, value] : variables) setenv(name, value.c_str(), 1);
   if (geteuid() == 0)  // whoever runs the worker so has decided
-    for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(name, "1", 1);
+    for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
+      setenv(name, "1", 1);
 }
 
 pid_t start_launcher(std::uint32_t n_ranks) {
@@ -101,8 +106,10 @@ pid_t start_launcher(std::uint32_t n_ranks) {
   _exit(127);
 }
 
-/// Waits for rank 0 and hands the socket over. @return false if the launcher ended before, with its wait status.
-bool serve_rank_0(int listener, pid_t launcher, const PacketSocket& daemon, const v1::EngineStart& start, int* status) {
+/// Waits for rank 0 and hands the socket over. @return false if the launcher ended before, with its
+/// wait status.
+bool serve_rank_0(int listener, pid_t launcher, const PacketSocket& daemon,
+                  const v1::EngineStart& start, int* status) {
   for (;;) {
     pollfd wait{.fd = listener, .events = POLLIN, .revents = 0};
     if (poll(&wait, 1, 20) > 0) break;
@@ -124,7 +131,8 @@ int wait_for(pid_t launcher) {
 
 /// A launcher reports a rank that a signal ended as 128 + its number.
 int as_one_process(int wait_status) {
-  const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+  const int status =
+      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   if (status != 0 && terminated) return static_cast<int>(ExitStatus::kCancelled);
   if (status > 128 && status < 128 + NSIG) {
     std::signal(status - 128, SIG_DFL);
@@ -141,14 +149,17 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
   set_launcher_environment();
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const sockaddr_un address = address_of(kSocket);
-  if (listener < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(listener, 1) != 0)
+  if (listener < 0 ||
+      bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener, 1) != 0)
     fail(std::string("opening '") + kSocket + "'");
   const pid_t launcher = start_launcher(start.ranks());
   int status = 0;
   if (!serve_rank_0(listener, launcher, daemon, start, &status)) {
-    const std::string why = std::string("'") + QUASI_MPIEXEC + "' ended before it had started rank 0 (status " +
-                            std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
-                            "); the log says more";
+    const std::string why =
+        std::string("'") + QUASI_MPIEXEC + "' ended before it had started rank 0 (status " +
+        std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
+        "); the log says more";
     v1::EngineReport report;
     report.mutable_failed()->set_reason(v1::FAILURE_REASON_ENGINE_ERROR);
     report.mutable_failed()->set_message(why);
@@ -164,14 +175,17 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
 HandedOver take_over(const std::string& socket_path) {
   const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const sockaddr_un address = address_of(socket_path);
-  if (connection < 0 || connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw InvalidInput("a rank is started by quasi-engine exec alone: '" + socket_path + "' cannot be opened (" + std::strerror(errno) + ")");
+  if (connection < 0 ||
+      connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    throw InvalidInput("a rank is started by quasi-engine exec alone: '" + socket_path +
+                       "' cannot be opened (" + std::strerror(errno) + ")");
   Parcel parcel(std::string(kMaxPacketBytes, '\0'));
   const ssize_t size = recvmsg(connection, &parcel.header, MSG_CMSG_CLOEXEC);
   const cmsghdr* attached = size > 0 ? CMSG_FIRSTHDR(&parcel.header) : nullptr;
   close(connection);
   HandedOver handed;
-  if (attached == nullptr || attached->cmsg_type != SCM_RIGHTS || !handed.start.ParseFromArray(parcel.bytes.data(), static_cast<int>(size)))
+  if (attached == nullptr || attached->cmsg_type != SCM_RIGHTS ||
+      !handed.start.ParseFromArray(parcel.bytes.data(), static_cast<int>(size)))
     throw Error("'" + socket_path + "' brought no socket of a daemon");
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(attached), sizeof descriptor);

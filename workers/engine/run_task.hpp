@@ -29,8 +29,8 @@ ExitStatus guarded(const std::function<void()>& body, std::string* message);
 /// @throws InvalidInput for a format that the kind does not write, with the nearest that it does.
 void require_exports(const std::string& kind, const std::vector<std::string>& formats);
 
-/// Runs one task and writes (rank 0 alone), beside result.h5, summary.json (the document below) and table.txt (the
-/// table for people, so that a client shows it without knowing the kind).
+/// Runs one task and writes (rank 0 alone), beside result.h5, summary.json (the document below) and
+/// table.txt (the table for people, so that a client shows it without knowing the kind).
 /// @return the document of --json: {"schema","kind","version","device","seconds"…, "summary"{…}}.
 nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress);
 

@@ -24,12 +24,13 @@ struct DeckSource {
 /// What one run is given beside its deck.
 struct RunOptions {
   DeckSource deck;
-  std::vector<Device> devices;               ///< at least one; all of one back end
-  std::filesystem::path output_directory;    ///< exists; result.h5 and summary.json go here
-  std::filesystem::path checkpoint_directory;///< exists; newest checkpoint here is resumed from
-  std::int64_t memory_budget_bytes = 0;      ///< per device; 0: the kind's own default
-  std::vector<std::string> exports;          ///< e.g. "bte"
-  /// The processes that share this job; each runs the task on its own devices, and rank 0 alone writes.
+  std::vector<Device> devices;                 ///< at least one; all of one back end
+  std::filesystem::path output_directory;      ///< exists; result.h5 and summary.json go here
+  std::filesystem::path checkpoint_directory;  ///< exists; newest checkpoint here is resumed from
+  std::int64_t memory_budget_bytes = 0;        ///< per device; 0: the kind's own default
+  std::vector<std::string> exports;            ///< e.g. "bte"
+  /// The processes that share this job; each runs the task on its own devices, and rank 0 alone
+  /// writes.
   Ranks* ranks = &one_rank();
 };
 

@@ -165,10 +165,10 @@ nlohmann::json run_test_work(const v1::TestWork& work, const TestWorkSite& site,
               {"steps", run_steps(work.progress().steps(), to_duration(work.progress().interval()),
                                   site, progress, false)}};
     case v1::TestWork::kCheckpointing:
-      return {{"action", "checkpointing"},
-              {"steps", run_steps(work.checkpointing().steps(),
-                                  to_duration(work.checkpointing().interval()), site, progress,
-                                  true)}};
+      return {
+          {"action", "checkpointing"},
+          {"steps", run_steps(work.checkpointing().steps(),
+                              to_duration(work.checkpointing().interval()), site, progress, true)}};
     case v1::TestWork::kExit:
       _exit(work.exit().status());
     case v1::TestWork::kSignal:
@@ -182,7 +182,8 @@ nlohmann::json run_test_work(const v1::TestWork& work, const TestWorkSite& site,
       return {{"action", "flaky"}, {"attempt", site.attempt_number}};
     case v1::TestWork::kGarbageIpc: {
       // Field number 0 exists in no protobuf message, so zero bytes parse as none.
-      const std::string garbage(std::clamp<std::size_t>(work.garbage_ipc().bytes(), 1, 1 << 17), '\0');
+      const std::string garbage(std::clamp<std::size_t>(work.garbage_ipc().bytes(), 1, 1 << 17),
+                                '\0');
       site.daemon.send_bytes(garbage.data(), garbage.size());
       wait_until(start + std::chrono::minutes(1), progress);
       return {{"action", "garbage_ipc"}};

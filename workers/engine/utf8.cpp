@@ -9,7 +9,8 @@ constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
 
 std::string as_utf8(std::string_view text, std::size_t limit) {
   using Json = nlohmann::json;
-  std::string whole = Json::parse(Json(text.substr(0, limit)).dump(-1, ' ', false, kReplace)).get<std::string>();
+  std::string whole =
+      Json::parse(Json(text.substr(0, limit)).dump(-1, ' ', false, kReplace)).get<std::string>();
   if (whole.size() <= limit) return whole;
   std::size_t end = limit;  // Each replacement is longer than what it stands for.
   while (end > 0 && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) --end;
@@ -17,6 +18,8 @@ std::string as_utf8(std::string_view text, std::size_t limit) {
   return whole;
 }
 
-std::string indented(const nlohmann::json& document) { return document.dump(2, ' ', false, kReplace); }
+std::string indented(const nlohmann::json& document) {
+  return document.dump(2, ' ', false, kReplace);
+}
 
 }  // namespace quasi
