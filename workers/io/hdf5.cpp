@@ -15,7 +15,9 @@ namespace {
 void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
 // Not one sum: GCC 12 warns of an overlap in it that cannot be.
-std::string quoted(const std::filesystem::path& path) { return std::string("'").append(path.string()).append("'"); }
+std::string quoted(const std::filesystem::path& path) {
+  return std::string("'").append(path.string()).append("'");
+}
 
 H5Handle open_dataset(hid_t file, const std::string& path, const std::filesystem::path& name) {
   H5Handle dataset(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
@@ -40,12 +42,14 @@ template <typename T>
 std::vector<T> read_all(hid_t file, const std::string& path, const std::filesystem::path& name,
                         hid_t memory_type) {
   const H5Handle dataset = open_dataset(file, path, name);
-  // A header may promise anything; what no memory holds is a fault of the file, not of this machine.
+  // A header may promise anything; what no memory holds is a fault of the file, not of this
+  // machine.
   constexpr double kMostValues = 1ull << 40;
   double count = 1.0;
   for (const std::int64_t extent : shape_of(dataset.id())) count *= static_cast<double>(extent);
   if (count > kMostValues)
-    throw InvalidInput(quoted(name) + ": dataset '" + path + "' says that it has " + std::to_string(count) + " values, limit 2^40; is the file damaged?");
+    throw InvalidInput(quoted(name) + ": dataset '" + path + "' says that it has " +
+                       std::to_string(count) + " values, limit 2^40; is the file damaged?");
   std::vector<T> values(static_cast<std::size_t>(count));
   if (H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     throw InvalidInput(quoted(name) + ": dataset '" + path +
@@ -62,7 +66,8 @@ H5Handle dataset_creation() {
 
 /// The one text that a dataset or attribute holds.
 /// @param what  file and place, for errors
-std::string read_string(hid_t type, hid_t space, const std::string& what, const std::function<herr_t(hid_t, void*)>& read) {
+std::string read_string(hid_t type, hid_t space, const std::string& what,
+                        const std::function<herr_t(hid_t, void*)>& read) {
   if (H5Tget_class(type) != H5T_STRING) throw InvalidInput(what + " is not text");
   // The reads below have room for one.
   if (const auto count = H5Sget_simple_extent_npoints(space); count != 1)
@@ -75,7 +80,8 @@ std::string read_string(hid_t type, hid_t space, const std::string& what, const 
     return result;
   }
   std::string result(H5Tget_size(type), '\0');
-  if (read(type, result.data()) < 0) throw InvalidInput(what + " cannot be read; is the file truncated?");
+  if (read(type, result.data()) < 0)
+    throw InvalidInput(what + " cannot be read; is the file truncated?");
   result.resize(result.find('\0') == std::string::npos ? result.size() : result.find('\0'));
   return result;
 }
@@ -83,7 +89,8 @@ std::string read_string(hid_t type, hid_t space, const std::string& what, const 
 }  // namespace
 
 H5Reader::H5Reader(const std::filesystem::path& path)
-    : path_(path), file_((silence_hdf5(), H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)), H5Fclose) {
+    : path_(path),
+      file_((silence_hdf5(), H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)), H5Fclose) {
   if (file_.id() < 0)
     throw InvalidInput(quoted(path) + (std::filesystem::exists(path)
                                            ? " is not a readable HDF5 file; is it truncated?"
@@ -112,10 +119,13 @@ std::vector<std::int64_t> H5Reader::integers(const std::string& path) const {
 
 std::string H5Reader::text(const std::string& path) const {
   const H5Handle dataset = open_dataset(file_.id(), path, path_);
-  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose), space(H5Dget_space(dataset.id()), H5Sclose);
-  return read_string(type.id(), space.id(), quoted(path_) + ": dataset '" + path + "'", [&](hid_t memory_type, void* out) {
-    return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-  });
+  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose),
+      space(H5Dget_space(dataset.id()), H5Sclose);
+  return read_string(type.id(), space.id(), quoted(path_) + ": dataset '" + path + "'",
+                     [&](hid_t memory_type, void* out) {
+                       return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                                      out);
+                     });
 }
 
 double H5Reader::number(const std::string& path) const {
@@ -139,10 +149,11 @@ std::string H5Reader::text_attribute(const std::string& path, const std::string&
       H5Aopen_by_name(file_.id(), path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   if (attribute.id() < 0)
     throw InvalidInput(quoted(path_) + ": '" + path + "' has no attribute '" + name + "'");
-  const H5Handle type(H5Aget_type(attribute.id()), H5Tclose), space(H5Aget_space(attribute.id()), H5Sclose);
-  return read_string(type.id(), space.id(), quoted(path_) + ": attribute '" + name + "' of '" + path + "'", [&](hid_t memory_type, void* out) {
-    return H5Aread(attribute.id(), memory_type, out);
-  });
+  const H5Handle type(H5Aget_type(attribute.id()), H5Tclose),
+      space(H5Aget_space(attribute.id()), H5Sclose);
+  return read_string(
+      type.id(), space.id(), quoted(path_) + ": attribute '" + name + "' of '" + path + "'",
+      [&](hid_t memory_type, void* out) { return H5Aread(attribute.id(), memory_type, out); });
 }
 
 std::vector<std::string> H5Reader::children(const std::string& group) const {
@@ -168,8 +179,10 @@ std::vector<double> H5Reader::slab(const std::string& path, std::span<const std:
   const H5Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
                         H5Sclose);
   std::vector<double> values(static_cast<std::size_t>(product(count)));
-  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr) < 0 ||
-      H5Dread(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT, values.data()) < 0)
+  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(),
+                          nullptr) < 0 ||
+      H5Dread(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT,
+              values.data()) < 0)
     throw InvalidInput(quoted(path_) + ": part of dataset '" + path +
                        "' cannot be read; is the file truncated?");
   return values;
@@ -178,10 +191,12 @@ std::vector<double> H5Reader::slab(const std::string& path, std::span<const std:
 H5Writer::H5Writer(const std::filesystem::path& path)
     : path_(path),
       temporary_(path.string() + ".tmp"),
-      file_((silence_hdf5(), H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
-            H5Fclose) {
+      file_(
+          (silence_hdf5(), H5Fcreate(temporary_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
+          H5Fclose) {
   if (file_.id() < 0)
-    throw StorageError("cannot create " + quoted(temporary_) + "; check that the directory exists, is writable, and has space left");
+    throw StorageError("cannot create " + quoted(temporary_) +
+                       "; check that the directory exists, is writable, and has space left");
 }
 
 H5Writer::~H5Writer() {
@@ -197,10 +212,10 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
   if (product(shape) != static_cast<std::int64_t>(count))
     throw std::logic_error("dataset '" + path + "': shape and number of values differ");
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
-  const H5Handle space(extent.empty()
-                           ? H5Screate(H5S_SCALAR)
-                           : H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                       H5Sclose);
+  const H5Handle space(
+      extent.empty() ? H5Screate(H5S_SCALAR)
+                     : H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+      H5Sclose);
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
   const H5Handle creation = dataset_creation();
@@ -217,11 +232,11 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
     H5Pset_shuffle(creation.id());
     H5Pset_deflate(creation.id(), 4);
   }
-  const H5Handle dataset(
-      H5Dcreate2(file_.id(), path.c_str(), memory_type, space.id(), links.id(), creation.id(), H5P_DEFAULT),
-      H5Dclose);
-  if (dataset.id() < 0 || (count > 0 && H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL,
-                                                 H5P_DEFAULT, values) < 0))
+  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), memory_type, space.id(), links.id(),
+                                    creation.id(), H5P_DEFAULT),
+                         H5Dclose);
+  if (dataset.id() < 0 ||
+      (count > 0 && H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0))
     throw StorageError("cannot write dataset '" + path + "' to " + quoted(temporary_));
   attribute(path, "units", units);
 }
@@ -253,16 +268,19 @@ void H5Writer::write(const std::string& path, std::span<const std::complex<doubl
   write_typed(path, values.data(), values.size() * 2, H5T_NATIVE_DOUBLE, with_parts, units);
 }
 
-void H5Writer::create(const std::string& path, std::initializer_list<std::int64_t> shape, std::string_view units) {
+void H5Writer::create(const std::string& path, std::initializer_list<std::int64_t> shape,
+                      std::string_view units) {
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
-  const H5Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
+  const H5Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                       H5Sclose);
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
   const H5Handle creation = dataset_creation();
-  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_DOUBLE, space.id(), links.id(),
-                                    creation.id(), H5P_DEFAULT),
+  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_DOUBLE, space.id(),
+                                    links.id(), creation.id(), H5P_DEFAULT),
                          H5Dclose);
-  if (dataset.id() < 0) throw StorageError("cannot create dataset '" + path + "' in " + quoted(temporary_));
+  if (dataset.id() < 0)
+    throw StorageError("cannot create dataset '" + path + "' in " + quoted(temporary_));
   attribute(path, "units", units);
 }
 
@@ -274,9 +292,12 @@ void H5Writer::write_slab(const std::string& path, std::span<const std::int64_t>
   const H5Handle space(H5Dget_space(dataset.id()), H5Sclose);
   const std::vector<hsize_t> first(start.begin(), start.end());
   const std::vector<hsize_t> extent(count.begin(), count.end());
-  const H5Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
-  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(), nullptr) < 0 ||
-      H5Dwrite(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT, values.data()) < 0)
+  const H5Handle memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                        H5Sclose);
+  if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, first.data(), nullptr, extent.data(),
+                          nullptr) < 0 ||
+      H5Dwrite(dataset.id(), H5T_NATIVE_DOUBLE, memory.id(), space.id(), H5P_DEFAULT,
+               values.data()) < 0)
     throw StorageError("cannot write dataset '" + path + "' to " + quoted(temporary_));
 }
 
@@ -296,9 +317,9 @@ void H5Writer::write_text(const std::string& path, std::string_view text) {
   const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(links.id(), 1);
   const H5Handle creation = dataset_creation();
-  const H5Handle dataset(
-      H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(), creation.id(), H5P_DEFAULT),
-      H5Dclose);
+  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(),
+                                    creation.id(), H5P_DEFAULT),
+                         H5Dclose);
   if (dataset.id() < 0 ||
       H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()) < 0)
     throw StorageError("cannot write text '" + path + "' to " + quoted(temporary_));
@@ -314,7 +335,8 @@ void H5Writer::attribute(const std::string& path, const std::string& name, std::
                                              space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                            H5Aclose);
   if (attribute.id() < 0 || H5Awrite(attribute.id(), type.id(), padded.data()) < 0)
-    throw StorageError("cannot write attribute '" + name + "' of '" + path + "' to " + quoted(temporary_));
+    throw StorageError("cannot write attribute '" + name + "' of '" + path + "' to " +
+                       quoted(temporary_));
 }
 
 void H5Writer::commit() {

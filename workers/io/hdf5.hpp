@@ -18,7 +18,9 @@ class H5Handle {
  public:
   using Close = herr_t (*)(hid_t);
   H5Handle(hid_t id, Close close) : id_(id), close_(close) {}
-  ~H5Handle() { if (id_ >= 0) close_(id_); }
+  ~H5Handle() {
+    if (id_ >= 0) close_(id_);
+  }
   H5Handle(H5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   H5Handle& operator=(H5Handle&& other) noexcept {
     std::swap(id_, other.id_);
@@ -43,7 +45,7 @@ class H5Reader {
   std::vector<double> doubles(const std::string& path) const;      ///< any numeric type, converted
   std::vector<std::int64_t> integers(const std::string& path) const;
   std::string text(const std::string& path) const;
-  double number(const std::string& path) const;                    ///< a scalar or one element
+  double number(const std::string& path) const;  ///< a scalar or one element
   std::int64_t integer(const std::string& path) const;
   std::string text_attribute(const std::string& path, const std::string& name) const;
   std::vector<std::string> children(const std::string& group) const;
@@ -57,8 +59,8 @@ class H5Reader {
 };
 
 /// Writes one HDF5 file that is either complete or absent: the data go to a temporary name beside
-/// the target; commit() closes, reopens to check, syncs and renames. Without commit() nothing stays.
-/// Datasets carry a `units` attribute ("1" for dimensionless). Groups are made as needed.
+/// the target; commit() closes, reopens to check, syncs and renames. Without commit() nothing
+/// stays. Datasets carry a `units` attribute ("1" for dimensionless). Groups are made as needed.
 /// @throws StorageError, naming the file, when the disk fails or is full.
 class H5Writer {
  public:
@@ -81,14 +83,15 @@ class H5Writer {
   template <typename T>
   void write(const std::string& path, const std::vector<T>& values,
              std::initializer_list<std::int64_t> shape, std::string_view units) {
-    write(path, std::span<const T>(values), std::span<const std::int64_t>(shape.begin(), shape.size()),
-          units);
+    write(path, std::span<const T>(values),
+          std::span<const std::int64_t>(shape.begin(), shape.size()), units);
   }
   /// Chunked and compressed (shuffle, deflate): for large arrays that few read again.
-  void write_compressed(const std::string& path, std::span<const float> values, std::span<const std::int64_t> shape,
-                        std::string_view units);
+  void write_compressed(const std::string& path, std::span<const float> values,
+                        std::span<const std::int64_t> shape, std::string_view units);
   /// A dataset of doubles of this shape, all zero, to be filled by write_slab.
-  void create(const std::string& path, std::initializer_list<std::int64_t> shape, std::string_view units);
+  void create(const std::string& path, std::initializer_list<std::int64_t> shape,
+              std::string_view units);
   /// Fills start[d] … start[d]+count[d]-1 of a dataset that create() made.
   void write_slab(const std::string& path, std::span<const std::int64_t> start,
                   std::span<const std::int64_t> count, std::span<const double> values);
@@ -101,8 +104,9 @@ class H5Writer {
   void commit();
 
  private:
-  void write_typed(const std::string& path, const void* values, std::size_t count, hid_t memory_type,
-                   std::span<const std::int64_t> shape, std::string_view units, bool compressed = false);
+  void write_typed(const std::string& path, const void* values, std::size_t count,
+                   hid_t memory_type, std::span<const std::int64_t> shape, std::string_view units,
+                   bool compressed = false);
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   H5Handle file_;

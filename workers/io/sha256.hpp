@@ -7,8 +7,8 @@
 
 namespace quasi {
 
-/// SHA-256 (FIPS 180-4) of bytes given in pieces: the identity of inputs in results. The engine has no
-/// OpenSSL; the service, which does, gives the same digest for the same bytes.
+/// SHA-256 (FIPS 180-4) of bytes given in pieces: the identity of inputs in results. The engine has
+/// no OpenSSL; the service, which does, gives the same digest for the same bytes.
 class Sha256 {
  public:
   Sha256();

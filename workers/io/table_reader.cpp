@@ -23,10 +23,13 @@ std::string quoted(const std::string& word) {
   return text + '"';
 }
 
-/// Where a key's value was given: `--set key=value`, else `file`. A table that a setting made stands for what is in it.
+/// Where a key's value was given: `--set key=value`, else `file`. A table that a setting made
+/// stands for what is in it.
 std::string place_of(const toml::node* node, const std::string& file) {
-  while (node != nullptr && !node->source().path && node->is_table() && !node->as_table()->empty()) node = &node->as_table()->begin()->second;
-  const bool of_setting = node != nullptr && node->source().path && node->source().path->starts_with(kSettingPlace);
+  while (node != nullptr && !node->source().path && node->is_table() && !node->as_table()->empty())
+    node = &node->as_table()->begin()->second;
+  const bool of_setting =
+      node != nullptr && node->source().path && node->source().path->starts_with(kSettingPlace);
   return of_setting ? *node->source().path : file;
 }
 
@@ -37,7 +40,8 @@ void apply_setting(toml::table* root, const Setting& setting) {
     const std::string head = key.substr(0, dot);
     if (!table->contains(head)) table->insert(head, toml::table{});
     table = table->get(head)->as_table();
-    if (table == nullptr) throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
+    if (table == nullptr)
+      throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
     key = key.substr(dot + 1);
   }
   const std::string place = std::string(kSettingPlace) + setting.key + "=" + setting.value;
@@ -46,7 +50,8 @@ void apply_setting(toml::table* root, const Setting& setting) {
     parsed = toml::parse("x = " + setting.value, place);
   } catch (const toml::parse_error&) {
     try {
-      parsed = toml::parse("x = " + quoted(setting.value), place);  // A bare word such as sigma.method=cohsex.
+      parsed = toml::parse("x = " + quoted(setting.value),
+                           place);  // A bare word such as sigma.method=cohsex.
     } catch (const toml::parse_error& failure) {
       throw InvalidInput(place + ": " + std::string(failure.description()));
     }
@@ -56,7 +61,8 @@ void apply_setting(toml::table* root, const Setting& setting) {
 
 }  // namespace
 
-toml::table parse_toml(const std::string& text, const std::string& where, const std::vector<Setting>& settings) {
+toml::table parse_toml(const std::string& text, const std::string& where,
+                       const std::vector<Setting>& settings) {
   toml::table root;
   try {
     root = toml::parse(text, where);
@@ -69,15 +75,20 @@ toml::table parse_toml(const std::string& text, const std::string& where, const 
 }
 
 DeckText read_deck_text(const std::filesystem::path& path) {
-  constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // A deck names its large files, it does not hold them.
+  constexpr std::size_t kMostBytes = std::size_t{16}
+                                     << 20;  // A deck names its large files, it does not hold them.
   std::error_code none;
-  DeckText deck{.file = std::filesystem::is_directory(path, none) ? path / "deck.toml" : path, .text = {}};
+  DeckText deck{.file = std::filesystem::is_directory(path, none) ? path / "deck.toml" : path,
+                .text = {}};
   std::ifstream in(deck.file, std::ios::binary);
   deck.text.resize(kMostBytes + 1);
   if (in) in.read(deck.text.data(), static_cast<std::streamsize>(deck.text.size()));
-  if (!in.is_open() || in.bad()) throw InvalidInput("deck '" + deck.file.string() + "' does not exist or cannot be read");
+  if (!in.is_open() || in.bad())
+    throw InvalidInput("deck '" + deck.file.string() + "' does not exist or cannot be read");
   deck.text.resize(static_cast<std::size_t>(in.gcount()));
-  if (deck.text.size() > kMostBytes) throw InvalidInput("deck '" + deck.file.string() + "' has more than 16 MiB; is it the deck, and not one of its files?");
+  if (deck.text.size() > kMostBytes)
+    throw InvalidInput("deck '" + deck.file.string() +
+                       "' has more than 16 MiB; is it the deck, and not one of its files?");
   return deck;
 }
 
@@ -100,7 +111,8 @@ std::string shown(const toml::node& node) {
 }  // namespace
 
 void TableReader::fail(const std::string& key, const std::string& problem) const {
-  throw InvalidInput(place_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " + name(key) + " " + problem);
+  throw InvalidInput(place_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " +
+                     name(key) + " " + problem);
 }
 
 const toml::node* TableReader::find(const std::string& key) {
@@ -219,10 +231,12 @@ std::optional<std::vector<std::pair<double, double>>> TableReader::pairs(const s
   return values;
 }
 
-std::optional<std::vector<std::vector<double>>> TableReader::vectors(const std::string& key, std::size_t length) {
+std::optional<std::vector<std::vector<double>>> TableReader::vectors(const std::string& key,
+                                                                     std::size_t length) {
   const toml::node* node = find(key);
   if (node == nullptr) return {};
-  const std::string wanted = "must be a list of lists of " + std::to_string(length) + " numbers, e.g. [[0, 0, 0]]";
+  const std::string wanted =
+      "must be a list of lists of " + std::to_string(length) + " numbers, e.g. [[0, 0, 0]]";
   const toml::array* list = node->as_array();
   if (list == nullptr) fail(key, wanted);
   std::vector<std::vector<double>> values;
@@ -264,7 +278,8 @@ void TableReader::finish() const {
     const std::string text(key.str());
     if (std::find(known_.begin(), known_.end(), text) != known_.end()) continue;
     const std::string place = place_of(&value, where_);
-    throw InvalidInput(unknown_key_message(text, place + (path_.empty() || place != where_ ? "" : ", table [" + path_ + "]"), known_));
+    throw InvalidInput(unknown_key_message(
+        text, place + (path_.empty() || place != where_ ? "" : ", table [" + path_ + "]"), known_));
   }
 }
 

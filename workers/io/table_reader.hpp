@@ -35,7 +35,8 @@ class TableReader {
   /// [[a, b], …] with all entries finite.
   std::optional<std::vector<std::pair<double, double>>> pairs(const std::string& key);
   /// A list of lists of `length` finite numbers each, e.g. k-points.
-  std::optional<std::vector<std::vector<double>>> vectors(const std::string& key, std::size_t length);
+  std::optional<std::vector<std::vector<double>>> vectors(const std::string& key,
+                                                          std::size_t length);
   const toml::table* table(const std::string& key);
   /// An array of tables, empty if absent.
   std::vector<const toml::table*> tables(const std::string& key);
@@ -55,9 +56,10 @@ class TableReader {
   std::vector<std::string> known_;
 };
 
-/// Parses a deck and puts the user's settings in: `value` under each dotted `key`, tables made on the
-/// way. @throws InvalidInput naming file and line.
-toml::table parse_toml(const std::string& text, const std::string& where, const std::vector<Setting>& settings);
+/// Parses a deck and puts the user's settings in: `value` under each dotted `key`, tables made on
+/// the way. @throws InvalidInput naming file and line.
+toml::table parse_toml(const std::string& text, const std::string& where,
+                       const std::vector<Setting>& settings);
 
 /// A deck's file and what is in it.
 struct DeckText {
