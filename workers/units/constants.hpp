@@ -6,12 +6,12 @@ namespace quasi::units {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
-inline constexpr double kElementaryCharge_c = 1.602176634e-19;     // exact
-inline constexpr double kBoltzmann_j_k = 1.380649e-23;             // exact
-inline constexpr double kPlanck_j_s = 6.62607015e-34;              // exact
+inline constexpr double kElementaryCharge_c = 1.602176634e-19;  // exact
+inline constexpr double kBoltzmann_j_k = 1.380649e-23;          // exact
+inline constexpr double kPlanck_j_s = 6.62607015e-34;           // exact
 inline constexpr double kHbar_j_s = kPlanck_j_s / (2.0 * kPi);
-inline constexpr double kAvogadro = 6.02214076e23;                 // exact
-inline constexpr double kLightSpeed_m_s = 299792458.0;             // exact
+inline constexpr double kAvogadro = 6.02214076e23;      // exact
+inline constexpr double kLightSpeed_m_s = 299792458.0;  // exact
 inline constexpr double kVacuumPermittivity_f_m = 8.8541878128e-12;
 inline constexpr double kElectronMass_kg = 9.1093837015e-31;
 inline constexpr double kAtomicMass_kg = 1.66053906660e-27;
