@@ -12,27 +12,33 @@ namespace quasi::thermal {
 namespace {
 
 void append_kappa(const ConductivityRun& run, std::vector<Mat3>& kappa) {
-  for (const TemperatureResult& r : run.by_temperature) kappa.push_back(r.converged ? r.kappa_w_per_mk : r.kappa_rta_w_per_mk);
+  for (const TemperatureResult& r : run.by_temperature)
+    kappa.push_back(r.converged ? r.kappa_w_per_mk : r.kappa_rta_w_per_mk);
 }
 
-constexpr int kLeastMesh = 3;  ///< taken unasked: on coarser ones most operators are not even positive
+constexpr int kLeastMesh =
+    3;  ///< taken unasked: on coarser ones most operators are not even positive
 
 std::vector<Index3> meshes_of(const Control& control) {
   std::vector<int> first = control.study_meshes;
   const int own = control.mesh[0];
   if (first.empty())
-    for (const int eighths : {4, 5, 6, 7}) first.push_back(std::max(kLeastMesh, (own * eighths + 4) / 8));
+    for (const int eighths : {4, 5, 6, 7})
+      first.push_back(std::max(kLeastMesh, (own * eighths + 4) / 8));
   first.push_back(own);
   std::sort(first.begin(), first.end());
   first.erase(std::unique(first.begin(), first.end()), first.end());
   if (first.front() < 2 || first.back() != own || first.size() < 3)
-    throw InvalidInput("a convergence study needs at least two meshes of 2 or more divisions below the deck's own 'ngrid' (" +
-                       std::to_string(own) + " along the first axis); set 'study_meshes' or a finer 'ngrid'");
+    throw InvalidInput(
+        "a convergence study needs at least two meshes of 2 or more divisions below the deck's own "
+        "'ngrid' (" +
+        std::to_string(own) + " along the first axis); set 'study_meshes' or a finer 'ngrid'");
   std::vector<Index3> meshes;
   for (const int n : first) {
     Index3 mesh{n, 1, 1};
     for (int d = 1; d < 3; ++d)
-      mesh[d] = std::max(1, static_cast<int>(std::lround(static_cast<double>(control.mesh[d]) * n / own)));
+      mesh[d] = std::max(
+          1, static_cast<int>(std::lround(static_cast<double>(control.mesh[d]) * n / own)));
     meshes.push_back(mesh);
   }
   return meshes;
@@ -45,12 +51,14 @@ std::vector<double> widths_of(const Control& control) {
   std::sort(widths.begin(), widths.end(), std::greater<>());
   widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
   if (widths.front() != control.scale_broad || widths.size() < 3)
-    throw InvalidInput("'study_scalebroads' must hold at least two widths below the deck's own 'scalebroad' = " +
-                       number_text(control.scale_broad));
+    throw InvalidInput(
+        "'study_scalebroads' must hold at least two widths below the deck's own 'scalebroad' = " +
+        number_text(control.scale_broad));
   return widths;
 }
 
-std::vector<std::array<Extrapolation, 3>> limits(const std::vector<double>& x, const std::vector<Mat3>& kappa, std::size_t n_t) {
+std::vector<std::array<Extrapolation, 3>> limits(const std::vector<double>& x,
+                                                 const std::vector<Mat3>& kappa, std::size_t n_t) {
   std::vector<std::array<Extrapolation, 3>> result(n_t);
   for (std::size_t t = 0; t < n_t; ++t)
     for (int d = 0; d < 3; ++d) {
@@ -61,7 +69,8 @@ std::vector<std::array<Extrapolation, 3>> limits(const std::vector<double>& x, c
   return result;
 }
 
-std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limits, double Extrapolation::*member, double factor) {
+std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limits,
+                           double Extrapolation::*member, double factor) {
   std::vector<double> all;
   for (const auto& at : limits)
     for (const Extrapolation& e : at) all.push_back(factor * (e.*member));
@@ -69,21 +78,27 @@ std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limi
 }
 
 std::string name_of(const Control& control) {
-  return "convergence study, mesh " + std::to_string(control.mesh[0]) + "x" + std::to_string(control.mesh[1]) + "x" +
-         std::to_string(control.mesh[2]) + ", scalebroad " + number_text(control.scale_broad);
+  return "convergence study, mesh " + std::to_string(control.mesh[0]) + "x" +
+         std::to_string(control.mesh[1]) + "x" + std::to_string(control.mesh[2]) + ", scalebroad " +
+         number_text(control.scale_broad);
 }
 
 }  // namespace
 
 void require_possible_study(const Control& control) {
   if (!control.convergence_study) return;
-  if (control.only_harmonic) throw InvalidInput("'convergence_study' (--converge) and 'onlyharmonic' exclude each other: there is no κ to study");
+  if (control.only_harmonic)
+    throw InvalidInput(
+        "'convergence_study' (--converge) and 'onlyharmonic' exclude each other: there is no κ to "
+        "study");
   meshes_of(control);
   widths_of(control);
 }
 
-ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks, const SolvedCase& own,
-                                   const std::filesystem::path& checkpoint_directory, Progress& progress) {
+ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices,
+                                   Ranks& ranks, const SolvedCase& own,
+                                   const std::filesystem::path& checkpoint_directory,
+                                   Progress& progress) {
   ConvergenceStudy study{.mesh = meshes_of(deck.control), .scale_broad = widths_of(deck.control)};
   const std::size_t n_t = deck.control.temperatures_k.size();
   Deck other = deck;
@@ -93,7 +108,8 @@ ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& 
   other.control.grain_sizes_nm.clear();
   int n_cases = 0;
   const auto solve = [&](std::vector<Mat3>& kappa) {
-    const std::filesystem::path place = checkpoint_directory / ("study_" + std::to_string(n_cases++));
+    const std::filesystem::path place =
+        checkpoint_directory / ("study_" + std::to_string(n_cases++));
     std::error_code failure;
     if (ranks.leads()) std::filesystem::create_directories(place, failure);
     if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
@@ -103,7 +119,8 @@ ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& 
     try {
       append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
     } catch (const NotConverged& ended) {
-      throw NotConverged(name_of(other.control) + ": " + ended.what() + "; choose 'study_meshes' and 'study_scalebroads' without it");
+      throw NotConverged(name_of(other.control) + ": " + ended.what() +
+                         "; choose 'study_meshes' and 'study_scalebroads' without it");
     }
   };
   for (std::size_t i = 0; i + 1 < study.mesh.size(); ++i) {
@@ -132,13 +149,19 @@ void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out)
   std::vector<std::int64_t> meshes;
   for (const Index3& mesh : study.mesh) meshes.insert(meshes.end(), mesh.begin(), mesh.end());
   out.write("/convergence/mesh", meshes, {n_meshes, 3}, "1");
-  out.write("/convergence/kappa_by_mesh", flat(study.kappa_by_mesh, factor), {n_meshes, n_t, 3, 3}, "W/(m K)");
-  out.write("/convergence/mesh_limit", values(study.mesh_limit, &Extrapolation::value, factor), {n_t, 3}, "W/(m K)");
-  out.write("/convergence/mesh_limit_error", values(study.mesh_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
+  out.write("/convergence/kappa_by_mesh", flat(study.kappa_by_mesh, factor), {n_meshes, n_t, 3, 3},
+            "W/(m K)");
+  out.write("/convergence/mesh_limit", values(study.mesh_limit, &Extrapolation::value, factor),
+            {n_t, 3}, "W/(m K)");
+  out.write("/convergence/mesh_limit_error",
+            values(study.mesh_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
   out.write("/convergence/scale_broad", study.scale_broad, {n_widths}, "1");
-  out.write("/convergence/kappa_by_width", flat(study.kappa_by_width, factor), {n_widths, n_t, 3, 3}, "W/(m K)");
-  out.write("/convergence/width_limit", values(study.width_limit, &Extrapolation::value, factor), {n_t, 3}, "W/(m K)");
-  out.write("/convergence/width_limit_error", values(study.width_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
+  out.write("/convergence/kappa_by_width", flat(study.kappa_by_width, factor),
+            {n_widths, n_t, 3, 3}, "W/(m K)");
+  out.write("/convergence/width_limit", values(study.width_limit, &Extrapolation::value, factor),
+            {n_t, 3}, "W/(m K)");
+  out.write("/convergence/width_limit_error",
+            values(study.width_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
 }
 
 nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study) {
@@ -148,7 +171,8 @@ nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study) 
     nlohmann::json all = nlohmann::json::array();
     for (std::size_t i = 0; i < n; ++i) {
       nlohmann::json by_temperature = nlohmann::json::array();
-      for (std::size_t t = 0; t < n_t; ++t) by_temperature.push_back(json_of(kappa[i * n_t + t], factor));
+      for (std::size_t t = 0; t < n_t; ++t)
+        by_temperature.push_back(json_of(kappa[i * n_t + t], factor));
       all.push_back(std::move(by_temperature));
     }
     return all;

@@ -37,18 +37,23 @@ class ThermalTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
     Deck deck = read_deck(options.deck.path, options.deck.settings);
-    if (device.backend == Backend::kCuda && static_cast<int>(options.devices.size()) * options.ranks->size() > 1 && !deck.fourth_order &&
-        !deck.control.samples_rates_3ph())
-      throw InvalidInput("on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: name one device and start one rank");
+    if (device.backend == Backend::kCuda &&
+        static_cast<int>(options.devices.size()) * options.ranks->size() > 1 &&
+        !deck.fourth_order && !deck.control.samples_rates_3ph())
+      throw InvalidInput(
+          "on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: "
+          "name one device and start one rank");
     require_supported_4ph(deck.control);
     require_possible_study(deck.control);
     if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
       deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
-    const SolvedCase solved = solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);
+    const SolvedCase solved =
+        solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);
     const ConductivityRun& result = solved.run;
     std::optional<ConvergenceStudy> study;
     if (deck.control.convergence_study)
-      study = study_convergence(deck, options.devices, *options.ranks, solved, options.checkpoint_directory, progress);
+      study = study_convergence(deck, options.devices, *options.ranks, solved,
+                                options.checkpoint_directory, progress);
     if (!options.ranks->leads()) return {};
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);
@@ -82,7 +87,8 @@ class ThermalTask : public Task {
     }
     if (solved.precision_4ph) {
       summary["precision"]["four_phonon"] = summarise_precision(*solved.precision_4ph);
-      summary["precision"]["four_phonon"]["sampled_tiles"] = solved.four_phonon->precision_errors->tiles;
+      summary["precision"]["four_phonon"]["sampled_tiles"] =
+          solved.four_phonon->precision_errors->tiles;
     }
     if (study) summary["convergence"] = summarise_study(deck, *study);
     CheckpointFiles(options.checkpoint_directory).remove_all();

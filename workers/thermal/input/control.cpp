@@ -17,15 +17,17 @@
 namespace quasi::thermal {
 namespace {
 
-constexpr int kMaxAtoms = 1000;       // a primitive cell; the work grows with the cube of it
+constexpr int kMaxAtoms = 1000;  // a primitive cell; the work grows with the cube of it
 constexpr int kMaxElements = 118;
 constexpr int kMaxMeshAxis = 1024;
 constexpr int kMaxSupercellAxis = 256;
 constexpr std::size_t kMaxTemperatures = 10000;
-constexpr double kMaxTemperature_k = 1e5;  // k_B T = 8.6 eV; tungsten is bound by 8.9 eV an atom, nothing by much more
+constexpr double kMaxTemperature_k =
+    1e5;  // k_B T = 8.6 eV; tungsten is bound by 8.9 eV an atom, nothing by much more
 constexpr std::size_t kMaxSweep = 1000;
-constexpr double kMaxModes = 2e7;     // their eigenvectors alone are 2 GB for six branches
-constexpr double kMaxPosition = 100;  // fractional coordinates; images matter, but not that far away
+constexpr double kMaxModes = 2e7;  // their eigenvectors alone are 2 GB for six branches
+constexpr double kMaxPosition =
+    100;  // fractional coordinates; images matter, but not that far away
 constexpr double kMaxSymmetryTolerance_nm = 0.1;
 
 using Value = NamelistValue;
@@ -104,11 +106,13 @@ class Builder {
   }
 
   void flag(const std::string& group, const std::string& name, bool& target) {
-    keys_[name] = {group, [&target](const Assignment& a) { target = namelist_logical(scalar(a), a); }};
+    keys_[name] = {group,
+                   [&target](const Assignment& a) { target = namelist_logical(scalar(a), a); }};
   }
   void integer(const std::string& group, const std::string& name, int& target, long long low,
                long long high) {
-    keys_[name] = {group, [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); }};
+    keys_[name] = {
+        group, [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); }};
   }
   void at_least(const std::string& group, const std::string& name, double& target, double low) {
     keys_[name] = {group, [&target, low](const Assignment& a) { target = scalar_real(a, low); }};
@@ -125,10 +129,11 @@ class Builder {
                        if (!v.text) fail(a, "has an empty value in its list");
                        target.push_back(namelist_real(v, a));
                        if (target.back() < low || (!inclusive && target.back() == low))
-                         fail(a, (inclusive ? "must be at least " : "must be above ") + number_text(low) + ", got " +
-                                     number_text(target.back()));
+                         fail(a, (inclusive ? "must be at least " : "must be above ") +
+                                     number_text(low) + ", got " + number_text(target.back()));
                      }
-                     if (target.size() > kMaxSweep) fail(a, "lists more than " + std::to_string(kMaxSweep) + " values");
+                     if (target.size() > kMaxSweep)
+                       fail(a, "lists more than " + std::to_string(kMaxSweep) + " values");
                    }};
   }
   void samples(const std::string& name, std::int64_t& target) {
@@ -157,7 +162,8 @@ class Builder {
                      });
                      if (std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
                        std::string list;
-                       for (const auto& choice : allowed) list += (list.empty() ? "" : ", ") + choice;
+                       for (const auto& choice : allowed)
+                         list += (list.empty() ? "" : ", ") + choice;
                        fail(a, "must be one of " + list + ", got '" + text + "'");
                      }
                      target = text;
@@ -166,10 +172,12 @@ class Builder {
 
   void describe() {
     Control& c = control_;
-    c.lattvec = {Vec3{kUnset, kUnset, kUnset}, Vec3{kUnset, kUnset, kUnset}, Vec3{kUnset, kUnset, kUnset}};
+    c.lattvec = {Vec3{kUnset, kUnset, kUnset}, Vec3{kUnset, kUnset, kUnset},
+                 Vec3{kUnset, kUnset, kUnset}};
     const auto size = [this](const std::string& name, int& target, int low, int high) {
-      keys_[name] = {"allocations",
-                     [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); }, true};
+      keys_[name] = {
+          "allocations",
+          [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); }, true};
     };
     size("nelements", c.n_elements, 1, kMaxElements);
     size("natoms", c.n_atoms, 1, kMaxAtoms);
@@ -188,19 +196,21 @@ class Builder {
                              std::string text = *v.text;
                              text.erase(0, text.find_first_not_of(" \t"));
                              text.erase(text.find_last_not_of(" \t") + 1);
-                             if (text.empty() || text.size() > 8) fail(a, "holds an empty or overlong symbol");
+                             if (text.empty() || text.size() > 8)
+                               fail(a, "holds an empty or overlong symbol");
                              c.elements[i] = text;
                            });
                          }};
-    keys_["types"] = {"crystal", [&c](const Assignment& a) {
-                        assign_section(a, {c.n_atoms}, [&](std::size_t i, const Value& v) {
-                          const long long type = namelist_integer(v, a);
-                          if (type < 1 || type > c.n_elements)
-                            fail(a, "of atom " + std::to_string(i + 1) + " must lie between 1 and nelements = " +
-                                        std::to_string(c.n_elements) + ", got " + std::to_string(type));
-                          c.types[i] = static_cast<int>(type);
-                        });
-                      }};
+    keys_["types"] = {
+        "crystal", [&c](const Assignment& a) {
+          assign_section(a, {c.n_atoms}, [&](std::size_t i, const Value& v) {
+            const long long type = namelist_integer(v, a);
+            if (type < 1 || type > c.n_elements)
+              fail(a, "of atom " + std::to_string(i + 1) + " must lie between 1 and nelements = " +
+                          std::to_string(c.n_elements) + ", got " + std::to_string(type));
+            c.types[i] = static_cast<int>(type);
+          });
+        }};
     keys_["positions"] = {"crystal", [&c](const Assignment& a) {
                             assign_section(a, {3, c.n_atoms}, [&](std::size_t i, const Value& v) {
                               c.positions[i / 3][i % 3] = namelist_real(v, a);
@@ -232,11 +242,13 @@ class Builder {
                        });
                      }};
     keys_["orientations"] = {"crystal", [&c](const Assignment& a) {
-                               assign_section(a, {3, c.n_orientations}, [&](std::size_t i, const Value& v) {
-                                 const long long value = namelist_integer(v, a);
-                                 if (value < -1000 || value > 1000) fail(a, "must lie between -1000 and 1000");
-                                 c.orientations[i / 3][i % 3] = static_cast<int>(value);
-                               });
+                               assign_section(
+                                   a, {3, c.n_orientations}, [&](std::size_t i, const Value& v) {
+                                     const long long value = namelist_integer(v, a);
+                                     if (value < -1000 || value > 1000)
+                                       fail(a, "must lie between -1000 and 1000");
+                                     c.orientations[i / 3][i % 3] = static_cast<int>(value);
+                                   });
                              }};
 
     keys_["t"] = {"parameters", [this](const Assignment& a) {
@@ -268,8 +280,10 @@ class Builder {
     samples("num_sample_process_4ph_phase_space", c.samples_4ph_phase_space);
     keys_["ewald"] = {"parameters", [](const Assignment& a) {
                         if (namelist_real(scalar(a), a) > 0.0)
-                          fail(a, "belongs to TDEP second-order constants, which this program does not "
-                                  "read; convert them to FORCE_CONSTANTS_2ND or espresso.ifc2");
+                          fail(
+                              a,
+                              "belongs to TDEP second-order constants, which this program does not "
+                              "read; convert them to FORCE_CONSTANTS_2ND or espresso.ifc2");
                       }};
 
     flag("flags", "nonanalytic", c.nonanalytic);
@@ -283,8 +297,9 @@ class Builder {
     flag("flags", "four_phonon_iteration", c.four_phonon_iteration);
     keys_["tdep"] = {"flags", [](const Assignment& a) {
                        if (namelist_logical(scalar(a), a))
-                         fail(a, "= .true.: TDEP second-order constants are not read; convert them to "
-                                 "FORCE_CONSTANTS_2ND or espresso.ifc2");
+                         fail(a,
+                              "= .true.: TDEP second-order constants are not read; convert them to "
+                              "FORCE_CONSTANTS_2ND or espresso.ifc2");
                      }};
 
     word("compat", compat_, {"none", "fourphonon"});
@@ -320,7 +335,9 @@ class Builder {
                                c.study_meshes.clear();
                                for (const Value& v : a.values) {
                                  const long long n = namelist_integer(v, a);
-                                 if (n < 2 || n > kMaxMeshAxis) fail(a, "must lie between 2 and " + std::to_string(kMaxMeshAxis));
+                                 if (n < 2 || n > kMaxMeshAxis)
+                                   fail(a,
+                                        "must lie between 2 and " + std::to_string(kMaxMeshAxis));
                                  c.study_meshes.push_back(static_cast<int>(n));
                                }
                              }};
@@ -348,12 +365,16 @@ class Builder {
       const double low = range_.at("t_min");
       const double high = range_.at("t_max");
       const double step = range_.at("t_step");
-      if (!(step > 0.0)) throw InvalidInput(where({"t_step"}) + ": 't_step' must be positive, got " + number_text(step));
+      if (!(step > 0.0))
+        throw InvalidInput(where({"t_step"}) + ": 't_step' must be positive, got " +
+                           number_text(step));
       if (high < low)
-        throw InvalidInput(where({"t_max", "t_min"}) + ": 't_max' = " + number_text(high) + " is below 't_min' = " + number_text(low));
+        throw InvalidInput(where({"t_max", "t_min"}) + ": 't_max' = " + number_text(high) +
+                           " is below 't_min' = " + number_text(low));
       if ((high - low) / step > static_cast<double>(kMaxTemperatures))
-        throw InvalidInput(where({"t_step"}) + ": 't_step' = " + number_text(step) + " gives more than " +
-                           std::to_string(kMaxTemperatures) + " temperatures");
+        throw InvalidInput(where({"t_step"}) + ": 't_step' = " + number_text(step) +
+                           " gives more than " + std::to_string(kMaxTemperatures) +
+                           " temperatures");
       const auto n = static_cast<int>(std::floor((high - low) / step + 1e-9));
       for (int i = 0; i <= n; ++i) t.push_back(low + i * step);
       if (t.back() + step - high > 1.0 && high - t.back() > 1e-9) t.push_back(high);
@@ -361,13 +382,16 @@ class Builder {
       missing("T");
     }
     if (t.size() > kMaxTemperatures)
-      throw InvalidInput(where({"t"}) + ": 'T' lists more than " + std::to_string(kMaxTemperatures) + " temperatures");
+      throw InvalidInput(where({"t"}) + ": 'T' lists more than " +
+                         std::to_string(kMaxTemperatures) + " temperatures");
     const std::string place = list_k_.empty() ? where({"t_min", "t_max", "t_step"}) : where({"t"});
     for (const double value : t)
       if (!(value > 0.0 && value <= kMaxTemperature_k))
         throw InvalidInput(place + ": temperatures ('T') must lie above 0 and at most at " +
-                           number_text(kMaxTemperature_k) + " K, where k_B T is the energy that binds the strongest crystals, got " +
-                           number_text(value) + " K; give kelvin below the crystal's melting point");
+                           number_text(kMaxTemperature_k) +
+                           " K, where k_B T is the energy that binds the strongest crystals, got " +
+                           number_text(value) +
+                           " K; give kelvin below the crystal's melting point");
   }
 
   void required() {
@@ -376,14 +400,16 @@ class Builder {
     if (c.supercell[0] < 1 || c.supercell[1] < 1 || c.supercell[2] < 1) missing("scell");
     const double points = 1.0 * c.mesh[0] * c.mesh[1] * c.mesh[2];
     if (points * c.n_branches() > kMaxModes)
-      throw InvalidInput(where({"ngrid"}) + ": 'ngrid' gives " + number_text(points * c.n_branches()) + " modes, more than the limit of " +
+      throw InvalidInput(where({"ngrid"}) + ": 'ngrid' gives " +
+                         number_text(points * c.n_branches()) + " modes, more than the limit of " +
                          number_text(kMaxModes) + "; use a coarser mesh");
     for (int i = 0; i < 3; ++i)
       for (int d = 0; d < 3; ++d)
-        if (std::isnan(c.lattvec[i][d])) missing("lattvec(" + std::to_string(d + 1) + "," + std::to_string(i + 1) + ")");
+        if (std::isnan(c.lattvec[i][d]))
+          missing("lattvec(" + std::to_string(d + 1) + "," + std::to_string(i + 1) + ")");
     if (c.symmetry_tolerance > kMaxSymmetryTolerance_nm)
-      throw InvalidInput(where({"symprec"}) + ": 'symprec' = " + number_text(c.symmetry_tolerance) + " nm is above the limit of " +
-                         number_text(kMaxSymmetryTolerance_nm));
+      throw InvalidInput(where({"symprec"}) + ": 'symprec' = " + number_text(c.symmetry_tolerance) +
+                         " nm is above the limit of " + number_text(kMaxSymmetryTolerance_nm));
     for (int atom = 0; atom < c.n_atoms; ++atom) {
       if (c.types[atom] == 0) missing("types(" + std::to_string(atom + 1) + ")");
       for (int d = 0; d < 3; ++d)
@@ -391,7 +417,8 @@ class Builder {
           missing("positions(" + std::to_string(d + 1) + "," + std::to_string(atom + 1) + ")");
       for (const double x : c.positions[atom])
         if (std::fabs(x) > kMaxPosition)
-          throw InvalidInput(where({"positions"}) + ": 'positions' of atom " + std::to_string(atom + 1) + " holds " + number_text(x) +
+          throw InvalidInput(where({"positions"}) + ": 'positions' of atom " +
+                             std::to_string(atom + 1) + " holds " + number_text(x) +
                              ", beyond the limit of " + number_text(kMaxPosition) + " cells");
     }
     for (int e = 0; e < c.n_elements; ++e) {
@@ -430,10 +457,13 @@ class Builder {
                : solver_ == "gmres" ? Solver::kGmres
                                     : Solver::kFixedPoint;
     if (c.solver == Solver::kConjugateGradients && !symmetric)
-      throw InvalidInput(where({"solver", "broadening", "compat"}) +
-                         ": solver = cg needs the symmetric collision operator, and broadening = " + broadening_ + " does not give one; use broadening = symmetric, or solver = gmres "
-                         "or fixed-point");
-    c.sampling = sampling_ == "uniform" || (sampling_ == "auto" && c.compat) ? Sampling::kUniform : Sampling::kByWeight;
+      throw InvalidInput(
+          where({"solver", "broadening", "compat"}) +
+          ": solver = cg needs the symmetric collision operator, and broadening = " + broadening_ +
+          " does not give one; use broadening = symmetric, or solver = gmres "
+          "or fixed-point");
+    c.sampling = sampling_ == "uniform" || (sampling_ == "auto" && c.compat) ? Sampling::kUniform
+                                                                             : Sampling::kByWeight;
     const std::map<std::string, Strategy> strategies{{"factorised", Strategy::kFactorised},
                                                      {"list-host", Strategy::kListHost},
                                                      {"list-device", Strategy::kListDevice},
@@ -442,7 +472,8 @@ class Builder {
     c.strategy = strategies.at(strategy_);
     c.precision = precision_ == "mixed" ? Precision::kMixed : Precision::kDouble;
     if (c.precision == Precision::kMixed && c.strategy != Strategy::kFactorised)
-      throw InvalidInput(where({"precision", "strategy"}) + ": 'precision' = mixed is an option of 'strategy' = factorised");
+      throw InvalidInput(where({"precision", "strategy"}) +
+                         ": 'precision' = mixed is an option of 'strategy' = factorised");
   }
 
   void combinations() const {
@@ -452,37 +483,47 @@ class Builder {
     };
     if (c.samples_rates_3ph() && c.converge)
       impossible({"num_sample_process_3ph", "target_kappa_error", "convergence"},
-                 "'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples the relaxation-time "
+                 "'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples "
+                 "the relaxation-time "
                  "rates, which cannot be iterated; with it set 'convergence' = .false.");
-    if (c.samples_rates_3ph() && (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
-      impossible({"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
-                 "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
-                 "three-phonon rates are sampled");
+    if (c.samples_rates_3ph() &&
+        (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
+      impossible(
+          {"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
+          "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
+          "three-phonon rates are sampled");
     if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
       impossible({"four_phonon_iteration", "four_phonon", "convergence"},
                  "'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
     if (c.samples_rates_4ph() && c.four_phonon_iteration)
       impossible({"num_sample_process_4ph", "target_kappa_error", "four_phonon_iteration"},
-                 "'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' exclude each other: "
+                 "'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' "
+                 "exclude each other: "
                  "sampled rates cannot be iterated");
     if (!c.four_phonon && (c.samples_4ph > 0 || c.samples_4ph_phase_space > 0))
       impossible({"num_sample_process_4ph", "num_sample_process_4ph_phase_space", "four_phonon"},
                  "'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
                  "'four_phonon' = .true.");
     if (c.nanowires && c.n_orientations < 1)
-      impossible({"nanowires", "norientations"}, "'nanowires' needs 'norientations' of at least 1 and 'orientations'");
+      impossible({"nanowires", "norientations"},
+                 "'nanowires' needs 'norientations' of at least 1 and 'orientations'");
     if (c.nanowires)
       for (const Index3& axis : c.orientations)
-        if (axis == Index3{0, 0, 0}) impossible({"orientations"}, "'orientations' has an axis that is not set or zero");
+        if (axis == Index3{0, 0, 0})
+          impossible({"orientations"}, "'orientations' has an axis that is not set or zero");
     if (c.convergence_study && c.only_harmonic)
-      impossible({"convergence_study", "onlyharmonic"}, "'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
+      impossible({"convergence_study", "onlyharmonic"},
+                 "'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
     if (c.nanowires && c.boundary_length_nm > 0.0)
-      impossible({"nanowires", "boundary_length_nm"}, "'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
+      impossible({"nanowires", "boundary_length_nm"},
+                 "'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
     if (!c.isotope_factors.empty() && !c.isotopes)
-      impossible({"isotope_factors", "isotopes"}, "'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
+      impossible({"isotope_factors", "isotopes"},
+                 "'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
     if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
-      impossible({"grain_sizes_nm", "boundary_length_nm"},
-                 "'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
+      impossible(
+          {"grain_sizes_nm", "boundary_length_nm"},
+          "'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
     if (c.radius_max_nm < c.radius_min_nm) impossible({"rmax", "rmin"}, "'rmax' is below 'rmin'");
   }
 
@@ -503,7 +544,8 @@ class Builder {
 std::string Control::where(const std::vector<std::string>& keys) const {
   std::vector<std::string> places;
   for (const std::string& key : keys)
-    if (const auto at = given_at.find(key); at != given_at.end() && std::find(places.begin(), places.end(), at->second) == places.end())
+    if (const auto at = given_at.find(key);
+        at != given_at.end() && std::find(places.begin(), places.end(), at->second) == places.end())
       places.push_back(at->second);
   std::string text;
   for (const std::string& place : places) text += (text.empty() ? "" : ", ") + place;
@@ -516,9 +558,11 @@ Control parse_control(const std::string& text, const std::string& where,
   std::set<std::string> groups;
   for (const Assignment& a : deck) {
     groups.insert(a.group);
-    if (a.group != "allocations" && a.group != "crystal" && a.group != "parameters" && a.group != "flags")
-      throw InvalidInput(unknown_key_message(std::string("&").append(a.group), a.where,
-                                             {"&allocations", "&crystal", "&parameters", "&flags"}));
+    if (a.group != "allocations" && a.group != "crystal" && a.group != "parameters" &&
+        a.group != "flags")
+      throw InvalidInput(
+          unknown_key_message(std::string("&").append(a.group), a.where,
+                              {"&allocations", "&crystal", "&parameters", "&flags"}));
   }
 
   Builder builder(where);
@@ -534,8 +578,7 @@ std::vector<NamelistAssignment> assignments_of(const std::vector<Setting>& setti
   std::vector<Assignment> assignments;
   for (const Setting& setting : settings) {
     std::string value = setting.value;
-    if (value.starts_with('['))
-      std::erase_if(value, [](char c) { return c == '[' || c == ']'; });
+    if (value.starts_with('[')) std::erase_if(value, [](char c) { return c == '[' || c == ']'; });
     assignments.push_back(parse_namelist_setting(setting.key, value));
   }
   return assignments;
@@ -550,19 +593,23 @@ Control read_control(const std::filesystem::path& directory, const std::vector<S
   return read_control(directory, assignments_of(settings));
 }
 
-Control read_control(const std::filesystem::path& directory, const std::vector<NamelistAssignment>& overrides) {
+Control read_control(const std::filesystem::path& directory,
+                     const std::vector<NamelistAssignment>& overrides) {
   const std::filesystem::path file = directory / "CONTROL";
   std::error_code failure;
   if (!std::filesystem::is_directory(directory, failure))
     throw InvalidInput("deck '" + directory.string() + "' is not a directory");
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw InvalidInput("'" + file.string() + "' cannot be read; a thermal deck needs a CONTROL file");
+  if (!in)
+    throw InvalidInput("'" + file.string() +
+                       "' cannot be read; a thermal deck needs a CONTROL file");
   constexpr std::size_t kMaxBytes = 16 << 20;
   std::string text;
   char buffer[1 << 16];
   while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMaxBytes) throw InvalidInput("'" + file.string() + "' is larger than 16 MiB; is it a CONTROL file?");
+    if (text.size() > kMaxBytes)
+      throw InvalidInput("'" + file.string() + "' is larger than 16 MiB; is it a CONTROL file?");
   }
   return parse_control(text, "CONTROL", overrides);
 }

@@ -22,13 +22,14 @@ enum class Solver {
   kFixedPoint,          ///< the reference's iteration
 };
 
-/// How scattering sums are organised; all give the same numbers (thermal.md 11, paper algorithms 1–5).
+/// How scattering sums are organised; all give the same numbers (thermal.md 11, paper algorithms
+/// 1–5).
 enum class Strategy {
-  kFactorised,    ///< contract, Fourier transform, small products (default)
-  kListHost,      ///< process list built on the CPU, evaluated for all modes at once
-  kListDevice,    ///< process list built on the device, evaluated for all modes at once
-  kModeByMode,    ///< process list of one mode at a time
-  kTestAndSum,    ///< no list: every candidate tested and summed in one kernel ("GPU only")
+  kFactorised,  ///< contract, Fourier transform, small products (default)
+  kListHost,    ///< process list built on the CPU, evaluated for all modes at once
+  kListDevice,  ///< process list built on the device, evaluated for all modes at once
+  kModeByMode,  ///< process list of one mode at a time
+  kTestAndSum,  ///< no list: every candidate tested and summed in one kernel ("GPU only")
 };
 
 /// How processes are drawn where rates are sampled.
@@ -37,11 +38,12 @@ enum class Sampling {
   kByWeight,  ///< processes, with a probability that grows with their exact weight
 };
 
-/// Numbers that the bulk of the three-phonon matrix elements is computed with; sums are always FP64.
+/// Numbers that the bulk of the three-phonon matrix elements is computed with; sums are always
+/// FP64.
 enum class Precision {
   kDouble,  ///< FP64 throughout (default)
-  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in FP32, of four phonons the
-            ///< sum over pairs of the last two atoms
+  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in
+            ///< FP32, of four phonons the sum over pairs of the last two atoms
 };
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
@@ -51,36 +53,36 @@ struct Control {
   // &allocations
   int n_elements = 0;
   int n_atoms = 0;
-  Index3 mesh{0, 0, 0};                    ///< ngrid
-  int n_orientations = 0;                  ///< norientations
+  Index3 mesh{0, 0, 0};    ///< ngrid
+  int n_orientations = 0;  ///< norientations
   // &crystal
   double lfactor_nm = 1.0;
-  Mat3 lattvec{};                          ///< row i is a_i / lfactor
+  Mat3 lattvec{};  ///< row i is a_i / lfactor
   std::vector<std::string> elements;
-  std::vector<int> types;                  ///< [atom], 1-based
-  std::vector<Vec3> positions;             ///< [atom] fractional
-  std::vector<double> masses_amu;          ///< [element], when autoisotopes is off
-  std::vector<double> g_factors;           ///< [element], when autoisotopes is off
+  std::vector<int> types;          ///< [atom], 1-based
+  std::vector<Vec3> positions;     ///< [atom] fractional
+  std::vector<double> masses_amu;  ///< [element], when autoisotopes is off
+  std::vector<double> g_factors;   ///< [element], when autoisotopes is off
   Mat3 epsilon = kIdentity;
-  std::vector<Mat3> born;                  ///< [atom][field][displacement]
+  std::vector<Mat3> born;  ///< [atom][field][displacement]
   bool born_given = false;
-  Index3 supercell{0, 0, 0};               ///< scell
+  Index3 supercell{0, 0, 0};  ///< scell
   std::vector<Index3> orientations;
   // &parameters
-  std::vector<double> temperatures_k;      ///< from T (one or a list) or T_min, T_max, T_step
+  std::vector<double> temperatures_k;  ///< from T (one or a list) or T_min, T_max, T_step
   double scale_broad = 1.0;
   double radius_min_nm = 5.0, radius_max_nm = 505.0, radius_step_nm = 100.0;
-  int max_iterations = 1000;               ///< maxiter
-  double convergence_tolerance = 1e-5;     ///< eps
+  int max_iterations = 1000;            ///< maxiter
+  double convergence_tolerance = 1e-5;  ///< eps
   int n_ticks = 100;
   double omega_max_rad_ps = 1e100;
-  std::int64_t samples_3ph = -1;           ///< num_sample_process_3ph; -1: exact
+  std::int64_t samples_3ph = -1;  ///< num_sample_process_3ph; -1: exact
   std::int64_t samples_3ph_phase_space = -1;
   std::int64_t samples_4ph = -1;
   std::int64_t samples_4ph_phase_space = -1;
   // &flags
   bool nonanalytic = true;
-  bool converge = true;                    ///< convergence
+  bool converge = true;  ///< convergence
   bool isotopes = true;
   bool auto_isotopes = true;
   bool nanowires = false;
@@ -90,67 +92,77 @@ struct Control {
   bool four_phonon_iteration = false;
 
   // Extensions.
-  bool compat = false;                     ///< compat = "fourphonon": constants, σ, windows of [ref]
+  bool compat = false;  ///< compat = "fourphonon": constants, σ, windows of [ref]
   Broadening broadening = Broadening::kSymmetric;
   Solver solver = Solver::kConjugateGradients;
   Strategy strategy = Strategy::kFactorised;
   Precision precision = Precision::kDouble;
-  double cut_3ph = 2.0;                    ///< cut3: window |Δω| ≤ cut3·σ
-  double cut_4ph = 1.0;                    ///< cut4
-  bool window_norm = true;                 ///< divide δ by erf(cut)
-  double sigma_least_4ph_rad_ps = 0.0;     ///< 4ph tuples whose σ is smaller are left out
-  double sigma_floor_4ph_rad_ps = 0.0;     ///< [ref] 1e-3: below it σ := 1/√π
-  double omega_floor_4ph_rad_ps = 0.0;     ///< [ref] 1.25: W := 0 when a partner is slower
-  double tie_tolerance_rad_ps = 1e-9;      ///< 4ph windows are at least this; [ref] 0
-  bool exact_weights = true;               ///< 4ph tuples of coinciding phonons weigh ½ and 1/6
-  bool use_symmetry = true;                ///< symmetry
-  double symmetry_tolerance = 1e-5;        ///< symprec, nm
-  double degeneracy_rad_ps = 1e-4;         ///< bands closer than this are one subspace
-  bool average_degenerate = true;          ///< rates averaged over each degenerate subspace
+  double cut_3ph = 2.0;                 ///< cut3: window |Δω| ≤ cut3·σ
+  double cut_4ph = 1.0;                 ///< cut4
+  bool window_norm = true;              ///< divide δ by erf(cut)
+  double sigma_least_4ph_rad_ps = 0.0;  ///< 4ph tuples whose σ is smaller are left out
+  double sigma_floor_4ph_rad_ps = 0.0;  ///< [ref] 1e-3: below it σ := 1/√π
+  double omega_floor_4ph_rad_ps = 0.0;  ///< [ref] 1.25: W := 0 when a partner is slower
+  double tie_tolerance_rad_ps = 1e-9;   ///< 4ph windows are at least this; [ref] 0
+  bool exact_weights = true;            ///< 4ph tuples of coinciding phonons weigh ½ and 1/6
+  bool use_symmetry = true;             ///< symmetry
+  double symmetry_tolerance = 1e-5;     ///< symprec, nm
+  double degeneracy_rad_ps = 1e-4;      ///< bands closer than this are one subspace
+  bool average_degenerate = true;       ///< rates averaged over each degenerate subspace
   bool allow_imaginary = false;
   bool allow_inconsistent_position = false;
   bool allow_broken_sum_rule = false;
-  bool acoustic_sum_rule = false;          ///< impose it on FORCE_CONSTANTS_2ND too
-  double boundary_length_nm = 0.0;         ///< adds |v|/L to the rates; 0: none
-  bool coherence = true;                   ///< the Wigner conductivity's part between branches
-  std::vector<double> isotope_factors;     ///< sweep: isotope scattering times each of these
-  std::vector<double> grain_sizes_nm;      ///< sweep: boundary lengths
-  bool convergence_study = false;          ///< --converge: κ on coarser meshes and with smaller widths too
-  std::vector<int> study_meshes;           ///< divisions of the first axis; empty: from the deck's own
+  bool acoustic_sum_rule = false;       ///< impose it on FORCE_CONSTANTS_2ND too
+  double boundary_length_nm = 0.0;      ///< adds |v|/L to the rates; 0: none
+  bool coherence = true;                ///< the Wigner conductivity's part between branches
+  std::vector<double> isotope_factors;  ///< sweep: isotope scattering times each of these
+  std::vector<double> grain_sizes_nm;   ///< sweep: boundary lengths
+  bool convergence_study = false;  ///< --converge: κ on coarser meshes and with smaller widths too
+  std::vector<int> study_meshes;   ///< divisions of the first axis; empty: from the deck's own
   std::vector<double> study_scale_broads;  ///< study_scalebroads; empty: from the deck's own
-  double sheet_thickness_nm = 0.0;         ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
-  int sheet_axis = 3;                      ///< lattice vector normal to the sheet, 1–3
-  std::int64_t seed = 1;                   ///< of every random draw
-  double checkpoint_interval_s = 30.0;     ///< between checkpoints of long sums; 0: after every piece
-  double checkpoint_limit_mib = 16384.0;   ///< of the four-phonon collision operator; a larger one is built again
-  double memory_budget_mib = 0.0;          ///< for process lists and work arrays; 0: by device
-  Sampling sampling = Sampling::kByWeight; ///< with num_sample_process_* or target_kappa_error
-  double target_kappa_error = 0.0;         ///< sampling stops at this relative error of κ; 0: off
+  double sheet_thickness_nm = 0.0;      ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
+  int sheet_axis = 3;                   ///< lattice vector normal to the sheet, 1–3
+  std::int64_t seed = 1;                ///< of every random draw
+  double checkpoint_interval_s = 30.0;  ///< between checkpoints of long sums; 0: after every piece
+  double checkpoint_limit_mib =
+      16384.0;  ///< of the four-phonon collision operator; a larger one is built again
+  double memory_budget_mib = 0.0;           ///< for process lists and work arrays; 0: by device
+  Sampling sampling = Sampling::kByWeight;  ///< with num_sample_process_* or target_kappa_error
+  double target_kappa_error = 0.0;          ///< sampling stops at this relative error of κ; 0: off
 
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
-  std::string deck_name;                         ///< "CONTROL", or the file that stands for it
-  std::map<std::string, std::string> given_at;   ///< of every key that was given, where it was last
-  /// Where these keys were last given, for messages: "CONTROL line 9, --set T=300"; the deck's name where none of them was.
+  std::string deck_name;                        ///< "CONTROL", or the file that stands for it
+  std::map<std::string, std::string> given_at;  ///< of every key that was given, where it was last
+  /// Where these keys were last given, for messages: "CONTROL line 9, --set T=300"; the deck's name
+  /// where none of them was.
   std::string where(const std::vector<std::string>& keys) const;
 
   /// Three-phonon rates are a sample's.
-  bool samples_rates_3ph() const { return samples_3ph > 0 || (!four_phonon && target_kappa_error > 0.0); }
+  bool samples_rates_3ph() const {
+    return samples_3ph > 0 || (!four_phonon && target_kappa_error > 0.0);
+  }
   /// What either order may leave of target_kappa_error: they add as squares.
   double target_of_one_order() const {
-    return samples_rates_3ph() && samples_rates_4ph() ? target_kappa_error / std::sqrt(2.0) : target_kappa_error;
+    return samples_rates_3ph() && samples_rates_4ph() ? target_kappa_error / std::sqrt(2.0)
+                                                      : target_kappa_error;
   }
   /// Four-phonon rates are a sample's.
-  bool samples_rates_4ph() const { return samples_4ph > 0 || (four_phonon && target_kappa_error > 0.0); }
+  bool samples_rates_4ph() const {
+    return samples_4ph > 0 || (four_phonon && target_kappa_error > 0.0);
+  }
 };
 
 /// Reads DIRECTORY/CONTROL and lays `overrides` on top (any key of any group), in their order.
-/// @throws InvalidInput naming line, key, value and remedy: unknown keys with the nearest known one,
+/// @throws InvalidInput naming line, key, value and remedy: unknown keys with the nearest known
+/// one,
 ///         wrong counts or types, impossible combinations (thermal.md 1.1), `tdep` and `Ewald`.
-Control read_control(const std::filesystem::path& directory, const std::vector<NamelistAssignment>& overrides);
+Control read_control(const std::filesystem::path& directory,
+                     const std::vector<NamelistAssignment>& overrides);
 Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings);
 
-/// The same from text; `where` names it in messages. Empty text: everything comes from the overrides.
+/// The same from text; `where` names it in messages. Empty text: everything comes from the
+/// overrides.
 Control parse_control(const std::string& text, const std::string& where,
                       const std::vector<NamelistAssignment>& overrides);
 

@@ -8,8 +8,8 @@
 
 namespace quasi::thermal {
 
-/// The primitive cell: lattice, atoms, masses, isotopes, dielectric response. Everything in the units
-/// of this kind: nm, amu.
+/// The primitive cell: lattice, atoms, masses, isotopes, dielectric response. Everything in the
+/// units of this kind: nm, amu.
 struct Crystal {
   Mat3 lattice_nm{};                 ///< row i is a_i
   std::vector<Vec3> position;        ///< [atom] fractional; images matter, never reduced modulo 1
@@ -27,8 +27,8 @@ struct Crystal {
   Mat3 reciprocal_per_nm() const;
   Vec3 cartesian_nm(const Vec3& fractional) const { return transpose(lattice_nm) * fractional; }
   Vec3 lattice_vector_nm(const Index3& cell) const {
-    return cartesian_nm({static_cast<double>(cell[0]), static_cast<double>(cell[1]),
-                         static_cast<double>(cell[2])});
+    return cartesian_nm(
+        {static_cast<double>(cell[0]), static_cast<double>(cell[1]), static_cast<double>(cell[2])});
   }
 };
 

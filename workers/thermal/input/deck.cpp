@@ -40,7 +40,8 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
     deck.warnings.push_back(name + ": the acoustic sum rule over the last atom is broken by " +
                             scientific(violation) + " of the largest element");
   if (constants.n_blocks() < constants.blocks_read)
-    deck.warnings.push_back(name + ": " + std::to_string(constants.blocks_read - constants.n_blocks()) +
+    deck.warnings.push_back(name + ": " +
+                            std::to_string(constants.blocks_read - constants.n_blocks()) +
                             " blocks repeat atoms and cells of others and were added to them");
 }
 
@@ -71,16 +72,20 @@ std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& di
 }
 
 std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& directory,
-                                                const std::vector<NamelistAssignment>& overrides, Deck& deck) {
+                                                const std::vector<NamelistAssignment>& overrides,
+                                                Deck& deck) {
   PhonopyDeck phonopy = read_phonopy_deck(directory, overrides);
   deck.control = std::move(phonopy.control);
   deck.crystal = std::move(phonopy.crystal);
   deck.second_order = std::move(phonopy.second);
   if (deck.control.four_phonon)
-    throw InvalidInput("'" + directory.string() + "': a phonopy deck holds no fourth-order constants; set four_phonon = .false.");
+    throw InvalidInput(
+        "'" + directory.string() +
+        "': a phonopy deck holds no fourth-order constants; set four_phonon = .false.");
   if (deck.control.only_harmonic) return phonopy.files;
   if (!phonopy.third)
-    throw InvalidInput("'" + directory.string() + "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
+    throw InvalidInput("'" + directory.string() +
+                       "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
   deck.third_order = std::move(*phonopy.third);
   check_sparse(deck.third_order, "fc3.hdf5", deck);
   return phonopy.files;
@@ -97,7 +102,8 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
   if (std::filesystem::is_regular_file(path)) {
     const std::string place = path.has_parent_path() ? path.parent_path().string() : ".";
     if (path.extension() != ".toml")
-      throw InvalidInput("'" + path.string() + "' is one file; name the deck's directory, '" + place + "', or a TOML deck (*.toml)");
+      throw InvalidInput("'" + path.string() + "' is one file; name the deck's directory, '" +
+                         place + "', or a TOML deck (*.toml)");
     toml = path;
   } else if (std::filesystem::is_regular_file(path / "deck.toml")) {
     toml = path / "deck.toml";
@@ -106,16 +112,19 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
     TomlDeck read = read_toml_deck(toml);
     overrides = std::move(read.assignments);
     directory = read.directory;
-    const auto named = std::find_if(own.begin(), own.end(), [](const Setting& s) { return s.key == "directory"; });
+    const auto named =
+        std::find_if(own.begin(), own.end(), [](const Setting& s) { return s.key == "directory"; });
     if (named != own.end()) {
       directory = toml.parent_path() / named->value;
       own.erase(named);
     }
   }
-  for (NamelistAssignment& assignment : assignments_of(own)) overrides.push_back(std::move(assignment));
-  std::vector<std::filesystem::path> files = is_phonopy_deck(directory)
-                                                 ? read_phonopy(directory, overrides, deck)
-                                                 : read_bte_deck(directory, overrides, toml.filename().string(), deck);
+  for (NamelistAssignment& assignment : assignments_of(own))
+    overrides.push_back(std::move(assignment));
+  std::vector<std::filesystem::path> files =
+      is_phonopy_deck(directory)
+          ? read_phonopy(directory, overrides, deck)
+          : read_bte_deck(directory, overrides, toml.filename().string(), deck);
   if (!toml.empty()) files.push_back(toml);
   deck.symmetry = find_symmetry(deck.crystal, deck.control);
   if (!deck.symmetry.dropped.empty()) {
@@ -123,8 +132,10 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
     for (std::size_t i = 0; i < deck.symmetry.dropped.size() && i < 4; ++i)
       list += (i == 0 ? "" : ", ") + deck.symmetry.dropped[i];
     if (deck.symmetry.dropped.size() > 4) list += ", …";
-    deck.warnings.push_back(deck.control.where({"ngrid"}) + ": the mesh 'ngrid' does not have the symmetry of space group " +
-                            deck.symmetry.space_group + "; " + std::to_string(deck.symmetry.dropped.size()) +
+    deck.warnings.push_back(deck.control.where({"ngrid"}) +
+                            ": the mesh 'ngrid' does not have the symmetry of space group " +
+                            deck.symmetry.space_group + "; " +
+                            std::to_string(deck.symmetry.dropped.size()) +
                             " operations are dropped: " + list);
   }
   Sha256 hash;

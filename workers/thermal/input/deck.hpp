@@ -23,9 +23,9 @@ struct Deck {
   std::string digest_sha256;  ///< of the files read, in a fixed order, and of the settings
 };
 
-/// Reads a deck: a directory with CONTROL (or phonopy files) and the force constants it asks for, or a
-/// TOML deck (toml_deck.hpp) as a file or as DIRECTORY/deck.toml. Checks the parts against each other
-/// and finds the symmetry.
+/// Reads a deck: a directory with CONTROL (or phonopy files) and the force constants it asks for,
+/// or a TOML deck (toml_deck.hpp) as a file or as DIRECTORY/deck.toml. Checks the parts against
+/// each other and finds the symmetry.
 /// @throws InvalidInput naming file, field or line, value, limit and remedy.
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 

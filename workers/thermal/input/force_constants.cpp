@@ -27,7 +27,8 @@ std::int64_t parse_count(std::string_view token, const TextScanner& in, const ch
   std::int64_t value = 0;
   for (const char c : token) {
     if (c < '0' || c > '9' || value > (std::int64_t{1} << 40))
-      in.fail(std::string(what) + " must be a positive integer, got '" + std::string(token.substr(0, 40)) + "'");
+      in.fail(std::string(what) + " must be a positive integer, got '" +
+              std::string(token.substr(0, 40)) + "'");
     value = value * 10 + (c - '0');
   }
   return value;
@@ -42,7 +43,8 @@ void measure_acoustic_sum(SecondOrder& constants) {
     for (int other = 0; other < constants.n_atoms; ++other)
       for (std::int64_t cell = 0; cell < n_cells; ++cell)
         for (int e = 0; e < 9; ++e) {
-          const double value = constants.value[((atom * constants.n_atoms + other) * n_cells + cell) * 9 + e];
+          const double value =
+              constants.value[((atom * constants.n_atoms + other) * n_cells + cell) * 9 + e];
           sum[e] += value;
           largest = std::max(largest, std::fabs(value));
         }
@@ -68,9 +70,10 @@ void impose_acoustic_sum(SecondOrder& constants) {
 
 const double* SecondOrder::block(int a, int b, const Index3& cell) const {
   const auto wrap = [](int i, int n) { return ((i % n) + n) % n; };
-  const std::int64_t c =
-      (static_cast<std::int64_t>(wrap(cell[2], supercell[2])) * supercell[1] + wrap(cell[1], supercell[1])) *
-          supercell[0] + wrap(cell[0], supercell[0]);
+  const std::int64_t c = (static_cast<std::int64_t>(wrap(cell[2], supercell[2])) * supercell[1] +
+                          wrap(cell[1], supercell[1])) *
+                             supercell[0] +
+                         wrap(cell[0], supercell[0]);
   return &value[((static_cast<std::int64_t>(a) * n_atoms + b) * n_cells() + c) * 9];
 }
 
@@ -82,23 +85,27 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
   const std::int64_t n_cells = result.n_cells();
   const std::int64_t n_super = n_atoms * n_cells;
   const auto header = in.line_words("the number of supercell atoms");
-  if (header.size() > 2) in.fail("expected one or two integers (supercell atoms, or rows and columns)");
+  if (header.size() > 2)
+    in.fail("expected one or two integers (supercell atoms, or rows and columns)");
   const std::int64_t rows = parse_count(header[0], in, "the number of rows");
-  const std::int64_t columns = header.size() == 2 ? parse_count(header[1], in, "the number of columns") : rows;
+  const std::int64_t columns =
+      header.size() == 2 ? parse_count(header[1], in, "the number of columns") : rows;
   if (columns != n_super || (rows != n_super && rows != n_atoms))
-    in.fail("the file is for " + std::to_string(columns) + " supercell atoms, but natoms · scell = " +
-            std::to_string(n_atoms) + " · " + std::to_string(control.supercell[0]) + "·" +
-            std::to_string(control.supercell[1]) + "·" + std::to_string(control.supercell[2]) + " = " +
-            std::to_string(n_super) + "; correct 'scell' in CONTROL");
-  if (static_cast<double>(rows) * static_cast<double>(columns) * 20.0 > static_cast<double>(in.bytes_left()))
+    in.fail("the file is for " + std::to_string(columns) +
+            " supercell atoms, but natoms · scell = " + std::to_string(n_atoms) + " · " +
+            std::to_string(control.supercell[0]) + "·" + std::to_string(control.supercell[1]) +
+            "·" + std::to_string(control.supercell[2]) + " = " + std::to_string(n_super) +
+            "; correct 'scell' in CONTROL");
+  if (static_cast<double>(rows) * static_cast<double>(columns) * 20.0 >
+      static_cast<double>(in.bytes_left()))
     in.fail("the file is too short for " + std::to_string(rows) + " × " + std::to_string(columns) +
             " blocks; is it truncated?");
 
   result.value.assign(static_cast<std::size_t>(n_atoms * n_atoms * n_cells * 9), 0.0);
   std::vector<char> seen(static_cast<std::size_t>(n_atoms * n_atoms * n_cells), 0);
   const double unit = control.constants().ev_per_a2_amu_to_omega2;
-  // Supercell atom p is cell (i,j,k) of atom κ: p = ((κ n3 + k) n2 + j) n1 + i, so a block's pair of
-  // atoms and its cell are quotient and remainder of p by the number of cells.
+  // Supercell atom p is cell (i,j,k) of atom κ: p = ((κ n3 + k) n2 + j) n1 + i, so a block's pair
+  // of atoms and its cell are quotient and remainder of p by the number of cells.
   for (std::int64_t pair = 0; pair < rows * columns; ++pair) {
     const std::int64_t p = in.integer("a block's first atom", 1, n_super) - 1;
     const std::int64_t q = in.integer("a block's second atom", 1, n_super) - 1;
@@ -111,13 +118,15 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
     const std::int64_t index = (atom * n_atoms + origin) * n_cells + q % n_cells;
     seen[static_cast<std::size_t>(index)] = 1;
     for (int a = 0; a < 3; ++a)
-      for (int b = 0; b < 3; ++b) result.value[static_cast<std::size_t>(index * 9 + b * 3 + a)] = block[a * 3 + b];
+      for (int b = 0; b < 3; ++b)
+        result.value[static_cast<std::size_t>(index * 9 + b * 3 + a)] = block[a * 3 + b];
   }
   const auto gap = std::find(seen.begin(), seen.end(), 0);
   if (gap != seen.end())
-    throw InvalidInput(file.filename().string() + ": the blocks of atom " +
-                       std::to_string((gap - seen.begin()) / n_cells % n_atoms + 1) +
-                       " of the primitive cell are not all there; was the file written for another supercell?");
+    throw InvalidInput(
+        file.filename().string() + ": the blocks of atom " +
+        std::to_string((gap - seen.begin()) / n_cells % n_atoms + 1) +
+        " of the primitive cell are not all there; was the file written for another supercell?");
   measure_acoustic_sum(result);
   if (control.acoustic_sum_rule) impose_acoustic_sum(result);
   return result;
@@ -130,7 +139,8 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
   const std::int64_t n_types = in.integer("the number of types", 1, 1000);
   const std::int64_t nat = in.integer("the number of atoms", 1, 100000);
   if (nat != n_atoms)
-    in.fail("the file has " + std::to_string(nat) + " atoms, CONTROL has natoms = " + std::to_string(n_atoms));
+    in.fail("the file has " + std::to_string(nat) +
+            " atoms, CONTROL has natoms = " + std::to_string(n_atoms));
   const std::int64_t ibrav = in.integer("ibrav", -20, 100);
   double celldm[6];
   for (double& value : celldm) value = in.real("celldm");
@@ -149,7 +159,8 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
     in.integer("an atom's type", 1, n_types);
     for (double& x : header[atom]) x = in.real("an atom's position") * alat_nm;
   }
-  // The tensors are tied to these positions. What counts is the vector between atoms, image included.
+  // The tensors are tied to these positions. What counts is the vector between atoms, image
+  // included.
   for (int atom = 1; atom < n_atoms && !control.allow_inconsistent_position; ++atom) {
     const Vec3 there = header[atom] - header[0];
     const Vec3 here = crystal.cartesian_nm(crystal.position[atom] - crystal.position[0]);
@@ -157,13 +168,15 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
       const Mat3 to_fractional = inverse(transpose(crystal.lattice_nm));
       const Vec3 f = to_fractional * there;
       const auto text = [](const Vec3& v) {
-        return "(" + short_number(v[0]) + ", " + short_number(v[1]) + ", " + short_number(v[2]) + ")";
+        return "(" + short_number(v[0]) + ", " + short_number(v[1]) + ", " + short_number(v[2]) +
+               ")";
       };
-      throw InvalidInput(control.where({"positions"}) + ": 'positions' puts atom " + std::to_string(atom + 1) + " at " + text(here) +
-                         " nm from atom 1, but espresso.ifc2 was computed for " + text(there) +
-                         " nm, that is fractional " + text(f) +
-                         " relative to atom 1; correct 'positions' (the periodic image matters), or set "
-                         "allow_inconsistent_position = .true. to run the deck as it is");
+      throw InvalidInput(
+          control.where({"positions"}) + ": 'positions' puts atom " + std::to_string(atom + 1) +
+          " at " + text(here) + " nm from atom 1, but espresso.ifc2 was computed for " +
+          text(there) + " nm, that is fractional " + text(f) +
+          " relative to atom 1; correct 'positions' (the periodic image matters), or set "
+          "allow_inconsistent_position = .true. to run the deck as it is");
     }
   }
   const std::string_view dielectric = in.word("T or F (dielectric tensor)");
@@ -174,7 +187,8 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
       for (int i = 0; i < 9; ++i) in.real("a Born charge");
     }
   } else if (dielectric != "F" && dielectric != "f") {
-    in.fail("expected T or F (dielectric tensor), got '" + std::string(dielectric.substr(0, 40)) + "'");
+    in.fail("expected T or F (dielectric tensor), got '" + std::string(dielectric.substr(0, 40)) +
+            "'");
   }
   SecondOrder result{.supercell = {}, .n_atoms = n_atoms, .value = {}};
   for (int& n : result.supercell) n = static_cast<int>(in.integer("the supercell", 1, 1000));
@@ -186,12 +200,14 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
             text(control.supercell) + "; correct 'scell'");
   }
   const std::int64_t n_cells = result.n_cells();
-  if (9.0 * n_atoms * n_atoms * static_cast<double>(n_cells) * 8.0 > static_cast<double>(in.bytes_left()))
+  if (9.0 * n_atoms * n_atoms * static_cast<double>(n_cells) * 8.0 >
+      static_cast<double>(in.bytes_left()))
     in.fail("the file is too short for its supercell; is it truncated?");
   result.value.assign(static_cast<std::size_t>(n_atoms * n_atoms * n_cells * 9), 0.0);
   // Ry/bohr² → (rad/ps)² amu: mω² = C with m in Rydberg mass units and ω in Ry/ħ.
   const PhysicalConstants& constants = control.constants();
-  const double unit = constants.rydberg_rad_ps * constants.rydberg_rad_ps / constants.amu_rydberg_mass;
+  const double unit =
+      constants.rydberg_rad_ps * constants.rydberg_rad_ps / constants.amu_rydberg_mass;
   for (int group = 0; group < 9 * n_atoms * n_atoms; ++group) {
     const std::int64_t a = in.integer("a group's first direction", 1, 3) - 1;
     const std::int64_t b = in.integer("a group's second direction", 1, 3) - 1;
@@ -204,8 +220,8 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
         at += stride * (in.integer("a cell index", 1, result.supercell[d]) - 1);
         stride *= result.supercell[d];
       }
-      result.value[static_cast<std::size_t>(((atom * n_atoms + other) * n_cells + at) * 9 + a * 3 + b)] =
-          in.real("a force constant") * unit;
+      result.value[static_cast<std::size_t>(((atom * n_atoms + other) * n_cells + at) * 9 + a * 3 +
+                                            b)] = in.real("a force constant") * unit;
     }
   }
   measure_acoustic_sum(result);
@@ -226,7 +242,8 @@ SparseForceConstants read_sparse_force_constants(const std::filesystem::path& fi
   SparseForceConstants read{.order = order};
   const int size = read.tensor_size();
   const std::int64_t n_blocks = in.integer("the number of blocks", 1, kMaxBlocks);
-  if (static_cast<double>(n_blocks) * size * (2.0 * order + 2.0) > static_cast<double>(in.bytes_left()))
+  if (static_cast<double>(n_blocks) * size * (2.0 * order + 2.0) >
+      static_cast<double>(in.bytes_left()))
     in.fail("the file is too short for " + std::to_string(n_blocks) + " blocks; is it truncated?");
   const Mat3 to_cell = inverse(transpose(crystal.lattice_nm));
   // Sorted by atoms and cells; the same tuple given twice is summed.
@@ -241,16 +258,19 @@ SparseForceConstants read_sparse_force_constants(const std::filesystem::path& fi
       for (const double x : exact) {
         const double rounded = std::round(x);
         if (std::fabs(x - rounded) > kLatticeResidue || std::fabs(rounded) > kMaxCell)
-          in.fail("the cell vector of atom " + std::to_string(leg + 1) + " in block " + std::to_string(block) +
-                  " is not a lattice vector (coordinate " + short_number(x) + ", residue limit " +
-                  short_number(kLatticeResidue) + "); is the file for another lattice constant, or are "
+          in.fail("the cell vector of atom " + std::to_string(leg + 1) + " in block " +
+                  std::to_string(block) + " is not a lattice vector (coordinate " +
+                  short_number(x) + ", residue limit " + short_number(kLatticeResidue) +
+                  "); is the file for another lattice constant, or are "
                   "atom positions given?");
         key.push_back(static_cast<int>(rounded));
       }
     }
     for (int leg = 0; leg < order; ++leg)
-      key[static_cast<std::size_t>(leg)] = static_cast<int>(in.integer("an atom number", 1, crystal.n_atoms())) - 1;
-    std::vector<double>& tensor = blocks.try_emplace(std::move(key), static_cast<std::size_t>(size), 0.0).first->second;
+      key[static_cast<std::size_t>(leg)] =
+          static_cast<int>(in.integer("an atom number", 1, crystal.n_atoms())) - 1;
+    std::vector<double>& tensor =
+        blocks.try_emplace(std::move(key), static_cast<std::size_t>(size), 0.0).first->second;
     for (int element = 0; element < size; ++element) {
       std::int64_t at = 0;
       for (int d = 0; d < order; ++d) at = at * 3 + in.integer("a direction", 1, 3) - 1;
@@ -273,7 +293,8 @@ double sum_rule_violation(const SparseForceConstants& constants) {
   std::map<std::vector<int>, std::vector<double>> sums;
   double largest = 0.0;
   for (std::int64_t block = 0; block < constants.n_blocks(); ++block) {
-    std::vector<int> key(constants.atom.begin() + block * order, constants.atom.begin() + block * order + order - 1);
+    std::vector<int> key(constants.atom.begin() + block * order,
+                         constants.atom.begin() + block * order + order - 1);
     const auto* cell = &constants.cell[static_cast<std::size_t>(block * (order - 1) * 3)];
     key.insert(key.end(), cell, cell + (order - 2) * 3);
     auto& sum = sums.try_emplace(std::move(key), static_cast<std::size_t>(size), 0.0).first->second;
@@ -289,12 +310,13 @@ double sum_rule_violation(const SparseForceConstants& constants) {
   return largest > 0.0 ? worst / largest : 0.0;
 }
 
-void check_sum_rule(const SparseForceConstants& constants, const std::string& file, const Control& control,
-                    double tolerance) {
+void check_sum_rule(const SparseForceConstants& constants, const std::string& file,
+                    const Control& control, double tolerance) {
   const double violation = sum_rule_violation(constants);
   if (violation > tolerance && !control.allow_broken_sum_rule)
     throw InvalidInput(file + ": the acoustic sum rule over the last atom is broken by " +
-                       short_number(violation) + " of the largest element (limit " + short_number(tolerance) +
+                       short_number(violation) + " of the largest element (limit " +
+                       short_number(tolerance) +
                        "); impose it when making the file, or set allow_broken_sum_rule = .true.");
 }
 

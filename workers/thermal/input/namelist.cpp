@@ -10,7 +10,8 @@
 namespace quasi::thermal {
 namespace {
 
-constexpr std::size_t kMaxValues = 1 << 20;  // of one assignment: "999999999*0" must not fill memory
+constexpr std::size_t kMaxValues = 1
+                                   << 20;  // of one assignment: "999999999*0" must not fill memory
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -57,13 +58,16 @@ class Parser {
   std::string where() const {
     return file_.starts_with("--set") ? file_ : file_ + " line " + std::to_string(line_);
   }
-  [[noreturn]] void fail(const std::string& what) const { throw InvalidInput(where() + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InvalidInput(where() + ": " + what);
+  }
   std::string rest_of_line() const {
     const auto end = text_.find('\n', at_);
     std::string rest(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
     rest = rest.substr(0, 40);
     for (char& c : rest)
-      if (std::iscntrl(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) > 126) c = '?';
+      if (std::iscntrl(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) > 126)
+        c = '?';
     return rest;
   }
 
@@ -73,8 +77,10 @@ class Parser {
         while (!at_end() && peek() != '\n') ++at_;
         if (at_end()) return;
       }
-      if (peek() == '\n') ++line_;
-      else if (!std::isspace(static_cast<unsigned char>(peek()))) return;
+      if (peek() == '\n')
+        ++line_;
+      else if (!std::isspace(static_cast<unsigned char>(peek())))
+        return;
     }
   }
   void skip_separators() {
@@ -101,7 +107,8 @@ class Parser {
       ++at_;
       const std::string word = name();
       if (word == "end") return true;
-      fail("group '&" + group + "' is not closed before '&" + word + "'; end it with '/' or '&end'");
+      fail("group '&" + group + "' is not closed before '&" + word +
+           "'; end it with '/' or '&end'");
     }
     return false;
   }
@@ -220,7 +227,8 @@ class Parser {
       while (!at_end() && !std::isspace(static_cast<unsigned char>(peek())) &&
              std::string_view(",/!&$=\"'").find(peek()) == std::string_view::npos)
         ++at_;
-      if (start == at_) fail("unexpected '" + rest_of_line() + "' in the values of '" + result.key + "'");
+      if (start == at_)
+        fail("unexpected '" + rest_of_line() + "' in the values of '" + result.key + "'");
       value = {std::string(text_.substr(start, at_ - start)), false};
     }
     append(result, count, value);
@@ -251,14 +259,15 @@ class Parser {
 
 [[noreturn]] void fail_value(const NamelistValue& value, const NamelistAssignment& assignment,
                              const char* expected) {
-  throw InvalidInput(assignment.where + ": '" + assignment.key + "' must be " + expected + ", got '" +
-                     value.text.value_or("") + "'");
+  throw InvalidInput(assignment.where + ": '" + assignment.key + "' must be " + expected +
+                     ", got '" + value.text.value_or("") + "'");
 }
 
 }  // namespace
 
 std::vector<NamelistAssignment> parse_namelists(std::string_view text, const std::string& file) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the mark of UTF-8 that some editors put first
+  if (text.starts_with("\xEF\xBB\xBF"))
+    text.remove_prefix(3);  // the mark of UTF-8 that some editors put first
   return Parser(text, file).groups();
 }
 
@@ -274,8 +283,10 @@ double namelist_real(const NamelistValue& value, const NamelistAssignment& assig
   std::replace(text.begin(), text.end(), 'd', 'e');
   const bool plus = text.starts_with('+');
   double number = 0.0;
-  const auto [end, error] = std::from_chars(text.data() + (plus ? 1 : 0), text.data() + text.size(), number);
-  if (value.quoted || error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
+  const auto [end, error] =
+      std::from_chars(text.data() + (plus ? 1 : 0), text.data() + text.size(), number);
+  if (value.quoted || error != std::errc() || end != text.data() + text.size() ||
+      !std::isfinite(number))
     fail_value(value, assignment, "a finite real number");
   return number;
 }
@@ -284,7 +295,8 @@ long long namelist_integer(const NamelistValue& value, const NamelistAssignment&
   const std::string text = value.text.value_or("");
   const bool plus = text.starts_with('+');
   long long number = 0;
-  const auto [end, error] = std::from_chars(text.data() + (plus ? 1 : 0), text.data() + text.size(), number);
+  const auto [end, error] =
+      std::from_chars(text.data() + (plus ? 1 : 0), text.data() + text.size(), number);
   if (value.quoted || error != std::errc() || end != text.data() + text.size())
     fail_value(value, assignment, "an integer");
   return number;
@@ -293,8 +305,10 @@ long long namelist_integer(const NamelistValue& value, const NamelistAssignment&
 bool namelist_logical(const NamelistValue& value, const NamelistAssignment& assignment) {
   const std::string text = lower(value.text.value_or(""));
   if (!value.quoted) {
-    if (text == "t" || text == "true" || text == ".t" || text == ".t." || text == ".true.") return true;
-    if (text == "f" || text == "false" || text == ".f" || text == ".f." || text == ".false.") return false;
+    if (text == "t" || text == "true" || text == ".t" || text == ".t." || text == ".true.")
+      return true;
+    if (text == "f" || text == "false" || text == ".f" || text == ".f." || text == ".false.")
+      return false;
   }
   fail_value(value, assignment, "a logical (.true. or .false.)");
 }

@@ -7,8 +7,8 @@
 
 namespace quasi::thermal {
 
-/// One value of a namelist assignment, as text; an absent text is a null value (",,") and leaves the
-/// element as it was.
+/// One value of a namelist assignment, as text; an absent text is a null value (",,") and leaves
+/// the element as it was.
 struct NamelistValue {
   std::optional<std::string> text;
   bool quoted = false;
@@ -27,8 +27,9 @@ struct NamelistAssignment {
   std::string key;
   std::vector<NamelistSubscript> subscripts;
   std::vector<NamelistValue> values;
-  std::string where;  ///< "CONTROL line 12", for messages
-  bool complete = false;  ///< an array without subscripts takes all its values; a Fortran namelist may give fewer
+  std::string where;      ///< "CONTROL line 12", for messages
+  bool complete = false;  ///< an array without subscripts takes all its values; a Fortran namelist
+                          ///< may give fewer
 };
 
 /// Parses Fortran namelist groups (thermal.md 1.1): case-insensitive keys, blanks, tabs, commas and

@@ -20,8 +20,8 @@ void assign_section(const NamelistAssignment& a, const std::vector<int>& extents
                     const std::function<void(std::size_t, const NamelistValue&)>& set) {
   const std::size_t rank = extents.size();
   if (!a.subscripts.empty() && a.subscripts.size() != rank)
-    fail(a, "has " + std::to_string(rank) + " dimension(s), " + std::to_string(a.subscripts.size()) +
-                " subscript(s) given");
+    fail(a, "has " + std::to_string(rank) + " dimension(s), " +
+                std::to_string(a.subscripts.size()) + " subscript(s) given");
   std::vector<int> first(rank, 1);
   std::vector<int> last(extents);
   bool element = !a.subscripts.empty();
@@ -31,16 +31,19 @@ void assign_section(const NamelistAssignment& a, const std::vector<int>& extents
     if (s.first) first[d] = *s.first;
     if (s.last) last[d] = *s.last;
     if (first[d] < 1 || last[d] > extents[d] || first[d] > last[d])
-      fail(a, "has extent " + std::to_string(extents[d]) + " in dimension " + std::to_string(d + 1) +
-                  ", subscript " + std::to_string(first[d]) +
-                  (s.single ? std::string() : std::string(":").append(std::to_string(last[d]))) + " is outside");
+      fail(a, "has extent " + std::to_string(extents[d]) + " in dimension " +
+                  std::to_string(d + 1) + ", subscript " + std::to_string(first[d]) +
+                  (s.single ? std::string() : std::string(":").append(std::to_string(last[d]))) +
+                  " is outside");
   }
   std::size_t available = 1;
-  for (std::size_t d = 0; d < rank; ++d) available *= static_cast<std::size_t>(last[d] - first[d] + 1);
+  for (std::size_t d = 0; d < rank; ++d)
+    available *= static_cast<std::size_t>(last[d] - first[d] + 1);
   const auto offset_of = [&](const std::vector<int>& index) {
     std::size_t offset = 0;
     for (std::size_t d = rank; d-- > 0;)
-      offset = offset * static_cast<std::size_t>(extents[d]) + static_cast<std::size_t>(index[d] - 1);
+      offset =
+          offset * static_cast<std::size_t>(extents[d]) + static_cast<std::size_t>(index[d] - 1);
     return offset;
   };
   if (element) {  // from one element on, in storage order, as Fortran compilers accept
@@ -53,8 +56,12 @@ void assign_section(const NamelistAssignment& a, const std::vector<int>& extents
     fail(a, "takes " + std::to_string(available) + " value(s) here, got " +
                 std::to_string(a.values.size()));
   if (a.complete && a.subscripts.empty() && a.values.size() < available)
-    fail(a, "takes " + std::to_string(available) + " values, got " + std::to_string(a.values.size()) +
-                "; to set one alone name it, e.g. '" + a.key + (rank == 1 ? "(1)" : rank == 2 ? "(1,1)" : "(1,1,1)") + "'");
+    fail(a, "takes " + std::to_string(available) + " values, got " +
+                std::to_string(a.values.size()) + "; to set one alone name it, e.g. '" + a.key +
+                (rank == 1   ? "(1)"
+                 : rank == 2 ? "(1,1)"
+                             : "(1,1,1)") +
+                "'");
   std::vector<int> index = first;
   for (std::size_t i = 0; i < a.values.size(); ++i) {
     if (a.values[i].text) set(element ? offset_of(first) + i : offset_of(index), a.values[i]);
@@ -82,7 +89,8 @@ int scalar_int(const NamelistAssignment& a, long long low, long long high) {
 
 double scalar_real(const NamelistAssignment& a, double low) {
   const double value = namelist_real(scalar(a), a);
-  if (!(value >= low)) fail(a, "must be at least " + number_text(low) + ", got " + number_text(value));
+  if (!(value >= low))
+    fail(a, "must be at least " + number_text(low) + ", got " + number_text(value));
   return value;
 }
 

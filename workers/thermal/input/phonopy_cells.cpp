@@ -16,7 +16,8 @@ namespace {
 std::string name_of(const std::filesystem::path& file) { return file.filename().string(); }
 
 Vec3 vector_of(const YAML::Node& node, const std::string& what) {
-  if (!node.IsSequence() || node.size() != 3) throw InvalidInput(what + " must be a list of 3 numbers");
+  if (!node.IsSequence() || node.size() != 3)
+    throw InvalidInput(what + " must be a list of 3 numbers");
   Vec3 v{};
   for (std::size_t i = 0; i < 3; ++i) {
     v[i] = node[i].as<double>();
@@ -26,14 +27,16 @@ Vec3 vector_of(const YAML::Node& node, const std::string& what) {
 }
 
 Mat3 matrix_of(const YAML::Node& node, const std::string& what) {
-  if (!node.IsSequence() || node.size() != 3) throw InvalidInput(what + " must be 3 rows of 3 numbers");
+  if (!node.IsSequence() || node.size() != 3)
+    throw InvalidInput(what + " must be 3 rows of 3 numbers");
   return {vector_of(node[0], what), vector_of(node[1], what), vector_of(node[2], what)};
 }
 
 PhonopyCell cell_of(const YAML::Node& root, const std::string& key, const std::string& file) {
   const std::string where = file + ": '" + key + "'";
   const YAML::Node node = root[key];
-  if (!node) throw InvalidInput(where + " is missing; was the file written by phonopy or phono3py?");
+  if (!node)
+    throw InvalidInput(where + " is missing; was the file written by phonopy or phono3py?");
   PhonopyCell cell;
   cell.lattice_angstrom = matrix_of(node["lattice"], where + ".lattice");
   const YAML::Node points = node["points"] ? node["points"] : node["atoms"];
@@ -70,16 +73,19 @@ PhonopyCells read_phonopy_yaml(const std::filesystem::path& file) {
     const YAML::Node born = root["born_effective_charge"];
     if (born) {
       if (!born.IsSequence() || born.size() != cells.primitive.position.size())
-        throw InvalidInput(name + ": 'born_effective_charge' must hold one matrix for each of the " +
-                           std::to_string(cells.primitive.n_atoms()) + " atoms of the primitive cell");
-      for (const YAML::Node& matrix : born) cells.born.push_back(matrix_of(matrix, name + ": 'born_effective_charge'"));
+        throw InvalidInput(
+            name + ": 'born_effective_charge' must hold one matrix for each of the " +
+            std::to_string(cells.primitive.n_atoms()) + " atoms of the primitive cell");
+      for (const YAML::Node& matrix : born)
+        cells.born.push_back(matrix_of(matrix, name + ": 'born_effective_charge'"));
       cells.epsilon = matrix_of(root["dielectric_constant"], name + ": 'dielectric_constant'");
     }
     return cells;
   } catch (const YAML::BadFile&) {
     throw InvalidInput(name + " cannot be opened");
   } catch (const YAML::Exception& failure) {
-    const std::string line = failure.mark.is_null() ? "" : " line " + std::to_string(failure.mark.line + 1);
+    const std::string line =
+        failure.mark.is_null() ? "" : " line " + std::to_string(failure.mark.line + 1);
     throw InvalidInput(name + line + ": " + failure.msg);
   }
 }
@@ -98,11 +104,13 @@ PhonopyCell read_poscar(const std::filesystem::path& file) {
   in.skip_line();
   const auto symbols = in.line_words("the element names");
   if (std::isdigit(static_cast<unsigned char>(symbols.front().front())))
-    in.fail("this line must name the elements (VASP 5), it holds '" + std::string(symbols.front()) + "'");
+    in.fail("this line must name the elements (VASP 5), it holds '" + std::string(symbols.front()) +
+            "'");
   std::vector<std::string> names;
   for (const auto& symbol : symbols) names.emplace_back(symbol);
   std::vector<std::int64_t> counts;
-  for (std::size_t i = 0; i < names.size(); ++i) counts.push_back(in.integer("the number of atoms of an element", 1, 100000));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    counts.push_back(in.integer("the number of atoms of an element", 1, 100000));
   in.skip_line();
   std::string mode(in.line_words("'Direct' or 'Cartesian'").front());
   if (mode.front() == 'S' || mode.front() == 's')
@@ -122,7 +130,8 @@ PhonopyCell read_poscar(const std::filesystem::path& file) {
 
 PhonopyCell repeat_cell(const PhonopyCell& cell, const Index3& repeats) {
   PhonopyCell supercell;
-  for (int i = 0; i < 3; ++i) supercell.lattice_angstrom[i] = static_cast<double>(repeats[i]) * cell.lattice_angstrom[i];
+  for (int i = 0; i < 3; ++i)
+    supercell.lattice_angstrom[i] = static_cast<double>(repeats[i]) * cell.lattice_angstrom[i];
   for (int atom = 0; atom < cell.n_atoms(); ++atom)
     for (int k = 0; k < repeats[2]; ++k)
       for (int j = 0; j < repeats[1]; ++j)
@@ -135,7 +144,8 @@ PhonopyCell repeat_cell(const PhonopyCell& cell, const Index3& repeats) {
   return supercell;
 }
 
-void read_born(const std::filesystem::path& file, double symmetry_tolerance_angstrom, PhonopyCells& cells) {
+void read_born(const std::filesystem::path& file, double symmetry_tolerance_angstrom,
+               PhonopyCells& cells) {
   const PhonopyCell& cell = cells.primitive;
   const int n_atoms = cell.n_atoms();
   double lattice[3][3];  // spglib: columns are the lattice vectors
@@ -151,11 +161,12 @@ void read_born(const std::filesystem::path& file, double symmetry_tolerance_angs
     types.push_back(static_cast<int>(found - elements.begin()) + 1);
   }
   const std::unique_ptr<SpglibDataset, void (*)(SpglibDataset*)> dataset(
-      spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(positions.data()), types.data(), n_atoms,
-                      symmetry_tolerance_angstrom),
+      spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(positions.data()), types.data(),
+                      n_atoms, symmetry_tolerance_angstrom),
       spg_free_dataset);
   if (dataset == nullptr)
-    throw InvalidInput(name_of(file) + ": the symmetry of the primitive cell could not be found; raise 'symprec'");
+    throw InvalidInput(name_of(file) +
+                       ": the symmetry of the primitive cell could not be found; raise 'symprec'");
 
   TextScanner in(file);
   in.skip_line();  // conversion factor or comment
@@ -163,8 +174,10 @@ void read_born(const std::filesystem::path& file, double symmetry_tolerance_angs
     for (double& x : row) x = in.real("the dielectric tensor");
   cells.born.assign(static_cast<std::size_t>(n_atoms), Mat3{});
   int n_distinct = 0;
-  for (int atom = 0; atom < n_atoms; ++atom) n_distinct += dataset->equivalent_atoms[atom] == atom ? 1 : 0;
-  const std::string what = "the Born charges of the " + std::to_string(n_distinct) + " symmetry-distinct atoms";
+  for (int atom = 0; atom < n_atoms; ++atom)
+    n_distinct += dataset->equivalent_atoms[atom] == atom ? 1 : 0;
+  const std::string what =
+      "the Born charges of the " + std::to_string(n_distinct) + " symmetry-distinct atoms";
   for (int atom = 0; atom < n_atoms; ++atom) {
     if (dataset->equivalent_atoms[atom] != atom) continue;
     for (Vec3& row : cells.born[atom])

@@ -15,18 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kSamePosition_angstrom = 1e-3;  // of an atom of the supercell and of the primitive cell
-constexpr double kSameDistance_angstrom = 1e-5;  // images this close are equally near (thermal.md 1.6)
+constexpr double kSamePosition_angstrom =
+    1e-3;  // of an atom of the supercell and of the primitive cell
+constexpr double kSameDistance_angstrom =
+    1e-5;  // images this close are equally near (thermal.md 1.6)
 constexpr int kImageRange = 2;
 
-const char* const kYamlNames[] = {"phono3py.yaml", "phono3py_disp.yaml", "phonopy.yaml", "phonopy_disp.yaml"};
+const char* const kYamlNames[] = {"phono3py.yaml", "phono3py_disp.yaml", "phonopy.yaml",
+                                  "phonopy_disp.yaml"};
 
 /// A supercell described in the primitive cell's terms.
 struct SupercellMap {
-  std::vector<int> atom;         ///< [n_s] atom of the primitive cell
-  std::vector<Index3> cell;      ///< [n_s] its cell
-  IntMat3 lattice{};             ///< row i: supercell vector i in primitive lattice coordinates
-  std::vector<int> centre;       ///< [n_p] supercell atom that stands for each primitive atom
+  std::vector<int> atom;     ///< [n_s] atom of the primitive cell
+  std::vector<Index3> cell;  ///< [n_s] its cell
+  IntMat3 lattice{};         ///< row i: supercell vector i in primitive lattice coordinates
+  std::vector<int> centre;   ///< [n_p] supercell atom that stands for each primitive atom
   std::int64_t n_cells = 0;
 };
 
@@ -39,25 +42,31 @@ Index3 rounded(const Vec3& v, double* residue) {
   return result;
 }
 
-SupercellMap map_supercell(const PhonopyCell& primitive, const PhonopyCell& supercell, const std::string& name) {
+SupercellMap map_supercell(const PhonopyCell& primitive, const PhonopyCell& supercell,
+                           const std::string& name) {
   const Mat3 to_primitive = inverse(transpose(primitive.lattice_angstrom));
   SupercellMap map;
   double residue = 0.0;
-  for (int i = 0; i < 3; ++i) map.lattice[i] = rounded(to_primitive * supercell.lattice_angstrom[i], &residue);
+  for (int i = 0; i < 3; ++i)
+    map.lattice[i] = rounded(to_primitive * supercell.lattice_angstrom[i], &residue);
   if (residue > 1e-3)
-    throw InvalidInput(name + ": the supercell's lattice is not a multiple of the primitive cell's (off by " +
-                       std::to_string(residue) + " lattice vectors); do both come from one run?");
-  const double ratio = std::fabs(determinant(supercell.lattice_angstrom) / determinant(primitive.lattice_angstrom));
+    throw InvalidInput(
+        name + ": the supercell's lattice is not a multiple of the primitive cell's (off by " +
+        std::to_string(residue) + " lattice vectors); do both come from one run?");
+  const double ratio =
+      std::fabs(determinant(supercell.lattice_angstrom) / determinant(primitive.lattice_angstrom));
   map.n_cells = std::llround(ratio);
   if (supercell.n_atoms() != primitive.n_atoms() * map.n_cells)
-    throw InvalidInput(name + ": the supercell has " + std::to_string(supercell.n_atoms()) + " atoms, " +
-                       std::to_string(map.n_cells) + " primitive cells of " + std::to_string(primitive.n_atoms()) +
-                       " have " + std::to_string(primitive.n_atoms() * map.n_cells));
+    throw InvalidInput(name + ": the supercell has " + std::to_string(supercell.n_atoms()) +
+                       " atoms, " + std::to_string(map.n_cells) + " primitive cells of " +
+                       std::to_string(primitive.n_atoms()) + " have " +
+                       std::to_string(primitive.n_atoms() * map.n_cells));
   for (int s = 0; s < supercell.n_atoms(); ++s) {
     bool found = false;
     for (int p = 0; p < primitive.n_atoms() && !found; ++p) {
       if (supercell.symbol[s] != primitive.symbol[p]) continue;
-      const Vec3 apart = to_primitive * (supercell.cartesian_angstrom(s) - primitive.cartesian_angstrom(p));
+      const Vec3 apart =
+          to_primitive * (supercell.cartesian_angstrom(s) - primitive.cartesian_angstrom(p));
       double off = 0.0;
       const Index3 cell = rounded(apart, &off);
       const Vec3 rest{apart[0] - cell[0], apart[1] - cell[1], apart[2] - cell[2]};
@@ -71,7 +80,8 @@ SupercellMap map_supercell(const PhonopyCell& primitive, const PhonopyCell& supe
                          ") of the supercell lies on no atom of the primitive cell");
   }
   for (int p = 0; p < primitive.n_atoms(); ++p)
-    map.centre.push_back(static_cast<int>(std::find(map.atom.begin(), map.atom.end(), p) - map.atom.begin()));
+    map.centre.push_back(
+        static_cast<int>(std::find(map.atom.begin(), map.atom.end(), p) - map.atom.begin()));
   return map;
 }
 
@@ -93,18 +103,21 @@ Rows find_rows(const H5Reader& file, const std::string& name, const std::string&
   for (int i = 1; good && i < rank; ++i) good = shape[i] == n_s;
   for (int i = rank; good && i < 2 * rank; ++i) good = shape[i] == 3;
   if (!good)
-    throw InvalidInput(name + ": dataset '" + dataset + "' is " + found.str() + ", but the supercell has " +
-                       std::to_string(n_s) + " atoms and the primitive cell " + std::to_string(n_p) +
+    throw InvalidInput(name + ": dataset '" + dataset + "' is " + found.str() +
+                       ", but the supercell has " + std::to_string(n_s) +
+                       " atoms and the primitive cell " + std::to_string(n_p) +
                        "; do yaml and force constants belong together?");
   Rows rows{.row = {}, .centre = map.centre};
   if (file.has("/p2s_map")) {
     const auto p2s = file.integers("/p2s_map");
     for (std::int64_t p = 0; p < n_p; ++p) {
-      const bool known = static_cast<std::int64_t>(p2s.size()) == n_p && p2s[p] >= 0 && p2s[p] < n_s &&
-                         map.atom[p2s[p]] == static_cast<int>(p);
+      const bool known = static_cast<std::int64_t>(p2s.size()) == n_p && p2s[p] >= 0 &&
+                         p2s[p] < n_s && map.atom[p2s[p]] == static_cast<int>(p);
       if (!known)
-        throw InvalidInput(name + ": 'p2s_map' does not name, for every atom of the primitive cell, one like it in "
-                           "the supercell; do yaml and force constants belong together?");
+        throw InvalidInput(
+            name +
+            ": 'p2s_map' does not name, for every atom of the primitive cell, one like it in "
+            "the supercell; do yaml and force constants belong together?");
       rows.centre[p] = static_cast<int>(p2s[p]);
     }
   }
@@ -112,11 +125,12 @@ Rows find_rows(const H5Reader& file, const std::string& name, const std::string&
   return rows;
 }
 
-/// Cells in which an atom of the supercell is nearest to a centre: its periodic images at the smallest
-/// distance.
+/// Cells in which an atom of the supercell is nearest to a centre: its periodic images at the
+/// smallest distance.
 class NearestImages {
  public:
-  NearestImages(const PhonopyCell& primitive, const SupercellMap& map) : primitive_(primitive), map_(map) {
+  NearestImages(const PhonopyCell& primitive, const SupercellMap& map)
+      : primitive_(primitive), map_(map) {
     for (int i = -kImageRange; i <= kImageRange; ++i)
       for (int j = -kImageRange; j <= kImageRange; ++j)
         for (int k = -kImageRange; k <= kImageRange; ++k) {
@@ -154,13 +168,15 @@ class NearestImages {
   std::vector<Index3> shifts_;
 };
 
-void require_finite(const std::vector<double>& values, const std::string& name, const std::string& dataset) {
+void require_finite(const std::vector<double>& values, const std::string& name,
+                    const std::string& dataset) {
   for (const double value : values)
-    if (!std::isfinite(value)) throw InvalidInput(name + ": dataset '" + dataset + "' holds a number that is not finite");
+    if (!std::isfinite(value))
+      throw InvalidInput(name + ": dataset '" + dataset + "' holds a number that is not finite");
 }
 
-SecondOrder read_fc2(const fs::path& file, const PhonopyCell& primitive, const PhonopyCell& supercell,
-                     const std::string& yaml, double unit) {
+SecondOrder read_fc2(const fs::path& file, const PhonopyCell& primitive,
+                     const PhonopyCell& supercell, const std::string& yaml, double unit) {
   const std::string name = file.filename().string();
   const H5Reader reader(file);
   const std::string dataset = reader.has("/force_constants") ? "/force_constants" : "/fc2";
@@ -171,7 +187,8 @@ SecondOrder read_fc2(const fs::path& file, const PhonopyCell& primitive, const P
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
 
-  SecondOrder result{.n_atoms = primitive.n_atoms(), .value = {}, .images = {}, .image_cells = map.n_cells};
+  SecondOrder result{
+      .n_atoms = primitive.n_atoms(), .value = {}, .images = {}, .image_cells = map.n_cells};
   double largest = 0.0;
   double worst_sum = 0.0;
   for (int p = 0; p < primitive.n_atoms(); ++p) {
@@ -184,8 +201,11 @@ SecondOrder read_fc2(const fs::path& file, const PhonopyCell& primitive, const P
       }
       const auto cells = images.cells(rows.centre[p], static_cast<int>(s));
       for (const Index3& cell : cells) {
-        SecondOrder::Image image{.atom = map.atom[s], .other = p, .cell = cell,
-                                 .weight = 1.0 / static_cast<double>(cells.size()), .value = {}};
+        SecondOrder::Image image{.atom = map.atom[s],
+                                 .other = p,
+                                 .cell = cell,
+                                 .weight = 1.0 / static_cast<double>(cells.size()),
+                                 .value = {}};
         // Φ(p,0; s,R) transposed is Φ(s,R; p,0), the pairing of SecondOrder.
         for (int a = 0; a < 3; ++a)
           for (int b = 0; b < 3; ++b) image.value[a * 3 + b] = unit * block[b * 3 + a];
@@ -198,8 +218,8 @@ SecondOrder read_fc2(const fs::path& file, const PhonopyCell& primitive, const P
   return result;
 }
 
-SparseForceConstants read_fc3(const fs::path& file, const PhonopyCell& primitive, const PhonopyCell& supercell,
-                              const std::string& yaml) {
+SparseForceConstants read_fc3(const fs::path& file, const PhonopyCell& primitive,
+                              const PhonopyCell& supercell, const std::string& yaml) {
   const std::string name = file.filename().string();
   const H5Reader reader(file);
   const SupercellMap map = map_supercell(primitive, supercell, yaml);
@@ -216,7 +236,8 @@ SparseForceConstants read_fc3(const fs::path& file, const PhonopyCell& primitive
     const auto values = reader.slab("/fc3", start, count);
     require_finite(values, name, "/fc3");
     std::vector<std::vector<Index3>> cells;
-    for (std::int64_t s = 0; s < n_s; ++s) cells.push_back(images.cells(rows.centre[p], static_cast<int>(s)));
+    for (std::int64_t s = 0; s < n_s; ++s)
+      cells.push_back(images.cells(rows.centre[p], static_cast<int>(s)));
     for (std::int64_t j = 0; j < n_s; ++j)
       for (std::int64_t k = 0; k < n_s; ++k) {
         const double* tensor = &values[static_cast<std::size_t>((j * n_s + k) * 27)];
@@ -225,12 +246,14 @@ SparseForceConstants read_fc3(const fs::path& file, const PhonopyCell& primitive
         const double share = 1.0 / static_cast<double>(cells[j].size() * cells[k].size());
         for (const Index3& rj : cells[j])
           for (const Index3& rk : cells[k]) {
-            auto& block = blocks[{p, map.atom[j], map.atom[k], rj[0], rj[1], rj[2], rk[0], rk[1], rk[2]}];
+            auto& block =
+                blocks[{p, map.atom[j], map.atom[k], rj[0], rj[1], rj[2], rk[0], rk[1], rk[2]}];
             for (int e = 0; e < 27; ++e) block[e] += share * tensor[e];
           }
       }
   }
-  SparseForceConstants result{.order = 3, .atom = {}, .cell = {}, .tensor = {}, .blocks_read = read};
+  SparseForceConstants result{
+      .order = 3, .atom = {}, .cell = {}, .tensor = {}, .blocks_read = read};
   for (const auto& [key, block] : blocks) {
     result.atom.insert(result.atom.end(), key.begin(), key.begin() + 3);
     result.cell.insert(result.cell.end(), key.begin() + 3, key.end());
@@ -251,7 +274,8 @@ std::string control_text(const PhonopyCells& cells) {
     if (found == elements.end()) found = elements.insert(elements.end(), symbol);
     types << ' ' << (found - elements.begin()) + 1;
   }
-  out << "&allocations\n nelements=" << elements.size() << "\n natoms=" << cell.n_atoms() << "\n&end\n&crystal\n lfactor=0.1\n";
+  out << "&allocations\n nelements=" << elements.size() << "\n natoms=" << cell.n_atoms()
+      << "\n&end\n&crystal\n lfactor=0.1\n";
   for (int i = 0; i < 3; ++i) {
     out << " lattvec(:," << i + 1 << ")=";
     for (const double x : cell.lattice_angstrom[i]) out << ' ' << x;
@@ -303,7 +327,8 @@ bool is_phonopy_deck(const fs::path& directory) {
           !first_present(directory, {"fc2.hdf5", "force_constants.hdf5"}).empty());
 }
 
-PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<NamelistAssignment>& overrides) {
+PhonopyDeck read_phonopy_deck(const fs::path& directory,
+                              const std::vector<NamelistAssignment>& overrides) {
   std::vector<NamelistAssignment> wanted;
   Index3 repeats{0, 0, 0};
   bool has_mesh = false;
@@ -313,16 +338,20 @@ PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<Namel
       wanted.push_back(a);
       continue;
     }
-    if (a.values.size() != 3) throw InvalidInput(a.where + ": 'scell' must be three positive integers");
+    if (a.values.size() != 3)
+      throw InvalidInput(a.where + ": 'scell' must be three positive integers");
     for (std::size_t i = 0; i < 3; ++i) {
       const long long n = namelist_integer(a.values[i], a);
-      if (n < 1 || n > 256) throw InvalidInput(a.where + ": 'scell' must lie between 1 and 256, got " + std::to_string(n));
+      if (n < 1 || n > 256)
+        throw InvalidInput(a.where + ": 'scell' must lie between 1 and 256, got " +
+                           std::to_string(n));
       repeats[i] = static_cast<int>(n);
     }
   }
   if (!has_mesh)
-    throw InvalidInput("'ngrid' is required: a phonopy deck does not say the wave-vector mesh; add e.g. "
-                       "--set ngrid=12,12,12");
+    throw InvalidInput(
+        "'ngrid' is required: a phonopy deck does not say the wave-vector mesh; add e.g. "
+        "--set ngrid=12,12,12");
 
   const fs::path yaml = yaml_of(directory);
   const std::string source = yaml.empty() ? "POSCAR" : yaml.filename().string();
@@ -333,8 +362,10 @@ PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<Namel
     files.push_back(yaml);
   } else {
     if (repeats[0] == 0)
-      throw InvalidInput("POSCAR alone does not say the supercell of the force constants: add --set scell=n1,n2,n3, "
-                         "or phonopy_disp.yaml beside it");
+      throw InvalidInput(
+          "POSCAR alone does not say the supercell of the force constants: add --set "
+          "scell=n1,n2,n3, "
+          "or phonopy_disp.yaml beside it");
     cells.primitive = read_poscar(directory / "POSCAR");
     cells.supercell = repeat_cell(cells.primitive, repeats);
     files.push_back(directory / "POSCAR");
@@ -346,20 +377,23 @@ PhonopyDeck read_phonopy_deck(const fs::path& directory, const std::vector<Namel
   }
   deck.control = parse_control(control_text(cells), source, wanted);
   deck.crystal = make_crystal(deck.control);
-  if (deck.control.auto_isotopes && !cells.primitive.mass_amu.empty()) deck.crystal.mass_amu = cells.primitive.mass_amu;
+  if (deck.control.auto_isotopes && !cells.primitive.mass_amu.empty())
+    deck.crystal.mass_amu = cells.primitive.mass_amu;
 
   const fs::path fc2 = first_present(directory, {"fc2.hdf5", "force_constants.hdf5"});
   if (fc2.empty())
-    throw InvalidInput("'" + directory.string() + "' has neither fc2.hdf5 nor force_constants.hdf5; run phono3py or "
+    throw InvalidInput("'" + directory.string() +
+                       "' has neither fc2.hdf5 nor force_constants.hdf5; run phono3py or "
                        "phonopy with its option to write force constants in HDF5");
-  deck.second = read_fc2(fc2, cells.primitive, cells.phonon_supercell.value_or(cells.supercell), source,
-                         deck.control.constants().ev_per_a2_amu_to_omega2);
+  deck.second = read_fc2(fc2, cells.primitive, cells.phonon_supercell.value_or(cells.supercell),
+                         source, deck.control.constants().ev_per_a2_amu_to_omega2);
   files.push_back(fc2);
   if (fs::exists(directory / "fc3.hdf5")) {
     deck.third = read_fc3(directory / "fc3.hdf5", cells.primitive, cells.supercell, source);
     files.push_back(directory / "fc3.hdf5");
   } else if (!deck.control.only_harmonic) {
-    throw InvalidInput("'" + directory.string() + "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
+    throw InvalidInput("'" + directory.string() +
+                       "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
   }
   deck.files = files;
   return deck;

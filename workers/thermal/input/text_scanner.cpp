@@ -9,7 +9,9 @@
 namespace quasi::thermal {
 namespace {
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v'; }
+bool blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
 
 std::string printable(std::string_view token) {
   std::string result(token.substr(0, 40));
@@ -60,7 +62,8 @@ std::string_view TextScanner::word(const char* what) {
   if (text_[at_] == '\'' || text_[at_] == '"') {
     const std::size_t close = text_.find(text_[at_], at_ + 1);
     const std::size_t end = text_.find('\n', at_);
-    if (close == std::string::npos || close > end) fail(std::string("the quotes of ") + what + " are not closed");
+    if (close == std::string::npos || close > end)
+      fail(std::string("the quotes of ") + what + " are not closed");
     at_ = close + 1;
     return std::string_view(text_).substr(start + 1, close - start - 1);
   }
@@ -78,7 +81,8 @@ double TextScanner::real(const char* what) {
     copy[static_cast<std::size_t>(end - token.data())] = 'e';
     const char* begin = copy.data() + (copy[0] == '+' ? 1 : 0);
     const auto again = std::from_chars(begin, copy.data() + copy.size(), value);
-    if (again.ec == std::errc() && again.ptr == copy.data() + copy.size() && std::isfinite(value)) return value;
+    if (again.ec == std::errc() && again.ptr == copy.data() + copy.size() && std::isfinite(value))
+      return value;
   } else if (error == std::errc() && end == token.data() + token.size() && std::isfinite(value)) {
     return value;
   }
@@ -98,8 +102,8 @@ std::int64_t TextScanner::integer(const char* what) {
 std::int64_t TextScanner::integer(const char* what, std::int64_t low, std::int64_t high) {
   const std::int64_t value = integer(what);
   if (value < low || value > high)
-    fail(std::string(what) + " must lie between " + std::to_string(low) + " and " + std::to_string(high) +
-         ", got " + std::to_string(value));
+    fail(std::string(what) + " must lie between " + std::to_string(low) + " and " +
+         std::to_string(high) + ", got " + std::to_string(value));
   return value;
 }
 

@@ -13,16 +13,17 @@ namespace quasi::thermal {
 class TextScanner {
  public:
   explicit TextScanner(const std::filesystem::path& file);
-  TextScanner(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {}
+  TextScanner(std::string text, std::string name)
+      : text_(std::move(text)), name_(std::move(name)) {}
 
-  double real(const char* what);             ///< the next number; 1.0d0 is understood
+  double real(const char* what);  ///< the next number; 1.0d0 is understood
   std::int64_t integer(const char* what);
   std::int64_t integer(const char* what, std::int64_t low, std::int64_t high);
-  std::string_view word(const char* what);   ///< the next token; quoted strings are one token
+  std::string_view word(const char* what);  ///< the next token; quoted strings are one token
   /// Tokens of the rest of this line (of the next line that has any, when this one is used up).
   std::vector<std::string_view> line_words(const char* what);
-  void skip_line();                          ///< leaves what is left of this line unread
-  bool at_end();                             ///< nothing but blanks is left
+  void skip_line();  ///< leaves what is left of this line unread
+  bool at_end();     ///< nothing but blanks is left
   [[noreturn]] void fail(const std::string& what) const;
   std::size_t bytes_left() const { return text_.size() - at_; }
 

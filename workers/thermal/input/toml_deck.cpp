@@ -17,12 +17,14 @@ constexpr std::size_t kMaxBytes = 16 << 20;
 constexpr std::array kGroups{"allocations", "crystal", "parameters", "flags"};
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
 /// The values of a node in the words of a namelist, nested lists flattened.
-void flatten(const toml::node& node, const std::string& where, const std::string& key, std::vector<NamelistValue>& values) {
+void flatten(const toml::node& node, const std::string& where, const std::string& key,
+             std::vector<NamelistValue>& values) {
   if (const toml::array* list = node.as_array()) {
     for (const toml::node& entry : *list) flatten(entry, where, key, values);
   } else if (node.is_boolean()) {
@@ -34,7 +36,8 @@ void flatten(const toml::node& node, const std::string& where, const std::string
   } else if (node.is_string()) {
     values.push_back({*node.value<std::string>(), true});
   } else {
-    throw InvalidInput(where + ": '" + key + "' must be a number, a truth value, text or a list of these");
+    throw InvalidInput(where + ": '" + key +
+                       "' must be a number, a truth value, text or a list of these");
   }
 }
 
@@ -57,7 +60,12 @@ class Collector {
         if (group.empty()) known.insert(known.end(), {"kind", "directory", "job"});
         throw InvalidInput(unknown_key_message(key, where, known));
       }
-      NamelistAssignment assignment{.group = group, .key = lower(key), .subscripts = {}, .values = {}, .where = where, .complete = true};
+      NamelistAssignment assignment{.group = group,
+                                    .key = lower(key),
+                                    .subscripts = {},
+                                    .values = {},
+                                    .where = where,
+                                    .complete = true};
       flatten(node, where, key, assignment.values);
       lines_.emplace_back(name.source().begin.line, std::move(assignment));
     }
@@ -65,7 +73,8 @@ class Collector {
 
   /// A table forgets the order of its keys; the lines remember it.
   std::vector<NamelistAssignment> in_order() {
-    std::stable_sort(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(lines_.begin(), lines_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<NamelistAssignment> assignments;
     for (auto& [line, assignment] : lines_) assignments.push_back(std::move(assignment));
     return assignments;
@@ -85,7 +94,8 @@ TomlDeck read_toml_deck(const std::filesystem::path& file) {
   char buffer[1 << 16];
   while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMaxBytes) throw InvalidInput("'" + file.string() + "' is larger than 16 MiB; is it a TOML deck?");
+    if (text.size() > kMaxBytes)
+      throw InvalidInput("'" + file.string() + "' is larger than 16 MiB; is it a TOML deck?");
   }
   const std::string name = file.filename().string();
   const toml::table root = parse_toml(text, name, {});
@@ -93,15 +103,20 @@ TomlDeck read_toml_deck(const std::filesystem::path& file) {
   const std::string kind = reader.text("kind", "thermal");
   if (kind != "thermal") reader.fail("kind", "= \"" + kind + "\" is not \"thermal\"");
   if (!reader.has("directory"))
-    reader.fail("directory", "is required: where the force constants are, relative to this file, e.g. directory = \".\"");
+    reader.fail("directory",
+                "is required: where the force constants are, relative to this file, e.g. directory "
+                "= \".\"");
   const std::filesystem::path named = reader.text("directory", ".");
   reader.table("job");
 
   Collector collector(name);
   collector.take(root, "");
-  TomlDeck deck{.directory = named.is_absolute() ? named : file.parent_path() / named, .assignments = collector.in_order()};
+  TomlDeck deck{.directory = named.is_absolute() ? named : file.parent_path() / named,
+                .assignments = collector.in_order()};
   if (!std::filesystem::is_directory(deck.directory))
-    reader.fail("directory", "= \"" + named.string() + "\" is no directory; name the one that holds the force constants, relative to the deck");
+    reader.fail("directory", "= \"" + named.string() +
+                                 "\" is no directory; name the one that holds the force constants, "
+                                 "relative to the deck");
   return deck;
 }
 

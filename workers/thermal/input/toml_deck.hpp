@@ -10,14 +10,14 @@ namespace quasi::thermal {
 /// A thermal deck in TOML:
 ///
 ///   kind = "thermal"
-///   directory = "silicon"     # where the force constants are, relative to this file; "." for beside it
-///   ngrid = [12, 12, 12]      # keys are those of CONTROL, at the top or in tables named as its groups
-///   T = [200, 300, 400]
-///   [job]                     # name, priority, limits: the client's to read
+///   directory = "silicon"     # where the force constants are, relative to this file; "." for
+///   beside it ngrid = [12, 12, 12]      # keys are those of CONTROL, at the top or in tables named
+///   as its groups T = [200, 300, 400] [job]                     # name, priority, limits: the
+///   client's to read
 ///
 /// Lists may be nested; the innermost runs over a key's first index, so lattvec = [a1, a2, a3].
-/// The keys lie over those of DIRECTORY/CONTROL, or of a phonopy deck there; without either they must
-/// say everything.
+/// The keys lie over those of DIRECTORY/CONTROL, or of a phonopy deck there; without either they
+/// must say everything.
 struct TomlDeck {
   std::filesystem::path directory;
   std::vector<NamelistAssignment> assignments;  ///< in the file's order of lines

@@ -19,10 +19,10 @@ struct Tables3 {
   QMesh mesh;
   int nb;
   ProcessRules3 rules;
-  const Complex<double>* e;         ///< [n_modes][nb]
-  const std::int32_t* point;        ///< [n_rows / nb] q of the rows
-  const int* first_zone;            ///< [n_q][3]
-  const double* occupation;         ///< [nT][n_modes]
+  const Complex<double>* e;   ///< [n_modes][nb]
+  const std::int32_t* point;  ///< [n_rows / nb] q of the rows
+  const int* first_zone;      ///< [n_q][3]
+  const double* occupation;   ///< [nT][n_modes]
 
   QUASI_HD std::int64_t mode_of_row(std::int64_t row) const {
     return static_cast<std::int64_t>(point[row / nb]) * nb + row % nb;
@@ -36,13 +36,15 @@ struct ModeData {
 };
 __device__ inline ModeData mode_data(const ProcessRules3& rules, std::int64_t mode) {
   return {__ldg(rules.omega_rad_ps + mode),
-          {__ldg(rules.spread_rad_ps + 3 * mode), __ldg(rules.spread_rad_ps + 3 * mode + 1), __ldg(rules.spread_rad_ps + 3 * mode + 2)}};
+          {__ldg(rules.spread_rad_ps + 3 * mode), __ldg(rules.spread_rad_ps + 3 * mode + 1),
+           __ldg(rules.spread_rad_ps + 3 * mode + 2)}};
 }
 
-/// Calls hit(process) for every process of mode m0 with q'' = q0 + p: both channels, in fixed order.
-/// The tests are ProcessRules3::allowed, taken apart so that a mode's data are loaded once.
+/// Calls hit(process) for every process of mode m0 with q'' = q0 + p: both channels, in fixed
+/// order. The tests are ProcessRules3::allowed, taken apart so that a mode's data are loaded once.
 template <typename Hit>
-__device__ inline void test_point(const Tables3& t, const ModeData& zero, std::int64_t q0, std::int64_t p, const Hit& hit) {
+__device__ inline void test_point(const Tables3& t, const ModeData& zero, std::int64_t q0,
+                                  std::int64_t p, const Hit& hit) {
   const std::int64_t q2 = t.mesh.add(q0, p, 1);
   const std::int64_t minus = t.mesh.minus(p);
   const ProcessRules3& rules = t.rules;
@@ -56,20 +58,24 @@ __device__ inline void test_point(const Tables3& t, const ModeData& zero, std::i
         if (one.omega >= ProcessRules3::kInactive) continue;
         const Channel3 kind = channel == 0 ? Channel3::kAbsorption : Channel3::kEmission;
         const double mismatch = ProcessRules3::mismatch(kind, zero.omega, one.omega, two.omega);
-        if (rules.in_window(mismatch, width_squared_3ph(rules.broadening, zero.spread, one.spread, two.spread)))
-          hit(Process3{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1), static_cast<std::int32_t>(q2 * t.nb + s2), 0.0});
+        if (rules.in_window(
+                mismatch, width_squared_3ph(rules.broadening, zero.spread, one.spread, two.spread)))
+          hit(Process3{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1),
+                       static_cast<std::int32_t>(q2 * t.nb + s2), 0.0});
       }
   }
 }
 
 /// Counts of one row by a block: [row][absorption, emission].
-__global__ void __launch_bounds__(kThreads) count_kernel(Tables3 t, const std::int64_t* rows, std::int64_t* counts) {
+__global__ void __launch_bounds__(kThreads)
+    count_kernel(Tables3 t, const std::int64_t* rows, std::int64_t* counts) {
   const std::int64_t m0 = t.mode_of_row(rows[blockIdx.x]);
   const ModeData zero = mode_data(t.rules, m0);
   int mine[2] = {0, 0};
   if (t.rules.active(m0))
     for (std::int64_t p = threadIdx.x; p < t.mesh.size(); p += kThreads)
-      test_point(t, zero, m0 / t.nb, p, [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
+      test_point(t, zero, m0 / t.nb, p,
+                 [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
   using Reduce = cub::BlockReduce<int, kThreads>;
   __shared__ typename Reduce::TempStorage storage;
   for (int c = 0; c < 2; ++c) {
@@ -79,10 +85,11 @@ __global__ void __launch_bounds__(kThreads) count_kernel(Tables3 t, const std::i
   }
 }
 
-/// Writes the processes of rows first_row + blockIdx at their places, p ascending: the order, and so
-/// every later sum, does not depend on how threads were scheduled.
-__global__ void __launch_bounds__(kThreads) fill_kernel(Tables3 t, std::int64_t first_row, const std::int64_t* first_process,
-                                                        std::int64_t base, Process3* list) {
+/// Writes the processes of rows first_row + blockIdx at their places, p ascending: the order, and
+/// so every later sum, does not depend on how threads were scheduled.
+__global__ void __launch_bounds__(kThreads)
+    fill_kernel(Tables3 t, std::int64_t first_row, const std::int64_t* first_process,
+                std::int64_t base, Process3* list) {
   const std::int64_t row = first_row + blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
   if (!t.rules.active(m0)) return;
@@ -106,24 +113,25 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(Tables3 t, std::int64_t 
   }
 }
 
-/// Slot 1 contracted with e_λ and slot 3's cell with e^{−iq·R''}, gathered by target so that nothing is
-/// added by two threads. Index: ((point of the batch · nb + s) · n_groups + group) · 9 + element.
+/// Slot 1 contracted with e_λ and slot 3's cell with e^{−iq·R''}, gathered by target so that
+/// nothing is added by two threads. Index: ((point of the batch · nb + s) · n_groups + group) · 9 +
+/// element.
 struct ContractFirstSlot {
   QMesh mesh;
   int nb;
   PhaseTable phase;
   const Complex<double>* e;
-  const std::int32_t* point;       ///< of the batch
+  const std::int32_t* point;  ///< of the batch
   std::int64_t n_groups;
-  const int* group_first;          ///< [n_groups + 1]
-  const int* group_target;         ///< [n_groups] (box index · nb + 3κ') · nb + 3κ''
-  const int* block;                ///< blocks sorted by group
+  const int* group_first;   ///< [n_groups + 1]
+  const int* group_target;  ///< [n_groups] (box index · nb + 3κ') · nb + 3κ''
+  const int* block;         ///< blocks sorted by group
   const int* first_component;
   const int* third_cell;
-  const int* cells;                ///< [n_cells][3]
+  const int* cells;  ///< [n_cells][3]
   const double* tensor;
   std::int64_t box_size;
-  Complex<double>* box;            ///< [batch][box][s][nb][nb]
+  Complex<double>* box;  ///< [batch][box][s][nb][nb]
 
   QUASI_HD void operator()(std::int64_t index) const {
     const int element = static_cast<int>(index % 9);
@@ -149,7 +157,8 @@ struct ContractFirstSlot {
   }
 };
 
-/// Weight of every process of the rows of a batch, from A_λ(p): blockIdx.y is the row within the batch.
+/// Weight of every process of the rows of a batch, from A_λ(p): blockIdx.y is the row within the
+/// batch.
 template <typename Real>
 struct FactorisedArguments {
   Tables3 t;
@@ -165,7 +174,9 @@ struct FactorisedArguments {
 struct RoundComplex {
   const Complex<double>* from;
   Complex<float>* to;
-  QUASI_HD void operator()(std::int64_t i) const { to[i] = {static_cast<float>(from[i].re), static_cast<float>(from[i].im)}; }
+  QUASI_HD void operator()(std::int64_t i) const {
+    to[i] = {static_cast<float>(from[i].re), static_cast<float>(from[i].im)};
+  }
 };
 
 template <int kBranches, typename Real>
@@ -177,9 +188,10 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
   const std::int64_t m0 = t.mode_of_row(row);
   const std::int64_t begin = g.first_process[row] - g.base;
   const std::int64_t end = g.first_process[row + 1] - g.base;
-  const Complex<Real>* a_row = g.a + (local_row / nb * t.mesh.size() * nb + local_row % nb) * nb * nb;
-  for (std::int64_t i = begin + blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x; i < end;
-       i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
+  const Complex<Real>* a_row =
+      g.a + (local_row / nb * t.mesh.size() * nb + local_row % nb) * nb * nb;
+  for (std::int64_t i = begin + blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
+       i < end; i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
     const Process3 process = g.list[i];
     const bool emission = process.emission();
     const std::int64_t m1 = process.partner();
@@ -194,42 +206,51 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
     Complex<Real> v{0, 0};
     for (int b = 0; b < nb; ++b) {
       Complex<Real> inner{0, 0};
-      for (int c = 0; c < nb; ++c) inner += a[b * nb + c] * (kBranches > 0 ? second[kBranches > 0 ? c : 0] : conj(e2[c]));
+      for (int c = 0; c < nb; ++c)
+        inner += a[b * nb + c] * (kBranches > 0 ? second[kBranches > 0 ? c : 0] : conj(e2[c]));
       v += (emission ? conj(e1[b]) : e1[b]) * inner;
     }
     double mismatch;
     double width;
-    t.rules.allowed(emission ? Channel3::kEmission : Channel3::kAbsorption, m0, m1, m2, mismatch, width);
-    const double product = t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2];
-    g.list[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) / product * static_cast<double>(norm(v));
+    t.rules.allowed(emission ? Channel3::kEmission : Channel3::kAbsorption, m0, m1, m2, mismatch,
+                    width);
+    const double product =
+        t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2];
+    g.list[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) / product *
+                              static_cast<double>(norm(v));
   }
 }
 
 /// |V|² of one process by the block sum.
-__device__ inline double naive_squared(const Tables3& t, const Blocks3View& blocks, const PhaseTable& phase,
-                                       std::int64_t m0, const Process3& process) {
+__device__ inline double naive_squared(const Tables3& t, const Blocks3View& blocks,
+                                       const PhaseTable& phase, std::int64_t m0,
+                                       const Process3& process) {
   int c1[3];
   int c2[3];
   const std::int64_t m1 = process.partner();
   t.mesh.coordinates(m1 / t.nb, c1);
   t.mesh.coordinates(process.second / t.nb, c2);
-  return norm(matrix_element_3ph(blocks, phase, process.emission() ? Channel3::kEmission : Channel3::kAbsorption,
-                                 t.e + m0 * t.nb, t.e + m1 * t.nb, t.e + static_cast<std::int64_t>(process.second) * t.nb, c1, c2));
+  return norm(matrix_element_3ph(blocks, phase,
+                                 process.emission() ? Channel3::kEmission : Channel3::kAbsorption,
+                                 t.e + m0 * t.nb, t.e + m1 * t.nb,
+                                 t.e + static_cast<std::int64_t>(process.second) * t.nb, c1, c2));
 }
 
 /// Weights by the block sum, for rows first_row + blockIdx.y of a list.
-__global__ void __launch_bounds__(kThreads) naive_kernel(Tables3 t, Blocks3View blocks, PhaseTable phase, std::int64_t first_row,
-                                                         const std::int64_t* first_process, std::int64_t base, Process3* list) {
+__global__ void __launch_bounds__(kThreads)
+    naive_kernel(Tables3 t, Blocks3View blocks, PhaseTable phase, std::int64_t first_row,
+                 const std::int64_t* first_process, std::int64_t base, Process3* list) {
   const std::int64_t row = first_row + blockIdx.y;
   const std::int64_t m0 = t.mode_of_row(row);
   const std::int64_t end = first_process[row + 1] - base;
-  for (std::int64_t i = first_process[row] - base + blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
+  for (std::int64_t i = first_process[row] - base +
+                        blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
        i < end; i += static_cast<std::int64_t>(gridDim.x) * kThreads) {
     const Process3 process = list[i];
     double mismatch;
     double width;
-    t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0, process.partner(),
-                    process.second, mismatch, width);
+    t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0,
+                    process.partner(), process.second, mismatch, width);
     const double product = t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[process.partner()] *
                            t.rules.omega_rad_ps[process.second];
     list[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) / product *
@@ -240,7 +261,7 @@ __global__ void __launch_bounds__(kThreads) naive_kernel(Tables3 t, Blocks3View 
 /// Where the sums of a row go.
 struct RowOutputs3 {
   std::int64_t n_rows;
-  double* absorption;            ///< [nT][n_rows]
+  double* absorption;  ///< [nT][n_rows]
   double* emission;
   double* normal_absorption;
   double* normal_emission;
@@ -255,23 +276,27 @@ struct ThreadSums3 {
   RowSums3 at[kTemperaturesAtOnce];
   double phase_space[2] = {0.0, 0.0};
 
-  __device__ void add(const Tables3& t, std::int64_t n_modes, int first_t, int n_t, std::int64_t m0, const Process3& process,
-                      double weight, double delta) {
+  __device__ void add(const Tables3& t, std::int64_t n_modes, int first_t, int n_t, std::int64_t m0,
+                      const Process3& process, double weight, double delta) {
     const bool emission = process.emission();
     const std::int64_t m1 = process.partner();
     const std::int64_t m2 = process.second;
-    const double phase_space_ps4 = delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
-    const bool normal = is_normal_3ph(emission ? Channel3::kEmission : Channel3::kAbsorption, t.first_zone + 3 * (m0 / t.nb),
-                                      t.first_zone + 3 * (m1 / t.nb), t.first_zone + 3 * (m2 / t.nb));
+    const double phase_space_ps4 =
+        delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
+    const bool normal = is_normal_3ph(
+        emission ? Channel3::kEmission : Channel3::kAbsorption, t.first_zone + 3 * (m0 / t.nb),
+        t.first_zone + 3 * (m1 / t.nb), t.first_zone + 3 * (m2 / t.nb));
     phase_space[emission ? 1 : 0] += delta;
 #pragma unroll
     for (int k = 0; k < kTemperaturesAtOnce; ++k)
       if (k < n_t) {
         const double* n = t.occupation + (first_t + k) * n_modes;
-        add_process(at[k], emission, normal, occupation_factor_3ph(emission, n[m1], n[m2]), weight, phase_space_ps4);
+        add_process(at[k], emission, normal, occupation_factor_3ph(emission, n[m1], n[m2]), weight,
+                    phase_space_ps4);
       }
   }
-  __device__ void finish(const Tables3& t, int first_t, int n_t, std::int64_t row, const RowOutputs3& out) {
+  __device__ void finish(const Tables3& t, int first_t, int n_t, std::int64_t row,
+                         const RowOutputs3& out) {
     using Reduce = cub::BlockReduce<double, kThreads>;
     __shared__ typename Reduce::TempStorage storage;
     const auto block_sum = [&](double x) {
@@ -309,9 +334,10 @@ struct ThreadSums3 {
 };
 
 /// Rates of rows first_row + blockIdx from their list, some temperatures at a time.
-__global__ void __launch_bounds__(kThreads) row_sums_kernel(Tables3 t, std::int64_t n_modes, int first_t, int n_t,
-                                                            std::int64_t first_row, const std::int64_t* first_process,
-                                                            std::int64_t base, const Process3* list, RowOutputs3 out) {
+__global__ void __launch_bounds__(kThreads)
+    row_sums_kernel(Tables3 t, std::int64_t n_modes, int first_t, int n_t, std::int64_t first_row,
+                    const std::int64_t* first_process, std::int64_t base, const Process3* list,
+                    RowOutputs3 out) {
   const std::int64_t row = first_row + blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
   ThreadSums3 sums;
@@ -320,16 +346,18 @@ __global__ void __launch_bounds__(kThreads) row_sums_kernel(Tables3 t, std::int6
     const Process3 process = list[i];
     double mismatch;
     double width;
-    t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0, process.partner(),
-                    process.second, mismatch, width);
-    sums.add(t, n_modes, first_t, n_t, m0, process, process.weight_per_ps, t.rules.delta_ps(mismatch, width));
+    t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0,
+                    process.partner(), process.second, mismatch, width);
+    sums.add(t, n_modes, first_t, n_t, m0, process, process.weight_per_ps,
+             t.rules.delta_ps(mismatch, width));
   }
   sums.finish(t, first_t, n_t, row, out);
 }
 
 /// No list: every candidate of a row tested and, if allowed, evaluated on the spot.
-__global__ void __launch_bounds__(kThreads) test_and_sum_kernel(Tables3 t, Blocks3View blocks, PhaseTable phase, std::int64_t n_modes,
-                                                                int first_t, int n_t, RowOutputs3 out) {
+__global__ void __launch_bounds__(kThreads)
+    test_and_sum_kernel(Tables3 t, Blocks3View blocks, PhaseTable phase, std::int64_t n_modes,
+                        int first_t, int n_t, RowOutputs3 out) {
   const std::int64_t row = blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
   const ModeData zero = mode_data(t.rules, m0);
@@ -339,33 +367,38 @@ __global__ void __launch_bounds__(kThreads) test_and_sum_kernel(Tables3 t, Block
       test_point(t, zero, m0 / t.nb, p, [&](const Process3& process) {
         double mismatch;
         double width;
-        t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0, process.partner(),
-                        process.second, mismatch, width);
+        t.rules.allowed(process.emission() ? Channel3::kEmission : Channel3::kAbsorption, m0,
+                        process.partner(), process.second, mismatch, width);
         const double delta = t.rules.delta_ps(mismatch, width);
         const double product = t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[process.partner()] *
                                t.rules.omega_rad_ps[process.second];
         sums.add(t, n_modes, first_t, n_t, m0, process,
-                 t.rules.prefactor * delta / product * naive_squared(t, blocks, phase, m0, process), delta);
+                 t.rules.prefactor * delta / product * naive_squared(t, blocks, phase, m0, process),
+                 delta);
       });
   sums.finish(t, first_t, n_t, row, out);
 }
 
 /// One row of the collision operator by a block; with f == nullptr the row's rate (out [n_rows]).
-__global__ void __launch_bounds__(kThreads) collision_kernel(Tables3 t, bool symmetric, const double* n, const double* s,
-                                                             const std::int64_t* first_process, const Process3* list,
-                                                             const double* f, double* out) {
+__global__ void __launch_bounds__(kThreads)
+    collision_kernel(Tables3 t, bool symmetric, const double* n, const double* s,
+                     const std::int64_t* first_process, const Process3* list, const double* f,
+                     double* out) {
   const std::int64_t row = blockIdx.x;
   const std::int64_t m0 = t.mode_of_row(row);
   double sum[3] = {0.0, 0.0, 0.0};
-  for (std::int64_t i = first_process[row] + threadIdx.x; i < first_process[row + 1]; i += kThreads) {
+  for (std::int64_t i = first_process[row] + threadIdx.x; i < first_process[row + 1];
+       i += kThreads) {
     const Process3 process = list[i];
     const std::int64_t m1 = process.partner();
     const std::int64_t m2 = process.second;
-    const CollisionTerm3 term = collision_term_3ph(process, symmetric, n[m1], n[m2], s[m0], s[m1], s[m2]);
+    const CollisionTerm3 term =
+        collision_term_3ph(process, symmetric, n[m1], n[m2], s[m0], s[m1], s[m2]);
     if (f == nullptr) {
       sum[0] += term.gamma_per_ps;
     } else {
-      for (int d = 0; d < 3; ++d) sum[d] += term.gamma_per_ps * (f[m2 * 3 + d] + term.sign * f[m1 * 3 + d]);
+      for (int d = 0; d < 3; ++d)
+        sum[d] += term.gamma_per_ps * (f[m2 * 3 + d] + term.sign * f[m1 * 3 + d]);
     }
   }
   using Reduce = cub::BlockReduce<double, kThreads>;

@@ -15,16 +15,18 @@ using cuda::DeviceBuffer;
 
 constexpr double kSumsInWholeUnits = 2.0;  ///< first number of a state of this back end
 
-/// Units such that no sum of a row whose Σ|Γ| is `size` reaches 2^62: a process counts at most thrice. A row
-/// that is guessed to be empty gets a unit that any process shows to be too small.
-double scale_for(double size) { return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900); }
+/// Units such that no sum of a row whose Σ|Γ| is `size` reaches 2^62: a process counts at most
+/// thrice. A row that is guessed to be empty gets a unit that any process shows to be too small.
+double scale_for(double size) {
+  return size > 0.0 ? std::ldexp(1.0, 60) / size : std::ldexp(1.0, 900);
+}
 
 /// Σ Γ and Σ|Γ| of each row, added in order of place and sign.
 struct AddCollisionPlaces {
   const double* partial;  ///< [places][rows][2 signs][2]
   std::int64_t n_rows;
   int places;
-  double* total;          ///< [rows][2]
+  double* total;  ///< [rows][2]
 
   QUASI_HD void operator()(std::int64_t index) const {
     double value = total[index];
@@ -50,8 +52,8 @@ struct UnitsToNumbers {
 };
 
 /// One row of M f a block.
-__global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::int64_t n_modes, const double* f,
-                                                    double* result) {
+__global__ void __launch_bounds__(256)
+    apply_matrix(const double* matrix, std::int64_t n_modes, const double* f, double* result) {
   using Reduce = cub::BlockReduce<double, 256>;
   __shared__ typename Reduce::TempStorage storage[3];
   const double* m = matrix + blockIdx.x * n_modes;
@@ -66,7 +68,8 @@ __global__ void __launch_bounds__(256) apply_matrix(const double* matrix, std::i
 
 }  // namespace
 
-void CollisionOperator4ph::begin(const CollisionRequest4ph& request, int n_branches, std::int64_t n_modes, std::int32_t places) {
+void CollisionOperator4ph::begin(const CollisionRequest4ph& request, int n_branches,
+                                 std::int64_t n_modes, std::int32_t places) {
   request_ = request;
   n_branches_ = n_branches;
   n_modes_ = n_modes;
@@ -89,7 +92,9 @@ CollisionTarget CollisionOperator4ph::target(const double* occupation) const {
 }
 
 void CollisionOperator4ph::add_places(std::int32_t places) {
-  cuda::for_each_index(2 * rows(), AddCollisionPlaces{partial_.data(), rows(), places, out_scattering_.data()}, "sums of rows");
+  cuda::for_each_index(2 * rows(),
+                       AddCollisionPlaces{partial_.data(), rows(), places, out_scattering_.data()},
+                       "sums of rows");
 }
 
 std::vector<double> CollisionOperator4ph::state() const {
@@ -110,7 +115,8 @@ bool CollisionOperator4ph::restore(const double* state, std::size_t count) {
   scale_host_.assign(state + 1, state + 1 + n_rows);
   scale_ = DeviceBuffer<double>(scale_host_, "units of rows");
   out_scattering_.copy_from(state + 1 + n_rows, 2 * n_rows, "sums of rows");
-  matrix_.copy_from(reinterpret_cast<const unsigned long long*>(state + 1 + 3 * n_rows), matrix_.size(), "collision operator");
+  matrix_.copy_from(reinterpret_cast<const unsigned long long*>(state + 1 + 3 * n_rows),
+                    matrix_.size(), "collision operator");
   cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
   return true;
 }
@@ -130,7 +136,8 @@ std::vector<double> CollisionOperator4ph::finish() {
     start();
     return {};
   }
-  cuda::for_each_index(static_cast<std::int64_t>(matrix_.size()), UnitsToNumbers{matrix_.data(), n_modes_, scale_.data()},
+  cuda::for_each_index(static_cast<std::int64_t>(matrix_.size()),
+                       UnitsToNumbers{matrix_.data(), n_modes_, scale_.data()},
                        "collision operator");
   return out;
 }
@@ -138,8 +145,8 @@ std::vector<double> CollisionOperator4ph::finish() {
 std::vector<double> CollisionOperator4ph::apply(const std::vector<double>& f) const {
   const DeviceBuffer<double> field(f, "field");
   DeviceBuffer<double> result(static_cast<std::size_t>(3 * rows()), "in-scattering");
-  apply_matrix<<<static_cast<unsigned>(rows()), 256>>>(reinterpret_cast<const double*>(matrix_.data()), n_modes_, field.data(),
-                                                       result.data());
+  apply_matrix<<<static_cast<unsigned>(rows()), 256>>>(
+      reinterpret_cast<const double*>(matrix_.data()), n_modes_, field.data(), result.data());
   cuda::check_launch("collision operator");
   return cuda::to_host(result, "in-scattering");
 }

@@ -18,7 +18,8 @@ Evaluator4phCpu::Evaluator4phCpu(const Tables4ph& tables, Precision precision)
 void Evaluator4phCpu::set_pair(std::int64_t row, std::int32_t mode1, bool conjugate) {
   const Tables4ph& t = tables_;
   const Complex<double>* e = t.eigenvector + static_cast<std::int64_t>(mode1) * t.n_branches;
-  const Complex<double>* phase = t.phase + static_cast<std::int64_t>(mode1 / t.n_branches) * t.n_cells;
+  const Complex<double>* phase =
+      t.phase + static_cast<std::int64_t>(mode1 / t.n_branches) * t.n_cells;
   for (int triple = 0; triple < t.n_triples; ++triple)
     for (int b = 0; b < 3; ++b) {
       const Complex<double> value = phase[t.triple_cell[triple]] * e[3 * t.triple_atom[triple] + b];
@@ -52,10 +53,13 @@ void Evaluator4phCpu::squared_elements(const Found4ph* found, std::int64_t n, bo
 }
 
 template <typename Real, int kLanes>
-void Evaluator4phCpu::squared_elements_in(const std::vector<Complex<Real>>& pairs, const Found4ph* found, std::int64_t n,
-                                          bool conjugate, double* squared) const {
+void Evaluator4phCpu::squared_elements_in(const std::vector<Complex<Real>>& pairs,
+                                          const Found4ph* found, std::int64_t n, bool conjugate,
+                                          double* squared) const {
   using Lanes = Real[kLanes];
-  const auto rounded = [](Complex<double> x) { return Complex<Real>{static_cast<Real>(x.re), static_cast<Real>(x.im)}; };
+  const auto rounded = [](Complex<double> x) {
+    return Complex<Real>{static_cast<Real>(x.re), static_cast<Real>(x.im)};
+  };
   const Tables4ph& t = tables_;
   const int nb = t.n_branches;
   const Real sign = conjugate ? -1 : 1;
@@ -63,7 +67,8 @@ void Evaluator4phCpu::squared_elements_in(const std::vector<Complex<Real>>& pair
     const Complex<double>* e2[kLanes];
     const Complex<double>* e3[kLanes];
     const Complex<double>* phase[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) {  // the last batch is filled up with its last process
+    for (int lane = 0; lane < kLanes;
+         ++lane) {  // the last batch is filled up with its last process
       const Found4ph& f = found[first + lane < n ? first + lane : n - 1];
       e2[lane] = t.eigenvector + static_cast<std::int64_t>(f.mode2) * nb;
       e3[lane] = t.eigenvector + static_cast<std::int64_t>(f.mode3) * nb;
@@ -108,7 +113,8 @@ void Evaluator4phCpu::squared_elements_in(const std::vector<Complex<Real>>& pair
         }
     }
     for (int lane = 0; lane < kLanes && first + lane < n; ++lane)
-      squared[first + lane] = squared_of_sum_4ph(t, {static_cast<double>(v_re[lane]), static_cast<double>(v_im[lane])});
+      squared[first + lane] =
+          squared_of_sum_4ph(t, {static_cast<double>(v_re[lane]), static_cast<double>(v_im[lane])});
   }
 }
 

@@ -13,32 +13,32 @@ struct alignas(8) ZonePoint {
 
 /// The pairs of ContractionPlan4ph in the order in which a thread walks over their cells.
 ///
-/// e^{iq·R} of all cells would be many scattered loads per process. Instead each thread keeps one phase
-/// and multiplies it by e^{±iq·a_i}, three numbers of its q'', from cell to cell along a walk through
-/// all of them that steps by one lattice vector at a time; every thread of a block takes the same
-/// steps. The three numbers come from short tables by the coordinates of q''.
+/// e^{iq·R} of all cells would be many scattered loads per process. Instead each thread keeps one
+/// phase and multiplies it by e^{±iq·a_i}, three numbers of its q'', from cell to cell along a walk
+/// through all of them that steps by one lattice vector at a time; every thread of a block takes
+/// the same steps. The three numbers come from short tables by the coordinates of q''.
 struct Walk4ph {
   int n_steps = 0;
-  const std::int32_t* step = nullptr;     ///< [n_steps] 0: stay; ±(i+1): by ±a_i
-  const std::int32_t* first = nullptr;    ///< [n_steps + 1] first pair met at the step's end
-  const std::int32_t* atoms = nullptr;    ///< [n_pairs] κ'' · 256 + κ''', in walking order
-  /// [n_steps] the same in one word, for at most four atoms: direction (0 stay, 1–3 by +a_i, 4–6 by −a_i) and,
-  /// from bit 8 on, a bit for each κ''·n_atoms + κ''' met there.
+  const std::int32_t* step = nullptr;   ///< [n_steps] 0: stay; ±(i+1): by ±a_i
+  const std::int32_t* first = nullptr;  ///< [n_steps + 1] first pair met at the step's end
+  const std::int32_t* atoms = nullptr;  ///< [n_pairs] κ'' · 256 + κ''', in walking order
+  /// [n_steps] the same in one word, for at most four atoms: direction (0 stay, 1–3 by +a_i, 4–6 by
+  /// −a_i) and, from bit 8 on, a bit for each κ''·n_atoms + κ''' met there.
   const std::uint32_t* program = nullptr;
   /// [n_stops + 1] first pair, in walking order, of the steps that meet any.
   int n_stops = 0;
   const std::int32_t* stop = nullptr;
   const Complex<double>* half = nullptr;  ///< Form4ph::kSwapped: [n_modes][3], the first atom's e
   const ZonePoint* zone = nullptr;        ///< [n_q]
-  const Complex<double>* turn[3] = {};    ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
+  const Complex<double>* turn[3] = {};  ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
 };
 
 /// How the matrix element is summed.
 enum class Form4ph {
-  kPairs,    ///< over the pairs of the plan
-  /// Where inversion exchanges the two atoms of the cell (ContractionPlan4ph::swapped): κ'' is the first atom, and
-  /// e(second) the conjugate of e(first), so that Re Σ_c w_c e'''_c* needs Re(w_1 + w_2) and Im(w_1 − w_2) of the first
-  /// atom's three components alone.
+  kPairs,  ///< over the pairs of the plan
+  /// Where inversion exchanges the two atoms of the cell (ContractionPlan4ph::swapped): κ'' is the
+  /// first atom, and e(second) the conjugate of e(first), so that Re Σ_c w_c e'''_c* needs Re(w_1 +
+  /// w_2) and Im(w_1 − w_2) of the first atom's three components alone.
   kSwapped,
 };
 
@@ -65,18 +65,21 @@ __device__ inline void fused_add(Complex<Real>& sum, Complex<Real> a, Complex<Re
   sum.im = fma(a.re, b.im, fma(a.im, b.re, sum.im));
 }
 
-/// Step 3 of ContractionPlan4ph by one thread: |V|². `pair` holds A of the thread's (λ, λ') in walking
-/// order, `program` Walk4ph::program in shared memory. kAtoms > 0: eigenvectors stay in registers; 0: any
-/// number of atoms, read as needed.
+/// Step 3 of ContractionPlan4ph by one thread: |V|². `pair` holds A of the thread's (λ, λ') in
+/// walking order, `program` Walk4ph::program in shared memory. kAtoms > 0: eigenvectors stay in
+/// registers; 0: any number of atoms, read as needed.
 template <int kAtoms, typename Real>
-__device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk, const std::uint32_t* program,
-                                         const Complex<Real>* pair, std::int32_t mode2,
-                                         std::int32_t mode3, ZonePoint q2, double sign) {
+__device__ inline double squared_element(const Tables4ph& t, const Walk4ph& walk,
+                                         const std::uint32_t* program, const Complex<Real>* pair,
+                                         std::int32_t mode2, std::int32_t mode3, ZonePoint q2,
+                                         double sign) {
   const int nb = kAtoms > 0 ? 3 * kAtoms : t.n_branches;
   const Complex<double>* e2 = t.eigenvector + static_cast<std::int64_t>(mode2) * nb;
   const Complex<double>* e3 = t.eigenvector + static_cast<std::int64_t>(mode3) * nb;
   const auto side = static_cast<Real>(sign);
-  Complex<Real> turn[3] = {rounded<Real>(load(walk.turn[0] + q2.x)), rounded<Real>(load(walk.turn[1] + q2.y)), rounded<Real>(load(walk.turn[2] + q2.z))};
+  Complex<Real> turn[3] = {rounded<Real>(load(walk.turn[0] + q2.x)),
+                           rounded<Real>(load(walk.turn[1] + q2.y)),
+                           rounded<Real>(load(walk.turn[2] + q2.z))};
   for (int i = 0; i < 3; ++i) turn[i].im *= side;
   Complex<Real> phase{1, 0};
   const auto step = [&](int direction) {  // 1–3: +a_i; 4–6: −a_i
@@ -152,29 +155,39 @@ struct LastTwo {
 };
 
 __device__ inline double with_sign(double value, unsigned sign_bit) {
-  return __hiloint2double(static_cast<int>(static_cast<unsigned>(__double2hiint(value)) ^ sign_bit), __double2loint(value));
+  return __hiloint2double(static_cast<int>(static_cast<unsigned>(__double2hiint(value)) ^ sign_bit),
+                          __double2loint(value));
 }
-__device__ inline float with_sign(float value, unsigned sign_bit) { return __uint_as_float(__float_as_uint(value) ^ sign_bit); }
+__device__ inline float with_sign(float value, unsigned sign_bit) {
+  return __uint_as_float(__float_as_uint(value) ^ sign_bit);
+}
 
-/// The same for Form4ph::kSwapped, of kN processes with one A, each of whose elements is read once for all of them: the
-/// data pipe of shared memory, which hands a warp 128 bytes a cycle, is what bounds a single one. `a` holds, stop by
-/// stop, A_11 or the conjugate of A_12 alone, or A_11 + A_12 and A_11 − A_12 (elements beside each other). e''e^{iq''·R}
-/// itself is taken from cell to cell, conjugated wherever A_12 is alone: then one sum serves both, because
-/// Re w and −Im w are the parts of w*.
-/// @param slot  [3][kN][kStride] numbers of a block at the thread's own place, for the turns of its processes: read from
+/// The same for Form4ph::kSwapped, of kN processes with one A, each of whose elements is read once
+/// for all of them: the data pipe of shared memory, which hands a warp 128 bytes a cycle, is what
+/// bounds a single one. `a` holds, stop by stop, A_11 or the conjugate of A_12 alone, or A_11 +
+/// A_12 and A_11 − A_12 (elements beside each other). e''e^{iq''·R} itself is taken from cell to
+/// cell, conjugated wherever A_12 is alone: then one sum serves both, because Re w and −Im w are
+/// the parts of w*.
+/// @param slot  [3][kN][kStride] numbers of a block at the thread's own place, for the turns of its
+/// processes: read from
 ///              there in each step, they leave registers to the elements that are on their way
 template <int kN, int kStride, typename Real>
-__device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, const std::uint32_t* program, const Complex<Real>* a,
-                                                         const LastTwo (&last)[kN], Complex<double>* slot, double (&squared)[kN]) {
+__device__ __forceinline__ void squared_elements_swapped(
+    const Walk4ph& walk, const std::uint32_t* program, const Complex<Real>* a,
+    const LastTwo (&last)[kN], Complex<double>* slot, double (&squared)[kN]) {
   std::uint32_t word = program[0];  // the walk begins by staying
-  unsigned conjugated = (word >> 8) == 2u ? 0x80000000u : 0u;  // the sign bit of what is taken along
+  unsigned conjugated =
+      (word >> 8) == 2u ? 0x80000000u : 0u;  // the sign bit of what is taken along
   Complex<Real> u[kN][3];
 #pragma unroll
   for (int n = 0; n < kN; ++n) {
-    const Complex<double> turn[3] = {load(walk.turn[0] + last[n].q2.x), load(walk.turn[1] + last[n].q2.y), load(walk.turn[2] + last[n].q2.z)};
+    const Complex<double> turn[3] = {load(walk.turn[0] + last[n].q2.x),
+                                     load(walk.turn[1] + last[n].q2.y),
+                                     load(walk.turn[2] + last[n].q2.z)};
 #pragma unroll
     for (int i = 0; i < 3; ++i)
-      *reinterpret_cast<Complex<Real>*>(slot + (i * kN + n) * kStride) = {static_cast<Real>(turn[i].re), static_cast<Real>(turn[i].im * last[n].sign)};
+      *reinterpret_cast<Complex<Real>*>(slot + (i * kN + n) * kStride) = {
+          static_cast<Real>(turn[i].re), static_cast<Real>(turn[i].im * last[n].sign)};
 #pragma unroll
     for (int b = 0; b < 3; ++b) {
       u[n][b] = rounded<Real>(load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode2) + b));
@@ -183,7 +196,8 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
   }
   Real real[kN][3] = {};
   Real imaginary[kN][3] = {};
-  // Elements of A on their way while those before them are used: read just before use, each would be waited for.
+  // Elements of A on their way while those before them are used: read just before use, each would
+  // be waited for.
   constexpr int kAhead = 3;
   Complex<Real> ahead[kAhead];
   const auto next = [&](int i, int n_elements) {
@@ -195,7 +209,8 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
       real[n][c] = fma(u[n][b].re, for_real.re, fma(-u[n][b].im, for_real.im, real[n][c]));
-      imaginary[n][c] = fma(u[n][b].re, for_imaginary.im, fma(u[n][b].im, for_imaginary.re, imaginary[n][c]));
+      imaginary[n][c] =
+          fma(u[n][b].re, for_imaginary.im, fma(u[n][b].im, for_imaginary.re, imaginary[n][c]));
     }
   };
   for (int s = 1;; ++s) {
@@ -223,7 +238,8 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
     const std::uint32_t direction = word & 7u;  // 1–3: +a_i; 4–6: −a_i
     const unsigned wanted = (word >> 8) == 2u ? 0x80000000u : 0u;
     const unsigned back = (direction > 3u ? 0x80000000u : 0u) ^ wanted;
-    const Complex<double>* by = slot + (direction > 3u ? direction - 4u : direction - 1u) * (kN * kStride);
+    const Complex<double>* by =
+        slot + (direction > 3u ? direction - 4u : direction - 1u) * (kN * kStride);
 #pragma unroll
     for (int n = 0; n < kN; ++n) {
       const Complex<Real> turn = load(reinterpret_cast<const Complex<Real>*>(by + n * kStride));
@@ -231,7 +247,8 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
 #pragma unroll
       for (int b = 0; b < 3; ++b) {
         const Real re = u[n][b].re, side = with_sign(u[n][b].im, conjugated ^ wanted);
-        const Real across = re * im, down = side * im;  // in place: what is multiplied last is not needed again
+        const Real across = re * im,
+                   down = side * im;  // in place: what is multiplied last is not needed again
         u[n][b].im = fma(side, turn.re, across);
         u[n][b].re = fma(re, turn.re, -down);
       }
@@ -243,7 +260,8 @@ __device__ __forceinline__ void squared_elements_swapped(const Walk4ph& walk, co
     Real v = 0;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const auto e = rounded<Real>(load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode3) + c));
+      const auto e =
+          rounded<Real>(load(walk.half + 3 * static_cast<std::int64_t>(last[n].mode3) + c));
       v = fma(real[n][c], e.re, fma(imaginary[n][c], e.im, v));
     }
     squared[n] = static_cast<double>(v) * v;

@@ -15,33 +15,44 @@ std::vector<std::complex<double>> unit_roots(int n) {
     const std::int64_t eighth = 8LL * m / n;
     const double quarter = 0.5 * units::kPi;
     const int turns = static_cast<int>((eighth + 1) / 2);
-    const double rest = (static_cast<double>(4LL * m - static_cast<std::int64_t>(turns) * n) / n) * quarter;
+    const double rest =
+        (static_cast<double>(4LL * m - static_cast<std::int64_t>(turns) * n) / n) * quarter;
     const double c = std::cos(rest);
     const double s = std::sin(rest);
     switch (turns % 4) {
-      case 0: roots[m] = {c, s}; break;
-      case 1: roots[m] = {-s, c}; break;
-      case 2: roots[m] = {-c, -s}; break;
-      default: roots[m] = {s, -c}; break;
+      case 0:
+        roots[m] = {c, s};
+        break;
+      case 1:
+        roots[m] = {-s, c};
+        break;
+      case 2:
+        roots[m] = {-c, -s};
+        break;
+      default:
+        roots[m] = {s, -c};
+        break;
     }
   }
   return roots;
 }
 
-std::vector<double> mass_scaled_tensors(const SparseForceConstants& constants, const std::vector<double>& mass_amu) {
+std::vector<double> mass_scaled_tensors(const SparseForceConstants& constants,
+                                        const std::vector<double>& mass_amu) {
   std::vector<double> scaled = constants.tensor;
   const int size = constants.tensor_size();
   for (std::int64_t block = 0; block < constants.n_blocks(); ++block) {
     double product = 1.0;
-    for (int leg = 0; leg < constants.order; ++leg) product *= mass_amu[constants.atom[block * constants.order + leg]];
+    for (int leg = 0; leg < constants.order; ++leg)
+      product *= mass_amu[constants.atom[block * constants.order + leg]];
     const double factor = 1.0 / std::sqrt(product);
     for (int e = 0; e < size; ++e) scaled[block * size + e] *= factor;
   }
   return scaled;
 }
 
-Fc3Transform make_fc3_transform(const SparseForceConstants& fc3, const std::vector<double>& mass_amu,
-                                const QMesh& mesh) {
+Fc3Transform make_fc3_transform(const SparseForceConstants& fc3,
+                                const std::vector<double>& mass_amu, const QMesh& mesh) {
   Fc3Transform t;
   t.nb = 3 * static_cast<int>(mass_amu.size());
   t.n_blocks = fc3.n_blocks();
@@ -72,8 +83,9 @@ Fc3Transform make_fc3_transform(const SparseForceConstants& fc3, const std::vect
     const auto roots = unit_roots(mesh.n[d]);
     for (int m = 0; m < mesh.n[d]; ++m)
       for (int r = 0; r < t.extent[d]; ++r)
-        t.phase[d].push_back(roots[static_cast<std::size_t>(QMesh::wrap(
-            static_cast<int>(static_cast<std::int64_t>(m) * (t.low[d] + r) % mesh.n[d]), mesh.n[d]))]);
+        t.phase[d].push_back(roots[static_cast<std::size_t>(
+            QMesh::wrap(static_cast<int>(static_cast<std::int64_t>(m) * (t.low[d] + r) % mesh.n[d]),
+                        mesh.n[d]))]);
   }
   return t;
 }

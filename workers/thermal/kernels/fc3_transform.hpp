@@ -11,8 +11,8 @@ namespace quasi::thermal {
 
 /// Third-order constants arranged for the factorised algorithm (thermal.md 11.4).
 ///
-/// For a mode λ = (q, s), contracting slot 1 with e_λ and the cell of slot 3 with e^{−iq·R''} leaves
-/// one matrix for each difference ΔR = R' − R''; its Fourier sum over ΔR gives
+/// For a mode λ = (q, s), contracting slot 1 with e_λ and the cell of slot 3 with e^{−iq·R''}
+/// leaves one matrix for each difference ΔR = R' − R''; its Fourier sum over ΔR gives
 ///
 ///   A_λ(p)_{βγ} = Σ_ΔR e^{ip·ΔR} Σ Φ_{αβγ}/√(mm'm'') e_λ(κα) e^{−iq·R''},
 ///
@@ -20,30 +20,34 @@ namespace quasi::thermal {
 ///   V+ (q' = p)  = Σ e_λ'(p)_β  A(p)_{βγ} e_λ''(q+p)_γ*,
 ///   V− (q' = −p) = Σ e_λ'(−p)_β* A(p)_{βγ} e_λ''(q+p)_γ*.
 ///
-/// The ΔR fill a box of lattice coordinates, so the sum is done axis by axis as three dense products
-/// with phase matrices e^{2πi m ΔR_d/N_d}; these cost less than FFTs because the box is narrow.
+/// The ΔR fill a box of lattice coordinates, so the sum is done axis by axis as three dense
+/// products with phase matrices e^{2πi m ΔR_d/N_d}; these cost less than FFTs because the box is
+/// narrow.
 struct Fc3Transform {
   int nb = 0;
   std::int64_t n_blocks = 0;
-  Index3 low{0, 0, 0};                ///< smallest ΔR along each axis
-  Index3 extent{1, 1, 1};             ///< box of ΔR, [c][b][a] with a (axis 1) fastest
-  std::vector<int> first_component;   ///< [n_blocks] 3κ
-  std::vector<int> target;            ///< [n_blocks] (box index · nb + 3κ') · nb + 3κ''
-  std::vector<int> third_cell;        ///< [n_blocks] index into third_cells of R''
-  std::vector<Index3> third_cells;    ///< distinct R''
-  std::vector<double> tensor;         ///< [n_blocks][27], eV/(Å³ amu^{3/2})
+  Index3 low{0, 0, 0};               ///< smallest ΔR along each axis
+  Index3 extent{1, 1, 1};            ///< box of ΔR, [c][b][a] with a (axis 1) fastest
+  std::vector<int> first_component;  ///< [n_blocks] 3κ
+  std::vector<int> target;           ///< [n_blocks] (box index · nb + 3κ') · nb + 3κ''
+  std::vector<int> third_cell;       ///< [n_blocks] index into third_cells of R''
+  std::vector<Index3> third_cells;   ///< distinct R''
+  std::vector<double> tensor;        ///< [n_blocks][27], eV/(Å³ amu^{3/2})
   std::vector<std::complex<double>> phase[3];  ///< [N_d][extent_d] e^{2πi m ΔR_d/N_d}
 
-  std::int64_t box_size() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
+  std::int64_t box_size() const {
+    return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2];
+  }
 };
 
-Fc3Transform make_fc3_transform(const SparseForceConstants& fc3, const std::vector<double>& mass_amu,
-                                const QMesh& mesh);
+Fc3Transform make_fc3_transform(const SparseForceConstants& fc3,
+                                const std::vector<double>& mass_amu, const QMesh& mesh);
 
 /// exp(2πi m/n) for m = 0 … n − 1, exact at multiples of a quarter turn.
 std::vector<std::complex<double>> unit_roots(int n);
 
 /// Tensors divided by √(m m' m'') of their atoms.
-std::vector<double> mass_scaled_tensors(const SparseForceConstants& constants, const std::vector<double>& mass_amu);
+std::vector<double> mass_scaled_tensors(const SparseForceConstants& constants,
+                                        const std::vector<double>& mass_amu);
 
 }  // namespace quasi::thermal

@@ -10,8 +10,8 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next. It begins at cell 0, where it
-/// stays for a step; every further step moves.
+/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next. It
+/// begins at cell 0, where it stays for a step; every further step moves.
 struct HostWalk {
   std::vector<std::int32_t> step, first, atoms, order;
 };
@@ -25,14 +25,16 @@ inline HostWalk walk_through(const ContractionPlan4ph& plan) {
   for (int pair = 0; pair < plan.n_pairs; ++pair) {
     const std::int32_t* c = &plan.cell[static_cast<std::size_t>(3 * plan.pair_cell[pair])];
     const Index3 cell{c[0], c[1], c[2]};
-    auto stop = std::find_if(left.begin(), left.end(), [&](const Stop& s) { return s.cell == cell; });
+    auto stop =
+        std::find_if(left.begin(), left.end(), [&](const Stop& s) { return s.cell == cell; });
     if (stop == left.end()) stop = left.insert(left.end(), {cell, {}});
     stop->pairs.push_back(pair);
   }
   HostWalk walk;
   Index3 here{0, 0, 0};
   const auto distance = [&](const Stop& s) {
-    return std::abs(s.cell[0] - here[0]) + std::abs(s.cell[1] - here[1]) + std::abs(s.cell[2] - here[2]);
+    return std::abs(s.cell[0] - here[0]) + std::abs(s.cell[1] - here[1]) +
+           std::abs(s.cell[2] - here[2]);
   };
   if (std::none_of(left.begin(), left.end(), [&](const Stop& s) { return s.cell == here; })) {
     walk.step.push_back(0);

@@ -8,32 +8,36 @@
 namespace quasi::thermal {
 
 /// For one total momentum Q, the last two phonons of every possible process: q''' = Q + q'' for ++,
-/// q''' = Q − q'' for +- and --. Neither λ nor λ' matters, so one table serves every pair of them with
-/// q ± q' = Q.
+/// q''' = Q − q'' for +- and --. Neither λ nor λ' matters, so one table serves every pair of them
+/// with q ± q' = Q.
 enum class PairKind4ph { kDifference, kSum };
 
 /// How pairs are sorted so that a query (λ, λ') reads little more than the pairs it accepts.
 ///
-/// A pair is at the energy Ω = ω''' ∓ ω'' and is accepted by a query at E = ω ± ω' if |E − Ω| is at most
-/// its window, which varies by orders of magnitude among pairs. Pairs are therefore put in classes by
-/// a bound on what they contribute to the width, each a quarter of the one before in σ², and sorted by
-/// Ω within a class; a query looks up one interval a class, as wide as the class needs.
-/// A key holds [total momentum within the batch: 6 bits][class: 3][Ω in 2^-23 of the range: 23].
+/// A pair is at the energy Ω = ω''' ∓ ω'' and is accepted by a query at E = ω ± ω' if |E − Ω| is at
+/// most its window, which varies by orders of magnitude among pairs. Pairs are therefore put in
+/// classes by a bound on what they contribute to the width, each a quarter of the one before in σ²,
+/// and sorted by Ω within a class; a query looks up one interval a class, as wide as the class
+/// needs. A key holds [total momentum within the batch: 6 bits][class: 3][Ω in 2^-23 of the range:
+/// 23].
 struct PairKeys4ph {
-  static constexpr int kClasses = 7;       ///< the eighth marks pairs that are none
+  static constexpr int kClasses = 7;  ///< the eighth marks pairs that are none
   static constexpr int kEnergyBits = 23;
   static constexpr int kClassBits = 3;
-  static constexpr int kBatch = 64;        ///< total momenta sorted together at most
+  static constexpr int kBatch = 64;  ///< total momenta sorted together at most
 
-  double bound[kClasses];       ///< of the class measure, falling
-  double lowest[2];             ///< Ω at key 0, by PairKind4ph
+  double bound[kClasses];  ///< of the class measure, falling
+  double lowest[2];        ///< Ω at key 0, by PairKind4ph
   double steps_per_rad_ps;
 
-  /// @param largest_omega, largest_spread_squared  over all modes taking part (max |p|², without sb)
-  static PairKeys4ph make(const Rules4ph& rules, double largest_omega, double largest_spread_squared) {
+  /// @param largest_omega, largest_spread_squared  over all modes taking part (max |p|², without
+  /// sb)
+  static PairKeys4ph make(const Rules4ph& rules, double largest_omega,
+                          double largest_spread_squared) {
     PairKeys4ph keys;
     // |p''−p'''|² ≤ 2(|p''|²+|p'''|²) ≤ 4 max|p|²; the largest axis is not above the sum.
-    double bound = (rules.broadening == Broadening::kSymmetric ? 2.0 : 4.0) * largest_spread_squared;
+    double bound =
+        (rules.broadening == Broadening::kSymmetric ? 2.0 : 4.0) * largest_spread_squared;
     for (double& b : keys.bound) {
       b = bound;
       bound *= 0.25;
@@ -67,7 +71,8 @@ struct PairKeys4ph {
     if (rules.broadening == Broadening::kSymmetric)
       // Σ over six pairs ≤ 4 Σ|p|², in width_squared_4ph divided by 36.
       square = (square + p0[0] * p0[0] + p0[1] * p0[1] + p0[2] * p0[2] + p1[0] * p1[0] +
-                p1[1] * p1[1] + p1[2] * p1[2]) / 9.0;
+                p1[1] * p1[1] + p1[2] * p1[2]) /
+               9.0;
     double sigma = rules.scale_broad * std::sqrt(square);
     if (rules.sigma_at_floor_rad_ps == 0.0 && sigma < rules.sigma_floor_rad_ps)
       sigma = rules.sigma_floor_rad_ps;
@@ -96,7 +101,8 @@ struct PairKeys4ph {
            energy_key(kind, kind == PairKind4ph::kSum ? w2 + w3 : w3 - w2);
   }
 
-  /// First and last key that a query can accept in a class: E within reach, and one step for rounding.
+  /// First and last key that a query can accept in a class: E within reach, and one step for
+  /// rounding.
   QUASI_HD void interval(const Tables4ph& tables, PairKind4ph kind, int place_in_batch,
                          int pair_class, double energy, const double* p0, const double* p1,
                          std::uint32_t* first, std::uint32_t* last) const {

@@ -8,7 +8,8 @@ namespace quasi::thermal {
 /// The rules of a problem over mode data that lie where its kernels run.
 /// @param omega_rad_ps   [n_modes], kInactive where a mode takes no part
 /// @param spread_rad_ps  [n_modes][3]
-inline ProcessRules3 rules_of(const ThreePhononProblem& problem, const double* omega_rad_ps, const double* spread_rad_ps) {
+inline ProcessRules3 rules_of(const ThreePhononProblem& problem, const double* omega_rad_ps,
+                              const double* spread_rad_ps) {
   return {.omega_rad_ps = omega_rad_ps,
           .spread_rad_ps = spread_rad_ps,
           .broadening = problem.broadening,

@@ -7,8 +7,8 @@
 #include "workers/thermal/kernels/process_3ph.hpp"
 #include "workers/thermal/kernels/sample_layout.hpp"
 
-/// Sampling of three-phonon sums (thermal.md 10). Random words are keyed by the seed and the modes of a draw:
-/// any number of threads and devices gives the same sample.
+/// Sampling of three-phonon sums (thermal.md 10). Random words are keyed by the seed and the modes
+/// of a draw: any number of threads and devices gives the same sample.
 namespace quasi::thermal {
 
 inline constexpr int kChannels3 = 2;  ///< absorption, emission
@@ -19,10 +19,10 @@ struct SampleTables3 {
   int nb;
   int n_temperatures;
   ProcessRules3 rules;
-  const Complex<double>* e;         ///< [n_modes][nb]
-  const std::int32_t* point;        ///< [n_rows / nb] q of the rows
-  const int* first_zone;            ///< [n_q][3]
-  const double* occupation;         ///< [n_temperatures][n_modes]
+  const Complex<double>* e;   ///< [n_modes][nb]
+  const std::int32_t* point;  ///< [n_rows / nb] q of the rows
+  const int* first_zone;      ///< [n_q][3]
+  const double* occupation;   ///< [n_temperatures][n_modes]
   Blocks3View blocks;
   PhaseTable phase;
 
@@ -33,18 +33,23 @@ struct SampleTables3 {
   QUASI_HD static Channel3 channel(std::int64_t number) {
     return number == 0 ? Channel3::kAbsorption : Channel3::kEmission;
   }
-  QUASI_HD double squared_element(Channel3 channel, std::int64_t m0, std::int64_t m1, std::int64_t m2) const {
+  QUASI_HD double squared_element(Channel3 channel, std::int64_t m0, std::int64_t m1,
+                                  std::int64_t m2) const {
     int c1[3];
     int c2[3];
     mesh.coordinates(m1 / nb, c1);
     mesh.coordinates(m2 / nb, c2);
-    return norm(matrix_element_3ph(blocks, phase, channel, e + m0 * nb, e + m1 * nb, e + m2 * nb, c1, c2));
+    return norm(
+        matrix_element_3ph(blocks, phase, channel, e + m0 * nb, e + m1 * nb, e + m2 * nb, c1, c2));
   }
-  QUASI_HD bool is_normal(Channel3 channel, std::int64_t m0, std::int64_t m1, std::int64_t m2) const {
-    return is_normal_3ph(channel, first_zone + 3 * (m0 / nb), first_zone + 3 * (m1 / nb), first_zone + 3 * (m2 / nb));
+  QUASI_HD bool is_normal(Channel3 channel, std::int64_t m0, std::int64_t m1,
+                          std::int64_t m2) const {
+    return is_normal_3ph(channel, first_zone + 3 * (m0 / nb), first_zone + 3 * (m1 / nb),
+                         first_zone + 3 * (m2 / nb));
   }
   /// Bose factor of the channel at a temperature.
-  QUASI_HD double occupations(Channel3 channel, int temperature, std::int64_t m1, std::int64_t m2) const {
+  QUASI_HD double occupations(Channel3 channel, int temperature, std::int64_t m1,
+                              std::int64_t m2) const {
     const double* n = occupation + temperature * n_modes();
     return occupation_factor_3ph(channel == Channel3::kEmission, n[m1], n[m2]);
   }
@@ -75,17 +80,23 @@ struct SampleUniform3 {
     if (!t.rules.active(m0)) return;
     for (std::int64_t draw = draws * chunk / chunks; draw < draws * (chunk + 1) / chunks; ++draw) {
       // The last counter word tells orders and channels apart: four phonons have 0 to 2.
-      std::int64_t at = Philox::at(static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32),
-                                   static_cast<std::uint32_t>(m0), static_cast<std::uint32_t>(8 + number),
-                                   static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)).below(box(t));
+      std::int64_t at =
+          Philox::at(static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32),
+                     static_cast<std::uint32_t>(m0), static_cast<std::uint32_t>(8 + number),
+                     static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32))
+              .below(box(t));
       const std::int64_t s2 = at % t.nb;
       const std::int64_t m1 = at / t.nb;
-      const std::int64_t m2 = static_cast<std::int64_t>(t.mesh.add(m0 / t.nb, m1 / t.nb, static_cast<int>(channel))) * t.nb + s2;
+      const std::int64_t m2 =
+          static_cast<std::int64_t>(t.mesh.add(m0 / t.nb, m1 / t.nb, static_cast<int>(channel))) *
+              t.nb +
+          s2;
       double mismatch;
       double width;
       if (!t.rules.allowed(channel, m0, m1, m2, mismatch, width)) continue;
       const double delta = t.rules.delta_ps(mismatch, width);
-      const double density = delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
+      const double density =
+          delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
       const double squared = elements ? t.squared_element(channel, m0, m1, m2) : 0.0;
       const bool normal = t.is_normal(channel, m0, m1, m2);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
@@ -102,11 +113,11 @@ struct SampleUniform3 {
   }
 };
 
-/// All processes, of which some are drawn with p = min(1, n·max_T u/Σu), u = |Bose factor| δ; index =
-/// (row·2 + channel)·chunks + chunk of q', rows from `first_row` on.
+/// All processes, of which some are drawn with p = min(1, n·max_T u/Σu), u = |Bose factor| δ; index
+/// = (row·2 + channel)·chunks + chunk of q', rows from `first_row` on.
 ///
-/// W = u/(ωω'ω'') would draw by preference the slow partners whose |V|² ∝ ωω'ω'' is small: with u the terms of
-/// the sum are nearly equal.
+/// W = u/(ωω'ω'') would draw by preference the slow partners whose |V|² ∝ ωω'ω'' is small: with u
+/// the terms of the sum are nearly equal.
 struct SampleThinned3 {
   SampleTables3 tables;
   std::int64_t first_row;
@@ -114,10 +125,10 @@ struct SampleThinned3 {
   double draws;              ///< n; 0: none, only the weights are summed
   const double* weight_sum;  ///< [rows][2][n_temperatures] Σu
   int chunks;
-  double* sums;              ///< [rows][2][chunks][ThinnedLayout]
+  double* sums;  ///< [rows][2][chunks][ThinnedLayout]
 
-  QUASI_HD double drawn(std::int64_t sum, Channel3 channel, double delta, std::int64_t m0, std::int64_t m1,
-                        std::int64_t m2) const {
+  QUASI_HD double drawn(std::int64_t sum, Channel3 channel, double delta, std::int64_t m0,
+                        std::int64_t m1, std::int64_t m2) const {
     if (!(draws > 0.0)) return 0.0;
     double share = 0.0;
     for (int temperature = 0; temperature < tables.n_temperatures; ++temperature) {
@@ -126,9 +137,12 @@ struct SampleThinned3 {
       if (all > 0.0 && u / all > share) share = u / all;
     }
     const double p = draws * share < 1.0 ? draws * share : 1.0;
-    const double u = Philox::at(static_cast<std::uint32_t>(m0), static_cast<std::uint32_t>(m1), static_cast<std::uint32_t>(m2),
-                                channel == Channel3::kAbsorption ? 8u : 9u, static_cast<std::uint32_t>(seed),
-                                static_cast<std::uint32_t>(seed >> 32) ^ 0x80000000u).unit();
+    const double u =
+        Philox::at(static_cast<std::uint32_t>(m0), static_cast<std::uint32_t>(m1),
+                   static_cast<std::uint32_t>(m2), channel == Channel3::kAbsorption ? 8u : 9u,
+                   static_cast<std::uint32_t>(seed),
+                   static_cast<std::uint32_t>(seed >> 32) ^ 0x80000000u)
+            .unit();
     return u < p ? p : 0.0;
   }
 
@@ -152,14 +166,15 @@ struct SampleThinned3 {
           double width;
           if (!t.rules.allowed(channel, m0, m1, m2, mismatch, width)) continue;
           const double delta = t.rules.delta_ps(mismatch, width);
-          const double density = delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
+          const double density = delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] *
+                                          t.rules.omega_rad_ps[m2]);
           const double p = drawn(sum, channel, delta, m0, m1, m2);
           const double squared = p > 0.0 ? t.squared_element(channel, m0, m1, m2) : 0.0;
           const bool normal = t.is_normal(channel, m0, m1, m2);
           for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
             const double occupation = t.occupations(channel, temperature, m1, m2);
-            add_thinned_at(layout, temperature, p, density * occupation, delta * std::fabs(occupation), squared, normal,
-                           !(draws > 0.0), add);
+            add_thinned_at(layout, temperature, p, density * occupation,
+                           delta * std::fabs(occupation), squared, normal, !(draws > 0.0), add);
           }
           add(layout.phase_space(), delta);
           add(layout.six_count(), 6.0);

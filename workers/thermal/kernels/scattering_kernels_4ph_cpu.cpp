@@ -22,7 +22,8 @@ struct PairTable {
 
 class CpuScatteringKernels4ph : public ScatteringKernels4ph {
  public:
-  explicit CpuScatteringKernels4ph(std::int64_t memory_budget_bytes) : budget_bytes_(memory_budget_bytes) {}
+  explicit CpuScatteringKernels4ph(std::int64_t memory_budget_bytes)
+      : budget_bytes_(memory_budget_bytes) {}
 
   void load(const Problem4ph& problem) override {
     problem_ = &problem;
@@ -45,10 +46,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     const SumLayout4ph layout{tables_.n_temperatures};
     const auto n_totals = static_cast<std::size_t>(last_total - first_total);
-    const std::size_t exchanged_size = tables_.star == nullptr
-                                           ? 0
-                                           : n_totals * static_cast<std::size_t>(tables_.n_rows() * tables_.n_branches *
-                                                                                 kExchanged * layout.size());
+    const std::size_t exchanged_size =
+        tables_.star == nullptr
+            ? 0
+            : n_totals * static_cast<std::size_t>(tables_.n_rows() * tables_.n_branches *
+                                                  kExchanged * layout.size());
     std::vector<double> exchanged(exchanged_size, 0.0);
     return sums_by_total(
         first_total, last_total, layout.size(), tables_, problem_->precision,
@@ -56,34 +58,41 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
           evaluate(visit, worker);
           accumulate(visit, worker, layout, out + static_cast<int>(visit.channel) * layout.size());
           if (!visit.both) return;
-          const std::int64_t at = ((visit.place - first_total) * tables_.n_rows() + visit.row) * tables_.n_branches +
-                                  visit.mode1 % tables_.n_branches;
-          accumulate_exchanged(visit, worker, layout,
-                               &exchanged[static_cast<std::size_t>((at * kExchanged + static_cast<int>(visit.channel)) * layout.size())]);
+          const std::int64_t at =
+              ((visit.place - first_total) * tables_.n_rows() + visit.row) * tables_.n_branches +
+              visit.mode1 % tables_.n_branches;
+          accumulate_exchanged(
+              visit, worker, layout,
+              &exchanged[static_cast<std::size_t>(
+                  (at * kExchanged + static_cast<int>(visit.channel)) * layout.size())]);
         },
         [&](double* per_total) {
           if (tables_.star == nullptr) return;
           const std::int64_t points = static_cast<std::int64_t>(n_totals) * tables_.n_points;
           std::vector<std::int32_t> partner(static_cast<std::size_t>(points));
           cpu::for_each_index(points, ExchangePartners4ph{tables_, first_total, partner.data()});
-          cpu::for_each_index(static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
-                              AddExchanged4ph{tables_, first_total, layout.size(), partner.data(), exchanged.data(), per_total});
+          cpu::for_each_index(
+              static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
+              AddExchanged4ph{tables_, first_total, layout.size(), partner.data(), exchanged.data(),
+                              per_total});
         });
   }
 
   std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) override {
-    return strategy_sums_4ph_cpu(strategy, tables_, budget_bytes_ > 0 ? budget_bytes_ : free_memory_bytes(Device{}) / 2,
-                                 seconds);
+    return strategy_sums_4ph_cpu(
+        strategy, tables_, budget_bytes_ > 0 ? budget_bytes_ : free_memory_bytes(Device{}) / 2,
+        seconds);
   }
 
-  std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw, std::int64_t last_draw,
-                                     bool elements) override {
+  std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw,
+                                     std::int64_t last_draw, bool elements) override {
     const int size = UniformLayout4ph{tables_.n_temperatures}.size();
     const std::int64_t n = tables_.n_rows() * kChannels4ph;
     constexpr int kChunks = 4;
     std::vector<double> chunks(static_cast<std::size_t>(n * kChunks * size));
     std::vector<double> total(static_cast<std::size_t>(n * size));
-    cpu::for_each_index(n * kChunks, SampleUniform4ph{tables_, seed, first_draw, last_draw, kChunks, elements, chunks.data()});
+    cpu::for_each_index(n * kChunks, SampleUniform4ph{tables_, seed, first_draw, last_draw, kChunks,
+                                                      elements, chunks.data()});
     cpu::for_each_index(n, AddChunks4ph{chunks.data(), kChunks, size, total.data()});
     return total;
   }
@@ -101,7 +110,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
 
   std::int64_t collision_points_that_fit() const override {
     const std::int64_t budget = budget_bytes_ > 0 ? budget_bytes_ : free_memory_bytes(Device{}) / 2;
-    return items_that_fit(budget, memory_bytes(*problem_), tables_.n_branches * tables_.n_modes() * 8,
+    return items_that_fit(budget, memory_bytes(*problem_),
+                          tables_.n_branches * tables_.n_modes() * 8,
                           "the collision operator of four phonons");
   }
 
@@ -111,12 +121,15 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     out_scattering_.assign(static_cast<std::size_t>(collision_rows()), 0.0);
   }
 
-  /// A row belongs to one thread for all total momenta of the batch, so that its sums have one order.
+  /// A row belongs to one thread for all total momenta of the batch, so that its sums have one
+  /// order.
   void add_collision(std::int32_t first_total, std::int32_t last_total) override {
     const std::int32_t n_totals = last_total - first_total;
     fill_batch(first_total, n_totals);
-    const CollisionForm4ph form{tables_.occupation + collision_.temperature * tables_.n_modes(), collision_.symmetric};
-    const std::int64_t first_row = static_cast<std::int64_t>(collision_.first_point) * tables_.n_branches;
+    const CollisionForm4ph form{tables_.occupation + collision_.temperature * tables_.n_modes(),
+                                collision_.symmetric};
+    const std::int64_t first_row =
+        static_cast<std::int64_t>(collision_.first_point) * tables_.n_branches;
     const Tables4ph whole = tables_.without_exchange();
 #pragma omp parallel
     {
@@ -126,11 +139,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         double* matrix = matrix_.data() + row * tables_.n_modes();
         double& out = out_scattering_[static_cast<std::size_t>(row)];
         for (std::int32_t i = 0; i < n_totals; ++i)
-          visit_row(whole, first_total + i, first_row + row, worker,
-                    [&](const Visit& visit) {
-                      evaluate(visit, worker);
-                      add_to_matrix(visit, worker, form, matrix, out);
-                    });
+          visit_row(whole, first_total + i, first_row + row, worker, [&](const Visit& visit) {
+            evaluate(visit, worker);
+            add_to_matrix(visit, worker, form, matrix, out);
+          });
       }
     }
   }
@@ -144,7 +156,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   bool restore_collision(const double* state, std::size_t count) override {
-    if (count != 1 + out_scattering_.size() + matrix_.size() || state[0] != kCollisionState) return false;
+    if (count != 1 + out_scattering_.size() + matrix_.size() || state[0] != kCollisionState)
+      return false;
     std::copy_n(state + 1, out_scattering_.size(), out_scattering_.begin());
     std::copy_n(state + 1 + out_scattering_.size(), matrix_.size(), matrix_.begin());
     return true;
@@ -185,14 +198,15 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   static constexpr double kCollisionState = 1.0;  ///< sums as numbers
   /// What one thread keeps between items.
   struct Worker {
-    explicit Worker(const Tables4ph& tables, Precision precision = Precision::kDouble) : evaluator(tables, precision) {}
+    explicit Worker(const Tables4ph& tables, Precision precision = Precision::kDouble)
+        : evaluator(tables, precision) {}
     Evaluator4phCpu evaluator;
-    std::int64_t row_set = -1;       ///< of the evaluator's (λ, λ')
+    std::int64_t row_set = -1;  ///< of the evaluator's (λ, λ')
     std::int32_t mode1_set = -1;
-    std::vector<Found4ph> found;     ///< the processes of the visit
-    std::vector<double> squared;     ///< |V|² of found, once evaluated
+    std::vector<Found4ph> found;  ///< the processes of the visit
+    std::vector<double> squared;  ///< |V|² of found, once evaluated
     std::vector<Found4ph> drawn;
-    std::vector<double> probability; ///< of found
+    std::vector<double> probability;  ///< of found
   };
   /// A (λ, λ') and channel that have processes.
   struct Visit {
@@ -203,11 +217,12 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     bool both;  ///< adds to the row of λ' too
   };
 
-  /// Values of each row and channel, one sum per total momentum, added in rising place; `finish` takes the sums of
-  /// all total momenta before that.
+  /// Values of each row and channel, one sum per total momentum, added in rising place; `finish`
+  /// takes the sums of all total momenta before that.
   template <typename Sink, typename Finish>
-  std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size, const Tables4ph& visited,
-                                    Precision precision, const Sink& sink, const Finish& finish) {
+  std::vector<double> sums_by_total(std::int32_t first_total, std::int32_t last_total, int size,
+                                    const Tables4ph& visited, Precision precision, const Sink& sink,
+                                    const Finish& finish) {
     const std::int64_t values = tables_.n_rows() * kChannels4ph * size;
     const std::int32_t n_totals = last_total - first_total;
     std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
@@ -220,7 +235,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       for (std::int64_t item = 0; item < n_items; ++item) {
         const auto at = static_cast<std::size_t>(item / tables_.n_rows());
         const std::int64_t row = item % tables_.n_rows();
-        double* out = per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
+        double* out =
+            per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
         visit_row(visited, first_total + static_cast<std::int32_t>(at), row, worker,
                   [&](const Visit& visit) { sink(visit, worker, out); });
       }
@@ -228,7 +244,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     finish(per_total.data());
     for (std::int32_t i = 1; i < n_totals; ++i)
       for (std::int64_t v = 0; v < values; ++v)
-        per_total[static_cast<std::size_t>(v)] += per_total[static_cast<std::size_t>(i * values + v)];
+        per_total[static_cast<std::size_t>(v)] +=
+            per_total[static_cast<std::size_t>(i * values + v)];
     per_total.resize(static_cast<std::size_t>(values));
     return per_total;
   }
@@ -236,38 +253,44 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   void evaluate(const Visit& visit, Worker& worker) const {
     set_pair(visit, worker);
     worker.squared.resize(worker.found.size());
-    worker.evaluator.squared_elements(worker.found.data(), static_cast<std::int64_t>(worker.found.size()),
+    worker.evaluator.squared_elements(worker.found.data(),
+                                      static_cast<std::int64_t>(worker.found.size()),
                                       sign_third(visit.channel) < 0, worker.squared.data());
   }
   void set_pair(const Visit& visit, Worker& worker) const {
-    if (worker.row_set == visit.row && worker.mode1_set == visit.mode1 * 2 + (sign_second(visit.channel) < 0)) return;
+    if (worker.row_set == visit.row &&
+        worker.mode1_set == visit.mode1 * 2 + (sign_second(visit.channel) < 0))
+      return;
     worker.evaluator.set_pair(visit.row, visit.mode1, sign_second(visit.channel) < 0);
     worker.row_set = visit.row;
     worker.mode1_set = visit.mode1 * 2 + (sign_second(visit.channel) < 0);
   }
 
   double density(const Visit& visit, const Found4ph& f) const {
-    const double omega[4] = {tables_.omega[visit.mode0], tables_.omega[visit.mode1], tables_.omega[f.mode2],
-                             tables_.omega[f.mode3]};
+    const double omega[4] = {tables_.omega[visit.mode0], tables_.omega[visit.mode1],
+                             tables_.omega[f.mode2], tables_.omega[f.mode3]};
     return f.multiplicity * f.delta_ps * inverse_omega_product_4ph(tables_.rules, omega);
   }
   bool normal(const Visit& visit, const Found4ph& f) const {
     const int nb = tables_.n_branches;
-    return is_normal_4ph(tables_, visit.channel, visit.mode0 / nb, visit.mode1 / nb, f.mode2 / nb, f.mode3 / nb);
+    return is_normal_4ph(tables_, visit.channel, visit.mode0 / nb, visit.mode1 / nb, f.mode2 / nb,
+                         f.mode3 / nb);
   }
 
   void thin(const Visit& visit, const Thinning4ph& thinning, Worker& worker, double* out) const {
     worker.drawn.clear();
     worker.probability.clear();
     for (const Found4ph& f : worker.found) {
-      worker.probability.push_back(thinning.drawn(tables_, visit.channel, visit.row, f.multiplicity * f.delta_ps, visit.mode0,
+      worker.probability.push_back(thinning.drawn(tables_, visit.channel, visit.row,
+                                                  f.multiplicity * f.delta_ps, visit.mode0,
                                                   visit.mode1, f.mode2, f.mode3));
       if (worker.probability.back() > 0.0) worker.drawn.push_back(f);
     }
     worker.squared.resize(worker.drawn.size());
     if (!worker.drawn.empty()) {
       set_pair(visit, worker);
-      worker.evaluator.squared_elements(worker.drawn.data(), static_cast<std::int64_t>(worker.drawn.size()),
+      worker.evaluator.squared_elements(worker.drawn.data(),
+                                        static_cast<std::int64_t>(worker.drawn.size()),
                                         sign_third(visit.channel) < 0, worker.squared.data());
     }
     std::size_t next = 0;
@@ -275,14 +298,15 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       const Found4ph& f = worker.found[i];
       const double p = worker.probability[i];
       const double squared = p > 0.0 ? worker.squared[next++] : 0.0;
-      add_thinned(tables_, visit.channel, p, density(visit, f), f.multiplicity * f.delta_ps, f.multiplicity, squared,
-                  normal(visit, f), !(thinning.draws > 0.0), visit.mode1, f.mode2, f.mode3,
-                  [&](int slot, double value) { out[slot] += value; });
+      add_thinned(tables_, visit.channel, p, density(visit, f), f.multiplicity * f.delta_ps,
+                  f.multiplicity, squared, normal(visit, f), !(thinning.draws > 0.0), visit.mode1,
+                  f.mode2, f.mode3, [&](int slot, double value) { out[slot] += value; });
     }
   }
 
   std::int64_t collision_rows() const {
-    return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) * tables_.n_branches;
+    return static_cast<std::int64_t>(collision_.last_point - collision_.first_point) *
+           tables_.n_branches;
   }
 
   /// Tables of the stars of a run of total momenta, both kinds.
@@ -297,7 +321,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
 #pragma omp for schedule(dynamic, 1)
       for (std::int32_t i = 0; i < 2 * n_stars; ++i) {
         const auto kind = i % 2 == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
-        fill(kind, tables_.leader_of(first_star_ + i / 2), scratch, (i % 2 == 0 ? difference_ : sum_)[static_cast<std::size_t>(i / 2)]);
+        fill(kind, tables_.leader_of(first_star_ + i / 2), scratch,
+             (i % 2 == 0 ? difference_ : sum_)[static_cast<std::size_t>(i / 2)]);
       }
     }
   }
@@ -311,7 +336,9 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     scratch.clear();
     for (std::int64_t index = 0; index < n_pairs; ++index) {
       const std::uint32_t key = keys_.key(tables_, kind, total, 0, index);
-      if (key < kNone) scratch.push_back(static_cast<std::uint64_t>(key) << 32 | static_cast<std::uint32_t>(index));
+      if (key < kNone)
+        scratch.push_back(static_cast<std::uint64_t>(key) << 32 |
+                          static_cast<std::uint32_t>(index));
     }
     std::sort(scratch.begin(), scratch.end());
     table.key.resize(scratch.size());
@@ -322,10 +349,11 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  /// All processes of one row with one total momentum: sink(visit) for every λ' and channel that has any, with
-  /// worker.found filled.
+  /// All processes of one row with one total momentum: sink(visit) for every λ' and channel that
+  /// has any, with worker.found filled.
   template <typename Sink>
-  void visit_row(const Tables4ph& t, std::int32_t place, std::int64_t row, Worker& worker, const Sink& sink) const {
+  void visit_row(const Tables4ph& t, std::int32_t place, std::int64_t row, Worker& worker,
+                 const Sink& sink) const {
     const int nb = t.n_branches;
     const std::int32_t total = t.total_at(place);
     const auto star = static_cast<std::size_t>(t.star_at(place) - first_star_);
@@ -345,16 +373,19 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
         for (int c = 0; c < kChannels4ph; ++c) {
           const auto channel = static_cast<Channel4ph>(c);
           if (sign_second(channel) != sign1) continue;
-          find(t, channel, place, mode0, mode1, weight, sign_third(channel) < 0 ? sum_[star] : difference_[star], worker.found);
-          if (!worker.found.empty()) sink({channel, place, row, mode0, mode1, which == Visit4ph::kBoth});
+          find(t, channel, place, mode0, mode1, weight,
+               sign_third(channel) < 0 ? sum_[star] : difference_[star], worker.found);
+          if (!worker.found.empty())
+            sink({channel, place, row, mode0, mode1, which == Visit4ph::kBoth});
         }
       }
     }
   }
 
   /// The processes of one (λ, λ') and channel, in the order of the star's table.
-  void find(const Tables4ph& t, Channel4ph channel, std::int32_t place, std::int32_t mode0, std::int32_t mode1,
-            int weight, const PairTable& table, std::vector<Found4ph>& found) const {
+  void find(const Tables4ph& t, Channel4ph channel, std::int32_t place, std::int32_t mode0,
+            std::int32_t mode1, int weight, const PairTable& table,
+            std::vector<Found4ph>& found) const {
     const int nb = t.n_branches;
     const auto kind = sign_third(channel) < 0 ? PairKind4ph::kSum : PairKind4ph::kDifference;
     const std::int32_t total = t.total_at(place);
@@ -363,42 +394,53 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     if (kind == PairKind4ph::kSum && !(energy > 0.0)) return;
     for (int pair_class = 0; pair_class < PairKeys4ph::kClasses; ++pair_class) {
       if (channel == Channel4ph::kSplitting &&
-          !may_precede_4ph(t, t.omega[mode1], energy + keys_.reach(t.rules, pair_class, t.p(mode0), t.p(mode1))))
+          !may_precede_4ph(t, t.omega[mode1],
+                           energy + keys_.reach(t.rules, pair_class, t.p(mode0), t.p(mode1))))
         continue;
       std::uint32_t first;
       std::uint32_t last;
       keys_.interval(t, kind, 0, pair_class, energy, t.p(mode0), t.p(mode1), &first, &last);
-      const auto begin = lower_bound_key(table.key.data(), static_cast<std::int64_t>(table.key.size()), first);
-      for (auto i = static_cast<std::size_t>(begin); i < table.key.size() && table.key[i] <= last; ++i) {
+      const auto begin =
+          lower_bound_key(table.key.data(), static_cast<std::int64_t>(table.key.size()), first);
+      for (auto i = static_cast<std::size_t>(begin); i < table.key.size() && table.key[i] <= last;
+           ++i) {
         const std::int32_t q2 = t.turn(place, table.index[i] / nb / nb);
         const std::int32_t q3 = t.mesh.add(total, q2, kind == PairKind4ph::kSum ? -1 : 1);
         std::int32_t mode2 = q2 * nb + table.index[i] / nb % nb;
         std::int32_t mode3 = q3 * nb + table.index[i] % nb;
-        if (kind == PairKind4ph::kSum && mode2 > mode3) std::swap(mode2, mode3);  // turned past each other
-        const double share = channel == Channel4ph::kSplitting ? splitting_share_4ph(t, mode1, mode2, mode3) : 1.0;
+        if (kind == PairKind4ph::kSum && mode2 > mode3)
+          std::swap(mode2, mode3);  // turned past each other
+        const double share =
+            channel == Channel4ph::kSplitting ? splitting_share_4ph(t, mode1, mode2, mode3) : 1.0;
         if (!(share > 0.0)) continue;
         const Process4ph process = test_candidate_4ph(t, channel, mode0, mode1, mode2, mode3);
         if (process.multiplicity > 0.0)
-          found.push_back({mode2, mode3, share * process.multiplicity * weight, delta_4ph_ps(t.rules, process)});
+          found.push_back({mode2, mode3, share * process.multiplicity * weight,
+                           delta_4ph_ps(t.rules, process)});
       }
     }
   }
 
-  void accumulate(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
+  void accumulate(const Visit& visit, const Worker& worker, const SumLayout4ph& layout,
+                  double* out) const {
     add_processes(visit, worker, visit.mode1, 1.0, layout, out);
     out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
-  /// The same for λ': Bose factor and weight are its own, the matrix elements are not counted again.
-  void accumulate_exchanged(const Visit& visit, const Worker& worker, const SumLayout4ph& layout, double* out) const {
+  /// The same for λ': Bose factor and weight are its own, the matrix elements are not counted
+  /// again.
+  void accumulate_exchanged(const Visit& visit, const Worker& worker, const SumLayout4ph& layout,
+                            double* out) const {
     const Tables4ph& t = tables_;
-    const double ratio = exchange_ratio_4ph(t, static_cast<std::int32_t>(visit.row / t.n_branches), visit.mode1 / t.n_branches);
+    const double ratio = exchange_ratio_4ph(t, static_cast<std::int32_t>(visit.row / t.n_branches),
+                                            visit.mode1 / t.n_branches);
     add_processes(visit, worker, visit.mode0, ratio, layout, out);
   }
 
   /// @param partner  of λ and λ' the one whose sums these are not
   /// @param ratio    multiplies the weight of every process
-  void add_processes(const Visit& visit, const Worker& worker, std::int32_t partner, double ratio, const SumLayout4ph& layout, double* out) const {
+  void add_processes(const Visit& visit, const Worker& worker, std::int32_t partner, double ratio,
+                     const SumLayout4ph& layout, double* out) const {
     const Tables4ph& t = tables_;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
@@ -406,8 +448,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       const bool is_normal = normal(visit, f);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
         const double* n = t.occupation + temperature * t.n_modes();
-        const double w = weight * bose_factor_4ph(visit.channel, n[partner], n[f.mode2], n[f.mode3]);
-        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] += w * worker.squared[i];
+        const double w =
+            weight * bose_factor_4ph(visit.channel, n[partner], n[f.mode2], n[f.mode3]);
+        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] +=
+            w * worker.squared[i];
         out[layout.weighted_phase_space(temperature)] += w;
       }
       out[layout.phase_space()] += ratio * f.multiplicity * f.delta_ps;
@@ -415,14 +459,15 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  void add_to_matrix(const Visit& visit, const Worker& worker, const CollisionForm4ph& form, double* matrix,
-                     double& out_scattering) const {
+  void add_to_matrix(const Visit& visit, const Worker& worker, const CollisionForm4ph& form,
+                     double* matrix, double& out_scattering) const {
     const double sign1 = CollisionForm4ph::sign_of_second(visit.channel);
     const double sign2 = CollisionForm4ph::sign_of_third(visit.channel);
     double sum = 0.0;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
-      const double gamma = density(visit, f) * form.bose(visit.channel, visit.mode0, visit.mode1, f.mode2, f.mode3) *
+      const double gamma = density(visit, f) *
+                           form.bose(visit.channel, visit.mode0, visit.mode1, f.mode2, f.mode3) *
                            worker.squared[i];
       sum += gamma;
       matrix[f.mode2] += sign2 * gamma;
@@ -438,7 +483,7 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
   std::vector<PairTable> difference_, sum_;  ///< of the stars of the last batch
   std::int32_t first_star_ = 0;
   CollisionRequest4ph collision_;
-  std::vector<double> matrix_;               ///< M of the request
+  std::vector<double> matrix_;  ///< M of the request
   std::vector<double> out_scattering_;
   PairKeys4ph keys_{};
   std::vector<Complex<double>> contracted_;
@@ -492,14 +537,16 @@ Tables4ph Problem4ph::host_tables() const {
   return t;
 }
 
-std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cpu(std::int64_t memory_budget_bytes) {
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cpu(
+    std::int64_t memory_budget_bytes) {
   return std::make_unique<CpuScatteringKernels4ph>(memory_budget_bytes);
 }
 
-std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph(const Device& device,
-                                                                  std::int64_t memory_budget_bytes) {
-  return device.backend == Backend::kCuda ? make_scattering_kernels_4ph_cuda(device, memory_budget_bytes)
-                                          : make_scattering_kernels_4ph_cpu(memory_budget_bytes);
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph(
+    const Device& device, std::int64_t memory_budget_bytes) {
+  return device.backend == Backend::kCuda
+             ? make_scattering_kernels_4ph_cuda(device, memory_budget_bytes)
+             : make_scattering_kernels_4ph_cpu(memory_budget_bytes);
 }
 
 }  // namespace quasi::thermal

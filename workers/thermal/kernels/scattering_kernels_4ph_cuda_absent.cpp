@@ -3,7 +3,8 @@
 
 namespace quasi::thermal {
 
-std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cuda(const Device&, std::int64_t) {
+std::unique_ptr<ScatteringKernels4ph> make_scattering_kernels_4ph_cuda(const Device&,
+                                                                       std::int64_t) {
   throw BackendAbsent("this program was built without the CUDA back end");
 }
 

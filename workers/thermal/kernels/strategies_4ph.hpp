@@ -7,13 +7,16 @@
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/tables_4ph.hpp"
 
-/// The published ways of organising four-phonon sums: every candidate tested one by one, every matrix element
-/// summed block by block. They give the numbers of the factorised sums and are there to be compared with.
+/// The published ways of organising four-phonon sums: every candidate tested one by one, every
+/// matrix element summed block by block. They give the numbers of the factorised sums and are there
+/// to be compared with.
 namespace quasi::thermal {
 
-/// V of one tuple, block by block; conventions of ContractionPlan4ph. @return |V|² in eV²/(Å⁸ amu⁴).
-QUASI_HD inline double squared_element_by_blocks(const Tables4ph& t, Channel4ph channel, std::int32_t mode0,
-                                                 std::int32_t mode1, std::int32_t mode2, std::int32_t mode3) {
+/// V of one tuple, block by block; conventions of ContractionPlan4ph. @return |V|² in eV²/(Å⁸
+/// amu⁴).
+QUASI_HD inline double squared_element_by_blocks(const Tables4ph& t, Channel4ph channel,
+                                                 std::int32_t mode0, std::int32_t mode1,
+                                                 std::int32_t mode2, std::int32_t mode3) {
   const int nb = t.n_branches;
   const Complex<double>* e0 = t.eigenvector + static_cast<std::int64_t>(mode0) * nb;
   const Complex<double>* e1 = t.eigenvector + static_cast<std::int64_t>(mode1) * nb;
@@ -36,7 +39,8 @@ QUASI_HD inline double squared_element_by_blocks(const Tables4ph& t, Channel4ph 
             Complex<double> over_c;
             for (int c = 0; c < 3; ++c) {
               Complex<double> over_d;
-              for (int d = 0; d < 3; ++d) over_d += psi[27 * a + 9 * b + 3 * c + d] * conj(e3[3 * t.pair_fourth[pair] + d]);
+              for (int d = 0; d < 3; ++d)
+                over_d += psi[27 * a + 9 * b + 3 * c + d] * conj(e3[3 * t.pair_fourth[pair] + d]);
               Complex<double> e = e2[3 * t.pair_third[pair] + c];
               e.im *= sign2;
               over_c += e * over_d;
@@ -62,10 +66,11 @@ struct Listed4ph {
   std::int32_t mode1, mode2, mode3;
 };
 
-/// Goes through all candidates of (row, channel, λ'), found(mode2, mode3, process) for each that is a process.
+/// Goes through all candidates of (row, channel, λ'), found(mode2, mode3, process) for each that is
+/// a process.
 template <typename Found>
-QUASI_HD inline void test_all_4ph(const Tables4ph& t, std::int64_t row, Channel4ph channel, std::int32_t mode1,
-                                  const Found& found) {
+QUASI_HD inline void test_all_4ph(const Tables4ph& t, std::int64_t row, Channel4ph channel,
+                                  std::int32_t mode1, const Found& found) {
   const int nb = t.n_branches;
   const std::int64_t point = row / nb;
   const std::int32_t mode0 = t.point[point] * nb + static_cast<std::int32_t>(row % nb);
@@ -89,9 +94,9 @@ QUASI_HD inline void test_all_4ph(const Tables4ph& t, std::int64_t row, Channel4
 }
 
 /// Adds one process to sums of SumLayout4ph.
-QUASI_HD inline void add_process_4ph(const Tables4ph& t, Channel4ph channel, std::int32_t mode0, std::int32_t mode1,
-                                     std::int32_t mode2, std::int32_t mode3, const Process4ph& process, double squared,
-                                     double* sums) {
+QUASI_HD inline void add_process_4ph(const Tables4ph& t, Channel4ph channel, std::int32_t mode0,
+                                     std::int32_t mode1, std::int32_t mode2, std::int32_t mode3,
+                                     const Process4ph& process, double squared, double* sums) {
   const SumLayout4ph layout{t.n_temperatures};
   const int nb = t.n_branches;
   const double delta = process.multiplicity * delta_4ph_ps(t.rules, process);
@@ -128,7 +133,8 @@ struct CountList4ph {
   QUASI_HD void operator()(std::int64_t index) const {
     const Place4ph at(tables, first_row, index);
     std::int64_t n = 0;
-    test_all_4ph(tables, at.row, at.channel, at.mode1, [&](std::int32_t, std::int32_t, const Process4ph&) { ++n; });
+    test_all_4ph(tables, at.row, at.channel, at.mode1,
+                 [&](std::int32_t, std::int32_t, const Process4ph&) { ++n; });
     count[index] = n;
   }
 };
@@ -142,9 +148,12 @@ struct FillList4ph {
   QUASI_HD void operator()(std::int64_t index) const {
     const Place4ph at(tables, first_row, index);
     Listed4ph* to = list + begin[index];
-    test_all_4ph(tables, at.row, at.channel, at.mode1, [&](std::int32_t mode2, std::int32_t mode3, const Process4ph&) {
-      *to++ = {static_cast<std::int32_t>(at.row * kChannels4ph + static_cast<int>(at.channel)), at.mode1, mode2, mode3};
-    });
+    test_all_4ph(
+        tables, at.row, at.channel, at.mode1,
+        [&](std::int32_t mode2, std::int32_t mode3, const Process4ph&) {
+          *to++ = {static_cast<std::int32_t>(at.row * kChannels4ph + static_cast<int>(at.channel)),
+                   at.mode1, mode2, mode3};
+        });
   }
 };
 
@@ -158,8 +167,9 @@ struct EvaluateList4ph {
     const std::int64_t row = p.channel_row / kChannels4ph;
     const std::int32_t mode0 = tables.point[row / tables.n_branches] * tables.n_branches +
                                static_cast<std::int32_t>(row % tables.n_branches);
-    squared[index] = squared_element_by_blocks(tables, static_cast<Channel4ph>(p.channel_row % kChannels4ph), mode0,
-                                               p.mode1, p.mode2, p.mode3);
+    squared[index] =
+        squared_element_by_blocks(tables, static_cast<Channel4ph>(p.channel_row % kChannels4ph),
+                                  mode0, p.mode1, p.mode2, p.mode3);
   }
 };
 
@@ -167,10 +177,10 @@ struct EvaluateList4ph {
 struct SumPlaces4ph {
   Tables4ph tables;
   std::int64_t first_row;
-  const std::int64_t* begin;   ///< null: no list
+  const std::int64_t* begin;  ///< null: no list
   const Listed4ph* list;
   const double* squared;
-  double* sums;                ///< [places][SumLayout4ph]
+  double* sums;  ///< [places][SumLayout4ph]
   QUASI_HD void operator()(std::int64_t index) const {
     const Tables4ph& t = tables;
     const int size = SumLayout4ph{t.n_temperatures}.size();
@@ -178,24 +188,31 @@ struct SumPlaces4ph {
     for (int i = 0; i < size; ++i) out[i] = 0.0;
     const Place4ph at(t, first_row, index);
     const std::int64_t point = at.row / t.n_branches;
-    const std::int32_t mode0 = t.point[point] * t.n_branches + static_cast<std::int32_t>(at.row % t.n_branches);
+    const std::int32_t mode0 =
+        t.point[point] * t.n_branches + static_cast<std::int32_t>(at.row % t.n_branches);
     if (begin == nullptr) {
-      test_all_4ph(t, at.row, at.channel, at.mode1, [&](std::int32_t mode2, std::int32_t mode3, const Process4ph& process) {
-        add_process_4ph(t, at.channel, mode0, at.mode1, mode2, mode3, process,
-                        squared_element_by_blocks(t, at.channel, mode0, at.mode1, mode2, mode3), out);
-      });
+      test_all_4ph(t, at.row, at.channel, at.mode1,
+                   [&](std::int32_t mode2, std::int32_t mode3, const Process4ph& process) {
+                     add_process_4ph(
+                         t, at.channel, mode0, at.mode1, mode2, mode3, process,
+                         squared_element_by_blocks(t, at.channel, mode0, at.mode1, mode2, mode3),
+                         out);
+                   });
       return;
     }
     for (std::int64_t i = begin[index]; i < begin[index + 1]; ++i) {
-      Process4ph process = test_candidate_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3);
+      Process4ph process =
+          test_candidate_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3);
       process.multiplicity *= t.partner_weight[point * t.mesh.size() + at.mode1 / t.n_branches];
-      add_process_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3, process, squared[i], out);
+      add_process_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3, process,
+                      squared[i], out);
     }
   }
 };
 
 /// CountList4ph and FillList4ph on the threads of the host, whatever device evaluates.
-void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places, std::int64_t* count);
+void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places,
+                        std::int64_t* count);
 void fill_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places,
                        const std::int64_t* begin, Listed4ph* list);
 
@@ -208,11 +225,13 @@ struct StrategySeconds {
 /// Sums of all rows and channels, [n_rows][3][SumLayout4ph], by a strategy other than kFactorised.
 /// @param host          tables on the host: the list of kListHost is made there
 /// @param on_device     the same on the device (for the CPU: `host` again)
-/// @param budget_bytes  for lists and partial sums; lists of all modes at once are cut where they do not fit
+/// @param budget_bytes  for lists and partial sums; lists of all modes at once are cut where they
+/// do not fit
 /// @throws OutOfMemory if not even the list of one mode fits.
-std::vector<double> strategy_sums_4ph_cpu(Strategy strategy, const Tables4ph& host, std::int64_t budget_bytes,
-                                          StrategySeconds& seconds);
-std::vector<double> strategy_sums_4ph_cuda(Strategy strategy, const Tables4ph& host, const Tables4ph& on_device,
-                                           std::int64_t budget_bytes, StrategySeconds& seconds);
+std::vector<double> strategy_sums_4ph_cpu(Strategy strategy, const Tables4ph& host,
+                                          std::int64_t budget_bytes, StrategySeconds& seconds);
+std::vector<double> strategy_sums_4ph_cuda(Strategy strategy, const Tables4ph& host,
+                                           const Tables4ph& on_device, std::int64_t budget_bytes,
+                                           StrategySeconds& seconds);
 
 }  // namespace quasi::thermal

@@ -30,7 +30,8 @@ struct OnCpu {
 
 }  // namespace
 
-void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places, std::int64_t* count) {
+void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places,
+                        std::int64_t* count) {
   cpu::for_each_index(n_places, CountList4ph{host, first_row, count});
 }
 
@@ -39,8 +40,8 @@ void fill_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64
   cpu::for_each_index(n_places, FillList4ph{host, first_row, begin, list});
 }
 
-std::vector<double> strategy_sums_4ph_cpu(Strategy strategy, const Tables4ph& host, std::int64_t budget_bytes,
-                                          StrategySeconds& seconds) {
+std::vector<double> strategy_sums_4ph_cpu(Strategy strategy, const Tables4ph& host,
+                                          std::int64_t budget_bytes, StrategySeconds& seconds) {
   return run_strategy_4ph<OnCpu>(strategy, host, host, budget_bytes, seconds);
 }
 

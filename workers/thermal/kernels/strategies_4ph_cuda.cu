@@ -11,7 +11,8 @@ struct OnCuda {
   class Array : public cuda::DeviceBuffer<T> {
    public:
     explicit Array(std::size_t n) : cuda::DeviceBuffer<T>(n, "lists of four-phonon processes") {}
-    explicit Array(const std::vector<T>& from) : cuda::DeviceBuffer<T>(from, "lists of four-phonon processes") {}
+    explicit Array(const std::vector<T>& from)
+        : cuda::DeviceBuffer<T>(from, "lists of four-phonon processes") {}
   };
   template <typename Body>
   static void for_each(std::int64_t n, const Body& body) {
@@ -26,8 +27,9 @@ struct OnCuda {
 
 }  // namespace
 
-std::vector<double> strategy_sums_4ph_cuda(Strategy strategy, const Tables4ph& host, const Tables4ph& on_device,
-                                           std::int64_t budget_bytes, StrategySeconds& seconds) {
+std::vector<double> strategy_sums_4ph_cuda(Strategy strategy, const Tables4ph& host,
+                                           const Tables4ph& on_device, std::int64_t budget_bytes,
+                                           StrategySeconds& seconds) {
   return run_strategy_4ph<OnCuda>(strategy, host, on_device, budget_bytes, seconds);
 }
 

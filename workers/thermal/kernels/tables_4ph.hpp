@@ -18,22 +18,22 @@ struct Tables4ph {
   int n_temperatures = 0;
   Rules4ph rules;
 
-  const double* omega = nullptr;               ///< [n_modes]; 0 for modes that take no part
-  const std::int32_t* set = nullptr;           ///< [n_modes] first mode of the degenerate set
-  const double* spread = nullptr;              ///< [n_modes][3], without sb
-  const double* occupation = nullptr;          ///< [n_temperatures][n_modes]
+  const double* omega = nullptr;                 ///< [n_modes]; 0 for modes that take no part
+  const std::int32_t* set = nullptr;             ///< [n_modes] first mode of the degenerate set
+  const double* spread = nullptr;                ///< [n_modes][3], without sb
+  const double* occupation = nullptr;            ///< [n_temperatures][n_modes]
   const Complex<double>* eigenvector = nullptr;  ///< [n_modes][n_branches]
-  const std::int16_t* zone = nullptr;          ///< [n_q][3] mesh coordinates in the first zone
+  const std::int16_t* zone = nullptr;            ///< [n_q][3] mesh coordinates in the first zone
 
   // The points whose rates are wanted, and how often each q' stands for its images.
   std::int32_t n_points = 0;
-  const std::int32_t* point = nullptr;          ///< [n_points]
+  const std::int32_t* point = nullptr;            ///< [n_points]
   const std::uint16_t* partner_weight = nullptr;  ///< [n_points][n_q]; 0: an image of another q'
   // Where λ and λ' may change places (exchange_4ph.hpp); else null.
-  const std::int32_t* star = nullptr;           ///< [n_q] place of the star's point among the points
-  const std::int32_t* star_size = nullptr;      ///< [n_points]
+  const std::int32_t* star = nullptr;       ///< [n_q] place of the star's point among the points
+  const std::int32_t* star_size = nullptr;  ///< [n_points]
   // Where λ', λ'' and λ''' of -- may change places (exchange_4ph.hpp); null where λ and λ' may not.
-  const std::int32_t* precedence = nullptr;     ///< [n_modes]
+  const std::int32_t* precedence = nullptr;  ///< [n_modes]
   double precedence_slack_rad_ps = 0.0;
 
   // TotalOrder4ph; null: total momenta by number, every one with a table of its own.
@@ -48,7 +48,7 @@ struct Tables4ph {
   int n_triples = 0;
   int n_pairs = 0;
   int n_cells = 0;
-  bool real_elements = false;                   ///< V is the real part of the sum over these pairs
+  bool real_elements = false;  ///< V is the real part of the sum over these pairs
   const double* tensor = nullptr;
   const std::int32_t* block_atom = nullptr;
   const std::int32_t* block_cell = nullptr;
@@ -59,17 +59,23 @@ struct Tables4ph {
   const std::int32_t* pair_third = nullptr;
   const std::int32_t* pair_fourth = nullptr;
   const std::int32_t* pair_cell = nullptr;
-  const Complex<double>* phase = nullptr;       ///< [n_q][n_cells] e^{iq·R}
+  const Complex<double>* phase = nullptr;  ///< [n_q][n_cells] e^{iq·R}
 
   const Complex<double>* contracted = nullptr;  ///< C: [n_points][n_branches][n_triples][27]
 
   QUASI_HD std::int64_t n_modes() const { return mesh.size() * n_branches; }
   QUASI_HD std::int64_t n_rows() const { return static_cast<std::int64_t>(n_points) * n_branches; }
   /// Q at a place of the order, and its star.
-  QUASI_HD std::int32_t total_at(std::int32_t place) const { return total != nullptr ? total[place] : place; }
-  QUASI_HD std::int32_t star_at(std::int32_t place) const { return total != nullptr ? total_star[place] : place; }
+  QUASI_HD std::int32_t total_at(std::int32_t place) const {
+    return total != nullptr ? total[place] : place;
+  }
+  QUASI_HD std::int32_t star_at(std::int32_t place) const {
+    return total != nullptr ? total_star[place] : place;
+  }
   /// The Q whose last pairs serve a star.
-  QUASI_HD std::int32_t leader_of(std::int32_t of_star) const { return total != nullptr ? total_leader[of_star] : of_star; }
+  QUASI_HD std::int32_t leader_of(std::int32_t of_star) const {
+    return total != nullptr ? total_leader[of_star] : of_star;
+  }
   /// R q and R⁻¹ q of the operation R that takes the leader to the place's Q.
   QUASI_HD std::int32_t turn(std::int32_t place, std::int32_t q) const {
     return total != nullptr ? turned[total_turn[place] * mesh.size() + q] : q;
@@ -84,7 +90,9 @@ struct Tables4ph {
     t.precedence = nullptr;
     return t;
   }
-  QUASI_HD const double* p(std::int32_t mode) const { return spread + 3 * static_cast<std::int64_t>(mode); }
+  QUASI_HD const double* p(std::int32_t mode) const {
+    return spread + 3 * static_cast<std::int64_t>(mode);
+  }
 };
 
 /// |V|² from the sum over the plan's pairs.
@@ -106,10 +114,12 @@ struct ContractFirst4ph {
         static_cast<std::int64_t>(q) * tables.n_branches + row % tables.n_branches;
     Complex<double> sum;
     for (std::int32_t b = tables.triple_begin[triple]; b < tables.triple_begin[triple + 1]; ++b) {
-      const Complex<double>* e = tables.eigenvector + mode * tables.n_branches + 3 * tables.block_atom[b];
+      const Complex<double>* e =
+          tables.eigenvector + mode * tables.n_branches + 3 * tables.block_atom[b];
       const double* psi = tables.tensor + 81 * static_cast<std::int64_t>(b) + element;
       const Complex<double> inner = psi[0] * e[0] + psi[27] * e[1] + psi[54] * e[2];
-      sum += tables.phase[static_cast<std::int64_t>(q) * tables.n_cells + tables.block_cell[b]] * inner;
+      sum += tables.phase[static_cast<std::int64_t>(q) * tables.n_cells + tables.block_cell[b]] *
+             inner;
     }
     contracted[index] = sum;
   }
@@ -137,15 +147,15 @@ struct Found4ph {
   double delta_ps;      ///< δ_σ(Δω)
 };
 
-/// What a process adds to its row of the in-scattering: Γ F of each partner, + for those created with
-/// λ's decay, − for those destroyed with λ (thermal.md 8).
+/// What a process adds to its row of the in-scattering: Γ F of each partner, + for those created
+/// with λ's decay, − for those destroyed with λ (thermal.md 8).
 struct CollisionForm4ph {
   const double* occupation;  ///< [n_modes] at the temperature
   bool symmetric;
 
   /// Bose factor of Γ.
-  QUASI_HD double bose(Channel4ph channel, std::int32_t mode0, std::int32_t mode1, std::int32_t mode2,
-                       std::int32_t mode3) const {
+  QUASI_HD double bose(Channel4ph channel, std::int32_t mode0, std::int32_t mode1,
+                       std::int32_t mode2, std::int32_t mode3) const {
     const double* n = occupation;
     return symmetric ? symmetric_bose_factor_4ph(n[mode0], n[mode1], n[mode2], n[mode3])
                      : bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
@@ -161,7 +171,8 @@ QUASI_HD inline bool is_normal_4ph(const Tables4ph& tables, Channel4ph channel, 
     if (tables.zone[3 * static_cast<std::int64_t>(q0) + i] +
             sign_second(channel) * tables.zone[3 * static_cast<std::int64_t>(q1) + i] +
             sign_third(channel) * tables.zone[3 * static_cast<std::int64_t>(q2) + i] -
-            tables.zone[3 * static_cast<std::int64_t>(q3) + i] != 0)
+            tables.zone[3 * static_cast<std::int64_t>(q3) + i] !=
+        0)
       return false;
   return true;
 }
@@ -175,7 +186,8 @@ QUASI_HD inline Process4ph test_candidate_4ph(const Tables4ph& tables, Channel4p
     return {};
   const double omega[4] = {tables.omega[mode0], tables.omega[mode1], tables.omega[mode2],
                            tables.omega[mode3]};
-  const double multiplicity = multiplicity_4ph(channel, tables.rules.exact_weights, mode1, mode2, mode3);
+  const double multiplicity =
+      multiplicity_4ph(channel, tables.rules.exact_weights, mode1, mode2, mode3);
   return find_process_4ph(channel, tables.rules, multiplicity, omega, tables.p(mode0),
                           tables.p(mode1), tables.p(mode2), tables.p(mode3));
 }

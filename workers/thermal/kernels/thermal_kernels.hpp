@@ -16,25 +16,26 @@
 
 namespace quasi::thermal {
 
-/// Everything the three-phonon sums need; owned by the caller, who keeps it alive while kernels use it.
+/// Everything the three-phonon sums need; owned by the caller, who keeps it alive while kernels use
+/// it.
 struct ThreePhononProblem {
   QMesh mesh;
   int n_atoms = 0;
   const Modes* modes = nullptr;
-  SparseForceConstants fc3;                ///< as read, eV/Å³
-  std::vector<double> mass_amu;            ///< [atom]
-  std::vector<std::int32_t> rows;          ///< points q whose modes get rates (irreducible ones)
-  std::vector<Index3> first_zone;          ///< [n_q] mesh coordinates of the shortest image of q
+  SparseForceConstants fc3;        ///< as read, eV/Å³
+  std::vector<double> mass_amu;    ///< [atom]
+  std::vector<std::int32_t> rows;  ///< points q whose modes get rates (irreducible ones)
+  std::vector<Index3> first_zone;  ///< [n_q] mesh coordinates of the shortest image of q
   Broadening broadening = Broadening::kSymmetric;
   double scale_broad = 1.0;
-  double cut = 2.0;                        ///< window |Δω| ≤ cut·σ
-  double delta_norm = 1.0;                 ///< δ is multiplied by this (1/erf(cut) with window_norm)
+  double cut = 2.0;         ///< window |Δω| ≤ cut·σ
+  double delta_norm = 1.0;  ///< δ is multiplied by this (1/erf(cut) with window_norm)
   double omega_max_rad_ps = 1e100;
-  double rate_constant = 0.0;              ///< C3 of PhysicalConstants
+  double rate_constant = 0.0;  ///< C3 of PhysicalConstants
   double hbar_over_kb_k_ps = 0.0;
   Strategy strategy = Strategy::kFactorised;
-  Precision precision = Precision::kDouble; ///< of the factorised strategy
-  std::int64_t memory_budget_bytes = 0;    ///< for lists and work arrays; 0: by device
+  Precision precision = Precision::kDouble;  ///< of the factorised strategy
+  std::int64_t memory_budget_bytes = 0;      ///< for lists and work arrays; 0: by device
 
   int n_branches() const { return 3 * n_atoms; }
   std::int64_t n_rows() const { return static_cast<std::int64_t>(rows.size()) * n_branches(); }
@@ -47,24 +48,27 @@ struct ThreePhononRates {
   std::vector<double> emission_per_ps;           ///< [nT][n_rows] ½ΣΓ−
   std::vector<double> normal_absorption_per_ps;  ///< [nT][n_rows] share of each that needs no G
   std::vector<double> normal_emission_per_ps;
-  std::vector<double> weighted_absorption_ps4;   ///< [nT][n_rows] ΣW+/Nq
-  std::vector<double> weighted_emission_ps4;     ///< [nT][n_rows] ½ΣW−/Nq
-  std::vector<double> phase_space_absorption_ps; ///< [n_rows] Σδ(Δω), no Bose factor
-  std::vector<double> phase_space_emission_ps;   ///< [n_rows] Σδ(Δω), no ½
-  std::vector<double> absorption_error_per_ps;   ///< [nT][n_rows] standard errors where rates are a sample's; else empty
+  std::vector<double> weighted_absorption_ps4;    ///< [nT][n_rows] ΣW+/Nq
+  std::vector<double> weighted_emission_ps4;      ///< [nT][n_rows] ½ΣW−/Nq
+  std::vector<double> phase_space_absorption_ps;  ///< [n_rows] Σδ(Δω), no Bose factor
+  std::vector<double> phase_space_emission_ps;    ///< [n_rows] Σδ(Δω), no ½
+  std::vector<double> absorption_error_per_ps;  ///< [nT][n_rows] standard errors where rates are a
+                                                ///< sample's; else empty
   std::vector<double> emission_error_per_ps;
-  double evaluations = 0.0;                      ///< matrix elements of a sample, all rows
+  double evaluations = 0.0;  ///< matrix elements of a sample, all rows
 
   /// Standard error of absorption and emission together; 0 where nothing is sampled.
   double error_per_ps(std::size_t t, std::int64_t row) const {
     if (absorption_error_per_ps.empty()) return 0.0;
-    const std::size_t at = t * (absorption_error_per_ps.size() / static_cast<std::size_t>(n_temperatures)) + static_cast<std::size_t>(row);
+    const std::size_t at =
+        t * (absorption_error_per_ps.size() / static_cast<std::size_t>(n_temperatures)) +
+        static_cast<std::size_t>(row);
     return std::hypot(absorption_error_per_ps[at], emission_error_per_ps[at]);
   }
 
-  std::int64_t n_absorption = 0;                 ///< processes over all rows
+  std::int64_t n_absorption = 0;  ///< processes over all rows
   std::int64_t n_emission = 0;
-  double seconds_enumerate = 0.0;                ///< where a strategy has a phase of its own for it
+  double seconds_enumerate = 0.0;  ///< where a strategy has a phase of its own for it
   double seconds_evaluate = 0.0;
 };
 
@@ -74,8 +78,8 @@ enum class OccupationForm {
   kSymmetric,    ///< s's''/s with s = √(n(n+1)): makes the operator symmetric off the shell too
 };
 
-/// Sums over three-phonon processes, wherever they are made. `load` moves the problem to where they are; later
-/// calls use it. Not thread-safe: one solve, one instance.
+/// Sums over three-phonon processes, wherever they are made. `load` moves the problem to where they
+/// are; later calls use it. Not thread-safe: one solve, one instance.
 class ThreePhononSums {
  public:
   virtual ~ThreePhononSums() = default;
@@ -105,7 +109,8 @@ class ThreePhononKernels : public ThreePhononSums {
   /// How many processes some rows have: absorption and emission, [2] for each row of `rows`.
   virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
 
-  /// The processes of rows first ≤ row < last, without weights, in the order in which they are summed.
+  /// The processes of rows first ≤ row < last, without weights, in the order in which they are
+  /// summed.
   /// @param offsets  [last − first + 1] where each row begins
   virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
                                      std::vector<std::int64_t>& offsets) = 0;

@@ -23,13 +23,16 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-const Complex<double>* plain(const Complex64* values) { return reinterpret_cast<const Complex<double>*>(values); }
+const Complex<double>* plain(const Complex64* values) {
+  return reinterpret_cast<const Complex<double>*>(values);
+}
 
 class CpuThreePhononKernels : public ThreePhononKernels {
  public:
   void load(const ThreePhononProblem& problem) override;
   std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) override;
-  std::vector<Process3> list(std::int64_t first, std::int64_t last, std::vector<std::int64_t>& offsets) override;
+  std::vector<Process3> list(std::int64_t first, std::int64_t last,
+                             std::vector<std::int64_t>& offsets) override;
   ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes,
                          Progress& progress) override;
   std::vector<double> apply_collision(double temperature_k, OccupationForm form,
@@ -40,15 +43,19 @@ class CpuThreePhononKernels : public ThreePhononKernels {
   static constexpr int kLanes = 4;  ///< branch rows are padded to a multiple, for vector loads
 
   std::int64_t mode_of_row(std::int64_t row) const {
-    return static_cast<std::int64_t>(problem_->rows[static_cast<std::size_t>(row / nb_)]) * nb_ + row % nb_;
+    return static_cast<std::int64_t>(problem_->rows[static_cast<std::size_t>(row / nb_)]) * nb_ +
+           row % nb_;
   }
   template <Broadening kKind>
-  void test_point(std::int64_t m0, std::int64_t q0, std::int64_t p, std::vector<Accepted>& out) const;
-  void test_point(std::int64_t m0, std::int64_t q0, std::int64_t p, std::vector<Accepted>& out) const;
+  void test_point(std::int64_t m0, std::int64_t q0, std::int64_t p,
+                  std::vector<Accepted>& out) const;
+  void test_point(std::int64_t m0, std::int64_t q0, std::int64_t p,
+                  std::vector<Accepted>& out) const;
   void contract_first_slot(std::int64_t m0, Workspace& work) const;
   void first_two_axes(Workspace& work) const;
   template <typename Real, typename Visit>
-  void for_each_process(std::int64_t m0, Workspace& work, const LastFactors<Real>& factors, const Visit& visit) const;
+  void for_each_process(std::int64_t m0, Workspace& work, const LastFactors<Real>& factors,
+                        const Visit& visit) const;
   template <typename Visit>
   void for_each_process_naive(std::int64_t m0, Workspace& work, const std::vector<Accepted>* list,
                               const Visit& visit) const;
@@ -62,13 +69,13 @@ class CpuThreePhononKernels : public ThreePhononKernels {
   int nb_ = 0;
   int padded_ = 0;
   std::int64_t n_q_ = 0;
-  std::vector<double> omega_;          ///< [n_modes], kInactive where a mode takes no part
-  std::vector<double> lanes_;          ///< [n_q][4: ω, p_x, p_y, p_z][padded]
-  std::vector<Complex64> reversed_;    ///< [n_modes][nb] conj(e(−q))
+  std::vector<double> omega_;        ///< [n_modes], kInactive where a mode takes no part
+  std::vector<double> lanes_;        ///< [n_q][4: ω, p_x, p_y, p_z][padded]
+  std::vector<Complex64> reversed_;  ///< [n_modes][nb] conj(e(−q))
   std::vector<Complex32> e32_, reversed32_, phase32_;  ///< with mixed precision
   ProcessRules3 rules_;
   Fc3Transform transform_;
-  std::vector<double> occupation_;     ///< [n_modes][nT]
+  std::vector<double> occupation_;  ///< [n_modes][nT]
   std::int64_t n_temperatures_ = 0;
   std::vector<Complex64> roots_[3];
   int planes_at_once_ = 1;
@@ -79,7 +86,8 @@ class CpuThreePhononKernels : public ThreePhononKernels {
 };
 
 void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
-  openblas_set_num_threads(1);  // rows are the parallel work; bits must not depend on BLAS threading
+  openblas_set_num_threads(
+      1);  // rows are the parallel work; bits must not depend on BLAS threading
   problem_ = &problem;
   const Modes& modes = *problem.modes;
   nb_ = problem.n_branches();
@@ -89,7 +97,8 @@ void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
   omega_.resize(n_modes);
   for (std::size_t mode = 0; mode < n_modes; ++mode)
     omega_[mode] = modes.active(static_cast<std::int64_t>(mode), problem.omega_max_rad_ps)
-                       ? modes.omega_rad_ps[mode] : ProcessRules3::kInactive;
+                       ? modes.omega_rad_ps[mode]
+                       : ProcessRules3::kInactive;
   lanes_.assign(static_cast<std::size_t>(n_q_ * 4 * padded_), 0.0);
   reversed_.resize(n_modes * static_cast<std::size_t>(nb_));
   for (std::int64_t q = 0; q < n_q_; ++q) {
@@ -111,8 +120,10 @@ void CpuThreePhononKernels::load(const ThreePhononProblem& problem) {
     reversed32_.assign(reversed_.begin(), reversed_.end());
     phase32_.assign(transform_.phase[2].begin(), transform_.phase[2].end());
   }
-  const std::int64_t plane_bytes = static_cast<std::int64_t>(problem.mesh.n[0]) * problem.mesh.n[1] * nb_ * nb_ * 16;
-  planes_at_once_ = static_cast<int>(std::clamp<std::int64_t>((1 << 20) / plane_bytes, 1, problem.mesh.n[2]));
+  const std::int64_t plane_bytes =
+      static_cast<std::int64_t>(problem.mesh.n[0]) * problem.mesh.n[1] * nb_ * nb_ * 16;
+  planes_at_once_ =
+      static_cast<int>(std::clamp<std::int64_t>((1 << 20) / plane_bytes, 1, problem.mesh.n[2]));
   kept_.clear();
   first_process_.clear();
   tables_ = {};
@@ -156,9 +167,12 @@ void CpuThreePhononKernels::test_point(std::int64_t m0, std::int64_t q0, std::in
 void CpuThreePhononKernels::test_point(std::int64_t m0, std::int64_t q0, std::int64_t p,
                                        std::vector<Accepted>& out) const {
   switch (rules_.broadening) {
-    case Broadening::kSymmetric: return test_point<Broadening::kSymmetric>(m0, q0, p, out);
-    case Broadening::kAdaptiveMax: return test_point<Broadening::kAdaptiveMax>(m0, q0, p, out);
-    case Broadening::kAdaptiveRms: return test_point<Broadening::kAdaptiveRms>(m0, q0, p, out);
+    case Broadening::kSymmetric:
+      return test_point<Broadening::kSymmetric>(m0, q0, p, out);
+    case Broadening::kAdaptiveMax:
+      return test_point<Broadening::kAdaptiveMax>(m0, q0, p, out);
+    case Broadening::kAdaptiveRms:
+      return test_point<Broadening::kAdaptiveRms>(m0, q0, p, out);
   }
 }
 
@@ -174,8 +188,9 @@ void CpuThreePhononKernels::contract_first_slot(std::int64_t m0, Workspace& work
   const Complex64* e0 = &problem_->modes->eigenvector[static_cast<std::size_t>(m0 * nb_)];
   int c[3];
   problem_->mesh.coordinates(m0 / nb_, c);
-  const PhaseTable phase{{plain(roots_[0].data()), plain(roots_[1].data()), plain(roots_[2].data())},
-                         {problem_->mesh.n[0], problem_->mesh.n[1], problem_->mesh.n[2]}};
+  const PhaseTable phase{
+      {plain(roots_[0].data()), plain(roots_[1].data()), plain(roots_[2].data())},
+      {problem_->mesh.n[0], problem_->mesh.n[1], problem_->mesh.n[2]}};
   std::vector<Complex64> cell_phase(t.third_cells.size());
   for (std::size_t i = 0; i < cell_phase.size(); ++i) {
     const Complex<double> x = phase(c, t.third_cells[i].data());
@@ -190,7 +205,8 @@ void CpuThreePhononKernels::contract_first_slot(std::int64_t m0, Workspace& work
                             e0[t.first_component[block] + 2] * cell_phase[t.third_cell[block]]};
     for (int b = 0; b < 3; ++b)
       for (int g = 0; g < 3; ++g)
-        target[b * nb_ + g] += x[0] * tensor[b * 3 + g] + x[1] * tensor[9 + b * 3 + g] + x[2] * tensor[18 + b * 3 + g];
+        target[b * nb_ + g] +=
+            x[0] * tensor[b * 3 + g] + x[1] * tensor[9 + b * 3 + g] + x[2] * tensor[18 + b * 3 + g];
   }
 }
 
@@ -201,16 +217,18 @@ void CpuThreePhononKernels::first_two_axes(Workspace& work) const {
   work.stage1.resize(static_cast<std::size_t>(t.extent[2] * t.extent[1] * mesh.n[0] * x));
   work.stage2.resize(static_cast<std::size_t>(t.extent[2] * mesh.n[1] * mesh.n[0] * x));
   for (std::int64_t cb = 0; cb < t.extent[2] * t.extent[1]; ++cb)
-    multiply(mesh.n[0], static_cast<int>(x), t.extent[0], t.phase[0].data(), &work.box[cb * t.extent[0] * x],
-             &work.stage1[cb * mesh.n[0] * x]);
+    multiply(mesh.n[0], static_cast<int>(x), t.extent[0], t.phase[0].data(),
+             &work.box[cb * t.extent[0] * x], &work.stage1[cb * mesh.n[0] * x]);
   for (std::int64_t c = 0; c < t.extent[2]; ++c)
     multiply(mesh.n[1], static_cast<int>(mesh.n[0] * x), t.extent[1], t.phase[1].data(),
-             &work.stage1[c * t.extent[1] * mesh.n[0] * x], &work.stage2[c * mesh.n[1] * mesh.n[0] * x]);
+             &work.stage1[c * t.extent[1] * mesh.n[0] * x],
+             &work.stage2[c * mesh.n[1] * mesh.n[0] * x]);
 }
 
 /// Calls visit(accepted, |V|²) for every process of a row, by the factorised algorithm.
 template <typename Real, typename Visit>
-void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work, const LastFactors<Real>& factors,
+void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work,
+                                             const LastFactors<Real>& factors,
                                              const Visit& visit) const {
   if (!rules_.active(m0)) return;
   using ComplexR = std::complex<Real>;
@@ -280,13 +298,15 @@ void CpuThreePhononKernels::for_each_process(std::int64_t m0, Workspace& work, c
 /// list it is walked; without one every candidate is tested in place.
 template <typename Visit>
 void CpuThreePhononKernels::for_each_process_naive(std::int64_t m0, Workspace& work,
-                                                   const std::vector<Accepted>* list, const Visit& visit) const {
+                                                   const std::vector<Accepted>* list,
+                                                   const Visit& visit) const {
   if (!rules_.active(m0)) return;
   const QMesh& mesh = problem_->mesh;
-  const PhaseTable phase{{plain(roots_[0].data()), plain(roots_[1].data()), plain(roots_[2].data())},
-                         {mesh.n[0], mesh.n[1], mesh.n[2]}};
-  const Blocks3View blocks{transform_.n_blocks, problem_->fc3.atom.data(), problem_->fc3.cell.data(),
-                           transform_.tensor.data()};
+  const PhaseTable phase{
+      {plain(roots_[0].data()), plain(roots_[1].data()), plain(roots_[2].data())},
+      {mesh.n[0], mesh.n[1], mesh.n[2]}};
+  const Blocks3View blocks{transform_.n_blocks, problem_->fc3.atom.data(),
+                           problem_->fc3.cell.data(), transform_.tensor.data()};
   const Complex<double>* e = plain(problem_->modes->eigenvector.data());
   const auto evaluate = [&](const Accepted& process) {
     const bool emission = process.first < 0;
@@ -295,9 +315,10 @@ void CpuThreePhononKernels::for_each_process_naive(std::int64_t m0, Workspace& w
     int c2[3];
     mesh.coordinates(m1 / nb_, c1);
     mesh.coordinates(process.second / nb_, c2);
-    visit(process, norm(matrix_element_3ph(blocks, phase, emission ? Channel3::kEmission : Channel3::kAbsorption,
-                                           e + m0 * nb_, e + m1 * nb_,
-                                           e + static_cast<std::int64_t>(process.second) * nb_, c1, c2)));
+    visit(process,
+          norm(matrix_element_3ph(
+              blocks, phase, emission ? Channel3::kEmission : Channel3::kAbsorption, e + m0 * nb_,
+              e + m1 * nb_, e + static_cast<std::int64_t>(process.second) * nb_, c1, c2)));
   };
   if (list != nullptr) {
     for (const Accepted& process : *list) evaluate(process);
@@ -333,7 +354,8 @@ std::vector<Process3> CpuThreePhononKernels::list(std::int64_t first, std::int64
 #pragma omp for schedule(dynamic, 4)
     for (std::int64_t row = first; row < last; ++row) {
       enumerate(mode_of_row(row), accepted);
-      for (const Accepted& process : accepted) rows[row - first].push_back({process.first, process.second, 0.0});
+      for (const Accepted& process : accepted)
+        rows[row - first].push_back({process.first, process.second, 0.0});
     }
   }
   offsets.assign(1, 0);
@@ -355,8 +377,9 @@ void CpuThreePhononKernels::tabulate(const std::vector<double>& temperatures_k) 
             bose_einstein(omega_[mode], temperatures_k[t], problem_->hbar_over_kb_k_ps);
 }
 
-void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std::vector<Accepted>* list,
-                                    Process3* kept, std::int64_t* counts, ThreePhononRates& rates) const {
+void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work,
+                                    const std::vector<Accepted>* list, Process3* kept,
+                                    std::int64_t* counts, ThreePhononRates& rates) const {
   const std::int64_t m0 = mode_of_row(row);
   const auto n_t = static_cast<std::size_t>(n_temperatures_);
   work.sums.assign(n_t, {});
@@ -369,25 +392,29 @@ void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std
     const double delta = rules_.delta_ps(process.mismatch_rad_ps, process.width_squared);
     const double phase_space_ps4 = delta / (omega_[m0] * omega_[m1] * omega_[m2]);
     const double weight = rules_.prefactor * phase_space_ps4 * amplitude_squared;
-    const bool normal = is_normal_3ph(emission ? Channel3::kEmission : Channel3::kAbsorption,
-                                      problem_->first_zone[m0 / nb_].data(), problem_->first_zone[m1 / nb_].data(),
-                                      problem_->first_zone[m2 / nb_].data());
+    const bool normal =
+        is_normal_3ph(emission ? Channel3::kEmission : Channel3::kAbsorption,
+                      problem_->first_zone[m0 / nb_].data(), problem_->first_zone[m1 / nb_].data(),
+                      problem_->first_zone[m2 / nb_].data());
     phase_space[emission ? 1 : 0] += delta;
     ++counts[emission ? 1 : 0];
     const double* n1 = &occupation_[static_cast<std::size_t>(m1) * n_t];
     const double* n2 = &occupation_[static_cast<std::size_t>(m2) * n_t];
     for (std::size_t t = 0; t < n_t; ++t)
-      add_process(work.sums[t], emission, normal, occupation_factor_3ph(emission, n1[t], n2[t]), weight,
-                  phase_space_ps4);
+      add_process(work.sums[t], emission, normal, occupation_factor_3ph(emission, n1[t], n2[t]),
+                  weight, phase_space_ps4);
     if (kept != nullptr) *kept++ = {process.first, process.second, weight};
   };
   if (problem_->strategy != Strategy::kFactorised)
     for_each_process_naive(m0, work, list, visit);
   else if (problem_->precision == Precision::kMixed)
-    for_each_process(m0, work, LastFactors<float>{e32_.data(), reversed32_.data(), phase32_.data()}, visit);
+    for_each_process(m0, work, LastFactors<float>{e32_.data(), reversed32_.data(), phase32_.data()},
+                     visit);
   else
-    for_each_process(m0, work, LastFactors<double>{problem_->modes->eigenvector.data(), reversed_.data(),
-                                                   transform_.phase[2].data()}, visit);
+    for_each_process(m0, work,
+                     LastFactors<double>{problem_->modes->eigenvector.data(), reversed_.data(),
+                                         transform_.phase[2].data()},
+                     visit);
 
   const auto n_rows = static_cast<std::size_t>(problem_->n_rows());
   const double per_point = 1.0 / static_cast<double>(n_q_);
@@ -405,23 +432,25 @@ void CpuThreePhononKernels::run_row(std::int64_t row, Workspace& work, const std
   rates.phase_space_emission_ps[row] = phase_space[1];
 }
 
-ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& temperatures_k, bool keep_processes,
-                                              Progress& progress) {
+ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& temperatures_k,
+                                              bool keep_processes, Progress& progress) {
   const auto start = Clock::now();
   const std::int64_t n_rows = problem_->n_rows();
   tabulate(temperatures_k);
   ThreePhononRates result;
   result.n_temperatures = n_temperatures_;
   const auto size = static_cast<std::size_t>(n_temperatures_ * n_rows);
-  for (auto* array : {&result.absorption_per_ps, &result.emission_per_ps, &result.normal_absorption_per_ps,
-                      &result.normal_emission_per_ps, &result.weighted_absorption_ps4, &result.weighted_emission_ps4})
+  for (auto* array : {&result.absorption_per_ps, &result.emission_per_ps,
+                      &result.normal_absorption_per_ps, &result.normal_emission_per_ps,
+                      &result.weighted_absorption_ps4, &result.weighted_emission_ps4})
     array->assign(size, 0.0);
   result.phase_space_absorption_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
   result.phase_space_emission_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
 
-  // Count, scan, fill: where a list is wanted its place is known, and refused if it cannot fit, before
-  // work starts. Rates alone need no list, and are counted as they are summed.
-  const bool list_all = problem_->strategy == Strategy::kListHost || problem_->strategy == Strategy::kListDevice;
+  // Count, scan, fill: where a list is wanted its place is known, and refused if it cannot fit,
+  // before work starts. Rates alone need no list, and are counted as they are summed.
+  const bool list_all =
+      problem_->strategy == Strategy::kListHost || problem_->strategy == Strategy::kListDevice;
   const bool count_first = keep_processes || list_all;
   std::vector<std::int64_t> all(static_cast<std::size_t>(n_rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
@@ -430,7 +459,8 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
   if (!count_first) counts.assign(static_cast<std::size_t>(2 * n_rows), 0);
   for (std::int64_t first = 0; count_first && first < n_rows; first += kChunk * 4) {
     progress.report("enumerate 3ph", first, n_rows);
-    const auto part = count({all.begin() + first, all.begin() + std::min(n_rows, first + kChunk * 4)});
+    const auto part =
+        count({all.begin() + first, all.begin() + std::min(n_rows, first + kChunk * 4)});
     counts.insert(counts.end(), part.begin(), part.end());
   }
   first_process_.assign(static_cast<std::size_t>(n_rows) + 1, 0);
@@ -438,15 +468,18 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
     first_process_[row + 1] = first_process_[row] + counts[2 * row] + counts[2 * row + 1];
   }
   const std::int64_t n_processes = first_process_.back();
-  const std::int64_t need = (keep_processes ? n_processes * static_cast<std::int64_t>(sizeof(Process3)) : 0) +
-                            (list_all ? n_processes * static_cast<std::int64_t>(sizeof(Accepted)) : 0);
-  const std::int64_t have = problem_->memory_budget_bytes > 0 ? problem_->memory_budget_bytes
-                                                              : free_memory_bytes({.backend = Backend::kCpu}) / 10 * 8;
+  const std::int64_t need =
+      (keep_processes ? n_processes * static_cast<std::int64_t>(sizeof(Process3)) : 0) +
+      (list_all ? n_processes * static_cast<std::int64_t>(sizeof(Accepted)) : 0);
+  const std::int64_t have = problem_->memory_budget_bytes > 0
+                                ? problem_->memory_budget_bytes
+                                : free_memory_bytes({.backend = Backend::kCpu}) / 10 * 8;
   if (need > have)
-    throw OutOfMemory("the list of " + std::to_string(n_processes) + " three-phonon processes needs " +
-                      std::to_string(need >> 20) + " MiB and " + std::to_string(have >> 20) +
-                      " MiB may be used; use a coarser mesh, a smaller 'scalebroad', 'convergence' = .false., or "
-                      "raise 'memory_budget_mib'");
+    throw OutOfMemory(
+        "the list of " + std::to_string(n_processes) + " three-phonon processes needs " +
+        std::to_string(need >> 20) + " MiB and " + std::to_string(have >> 20) +
+        " MiB may be used; use a coarser mesh, a smaller 'scalebroad', 'convergence' = .false., or "
+        "raise 'memory_budget_mib'");
   kept_.clear();
   if (keep_processes) kept_.resize(static_cast<std::size_t>(n_processes));
   std::vector<std::vector<Accepted>> lists;
@@ -476,7 +509,8 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
         enumerate(mode_of_row(row), mine);
         list = &mine;
       }
-      run_row(row, work, list, keep_processes ? kept_.data() + first_process_[row] : nullptr, &counts[2 * row], result);
+      run_row(row, work, list, keep_processes ? kept_.data() + first_process_[row] : nullptr,
+              &counts[2 * row], result);
     }
   }
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -490,7 +524,8 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
 
 const OccupationTables& CpuThreePhononKernels::tables_at(double temperature_k) {
   if (tables_.temperature_k != temperature_k) {
-    tables_ = {temperature_k, std::vector<double>(omega_.size(), 0.0), std::vector<double>(omega_.size(), 0.0)};
+    tables_ = {temperature_k, std::vector<double>(omega_.size(), 0.0),
+               std::vector<double>(omega_.size(), 0.0)};
     for (std::size_t mode = 0; mode < omega_.size(); ++mode) {
       if (omega_[mode] >= ProcessRules3::kInactive) continue;
       tables_.n[mode] = bose_einstein(omega_[mode], temperature_k, problem_->hbar_over_kb_k_ps);
@@ -500,7 +535,8 @@ const OccupationTables& CpuThreePhononKernels::tables_at(double temperature_k) {
   return tables_;
 }
 
-std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k, OccupationForm form,
+std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
+                                                           OccupationForm form,
                                                            const std::vector<double>& f) {
   const std::int64_t n_rows = problem_->n_rows();
   const bool symmetric = form == OccupationForm::kSymmetric;
@@ -514,9 +550,10 @@ std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
       const Process3& process = kept_[static_cast<std::size_t>(i)];
       const std::int64_t m1 = process.partner();
       const std::int64_t m2 = process.second;
-      const CollisionTerm3 term = collision_term_3ph(process, symmetric, tables.n[m1], tables.n[m2], tables.s[m0],
-                                                     tables.s[m1], tables.s[m2]);
-      for (int d = 0; d < 3; ++d) sum[d] += term.gamma_per_ps * (f[m2 * 3 + d] + term.sign * f[m1 * 3 + d]);
+      const CollisionTerm3 term = collision_term_3ph(process, symmetric, tables.n[m1], tables.n[m2],
+                                                     tables.s[m0], tables.s[m1], tables.s[m2]);
+      for (int d = 0; d < 3; ++d)
+        sum[d] += term.gamma_per_ps * (f[m2 * 3 + d] + term.sign * f[m1 * 3 + d]);
     }
     std::copy(sum, sum + 3, &out[static_cast<std::size_t>(row * 3)]);
   }
@@ -534,8 +571,10 @@ std::vector<double> CpuThreePhononKernels::row_rates(double temperature_k, Occup
     double sum = 0.0;
     for (std::int64_t i = first_process_[row]; i < first_process_[row + 1]; ++i) {
       const Process3& process = kept_[static_cast<std::size_t>(i)];
-      sum += collision_term_3ph(process, symmetric, tables.n[process.partner()], tables.n[process.second],
-                                tables.s[m0], tables.s[process.partner()], tables.s[process.second]).gamma_per_ps;
+      sum += collision_term_3ph(process, symmetric, tables.n[process.partner()],
+                                tables.n[process.second], tables.s[m0], tables.s[process.partner()],
+                                tables.s[process.second])
+                 .gamma_per_ps;
     }
     out[row] = sum;
   }
@@ -546,8 +585,10 @@ std::vector<double> CpuThreePhononKernels::row_rates(double temperature_k, Occup
 
 std::unique_ptr<ThreePhononKernels> make_three_phonon_kernels(const Device& device) {
   switch (device.backend) {
-    case Backend::kCpu: return std::make_unique<CpuThreePhononKernels>();
-    case Backend::kCuda: return make_three_phonon_kernels_cuda(device);
+    case Backend::kCpu:
+      return std::make_unique<CpuThreePhononKernels>();
+    case Backend::kCuda:
+      return make_three_phonon_kernels_cuda(device);
   }
   throw BackendAbsent("unknown back end");
 }

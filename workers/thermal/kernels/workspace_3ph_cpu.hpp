@@ -40,15 +40,15 @@ struct Workspace {
   std::vector<Complex64> stage1;  ///< [c][b][N1][nb][nb]
   std::vector<Complex64> stage2;  ///< [c][N2][N1][nb][nb]
   std::vector<Accepted> accepted;
-  std::vector<RowSums3> sums;     ///< [nT]
+  std::vector<RowSums3> sums;  ///< [nT]
 };
 
 /// What the last products are made of, and where they go, in one precision.
 template <typename Real>
 struct LastProducts {
-  std::vector<std::complex<Real>> stage2;   ///< as in Workspace, rounded; unused in FP64
-  std::vector<std::complex<Real>> planes;   ///< [k of a group][N2][N1][nb][nb]
-  std::vector<std::complex<Real>> products; ///< [nb][nb] A·conj(e''), one row a second branch
+  std::vector<std::complex<Real>> stage2;    ///< as in Workspace, rounded; unused in FP64
+  std::vector<std::complex<Real>> planes;    ///< [k of a group][N2][N1][nb][nb]
+  std::vector<std::complex<Real>> products;  ///< [nb][nb] A·conj(e''), one row a second branch
 };
 template <typename Real>
 struct LastFactors {

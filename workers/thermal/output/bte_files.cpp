@@ -27,7 +27,10 @@ void write_mesh(const BteExport& x) {
   };
   TextFile points(x.directory / "BTE.qpoints");
   for (std::int64_t i = 0; i < x.n_irr; ++i) {
-    points.integer(i + 1, 9).integer(symmetry.irreducible[i] + 1, 9).integer(symmetry.multiplicity[i], 9).text(" ");
+    points.integer(i + 1, 9)
+        .integer(symmetry.irreducible[i] + 1, 9)
+        .integer(symmetry.multiplicity[i], 9)
+        .text(" ");
     fractional(points, symmetry.irreducible[i]);
   }
   points.close();
@@ -46,19 +49,24 @@ void write_harmonic(const BteExport& x) {
     TextFile file(x.directory / name);
     for (int s = 0; s < x.nb; ++s)
       for (std::int64_t i = 0; i < n; ++i) {
-        for (int d = 0; d < 3; ++d) file.real(modes.velocity_km_s[(point(i) * x.nb + s) * 3 + d], 20, 10);
+        for (int d = 0; d < 3; ++d)
+          file.real(modes.velocity_km_s[(point(i) * x.nb + s) * 3 + d], 20, 10);
         file.end();
       }
     file.close();
   };
-  velocity_file("BTE.v", x.n_irr, [&](std::int64_t i) { return static_cast<std::int64_t>(x.deck.symmetry.irreducible[i]); });
+  velocity_file("BTE.v", x.n_irr, [&](std::int64_t i) {
+    return static_cast<std::int64_t>(x.deck.symmetry.irreducible[i]);
+  });
   velocity_file("BTE.v_full", modes.n_q, [](std::int64_t i) { return i; });
   x.mode_file("BTE.w_boundary", 20, 10, [&](std::int64_t row) {
-    const double* v = &modes.velocity_km_s[static_cast<std::size_t>(x.transport.mode_of_row(row) * 3)];
+    const double* v =
+        &modes.velocity_km_s[static_cast<std::size_t>(x.transport.mode_of_row(row) * 3)];
     return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
   });
   if (!x.run.isotope_per_ps.empty())
-    x.mode_file("BTE.w_isotopic", 20, 10, [&](std::int64_t row) { return x.run.isotope_per_ps[row]; });
+    x.mode_file("BTE.w_isotopic", 20, 10,
+                [&](std::int64_t row) { return x.run.isotope_per_ps[row]; });
   const DensityOfStates dos = density_of_states(x.transport);
   TextFile total_file(x.directory / "BTE.dos");
   TextFile by_atom(x.directory / "BTE.pdos");
@@ -66,7 +74,8 @@ void write_harmonic(const BteExport& x) {
   for (std::size_t tick = 0; tick < dos.omega_rad_ps.size(); ++tick) {
     total_file.real(dos.omega_rad_ps[tick], 14, 5).real(dos.total_ps[tick], 14, 5).end();
     by_atom.real(dos.omega_rad_ps[tick], 14, 5);
-    for (int atom = 0; atom < n_atoms; ++atom) by_atom.real(dos.by_atom_ps[tick * n_atoms + atom], 14, 5);
+    for (int atom = 0; atom < n_atoms; ++atom)
+      by_atom.real(dos.by_atom_ps[tick * n_atoms + atom], 14, 5);
     by_atom.end();
   }
   total_file.close();
@@ -77,8 +86,12 @@ void write_harmonic(const BteExport& x) {
 void write_phase_space(const BteExport& x) {
   const double nq = static_cast<double>(x.run.modes.n_q);
   const double scale = 1.0 / (nq * nq * x.nb * x.nb * x.nb);
-  const auto plus = [&](std::int64_t row) { return scale * x.run.three_phonon.phase_space_absorption_ps[row]; };
-  const auto minus = [&](std::int64_t row) { return scale * x.run.three_phonon.phase_space_emission_ps[row]; };
+  const auto plus = [&](std::int64_t row) {
+    return scale * x.run.three_phonon.phase_space_absorption_ps[row];
+  };
+  const auto minus = [&](std::int64_t row) {
+    return scale * x.run.three_phonon.phase_space_emission_ps[row];
+  };
   const auto both = [&](std::int64_t row) { return 2.0 / 3.0 * (plus(row) + 0.5 * minus(row)); };
   x.point_file("BTE.P3_plus", plus);
   x.point_file("BTE.P3_minus", minus);
@@ -100,12 +113,20 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
   const auto column = [&](const char* file, int width, int digits, const auto& value) {
     x.mode_file(folder / file, width, digits, value);
   };
-  column("BTE.w_3ph_plus", 20, 10, [&](std::int64_t row) { return three.absorption_per_ps[offset + row]; });
-  column("BTE.w_3ph_minus", 20, 10, [&](std::int64_t row) { return three.emission_per_ps[offset + row]; });
-  column("BTE.w_3ph", 20, 10, [&](std::int64_t row) { return three.absorption_per_ps[offset + row] + three.emission_per_ps[offset + row]; });
-  column("BTE.WP3_plus", 14, 5, [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row]; });
-  column("BTE.WP3_minus", 14, 5, [&](std::int64_t row) { return three.weighted_emission_ps4[offset + row]; });
-  column("BTE.WP3", 14, 5, [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row] + three.weighted_emission_ps4[offset + row]; });
+  column("BTE.w_3ph_plus", 20, 10,
+         [&](std::int64_t row) { return three.absorption_per_ps[offset + row]; });
+  column("BTE.w_3ph_minus", 20, 10,
+         [&](std::int64_t row) { return three.emission_per_ps[offset + row]; });
+  column("BTE.w_3ph", 20, 10, [&](std::int64_t row) {
+    return three.absorption_per_ps[offset + row] + three.emission_per_ps[offset + row];
+  });
+  column("BTE.WP3_plus", 14, 5,
+         [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row]; });
+  column("BTE.WP3_minus", 14, 5,
+         [&](std::int64_t row) { return three.weighted_emission_ps4[offset + row]; });
+  column("BTE.WP3", 14, 5, [&](std::int64_t row) {
+    return three.weighted_absorption_ps4[offset + row] + three.weighted_emission_ps4[offset + row];
+  });
   column("BTE.w", 20, 10, [&](std::int64_t row) { return r.rate_per_ps[row]; });
   const double factor = sheet_factor(x.deck);
   const auto scaled = [&](Mat3 k) {
@@ -121,7 +142,9 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
     tensors.integer(static_cast<std::int64_t>(i), 9);
     tensor(tensors, k, 20, 10);
     tensors.end();
-    scalars.integer(static_cast<std::int64_t>(i), 9).real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
+    scalars.integer(static_cast<std::int64_t>(i), 9)
+        .real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10)
+        .end();
   }
   tensors.close();
   scalars.close();
@@ -129,7 +152,9 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
   const auto band_sums = [&](std::int64_t iteration, const std::vector<Mat3>& by_row) {
     std::vector<Mat3> bands(static_cast<std::size_t>(x.nb), Mat3{});
     for (std::size_t row = 0; row < by_row.size(); ++row)
-      for (int i = 0; i < 3; ++i) bands[row % static_cast<std::size_t>(x.nb)][i] = bands[row % static_cast<std::size_t>(x.nb)][i] + factor * by_row[row][i];
+      for (int i = 0; i < 3; ++i)
+        bands[row % static_cast<std::size_t>(x.nb)][i] =
+            bands[row % static_cast<std::size_t>(x.nb)][i] + factor * by_row[row][i];
     by_band.integer(iteration, 9);
     for (int j = 0; j < 3; ++j)
       for (int i = 0; i < 3; ++i)
@@ -139,7 +164,8 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
   band_sums(0, r.mode_kappa_rta);
   if (r.converged) band_sums(r.solution.iterations, r.mode_kappa);
   by_band.close();
-  if (r.converged) column("BTE.w_final", 20, 10, [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
+  if (r.converged)
+    column("BTE.w_final", 20, 10, [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
   const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
   const auto& field = r.converged ? r.solution.f : r.field_rta;
   const Cumulative path = cumulative_by_path(x.transport, by_mode, field);
@@ -149,7 +175,9 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
   TextFile omega_tensor(x.directory / folder / "BTE.cumulative_kappaVsOmega_tensor");
   for (std::size_t i = 0; i < path.abscissa.size(); ++i) {
     const Mat3 k = scaled(path.kappa_w_per_mk[i]);
-    path_scalar.real(path.abscissa[i], 20, 10).real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
+    path_scalar.real(path.abscissa[i], 20, 10)
+        .real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10)
+        .end();
     path_tensor.real(path.abscissa[i], 20, 10);
     tensor(path_tensor, k, 20, 10);
     path_tensor.end();
@@ -170,7 +198,8 @@ void write_temperature(const BteExport& x, std::size_t t, const TemperatureResul
 }
 
 void write_gruneisen(const BteExport& x, const Derived& derived) {
-  x.point_file("BTE.gruneisen", [&](std::int64_t row) { return derived.gruneisen[static_cast<std::size_t>(row)]; });
+  x.point_file("BTE.gruneisen",
+               [&](std::int64_t row) { return derived.gruneisen[static_cast<std::size_t>(row)]; });
   TextFile all(x.directory / "BTE.gruneisenVsT_total");
   for (std::size_t t = 0; t < x.run.by_temperature.size(); ++t) {
     const double temperature = x.run.by_temperature[t].temperature_k;
@@ -199,7 +228,8 @@ void write_sweep(const BteExport& x) {
     heat.fixed(r.temperature_k, 7, 1).real(r.heat_capacity_j_m3_k, 14, 5).end();
     line(grain, r.temperature_k, r.small_grain_w_per_mk_nm).end();
     line(rta, r.temperature_k, r.kappa_rta_w_per_mk).end();
-    if (r.converged) line(*converged, r.temperature_k, r.kappa_w_per_mk).integer(r.solution.iterations, 6).end();
+    if (r.converged)
+      line(*converged, r.temperature_k, r.kappa_w_per_mk).integer(r.solution.iterations, 6).end();
   }
   for (TextFile* file : {&heat, &grain, &rta}) file->close();
   if (converged) converged->close();
@@ -207,15 +237,18 @@ void write_sweep(const BteExport& x) {
 
 }  // namespace
 
-void write_bte_files(const Deck& deck, const SolvedCase& solved, const std::filesystem::path& directory) {
+void write_bte_files(const Deck& deck, const SolvedCase& solved,
+                     const std::filesystem::path& directory) {
   const ConductivityRun& run = solved.run;
   const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
-  const BteExport x{deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
+  const BteExport x{
+      deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
   write_mesh(x);
   write_harmonic(x);
   if (run.three_phonon.n_temperatures == 0) return;
   write_phase_space(x);
-  for (std::size_t t = 0; t < run.by_temperature.size(); ++t) write_temperature(x, t, run.by_temperature[t]);
+  for (std::size_t t = 0; t < run.by_temperature.size(); ++t)
+    write_temperature(x, t, run.by_temperature[t]);
   write_sweep(x);
   if (solved.derived) write_gruneisen(x, *solved.derived);
   if (solved.four_phonon) write_bte_files_4ph(x, solved.four_phonon->rates);

@@ -37,7 +37,8 @@ class TextFile {
       std::snprintf(buffer, sizeof buffer, std::abs(exponent) > 99 ? "%+04d" : "E%+03d", exponent);
       text = std::string(value < 0.0 ? "-0." : "0.") + mantissa + buffer;
     }
-    if (static_cast<int>(text.size()) < width) out_ << std::string(static_cast<std::size_t>(width) - text.size(), ' ');
+    if (static_cast<int>(text.size()) < width)
+      out_ << std::string(static_cast<std::size_t>(width) - text.size(), ' ');
     out_ << text;
     return *this;
   }
@@ -53,8 +54,14 @@ class TextFile {
     out_ << buffer;
     return *this;
   }
-  TextFile& text(const std::string& words) { out_ << words; return *this; }
-  TextFile& end() { out_ << '\n'; return *this; }
+  TextFile& text(const std::string& words) {
+    out_ << words;
+    return *this;
+  }
+  TextFile& end() {
+    out_ << '\n';
+    return *this;
+  }
 
  private:
   std::filesystem::path path_;
@@ -76,14 +83,19 @@ struct BteExport {
     name.append(std::to_string(std::lround(temperature_k))).append("K");
     std::error_code failure;
     std::filesystem::create_directories(directory / name, failure);
-    if (failure) throw StorageError("cannot create '" + (directory / name).string() + "': " + failure.message());
+    if (failure)
+      throw StorageError("cannot create '" + (directory / name).string() +
+                         "': " + failure.message());
     return name;
   }
-  double omega(std::int64_t row) const { return run.modes.omega_rad_ps[transport.mode_of_row(row)]; }
+  double omega(std::int64_t row) const {
+    return run.modes.omega_rad_ps[transport.mode_of_row(row)];
+  }
 
   /// ω and a value of every mode, band-major.
   template <typename Value>
-  void mode_file(const std::filesystem::path& name, int width, int digits, const Value& value) const {
+  void mode_file(const std::filesystem::path& name, int width, int digits,
+                 const Value& value) const {
     TextFile file(directory / name);
     for (int s = 0; s < nb; ++s)
       for (std::int64_t i = 0; i < n_irr; ++i)
@@ -103,7 +115,8 @@ struct BteExport {
   template <typename Value>
   double mesh_sum(const Value& value) const {
     double sum = 0.0;
-    for (std::int64_t row = 0; row < n_irr * nb; ++row) sum += deck.symmetry.multiplicity[row / nb] * value(row);
+    for (std::int64_t row = 0; row < n_irr * nb; ++row)
+      sum += deck.symmetry.multiplicity[row / nb] * value(row);
     return sum;
   }
 };

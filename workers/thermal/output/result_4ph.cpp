@@ -10,9 +10,12 @@ constexpr const char* kName[kChannels4ph] = {"recombination", "redistribution", 
 
 const char* name_of(Broadening kind) {
   switch (kind) {
-    case Broadening::kSymmetric: return "symmetric";
-    case Broadening::kAdaptiveMax: return "adaptive-max";
-    default: return "adaptive-rms";
+    case Broadening::kSymmetric:
+      return "symmetric";
+    case Broadening::kAdaptiveMax:
+      return "adaptive-max";
+    default:
+      return "adaptive-rms";
   }
 }
 
@@ -32,14 +35,16 @@ void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out)
               {n_t, n_irr, nb}, "1/ps");
     out.write("/rates/4ph_" + name + "_umklapp", channel_of(r.umklapp_per_ps, c, n_t * r.n_rows),
               {n_t, n_irr, nb}, "1/ps");
-    out.write("/phase_space/4ph_weighted_" + name, channel_of(r.weighted_phase_space, c, n_t * r.n_rows),
-              {n_t, n_irr, nb}, "ps^5");
-    out.write("/phase_space/4ph_" + name, channel_of(r.phase_space, c, r.n_rows), {n_irr, nb}, "ps");
-    out.write("/phase_space/4ph_processes_" + name, channel_of(r.processes, c, r.n_rows), {n_irr, nb}, "1");
+    out.write("/phase_space/4ph_weighted_" + name,
+              channel_of(r.weighted_phase_space, c, n_t * r.n_rows), {n_t, n_irr, nb}, "ps^5");
+    out.write("/phase_space/4ph_" + name, channel_of(r.phase_space, c, r.n_rows), {n_irr, nb},
+              "ps");
+    out.write("/phase_space/4ph_processes_" + name, channel_of(r.processes, c, r.n_rows),
+              {n_irr, nb}, "1");
   }
   for (int c = 0; c < kChannels4ph && !r.error_per_ps.empty(); ++c)
-    out.write("/rates/4ph_" + std::string(kName[c]) + "_error", channel_of(r.error_per_ps, c, n_t * r.n_rows),
-              {n_t, n_irr, nb}, "1/ps");
+    out.write("/rates/4ph_" + std::string(kName[c]) + "_error",
+              channel_of(r.error_per_ps, c, n_t * r.n_rows), {n_t, n_irr, nb}, "1/ps");
   if (!run.kappa_relative_error.empty())
     out.write("/kappa/rta_relative_error_4ph", run.kappa_relative_error, {n_t}, "1");
   out.write("/rates/4ph_total", run.further.rate_per_ps, {n_t, n_irr, nb}, "1/ps");
@@ -59,7 +64,8 @@ void summarise_4ph(const FourPhononRun& run, nlohmann::json& summary) {
     processes[kName[c]] = std::llround(run.rates.total_processes(static_cast<Channel4ph>(c)));
   summary["processes_4ph"] = processes;
   summary["evaluations_4ph"] = std::llround(run.rates.evaluations);
-  if (!run.kappa_relative_error.empty()) summary["kappa_rta_relative_error_4ph"] = run.kappa_relative_error;
+  if (!run.kappa_relative_error.empty())
+    summary["kappa_rta_relative_error_4ph"] = run.kappa_relative_error;
   summary["fourth_order_blocks"] = run.n_blocks;
 }
 

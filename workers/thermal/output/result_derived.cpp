@@ -13,14 +13,16 @@ void write_wires(const std::string& name, const WireConductivity& wires, H5Write
   out.write(name, wires.kappa_w_per_mk, {n_axes, n_radii}, "W/(m K)");
 }
 
-nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, std::size_t n_t, double factor) {
+nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, std::size_t n_t,
+                          double factor) {
   nlohmann::json by_isotope = nlohmann::json::array();
   std::size_t at = 0;
   for (std::size_t i = 0; i < sweep.isotope_factor.size(); ++i) {
     nlohmann::json by_grain = nlohmann::json::array();
     for (std::size_t g = 0; g < sweep.grain_size_nm.size(); ++g) {
       nlohmann::json by_temperature = nlohmann::json::array();
-      for (std::size_t t = 0; t < n_t; ++t) by_temperature.push_back(json_of(tensors[at++], factor));
+      for (std::size_t t = 0; t < n_t; ++t)
+        by_temperature.push_back(json_of(tensors[at++], factor));
       by_grain.push_back(std::move(by_temperature));
     }
     by_isotope.push_back(std::move(by_grain));
@@ -30,7 +32,8 @@ nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, 
 
 }  // namespace
 
-void write_result_derived(const Deck& deck, const ConductivityRun& run, const Derived& d, H5Writer& out) {
+void write_result_derived(const Deck& deck, const ConductivityRun& run, const Derived& d,
+                          H5Writer& out) {
   const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
   const double factor = sheet_factor(deck);
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
@@ -44,25 +47,31 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
     coherences.push_back(c.kappa_w_per_mk);
     const std::string group = temperature_group(t);
     out.write(group + "/kappa_coherence", flat({c.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
-    out.write(group + "/mode_kappa_coherence", flat(c.by_row_w_per_mk, factor), {n_irr, nb, 3, 3}, "W/(m K)");
+    out.write(group + "/mode_kappa_coherence", flat(c.by_row_w_per_mk, factor), {n_irr, nb, 3, 3},
+              "W/(m K)");
     const Cumulative cumulative = cumulative_by_omega(transport, c.by_row_w_per_mk);
     const Cumulative spectrum = spectrum_by_omega(transport, c.by_row_w_per_mk);
     const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
-    out.write(group + "/cumulative_by_omega/kappa_coherence", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+    out.write(group + "/cumulative_by_omega/kappa_coherence",
+              flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
     // Each half of a pair at its own mode's path.
-    const Cumulative by_path = cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta);
+    const Cumulative by_path =
+        cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta);
     out.write(group + "/cumulative_by_path/kappa_coherence", flat(by_path.kappa_w_per_mk, factor),
               {static_cast<std::int64_t>(by_path.abscissa.size()), 3, 3}, "W/(m K)");
-    out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor), {n, 3, 3}, "W ps/(m K rad)");
+    out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor),
+              {n, 3, 3}, "W ps/(m K rad)");
   }
-  if (!coherences.empty()) out.write("/kappa/coherence", flat(coherences, factor), {n_t, 3, 3}, "W/(m K)");
+  if (!coherences.empty())
+    out.write("/kappa/coherence", flat(coherences, factor), {n_t, 3, 3}, "W/(m K)");
   for (std::size_t t = 0; t < d.wires_rta.size(); ++t) {
     if (t == 0) {
       const WireConductivity& w = d.wires_rta[0];
       std::vector<double> axes;
       for (const Vec3& a : w.axis) axes.insert(axes.end(), a.begin(), a.end());
       out.write("/wires/axis", axes, {static_cast<std::int64_t>(w.axis.size()), 3}, "1");
-      out.write("/wires/radius", w.radius_nm, {static_cast<std::int64_t>(w.radius_nm.size())}, "nm");
+      out.write("/wires/radius", w.radius_nm, {static_cast<std::int64_t>(w.radius_nm.size())},
+                "nm");
     }
     write_wires(temperature_group(t) + "/wire_kappa_rta", d.wires_rta[t], out);
     if (!d.wires.empty()) write_wires(temperature_group(t) + "/wire_kappa", d.wires[t], out);
@@ -72,9 +81,11 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
   const auto n_grain = static_cast<std::int64_t>(d.sweep.grain_size_nm.size());
   out.write("/sweep/isotope_factor", d.sweep.isotope_factor, {n_isotope}, "1");
   out.write("/sweep/grain_size", d.sweep.grain_size_nm, {n_grain}, "nm");
-  out.write("/sweep/kappa_rta", flat(d.sweep.kappa_rta_w_per_mk, factor), {n_isotope, n_grain, n_t, 3, 3}, "W/(m K)");
+  out.write("/sweep/kappa_rta", flat(d.sweep.kappa_rta_w_per_mk, factor),
+            {n_isotope, n_grain, n_t, 3, 3}, "W/(m K)");
   if (!d.sweep.kappa_w_per_mk.empty())
-    out.write("/sweep/kappa", flat(d.sweep.kappa_w_per_mk, factor), {n_isotope, n_grain, n_t, 3, 3}, "W/(m K)");
+    out.write("/sweep/kappa", flat(d.sweep.kappa_w_per_mk, factor), {n_isotope, n_grain, n_t, 3, 3},
+              "W/(m K)");
 }
 
 void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summary) {
@@ -90,19 +101,21 @@ void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summa
     nlohmann::json converged = nlohmann::json::array();
     for (const WireConductivity& w : d.wires_rta) rta.push_back(w.kappa_w_per_mk);
     for (const WireConductivity& w : d.wires) converged.push_back(w.kappa_w_per_mk);
-    summary["wires"] = {{"radius_nm", d.wires_rta[0].radius_nm},
-                        {"axis", d.wires_rta[0].axis},
-                        {"kappa_rta_w_per_mk", std::move(rta)},
-                        {"kappa_w_per_mk", d.wires.empty() ? nlohmann::json() : std::move(converged)}};
+    summary["wires"] = {
+        {"radius_nm", d.wires_rta[0].radius_nm},
+        {"axis", d.wires_rta[0].axis},
+        {"kappa_rta_w_per_mk", std::move(rta)},
+        {"kappa_w_per_mk", d.wires.empty() ? nlohmann::json() : std::move(converged)}};
   }
   if (d.sweep.empty()) return;
   const std::size_t n_t = deck.control.temperatures_k.size();
-  summary["sweep"] = {{"isotope_factor", d.sweep.isotope_factor},
-                      {"grain_size_nm", d.sweep.grain_size_nm},
-                      {"kappa_rta_w_per_mk", tensors_of(d.sweep.kappa_rta_w_per_mk, d.sweep, n_t, factor)},
-                      {"kappa_w_per_mk", d.sweep.kappa_w_per_mk.empty()
-                                             ? nlohmann::json()
-                                             : tensors_of(d.sweep.kappa_w_per_mk, d.sweep, n_t, factor)}};
+  summary["sweep"] = {
+      {"isotope_factor", d.sweep.isotope_factor},
+      {"grain_size_nm", d.sweep.grain_size_nm},
+      {"kappa_rta_w_per_mk", tensors_of(d.sweep.kappa_rta_w_per_mk, d.sweep, n_t, factor)},
+      {"kappa_w_per_mk", d.sweep.kappa_w_per_mk.empty()
+                             ? nlohmann::json()
+                             : tensors_of(d.sweep.kappa_w_per_mk, d.sweep, n_t, factor)}};
 }
 
 std::string derived_table(const nlohmann::json& summary) {
@@ -116,7 +129,8 @@ std::string derived_table(const nlohmann::json& summary) {
     return of[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"];
   };
   const auto left_out = [&](std::size_t n) {
-    if (n > kMostLines) text += "           ... " + std::to_string(n - kMostLines) + " more in summary.json\n";
+    if (n > kMostLines)
+      text += "           ... " + std::to_string(n - kMostLines) + " more in summary.json\n";
   };
   const char* label = nullptr;
   if (summary.contains("sweep")) {
@@ -131,11 +145,14 @@ std::string derived_table(const nlohmann::json& summary) {
           if (++n > kMostLines) continue;
           const double size = sweep["grain_size_nm"][g].get<double>();
           char grains[32];
-          if (size > 0.0) std::snprintf(grains, sizeof grains, "%g", size);
-          else std::snprintf(grains, sizeof grains, "none");
+          if (size > 0.0)
+            std::snprintf(grains, sizeof grains, "%g", size);
+          else
+            std::snprintf(grains, sizeof grains, "none");
           const auto& k = kappa[i][g][t];
-          std::snprintf(line, sizeof line, "%11.2f%10g%13s%12.4f%12.4f%12.4f\n", temperatures[t].get<double>(),
-                        sweep["isotope_factor"][i].get<double>(), grains, k[0][0].get<double>(), k[1][1].get<double>(),
+          std::snprintf(line, sizeof line, "%11.2f%10g%13s%12.4f%12.4f%12.4f\n",
+                        temperatures[t].get<double>(), sweep["isotope_factor"][i].get<double>(),
+                        grains, k[0][0].get<double>(), k[1][1].get<double>(),
                         k[2][2].get<double>());
           text += line;
         }
@@ -144,16 +161,18 @@ std::string derived_table(const nlohmann::json& summary) {
   if (summary.contains("wires")) {
     const auto& wires = summary["wires"];
     const auto& kappa = values(wires, &label);
-    text += "wires, along their axis (" + std::string(label) + ")\n      T (K)  radius (nm)      kappa   axis (Cartesian)\n";
+    text += "wires, along their axis (" + std::string(label) +
+            ")\n      T (K)  radius (nm)      kappa   axis (Cartesian)\n";
     const std::size_t n_radii = wires["radius_nm"].size();
     std::size_t n = 0;
     for (std::size_t t = 0; t < temperatures.size(); ++t)
       for (std::size_t i = 0; i < kappa[t].size(); ++i) {
         if (++n > kMostLines) continue;
         const auto& axis = wires["axis"][i / n_radii];
-        std::snprintf(line, sizeof line, "%11.2f%13g%11.4f   %.4f %.4f %.4f\n", temperatures[t].get<double>(),
-                      wires["radius_nm"][i % n_radii].get<double>(), kappa[t][i].get<double>(), axis[0].get<double>(),
-                      axis[1].get<double>(), axis[2].get<double>());
+        std::snprintf(line, sizeof line, "%11.2f%13g%11.4f   %.4f %.4f %.4f\n",
+                      temperatures[t].get<double>(), wires["radius_nm"][i % n_radii].get<double>(),
+                      kappa[t][i].get<double>(), axis[0].get<double>(), axis[1].get<double>(),
+                      axis[2].get<double>());
         text += line;
       }
     left_out(n);

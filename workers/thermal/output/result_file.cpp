@@ -20,7 +20,8 @@ std::vector<double> flat(const std::vector<Mat3>& tensors, double factor) {
 
 nlohmann::json json_of(const Mat3& tensor, double factor) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const Vec3& row : tensor) rows.push_back({factor * row[0], factor * row[1], factor * row[2]});
+  for (const Vec3& row : tensor)
+    rows.push_back({factor * row[0], factor * row[1], factor * row[2]});
   return rows;
 }
 
@@ -67,14 +68,17 @@ void write_modes(const ConductivityRun& run, const Transport& transport, H5Write
   const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());
   out.write("/density_of_states/omega", dos.omega_rad_ps, {n_ticks}, "rad/ps");
   out.write("/density_of_states/total", dos.total_ps, {n_ticks}, "ps");
-  out.write("/density_of_states/by_atom", dos.by_atom_ps, {n_ticks, transport.crystal.n_atoms()}, "ps");
+  out.write("/density_of_states/by_atom", dos.by_atom_ps, {n_ticks, transport.crystal.n_atoms()},
+            "ps");
 }
 
 void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const std::int64_t nb = run.modes.n_branches;
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
-  if (!run.isotope_per_ps.empty()) out.write("/rates/isotope", run.isotope_per_ps, {n_irr, nb}, "1/ps");
-  if (!run.boundary_per_ps.empty()) out.write("/rates/boundary", run.boundary_per_ps, {n_irr, nb}, "1/ps");
+  if (!run.isotope_per_ps.empty())
+    out.write("/rates/isotope", run.isotope_per_ps, {n_irr, nb}, "1/ps");
+  if (!run.boundary_per_ps.empty())
+    out.write("/rates/boundary", run.boundary_per_ps, {n_irr, nb}, "1/ps");
   const ThreePhononRates& r = run.three_phonon;
   if (r.n_temperatures == 0) return;
   const std::int64_t n_t = r.n_temperatures;
@@ -84,7 +88,8 @@ void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
     out.write("/rates/3ph_absorption_error", r.absorption_error_per_ps, {n_t, n_irr, nb}, "1/ps");
     out.write("/rates/3ph_emission_error", r.emission_error_per_ps, {n_t, n_irr, nb}, "1/ps");
   }
-  const auto split = [&](const std::string& channel, const std::vector<double>& all, const std::vector<double>& normal) {
+  const auto split = [&](const std::string& channel, const std::vector<double>& all,
+                         const std::vector<double>& normal) {
     std::vector<double> umklapp(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) umklapp[i] = all[i] - normal[i];
     out.write("/rates/3ph_" + channel + "_normal", normal, {n_t, n_irr, nb}, "1/ps");
@@ -92,47 +97,56 @@ void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   };
   split("absorption", r.absorption_per_ps, r.normal_absorption_per_ps);
   split("emission", r.emission_per_ps, r.normal_emission_per_ps);
-  out.write("/phase_space/3ph_weighted_absorption", r.weighted_absorption_ps4, {n_t, n_irr, nb}, "ps^4");
-  out.write("/phase_space/3ph_weighted_emission", r.weighted_emission_ps4, {n_t, n_irr, nb}, "ps^4");
+  out.write("/phase_space/3ph_weighted_absorption", r.weighted_absorption_ps4, {n_t, n_irr, nb},
+            "ps^4");
+  out.write("/phase_space/3ph_weighted_emission", r.weighted_emission_ps4, {n_t, n_irr, nb},
+            "ps^4");
   out.write("/phase_space/3ph_absorption", r.phase_space_absorption_ps, {n_irr, nb}, "ps");
   out.write("/phase_space/3ph_emission", r.phase_space_emission_ps, {n_irr, nb}, "ps");
   out.write_scalar("/phase_space/3ph_processes_absorption", r.n_absorption, "1");
   out.write_scalar("/phase_space/3ph_processes_emission", r.n_emission, "1");
 }
 
-void write_cumulative(const std::string& group, const Cumulative& cumulative, const char* units, double factor,
-                      H5Writer& out) {
+void write_cumulative(const std::string& group, const Cumulative& cumulative, const char* units,
+                      double factor, H5Writer& out) {
   const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
   out.write(group + "/abscissa", cumulative.abscissa, {n}, units);
   out.write(group + "/kappa", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
 }
 
-void write_temperature(std::size_t index, const TemperatureResult& r, const Transport& transport, double factor,
-                       std::int64_t n_irr, H5Writer& out) {
+void write_temperature(std::size_t index, const TemperatureResult& r, const Transport& transport,
+                       double factor, std::int64_t n_irr, H5Writer& out) {
   const std::int64_t nb = transport.modes.n_branches;
   const std::string group = temperature_group(index);
   out.write_scalar(group + "/temperature", r.temperature_k, "K");
   out.write(group + "/rate_total", r.rate_per_ps, {n_irr, nb}, "1/ps");
   out.write(group + "/kappa_rta", flat({r.kappa_rta_w_per_mk}, factor), {3, 3}, "W/(m K)");
-  out.write(group + "/mode_kappa_rta", flat(r.mode_kappa_rta, factor), {n_irr, nb, 3, 3}, "W/(m K)");
-  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta), {n_irr, nb}, "nm");
+  out.write(group + "/mode_kappa_rta", flat(r.mode_kappa_rta, factor), {n_irr, nb, 3, 3},
+            "W/(m K)");
+  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta), {n_irr, nb},
+            "nm");
   out.write_scalar(group + "/heat_capacity", r.heat_capacity_j_m3_k, "J/(m^3 K)");
-  out.write(group + "/small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor), {3, 3}, "W/(m K nm)");
+  out.write(group + "/small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor),
+            {3, 3}, "W/(m K nm)");
   const std::vector<Mat3>& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
   const std::vector<double>& field = r.converged ? r.solution.f : r.field_rta;
   if (r.converged) {
     out.write(group + "/kappa", flat({r.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
     out.write(group + "/mode_kappa", flat(r.mode_kappa, factor), {n_irr, nb, 3, 3}, "W/(m K)");
     out.write(group + "/field", r.solution.f, {n_irr, nb, 3}, "nm rad/ps");
-    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f), {n_irr, nb}, "nm");
+    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f), {n_irr, nb},
+              "nm");
     out.write(group + "/rate_final", r.final_rate_per_ps, {n_irr, nb}, "1/ps");
     out.write(group + "/kappa_by_iteration", flat(r.solution.kappa_history_w_per_mk, factor),
-              {static_cast<std::int64_t>(r.solution.kappa_history_w_per_mk.size()), 3, 3}, "W/(m K)");
+              {static_cast<std::int64_t>(r.solution.kappa_history_w_per_mk.size()), 3, 3},
+              "W/(m K)");
     out.write_scalar(group + "/residual", r.solution.residual, "1");
     out.write_scalar(group + "/iterations", static_cast<std::int64_t>(r.solution.iterations), "1");
   }
-  write_cumulative(group + "/cumulative_by_path", cumulative_by_path(transport, by_mode, field), "nm", factor, out);
-  write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode), "rad/ps", factor, out);
+  write_cumulative(group + "/cumulative_by_path", cumulative_by_path(transport, by_mode, field),
+                   "nm", factor, out);
+  write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode),
+                   "rad/ps", factor, out);
   const Cumulative spectrum = spectrum_by_omega(transport, by_mode);
   out.write(group + "/spectrum_by_omega/kappa", flat(spectrum.kappa_w_per_mk, factor),
             {static_cast<std::int64_t>(spectrum.abscissa.size()), 3, 3}, "W ps/(m K rad)");
@@ -140,7 +154,8 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
 
 }  // namespace
 
-void write_result(const Deck& deck, const ConductivityRun& run, const Device& device, H5Writer& out) {
+void write_result(const Deck& deck, const ConductivityRun& run, const Device& device,
+                  H5Writer& out) {
   const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
   const double factor = sheet_factor(deck);
   write_inputs(deck, device, out);
@@ -160,10 +175,13 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
   if (n_t > 0) {
     out.write("/kappa/temperature", temperatures, {n_t}, "K");
     out.write("/kappa/rta", flat(rta, factor), {n_t, 3, 3}, "W/(m K)");
-    if (!run.kappa_relative_error.empty()) out.write("/kappa/rta_relative_error", run.kappa_relative_error, {n_t}, "1");
-    if (!converged.empty()) out.write("/kappa/converged", flat(converged, factor), {n_t, 3, 3}, "W/(m K)");
+    if (!run.kappa_relative_error.empty())
+      out.write("/kappa/rta_relative_error", run.kappa_relative_error, {n_t}, "1");
+    if (!converged.empty())
+      out.write("/kappa/converged", flat(converged, factor), {n_t, 3, 3}, "W/(m K)");
   }
-  for (const auto& [phase, seconds] : run.seconds) out.write_scalar("/provenance/seconds/" + phase, seconds, "s");
+  for (const auto& [phase, seconds] : run.seconds)
+    out.write_scalar("/provenance/seconds/" + phase, seconds, "s");
   std::string warnings;
   for (const std::string& warning : run.warnings) warnings += warning + "\n";
   out.write_text("/provenance/warnings", warnings);
@@ -194,7 +212,8 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"kappa_w_per_mk", iterated ? converged : nlohmann::json()},
       {"iterations", iterated ? iterations : nlohmann::json()},
       {"residual", iterated ? residuals : nlohmann::json()},
-      {"processes_3ph", {{"absorption", run.three_phonon.n_absorption}, {"emission", run.three_phonon.n_emission}}},
+      {"processes_3ph",
+       {{"absorption", run.three_phonon.n_absorption}, {"emission", run.three_phonon.n_emission}}},
       {"heat_capacity_j_m3_k", heat},
       {"small_grain_kappa_w_per_mk_nm", grain},
       {"mesh", {control.mesh[0], control.mesh[1], control.mesh[2]}},
@@ -204,13 +223,16 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"isotopes", control.isotopes},
       {"four_phonon_iteration", control.four_phonon_iteration},
       {"compat", control.compat ? "fourphonon" : "none"},
-      {"omega_max_rad_ps", *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end())},
+      {"omega_max_rad_ps",
+       *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end())},
       {"seconds", run.seconds},
       {"device", device.name()},
       {"deck_sha256", deck.digest_sha256},
       {"warnings", run.warnings}};
-  if (!run.kappa_relative_error.empty()) summary["kappa_rta_relative_error"] = run.kappa_relative_error;
-  if (control.samples_rates_3ph()) summary["evaluations_3ph"] = std::llround(run.three_phonon.evaluations);
+  if (!run.kappa_relative_error.empty())
+    summary["kappa_rta_relative_error"] = run.kappa_relative_error;
+  if (control.samples_rates_3ph())
+    summary["evaluations_3ph"] = std::llround(run.three_phonon.evaluations);
   if (control.sheet_thickness_nm > 0.0) summary["sheet_thickness_nm"] = control.sheet_thickness_nm;
   return summary;
 }
@@ -219,30 +241,38 @@ std::string kappa_table(const nlohmann::json& summary) {
   std::string text;
   char line[256];
   const auto& mesh = summary["mesh"];
-  std::snprintf(line, sizeof line, "mesh %dx%dx%d, %lld irreducible points, %s, device %s\n", mesh[0].get<int>(),
-                mesh[1].get<int>(), mesh[2].get<int>(), summary["irreducible_points"].get<long long>(),
-                summary["space_group"].get<std::string>().c_str(), summary["device"].get<std::string>().c_str());
+  std::snprintf(line, sizeof line, "mesh %dx%dx%d, %lld irreducible points, %s, device %s\n",
+                mesh[0].get<int>(), mesh[1].get<int>(), mesh[2].get<int>(),
+                summary["irreducible_points"].get<long long>(),
+                summary["space_group"].get<std::string>().c_str(),
+                summary["device"].get<std::string>().c_str());
   text += line;
-  if (summary["kappa_rta_w_per_mk"].empty()) return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
+  if (summary["kappa_rta_w_per_mk"].empty())
+    return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
   const auto& processes = summary["processes_3ph"];
   std::snprintf(line, sizeof line, "three-phonon processes: %lld absorption, %lld emission\n",
                 processes["absorption"].get<long long>(), processes["emission"].get<long long>());
   text += line;
   if (summary.contains("processes_4ph")) {
     const auto& four = summary["processes_4ph"];
-    std::snprintf(line, sizeof line, "four-phonon processes: %lld recombination, %lld redistribution, %lld splitting\n",
-                  four["recombination"].get<long long>(), four["redistribution"].get<long long>(),
-                  four["splitting"].get<long long>());
+    std::snprintf(
+        line, sizeof line,
+        "four-phonon processes: %lld recombination, %lld redistribution, %lld splitting\n",
+        four["recombination"].get<long long>(), four["redistribution"].get<long long>(),
+        four["splitting"].get<long long>());
     text += line;
   }
-  text += "thermal conductivity (W/m/K)\n      T (K)            xx          yy          zz          xy          xz          yz\n";
+  text +=
+      "thermal conductivity (W/m/K)\n      T (K)            xx          yy          zz          xy "
+      "         xz          yz\n";
   // Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep it.
   const auto shown = [](const nlohmann::json& value) {
     return std::abs(value.get<double>()) < 5e-5 ? 0.0 : value.get<double>();
   };
   const auto row = [&](double temperature, const char* label, const nlohmann::json& k) {
-    std::snprintf(line, sizeof line, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature, label,
-                  shown(k[0][0]), shown(k[1][1]), shown(k[2][2]), shown(k[0][1]), shown(k[0][2]), shown(k[1][2]));
+    std::snprintf(line, sizeof line, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n",
+                  temperature, label, shown(k[0][0]), shown(k[1][1]), shown(k[2][2]),
+                  shown(k[0][1]), shown(k[0][2]), shown(k[1][2]));
     text += line;
   };
   const auto& temperatures = summary["temperatures_k"];
@@ -250,18 +280,24 @@ std::string kappa_table(const nlohmann::json& summary) {
     row(temperatures[t].get<double>(), "RTA", summary["kappa_rta_w_per_mk"][t]);
     if (summary.contains("kappa_rta_relative_error")) {
       const auto& k = summary["kappa_rta_w_per_mk"][t];
-      const double mean = (k[0][0].get<double>() + k[1][1].get<double>() + k[2][2].get<double>()) / 3.0;
+      const double mean =
+          (k[0][0].get<double>() + k[1][1].get<double>() + k[2][2].get<double>()) / 3.0;
       const double relative = summary["kappa_rta_relative_error"][t].get<double>();
-      std::snprintf(line, sizeof line, "           sampled rates: mean of the diagonal %.4f ± %.4f (standard error, %.2g %%)\n",
-                    mean, mean * relative, 100.0 * relative);
+      std::snprintf(
+          line, sizeof line,
+          "           sampled rates: mean of the diagonal %.4f ± %.4f (standard error, %.2g %%)\n",
+          mean, mean * relative, 100.0 * relative);
       text += line;
     }
     if (!summary["kappa_w_per_mk"].is_null()) {
       row(temperatures[t].get<double>(), "BTE", summary["kappa_w_per_mk"][t]);
       std::snprintf(line, sizeof line, "           %s iterated: %lld iterations, residual %.1e\n",
                     !summary.contains("processes_4ph") ? "three phonons"
-                    : summary.value("four_phonon_iteration", false) ? "three and four phonons" : "three phonons (four in the relaxation times)",
-                    summary["iterations"][t].get<long long>(), summary["residual"][t].get<double>());
+                    : summary.value("four_phonon_iteration", false)
+                        ? "three and four phonons"
+                        : "three phonons (four in the relaxation times)",
+                    summary["iterations"][t].get<long long>(),
+                    summary["residual"][t].get<double>());
       text += line;
     }
     if (summary.contains("kappa_coherence_w_per_mk"))
@@ -270,13 +306,19 @@ std::string kappa_table(const nlohmann::json& summary) {
   text += derived_table(summary);
   if (summary.contains("precision")) {
     const auto& p = summary["precision"];
-    std::snprintf(line, sizeof line, "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",
-                  p["largest_rate_error"].get<double>(), p["kappa_error"].get<double>(), p["sampled_rows"].get<long long>());
+    std::snprintf(
+        line, sizeof line,
+        "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",
+        p["largest_rate_error"].get<double>(), p["kappa_error"].get<double>(),
+        p["sampled_rows"].get<long long>());
     text += line;
     if (p.contains("four_phonon")) {
       const auto& four = p["four_phonon"];
-      std::snprintf(line, sizeof line, "  of four phonons: rates off by at most %.1e, κ by %.1e (%lld tiles computed twice)\n",
-                    four["largest_rate_error"].get<double>(), four["kappa_error"].get<double>(), four["sampled_tiles"].get<long long>());
+      std::snprintf(
+          line, sizeof line,
+          "  of four phonons: rates off by at most %.1e, κ by %.1e (%lld tiles computed twice)\n",
+          four["largest_rate_error"].get<double>(), four["kappa_error"].get<double>(),
+          four["sampled_tiles"].get<long long>());
       text += line;
     }
   }
@@ -284,19 +326,23 @@ std::string kappa_table(const nlohmann::json& summary) {
     const auto& c = summary["convergence"];
     text += "against 1/N and width (extrapolated, with the error that the points imply)\n";
     const auto axis = [&](const std::string& name, const nlohmann::json& kappa, std::size_t t) {
-      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f\n", temperatures[t].get<double>(), name.c_str(),
-                    kappa[0][0].get<double>(), kappa[1][1].get<double>(), kappa[2][2].get<double>());
+      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f\n",
+                    temperatures[t].get<double>(), name.c_str(), kappa[0][0].get<double>(),
+                    kappa[1][1].get<double>(), kappa[2][2].get<double>());
       text += line;
     };
     const auto limit = [&](const char* name, const nlohmann::json& at, std::size_t t) {
-      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f   ± %.4f\n", temperatures[t].get<double>(), name,
-                    at["kappa_w_per_mk"][t][0].get<double>(), at["kappa_w_per_mk"][t][1].get<double>(),
-                    at["kappa_w_per_mk"][t][2].get<double>(), at["error_w_per_mk"][t][0].get<double>());
+      std::snprintf(line, sizeof line, "%9.2f  %-12s%12.4f%12.4f%12.4f   ± %.4f\n",
+                    temperatures[t].get<double>(), name, at["kappa_w_per_mk"][t][0].get<double>(),
+                    at["kappa_w_per_mk"][t][1].get<double>(),
+                    at["kappa_w_per_mk"][t][2].get<double>(),
+                    at["error_w_per_mk"][t][0].get<double>());
       text += line;
     };
     for (std::size_t t = 0; t < temperatures.size(); ++t) {
       for (std::size_t i = 0; i < c["mesh"].size(); ++i)
-        axis("N = " + std::to_string(c["mesh"][i][0].get<int>()), c["kappa_by_mesh_w_per_mk"][i][t], t);
+        axis("N = " + std::to_string(c["mesh"][i][0].get<int>()), c["kappa_by_mesh_w_per_mk"][i][t],
+             t);
       limit("1/N -> 0", c["mesh_limit"], t);
       for (std::size_t i = 0; i < c["scale_broad"].size(); ++i) {
         char name[32];
@@ -306,7 +352,8 @@ std::string kappa_table(const nlohmann::json& summary) {
       limit("sb -> 0", c["width_limit"], t);
     }
   }
-  for (const auto& warning : summary["warnings"]) text += "warning: " + warning.get<std::string>() + "\n";
+  for (const auto& warning : summary["warnings"])
+    text += "warning: " + warning.get<std::string>() + "\n";
   return text;
 }
 

@@ -11,7 +11,8 @@ namespace quasi::thermal {
 /// Each mode carries a vector p (Modes::spread_rad_ps): how far its energy moves over half a cell
 /// of the mesh. Which vector depends on the kind:
 ///  - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
-///  - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point group.
+///  - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point
+///  group.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
   kAdaptiveMax,  ///< the reference program: largest axis, pair of the last two phonons
@@ -60,13 +61,15 @@ QUASI_HD inline double pair_width_squared(Broadening kind, const double* a, cons
 QUASI_HD inline double width_squared_3ph(Broadening kind, Spread p0, Spread p1, Spread p2) {
   if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p1, p2);
   return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
-          spread_difference_squared(p1, p2)) * (1.0 / 18.0);
+          spread_difference_squared(p1, p2)) *
+         (1.0 / 18.0);
 }
 
 /// δ_σ(x) = exp(−x²/σ²)/(σ√π): not x²/2σ². In ps for x and σ in rad/ps.
 QUASI_HD inline double gaussian_delta_ps(double mismatch_rad_ps, double sigma_rad_ps) {
   constexpr double kPerSqrtPi = 0.56418958354775628695;
-  const double per_sigma_ps = 1.0 / sigma_rad_ps;  // one division: on a GPU it costs as much as ten products
+  const double per_sigma_ps =
+      1.0 / sigma_rad_ps;  // one division: on a GPU it costs as much as ten products
   const double x = mismatch_rad_ps * per_sigma_ps;
   return std::exp(-x * x) * (per_sigma_ps * kPerSqrtPi);
 }

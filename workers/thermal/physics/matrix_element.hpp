@@ -10,17 +10,18 @@ namespace quasi::thermal {
 /// +1: absorption, λ + λ' → λ''; −1: emission, λ → λ' + λ''.
 enum class Channel3 : int { kAbsorption = 1, kEmission = -1 };
 
-/// Momentum-space view of third-order constants: blocks of atoms and cells with mass-scaled tensors.
+/// Momentum-space view of third-order constants: blocks of atoms and cells with mass-scaled
+/// tensors.
 struct Blocks3View {
   std::int64_t n_blocks = 0;
-  const int* atom = nullptr;         ///< [n_blocks][3]
-  const int* cell = nullptr;         ///< [n_blocks][2][3]
-  const double* tensor = nullptr;    ///< [n_blocks][27], eV/(Å³ amu^{3/2})
+  const int* atom = nullptr;       ///< [n_blocks][3]
+  const int* cell = nullptr;       ///< [n_blocks][2][3]
+  const double* tensor = nullptr;  ///< [n_blocks][27], eV/(Å³ amu^{3/2})
 };
 
 /// exp(2πi x/N) by table: phase of an integer product, periodic in N.
 struct PhaseTable {
-  const Complex<double>* axis[3];    ///< [N_d] exp(2πi m/N_d)
+  const Complex<double>* axis[3];  ///< [N_d] exp(2πi m/N_d)
   int n[3];
   /// exp(i q·R) for the mesh point with integer coordinates c.
   QUASI_HD Complex<double> operator()(const int c[3], const int cell[3]) const {
@@ -34,15 +35,15 @@ struct PhaseTable {
   }
 };
 
-/// V±(λ, λ', λ'') summed block by block (thermal.md 6): the naive form that the paper's strategies use.
+/// V±(λ, λ', λ'') summed block by block (thermal.md 6): the naive form that the paper's strategies
+/// use.
 ///
 ///   V± = Σ Φ_{αβγ}/√(mm'm'') e_λ(κα) · E_λ'(κ'β)^{(*)} · E_λ''(κ''γ)*,  E = e e^{iq·R}
 ///
 /// λ' is conjugated for emission. @return eV/(Å³ amu^{3/2}).
-QUASI_HD inline Complex<double> matrix_element_3ph(const Blocks3View& blocks, const PhaseTable& phase,
-                                                   Channel3 channel, const Complex<double>* e0,
-                                                   const Complex<double>* e1, const Complex<double>* e2,
-                                                   const int c1[3], const int c2[3]) {
+QUASI_HD inline Complex<double> matrix_element_3ph(
+    const Blocks3View& blocks, const PhaseTable& phase, Channel3 channel, const Complex<double>* e0,
+    const Complex<double>* e1, const Complex<double>* e2, const int c1[3], const int c2[3]) {
   Complex<double> sum{0.0, 0.0};
   const bool emission = channel == Channel3::kEmission;
   for (std::int64_t block = 0; block < blocks.n_blocks; ++block) {
@@ -57,7 +58,8 @@ QUASI_HD inline Complex<double> matrix_element_3ph(const Blocks3View& blocks, co
       Complex<double> row{0.0, 0.0};
       for (int b = 0; b < 3; ++b) {
         Complex<double> inner{0.0, 0.0};
-        for (int c = 0; c < 3; ++c) inner += tensor[(a * 3 + b) * 3 + c] * conj(e2[3 * atom[2] + c]);
+        for (int c = 0; c < 3; ++c)
+          inner += tensor[(a * 3 + b) * 3 + c] * conj(e2[3 * atom[2] + c]);
         const Complex<double> middle = e1[3 * atom[1] + b];
         row += (emission ? conj(middle) : middle) * inner;
       }

@@ -20,7 +20,8 @@ QUASI_HD inline double bose_einstein(double omega_rad_ps, double temperature_k,
 }
 
 /// (x / sinh x)² with x = ħω/2k_BT: a mode's heat capacity in units of k_B.
-inline double heat_capacity_kb(double omega_rad_ps, double temperature_k, double hbar_over_kb_k_ps) {
+inline double heat_capacity_kb(double omega_rad_ps, double temperature_k,
+                               double hbar_over_kb_k_ps) {
   const double x = 0.5 * hbar_over_kb_k_ps * omega_rad_ps / temperature_k;
   const double ratio = x / std::sinh(x);
   return ratio * ratio;

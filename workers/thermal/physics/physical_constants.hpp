@@ -15,10 +15,10 @@ struct PhysicalConstants {
   double rydberg_rad_ps;           ///< 1 Ry/ħ
   double amu_rydberg_mass;         ///< amu in Rydberg mass units (2 m_e)
   double bohr_nm;
-  double rate_3ph;                 ///< C3: W [ps⁴] |V|² [eV²/(Å⁶ amu³)] → 1/ps
-  double rate_4ph;                 ///< C4: W [ps⁵] |V|² [eV²/(Å⁸ amu⁴)] → 1/ps
-  double gruneisen_unit;           ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters: rounded to
-                                   ///< 9647.2 in the reference program, 1.4e-4 too low
+  double rate_3ph;        ///< C3: W [ps⁴] |V|² [eV²/(Å⁶ amu³)] → 1/ps
+  double rate_4ph;        ///< C4: W [ps⁵] |V|² [eV²/(Å⁸ amu⁴)] → 1/ps
+  double gruneisen_unit;  ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters: rounded to
+                          ///< 9647.2 in the reference program, 1.4e-4 too low
 
   double hbar_over_kb_k_ps() const { return hbar_1e34_j_s / kb_1e23_j_k * 10.0; }
 };
@@ -36,11 +36,13 @@ inline constexpr PhysicalConstants kCodata2018{
     .rate_3ph = units::kPi / 4.0 * units::kHbar_j_s * 1e34 *
                 (units::kElementaryCharge_c * 1e19 * units::kElementaryCharge_c * 1e19) /
                 (units::kAtomicMass_kg * 1e27 * units::kAtomicMass_kg * 1e27 *
-                 units::kAtomicMass_kg * 1e27) * 1e9,
+                 units::kAtomicMass_kg * 1e27) *
+                1e9,
     .rate_4ph = units::kPi / 8.0 * units::kHbar_j_s * 1e34 * units::kHbar_j_s * 1e34 *
                 (units::kElementaryCharge_c * 1e19 * units::kElementaryCharge_c * 1e19) /
                 (units::kAtomicMass_kg * 1e27 * units::kAtomicMass_kg * 1e27 *
-                 units::kAtomicMass_kg * 1e27 * units::kAtomicMass_kg * 1e27) * 1e10,
+                 units::kAtomicMass_kg * 1e27 * units::kAtomicMass_kg * 1e27) *
+                1e10,
     .gruneisen_unit = units::kElementaryCharge_c / 1e-20 / units::kAtomicMass_kg * 1e-24,
 };
 

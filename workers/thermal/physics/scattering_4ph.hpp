@@ -26,7 +26,8 @@ QUASI_HD inline int sign_third(Channel4ph channel) {
 }
 
 /// Δω = ω ± ω' ± ω'' − ω''', in rad/ps.
-QUASI_HD inline double mismatch_4ph(Channel4ph channel, double w0, double w1, double w2, double w3) {
+QUASI_HD inline double mismatch_4ph(Channel4ph channel, double w0, double w1, double w2,
+                                    double w3) {
   return w0 + sign_second(channel) * w1 + sign_third(channel) * w2 - w3;
 }
 
@@ -43,8 +44,8 @@ QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2,
   }
 }
 
-/// The Bose factor that makes the collision operator symmetric off the energy shell too: s's''s'''/s with
-/// s = √(n(n+1)), the same for every channel; on the shell it is bose_factor_4ph.
+/// The Bose factor that makes the collision operator symmetric off the energy shell too:
+/// s's''s'''/s with s = √(n(n+1)), the same for every channel; on the shell it is bose_factor_4ph.
 QUASI_HD inline double symmetric_bose_factor_4ph(double n0, double n1, double n2, double n3) {
   return std::sqrt(n1 * (n1 + 1.0) * n2 * (n2 + 1.0) * n3 * (n3 + 1.0) / (n0 * (n0 + 1.0)));
 }
@@ -60,18 +61,20 @@ QUASI_HD inline SpreadSums spread_sums(const double* a, const double* b) {
 }
 
 /// (σ/sb)² in the symmetric kind: mean of pair_width_squared over all six pairs of the process,
-/// Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|². Takes the phonons two by two: the last two are known long before
-/// the first.
-QUASI_HD inline double symmetric_width_squared_4ph(const SpreadSums& first, const SpreadSums& last) {
+/// Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|². Takes the phonons two by two: the last two are known
+/// long before the first.
+QUASI_HD inline double symmetric_width_squared_4ph(const SpreadSums& first,
+                                                   const SpreadSums& last) {
   const double x = first.sum.x + last.sum.x;
   const double y = first.sum.y + last.sum.y;
   const double z = first.sum.z + last.sum.z;
-  const double width = (4.0 * (first.square + last.square) - (x * x + y * y + z * z)) * (1.0 / 36.0);
+  const double width =
+      (4.0 * (first.square + last.square) - (x * x + y * y + z * z)) * (1.0 / 36.0);
   return width > 0.0 ? width : 0.0;
 }
 
-/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons: symmetric_width_squared_4ph,
-/// or in the other kinds the pair (λ'', λ''').
+/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons:
+/// symmetric_width_squared_4ph, or in the other kinds the pair (λ'', λ''').
 QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, const double* p1,
                                          const double* p2, const double* p3) {
   return kind == Broadening::kSymmetric
@@ -82,42 +85,44 @@ QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, cons
 /// What nobody documents and every result depends on (thermal.md 7.2–7.5).
 struct Rules4ph {
   Broadening broadening = Broadening::kSymmetric;
-  double scale_broad = 1.0;              ///< sb
-  double cut = 1.0;                      ///< window |Δω| ≤ cut·σ
-  double tie_tolerance_rad_ps = 1e-9;    ///< the window is at least this
-  double window_norm = 1.0;              ///< δ is divided by this: erf(cut), or 1
-  double sigma_least_rad_ps = 0.0;       ///< a tuple whose σ is smaller is no process
-  double sigma_floor_rad_ps = 0.0;       ///< smaller σ are raised to this
-  /// What replaces a σ not above the floor: the reference's 1/√π (δ then peaks at 1 ps), or 0 for the
-  /// floor itself.
+  double scale_broad = 1.0;            ///< sb
+  double cut = 1.0;                    ///< window |Δω| ≤ cut·σ
+  double tie_tolerance_rad_ps = 1e-9;  ///< the window is at least this
+  double window_norm = 1.0;            ///< δ is divided by this: erf(cut), or 1
+  double sigma_least_rad_ps = 0.0;     ///< a tuple whose σ is smaller is no process
+  double sigma_floor_rad_ps = 0.0;     ///< smaller σ are raised to this
+  /// What replaces a σ not above the floor: the reference's 1/√π (δ then peaks at 1 ps), or 0 for
+  /// the floor itself.
   double sigma_at_floor_rad_ps = 0.0;
-  double omega_floor_rad_ps = 0.0;       ///< W := 0 when ω', ω'' or ω''' is not above
-  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, weight 1,
-  /// σ and order by point number as the reference has them.
+  double omega_floor_rad_ps = 0.0;  ///< W := 0 when ω', ω'' or ω''' is not above
+  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, weight
+  /// 1, σ and order by point number as the reference has them.
   bool exact_weights = true;
 };
 
 /// One tuple's place in the sums, short of temperature and matrix element.
 struct Process4ph {
-  double multiplicity = 0.0;      ///< weight of the tuple in the sum; 0: not a process
-  double mismatch_rad_ps = 0.0;   ///< Δω
+  double multiplicity = 0.0;     ///< weight of the tuple in the sum; 0: not a process
+  double mismatch_rad_ps = 0.0;  ///< Δω
   double sigma_rad_ps = 0.0;
 };
 
 /// True for λ + λ' → λ'' + λ''' that exchanges nothing: one of the last phonons belongs to the
-/// degenerate set of one of the first. Within a set branches are mixed by choice of the eigensolver, so
-/// leaving out by branch would make rates depend on it, and differ over a star.
+/// degenerate set of one of the first. Within a set branches are mixed by choice of the
+/// eigensolver, so leaving out by branch would make rates depend on it, and differ over a star.
 ///
-/// @param set0…set3  numbers of the degenerate sets; where every branch is its own set, of the modes
+/// @param set0…set3  numbers of the degenerate sets; where every branch is its own set, of the
+/// modes
 QUASI_HD inline bool exchanges_nothing(std::int32_t set0, std::int32_t set1, std::int32_t set2,
                                        std::int32_t set3) {
   return set2 == set0 || set3 == set0 || set2 == set1 || set3 == set1;
 }
 
-/// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch) alone;
-/// 0 where the same unordered tuple is counted elsewhere.
+/// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch)
+/// alone; 0 where the same unordered tuple is counted elsewhere.
 ///
-/// The pair (λ'', λ''') of +- and -- is visited once, with mode'' ≤ mode''' (by point, then branch).
+/// The pair (λ'', λ''') of +- and -- is visited once, with mode'' ≤ mode''' (by point, then
+/// branch).
 QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, std::int32_t mode1,
                                         std::int32_t mode2, std::int32_t mode3) {
   switch (channel) {
@@ -160,16 +165,19 @@ QUASI_HD inline Process4ph test_window_4ph(const Rules4ph& rules, double multipl
   return process;
 }
 
-/// A cheap test that lets all through which test_window_4ph accepts, and next to nothing else: squares are compared,
-/// and the windows are a billionth wider.
+/// A cheap test that lets all through which test_window_4ph accepts, and next to nothing else:
+/// squares are compared, and the windows are a billionth wider.
 struct WindowSieve4ph {
   double per_width;  ///< (cut·sb)²
   double further;
-  double least;      ///< square of the narrowest window
+  double least;  ///< square of the narrowest window
 
   QUASI_HD static WindowSieve4ph of(const Rules4ph& rules) {
-    const double of_floor = rules.sigma_at_floor_rad_ps == 0.0 ? rules.cut * rules.sigma_floor_rad_ps : 0.0;
-    const double narrowest = (1.0 + 1e-9) * (of_floor > rules.tie_tolerance_rad_ps ? of_floor : rules.tie_tolerance_rad_ps);
+    const double of_floor =
+        rules.sigma_at_floor_rad_ps == 0.0 ? rules.cut * rules.sigma_floor_rad_ps : 0.0;
+    const double narrowest =
+        (1.0 + 1e-9) *
+        (of_floor > rules.tie_tolerance_rad_ps ? of_floor : rules.tie_tolerance_rad_ps);
     const double least = narrowest > 1e-9 ? narrowest : 1e-9;
     const double reach = rules.cut * rules.scale_broad;
     return {(1.0 + 1e-9) * reach * reach, 1e-18 * reach * reach, least * least};
@@ -181,8 +189,8 @@ struct WindowSieve4ph {
   }
 };
 
-/// test_window_4ph from the four phonons. Order of operations as in the reference, because on coarse
-/// meshes a window can compare two rounding errors (thermal.md 7.5).
+/// test_window_4ph from the four phonons. Order of operations as in the reference, because on
+/// coarse meshes a window can compare two rounding errors (thermal.md 7.5).
 QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
                                             double multiplicity, const double omega[4],
                                             const double* p0, const double* p1, const double* p2,
@@ -192,10 +200,11 @@ QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& 
                          width_squared_4ph(rules.broadening, p0, p1, p2, p3));
 }
 
-/// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the rules
-/// say so.
+/// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the
+/// rules say so.
 QUASI_HD inline double delta_4ph_ps(const Rules4ph& rules, const Process4ph& process) {
-  return gaussian_delta_ps(process.mismatch_rad_ps, process.sigma_rad_ps) * (1.0 / rules.window_norm);
+  return gaussian_delta_ps(process.mismatch_rad_ps, process.sigma_rad_ps) *
+         (1.0 / rules.window_norm);
 }
 
 /// 1/(ω ω' ω'' ω''') in ps⁴, or 0 when a partner is too slow for the rules.

@@ -9,8 +9,8 @@ namespace quasi::thermal {
 ///
 /// w are full linewidths, 1/ps. Two equal modes: ω² n(n+1)/w, the population's own term.
 /// @param weight, weight_other  n(n+1)
-inline double wigner_pair_weight(double omega, double omega_other, double weight, double weight_other, double rate,
-                                 double rate_other) {
+inline double wigner_pair_weight(double omega, double omega_other, double weight,
+                                 double weight_other, double rate, double rate_other) {
   const double width = rate + rate_other;
   if (!(width > 0.0)) return 0.0;
   const double apart = omega - omega_other;

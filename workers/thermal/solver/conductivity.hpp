@@ -18,7 +18,8 @@ struct Transport {
 
   std::int64_t n_rows() const { return symmetry.n_irreducible() * modes.n_branches; }
   std::int64_t mode_of_row(std::int64_t row) const {
-    return static_cast<std::int64_t>(symmetry.irreducible[row / modes.n_branches]) * modes.n_branches +
+    return static_cast<std::int64_t>(symmetry.irreducible[row / modes.n_branches]) *
+               modes.n_branches +
            row % modes.n_branches;
   }
   /// A row contributes to κ: not at Γ, active.
@@ -28,13 +29,16 @@ struct Transport {
   }
 };
 
-/// F = ω v/w of the relaxation-time approximation, [n_rows][3]; 0 where w = 0 or the mode is inactive.
-std::vector<double> relaxation_time_field(const Transport& transport, const std::vector<double>& rate_per_ps);
+/// F = ω v/w of the relaxation-time approximation, [n_rows][3]; 0 where w = 0 or the mode is
+/// inactive.
+std::vector<double> relaxation_time_field(const Transport& transport,
+                                          const std::vector<double>& rate_per_ps);
 
 /// κ tensor of every row, symmetrised over the group, W/m/K; κ is their sum.
 ///   κ = ħ²/(k_B T² V Nq) Σ_{q≠Γ} n(n+1) ω v ⊗ F
 /// @param f  [n_rows][3], nm·rad/ps (ω τ v)
-std::vector<Mat3> mode_conductivity(const Transport& transport, double temperature_k, const std::vector<double>& f);
+std::vector<Mat3> mode_conductivity(const Transport& transport, double temperature_k,
+                                    const std::vector<double>& f);
 
 Mat3 total(const std::vector<Mat3>& tensors);
 
@@ -49,7 +53,8 @@ struct Cumulative {
   std::vector<Mat3> kappa_w_per_mk;
 };
 /// Against mean free path Λ = F·v/(ω|v|), ticks 10^(8(i−1)/(n−1) − 2) nm.
-Cumulative cumulative_by_path(const Transport& transport, const std::vector<Mat3>& by_row, const std::vector<double>& f);
+Cumulative cumulative_by_path(const Transport& transport, const std::vector<Mat3>& by_row,
+                              const std::vector<double>& f);
 /// Against ω, ticks ω_min + (1.1 ω_max − ω_min) i/n rad/ps.
 Cumulative cumulative_by_omega(const Transport& transport, const std::vector<Mat3>& by_row);
 
@@ -61,9 +66,9 @@ std::vector<double> boundary_rates_per_ps(const Transport& transport, double len
 
 /// Density of states with the widths of elastic scattering, per atom-projected share too.
 struct DensityOfStates {
-  std::vector<double> omega_rad_ps;       ///< [n_ticks]
-  std::vector<double> total_ps;           ///< [n_ticks] states per rad/ps and cell
-  std::vector<double> by_atom_ps;         ///< [n_ticks][atom]
+  std::vector<double> omega_rad_ps;  ///< [n_ticks]
+  std::vector<double> total_ps;      ///< [n_ticks] states per rad/ps and cell
+  std::vector<double> by_atom_ps;    ///< [n_ticks][atom]
 };
 DensityOfStates density_of_states(const Transport& transport);
 

@@ -16,21 +16,23 @@ Index3 minus(const Index3& a, const Index3& b) { return {a[0] - b[0], a[1] - b[1
 
 }  // namespace
 
-ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal, const SparseForceConstants& fourth_order,
+ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
+                                        const SparseForceConstants& fourth_order,
                                         const Inversion* inversion) {
   if (fourth_order.order != 4)
     throw InvalidInput("four-phonon scattering needs fourth-order force constants, got order " +
                        std::to_string(fourth_order.order));
-  using Pair = std::tuple<int, int, Index3>;       // κ''', κ'', ΔR''
-  using Triple = std::tuple<int, Index3>;          // κ', ΔR'
+  using Pair = std::tuple<int, int, Index3>;  // κ''', κ'', ΔR''
+  using Triple = std::tuple<int, Index3>;     // κ', ΔR'
   std::map<Pair, std::map<Triple, std::vector<std::int64_t>>> grouped;
-  // Of a pair and its inverse the one whose κ'' comes first is kept, counted twice: where inversion exchanges the atoms
-  // only half of e'' is then asked for.
+  // Of a pair and its inverse the one whose κ'' comes first is kept, counted twice: where inversion
+  // exchanges the atoms only half of e'' is then asked for.
   const auto share_of = [&](const Pair& pair) {
     if (inversion == nullptr) return 1.0;
     const auto& [fourth, third, cell] = pair;
     const Index3 apart = minus(inversion->shift[third], inversion->shift[fourth]);
-    const std::tuple inverse{inversion->partner[third], inversion->partner[fourth], minus(apart, cell)};
+    const std::tuple inverse{inversion->partner[third], inversion->partner[fourth],
+                             minus(apart, cell)};
     const std::tuple own{third, fourth, cell};
     return own < inverse ? 2.0 : own == inverse ? 1.0 : 0.0;
   };
@@ -43,8 +45,8 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal, const SparseForc
     for (int slot = 0; slot < 4; ++slot)
       if (atom[slot] < 0 || atom[slot] >= crystal.n_atoms())
         throw InvalidInput("fourth-order force constants: block " + std::to_string(block + 1) +
-                           " names atom " + std::to_string(atom[slot] + 1) + ", but the crystal has " +
-                           std::to_string(crystal.n_atoms()));
+                           " names atom " + std::to_string(atom[slot] + 1) +
+                           ", but the crystal has " + std::to_string(crystal.n_atoms()));
     const Index3 origin = cell_of(block, 3);
     const Pair pair{atom[3], atom[2], minus(cell_of(block, 2), origin)};
     if (share_of(pair) > 0.0)
@@ -80,7 +82,8 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal, const SparseForc
         for (int slot = 0; slot < 4; ++slot) mass_product *= crystal.mass_amu[atom[slot]];
         const double scale = share_of(pair) / std::sqrt(mass_product);
         for (int e = 0; e < 81; ++e)
-          plan.tensor.push_back(scale * fourth_order.tensor[static_cast<std::size_t>(block * 81 + e)]);
+          plan.tensor.push_back(scale *
+                                fourth_order.tensor[static_cast<std::size_t>(block * 81 + e)]);
       }
     }
   }
@@ -115,7 +118,8 @@ std::vector<double> phase_table_4ph(const QMesh& mesh, const ContractionPlan4ph&
         re = kCos[quarter];
         im = kCos[(quarter + 3) % 4];
       } else {
-        const double angle = 2.0 * units::kPi * static_cast<double>(part) / static_cast<double>(turn);
+        const double angle =
+            2.0 * units::kPi * static_cast<double>(part) / static_cast<double>(turn);
         re = std::cos(angle);
         im = std::sin(angle);
       }

@@ -18,16 +18,20 @@ Derived derive(const Deck& deck, const SparseForceConstants& third_order, Conduc
   for (const TemperatureResult& r : run.by_temperature) {
     derived.mean_gruneisen.push_back(mean_gruneisen(transport, derived.gruneisen, r.temperature_k));
     rates.push_back(r.rate_per_ps);
-    if (deck.control.nanowires) derived.wires_rta.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps));
+    if (deck.control.nanowires)
+      derived.wires_rta.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps));
   }
   if (deck.control.coherence)
-    derived.coherence = coherence_conductivity(transport, deck.second_order, deck.control.temperatures_k, rates);
-  run.seconds["derived"] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    derived.coherence =
+        coherence_conductivity(transport, deck.second_order, deck.control.temperatures_k, rates);
+  run.seconds["derived"] +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return derived;
 }
 
 Cumulative spectrum_by_omega(const Transport& t, const std::vector<Mat3>& by_row) {
-  const std::vector<double> width = elastic_widths_rad_ps(t.crystal, t.symmetry, t.modes, t.control);
+  const std::vector<double> width =
+      elastic_widths_rad_ps(t.crystal, t.symmetry, t.modes, t.control);
   Cumulative spectrum = cumulative_by_omega(t, {});
   const auto n_ticks = static_cast<std::int64_t>(spectrum.abscissa.size());
 #pragma omp parallel for schedule(static)

@@ -10,8 +10,8 @@
 
 namespace quasi::thermal {
 
-/// Begins to use the devices of a job, each in a thread of its own, while something else is done: what the driver needs
-/// for a GPU takes a tenth of a second and more.
+/// Begins to use the devices of a job, each in a thread of its own, while something else is done:
+/// what the driver needs for a GPU takes a tenth of a second and more.
 class DeviceStart {
  public:
   explicit DeviceStart(const std::vector<Device>& devices) {
@@ -35,8 +35,8 @@ class DeviceStart {
 };
 
 /// Calls work(i) for every device i of a job, each in a thread of its own; the first works in the
-/// caller's. `stop` is set when any of them fails, for the others to look at between pieces of work.
-/// Rethrows the failure of the lowest device.
+/// caller's. `stop` is set when any of them fails, for the others to look at between pieces of
+/// work. Rethrows the failure of the lowest device.
 template <typename Work>
 void on_every_device(std::size_t n_devices, std::atomic<bool>& stop, const Work& work) {
   if (n_devices == 1) return work(std::size_t{0});

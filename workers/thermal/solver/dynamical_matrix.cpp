@@ -38,10 +38,12 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
   const int n_atoms = crystal.n_atoms();
   const int nb = crystal.n_branches();
   std::map<Index3, Shell> shells;
-  const auto add = [&](int atom, int other, const Index3& cell, double weight, const double* block) {
+  const auto add = [&](int atom, int other, const Index3& cell, double weight,
+                       const double* block) {
     Shell& shell = shells[cell];
     if (shell.matrix.empty())
-      shell = {cell, crystal.lattice_vector_nm(cell), std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
+      shell = {cell, crystal.lattice_vector_nm(cell),
+               std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
                std::vector<double>(static_cast<std::size_t>(n_atoms * n_atoms), 0.0)};
     shell.weight[atom * n_atoms + other] = weight;
     const double factor = weight / std::sqrt(crystal.mass_amu[atom] * crystal.mass_amu[other]);
@@ -51,9 +53,10 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
   };
   const auto check_total = [&](int atom, int other, double total) {
     if (std::fabs(total - n_cells_) > 1e-6 * n_cells_)
-      throw InvalidInput("the images of atoms " + std::to_string(atom + 1) + " and " + std::to_string(other + 1) +
-                         " weigh " + std::to_string(total) + " instead of " + std::to_string(constants.n_cells()) +
-                         " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+      throw InvalidInput(
+          "the images of atoms " + std::to_string(atom + 1) + " and " + std::to_string(other + 1) +
+          " weigh " + std::to_string(total) + " instead of " + std::to_string(constants.n_cells()) +
+          " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
   };
 
   std::vector<double> total(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
@@ -76,7 +79,8 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
       for (cell[0] = -2 * n[0]; cell[0] <= 2 * n[0] && constants.images.empty(); ++cell[0])
         for (cell[1] = -2 * n[1]; cell[1] <= 2 * n[1]; ++cell[1])
           for (cell[2] = -2 * n[2]; cell[2] <= 2 * n[2]; ++cell[2]) {
-            const double weight = wigner_seitz_weight(base + crystal.lattice_vector_nm(cell), translations);
+            const double weight =
+                wigner_seitz_weight(base + crystal.lattice_vector_nm(cell), translations);
             if (weight == 0.0) continue;
             sum += weight;
             add(atom, other, cell, weight, constants.block(atom, other, cell));
@@ -95,7 +99,8 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
         if (std::fabs(crystal.epsilon[i][j] - crystal.epsilon[j][i]) > 1e-6)
           throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
     if (!(crystal.epsilon[0][0] > 0.0) || !(determinant(crystal.epsilon) > 0.0) ||
-        !(crystal.epsilon[0][0] * crystal.epsilon[1][1] > crystal.epsilon[0][1] * crystal.epsilon[1][0]))
+        !(crystal.epsilon[0][0] * crystal.epsilon[1][1] >
+          crystal.epsilon[0][1] * crystal.epsilon[1][0]))
       throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
     ewald_ = control.espresso;
     mixed_space_ = !control.espresso;
@@ -115,7 +120,8 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
     const double angle = -2.0 * units::kPi * (turns - std::round(turns));
     const double c = std::cos(angle);
     const double s = std::sin(angle);
-    for (std::size_t e = 0; e < size; ++e) out.d[e] += Complex64(c * shell.matrix[e], s * shell.matrix[e]);
+    for (std::size_t e = 0; e < size; ++e)
+      out.d[e] += Complex64(c * shell.matrix[e], s * shell.matrix[e]);
     if (!with_gradient) continue;
     for (int g = 0; g < 3; ++g) {  // factor −i R_γ
       const double re = s * shell.vector_nm[g];
@@ -142,7 +148,8 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
   return out;
 }
 
-void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const {
+void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient,
+                                             DynamicalMatrix& out) const {
   const int n_atoms = crystal_.n_atoms();
   const int nb = crystal_.n_branches();
   const Mat3 to_cartesian = transpose(crystal_.reciprocal_per_nm());
@@ -159,13 +166,15 @@ void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient, 
       }
   if (shortest < 1e-20) return;  // no direction is assumed at Γ
 
-  // D^NA is spread evenly over the supercell, so it enters times the structure factor of the weights.
+  // D^NA is spread evenly over the supercell, so it enters times the structure factor of the
+  // weights.
   std::vector<Complex64> factor(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
   std::vector<Complex64> slope[3];
   for (auto& s : slope) s.assign(factor.size(), 0.0);
   for (const Shell& shell : shells_) {
     const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
-    const Complex64 phase = std::polar(1.0 / n_cells_, -2.0 * units::kPi * (turns - std::round(turns)));
+    const Complex64 phase =
+        std::polar(1.0 / n_cells_, -2.0 * units::kPi * (turns - std::round(turns)));
     for (std::size_t pair = 0; pair < factor.size(); ++pair) {
       factor[pair] += shell.weight[pair] * phase;
       for (int g = 0; g < 3; ++g)
@@ -179,7 +188,8 @@ void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient, 
     for (int other = 0; other < n_atoms; ++other) {
       const Vec3 kz = apply_transposed(crystal_.born[atom], k);
       const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
-      const double scale = unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) / kek;
+      const double scale =
+          unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) / kek;
       const std::size_t pair = static_cast<std::size_t>(atom * n_atoms + other);
       for (int a = 0; a < 3; ++a)
         for (int b = 0; b < 3; ++b) {
@@ -188,9 +198,9 @@ void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient, 
           out.d[at] += value * factor[pair];
           if (!with_gradient) continue;
           for (int g = 0; g < 3; ++g) {
-            const double derivative =
-                scale * (kz[a] * crystal_.born[other][g][b] + kz_other[b] * crystal_.born[atom][g][a] -
-                         2.0 * kz[a] * kz_other[b] * ek[g] / kek);
+            const double derivative = scale * (kz[a] * crystal_.born[other][g][b] +
+                                               kz_other[b] * crystal_.born[atom][g][a] -
+                                               2.0 * kz[a] * kz_other[b] * ek[g] / kek);
             out.gradient[g][at] += derivative * factor[pair] + value * slope[g][pair];
           }
         }
@@ -201,15 +211,16 @@ namespace {
 
 /// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the Ewald sphere, in 1/bohr.
 template <typename Visit>
-void for_each_ewald_vector(const Mat3& reciprocal_per_bohr, const Mat3& epsilon, double alpha, double cut,
-                           const Vec3& q, bool skip_g_zero, const Visit& visit) {
+void for_each_ewald_vector(const Mat3& reciprocal_per_bohr, const Mat3& epsilon, double alpha,
+                           double cut, const Vec3& q, bool skip_g_zero, const Visit& visit) {
   // KεK < 4α·cut bounds |K_fractional,i| by the metric's inverse diagonal.
   const Mat3 to_cartesian = transpose(reciprocal_per_bohr);
   const Mat3 metric = transpose(to_cartesian) * epsilon * to_cartesian;
   const Mat3 metric_inverse = inverse(metric);
   int range[3];
   for (int d = 0; d < 3; ++d)
-    range[d] = static_cast<int>(std::sqrt(4.0 * alpha * cut * metric_inverse[d][d]) + std::fabs(q[d])) + 1;
+    range[d] =
+        static_cast<int>(std::sqrt(4.0 * alpha * cut * metric_inverse[d][d]) + std::fabs(q[d])) + 1;
   for (int i = -range[0]; i <= range[0]; ++i)
     for (int j = -range[1]; j <= range[1]; ++j)
       for (int l = -range[2]; l <= range[2]; ++l) {
@@ -230,23 +241,27 @@ void DynamicalMatrixBuilder::prepare_ewald() {
   for (Vec3& row : reciprocal) row = bohr * row;
   const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
   ewald_diagonal_.assign(static_cast<std::size_t>(n_atoms * 9), 0.0);
-  for_each_ewald_vector(reciprocal, crystal_.epsilon, root_alpha * root_alpha,
-                        control_.compat ? kEwaldCutReference : kEwaldCut, {0, 0, 0}, true,
-                        [&](const Vec3& k, double, double weight) {
-    for (int atom = 0; atom < n_atoms; ++atom) {
-      Vec3 field{};
-      for (int other = 0; other < n_atoms; ++other) {
-        const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] - crystal_.position[other]);
-        field = field + std::cos(dot(k, r)) * apply_transposed(crystal_.born[other], k);
-      }
-      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-      for (int a = 0; a < 3; ++a)
-        for (int b = 0; b < 3; ++b) ewald_diagonal_[atom * 9 + a * 3 + b] += weight * kz[a] * field[b];
-    }
-  });
+  for_each_ewald_vector(
+      reciprocal, crystal_.epsilon, root_alpha * root_alpha,
+      control_.compat ? kEwaldCutReference : kEwaldCut, {0, 0, 0}, true,
+      [&](const Vec3& k, double, double weight) {
+        for (int atom = 0; atom < n_atoms; ++atom) {
+          Vec3 field{};
+          for (int other = 0; other < n_atoms; ++other) {
+            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
+                                                                crystal_.position[other]);
+            field = field + std::cos(dot(k, r)) * apply_transposed(crystal_.born[other], k);
+          }
+          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+          for (int a = 0; a < 3; ++a)
+            for (int b = 0; b < 3; ++b)
+              ewald_diagonal_[atom * 9 + a * 3 + b] += weight * kz[a] * field[b];
+        }
+      });
 }
 
-void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const {
+void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient,
+                                       DynamicalMatrix& out) const {
   const PhysicalConstants& constants = control_.constants();
   const double bohr = constants.bohr_nm;
   const int n_atoms = crystal_.n_atoms();
@@ -256,42 +271,45 @@ void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient, Dynami
   const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
   const double alpha = root_alpha * root_alpha;
   const double volume = crystal_.volume_nm3() / (bohr * bohr * bohr);
-  const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps * constants.rydberg_rad_ps /
-                      constants.amu_rydberg_mass;
+  const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps *
+                      constants.rydberg_rad_ps / constants.amu_rydberg_mass;
   const auto scale = [&](int atom, int other) {
     return unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
   };
-  for_each_ewald_vector(reciprocal, crystal_.epsilon, alpha,
-                        control_.compat ? kEwaldCutReference : kEwaldCut, q, false,
-                        [&](const Vec3& k, double kek, double weight) {
-    const Vec3 ek = crystal_.epsilon * k;
-    for (int atom = 0; atom < n_atoms; ++atom) {
-      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-      for (int other = 0; other < n_atoms; ++other) {
-        const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
-        const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] - crystal_.position[other]);
-        const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
-        for (int a = 0; a < 3; ++a)
-          for (int b = 0; b < 3; ++b) {
-            const std::size_t at = static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
-            const double value = kz[a] * kz_other[b];
-            out.d[at] += value * phase;
-            if (!with_gradient) continue;
-            for (int g = 0; g < 3; ++g) {
-              const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
-                                             kz[a] * crystal_.born[other][g][b] -
-                                             value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
-                                         value * r[g]);
-              out.gradient[g][at] += bohr * derivative * phase;
-            }
+  for_each_ewald_vector(
+      reciprocal, crystal_.epsilon, alpha, control_.compat ? kEwaldCutReference : kEwaldCut, q,
+      false, [&](const Vec3& k, double kek, double weight) {
+        const Vec3 ek = crystal_.epsilon * k;
+        for (int atom = 0; atom < n_atoms; ++atom) {
+          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+          for (int other = 0; other < n_atoms; ++other) {
+            const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
+            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
+                                                                crystal_.position[other]);
+            const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
+            for (int a = 0; a < 3; ++a)
+              for (int b = 0; b < 3; ++b) {
+                const std::size_t at =
+                    static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
+                const double value = kz[a] * kz_other[b];
+                out.d[at] += value * phase;
+                if (!with_gradient) continue;
+                for (int g = 0; g < 3; ++g) {
+                  const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
+                                                 kz[a] * crystal_.born[other][g][b] -
+                                                 value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
+                                             value * r[g]);
+                  out.gradient[g][at] += bohr * derivative * phase;
+                }
+              }
           }
-      }
-    }
-  });
+        }
+      });
   for (int atom = 0; atom < n_atoms; ++atom)
     for (int a = 0; a < 3; ++a)
       for (int b = 0; b < 3; ++b)
-        out.d[(3 * atom + a) * nb + 3 * atom + b] -= scale(atom, atom) * ewald_diagonal_[atom * 9 + a * 3 + b];
+        out.d[(3 * atom + a) * nb + 3 * atom + b] -=
+            scale(atom, atom) * ewald_diagonal_[atom * 9 + a * 3 + b];
 }
 
 }  // namespace quasi::thermal

@@ -8,9 +8,10 @@
 namespace quasi::thermal {
 namespace {
 
-/// Straight line through the points except `left_out` (−1: all); the error is the fit's standard error of
-/// the value at 0, nothing where two points leave no degree of freedom.
-Extrapolation fit(const std::vector<double>& x, const std::vector<double>& y, std::ptrdiff_t left_out) {
+/// Straight line through the points except `left_out` (−1: all); the error is the fit's standard
+/// error of the value at 0, nothing where two points leave no degree of freedom.
+Extrapolation fit(const std::vector<double>& x, const std::vector<double>& y,
+                  std::ptrdiff_t left_out) {
   double n = 0.0, sx = 0.0, sy = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (static_cast<std::ptrdiff_t>(i) == left_out) continue;
@@ -29,7 +30,8 @@ Extrapolation fit(const std::vector<double>& x, const std::vector<double>& y, st
   line.value = sy / n - line.slope * sx / n;
   double residual = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (static_cast<std::ptrdiff_t>(i) != left_out) residual += std::pow(y[i] - line.value - line.slope * x[i], 2);
+    if (static_cast<std::ptrdiff_t>(i) != left_out)
+      residual += std::pow(y[i] - line.value - line.slope * x[i], 2);
   if (n > 2.0) line.error = std::sqrt(residual / (n - 2.0) * (1.0 / n + sx * sx / (n * n * sxx)));
   return line;
 }
@@ -41,9 +43,11 @@ Extrapolation extrapolate_linear(const std::vector<double>& x, const std::vector
   std::sort(different.begin(), different.end());
   different.erase(std::unique(different.begin(), different.end()), different.end());
   if (different.size() < 3)
-    throw InvalidInput("an extrapolation needs three different points, got " + std::to_string(different.size()));
+    throw InvalidInput("an extrapolation needs three different points, got " +
+                       std::to_string(different.size()));
   Extrapolation all = fit(x, y, -1);
-  const auto farthest = std::max_element(x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+  const auto farthest = std::max_element(
+      x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
   const Extrapolation without = fit(x, y, farthest - x.begin());
   all.error = std::max(all.error, std::fabs(all.value - without.value));
   return all;

@@ -14,15 +14,18 @@ namespace quasi::thermal {
 
 void require_supported_4ph(const Control& control) {
   if (!control.four_phonon) return;
-  if (control.strategy != Strategy::kFactorised && (control.samples_rates_4ph() || control.four_phonon_iteration))
-    throw InvalidInput("'strategy' other than factorised sums four-phonon rates only; with sampling or "
-                       "'four_phonon_iteration' leave it at factorised");
+  if (control.strategy != Strategy::kFactorised &&
+      (control.samples_rates_4ph() || control.four_phonon_iteration))
+    throw InvalidInput(
+        "'strategy' other than factorised sums four-phonon rates only; with sampling or "
+        "'four_phonon_iteration' leave it at factorised");
 }
 
 namespace {
 
 /// What is not known of κ because four-phonon rates are a sample's.
-double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const Rates4ph& rates, std::size_t t) {
+double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const Rates4ph& rates,
+                            std::size_t t) {
   return relative_kappa_error(
       deck, run, t, [&](std::int64_t row) { return rates.total_per_ps(static_cast<int>(t), row); },
       [&](std::int64_t row) { return rates.total_error_per_ps(static_cast<int>(t), row); });
@@ -31,11 +34,12 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, const 
 /// Sampled rates, averaged over degenerate sets where the control says so.
 Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Problem4ph& problem,
                        const Team4ph& team, const CheckpointRule& rule, Progress& progress) {
-  constexpr std::int64_t kFirstDraws = 32;       // by weight, where only an error is asked for
+  constexpr std::int64_t kFirstDraws = 32;  // by weight, where only an error is asked for
   constexpr std::int64_t kFirstUniform = 10000;
   const Control& control = deck.control;
   const auto averaged = [&](Rates4ph rates) {
-    if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
+    if (control.average_degenerate)
+      average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
     return rates;
   };
   const auto good_enough = [&](const Rates4ph& rates) {
@@ -48,11 +52,14 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
   const auto seed = static_cast<std::uint64_t>(control.seed);
   if (control.sampling == Sampling::kByWeight)
     return averaged(weighted_sample_4ph(problem, control.constants(), seed,
-                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough, team,
-                                        progress, rule));
-  for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;; draws *= 2) {
-    const std::int64_t of_phase_space = control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
-    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space, team, progress, rule);
+                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws,
+                                        good_enough, team, progress, rule));
+  for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;;
+       draws *= 2) {
+    const std::int64_t of_phase_space =
+        control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
+    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space,
+                                        team, progress, rule);
     if (good_enough(rates)) return averaged(std::move(rates));
     if (draws > (std::int64_t{1} << 40))
       throw NotConverged("uniform sampling of four phonons does not reach 'target_kappa_error' = " +
@@ -62,8 +69,8 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
 
 }  // namespace
 
-std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
-                                               ConductivityRun& run,
+std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vector<Device>& devices,
+                                               Ranks& ranks, ConductivityRun& run,
                                                const std::filesystem::path& checkpoint_directory,
                                                Progress& progress) {
   require_supported_4ph(deck.control);
@@ -71,8 +78,8 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   const auto start = Clock::now();
   const Control& control = deck.control;
   auto result = std::make_unique<FourPhononRun>();
-  result->problem = make_problem_4ph(deck.crystal, run.modes, deck.symmetry, control, *deck.fourth_order,
-                                     deck.symmetry.irreducible);
+  result->problem = make_problem_4ph(deck.crystal, run.modes, deck.symmetry, control,
+                                     *deck.fourth_order, deck.symmetry.irreducible);
   std::vector<ScatteringKernels4ph*> kernels;
   for (const Device& device : devices) {
     result->kernels.push_back(make_scattering_kernels_4ph(
@@ -84,7 +91,8 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   result->rules = result->problem.rules;
   result->n_blocks = deck.fourth_order->n_blocks();
   Rates4ph& rates = result->rates;
-  const CheckpointRule rule{ranks.leads() ? checkpoint_directory : std::filesystem::path{}, control.checkpoint_interval_s};
+  const CheckpointRule rule{ranks.leads() ? checkpoint_directory : std::filesystem::path{},
+                            control.checkpoint_interval_s};
   if (control.samples_rates_4ph()) {
     rates = sampled_rates(deck, run, result->problem, team, rule, progress);
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
@@ -93,9 +101,13 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     if (control.strategy == Strategy::kFactorised) {
       rates = scattering_rates_4ph(result->problem, control.constants(), team, progress, rule);
       if (control.precision == Precision::kMixed && ranks.leads())
-        result->precision_errors = sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
+        result->precision_errors =
+            sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
     } else {  // to be compared with: one device, no checkpoint
-      if (ranks.size() > 1) throw InvalidInput("'strategy' other than factorised is for comparison on one device; start one rank, or leave it at factorised");
+      if (ranks.size() > 1)
+        throw InvalidInput(
+            "'strategy' other than factorised is for comparison on one device; start one rank, or "
+            "leave it at factorised");
       StrategySeconds seconds;
       kernels.front()->load(result->problem);
       rates = rates_of_sums_4ph(result->problem, control.constants(),
@@ -103,21 +115,25 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
       run.seconds["enumerate_4ph"] += seconds.enumerate;
       run.seconds["evaluate_4ph"] += seconds.evaluate;
     }
-    if (control.samples_4ph_phase_space > 0) {  // the reference's key: phase spaces from draws, rates exact
-      Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(), static_cast<std::uint64_t>(control.seed), 0,
+    if (control.samples_4ph_phase_space >
+        0) {  // the reference's key: phase spaces from draws, rates exact
+      Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(),
+                                          static_cast<std::uint64_t>(control.seed), 0,
                                           control.samples_4ph_phase_space, team, progress, rule);
       rates.phase_space = std::move(drawn.phase_space);
       rates.weighted_phase_space = std::move(drawn.weighted_phase_space);
       rates.processes = std::move(drawn.processes);
     }
-    if (control.average_degenerate) average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
+    if (control.average_degenerate)
+      average_degenerate_4ph(run.modes, deck.symmetry.irreducible, rates);
   }
   for (int t = 0; t < rates.n_temperatures; ++t)
     for (std::int64_t row = 0; row < rates.n_rows; ++row) {
       const double rate = rates.total_per_ps(t, row);
       if (!std::isfinite(rate))
         throw InvalidInput("four-phonon scattering gave a rate that is not finite (row " +
-                           std::to_string(row) + "); are the fourth-order force constants finite and sane?");
+                           std::to_string(row) +
+                           "); are the fourth-order force constants finite and sane?");
       result->further.rate_per_ps.push_back(rate);
     }
   if (control.four_phonon_iteration) {
@@ -125,8 +141,8 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     const bool symmetric = control.broadening == Broadening::kSymmetric && control.exact_weights &&
                            control.omega_floor_4ph_rad_ps == 0.0;
     for (ScatteringKernels4ph* kernel : kernels) kernel->load(result->problem);
-    result->collision = std::make_unique<Collision4ph>(result->problem, control.constants(), team, rates,
-                                                       symmetric, progress);
+    result->collision = std::make_unique<Collision4ph>(result->problem, control.constants(), team,
+                                                       rates, symmetric, progress);
     Collision4ph* collision = result->collision.get();
     result->further.symmetric = symmetric;
     result->further.in_scattering = [collision](std::size_t t, const std::vector<double>& f) {
@@ -146,8 +162,9 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
   return result;
 }
 
-FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck, const std::vector<Device>& devices,
-                                const ConductivityRun& run, const FourPhononRun& four_phonon, Progress& progress) {
+FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck,
+                                const std::vector<Device>& devices, const ConductivityRun& run,
+                                const FourPhononRun& four_phonon, Progress& progress) {
   struct Parts {
     Problem4ph problem;
     Rates4ph rates;
@@ -157,7 +174,8 @@ FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck, cons
   };
   const Control& control = deck.control;
   auto parts = std::make_shared<Parts>();
-  parts->problem = make_problem_4ph(deck.crystal, run.modes, symmetry, control, *deck.fourth_order, symmetry.irreducible);
+  parts->problem = make_problem_4ph(deck.crystal, run.modes, symmetry, control, *deck.fourth_order,
+                                    symmetry.irreducible);
   parts->points = symmetry.irreducible;
   // The size of each row, from the bulk's row of the same star.
   Rates4ph& rates = parts->rates;
@@ -169,20 +187,26 @@ FurtherScattering iterated_with(const Symmetry& symmetry, const Deck& deck, cons
   rates.umklapp_per_ps.assign(size, 0.0);
   for (int t = 0; t < rates.n_temperatures; ++t)
     for (std::int64_t row = 0; row < rates.n_rows; ++row) {
-      const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(parts->points[static_cast<std::size_t>(row / nb)])];
+      const std::int64_t star =
+          deck.symmetry
+              .star_of[static_cast<std::size_t>(parts->points[static_cast<std::size_t>(row / nb)])];
       rates.normal_per_ps[static_cast<std::size_t>(rates.at(Channel4ph::kRecombination, t, row))] =
           four_phonon.rates.total_per_ps(t, star * nb + row % nb);
     }
   std::vector<ScatteringKernels4ph*> kernels;
   for (const Device& device : devices) {
-    parts->kernels.push_back(make_scattering_kernels_4ph(device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)));
+    parts->kernels.push_back(make_scattering_kernels_4ph(
+        device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)));
     kernels.push_back(parts->kernels.back().get());
     kernels.back()->load(parts->problem);
   }
-  parts->collision = std::make_unique<Collision4ph>(parts->problem, control.constants(), kernels, rates, true, progress);
+  parts->collision = std::make_unique<Collision4ph>(parts->problem, control.constants(), kernels,
+                                                    rates, true, progress);
   FurtherScattering further;
   further.symmetric = true;
-  further.in_scattering = [parts](std::size_t t, const std::vector<double>& f) { return parts->collision->in_scattering(t, f); };
+  further.in_scattering = [parts](std::size_t t, const std::vector<double>& f) {
+    return parts->collision->in_scattering(t, f);
+  };
   const Modes* modes = &run.modes;
   const bool average = control.average_degenerate;
   further.diagonal_per_ps = [parts, modes, average](std::size_t t) {

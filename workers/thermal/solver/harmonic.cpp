@@ -33,7 +33,9 @@ void diagonalise(int n, const std::vector<Complex64>& matrix, double* values, Co
   for (std::size_t e = 0; e < matrix.size(); ++e) vectors[e] = std::conj(matrix[e]);
   const auto info = LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n,
                                   reinterpret_cast<lapack_complex_double*>(vectors), n, values);
-  if (info != 0) throw NotConverged("diagonalising a dynamical matrix failed (LAPACK info " + std::to_string(info) + ")");
+  if (info != 0)
+    throw NotConverged("diagonalising a dynamical matrix failed (LAPACK info " +
+                       std::to_string(info) + ")");
 }
 
 /// e_a† M e_b.
@@ -59,21 +61,24 @@ void fix_gauge(int nb, int first, int last, const DynamicalMatrix& matrix, Compl
   std::vector<Complex64> block(static_cast<std::size_t>(size * size));
   for (int a = 0; a < size; ++a)
     for (int b = 0; b < size; ++b)
-      block[a * size + b] = element(nb, vectors + (first + a) * nb, along, vectors + (first + b) * nb);
+      block[a * size + b] =
+          element(nb, vectors + (first + a) * nb, along, vectors + (first + b) * nb);
   std::vector<double> values(static_cast<std::size_t>(size));
   std::vector<Complex64> mixing(block.size());
   diagonalise(size, block, values.data(), mixing.data());
   std::vector<Complex64> rotated(static_cast<std::size_t>(size * nb), 0.0);
   for (int a = 0; a < size; ++a)
     for (int b = 0; b < size; ++b)
-      for (int i = 0; i < nb; ++i) rotated[a * nb + i] += mixing[a * size + b] * vectors[(first + b) * nb + i];
+      for (int i = 0; i < nb; ++i)
+        rotated[a * nb + i] += mixing[a * size + b] * vectors[(first + b) * nb + i];
   std::copy(rotated.begin(), rotated.end(), vectors + first * nb);
 }
 
 /// First branch of the degenerate set of every branch: neighbours closer than the tolerance.
 void find_subspaces(const double* omega, int nb, double tolerance, std::int32_t* subspace) {
   subspace[0] = 0;
-  for (int s = 1; s < nb; ++s) subspace[s] = omega[s] - omega[s - 1] < tolerance ? subspace[s - 1] : s;
+  for (int s = 1; s < nb; ++s)
+    subspace[s] = omega[s] - omega[s - 1] < tolerance ? subspace[s - 1] : s;
 }
 
 void average_velocities(int nb, const std::int32_t* subspace, double* velocity) {
@@ -104,40 +109,46 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
   for (std::int64_t q = 0; q < modes.n_q; ++q)
     for (int s = 0; s < modes.n_branches; ++s) {
       const std::int64_t star = symmetry.irreducible[symmetry.star_of[q]];
-      modes.star_deviation_rad_ps =
-          std::max(modes.star_deviation_rad_ps, std::fabs(modes.omega_rad_ps[q * modes.n_branches + s] -
-                                                          modes.omega_rad_ps[star * modes.n_branches + s]));
+      modes.star_deviation_rad_ps = std::max(
+          modes.star_deviation_rad_ps, std::fabs(modes.omega_rad_ps[q * modes.n_branches + s] -
+                                                 modes.omega_rad_ps[star * modes.n_branches + s]));
     }
   if (modes.star_deviation_rad_ps > kStarError * largest && !control.allow_inconsistent_position)
-    throw InvalidInput(control.where({"positions"}) + ": frequencies differ by up to " + number_text(modes.star_deviation_rad_ps) +
-                       " rad/ps between wave vectors that the space group " + symmetry.space_group +
-                       " makes equal (limit " + number_text(kStarError * largest) +
-                       "); 'positions' and the second-order constants do not belong together (the periodic "
-                       "image of each atom matters); correct them, or set allow_inconsistent_position = "
-                       ".true. to run the deck as it is");
+    throw InvalidInput(
+        control.where({"positions"}) + ": frequencies differ by up to " +
+        number_text(modes.star_deviation_rad_ps) +
+        " rad/ps between wave vectors that the space group " + symmetry.space_group +
+        " makes equal (limit " + number_text(kStarError * largest) +
+        "); 'positions' and the second-order constants do not belong together (the periodic "
+        "image of each atom matters); correct them, or set allow_inconsistent_position = "
+        ".true. to run the deck as it is");
   if (modes.star_deviation_rad_ps > kStarWarning * largest)
-    modes.warnings.push_back("frequencies differ by up to " + number_text(modes.star_deviation_rad_ps) +
+    modes.warnings.push_back("frequencies differ by up to " +
+                             number_text(modes.star_deviation_rad_ps) +
                              " rad/ps over a star of space group " + symmetry.space_group);
   if (n_imaginary > 0) {
     int c[3];
     symmetry.mesh.coordinates(worst_mode / modes.n_branches, c);
-    const std::string where = std::to_string(n_imaginary) + " of " + std::to_string(modes.n_modes()) +
+    const std::string where = std::to_string(n_imaginary) + " of " +
+                              std::to_string(modes.n_modes()) +
                               " modes are imaginary, the worst with ω = " +
                               number_text(modes.most_negative_omega_rad_ps) + "i rad/ps at q = (" +
                               number_text(static_cast<double>(c[0]) / symmetry.mesh.n[0]) + ", " +
                               number_text(static_cast<double>(c[1]) / symmetry.mesh.n[1]) + ", " +
                               number_text(static_cast<double>(c[2]) / symmetry.mesh.n[2]) + ")";
     if (!control.allow_imaginary)
-      throw InvalidInput("harmonic modes: " + where +
-                         "; the structure is not stable with these constants. Relax it, check the supercell "
-                         "and 'scell', or set allow_imaginary = .true. to leave these modes out");
+      throw InvalidInput(
+          "harmonic modes: " + where +
+          "; the structure is not stable with these constants. Relax it, check the supercell "
+          "and 'scell', or set allow_imaginary = .true. to leave these modes out");
     modes.warnings.push_back(where + "; they take no part in scattering or in κ");
   }
   if (modes.largest_raw_omega_gamma_rad_ps > kRawGammaWarning_rad_ps)
-    modes.warnings.push_back("the acoustic modes at Γ have |ω| up to " +
-                             number_text(modes.largest_raw_omega_gamma_rad_ps) +
-                             " rad/ps before being set to zero: the acoustic sum rule of the second-order "
-                             "constants is broken (acoustic_sum_rule = .true. imposes it)");
+    modes.warnings.push_back(
+        "the acoustic modes at Γ have |ω| up to " +
+        number_text(modes.largest_raw_omega_gamma_rad_ps) +
+        " rad/ps before being set to zero: the acoustic sum rule of the second-order "
+        "constants is broken (acoustic_sum_rule = .true. imposes it)");
 }
 
 }  // namespace
@@ -168,7 +179,8 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       if (minus < q || failed) continue;
       int c[3];
       mesh.coordinates(q, c);
-      const Vec3 fractional{static_cast<double>(c[0]) / mesh.n[0], static_cast<double>(c[1]) / mesh.n[1],
+      const Vec3 fractional{static_cast<double>(c[0]) / mesh.n[0],
+                            static_cast<double>(c[1]) / mesh.n[1],
                             static_cast<double>(c[2]) / mesh.n[2]};
       const DynamicalMatrix matrix = builder.at(fractional, true);
       double* omega = &modes.omega_rad_ps[q * nb];
@@ -176,7 +188,8 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       double* velocity = &modes.velocity_km_s[q * nb * 3];
       try {
         diagonalise(nb, matrix.d, omega, vectors);
-        for (int s = 0; s < nb; ++s) omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
+        for (int s = 0; s < nb; ++s)
+          omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
         find_subspaces(omega, nb, control.degeneracy_rad_ps, &modes.subspace[q * nb]);
         if (!control.compat)
           for (int first = 0; first < nb;) {
@@ -191,9 +204,11 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       }
       for (int s = 0; s < nb; ++s)
         for (int g = 0; g < 3; ++g)
-          velocity[s * 3 + g] = omega[s] > 0.0 ? element(nb, vectors + s * nb, matrix.gradient[g],
-                                                         vectors + s * nb).real() / (2.0 * omega[s])
-                                               : 0.0;
+          velocity[s * 3 + g] =
+              omega[s] > 0.0
+                  ? element(nb, vectors + s * nb, matrix.gradient[g], vectors + s * nb).real() /
+                        (2.0 * omega[s])
+                  : 0.0;
       const auto project = [&](std::int64_t point) {
         const Mat3 projector = symmetry.vector_projector(point, control.compat);
         double* v = &modes.velocity_km_s[point * nb * 3];
@@ -206,15 +221,19 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       if (minus != q) {
         // Time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
         std::copy(omega, omega + nb, &modes.omega_rad_ps[minus * nb]);
-        std::copy(&modes.subspace[q * nb], &modes.subspace[q * nb] + nb, &modes.subspace[minus * nb]);
-        for (int e = 0; e < nb * nb; ++e) modes.eigenvector[minus * nb * nb + e] = std::conj(vectors[e]);
+        std::copy(&modes.subspace[q * nb], &modes.subspace[q * nb] + nb,
+                  &modes.subspace[minus * nb]);
+        for (int e = 0; e < nb * nb; ++e)
+          modes.eigenvector[minus * nb * nb + e] = std::conj(vectors[e]);
         for (int e = 0; e < nb * 3; ++e) modes.velocity_km_s[minus * nb * 3 + e] = -velocity[e];
         project(minus);
       }
       project(q);
     }
   }
-  if (failed) throw NotConverged("diagonalising a dynamical matrix failed; are the force constants finite and sane?");
+  if (failed)
+    throw NotConverged(
+        "diagonalising a dynamical matrix failed; are the force constants finite and sane?");
   progress.report("harmonic", modes.n_q, modes.n_q);
 
   // The three translations at Γ: zero by definition, whatever rounding or a broken sum rule left.
@@ -236,7 +255,8 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
   return modes;
 }
 
-void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control, Modes& modes) {
+void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control,
+                 Modes& modes) {
   Mat3 step = crystal.reciprocal_per_nm();  // rows b_i / N_i
   for (int i = 0; i < 3; ++i) step[i] = (1.0 / symmetry.mesh.n[i]) * step[i];
   Mat3 transform = step;
@@ -254,7 +274,8 @@ void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control
   }
   modes.spread_rad_ps.resize(modes.velocity_km_s.size());
   for (std::size_t mode = 0; mode < modes.velocity_km_s.size() / 3; ++mode) {
-    const Vec3 v{modes.velocity_km_s[mode * 3], modes.velocity_km_s[mode * 3 + 1], modes.velocity_km_s[mode * 3 + 2]};
+    const Vec3 v{modes.velocity_km_s[mode * 3], modes.velocity_km_s[mode * 3 + 1],
+                 modes.velocity_km_s[mode * 3 + 2]};
     const Vec3 p = transform * v;
     std::copy(p.begin(), p.end(), &modes.spread_rad_ps[mode * 3]);
   }

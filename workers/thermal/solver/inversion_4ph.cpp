@@ -24,10 +24,12 @@ Vector reversed(const QMesh& mesh, const Inversion& inversion, std::int64_t q, c
   Vector result(e.size());
   for (std::size_t atom = 0; atom < inversion.partner.size(); ++atom) {
     double turns = 0.0;
-    for (int i = 0; i < 3; ++i) turns += static_cast<double>(c[i] * inversion.shift[atom][i] % mesh.n[i]) / mesh.n[i];
+    for (int i = 0; i < 3; ++i)
+      turns += static_cast<double>(c[i] * inversion.shift[atom][i] % mesh.n[i]) / mesh.n[i];
     const std::complex<double> phase = std::polar(1.0, -2.0 * units::kPi * turns);
     for (std::size_t x = 0; x < 3; ++x)
-      result[3 * static_cast<std::size_t>(inversion.partner[atom]) + x] = std::conj(e[3 * atom + x]) * phase;
+      result[3 * static_cast<std::size_t>(inversion.partner[atom]) + x] =
+          std::conj(e[3 * atom + x]) * phase;
   }
   return result;
 }
@@ -36,14 +38,18 @@ Vector reversed(const QMesh& mesh, const Inversion& inversion, std::int64_t q, c
 
 std::optional<Inversion> find_inversion(const Crystal& crystal, double tolerance_nm) {
   const int n = crystal.n_atoms();
-  for (int image = 0; image < n; ++image) {  // the centre lies halfway between the first atom and one like it
+  for (int image = 0; image < n;
+       ++image) {  // the centre lies halfway between the first atom and one like it
     Inversion inversion;
     for (int atom = 0; atom < n; ++atom) {
       int partner = -1;
       Index3 shift{};
       for (int other = 0; other < n && partner < 0; ++other) {
-        if (crystal.type[other] != crystal.type[atom] || crystal.mass_amu[other] != crystal.mass_amu[atom]) continue;
-        const Vec3 away = crystal.position[0] + crystal.position[image] - crystal.position[atom] - crystal.position[other];
+        if (crystal.type[other] != crystal.type[atom] ||
+            crystal.mass_amu[other] != crystal.mass_amu[atom])
+          continue;
+        const Vec3 away = crystal.position[0] + crystal.position[image] - crystal.position[atom] -
+                          crystal.position[other];
         for (int i = 0; i < 3; ++i) {
           shift[i] = static_cast<int>(std::lround(away[i]));
         }
@@ -93,7 +99,8 @@ double inversion_residual(const Inversion& inversion, const SparseForceConstants
   return largest > 0.0 ? worst / largest : 0.0;
 }
 
-double turn_to_inversion(const QMesh& mesh, const Inversion& inversion, const std::vector<std::int32_t>& subspace,
+double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
+                         const std::vector<std::int32_t>& subspace,
                          std::vector<std::complex<double>>& eigenvector) {
   const auto nb = 3 * inversion.partner.size();
   double worst = 0.0;
@@ -104,8 +111,8 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion, const st
     for (std::size_t first = 0, end = 0; first < nb; first = end) {
       end = first + 1;
       while (end < nb && set[end] == set[first]) ++end;
-      // e + Θe and i(e − Θe) are unchanged by Θ; of all of them the longest that is left, made orthogonal to those taken
-      // (with products that are real), until there are as many as modes.
+      // e + Θe and i(e − Θe) are unchanged by Θ; of all of them the longest that is left, made
+      // orthogonal to those taken (with products that are real), until there are as many as modes.
       std::vector<Vector> candidate, taken;
       for (std::size_t s = first; s < end; ++s) {
         const Vector e(here + s * nb, here + (s + 1) * nb);
@@ -127,8 +134,9 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion, const st
       }
       while (taken.size() < end - first) {
         const auto length = [](const Vector& v) { return inner(v, v).real(); };
-        const auto longest = std::max_element(candidate.begin(), candidate.end(),
-                                              [&](const Vector& a, const Vector& b) { return length(a) < length(b); });
+        const auto longest = std::max_element(
+            candidate.begin(), candidate.end(),
+            [&](const Vector& a, const Vector& b) { return length(a) < length(b); });
         Vector next = *longest;
         const double norm = std::sqrt(length(next));
         for (auto& x : next) x /= norm;
@@ -138,7 +146,8 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion, const st
         }
         taken.push_back(std::move(next));
       }
-      for (std::size_t k = 0; k < taken.size(); ++k) std::copy(taken[k].begin(), taken[k].end(), here + (first + k) * nb);
+      for (std::size_t k = 0; k < taken.size(); ++k)
+        std::copy(taken[k].begin(), taken[k].end(), here + (first + k) * nb);
     }
   }
   return worst;

@@ -13,9 +13,10 @@ namespace quasi::thermal {
 
 /// A centre of inversion: the atom κ of cell R goes to `partner[κ]` of cell shift[κ] − R.
 ///
-/// With complex conjugation it maps a wave on one of the same q: (Θe)(κ̄) = e(κ)* e^{−iq·L_κ}. Eigenvectors with
-/// Θe = e make every matrix element real, and each term Σ_βγ of it at one pair of sites the conjugate of the term at
-/// the inverted pair: half of the pairs, and their real parts, are the whole sum.
+/// With complex conjugation it maps a wave on one of the same q: (Θe)(κ̄) = e(κ)* e^{−iq·L_κ}.
+/// Eigenvectors with Θe = e make every matrix element real, and each term Σ_βγ of it at one pair of
+/// sites the conjugate of the term at the inverted pair: half of the pairs, and their real parts,
+/// are the whole sum.
 struct Inversion {
   std::vector<std::int32_t> partner;  ///< [atom] κ̄
   std::vector<Index3> shift;          ///< [atom] L_κ
@@ -31,8 +32,10 @@ double inversion_residual(const Inversion& inversion, const SparseForceConstants
 /// Turns the eigenvectors of each degenerate set into ones with Θe = e that span the same.
 /// @param subspace     [n_q][nb] first branch of the set
 /// @param eigenvector  [n_q][nb][nb], changed
-/// @return how far the worst set was from one that Θ maps on itself, 0 … 1: |Θe − its part within the set|.
-double turn_to_inversion(const QMesh& mesh, const Inversion& inversion, const std::vector<std::int32_t>& subspace,
+/// @return how far the worst set was from one that Θ maps on itself, 0 … 1: |Θe − its part within
+/// the set|.
+double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
+                         const std::vector<std::int32_t>& subspace,
                          std::vector<std::complex<double>>& eigenvector);
 
 }  // namespace quasi::thermal

@@ -16,17 +16,22 @@ constexpr int kGmresRestart = 40;
 /// What the solvers iterate on. Two spaces of fields:
 ///  - on rows (irreducible points): fields are symmetric, kept so by each point's full co-group and
 ///    equal within degenerate subspaces; the default;
-///  - on the whole mesh (compat): the reference program's σ breaks the symmetry, so its F differs over
+///  - on the whole mesh (compat): the reference program's σ breaks the symmetry, so its F differs
+///  over
 ///    a star. A point gq gets the processes of its representative with every point replaced by its
 ///    image under g, and F is projected by the operations that fix the point without adding a
 ///    reciprocal vector, which differ over a star too.
 class BteProblem {
  public:
   BteProblem(const Transport& transport, double temperature_k, const CollisionOperator& collision)
-      : t_(transport), temperature_k_(temperature_k), collision_(collision), whole_mesh_(transport.control.compat) {
+      : t_(transport),
+        temperature_k_(temperature_k),
+        collision_(collision),
+        whole_mesh_(transport.control.compat) {
     const int nb = t_.modes.n_branches;
     if (whole_mesh_)
-      for (std::int64_t q = 0; q < t_.modes.n_q; ++q) point_.push_back(static_cast<std::int32_t>(q));
+      for (std::int64_t q = 0; q < t_.modes.n_q; ++q)
+        point_.push_back(static_cast<std::int32_t>(q));
     else
       point_ = t_.symmetry.irreducible;
     const std::size_t size = point_.size() * static_cast<std::size_t>(nb);
@@ -42,10 +47,12 @@ class BteProblem {
         if (!t_.conducts(row) || !(collision_.diagonal_per_ps[row] > 0.0)) continue;
         const std::int64_t mode = static_cast<std::int64_t>(point_[i]) * nb + s;
         const double omega = t_.modes.omega_rad_ps[mode];
-        const double n = bose_einstein(omega, temperature_k_, t_.control.constants().hbar_over_kb_k_ps());
+        const double n =
+            bose_einstein(omega, temperature_k_, t_.control.constants().hbar_over_kb_k_ps());
         weight_[at] = (whole_mesh_ ? 1 : t_.symmetry.multiplicity[star]) * n * (n + 1.0);
         diagonal_[at] = collision_.diagonal_per_ps[row];
-        for (int d = 0; d < 3; ++d) source_[at * 3 + d] = omega * t_.modes.velocity_km_s[mode * 3 + d];
+        for (int d = 0; d < 3; ++d)
+          source_[at * 3 + d] = omega * t_.modes.velocity_km_s[mode * 3 + d];
       }
     }
     project(source_);
@@ -75,7 +82,8 @@ class BteProblem {
   double inner(const std::vector<double>& x, const std::vector<double>& y) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < weight_.size(); ++i)
-      sum += weight_[i] * (x[3 * i] * y[3 * i] + x[3 * i + 1] * y[3 * i + 1] + x[3 * i + 2] * y[3 * i + 2]);
+      sum += weight_[i] *
+             (x[3 * i] * y[3 * i] + x[3 * i + 1] * y[3 * i + 1] + x[3 * i + 2] * y[3 * i + 2]);
     return sum;
   }
   /// The field on rows: the mean over each star, turned back to the representative.
@@ -90,12 +98,15 @@ class BteProblem {
         const double* from = &f[static_cast<std::size_t>((q * nb + s) * 3)];
         const Vec3 x = back * Vec3{from[0], from[1], from[2]};
         for (int d = 0; d < 3; ++d)
-          mean[static_cast<std::size_t>((star * nb + s) * 3 + d)] += x[d] / t_.symmetry.multiplicity[star];
+          mean[static_cast<std::size_t>((star * nb + s) * 3 + d)] +=
+              x[d] / t_.symmetry.multiplicity[star];
       }
     }
     return mean;
   }
-  Mat3 kappa(const std::vector<double>& f) const { return total(mode_conductivity(t_, temperature_k_, rows(f))); }
+  Mat3 kappa(const std::vector<double>& f) const {
+    return total(mode_conductivity(t_, temperature_k_, rows(f)));
+  }
 
  private:
   const Mat3& rotation_to(std::int64_t q) const {
@@ -107,14 +118,16 @@ class BteProblem {
     const int nb = t_.modes.n_branches;
     std::vector<std::vector<std::int32_t>> reached(t_.symmetry.operations.size());
     for (std::int64_t q = 0; q < t_.modes.n_q; ++q)
-      reached[static_cast<std::size_t>(t_.symmetry.operation_to[q])].push_back(static_cast<std::int32_t>(q));
+      reached[static_cast<std::size_t>(t_.symmetry.operation_to[q])].push_back(
+          static_cast<std::int32_t>(q));
     std::vector<double> result(f.size(), 0.0);
     std::vector<double> seen(f.size());
     for (std::size_t op = 0; op < reached.size(); ++op) {
       if (reached[op].empty()) continue;
       for (std::int64_t q = 0; q < t_.modes.n_q; ++q) {
         const std::int64_t image = t_.symmetry.image(q, static_cast<std::int64_t>(op));
-        std::copy_n(&f[static_cast<std::size_t>(image * nb * 3)], nb * 3, &seen[static_cast<std::size_t>(q * nb * 3)]);
+        std::copy_n(&f[static_cast<std::size_t>(image * nb * 3)], nb * 3,
+                    &seen[static_cast<std::size_t>(q * nb * 3)]);
       }
       const std::vector<double> out = collision_.in_scattering(seen);
       for (const std::int32_t q : reached[op])
@@ -151,10 +164,12 @@ std::vector<double> plus(std::vector<double> x, double factor, const std::vector
 
 void not_finite(double value, double temperature_k) {
   if (!std::isfinite(value))
-    throw NotConverged("the collision operator at " + std::to_string(temperature_k) + " K gave a number that is not finite");
+    throw NotConverged("the collision operator at " + std::to_string(temperature_k) +
+                       " K gave a number that is not finite");
 }
 
-[[noreturn]] void give_up(const char* method, int iterations, double residual, double tolerance, double temperature_k) {
+[[noreturn]] void give_up(const char* method, int iterations, double residual, double tolerance,
+                          double temperature_k) {
   std::ostringstream out;
   out << method << " at " << temperature_k << " K did not converge: after " << iterations
       << " iterations the residual is " << residual << ", eps = " << tolerance
@@ -184,10 +199,12 @@ double relative_change(const Mat3& now, const Mat3& before) {
   return scale > 0.0 ? spectral_norm(difference) / scale : 0.0;
 }
 
-/// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩). From F = 0, whose first direction is the
-/// relaxation-time field: every F is then the best of its Krylov space, ⟨b, F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational
-/// functional, and κ errs by the square of the residual, from below.
-IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& control, Progress& progress) {
+/// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩). From F = 0, whose
+/// first direction is the relaxation-time field: every F is then the best of its Krylov space, ⟨b,
+/// F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational functional, and κ errs by the square of the residual,
+/// from below.
+IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& control,
+                                      Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
   std::vector<double> z = problem.divide_by_diagonal(b);
@@ -201,14 +218,17 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& 
   result.residual = std::sqrt(std::max(rz, 0.0) / scale);
   while (result.residual > control.convergence_tolerance) {
     if (result.iterations >= control.max_iterations)
-      give_up("conjugate gradients", result.iterations, result.residual, control.convergence_tolerance, problem.temperature_k());
+      give_up("conjugate gradients", result.iterations, result.residual,
+              control.convergence_tolerance, problem.temperature_k());
     const std::vector<double> ap = problem.apply(p);
     const double curvature = problem.inner(p, ap);
     not_finite(curvature, problem.temperature_k());
     if (!(curvature > 0.0))
-      throw NotConverged("the collision operator at " + std::to_string(problem.temperature_k()) +
-                         " K is not positive definite: the mesh 'ngrid' is too coarse for its widths, or force "
-                         "constants are not symmetric under permutation (see validate); use a finer 'ngrid', else solver = gmres");
+      throw NotConverged(
+          "the collision operator at " + std::to_string(problem.temperature_k()) +
+          " K is not positive definite: the mesh 'ngrid' is too coarse for its widths, or force "
+          "constants are not symmetric under permutation (see validate); use a finer 'ngrid', else "
+          "solver = gmres");
     const double alpha = rz / curvature;
     result.f = plus(std::move(result.f), alpha, p);
     r = plus(std::move(r), -alpha, ap);
@@ -240,7 +260,8 @@ IterativeSolution gmres(const BteProblem& problem, const Control& control, Progr
     result.residual = norm / scale;
     if (result.residual <= control.convergence_tolerance) return result;
     if (result.iterations >= control.max_iterations)
-      give_up("GMRES", result.iterations, result.residual, control.convergence_tolerance, problem.temperature_k());
+      give_up("GMRES", result.iterations, result.residual, control.convergence_tolerance,
+              problem.temperature_k());
     for (double& x : r) x /= norm;
     std::vector<std::vector<double>> basis{r};
     std::vector<std::vector<double>> h;  // columns of the triangular factor
@@ -287,7 +308,8 @@ IterativeSolution gmres(const BteProblem& problem, const Control& control, Progr
 }
 
 /// F ← (ω v + in-scattering)/w until κ changes by less than eps: the reference program's iteration.
-IterativeSolution fixed_point(const BteProblem& problem, const Control& control, Progress& progress) {
+IterativeSolution fixed_point(const BteProblem& problem, const Control& control,
+                              Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
   result.f = problem.divide_by_diagonal(b);
@@ -295,9 +317,10 @@ IterativeSolution fixed_point(const BteProblem& problem, const Control& control,
   result.kappa_history_w_per_mk.push_back(before);
   for (;;) {
     if (result.iterations >= control.max_iterations)
-      give_up("the fixed-point iteration", result.iterations, result.residual, control.convergence_tolerance,
-              problem.temperature_k());
-    result.f = plus(std::move(result.f), 1.0, problem.divide_by_diagonal(plus(b, -1.0, problem.apply(result.f))));
+      give_up("the fixed-point iteration", result.iterations, result.residual,
+              control.convergence_tolerance, problem.temperature_k());
+    result.f = plus(std::move(result.f), 1.0,
+                    problem.divide_by_diagonal(plus(b, -1.0, problem.apply(result.f))));
     const Mat3 now = problem.kappa(result.f);
     ++result.iterations;
     result.residual = relative_change(now, before);
@@ -317,7 +340,8 @@ std::vector<double> spread_over_stars(const Transport& t, const std::vector<doub
   std::vector<double> field(static_cast<std::size_t>(t.modes.n_modes() * 3));
 #pragma omp parallel for schedule(static)
   for (std::int64_t q = 0; q < t.modes.n_q; ++q) {
-    const Mat3& rotation = t.symmetry.operations[static_cast<std::size_t>(t.symmetry.operation_to[q])].cartesian;
+    const Mat3& rotation =
+        t.symmetry.operations[static_cast<std::size_t>(t.symmetry.operation_to[q])].cartesian;
     const double* from = &rows[static_cast<std::size_t>(t.symmetry.star_of[q]) * nb * 3];
     for (int s = 0; s < nb; ++s) {
       const Vec3 f = rotation * Vec3{from[s * 3], from[s * 3 + 1], from[s * 3 + 2]};
@@ -327,17 +351,20 @@ std::vector<double> spread_over_stars(const Transport& t, const std::vector<doub
   return field;
 }
 
-IterativeSolution solve_bte(const Transport& transport, double temperature_k, const CollisionOperator& collision,
-                            Progress& progress) {
+IterativeSolution solve_bte(const Transport& transport, double temperature_k,
+                            const CollisionOperator& collision, Progress& progress) {
   const BteProblem problem(transport, temperature_k, collision);
   const auto iterate = [&] {
     switch (transport.control.solver) {
       case Solver::kConjugateGradients:
         if (!collision.symmetric)
-          throw InvalidInput("solver = cg needs a symmetric collision operator; use solver = gmres");
+          throw InvalidInput(
+              "solver = cg needs a symmetric collision operator; use solver = gmres");
         return conjugate_gradients(problem, transport.control, progress);
-      case Solver::kGmres: return gmres(problem, transport.control, progress);
-      case Solver::kFixedPoint: return fixed_point(problem, transport.control, progress);
+      case Solver::kGmres:
+        return gmres(problem, transport.control, progress);
+      case Solver::kFixedPoint:
+        return fixed_point(problem, transport.control, progress);
     }
     throw InvalidInput("unknown solver");
   };

@@ -17,7 +17,8 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::s
     if (!run.isotope_per_ps.empty()) w[row] += run.isotope_per_ps[row];
     if (!run.boundary_per_ps.empty()) w[row] += run.boundary_per_ps[row];
   }
-  const std::vector<Mat3> kappa = mode_conductivity(transport, deck.control.temperatures_k[t], relaxation_time_field(transport, w));
+  const std::vector<Mat3> kappa = mode_conductivity(transport, deck.control.temperatures_k[t],
+                                                    relaxation_time_field(transport, w));
   double whole = 0.0;
   double variance = 0.0;
   double of_set = 0.0;
@@ -25,7 +26,8 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::s
     const double trace = kappa[row][0][0] + kappa[row][1][1] + kappa[row][2][2];
     whole += trace;
     const std::int64_t mode = transport.mode_of_row(row);
-    const bool new_set = !deck.control.average_degenerate || run.modes.subspace[mode] == row % run.modes.n_branches;
+    const bool new_set =
+        !deck.control.average_degenerate || run.modes.subspace[mode] == row % run.modes.n_branches;
     if (new_set) {
       variance += of_set * of_set;
       of_set = 0.0;
@@ -36,14 +38,16 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::s
   return whole > 0.0 ? std::sqrt(variance) / whole : 0.0;
 }
 
-void average_errors_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points, double* values) {
+void average_errors_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points,
+                                   double* values) {
   const int nb = modes.n_branches;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::int32_t* subspace = &modes.subspace[static_cast<std::size_t>(points[i]) * nb];
     double* error = values + i * static_cast<std::size_t>(nb);
     for (int first = 0, end = 0; first < nb; first = end) {
       double square = 0.0;
-      for (end = first; end < nb && subspace[end] == subspace[first]; ++end) square += error[end] * error[end];
+      for (end = first; end < nb && subspace[end] == subspace[first]; ++end)
+        square += error[end] * error[end];
       for (int s = first; s < end; ++s) error[s] = std::sqrt(square) / (end - first);
     }
   }

@@ -7,8 +7,8 @@
 
 namespace quasi::thermal {
 
-PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& problem, const ConductivityRun& run,
-                                 const Device& device) {
+PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& problem,
+                                 const ConductivityRun& run, const Device& device) {
   constexpr std::size_t kPoints = 12;
   ThreePhononProblem exact = problem;
   exact.precision = Precision::kDouble;
@@ -38,13 +38,15 @@ PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& pro
     double change = 0.0;
     double kappa = 0.0;
     double largest = 0.0;
-    for (std::size_t row = 0; row < n_sampled; ++row) largest = std::max(largest, absorption[row] + emission[row]);
+    for (std::size_t row = 0; row < n_sampled; ++row)
+      largest = std::max(largest, absorption[row] + emission[row]);
     for (std::size_t row = 0; row < n_sampled; ++row) {
       const std::size_t whole = place[row / nb] * nb + row % nb;
       const std::size_t at = t * run.by_temperature[t].rate_per_ps.size() + whole;
       const double w = absorption[row] + emission[row];
       if (!(w > kVanishingRate * largest)) continue;
-      const double mixed = run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at];
+      const double mixed =
+          run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at];
       const double relative = mixed / w - 1.0;
       error.largest_rate_error = std::max(error.largest_rate_error, std::fabs(relative));
       squares += relative * relative;

@@ -7,7 +7,8 @@
 
 namespace quasi::thermal {
 
-SampledErrors4ph sample_precision_4ph(const Deck& deck, const Modes& modes, const Problem4ph& mixed, ScatteringKernels4ph& kernels) {
+SampledErrors4ph sample_precision_4ph(const Deck& deck, const Modes& modes, const Problem4ph& mixed,
+                                      ScatteringKernels4ph& kernels) {
   constexpr std::int64_t kTiles = 4;
   const TilePlan4ph plan = plan_tiles_4ph(mixed);
   const std::int64_t tiles = std::min(kTiles, plan.size());
@@ -31,16 +32,19 @@ SampledErrors4ph sample_precision_4ph(const Deck& deck, const Modes& modes, cons
   SampledErrors4ph errors{.tiles = tiles, .relative = {}};
   for (int t = 0; t < of_exact.n_temperatures; ++t) {
     double largest = 0.0;
-    for (std::int64_t row = 0; row < of_exact.n_rows; ++row) largest = std::max(largest, of_exact.total_per_ps(t, row));
+    for (std::int64_t row = 0; row < of_exact.n_rows; ++row)
+      largest = std::max(largest, of_exact.total_per_ps(t, row));
     for (std::int64_t row = 0; row < of_exact.n_rows; ++row) {
       const double w = of_exact.total_per_ps(t, row);
-      errors.relative.push_back(w > kVanishingRate * largest ? of_mixed.total_per_ps(t, row) / w - 1.0 : 0.0);
+      errors.relative.push_back(
+          w > kVanishingRate * largest ? of_mixed.total_per_ps(t, row) / w - 1.0 : 0.0);
     }
   }
   return errors;
 }
 
-PrecisionError measure_precision_4ph(const ConductivityRun& run, const Rates4ph& rates, const SampledErrors4ph& errors) {
+PrecisionError measure_precision_4ph(const ConductivityRun& run, const Rates4ph& rates,
+                                     const SampledErrors4ph& errors) {
   PrecisionError result{.sampled_rows = rates.n_rows};
   double squares = 0.0;
   for (int t = 0; t < rates.n_temperatures; ++t) {
@@ -54,7 +58,8 @@ PrecisionError measure_precision_4ph(const ConductivityRun& run, const Rates4ph&
       const Mat3& k = at.mode_kappa_rta[r];
       const double trace = k[0][0] + k[1][1] + k[2][2];
       kappa += trace;
-      if (at.rate_per_ps[r] > 0.0) change += trace * relative * rates.total_per_ps(t, row) / at.rate_per_ps[r];
+      if (at.rate_per_ps[r] > 0.0)
+        change += trace * relative * rates.total_per_ps(t, row) / at.rate_per_ps[r];
     }
     if (kappa > 0.0) result.kappa_error = std::max(result.kappa_error, std::fabs(change / kappa));
   }

@@ -33,7 +33,8 @@ class RecomputedSums3ph : public ThreePhononSums {
     kernels_->load(problem);
   }
 
-  ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes, Progress& progress) override {
+  ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes,
+                         Progress& progress) override {
     if (recomputes_) kernels_->load(*whole_);
     recomputes_ = false;
     job_ = &progress;
@@ -43,16 +44,19 @@ class RecomputedSums3ph : public ThreePhononSums {
       } catch (const OutOfMemory& why) {
         require_one_point_at_a_time(temperatures_k);
         recomputes_ = true;
-        progress.log(std::string("every iteration computes the three-phonon processes again: ") + why.what());
+        progress.log(std::string("every iteration computes the three-phonon processes again: ") +
+                     why.what());
       }
       kernels_->load(*whole_);
     }
     return kernels_->rates(temperatures_k, false, progress);
   }
 
-  std::vector<double> apply_collision(double temperature_k, OccupationForm form, const std::vector<double>& f) override {
+  std::vector<double> apply_collision(double temperature_k, OccupationForm form,
+                                      const std::vector<double>& f) override {
     if (!recomputes_) return kernels_->apply_collision(temperature_k, form, f);
-    return by_parts(temperature_k, [&] { return kernels_->apply_collision(temperature_k, form, f); });
+    return by_parts(temperature_k,
+                    [&] { return kernels_->apply_collision(temperature_k, form, f); });
   }
 
   std::vector<double> row_rates(double temperature_k, OccupationForm form) override {
@@ -74,7 +78,8 @@ class RecomputedSums3ph : public ThreePhononSums {
     std::int64_t most = -1;
     for (std::size_t point = 0; point < whole_->rows.size(); ++point) {
       const auto first = counts.begin() + static_cast<std::ptrdiff_t>(2 * nb * point);
-      const std::int64_t n = std::accumulate(first, first + static_cast<std::ptrdiff_t>(2 * nb), std::int64_t{0});
+      const std::int64_t n =
+          std::accumulate(first, first + static_cast<std::ptrdiff_t>(2 * nb), std::int64_t{0});
       if (n > most) fullest = point;
       most = std::max(most, n);
     }
@@ -90,7 +95,8 @@ class RecomputedSums3ph : public ThreePhononSums {
     kernels_->load(part_problem_);
   }
 
-  /// sum() of every part in order, its processes listed. A part that does not fit is halved, once and for all.
+  /// sum() of every part in order, its processes listed. A part that does not fit is halved, once
+  /// and for all.
   template <typename Sum>
   std::vector<double> by_parts(double temperature_k, const Sum& sum) {
     std::vector<double> result;
@@ -125,6 +131,8 @@ class RecomputedSums3ph : public ThreePhononSums {
 
 }  // namespace
 
-std::unique_ptr<ThreePhononSums> make_three_phonon_sums(const Device& device) { return std::make_unique<RecomputedSums3ph>(device); }
+std::unique_ptr<ThreePhononSums> make_three_phonon_sums(const Device& device) {
+  return std::make_unique<RecomputedSums3ph>(device);
+}
 
 }  // namespace quasi::thermal

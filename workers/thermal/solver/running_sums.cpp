@@ -7,7 +7,8 @@ namespace quasi::thermal {
 
 namespace {
 
-constexpr std::uint64_t kFormat = 0x7468'6572'6d61'6c01;  ///< of the sums: another one is not taken up
+constexpr std::uint64_t kFormat =
+    0x7468'6572'6d61'6c01;  ///< of the sums: another one is not taken up
 
 }  // namespace
 
@@ -16,8 +17,8 @@ Checkpoint open_checkpoint(const CheckpointRule& rule, Progress& progress) {
   return {rule.directory, kFormat, rule.interval_s, progress};
 }
 
-RunningSums::RunningSums(Checkpoint& checkpoint, const std::string& name, std::uint64_t digest, std::size_t n_values,
-                         std::int64_t n_pieces)
+RunningSums::RunningSums(Checkpoint& checkpoint, const std::string& name, std::uint64_t digest,
+                         std::size_t n_values, std::int64_t n_pieces)
     : checkpoint_(checkpoint), n_pieces_(n_pieces), total_(n_values, 0.0) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));

@@ -15,23 +15,27 @@ struct SampledSum {
 };
 
 /// From `draws` uniform draws of a box: box · mean, error from the scatter of the draws.
-inline SampledSum uniform_estimate(const UniformLayout& layout, const double* sums, int t, double draws, double box) {
+inline SampledSum uniform_estimate(const UniformLayout& layout, const double* sums, int t,
+                                   double draws, double box) {
   const double mean = sums[layout.rate(t)] / draws;
   const double variance = std::max(0.0, sums[layout.square(t)] / draws - mean * mean);
-  return {box * mean, box * sums[layout.normal(t)] / draws, box * std::sqrt(variance / std::max(1.0, draws - 1.0))};
+  return {box * mean, box * sums[layout.normal(t)] / draws,
+          box * std::sqrt(variance / std::max(1.0, draws - 1.0))};
 }
 
-/// From processes drawn by a weight u: Σu · Σ(y/p)/Σ(u/p), y = W|V|². The error of a ratio of two sums over the
-/// same sample is that of what they do not share.
+/// From processes drawn by a weight u: Σu · Σ(y/p)/Σ(u/p), y = W|V|². The error of a ratio of two
+/// sums over the same sample is that of what they do not share.
 /// @param weight_sum  Σu over all processes
-inline SampledSum ratio_estimate(const ThinnedLayout& layout, const double* sums, int t, double weight_sum) {
+inline SampledSum ratio_estimate(const ThinnedLayout& layout, const double* sums, int t,
+                                 double weight_sum) {
   const double drawn = sums[layout.weight(t)];
   if (!(drawn > 0.0)) return {};
   const double scale = weight_sum / drawn;
   const double ratio = sums[layout.rate(t)] / drawn;
   const double spread = sums[layout.spread_rate(t)] - 2.0 * ratio * sums[layout.spread_both(t)] +
                         ratio * ratio * sums[layout.spread_weight(t)];
-  return {scale * sums[layout.rate(t)], scale * sums[layout.normal(t)], scale * std::sqrt(std::max(0.0, spread))};
+  return {scale * sums[layout.rate(t)], scale * sums[layout.normal(t)],
+          scale * std::sqrt(std::max(0.0, spread))};
 }
 
 }  // namespace quasi::thermal

@@ -51,8 +51,8 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
           .memory_budget_bytes = static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)};
 }
 
-void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points, int components,
-                            double* values) {
+void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points,
+                            int components, double* values) {
   const int nb = modes.n_branches;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::int32_t* subspace = &modes.subspace[static_cast<std::size_t>(points[i]) * nb];

@@ -19,7 +19,7 @@ std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh)
 
 /// Replaces per-branch values by their mean over each degenerate subspace.
 /// @param values  [points][n_branches][components]
-void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points, int components,
-                            double* values);
+void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points,
+                            int components, double* values);
 
 }  // namespace quasi::thermal

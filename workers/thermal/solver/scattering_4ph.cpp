@@ -17,7 +17,8 @@ namespace quasi::thermal {
 
 namespace {
 
-/// How well constants and modes must have a centre of inversion for half of the pairs to stand for all.
+/// How well constants and modes must have a centre of inversion for half of the pairs to stand for
+/// all.
 constexpr double kInversionTolerance = 1e-8;
 
 /// Mesh coordinates of every point folded into the first zone: the shortest image, the first found
@@ -48,8 +49,8 @@ std::vector<std::int16_t> first_zone_coordinates(const Crystal& crystal, const Q
   return zone;
 }
 
-/// How many points each q' stands for under the operations that fix `point`; the lowest number of each
-/// orbit stands for all of it.
+/// How many points each q' stands for under the operations that fix `point`; the lowest number of
+/// each orbit stands for all of it.
 void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* weight) {
   std::vector<std::int64_t> little_group;
   for (std::int64_t op = 0; op < static_cast<std::int64_t>(symmetry.operations.size()); ++op)
@@ -75,7 +76,8 @@ double Rates4ph::total_per_ps(int temperature, std::int64_t row) const {
 double Rates4ph::total_error_per_ps(int temperature, std::int64_t row) const {
   double square = 0.0;
   for (int c = 0; c < kChannels4ph && !error_per_ps.empty(); ++c) {
-    const double e = error_per_ps[static_cast<std::size_t>(at(static_cast<Channel4ph>(c), temperature, row))];
+    const double e =
+        error_per_ps[static_cast<std::size_t>(at(static_cast<Channel4ph>(c), temperature, row))];
     square += e * e;
   }
   return std::sqrt(square);
@@ -83,7 +85,8 @@ double Rates4ph::total_error_per_ps(int temperature, std::int64_t row) const {
 
 double Rates4ph::total_processes(Channel4ph channel) const {
   double sum = 0.0;
-  for (std::int64_t row = 0; row < n_rows; ++row) sum += processes[static_cast<std::size_t>(at(channel, row))];
+  for (std::int64_t row = 0; row < n_rows; ++row)
+    sum += processes[static_cast<std::size_t>(at(channel, row))];
   return sum;
 }
 
@@ -101,10 +104,11 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes) {
   if (control.compat) {
     rules.sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi);
   } else if (rules.sigma_floor_rad_ps == 0.0) {
-    // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ. A
-    // tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and leaves
-    // nearly all others alone.
-    rules.sigma_floor_rad_ps = 0.1 * control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
+    // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ.
+    // A tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and
+    // leaves nearly all others alone.
+    rules.sigma_floor_rad_ps =
+        0.1 * control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
   }
   return rules;
 }
@@ -117,7 +121,8 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   if (static_cast<double>(mesh.size()) * nb * nb > 2.0e9)
     throw InvalidInput("four phonons: ngrid " + std::to_string(mesh.n[0]) + " " +
                        std::to_string(mesh.n[1]) + " " + std::to_string(mesh.n[2]) + " with " +
-                       std::to_string(nb) + " branches gives more than 2e9 pairs of modes per total "
+                       std::to_string(nb) +
+                       " branches gives more than 2e9 pairs of modes per total "
                        "momentum; use a coarser mesh");
   Problem4ph problem;
   problem.mesh = mesh;
@@ -126,18 +131,21 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.precision = control.precision;
   problem.omega_rad_ps = modes.omega_rad_ps;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
-    if (!modes.active(mode, control.omega_max_rad_ps)) problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
+    if (!modes.active(mode, control.omega_max_rad_ps))
+      problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
   problem.set.resize(problem.omega_rad_ps.size());
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
     problem.set[static_cast<std::size_t>(mode)] = static_cast<std::int32_t>(
-        control.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)] : mode);
+        control.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)]
+                                   : mode);
   problem.spread_rad_ps = modes.spread_rad_ps;
   problem.temperatures_k = control.temperatures_k;
   problem.occupation.reserve(problem.temperatures_k.size() * problem.omega_rad_ps.size());
   for (const double temperature : problem.temperatures_k)
     for (const double omega : problem.omega_rad_ps)
       problem.occupation.push_back(
-          omega > 0.0 ? bose_einstein(omega, temperature, control.constants().hbar_over_kb_k_ps()) : 0.0);
+          omega > 0.0 ? bose_einstein(omega, temperature, control.constants().hbar_over_kb_k_ps())
+                      : 0.0);
   problem.eigenvector = modes.eigenvector;
   problem.zone = first_zone_coordinates(crystal, mesh);
   problem.point = points;
@@ -148,7 +156,8 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   if (alike && control.use_symmetry)
 #pragma omp parallel for schedule(dynamic, 1)
     for (std::size_t i = 0; i < points.size(); ++i)
-      fold_partners(symmetry, points[i], &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
+      fold_partners(symmetry, points[i],
+                    &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
   if (alike) problem.totals = order_totals_4ph(symmetry);
   if (alike && control.omega_floor_4ph_rad_ps == 0.0 && points == symmetry.irreducible) {
     problem.star = symmetry.star_of;
@@ -157,12 +166,15 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   }
   std::optional<Inversion> inversion;
   if (alike) inversion = find_inversion(crystal, control.symmetry_tolerance);
-  if (inversion && inversion_residual(*inversion, fourth_order) > kInversionTolerance) inversion.reset();
+  if (inversion && inversion_residual(*inversion, fourth_order) > kInversionTolerance)
+    inversion.reset();
   if (inversion) {
     auto turned = problem.eigenvector;
     const double residual = turn_to_inversion(mesh, *inversion, modes.subspace, turned);
-    if (residual > kInversionTolerance) inversion.reset();
-    else problem.eigenvector = std::move(turned);
+    if (residual > kInversionTolerance)
+      inversion.reset();
+    else
+      problem.eigenvector = std::move(turned);
   }
   problem.plan = plan_contraction_4ph(crystal, fourth_order, inversion ? &*inversion : nullptr);
   problem.phase = phase_table_4ph(mesh, problem.plan);
@@ -173,9 +185,10 @@ std::uint64_t digest_of(const Problem4ph& p) {
   ProblemDigest d;
   d.add(p.mesh.n, sizeof p.mesh.n);
   for (const double value :
-       {p.rules.scale_broad, p.rules.cut, p.rules.tie_tolerance_rad_ps, p.rules.window_norm, p.rules.sigma_least_rad_ps,
-        p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps, p.rules.omega_floor_rad_ps,
-        static_cast<double>(p.rules.broadening), static_cast<double>(p.rules.exact_weights), static_cast<double>(p.precision)})
+       {p.rules.scale_broad, p.rules.cut, p.rules.tie_tolerance_rad_ps, p.rules.window_norm,
+        p.rules.sigma_least_rad_ps, p.rules.sigma_floor_rad_ps, p.rules.sigma_at_floor_rad_ps,
+        p.rules.omega_floor_rad_ps, static_cast<double>(p.rules.broadening),
+        static_cast<double>(p.rules.exact_weights), static_cast<double>(p.precision)})
     d.add(value);
   d.add(p.omega_rad_ps);
   d.add(p.set);
@@ -201,12 +214,17 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const TilePlan4ph plan = plan_tiles_4ph(problem);
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem), static_cast<std::size_t>(values), plan.size());
+  RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem),
+                   static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
       problem, plan, team, sums.finished(), progress,
-      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { kernel.expect(first, last); },
-      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) { return kernel.sums(first, last); },
+      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
+        kernel.expect(first, last);
+      },
+      [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
+        return kernel.sums(first, last);
+      },
       [&](std::int64_t place, const std::vector<double>& piece) {
         sums.add(piece);
         double found = 0.0;
@@ -226,7 +244,8 @@ Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& c
   const double nq = static_cast<double>(problem.mesh.size());
   const double nb = problem.n_branches;
   Rates4ph rates{.n_rows = n_rows, .n_temperatures = layout.n_temperatures};
-  const auto per_temperature = static_cast<std::size_t>(kChannels4ph * layout.n_temperatures * n_rows);
+  const auto per_temperature =
+      static_cast<std::size_t>(kChannels4ph * layout.n_temperatures * n_rows);
   rates.normal_per_ps.resize(per_temperature);
   rates.umklapp_per_ps.resize(per_temperature);
   rates.weighted_phase_space.resize(per_temperature);
@@ -234,7 +253,8 @@ Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& c
   rates.processes.resize(static_cast<std::size_t>(kChannels4ph * n_rows));
   for (std::int64_t row = 0; row < n_rows; ++row)
     for (int c = 0; c < kChannels4ph; ++c) {
-      const double* sum = &total[static_cast<std::size_t>((row * kChannels4ph + c) * layout.size())];
+      const double* sum =
+          &total[static_cast<std::size_t>((row * kChannels4ph + c) * layout.size())];
       const auto channel = static_cast<Channel4ph>(c);
       for (int t = 0; t < layout.n_temperatures; ++t) {
         const auto at = static_cast<std::size_t>(rates.at(channel, t, row));
@@ -273,7 +293,8 @@ void average_degenerate_4ph(const Modes& modes, const std::vector<std::int32_t>&
   average(rates.weighted_phase_space);
   average(rates.phase_space);
   average(rates.processes);
-  for (std::size_t base = 0; base < rates.error_per_ps.size(); base += static_cast<std::size_t>(rates.n_rows))
+  for (std::size_t base = 0; base < rates.error_per_ps.size();
+       base += static_cast<std::size_t>(rates.n_rows))
     average_errors_over_subspaces(modes, points, &rates.error_per_ps[base]);
 }
 

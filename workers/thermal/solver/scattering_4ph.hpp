@@ -25,11 +25,11 @@ struct Rates4ph {
   std::vector<double> umklapp_per_ps;        ///< the same
   std::vector<double> weighted_phase_space;  ///< the same; ΣW/Nq², ps⁵
   std::vector<double> phase_space;           ///< [3][n_rows] Σδ/(Nq³ nb⁴), ps
-  std::vector<double> processes;             ///< [3][n_rows] unordered tuples (coinciding phonons count
-                                             ///< ½ or 1/6 with exact_weights)
-  std::vector<double> error_per_ps;          ///< [3][n_temperatures][n_rows] standard error where the rate is
-                                             ///< a sample's; empty: every process is summed
-  double evaluations = 0.0;                  ///< matrix elements computed, over all rows and channels
+  std::vector<double> processes;     ///< [3][n_rows] unordered tuples (coinciding phonons count
+                                     ///< ½ or 1/6 with exact_weights)
+  std::vector<double> error_per_ps;  ///< [3][n_temperatures][n_rows] standard error where the rate
+                                     ///< is a sample's; empty: every process is summed
+  double evaluations = 0.0;          ///< matrix elements computed, over all rows and channels
 
   std::int64_t at(Channel4ph channel, int temperature, std::int64_t row) const {
     return (static_cast<std::int64_t>(channel) * n_temperatures + temperature) * n_rows + row;
@@ -54,8 +54,8 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes);
 
 /// Gathers what the kernels need.
 /// @param points  whose rates are wanted; usually symmetry.irreducible
-/// Where the width is symmetric, weights are exact and rates are averaged over degenerate sets, q' runs
-/// over the irreducible wedge of the point's own group; else over the whole mesh.
+/// Where the width is symmetric, weights are exact and rates are averaged over degenerate sets, q'
+/// runs over the irreducible wedge of the point's own group; else over the whole mesh.
 /// @throws InvalidInput for a mesh or a branch count beyond what indices hold.
 Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
                             const Control& control, const SparseForceConstants& fourth_order,
@@ -64,12 +64,13 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
 /// Of everything that sums over processes depend on; names them in a checkpoint.
 std::uint64_t digest_of(const Problem4ph& problem);
 
-/// Rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph. One tile is the unit of
-/// work of a device, of progress and of the checkpoint: devices take the next tile when they are free, and tiles
-/// are added up in the plan's order whoever computed them, so that any number of devices gives the same bits.
-/// Progress is the share of the predicted work that is done. Finished tiles of an earlier attempt at the same
-/// problem are read from the checkpoint and not computed again; again with the same bits.
-/// Together, where the team has several ranks: all get the rates.
+/// Rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph. One tile is
+/// the unit of work of a device, of progress and of the checkpoint: devices take the next tile when
+/// they are free, and tiles are added up in the plan's order whoever computed them, so that any
+/// number of devices gives the same bits. Progress is the share of the predicted work that is done.
+/// Finished tiles of an earlier attempt at the same problem are read from the checkpoint and not
+/// computed again; again with the same bits. Together, where the team has several ranks: all get
+/// the rates.
 /// @param team  the problem is loaded here
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,

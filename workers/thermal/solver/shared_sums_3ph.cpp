@@ -19,10 +19,12 @@ class QuietProgress : public SilentProgress {
   const Progress& job_;
 };
 
-constexpr auto kPerTemperature = {&ThreePhononRates::absorption_per_ps,        &ThreePhononRates::emission_per_ps,
-                                  &ThreePhononRates::normal_absorption_per_ps, &ThreePhononRates::normal_emission_per_ps,
-                                  &ThreePhononRates::weighted_absorption_ps4,  &ThreePhononRates::weighted_emission_ps4};
-constexpr auto kOfRows = {&ThreePhononRates::phase_space_absorption_ps, &ThreePhononRates::phase_space_emission_ps};
+constexpr auto kPerTemperature = {
+    &ThreePhononRates::absorption_per_ps,        &ThreePhononRates::emission_per_ps,
+    &ThreePhononRates::normal_absorption_per_ps, &ThreePhononRates::normal_emission_per_ps,
+    &ThreePhononRates::weighted_absorption_ps4,  &ThreePhononRates::weighted_emission_ps4};
+constexpr auto kOfRows = {&ThreePhononRates::phase_space_absorption_ps,
+                          &ThreePhononRates::phase_space_emission_ps};
 
 class SharedSums3ph : public ThreePhononSums {
  public:
@@ -39,22 +41,28 @@ class SharedSums3ph : public ThreePhononSums {
     on_own([&](std::size_t i, Own& own) {
       own.problem = problem;
       own.problem.rows.clear();
-      for (std::size_t point = share_of(i); point < n_points_; point += n_shares()) own.problem.rows.push_back(problem.rows[point]);
+      for (std::size_t point = share_of(i); point < n_points_; point += n_shares())
+        own.problem.rows.push_back(problem.rows[point]);
       if (!own.problem.rows.empty()) own.kernels->load(own.problem);
     });
   }
 
-  ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes, Progress& progress) override {
+  ThreePhononRates rates(const std::vector<double>& temperatures_k, bool keep_processes,
+                         Progress& progress) override {
     std::vector<ThreePhononRates> mine(own_.size());
     on_own([&](std::size_t i, Own& own) {
       QuietProgress quiet(progress);
-      if (!own.problem.rows.empty()) mine[i] = own.kernels->rates(temperatures_k, keep_processes, i == 0 ? progress : quiet);
+      if (!own.problem.rows.empty())
+        mine[i] = own.kernels->rates(temperatures_k, keep_processes, i == 0 ? progress : quiet);
     });
     // Of each device: counts and seconds, then its rows, all of one width.
-    const std::size_t n_t = temperatures_k.size(), width = kPerTemperature.size() * n_t + kOfRows.size();
+    const std::size_t n_t = temperatures_k.size(),
+                      width = kPerTemperature.size() * n_t + kOfRows.size();
     std::vector<double> rows, heads;
     for (const ThreePhononRates& part : mine) {
-      for (const double value : {static_cast<double>(part.n_absorption), static_cast<double>(part.n_emission), part.seconds_enumerate, part.seconds_evaluate})
+      for (const double value :
+           {static_cast<double>(part.n_absorption), static_cast<double>(part.n_emission),
+            part.seconds_enumerate, part.seconds_evaluate})
         heads.push_back(value);
       const std::size_t n = part.phase_space_absorption_ps.size();
       for (std::size_t row = 0; row < n; ++row) {
@@ -85,11 +93,15 @@ class SharedSums3ph : public ThreePhononSums {
     return result;
   }
 
-  std::vector<double> apply_collision(double temperature_k, OccupationForm form, const std::vector<double>& f) override {
-    return by_rows(3, [&](ThreePhononSums& kernels) { return kernels.apply_collision(temperature_k, form, f); });
+  std::vector<double> apply_collision(double temperature_k, OccupationForm form,
+                                      const std::vector<double>& f) override {
+    return by_rows(3, [&](ThreePhononSums& kernels) {
+      return kernels.apply_collision(temperature_k, form, f);
+    });
   }
   std::vector<double> row_rates(double temperature_k, OccupationForm form) override {
-    return by_rows(1, [&](ThreePhononSums& kernels) { return kernels.row_rates(temperature_k, form); });
+    return by_rows(
+        1, [&](ThreePhononSums& kernels) { return kernels.row_rates(temperature_k, form); });
   }
 
  private:
@@ -98,7 +110,9 @@ class SharedSums3ph : public ThreePhononSums {
     ThreePhononProblem problem;
   };
   std::size_t n_shares() const { return first_.back(); }
-  std::size_t share_of(std::size_t own) const { return first_[static_cast<std::size_t>(ranks_.rank())] + own; }
+  std::size_t share_of(std::size_t own) const {
+    return first_[static_cast<std::size_t>(ranks_.rank())] + own;
+  }
 
   template <typename Work>
   void on_own(const Work& work) {
@@ -124,7 +138,8 @@ class SharedSums3ph : public ThreePhononSums {
     for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
       auto from = gathered[rank].begin();
       for (std::size_t share = first_[rank]; share < first_[rank + 1]; ++share)
-        for (std::size_t point = share; point < n_points_; point += n_shares(), from += static_cast<std::ptrdiff_t>(of_point))
+        for (std::size_t point = share; point < n_points_;
+             point += n_shares(), from += static_cast<std::ptrdiff_t>(of_point))
           std::copy_n(from, of_point, all.begin() + static_cast<std::ptrdiff_t>(point * of_point));
     }
     return all;
@@ -138,10 +153,13 @@ class SharedSums3ph : public ThreePhononSums {
 
 }  // namespace
 
-std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices, Ranks& ranks) {
-  // cuBLAS chooses its kernels, and so the last bits, by the number of points in a batch: a GPU keeps all rows.
+std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices,
+                                                     Ranks& ranks) {
+  // cuBLAS chooses its kernels, and so the last bits, by the number of points in a batch: a GPU
+  // keeps all rows.
   const bool by_batches = devices.front().backend == Backend::kCuda;
-  if (by_batches || (devices.size() == 1 && ranks.size() == 1)) return make_three_phonon_sums(devices.front());
+  if (by_batches || (devices.size() == 1 && ranks.size() == 1))
+    return make_three_phonon_sums(devices.front());
   return std::make_unique<SharedSums3ph>(devices, ranks);
 }
 

@@ -135,15 +135,15 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
     for (int i = 0; i < 3; ++i)
       for (int d = 0; d < 3; ++d) lattice[d][i] = crystal.lattice_nm[i][d];
     std::vector<double> flat;
-    for (const Vec3& position : crystal.position) flat.insert(flat.end(), position.begin(), position.end());
+    for (const Vec3& position : crystal.position)
+      flat.insert(flat.end(), position.begin(), position.end());
     const std::unique_ptr<SpglibDataset, void (*)(SpglibDataset*)> dataset(
         spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(flat.data()), crystal.type.data(),
                         crystal.n_atoms(), control.symmetry_tolerance),
         spg_free_dataset);
     if (!dataset || dataset->n_operations < 1)
       throw InvalidInput(control.where({"symprec"}) + ": no space group was found with symprec = " +
-                         std::to_string(control.symmetry_tolerance) +
-                         " nm; change 'symprec'");
+                         std::to_string(control.symmetry_tolerance) + " nm; change 'symprec'");
     symmetry.space_group = dataset->international_symbol;
     symmetry.space_group_number = dataset->spacegroup_number;
     for (const int sign : {1, -1})
@@ -151,7 +151,8 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
         IntMat3 w;
         for (int i = 0; i < 3; ++i)
           for (int j = 0; j < 3; ++j) w[i][j] = sign * dataset->rotations[op][i][j];
-        if (std::find(rotations.begin(), rotations.end(), w) == rotations.end()) rotations.push_back(w);
+        if (std::find(rotations.begin(), rotations.end(), w) == rotations.end())
+          rotations.push_back(w);
       }
   }
   const Mat3 a = transpose(crystal.lattice_nm);  // columns a_i

@@ -12,8 +12,8 @@ namespace quasi::thermal {
 
 namespace {
 
-// Costs beside the multiply-adds of a matrix element and of the contraction with λ', in complex multiply-adds;
-// from the times of the parts on one H200 (docs/performance.md).
+// Costs beside the multiply-adds of a matrix element and of the contraction with λ', in complex
+// multiply-adds; from the times of the parts on one H200 (docs/performance.md).
 constexpr double kPerProcess = 250.0;  ///< test, width, δ, Bose factors, sums
 constexpr double kPerPair = 150.0;     ///< sorting and filling the table of last pairs
 
@@ -24,14 +24,15 @@ constexpr std::int64_t kQueriesSampled = 48;  ///< (point, q') of a sign looked 
 /// Last pairs of one total momentum and kind by energy: how many there are and how wide.
 struct PairDensity {
   double count[kBins] = {};
-  // Sums over the pairs of their own σ/sb; in the symmetric kind of their part of 36(σ/sb)², its square, and |Σp|².
+  // Sums over the pairs of their own σ/sb; in the symmetric kind of their part of 36(σ/sb)², its
+  // square, and |Σp|².
   double width[kBins] = {};
   double width_squared[kBins] = {};
   double sum_squared[kBins] = {};
 };
 
-/// Step through n things that meets about `wanted` of them and shares no factor with n, so that it visits every
-/// axis of a mesh evenly.
+/// Step through n things that meets about `wanted` of them and shares no factor with n, so that it
+/// visits every axis of a mesh evenly.
 std::int64_t stride_for(std::int64_t n, std::int64_t wanted) {
   std::int64_t stride = std::max<std::int64_t>(1, n / wanted);
   while (std::gcd(stride, n) != 1) ++stride;
@@ -40,7 +41,8 @@ std::int64_t stride_for(std::int64_t n, std::int64_t wanted) {
 
 class Predictor {
  public:
-  explicit Predictor(const Problem4ph& problem) : t_(problem.host_tables()), symmetric_(problem.rules.broadening == Broadening::kSymmetric) {
+  explicit Predictor(const Problem4ph& problem)
+      : t_(problem.host_tables()), symmetric_(problem.rules.broadening == Broadening::kSymmetric) {
     for (std::int64_t m = 0; m < t_.n_modes(); ++m) top_ = std::max(top_, t_.omega[m]);
     if (!(top_ > 0.0)) top_ = 1.0;
     width_of_bin_ = 2.0 * top_ / kBins;
@@ -63,7 +65,8 @@ class Predictor {
         for (std::int32_t point = 0; point < t_.n_points; ++point) {
           const std::int32_t total = t_.total_at(place);
           const std::int32_t q0 = t_.point[point];
-          const std::int32_t q1 = sign > 0 ? t_.mesh.add(total, q0, -1) : t_.mesh.add(q0, total, -1);
+          const std::int32_t q1 =
+              sign > 0 ? t_.mesh.add(total, q0, -1) : t_.mesh.add(q0, total, -1);
           if (visit_4ph(t_, sign, point, q1) != Visit4ph::kNone) active.emplace_back(q0, q1);
         }
       if (active.empty()) continue;
@@ -83,7 +86,8 @@ class Predictor {
   double work(const Prediction& p) const {
     const double nb = t_.n_branches;
     return p.processes * (12.0 * t_.n_pairs + 3.0 * t_.n_atoms + kPerProcess) +
-           p.visits * 27.0 * t_.n_triples * (nb + 1.0) + 2.0 * static_cast<double>(t_.mesh.size()) * nb * nb * kPerPair;
+           p.visits * 27.0 * t_.n_triples * (nb + 1.0) +
+           2.0 * static_cast<double>(t_.mesh.size()) * nb * nb * kPerPair;
   }
 
  private:
@@ -98,7 +102,8 @@ class Predictor {
     const std::int64_t points = std::min(n, kPointsSampled);
     const std::int64_t stride = points == n ? 1 : stride_for(n, kPointsSampled);
     // Of a sum each unordered pair is in the table once.
-    const double weight = static_cast<double>(n) / static_cast<double>(points) * (kind == PairKind4ph::kSum ? 0.5 : 1.0);
+    const double weight = static_cast<double>(n) / static_cast<double>(points) *
+                          (kind == PairKind4ph::kSum ? 0.5 : 1.0);
     for (std::int64_t i = 0; i < points; ++i) {
       const std::int64_t q2 = i * stride % n;
       const std::int32_t q3 = t_.mesh.add(total, q2, kind == PairKind4ph::kSum ? -1 : 1);
@@ -115,7 +120,8 @@ class Predictor {
           const double* p3 = t_.p(mode3);
           density.count[bin] += weight;
           if (!symmetric_) {
-            density.width[bin] += weight * std::sqrt(pair_width_squared(t_.rules.broadening, p2, p3));
+            density.width[bin] +=
+                weight * std::sqrt(pair_width_squared(t_.rules.broadening, p2, p3));
             continue;
           }
           const SpreadSums sums = spread_sums(p2, p3);
@@ -129,17 +135,21 @@ class Predictor {
 
   static double squared(const Spread& p) { return p.x * p.x + p.y * p.y + p.z * p.z; }
 
-  /// Half the window of a query, averaged over the pairs of a bin. The directions of the two pairs' p are taken as
-  /// independent, and the mean root as that of a narrow distribution: √m (1 − variance/8m²).
+  /// Half the window of a query, averaged over the pairs of a bin. The directions of the two pairs'
+  /// p are taken as independent, and the mean root as that of a narrow distribution: √m (1 −
+  /// variance/8m²).
   double window(const double* p0, const double* p1, const PairDensity& d, int bin) const {
     const double n = d.count[bin];
     double sigma = d.width[bin] / n;
     if (symmetric_) {
       const SpreadSums first = spread_sums(p0, p1);
       const double mean = 4.0 * first.square - squared(first.sum) + d.width[bin] / n;
-      const double variance = std::max(0.0, d.width_squared[bin] / n - d.width[bin] / n * (d.width[bin] / n)) +
-                              4.0 / 3.0 * squared(first.sum) * d.sum_squared[bin] / n;
-      sigma = mean > 0.0 ? std::sqrt(mean / 36.0) * std::max(0.5, 1.0 - variance / (8.0 * mean * mean)) : 0.0;
+      const double variance =
+          std::max(0.0, d.width_squared[bin] / n - d.width[bin] / n * (d.width[bin] / n)) +
+          4.0 / 3.0 * squared(first.sum) * d.sum_squared[bin] / n;
+      sigma = mean > 0.0
+                  ? std::sqrt(mean / 36.0) * std::max(0.5, 1.0 - variance / (8.0 * mean * mean))
+                  : 0.0;
     }
     sigma *= t_.rules.scale_broad;
     if (t_.rules.sigma_at_floor_rad_ps == 0.0) sigma = std::max(sigma, t_.rules.sigma_floor_rad_ps);
@@ -153,12 +163,14 @@ class Predictor {
       const double least = std::max(0.0, energy - top_), most = std::min(energy, top_);
       return most > least ? std::clamp((energy - 2.0 * omega1) / (most - least), 0.0, 1.0) : 0.0;
     }
-    // Without exact weights an unordered tuple is taken once: of ++ a half, of -- a third of the table's.
+    // Without exact weights an unordered tuple is taken once: of ++ a half, of -- a third of the
+    // table's.
     if (t_.rules.exact_weights || channel == Channel4ph::kRedistribution) return 1.0;
     return channel == Channel4ph::kRecombination ? 0.5 : 1.0 / 3.0;
   }
 
-  void look_up(int sign, std::int32_t q0, std::int32_t q1, const PairDensity* density, Prediction& sum) const {
+  void look_up(int sign, std::int32_t q0, std::int32_t q1, const PairDensity* density,
+               Prediction& sum) const {
     const int nb = t_.n_branches;
     for (int s0 = 0; s0 < nb; ++s0) {
       const std::int32_t mode0 = q0 * nb + s0;
@@ -176,7 +188,8 @@ class Predictor {
           if (bin < 0) continue;
           const PairDensity& d = density[static_cast<int>(kind)];
           if (d.count[bin] == 0.0) continue;
-          found += share_visited(channel, t_.omega[mode1], energy) * d.count[bin] * 2.0 * window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
+          found += share_visited(channel, t_.omega[mode1], energy) * d.count[bin] * 2.0 *
+                   window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
         }
       }
       sum.processes += found;
@@ -194,8 +207,8 @@ class Predictor {
 
 std::int64_t TilePlan4ph::progress(std::int64_t place) const {
   if (place >= size()) return kProgressUnits;
-  return static_cast<std::int64_t>(work_before[static_cast<std::size_t>(place)] / work_before.back() *
-                                   static_cast<double>(kProgressUnits));
+  return static_cast<std::int64_t>(work_before[static_cast<std::size_t>(place)] /
+                                   work_before.back() * static_cast<double>(kProgressUnits));
 }
 
 std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem) {
@@ -203,7 +216,8 @@ std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem) {
   const Tables4ph t = problem.host_tables();
   std::vector<std::int32_t> bound{0};
   for (std::int32_t place = 1; place < n; ++place)
-    if (place - bound.back() >= kTotalsPerTile4ph && t.star_at(place) != t.star_at(place - 1)) bound.push_back(place);
+    if (place - bound.back() >= kTotalsPerTile4ph && t.star_at(place) != t.star_at(place - 1))
+      bound.push_back(place);
   bound.push_back(n);
   return bound;
 }
@@ -217,7 +231,8 @@ TilePlan4ph plan_tiles_4ph(const Problem4ph& problem) {
   std::vector<double> work(n_tiles), processes(n_tiles);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-    for (std::int32_t first = plan.bound[tile], last = first; first < plan.bound[tile + 1]; first = last) {
+    for (std::int32_t first = plan.bound[tile], last = first; first < plan.bound[tile + 1];
+         first = last) {
       while (last < plan.bound[tile + 1] && t.star_at(last) == t.star_at(first)) ++last;
       const Predictor::Prediction p = predictor.of_star(first, last);
       work[tile] += predictor.work(p);

@@ -20,15 +20,18 @@
 
 namespace quasi::thermal {
 
-/// The places of a TilePlan4ph from `first` on, taken by a team of devices and handed over in order. Lives in
-/// rank 0.
+/// The places of a TilePlan4ph from `first` on, taken by a team of devices and handed over in
+/// order. Lives in rank 0.
 class TileQueue {
  public:
   TileQueue(std::int64_t first, std::int64_t end, std::size_t n_devices)
-      : next_(first), handed_over_(first), end_(end), ahead_(static_cast<std::int64_t>(4 * n_devices)) {}
+      : next_(first),
+        handed_over_(first),
+        end_(end),
+        ahead_(static_cast<std::int64_t>(4 * n_devices)) {}
 
-  /// The next place to compute, or −1 when none is left. Waits while too many finished ones wait for an
-  /// earlier one.
+  /// The next place to compute, or −1 when none is left. Waits while too many finished ones wait
+  /// for an earlier one.
   std::int64_t take(const std::atomic<bool>& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stop || next_ >= end_ || next_ < handed_over_ + ahead_; });
@@ -45,8 +48,9 @@ class TileQueue {
     const std::lock_guard lock(mutex_);
     finished_[place] = std::move(values);
   }
-  /// Hands what is next in order to `add`, one caller at a time. Nothing more after an `add` that threw, which may have
-  /// added what it was given (a cancellation is noticed after that): another caller would add it again.
+  /// Hands what is next in order to `add`, one caller at a time. Nothing more after an `add` that
+  /// threw, which may have added what it was given (a cancellation is noticed after that): another
+  /// caller would add it again.
   template <typename Add>
   void hand_over(const Add& add) {
     const std::lock_guard lock(mutex_);
@@ -77,13 +81,19 @@ class TileQueue {
   bool adding_ = false;  ///< stays true after a failure
 };
 
-/// What ranks say to each other about places: a device of another rank asks for one, and hands in what it found.
-enum TileTag : int { kTileAsk = 1, kTileDone = 2, kTileNext = 3 /* + device of the rank that asked */ };
+/// What ranks say to each other about places: a device of another rank asks for one, and hands in
+/// what it found.
+enum TileTag : int {
+  kTileAsk = 1,
+  kTileDone = 2,
+  kTileNext = 3 /* + device of the rank that asked */
+};
 
 /// Rank 0's side: serves the devices of all other ranks until none of them is left with work.
 /// @param n_remote  their number
 template <typename Add>
-void serve_tiles(TileQueue& queue, Ranks& ranks, std::size_t n_remote, const std::atomic<bool>& stop, const Progress& progress, const Add& add) {
+void serve_tiles(TileQueue& queue, Ranks& ranks, std::size_t n_remote,
+                 const std::atomic<bool>& stop, const Progress& progress, const Add& add) {
   struct Asking {
     int rank, device;
   };
@@ -92,15 +102,18 @@ void serve_tiles(TileQueue& queue, Ranks& ranks, std::size_t n_remote, const std
     bool idle = true;
     while (auto message = ranks.receive(kTileDone)) {
       idle = false;
-      queue.finish(static_cast<std::int64_t>(message->values.at(0)), {message->values.begin() + 1, message->values.end()});
+      queue.finish(static_cast<std::int64_t>(message->values.at(0)),
+                   {message->values.begin() + 1, message->values.end()});
       queue.hand_over(add);
     }
-    while (auto message = ranks.receive(kTileAsk)) asking.push_back({message->from, static_cast<int>(message->values.at(0))});
+    while (auto message = ranks.receive(kTileAsk))
+      asking.push_back({message->from, static_cast<int>(message->values.at(0))});
     while (!asking.empty()) {
       const auto place = queue.try_take();
       if (!place) break;
       idle = false;
-      ranks.send(asking.front().rank, kTileNext + asking.front().device, {static_cast<double>(*place)});
+      ranks.send(asking.front().rank, kTileNext + asking.front().device,
+                 {static_cast<double>(*place)});
       asking.erase(asking.begin());
       if (*place < 0) --n_remote;
     }
@@ -112,7 +125,8 @@ void serve_tiles(TileQueue& queue, Ranks& ranks, std::size_t n_remote, const std
   while (!stop && !queue.all_handed_over()) {
     auto message = ranks.receive(kTileDone);
     if (message) {
-      queue.finish(static_cast<std::int64_t>(message->values.at(0)), {message->values.begin() + 1, message->values.end()});
+      queue.finish(static_cast<std::int64_t>(message->values.at(0)),
+                   {message->values.begin() + 1, message->values.end()});
       queue.hand_over(add);
       continue;
     }
@@ -122,10 +136,11 @@ void serve_tiles(TileQueue& queue, Ranks& ranks, std::size_t n_remote, const std
   }
 }
 
-/// A device of another rank: asks rank 0 for places until none is left, for the next before it works at one.
+/// A device of another rank: asks rank 0 for places until none is left, for the next before it
+/// works at one.
 template <typename Expect, typename Compute>
-void ask_for_tiles(Ranks& ranks, std::size_t device, const std::atomic<bool>& stop, const Progress& progress, const Expect& expect,
-                   const Compute& compute) {
+void ask_for_tiles(Ranks& ranks, std::size_t device, const std::atomic<bool>& stop,
+                   const Progress& progress, const Expect& expect, const Compute& compute) {
   constexpr int kPatience = 20;  // looks for an answer, 50 µs apart; rank 0 may hold it back
   const int tag = kTileNext + static_cast<int>(device);
   const auto ask = [&] { ranks.send(0, kTileAsk, {static_cast<double>(device)}); };
@@ -135,25 +150,30 @@ void ask_for_tiles(Ranks& ranks, std::size_t device, const std::atomic<bool>& st
     progress.throw_if_cancelled();
     ask();
     std::optional<Ranks::Message> answer;
-    for (int i = 0; i < kPatience && !(answer = ranks.receive(tag)); ++i) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    for (int i = 0; i < kPatience && !(answer = ranks.receive(tag)); ++i)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     if (answer && answer->values.at(0) >= 0.0) expect(static_cast<std::int64_t>(answer->values[0]));
     std::vector<double> values = compute(place);
     values.insert(values.begin(), static_cast<double>(place));
     ranks.send(0, kTileDone, std::move(values));
-    place = static_cast<std::int64_t>((answer ? std::move(*answer) : ranks.wait_for(tag)).values.at(0));
+    place =
+        static_cast<std::int64_t>((answer ? std::move(*answer) : ranks.wait_for(tag)).values.at(0));
   }
 }
 
-/// Places `first` to `end` by all devices of all ranks: compute(kernels, device, place) on whichever device is free,
-/// expect(kernels, device, place) where it is known what follows; add(place, values) in rank 0, in rising place, one at a time.
-/// Together; every rank calls it, and `first` counts in rank 0 alone.
+/// Places `first` to `end` by all devices of all ranks: compute(kernels, device, place) on
+/// whichever device is free, expect(kernels, device, place) where it is known what follows;
+/// add(place, values) in rank 0, in rising place, one at a time. Together; every rank calls it, and
+/// `first` counts in rank 0 alone.
 template <typename Expect, typename Compute, typename Add>
-void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end, const Progress& progress, const Expect& expect,
-                 const Compute& compute, const Add& add) {
+void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end,
+                 const Progress& progress, const Expect& expect, const Compute& compute,
+                 const Add& add) {
   Ranks& ranks = *team.ranks;
   const std::size_t n_own = team.kernels.size();
   std::size_t n_devices = 0;
-  for (const auto& of_rank : ranks.gather({static_cast<double>(n_own)})) n_devices += static_cast<std::size_t>(of_rank.at(0));
+  for (const auto& of_rank : ranks.gather({static_cast<double>(n_own)}))
+    n_devices += static_cast<std::size_t>(of_rank.at(0));
   TileQueue queue(first, end, n_devices);
   std::atomic<bool> stop{false};
   const bool serves = ranks.leads() && n_devices > n_own;
@@ -172,7 +192,8 @@ void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end, cons
     } else if (!ranks.leads()) {
       ScatteringKernels4ph& kernels = *team.kernels[device];
       ask_for_tiles(
-          ranks, device, stop, progress, [&](std::int64_t place) { expect(kernels, device, place); },
+          ranks, device, stop, progress,
+          [&](std::int64_t place) { expect(kernels, device, place); },
           [&](std::int64_t place) { return compute(kernels, device, place); });
     } else {
       ScatteringKernels4ph& kernels = *team.kernels[device];
@@ -190,12 +211,13 @@ void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end, cons
   });
 }
 
-/// The places of `plan` from `first_place` on, dearest tile first: expect(kernels, first Q, last Q) where it is known what
-/// follows, compute(kernels, first Q, last Q) and add(place, values) as share_tiles. Loads the problem on every device that
-/// gets work.
+/// The places of `plan` from `first_place` on, dearest tile first: expect(kernels, first Q, last Q)
+/// where it is known what follows, compute(kernels, first Q, last Q) and add(place, values) as
+/// share_tiles. Loads the problem on every device that gets work.
 template <typename Expect, typename Compute, typename Add>
-void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const Team4ph& team, std::int64_t first_place, const Progress& progress,
-                   const Expect& expect, const Compute& compute, const Add& add) {
+void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const Team4ph& team,
+                   std::int64_t first_place, const Progress& progress, const Expect& expect,
+                   const Compute& compute, const Add& add) {
   ProblemDigest order;
   order.add(plan.tile);
   team.ranks->require_same(order.value(), "the order of four-phonon tiles");

@@ -8,7 +8,8 @@ TotalOrder4ph order_totals_4ph(const Symmetry& symmetry) {
   if (!symmetry.folded) return order;
   order.leader = symmetry.irreducible;
   std::vector<std::int32_t> place_of_star{0};
-  for (const std::int32_t size : symmetry.multiplicity) place_of_star.push_back(place_of_star.back() + size);
+  for (const std::int32_t size : symmetry.multiplicity)
+    place_of_star.push_back(place_of_star.back() + size);
   order.total.resize(n);
   order.star.resize(n);
   order.turn.resize(n);
@@ -30,7 +31,8 @@ TotalOrder4ph order_totals_4ph(const Symmetry& symmetry) {
     const auto row = static_cast<std::size_t>(turn_of[op]) * n;
 #pragma omp parallel for schedule(static)
     for (std::size_t q = 0; q < n; ++q) {
-      const std::int32_t image = symmetry.image(static_cast<std::int64_t>(q), static_cast<std::int64_t>(op));
+      const std::int32_t image =
+          symmetry.image(static_cast<std::int64_t>(q), static_cast<std::int64_t>(op));
       order.turned[row + q] = image;
       order.turned_back[row + static_cast<std::size_t>(image)] = static_cast<std::int32_t>(q);
     }

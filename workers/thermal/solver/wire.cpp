@@ -50,12 +50,15 @@ double excess(double y) {
 double diffuse_wire_reduction(double path_nm, double radius_nm) {
   if (path_nm == 0.0) return 1.0;
   const double z = 2.0 * radius_nm / path_nm;
-  // x = R sin θ: f = (4/πz) ∫ cos θ (e^{−z cos θ} − 1 + z cos θ) dθ. Far out the exponential hides in a
-  // corner no fixed rule sees; ∫ cos θ e^{−z cos θ} dθ = 1/z² + 3/z⁴ + 45/z⁶ + …
-  if (z > 60.0) return 1.0 - 4.0 / (units::kPi * z) * (1.0 - (1.0 + (3.0 + 45.0 / (z * z)) / (z * z)) / (z * z));
+  // x = R sin θ: f = (4/πz) ∫ cos θ (e^{−z cos θ} − 1 + z cos θ) dθ. Far out the exponential hides
+  // in a corner no fixed rule sees; ∫ cos θ e^{−z cos θ} dθ = 1/z² + 3/z⁴ + 45/z⁶ + …
+  if (z > 60.0)
+    return 1.0 -
+           4.0 / (units::kPi * z) * (1.0 - (1.0 + (3.0 + 45.0 / (z * z)) / (z * z)) / (z * z));
   static const Quadrature rule;
   double sum = 0.0;
-  for (int i = 0; i < Quadrature::kPoints; ++i) sum += rule.weight[i] * rule.cosine[i] * excess(z * rule.cosine[i]);
+  for (int i = 0; i < Quadrature::kPoints; ++i)
+    sum += rule.weight[i] * rule.cosine[i] * excess(z * rule.cosine[i]);
   return 4.0 / (units::kPi * z) * sum;
 }
 
@@ -66,8 +69,12 @@ WireConductivity wires_of(const Transport& t) {
     const Vec3 along = t.crystal.lattice_vector_nm(orientation);
     wires.axis.push_back(1.0 / length(along) * along);
   }
-  const auto n_radii = static_cast<int>(std::floor((control.radius_max_nm - control.radius_min_nm) / control.radius_step_nm + 1e-9)) + 1;
-  for (int i = 0; i < n_radii; ++i) wires.radius_nm.push_back(control.radius_min_nm + i * control.radius_step_nm);
+  const auto n_radii =
+      static_cast<int>(std::floor(
+          (control.radius_max_nm - control.radius_min_nm) / control.radius_step_nm + 1e-9)) +
+      1;
+  for (int i = 0; i < n_radii; ++i)
+    wires.radius_nm.push_back(control.radius_min_nm + i * control.radius_step_nm);
   wires.kappa_w_per_mk.assign(wires.axis.size() * wires.radius_nm.size(), 0.0);
   return wires;
 }
@@ -81,12 +88,14 @@ double speed_across(const Vec3& v, const Vec3& axis) {
 
 }  // namespace
 
-WireConductivity wire_conductivity(const Transport& t, double temperature_k, const std::vector<double>& rate_per_ps) {
+WireConductivity wire_conductivity(const Transport& t, double temperature_k,
+                                   const std::vector<double>& rate_per_ps) {
   WireConductivity result = wires_of(t);
   const PhysicalConstants& constants = t.control.constants();
   const int nb = t.modes.n_branches;
-  const double scale = constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
-                       (temperature_k * temperature_k * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
+  const double scale =
+      constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
+      (temperature_k * temperature_k * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
   const auto n_axes = static_cast<std::int64_t>(result.axis.size());
   const auto n_radii = static_cast<std::int64_t>(result.radius_nm.size());
 #pragma omp parallel for schedule(static) collapse(2)
@@ -96,7 +105,8 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k, con
       double sum = 0.0;
       for (std::int64_t q = 0; q < t.modes.n_q; ++q) {
         const std::int64_t star = t.symmetry.star_of[q];
-        const Mat3& turn = t.symmetry.operations[static_cast<std::size_t>(t.symmetry.operation_to[q])].cartesian;
+        const Mat3& turn =
+            t.symmetry.operations[static_cast<std::size_t>(t.symmetry.operation_to[q])].cartesian;
         for (int s = 0; s < nb; ++s) {
           const std::int64_t row = star * nb + s;
           if (!t.conducts(row) || !(rate_per_ps[row] > 0.0)) continue;
@@ -107,7 +117,8 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k, con
           const double omega = t.modes.omega_rad_ps[mode];
           const double n = bose_einstein(omega, temperature_k, constants.hbar_over_kb_k_ps());
           sum += n * (n + 1.0) * omega * omega * along * along / rate_per_ps[row] *
-                 diffuse_wire_reduction(speed_across(v, a) / rate_per_ps[row], result.radius_nm[static_cast<std::size_t>(r)]);
+                 diffuse_wire_reduction(speed_across(v, a) / rate_per_ps[row],
+                                        result.radius_nm[static_cast<std::size_t>(r)]);
         }
       }
       result.kappa_w_per_mk[static_cast<std::size_t>(axis * n_radii + r)] = scale * sum;
@@ -115,10 +126,11 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k, con
   return result;
 }
 
-std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-                                              const std::vector<double>& further_per_ps,
-                                              const std::function<FurtherScattering(const Symmetry&)>& iterated_along,
-                                              const Device& device, Progress& progress) {
+std::vector<WireConductivity> converged_wires(
+    const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
+    const std::vector<double>& further_per_ps,
+    const std::function<FurtherScattering(const Symmetry&)>& iterated_along, const Device& device,
+    Progress& progress) {
   const Control& control = deck.control;
   const std::int64_t nb = run.modes.n_branches;
   const std::size_t n_t = control.temperatures_k.size();
@@ -128,14 +140,17 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
     const Vec3& a = result[0].axis[axis];
     const Symmetry along = symmetry_along(deck.symmetry, a);
     const Transport t{deck.crystal, along, run.modes, control};
-    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, third_order, along, run.modes, control);
+    ThreePhononProblem problem =
+        make_three_phonon_problem(deck.crystal, third_order, along, run.modes, control);
     const auto kernels = make_three_phonon_sums(device);
     kernels->load(problem);
     kernels->rates(control.temperatures_k, true, progress);
     const FurtherScattering iterated = iterated_along ? iterated_along(along) : FurtherScattering{};
     for (std::size_t k = 0; k < n_t; ++k) {
-      std::vector<double> diagonal = kernels->row_rates(control.temperatures_k[k], OccupationForm::kSymmetric);
-      if (control.average_degenerate) average_over_subspaces(run.modes, along.irreducible, 1, diagonal.data());
+      std::vector<double> diagonal =
+          kernels->row_rates(control.temperatures_k[k], OccupationForm::kSymmetric);
+      if (control.average_degenerate)
+        average_over_subspaces(run.modes, along.irreducible, 1, diagonal.data());
       if (iterated.in_scattering) {
         const std::vector<double> more = iterated.diagonal_per_ps(k);
         for (std::size_t row = 0; row < diagonal.size(); ++row) diagonal[row] += more[row];
@@ -143,28 +158,35 @@ std::vector<WireConductivity> converged_wires(const Deck& deck, const SparseForc
       std::vector<double> path(diagonal.size(), 0.0);
       for (std::int64_t row = 0; row < t.n_rows(); ++row) {
         // The bulk's row of the same star.
-        const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(along.irreducible[static_cast<std::size_t>(row / nb)])];
+        const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(
+            along.irreducible[static_cast<std::size_t>(row / nb)])];
         const auto whole = static_cast<std::size_t>(star * nb + row % nb);
         const auto at = static_cast<std::size_t>(row);
         if (!run.isotope_per_ps.empty()) diagonal[at] += run.isotope_per_ps[whole];
-        if (!iterated.in_scattering && !further_per_ps.empty()) diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
+        if (!iterated.in_scattering && !further_per_ps.empty())
+          diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
         const double rate = run.by_temperature[k].rate_per_ps[whole];
-        const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
+        const double* v =
+            &run.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
         if (rate > 0.0) path[at] = speed_across({v[0], v[1], v[2]}, a) / rate;
       }
       for (std::size_t r = 0; r < result[k].radius_nm.size(); ++r) {
-        CollisionOperator collision{.diagonal_per_ps = diagonal, .in_scattering = {}, .symmetric = true};
+        CollisionOperator collision{
+            .diagonal_per_ps = diagonal, .in_scattering = {}, .symmetric = true};
         for (std::size_t row = 0; row < diagonal.size(); ++row)
-          collision.diagonal_per_ps[row] /= diffuse_wire_reduction(path[row], result[k].radius_nm[r]);
+          collision.diagonal_per_ps[row] /=
+              diffuse_wire_reduction(path[row], result[k].radius_nm[r]);
         collision.in_scattering = [&](const std::vector<double>& f) {
-          std::vector<double> out = kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
+          std::vector<double> out =
+              kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
           if (iterated.in_scattering) {
             const std::vector<double> more = iterated.in_scattering(k, f);
             for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
           }
           return out;
         };
-        const IterativeSolution solution = solve_bte(t, control.temperatures_k[k], collision, progress);
+        const IterativeSolution solution =
+            solve_bte(t, control.temperatures_k[k], collision, progress);
         const Mat3 kappa = total(mode_conductivity(t, control.temperatures_k[k], solution.f));
         result[k].kappa_w_per_mk[axis * result[k].radius_nm.size() + r] = dot(a, kappa * a);
       }
