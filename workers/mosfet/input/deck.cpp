@@ -47,17 +47,21 @@ void read_profile(const std::filesystem::path& file, TableReader& reader, Deck* 
     if (header) continue;
     if (!numbers || fields >> further) reader.fail("profile", at + " is not 'x_nm,N_D_cm3'");
     if (!(n > 0.0 && n <= kLargestDoping_cm3) || !std::isfinite(x))
-      reader.fail("profile", at + ": N_D = " + shown(n) + " cm-3 must be above 0 and at most " + shown(kLargestDoping_cm3));
+      reader.fail("profile", at + ": N_D = " + shown(n) + " cm-3 must be above 0 and at most " +
+                                 shown(kLargestDoping_cm3));
     if (!deck->doping.profile_x_nm.empty() && x <= deck->doping.profile_x_nm.back())
-      reader.fail("profile", at + ": x = " + shown(x) + " nm must be above the " + shown(deck->doping.profile_x_nm.back()) + " nm before it");
+      reader.fail("profile", at + ": x = " + shown(x) + " nm must be above the " +
+                                 shown(deck->doping.profile_x_nm.back()) + " nm before it");
     deck->doping.profile_x_nm.push_back(x);
     deck->doping.profile_nm3.push_back(n / kPerNm3_cm3);
   }
   const auto& x = deck->doping.profile_x_nm;
   if (x.size() < 2 || x.front() > 0.0 || x.back() < deck->geometry.length_nm())
-    reader.fail("profile", "= \"" + file.filename().string() + "\" must cover 0 … " + shown(deck->geometry.length_nm()) +
-                               " nm with at least two lines" +
-                               (x.empty() ? "" : "; it covers " + shown(x.front()) + " … " + shown(x.back()) + " nm"));
+    reader.fail(
+        "profile",
+        "= \"" + file.filename().string() + "\" must cover 0 … " +
+            shown(deck->geometry.length_nm()) + " nm with at least two lines" +
+            (x.empty() ? "" : "; it covers " + shown(x.front()) + " … " + shown(x.back()) + " nm"));
 }
 
 void read_doping(const toml::table* table, const std::string& where,
@@ -70,7 +74,8 @@ void read_doping(const toml::table* table, const std::string& where,
   const std::string profile = reader.text("profile", "");
   if (!profile.empty()) {
     if (reader.has("contact_cm3") || reader.has("channel_cm3") || reader.has("smoothing_nm"))
-      reader.fail("profile", "replaces contact_cm3, channel_cm3 and smoothing_nm; give one or the other");
+      reader.fail("profile",
+                  "replaces contact_cm3, channel_cm3 and smoothing_nm; give one or the other");
     read_profile(directory / profile, reader, deck);
   }
   reader.finish();
@@ -105,9 +110,10 @@ void read_material(const toml::table* table, const std::string& where, Deck* dec
 
 // Silicon's three pairs on a (001) film for transport along <100> or <110>.
 //
-// Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force acts
-// along x, so k_y is conserved and the shear k_x → k_x + c k_y removes the mixed term exactly: what
-// stays is 1/m_x = ½(1/m_l + 1/m_t), and m_y follows from the density of states, m_x m_y = m_l m_t.
+// Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force
+// acts along x, so k_y is conserved and the shear k_x → k_x + c k_y removes the mixed term exactly:
+// what stays is 1/m_x = ½(1/m_l + 1/m_t), and m_y follows from the density of states, m_x m_y = m_l
+// m_t.
 std::vector<ValleyPair> silicon_valleys(const std::string& orientation, double ml, double mt) {
   if (orientation == "100") return {{ml, mt, mt, 0}, {mt, ml, mt, 0}, {mt, mt, ml, 0}};
   const double half = 2.0 * ml * mt / (ml + mt);
@@ -119,16 +125,19 @@ void read_valleys(TableReader& root, const std::string& where, Deck* deck) {
   const std::vector<std::string> orientations = {"100", "110"};
   const std::size_t orientation = root.choice("orientation", 0, orientations);
   if (tables.empty()) {
-    deck->valleys = silicon_valleys(orientations[orientation], deck->material.ml_m0,
-                                    deck->material.mt_m0);
+    deck->valleys =
+        silicon_valleys(orientations[orientation], deck->material.ml_m0, deck->material.mt_m0);
     return;
   }
   if (root.has("orientation"))
     root.fail("orientation", "chooses silicon's own valleys; it cannot stand beside [[valley]]");
   const TableReader material(root.table("material"), "material", where);
-  for (const auto& [key, value] : {std::pair{"ml", deck->material.ml_m0}, {"mt", deck->material.mt_m0}})
+  for (const auto& [key, value] :
+       {std::pair{"ml", deck->material.ml_m0}, {"mt", deck->material.mt_m0}})
     if (material.has(key))
-      material.fail(key, "= " + shown(value) + " is a mass of silicon's own valleys; [[valley]] replaces them with mx, my and mz: remove one or the other");
+      material.fail(key, "= " + shown(value) +
+                             " is a mass of silicon's own valleys; [[valley]] replaces them with "
+                             "mx, my and mz: remove one or the other");
   if (tables.size() > 8) root.fail("valley", "has more than 8 entries");
   for (std::size_t k = 0; k < tables.size(); ++k) {
     TableReader reader(tables[k], "valley[" + std::to_string(k) + "]", where);
@@ -212,12 +221,15 @@ void read_scattering(const toml::table* table, const std::string& where, Deck* d
     s.roughness.height_nm = entry.number("height_nm", 0.3, 0.0, 3.0);
     s.roughness.length_nm = entry.number("length_nm", 1.5, 0.1, 50.0);
     s.roughness.spectrum = entry.choice("spectrum", 0, {"exponential", "gaussian"}) == 0
-                               ? RoughnessSpectrum::kExponential : RoughnessSpectrum::kGaussian;
+                               ? RoughnessSpectrum::kExponential
+                               : RoughnessSpectrum::kGaussian;
     entry.finish();
   }
   const bool beyond = s.impurities || s.roughness.height_nm > 0.0;
   if (beyond && s.scheme != ScatteringScheme::kBalanced)
-    reader.fail("scheme", "= \"paper\" or \"none\" has no impurities and no roughness; use \"balanced\" or leave them out");
+    reader.fail("scheme",
+                "= \"paper\" or \"none\" has no impurities and no roughness; use \"balanced\" or "
+                "leave them out");
   if (s.scheme == ScatteringScheme::kNone) s.processes.clear();
   reader.finish();
 }
@@ -228,7 +240,8 @@ Waveform read_waveform(TableReader& reader, const std::string& key, double large
   if (!corners) return wave;
   for (const auto& [t, v] : *corners) {
     if (t < 0.0 || (!wave.t_fs.empty() && t <= wave.t_fs.back()))
-      reader.fail(key, "has a corner at " + shown(t) + " fs: times must be 0 or later and increase");
+      reader.fail(key,
+                  "has a corner at " + shown(t) + " fs: times must be 0 or later and increase");
     if (std::fabs(v) > largest_v)
       reader.fail(key, "has a corner at " + shown(v) + " V, outside ±" + shown(largest_v) + " V");
     wave.t_fs.push_back(t);
@@ -247,8 +260,8 @@ void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
     if (vgs || vds) reader.fail("points", "and vgs, vds exclude each other");
     for (const auto& [g, d] : *points) {
       if (std::fabs(g) > 5.0 || std::fabs(d) > 2.0)
-        reader.fail("points", "holds [" + shown(g) + ", " + shown(d) +
-                                  "], outside |vgs| ≤ 5 V, |vds| ≤ 2 V");
+        reader.fail("points",
+                    "holds [" + shown(g) + ", " + shown(d) + "], outside |vgs| ≤ 5 V, |vds| ≤ 2 V");
       deck->points.push_back({g, d});
     }
   } else {
@@ -277,19 +290,22 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
   }
   if (m.subbands > m.nz - 2)
     reader.fail("subbands", "= " + std::to_string(m.subbands) + " exceeds the " +
-                                std::to_string(m.nz - 2) + " states that nz = " +
-                                std::to_string(m.nz) + " resolves");
+                                std::to_string(m.nz - 2) +
+                                " states that nz = " + std::to_string(m.nz) + " resolves");
   m.snap = reader.boolean("snap", false);
-  m.range = reader.choice("range", 0, {"half", "full"}) == 0 ? AngleRange::kHalf : AngleRange::kFull;
-  const std::size_t flux = reader.choice("phi_flux", m.range == AngleRange::kHalf ? 0 : 1,
-                                         {"upwind", "split"});
+  m.range =
+      reader.choice("range", 0, {"half", "full"}) == 0 ? AngleRange::kHalf : AngleRange::kFull;
+  const std::size_t flux =
+      reader.choice("phi_flux", m.range == AngleRange::kHalf ? 0 : 1, {"upwind", "split"});
   m.phi_flux = flux == 0 ? PhiFlux::kUpwind : PhiFlux::kSplit;
   if (m.range == AngleRange::kFull && m.phi_flux == PhiFlux::kUpwind)
-    reader.fail("phi_flux", "= \"upwind\" needs range = \"half\": on the full circle the sign of a³ "
-                            "changes between nodes");
+    reader.fail("phi_flux",
+                "= \"upwind\" needs range = \"half\": on the full circle the sign of a³ "
+                "changes between nodes");
   double largest_vds = 0.0;
   for (const BiasPoint& point : deck->points)
-    for (const double extra : deck->drain_wave.value_v.empty() ? std::vector<double>{0.0} : deck->drain_wave.value_v)
+    for (const double extra :
+         deck->drain_wave.value_v.empty() ? std::vector<double>{0.0} : deck->drain_wave.value_v)
       largest_vds = std::max({largest_vds, std::fabs(point.vds_v), std::fabs(point.vds_v + extra)});
   const auto word = reader.word("wmax_eV");
   if (word && *word != "auto") reader.fail("wmax_eV", "must be a number or \"auto\"");
@@ -302,21 +318,26 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
 void read_statistics(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "statistics", where);
   deck->statistics = reader.choice("kind", 0, {"maxwell", "fermi"}) == 0 ? StatisticsKind::kMaxwell
-                                                                       : StatisticsKind::kFermi;
+                                                                         : StatisticsKind::kFermi;
   const bool fermi = deck->statistics == StatisticsKind::kFermi;
   deck->pauli = reader.boolean("pauli", fermi);
   if (deck->pauli != fermi)
-    reader.fail("pauli", fermi ? "= false contradicts kind = \"fermi\": without blocking, scattering relaxes to Maxwell's distribution"
-                               : "= true needs kind = \"fermi\": blocked scattering relaxes to Fermi's distribution");
+    reader.fail(
+        "pauli",
+        fermi
+            ? "= false contradicts kind = \"fermi\": without blocking, scattering relaxes to "
+              "Maxwell's distribution"
+            : "= true needs kind = \"fermi\": blocked scattering relaxes to Fermi's distribution");
   if (fermi && deck->scattering.scheme == ScatteringScheme::kPaper)
-    reader.fail("kind", "= \"fermi\" needs scattering.scheme = \"balanced\"; \"paper\" knows no blocking");
+    reader.fail("kind",
+                "= \"fermi\" needs scattering.scheme = \"balanced\"; \"paper\" knows no blocking");
   reader.finish();
 }
 
 void read_contact(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "contact", where);
   deck->contact = reader.choice("potential", 0, {"column", "neumann"}) == 0 ? ContactKind::kColumn
-                                                                           : ContactKind::kNeumann;
+                                                                            : ContactKind::kNeumann;
   deck->neutral_inflow = reader.choice("inflow", 0, {"fixed", "neutral"}) == 1;
   reader.finish();
 }
@@ -324,14 +345,16 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "run", where);
   auto& r = deck->run;
-  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium, RunMode::kMobility}[reader.choice(
+  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium,
+                      RunMode::kMobility}[reader.choice(
       "mode", 0, {"steady", "transient", "equilibrium", "mobility"})];
   r.transport = std::array{TransportModel::kBoltzmann, TransportModel::kBallistic,
                            TransportModel::kDriftDiffusion}[reader.choice(
       "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
   const bool in_time = r.mode == RunMode::kTransient;
   if (r.transport == TransportModel::kDriftDiffusion && r.mode != RunMode::kSteady)
-    reader.fail("transport", "= \"drift-diffusion\" is a steady solution; set run.mode = \"steady\"");
+    reader.fail("transport",
+                "= \"drift-diffusion\" is a steady solution; set run.mode = \"steady\"");
   if (r.transport == TransportModel::kBallistic) {
     deck->scattering.scheme = ScatteringScheme::kNone;
     deck->scattering.processes.clear();
@@ -340,7 +363,8 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   }
   if (r.transport == TransportModel::kDriftDiffusion || r.mode == RunMode::kMobility) {
     const auto& s = deck->scattering;
-    if (s.scheme != ScatteringScheme::kBalanced || (s.processes.empty() && !s.impurities && s.roughness.height_nm == 0.0))
+    if (s.scheme != ScatteringScheme::kBalanced ||
+        (s.processes.empty() && !s.impurities && s.roughness.height_nm == 0.0))
       reader.fail(r.mode == RunMode::kMobility ? "mode" : "transport",
                   "needs scattering with scheme = \"balanced\": the mobility comes from it");
   }
@@ -357,20 +381,26 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   const bool steady = r.mode == RunMode::kSteady && r.transport != TransportModel::kDriftDiffusion;
   r.plasma_damping = reader.number("plasma_damping", steady ? 1.0 : 0.0, 0.0, 10.0);
   if (r.plasma_damping > 0.0 && !steady)
-    reader.fail("plasma_damping", "= " + shown(r.plasma_damping) + " changes the way to the steady state; it needs run.mode = \"steady\" "
-                "and the Boltzmann equation (0 elsewhere)");
+    reader.fail("plasma_damping",
+                "= " + shown(r.plasma_damping) +
+                    " changes the way to the steady state; it needs run.mode = \"steady\" "
+                    "and the Boltzmann equation (0 elsewhere)");
   r.checkpoint_s = reader.number("checkpoint_s", r.checkpoint_s, 0.0, 1e6);
   r.coarse_start = reader.boolean("coarse_start", steady);
   r.mesh_study = reader.boolean("converge", false);
-  for (const auto& [key, on] : {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
+  for (const auto& [key, on] :
+       {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
     if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))
       reader.fail(key, "= true needs run.mode = \"steady\" and the Boltzmann equation");
-  r.field = std::array{FieldPlace::kDevice, FieldPlace::kHost, FieldPlace::kPublished}[reader.choice(
-      "field", 0, {"device", "host", "published"})];
+  r.field = std::array{
+      FieldPlace::kDevice, FieldPlace::kHost,
+      FieldPlace::kPublished}[reader.choice("field", 0, {"device", "host", "published"})];
   if (r.field == FieldPlace::kPublished && deck->mesh.range != AngleRange::kFull)
-    reader.fail("field", "= \"published\" counts the published operations; it needs mesh.range = \"full\"");
+    reader.fail("field",
+                "= \"published\" counts the published operations; it needs mesh.range = \"full\"");
   const std::string precision = reader.text("precision", "fp64");
-  if (precision != "fp64") reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");
+  if (precision != "fp64")
+    reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");
   reader.finish();
 }
 
@@ -386,7 +416,8 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   if (!o.pdf_at_fs.empty() && deck->run.mode != RunMode::kTransient)
     reader.fail("pdf_at_fs", "needs run.mode = \"transient\"");
   if (!o.pdf_at_fs.empty() && o.pdf_at_fs.back() > deck->run.t_end_fs)
-    reader.fail("pdf_at_fs", "= " + shown(o.pdf_at_fs.back()) + " lies after run.t_end_fs = " + shown(deck->run.t_end_fs));
+    reader.fail("pdf_at_fs", "= " + shown(o.pdf_at_fs.back()) +
+                                 " lies after run.t_end_fs = " + shown(deck->run.t_end_fs));
   o.fields = reader.texts("fields").value_or(std::vector<std::string>{
       "current", "density", "potential", "subbands", "velocity", "energy"});
   for (const std::string& field : o.fields)
@@ -449,7 +480,8 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_run(reader.table("run"), where, &deck);
   if (reader.boolean("convergence_study", false)) {  // What the option --converge sets.
     if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
-      reader.fail("convergence_study", "= true (--converge) needs run.mode = \"steady\" and the Boltzmann equation");
+      reader.fail("convergence_study",
+                  "= true (--converge) needs run.mode = \"steady\" and the Boltzmann equation");
     deck.run.mesh_study = true;
   }
   read_output(reader.table("output"), where, &deck);

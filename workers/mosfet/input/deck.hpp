@@ -14,8 +14,8 @@ namespace quasi::mosfet {
 struct PhononProcess {
   std::string name;
   ProcessKind kind = ProcessKind::kElastic;
-  double energy_ev = 0;            ///< ħω; 0 for the elastic process
-  double coupling_ev_per_nm = 0;   ///< D_tK; for the elastic process the potential D_ac in eV
+  double energy_ev = 0;           ///< ħω; 0 for the elastic process
+  double coupling_ev_per_nm = 0;  ///< D_tK; for the elastic process the potential D_ac in eV
 };
 
 enum class StatisticsKind { kMaxwell, kFermi };
@@ -86,7 +86,8 @@ struct Deck {
   StatisticsKind statistics = StatisticsKind::kMaxwell;
   bool pauli = false;  ///< final states block; goes with Fermi statistics
   ContactKind contact = ContactKind::kColumn;
-  bool neutral_inflow = false;  ///< what enters is rescaled so that the contact columns stay neutral
+  bool neutral_inflow =
+      false;  ///< what enters is rescaled so that the contact columns stay neutral
 
   std::vector<BiasPoint> points;
   Waveform gate_wave, drain_wave;  ///< added to V_GS and V_DS of every point; transient mode
@@ -99,18 +100,20 @@ struct Deck {
     double weno_epsilon = 1e-12;
     double tol_v = 1e-6;
     int refresh_steps = 400;
-    double plasma_damping = 1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
+    double plasma_damping =
+        1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
     double checkpoint_s = 60.0;
-    bool coarse_start = true;    ///< steady mode: reach the first steady state of a chain on a coarser mesh, if there is one
-    bool mesh_study = false;     ///< repeat with half of every axis and state the error that implies
+    bool coarse_start = true;  ///< steady mode: reach the first steady state of a chain on a
+                               ///< coarser mesh, if there is one
+    bool mesh_study = false;   ///< repeat with half of every axis and state the error that implies
     FieldPlace field = FieldPlace::kDevice;
   } run;
 
   struct Output {
     double every_fs = 10.0;
     std::vector<std::string> fields;
-    std::vector<double> pdf_at_fs;  ///< times of snapshots of the pdf; transient mode
-    double threshold_a_per_m = 0.1; ///< constant-current definition of V_th
+    std::vector<double> pdf_at_fs;   ///< times of snapshots of the pdf; transient mode
+    double threshold_a_per_m = 0.1;  ///< constant-current definition of V_th
     bool has(const std::string& field) const;
   } output;
 
@@ -118,8 +121,8 @@ struct Deck {
   double kt_ev() const;
 };
 
-/// Reads and checks a TOML deck: every entry has its range, an unknown key is an error that names the
-/// nearest known one.
+/// Reads and checks a TOML deck: every entry has its range, an unknown key is an error that names
+/// the nearest known one.
 /// @throws InvalidInput naming key, value, limit and remedy.
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 

@@ -13,9 +13,8 @@ double doping_at(const Deck& deck, double x_nm) {
   const auto& d = deck.doping;
   if (!d.profile_x_nm.empty()) {
     const auto upper = std::upper_bound(d.profile_x_nm.begin(), d.profile_x_nm.end(), x_nm);
-    const auto k = static_cast<std::size_t>(
-        std::clamp<std::ptrdiff_t>(upper - d.profile_x_nm.begin(), 1,
-                                   static_cast<std::ptrdiff_t>(d.profile_x_nm.size()) - 1));
+    const auto k = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(
+        upper - d.profile_x_nm.begin(), 1, static_cast<std::ptrdiff_t>(d.profile_x_nm.size()) - 1));
     const double t = (x_nm - d.profile_x_nm[k - 1]) / (d.profile_x_nm[k] - d.profile_x_nm[k - 1]);
     return d.profile_nm3[k - 1] + t * (d.profile_nm3[k] - d.profile_nm3[k - 1]);
   }

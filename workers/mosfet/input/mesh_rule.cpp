@@ -56,8 +56,9 @@ void snap(std::vector<double*> lengths, int nodes, const char* axis, Deck* deck)
       throw InvalidInput(std::string("mesh.snap: a layer along ") + axis +
                          " is thinner than half a cell; refine the mesh");
     if (std::fabs(rounded - *length) > kCellTolerance * cell)
-      deck->notes.push_back(std::string("mesh.snap: a length along ") + axis + " was rounded from " +
-                            shown(*length) + " to " + shown(rounded) + " nm");
+      deck->notes.push_back(std::string("mesh.snap: a length along ") + axis +
+                            " was rounded from " + shown(*length) + " to " + shown(rounded) +
+                            " nm");
     *length = rounded;
     node_before = node;
   }

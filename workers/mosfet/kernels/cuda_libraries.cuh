@@ -22,7 +22,9 @@ class Stream {
   explicit Stream(Urgency urgency) {
     int last = 0, first = 0;
     quasi::cuda::check(cudaDeviceGetStreamPriorityRange(&last, &first), "stream");
-    quasi::cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgency == Urgency::kFirst ? first : last), "stream");
+    quasi::cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                                    urgency == Urgency::kFirst ? first : last),
+                       "stream");
   }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
@@ -36,13 +38,19 @@ class Stream {
 /// A point in a stream's order of work that another stream can wait for.
 class Event {
  public:
-  Event() { quasi::cuda::check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  Event() {
+    quasi::cuda::check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event");
+  }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  void record(cudaStream_t stream) const { quasi::cuda::check(cudaEventRecord(event_, stream), "event"); }
-  void hold(cudaStream_t stream) const { quasi::cuda::check(cudaStreamWaitEvent(stream, event_, 0), "event"); }
+  void record(cudaStream_t stream) const {
+    quasi::cuda::check(cudaEventRecord(event_, stream), "event");
+  }
+  void hold(cudaStream_t stream) const {
+    quasi::cuda::check(cudaStreamWaitEvent(stream, event_, 0), "event");
+  }
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -60,7 +68,8 @@ class StepGraph {
 
   template <typename Work>
   void capture(cudaStream_t stream, const Work& work) {
-    quasi::cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "graph capture");
+    quasi::cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                       "graph capture");
     work();
     cudaGraph_t graph = nullptr;
     quasi::cuda::check(cudaStreamEndCapture(stream, &graph), "graph capture");
@@ -68,7 +77,9 @@ class StepGraph {
     cudaGraphDestroy(graph);
     quasi::cuda::check(made, "graph of one step");
   }
-  void launch(cudaStream_t stream) const { quasi::cuda::check(cudaGraphLaunch(graph_, stream), "one step"); }
+  void launch(cudaStream_t stream) const {
+    quasi::cuda::check(cudaGraphLaunch(graph_, stream), "one step");
+  }
 
  private:
   cudaGraphExec_t graph_ = nullptr;

@@ -5,7 +5,8 @@
 #include "workers/mosfet/kernels/row_product.cuh"
 #include "workers/mosfet/physics/poisson_stencil.hpp"
 
-/// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain pointers.
+/// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain
+/// pointers.
 namespace quasi::mosfet::cuda {
 
 /// One process that joins two states: which partner, which process.
@@ -29,14 +30,14 @@ struct DeviceProblem {
   const double *root_mass, *offset;          ///< [n_valleys]
   const int* family_of;                      ///< [n_valleys]
   const ScatteringProcess* processes;
-  const JoinedProcess* joined;               ///< [n_valleys][most_joined]
-  const int* joined_count;                   ///< [n_valleys]
+  const JoinedProcess* joined;  ///< [n_valleys][most_joined]
+  const int* joined_count;      ///< [n_valleys]
   int most_joined;
-  const double *base, *off;                  ///< H without −V [n_families][interior]
-  const double* eps_cell;                    ///< [nz−1]
-  const double* face_x;                      ///< ε_R Δz of faces between columns [nz]
-  const double* doping;                      ///< [nx][nz]
-  const char* fixed;                         ///< [nx][nz]
+  const double *base, *off;  ///< H without −V [n_families][interior]
+  const double* eps_cell;    ///< [nz−1]
+  const double* face_x;      ///< ε_R Δz of faces between columns [nz]
+  const double* doping;      ///< [nx][nz]
+  const char* fixed;         ///< [nx][nz]
   double residual_unit;
 
   __device__ EnergyGrid grid() const { return {dw, alpha, kt, nw}; }
@@ -52,23 +53,25 @@ struct PointClock {
 
 /// One bias point; passed to kernels by value.
 struct DevicePoint {
-  double *pdf, *stage_a, *stage_b;        ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
-  double *angle_sum, *gain, *loss;        ///< [n_states][nx][nw]
-  double *loss_of_angle;                  ///< [n_states][nx][nw][angles], the published count of operations; else null
-  double *current_partial;                ///< [n_states][tiles][nx+1]
-  double *along_x;                        ///< F_{i+½} − F_{i−½} of the x flux where it is formed apart, like a pdf; else null
-  double *x_partial;                      ///< Σ weight·F^x of every warp that formed it [3][nx+1][warps]
-  double *current, *current_integral;     ///< [nx+1]
+  double *pdf, *stage_a, *stage_b;  ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
+  double *angle_sum, *gain, *loss;  ///< [n_states][nx][nw]
+  double*
+      loss_of_angle;  ///< [n_states][nx][nw][angles], the published count of operations; else null
+  double* current_partial;  ///< [n_states][tiles][nx+1]
+  double*
+      along_x;  ///< F_{i+½} − F_{i−½} of the x flux where it is formed apart, like a pdf; else null
+  double* x_partial;  ///< Σ weight·F^x of every warp that formed it [3][nx+1][warps]
+  double *current, *current_integral;                       ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
-  double *energy, *psi;                   ///< [n_levels][nx](×[nz])
-  double *lead, *energy_n;                ///< τ_d ∂ε/∂t of the last step; ε at its start [n_levels][nx]
-  double *sheet;                          ///< [n_states][nx]
-  double *family_density;                 ///< [n_families][nx][nz]
-  double *block_max;                      ///< [2][blocks of the field kernel]
-  __nv_bfloat16* inverse;                 ///< frozen Newton matrix, inverted [nx·nz][inverse_stride(nx·nz)]
+  double *energy, *psi;                                     ///< [n_levels][nx](×[nz])
+  double *lead, *energy_n;  ///< τ_d ∂ε/∂t of the last step; ε at its start [n_levels][nx]
+  double* sheet;            ///< [n_states][nx]
+  double* family_density;   ///< [n_families][nx][nz]
+  double* block_max;        ///< [2][blocks of the field kernel]
+  __nv_bfloat16* inverse;   ///< frozen Newton matrix, inverted [nx·nz][inverse_stride(nx·nz)]
   const double *inflow_source, *inflow_drain;  ///< [n_states][nw]
   PointBoundary::Neutral neutral_source, neutral_drain;
-  double* inflow_scale;                        ///< [2] source, drain
+  double* inflow_scale;  ///< [2] source, drain
   double pdf_scale;
   PointClock* clock;
   StepRecord* records;

@@ -6,10 +6,15 @@
 
 namespace quasi::mosfet::cuda {
 
-/// The hardware's estimate of 1/b, good to 20 bits, with none of the branches that the full division has for its
-/// special cases.
+/// The hardware's estimate of 1/b, good to 20 bits, with none of the branches that the full
+/// division has for its special cases.
 QUASI_HD inline double rough_reciprocal(double b) {
-  NV_IF_ELSE_TARGET(NV_IS_DEVICE, (double r; asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(b)); return r;), (return 1.0 / b;))
+  NV_IF_ELSE_TARGET(NV_IS_DEVICE,
+                    (double r; asm("rcp.approx.ftz.f64 %0, %1;"
+                                   : "=d"(r)
+                                   : "d"(b));
+                     return r;),
+                    (return 1.0 / b;))
 }
 
 /// a/b to one unit in the last place for normal b: with b r = 1 − e, r(1+e+e²) is off by e³.

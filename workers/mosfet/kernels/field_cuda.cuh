@@ -14,11 +14,13 @@ constexpr int kFieldThreads = 512;
 
 inline std::size_t field_shared_bytes(const DeviceProblem& p) {
   const std::size_t n = static_cast<std::size_t>(p.interior);
-  return sizeof(double) * (2 * n + 5 * n * p.subbands + 64) + sizeof(float) * inverse_stride(p.nx * p.nz);
+  return sizeof(double) * (2 * n + 5 * n * p.subbands + 64) +
+         sizeof(float) * inverse_stride(p.nx * p.nz);
 }
 
 __device__ inline double block_maximum(double value, double* scratch) {
-  for (int step = 16; step > 0; step >>= 1) value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
+  for (int step = 16; step > 0; step >>= 1)
+    value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
   __syncthreads();
   if ((threadIdx.x & 31) == 0) scratch[threadIdx.x / 32] = value;
   __syncthreads();
@@ -28,7 +30,8 @@ __device__ inline double block_maximum(double value, double* scratch) {
 }
 
 /// Poisson's residual at one node; zero where V is given.
-__device__ inline double residual_at(const DeviceProblem& p, const double* v, const double* density, int i, int j) {
+__device__ inline double residual_at(const DeviceProblem& p, const double* v, const double* density,
+                                     int i, int j) {
   const int at = i * p.nz + j;
   if (p.fixed[at]) return 0.0;
   double n = 0.0;
@@ -42,23 +45,26 @@ __global__ void fix_potential_kernel(DeviceProblem p, const double* fixed_v, dou
   if (at < p.nx * p.nz && p.fixed[at]) potential[at] = fixed_v[at];
 }
 
-/// Schrödinger–Poisson with the ϱ of the stage just computed: one cooperative kernel, blocks (column,
-/// family), no host in the loop. Prologue: ϱ and the predicted V; then chord steps, each two grid
-/// barriers: levels (warm twisted Rayleigh quotients) and density per column, then every block forms the
-/// whole residual and its own rows of M⁻¹P. The inverse is bfloat16 and its product single precision: it only
-/// steers an iteration whose residual is in double precision, and 0.4 % is what a frozen matrix is off by anyway.
+/// Schrödinger–Poisson with the ϱ of the stage just computed: one cooperative kernel, blocks
+/// (column, family), no host in the loop. Prologue: ϱ and the predicted V; then chord steps, each
+/// two grid barriers: levels (warm twisted Rayleigh quotients) and density per column, then every
+/// block forms the whole residual and its own rows of M⁻¹P. The inverse is bfloat16 and its product
+/// single precision: it only steers an iteration whose residual is in double precision, and 0.4 %
+/// is what a frozen matrix is off by anyway.
 __global__ void __launch_bounds__(kFieldThreads, 1)
-field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q, int stage) {
+    field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
+                 int stage) {
   PointClock* clock = q.clock;
   if (!clock->active) return;
   cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   extern __shared__ double shared[];
-  double* diagonal = shared;                              // [interior]
-  double* off = diagonal + p.interior;                    // [interior]
-  double* psi_of = off + p.interior;                      // [subbands][interior]
-  double* workspace = psi_of + p.subbands * p.interior;   // [subbands][4][interior]
+  double* diagonal = shared;                                  // [interior]
+  double* off = diagonal + p.interior;                        // [interior]
+  double* psi_of = off + p.interior;                          // [subbands][interior]
+  double* workspace = psi_of + p.subbands * p.interior;       // [subbands][4][interior]
   double* scratch = workspace + 4 * p.subbands * p.interior;  // [64]
-  auto* residual = reinterpret_cast<float*>(scratch + 64);    // P, [stride] in the order of part_place
+  auto* residual =
+      reinterpret_cast<float*>(scratch + 64);  // P, [stride] in the order of part_place
   __shared__ int lost;
 
   const int blocks = gridDim.x;
@@ -82,15 +88,18 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
 
   // Predictor, third order in Δt at every stage. The first family's block owns the column.
   if (stage == 0 && family == 0)
-    for (int j = threadIdx.x; j < p.nz; j += blockDim.x) q.v_n[i * p.nz + j] = q.potential[i * p.nz + j];
+    for (int j = threadIdx.x; j < p.nz; j += blockDim.x)
+      q.v_n[i * p.nz + j] = q.potential[i * p.nz + j];
   const double ratio = clock->last_dt > 0.0 ? clock->dt / clock->last_dt : 0.0;
   if (family == 0)
     for (int j = threadIdx.x; j < p.nz; j += blockDim.x) {
       const int at = i * p.nz + j;
-      q.potential[at] = predicted_potential(stage, q.v_n[at], stage > 0 ? q.v_1[at] : 0.0, stage > 1 ? q.v_2[at] : 0.0, q.trend[at],
-                                            q.curvature[at], ratio);
+      q.potential[at] =
+          predicted_potential(stage, q.v_n[at], stage > 0 ? q.v_1[at] : 0.0,
+                              stage > 1 ? q.v_2[at] : 0.0, q.trend[at], q.curvature[at], ratio);
     }
-  for (int k = threadIdx.x; k < p.interior - 1; k += blockDim.x) off[k] = p.off[family * p.interior + k];
+  for (int k = threadIdx.x; k < p.interior - 1; k += blockDim.x)
+    off[k] = p.off[family * p.interior + k];
   if (threadIdx.x == 0) lost = 0;
   if (stage == 0 && p.lead > 0.0)
     for (int b = threadIdx.x; b < p.subbands; b += blockDim.x) {
@@ -119,8 +128,8 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
       double level = *energy;
       __syncwarp();
       const bool good = warp_solve_level(t, b, p.dz, &level,
-                                         {psi_of + b * p.interior, work, work + p.interior, work + 2 * p.interior,
-                                          work + 3 * p.interior});
+                                         {psi_of + b * p.interior, work, work + p.interior,
+                                          work + 2 * p.interior, work + 3 * p.interior});
       if (lane == 0) {
         *energy = level;
         if (!good) lost = 1;
@@ -142,7 +151,8 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
 
     double largest_residual = 0.0;
     for (int k = threadIdx.x; k < stride; k += blockDim.x) {
-      const double r = k < nodes ? residual_at(p, q.potential, q.family_density, k / p.nz, k % p.nz) : 0.0;
+      const double r =
+          k < nodes ? residual_at(p, q.potential, q.family_density, k / p.nz, k % p.nz) : 0.0;
       residual[part_place(k, stride)] = static_cast<float>(r);
       largest_residual = fmax(largest_residual, fabs(r));
     }
@@ -154,12 +164,14 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
     for (int k = warp; k < rows; k += warps) {
       const int row = blockIdx.x * rows + k;
       if (row >= nodes) break;
-      const double sum = narrow_row_product(q.inverse + static_cast<long long>(row) * stride, residual, stride, lane);
+      const double sum = narrow_row_product(q.inverse + static_cast<long long>(row) * stride,
+                                            residual, stride, lane);
       if (lane == 0) q.block_max[2 * blocks + row] = sum;
       largest_step = fmax(largest_step, fabs(sum));
     }
     largest_step = block_maximum(largest_step, scratch);
-    // Two slots in turn: a fast block may enter the next step before a slow one has read this one's.
+    // Two slots in turn: a fast block may enter the next step before a slow one has read this
+    // one's.
     double* slot = q.block_max + (iteration & 1) * blocks;
     if (threadIdx.x == 0) slot[blockIdx.x] = largest_step;
     grid.sync();
@@ -183,8 +195,10 @@ field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ De
           const double psi = psi_of[b * p.interior + k];
           shift += psi * psi * step_v[i * p.nz + k + 1];
         }
-        for (int step = 16; step > 0; step >>= 1) shift += __shfl_xor_sync(0xffffffffu, shift, step);
-        if (lane == 0) q.energy[static_cast<long long>(family * p.subbands + b) * p.nx + i] += shift * p.dz;
+        for (int step = 16; step > 0; step >>= 1)
+          shift += __shfl_xor_sync(0xffffffffu, shift, step);
+        if (lane == 0)
+          q.energy[static_cast<long long>(family * p.subbands + b) * p.nx + i] += shift * p.dz;
       }
       break;
     }

@@ -6,7 +6,9 @@
 namespace quasi::mosfet {
 
 /// True for the directions that enter at the source (side 0) or the drain (side 1).
-QUASI_HD inline bool enters(double cos_phi, int side) { return side == 0 ? cos_phi > 0.0 : cos_phi < 0.0; }
+QUASI_HD inline bool enters(double cos_phi, int side) {
+  return side == 0 ? cos_phi > 0.0 : cos_phi < 0.0;
+}
 
 /// What multiplies the inflow of a contact whose column holds `rest` electrons that do not enter.
 QUASI_HD inline double inflow_scale(const PointBoundary::Neutral& neutral, double rest) {

@@ -48,7 +48,8 @@ void FieldIteration::refresh(const PointBoundary& boundary, const PointState& st
                      &energy[static_cast<std::size_t>(f) * n],
                      &vectors[static_cast<std::size_t>(f) * n * n]);
         }
-        for (int k = 0; k < count; ++k) sheet[k] = sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
+        for (int k = 0; k < count; ++k)
+          sheet[k] = sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
         column_response(s, energies, families, sheet.data(), nullptr, true,
                         &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
       });
@@ -79,9 +80,11 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
     for (int i = 0; i < s.nx; ++i)
       for (int v = 0; v < s.n_valleys(); ++v)
         for (int p = 0; p < s.subbands; ++p) {
-          const double rho = 2.0 * sheet_nm2[(static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i];
+          const double rho =
+              2.0 * sheet_nm2[(static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i];
           const double* state =
-              &(*psi)[((static_cast<std::size_t>(s.family_of[v]) * s.subbands + p) * s.nx + i) * s.nz];
+              &(*psi)[((static_cast<std::size_t>(s.family_of[v]) * s.subbands + p) * s.nx + i) *
+                      s.nz];
           for (int j = 0; j < s.nz; ++j)
             density[static_cast<std::size_t>(i) * s.nz + j] += rho * state[j] * state[j];
         }
@@ -111,16 +114,23 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
   return report;
 }
 
-FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs, PointState* state)
-    : iteration_(iteration), boundary_(boundary), state_(*state),
-      ratio_(state->last_dt_fs > 0.0 ? dt_fs / state->last_dt_fs : 0.0), lead_per_step_(iteration.lead_fs() / dt_fs),
-      v_n_(state->potential_v), energy_n_(state->energy_ev) {}
+FieldStep::FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs,
+                     PointState* state)
+    : iteration_(iteration),
+      boundary_(boundary),
+      state_(*state),
+      ratio_(state->last_dt_fs > 0.0 ? dt_fs / state->last_dt_fs : 0.0),
+      lead_per_step_(iteration.lead_fs() / dt_fs),
+      v_n_(state->potential_v),
+      energy_n_(state->energy_ev) {}
 
 IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2) {
   std::vector<double>& v = state_.potential_v;
   for (std::size_t k = 0; k < v.size() && iteration_.predicts(); ++k)
-    v[k] = predicted_potential(stage, v_n_[k], stage > 0 ? v_1_[k] : 0.0, stage > 1 ? v_2_[k] : 0.0, state_.trend_v[k], state_.curvature_v[k], ratio_);
-  const IterationReport report = iteration_.solve(boundary_, sheet_nm2, &v, &state_.energy_ev, &state_.psi);
+    v[k] = predicted_potential(stage, v_n_[k], stage > 0 ? v_1_[k] : 0.0, stage > 1 ? v_2_[k] : 0.0,
+                               state_.trend_v[k], state_.curvature_v[k], ratio_);
+  const IterationReport report =
+      iteration_.solve(boundary_, sheet_nm2, &v, &state_.energy_ev, &state_.psi);
   if (stage == 0) v_1_ = v;
   if (stage == 1) v_2_ = v;
   return report;

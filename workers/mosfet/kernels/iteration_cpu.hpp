@@ -22,13 +22,14 @@ class FieldIteration {
   explicit FieldIteration(const TransportProblem& problem);
 
   /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
-  /// negative weight are left out, so that it is positive definite. @throws NotConverged where LAPACK finds no states
+  /// negative weight are left out, so that it is positive definite. @throws NotConverged where
+  /// LAPACK finds no states
   void refresh(const PointBoundary& boundary, const PointState& state,
                const std::vector<double>& sheet_nm2);
 
-  /// Finds V, ε, ψ for `sheet_nm2` [n_valleys][subbands][nx] from the guess in *potential_v and warm
-  /// levels. Stops when max|δV| ≤ tol_v and the residual ≤ 1e-6; levels then follow the last δV to
-  /// first order.
+  /// Finds V, ε, ψ for `sheet_nm2` [n_valleys][subbands][nx] from the guess in *potential_v and
+  /// warm levels. Stops when max|δV| ≤ tol_v and the residual ≤ 1e-6; levels then follow the last
+  /// δV to first order.
   IterationReport solve(const PointBoundary& boundary, const std::vector<double>& sheet_nm2,
                         std::vector<double>* potential_v, std::vector<double>* energy_ev,
                         std::vector<double>* psi) const;
@@ -43,10 +44,12 @@ class FieldIteration {
   std::unique_ptr<ColumnMatrix> matrix_;
 };
 
-/// The field of one Runge–Kutta step: V is predicted to third order in Δt at every stage, then solved for.
+/// The field of one Runge–Kutta step: V is predicted to third order in Δt at every stage, then
+/// solved for.
 class FieldStep {
  public:
-  FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs, PointState* state);
+  FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs,
+            PointState* state);
 
   /// V, ε, ψ of `state` for ϱ of stage 0, 1 or 2.
   IterationReport solve(int stage, const std::vector<double>& sheet_nm2);

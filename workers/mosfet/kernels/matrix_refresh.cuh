@@ -29,28 +29,34 @@ class MatrixRefresh {
   }
 
   /// @param inverse  [nodes][inverse_stride(nodes)] out
-  void run(const DeviceProblem& p, const DevicePoint& q, __nv_bfloat16* inverse, cudaStream_t stream) {
+  void run(const DeviceProblem& p, const DevicePoint& q, __nv_bfloat16* inverse,
+           cudaStream_t stream) {
     const int n = p.interior, nx = p.nx, nf = p.n_families;
     const int pairs = nf * nx * n, rank = p.n_levels * n, nodes = nx * p.nz;
     if (n <= 63)
-      all_states_kernel<63><<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
+      all_states_kernel<63>
+          <<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
     else if (n <= 127)
-      all_states_kernel<127><<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
+      all_states_kernel<127>
+          <<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
     else
-      all_states_kernel<kLargestInterior><<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
+      all_states_kernel<kLargestInterior>
+          <<<(pairs + 63) / 64, 64, 0, stream>>>(p, q.potential, energies_.data(), vectors_.data());
     check_launch("all states");
-    pair_products_kernel<<<dim3(rank, nx), 64, 0, stream>>>(p, q, energies_.data(),
-                                                                 vectors_.data(), products_.data(), weighted_.data());
+    pair_products_kernel<<<dim3(rank, nx), 64, 0, stream>>>(p, q, energies_.data(), vectors_.data(),
+                                                            products_.data(), weighted_.data());
     check_launch("pair products");
     libraries_.use(stream);
     const double one = 1.0, zero = 0.0;
     // Row-major [rank][n] is column-major n × rank: A = weighted · productsᵀ.
-    check_blas(cublasDgemmStridedBatched(libraries_.blas(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
-                                               weighted_.data(), n, static_cast<long long>(rank) * n, products_.data(),
-                                               n, static_cast<long long>(rank) * n, &zero, responses_.data(), n,
-                                               static_cast<long long>(n) * n, nx),
-                     "density response");
-    assemble_kernel<<<nodes, 64, 0, stream>>>(p, responses_.data(), blocks_.data(), couplings_.data());
+    check_blas(
+        cublasDgemmStridedBatched(libraries_.blas(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
+                                  weighted_.data(), n, static_cast<long long>(rank) * n,
+                                  products_.data(), n, static_cast<long long>(rank) * n, &zero,
+                                  responses_.data(), n, static_cast<long long>(n) * n, nx),
+        "density response");
+    assemble_kernel<<<nodes, 64, 0, stream>>>(p, responses_.data(), blocks_.data(),
+                                              couplings_.data());
     check_launch("Newton matrix");
     reduction_->factorise(blocks_.data(), couplings_.data(), stream);
     reduction_->invert(inverse_.data(), stream);
@@ -59,7 +65,8 @@ class MatrixRefresh {
   }
 
  private:
-  DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, blocks_, couplings_, inverse_;
+  DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, blocks_, couplings_,
+      inverse_;
   std::unique_ptr<BlockCyclicReduction> reduction_;
   LinearAlgebra libraries_;
 };

@@ -17,7 +17,8 @@ namespace quasi::mosfet {
 /// One process as the kernels see it.
 struct ScatteringProcess {
   ProcessKind kind = ProcessKind::kElastic;
-  double coupling = 0;    ///< c_μ Z (½ for an elastic one), already divided by ħ²; roughness: ½/(2πħ³)
+  double coupling =
+      0;  ///< c_μ Z (½ for an elastic one), already divided by ħ²; roughness: ½/(2πħ³)
   double occupation = 0;  ///< N_μ
   double energy_ev = 0;
 };
@@ -42,15 +43,18 @@ struct TransportProblem {
   ScatteringScheme scheme = ScatteringScheme::kBalanced;
   std::vector<ScatteringProcess> processes;
   std::vector<double> roughness_spectrum;  ///< Ŝ_ν(w,w') [n_valleys][nw][nw], nm⁴; empty: smooth
-  std::vector<double> elastic_rate_fs;     ///< relaxation to the angular mean [n_valleys][nx][nw]; empty: none
-  bool pauli = false;                      ///< final states block in proportion to their filling
+  std::vector<double>
+      elastic_rate_fs;  ///< relaxation to the angular mean [n_valleys][nx][nw]; empty: none
+  bool pauli = false;   ///< final states block in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
   FieldPlace field = FieldPlace::kDevice;
-  bool overlap = true;        ///< field on the host: the x flux of the next stage on the GPU meanwhile, not after it
-  bool neutral_inflow = false;  ///< rescale what enters so that the contact columns hold their charge
+  bool overlap =
+      true;  ///< field on the host: the x flux of the next stage on the GPU meanwhile, not after it
+  bool neutral_inflow =
+      false;                  ///< rescale what enters so that the contact columns hold their charge
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
-  double lead_fs = 0;         ///< τ_d: electrons feel ε + τ_d ∂ε/∂t, which damps the plasma; 0: ε itself
+  double lead_fs = 0;  ///< τ_d: electrons feel ε + τ_d ∂ε/∂t, which damps the plasma; 0: ε itself
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
   /// F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
@@ -70,12 +74,13 @@ struct PointBoundary {
   std::vector<double> fixed_v;        ///< [nx][nz], read where `fixed`
   std::vector<double> inflow_source;  ///< Φ_in/Φ* [n_valleys][subbands][nw]
   std::vector<double> inflow_drain;
-  /// With neutral inflow, in units of Φ*: Σϱ of the neutral contact column, and the part of it that enters.
+  /// With neutral inflow, in units of Φ*: Σϱ of the neutral contact column, and the part of it that
+  /// enters.
   struct Neutral {
     double sheet = 0, entering = 0;
   };
-  std::array<Neutral, 2> neutral;     ///< source, drain
-  double pdf_scale = 1.0;             ///< Φ*, nm⁻² eV⁻¹ rad⁻¹; every stored pdf is divided by it
+  std::array<Neutral, 2> neutral;  ///< source, drain
+  double pdf_scale = 1.0;  ///< Φ*, nm⁻² eV⁻¹ rad⁻¹; every stored pdf is divided by it
 };
 
 /// Everything that changes in time at one bias point; restoring it continues with the same bits if
@@ -87,9 +92,11 @@ struct PointState {
   std::vector<double> psi;          ///< [n_families][subbands][nx][nz]
   std::vector<double> trend_v;      ///< V¹ − Vⁿ of the last step [nx][nz]: predictor
   std::vector<double> curvature_v;  ///< V² − ½(Vⁿ + V¹) of the last step [nx][nz]: predictor
-  std::vector<double> lead_ev;      ///< τ_d ∂ε/∂t of the last step [n_families][subbands][nx]; zeros where τ_d = 0
-  std::vector<double> current_integral;  ///< ∫I dt since it was last cleared [nx+1] half nodes, e/nm
-  double last_dt_fs = 0;            ///< 0: no predictor yet
+  std::vector<double>
+      lead_ev;  ///< τ_d ∂ε/∂t of the last step [n_families][subbands][nx]; zeros where τ_d = 0
+  std::vector<double>
+      current_integral;   ///< ∫I dt since it was last cleared [nx+1] half nodes, e/nm
+  double last_dt_fs = 0;  ///< 0: no predictor yet
   double time_fs = 0;
   std::int64_t step = 0;
 };
@@ -98,7 +105,8 @@ struct PointState {
 struct StepRecord {
   double time_fs = 0;  ///< at the end of the step
   double dt_fs = 0;
-  double current_source = 0, current_mid = 0, current_drain = 0;  ///< e/(fs nm), RK mean of the step
+  double current_source = 0, current_mid = 0,
+         current_drain = 0;  ///< e/(fs nm), RK mean of the step
   double charge_nm = 0;      ///< Σ_x 2ϱ Δx after the step
   int chord_iterations = 0;  ///< of the three stages together
   double residual = 0;       ///< last ‖P‖∞/‖(e/ε0)N_D‖∞ of the step
@@ -113,19 +121,19 @@ struct Filling {
 /// What a batch of steps produced for one point.
 struct Advance {
   std::vector<StepRecord> steps;
-  double min_pdf = 0;                    ///< after the batch, of max 1
-  double top_share = 0;                  ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
-  Filling filling;                       ///< with Pauli blocking only
+  double min_pdf = 0;                            ///< after the batch, of max 1
+  double top_share = 0;                          ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
+  Filling filling;                               ///< with Pauli blocking only
   std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain: of the last stage
   bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; roll back
 };
 
 /// Sums over the pdf of one point, per state and column.
 struct Moments {
-  std::vector<double> sheet_nm2;       ///< ϱ [n_valleys][subbands][nx], one valley
-  std::vector<double> flux_nm_fs;      ///< ∫∫ v cos φ Φ, 1/(nm fs)
-  std::vector<double> energy_ev_nm2;   ///< ∫∫ w Φ
-  std::vector<double> pdf_w;           ///< Φ̃ [n_valleys][subbands][nx][nw], 1/(nm² eV)
+  std::vector<double> sheet_nm2;      ///< ϱ [n_valleys][subbands][nx], one valley
+  std::vector<double> flux_nm_fs;     ///< ∫∫ v cos φ Φ, 1/(nm fs)
+  std::vector<double> energy_ev_nm2;  ///< ∫∫ w Φ
+  std::vector<double> pdf_w;          ///< Φ̃ [n_valleys][subbands][nx][nw], 1/(nm² eV)
 };
 
 /// Time of one kernel, as profile() finds it.
@@ -138,9 +146,9 @@ struct KernelTime {
 /// The heavy part of the simulation on one device: transport, scattering, and Schrödinger–Poisson
 /// with ϱ given, for several bias points of one device at once.
 ///
-/// Use: load(), set_boundary() and set_state() for each point, then refresh() and advance() in turn.
-/// The matrix of the chord iteration is frozen between refreshes: results do not depend on when it
-/// is refreshed beyond tol_v, bits do, so refresh at fixed step numbers. Not thread-safe.
+/// Use: load(), set_boundary() and set_state() for each point, then refresh() and advance() in
+/// turn. The matrix of the chord iteration is frozen between refreshes: results do not depend on
+/// when it is refreshed beyond tol_v, bits do, so refresh at fixed step numbers. Not thread-safe.
 class MosfetKernels {
  public:
   virtual ~MosfetKernels() = default;
@@ -163,7 +171,8 @@ class MosfetKernels {
   /// At most `n` TVD-RK3 steps of every point. The last step is cut short at the point's `stop_fs`;
   /// a point that has reached it (negative: an idle point) is left alone and records nothing.
   /// `shrink` multiplies the CFL number (a retry passes ½).
-  virtual std::vector<Advance> advance(int n, const std::vector<double>& stop_fs, double shrink) = 0;
+  virtual std::vector<Advance> advance(int n, const std::vector<double>& stop_fs,
+                                       double shrink) = 0;
   /// Keeps a copy of one state where it is, and returns to it.
   virtual void save(int point) = 0;
   virtual void roll_back(int point) = 0;

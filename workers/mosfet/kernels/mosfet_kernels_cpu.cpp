@@ -27,21 +27,26 @@ class CpuMosfetKernels : public MosfetKernels {
     problem_ = problem;
     points_.assign(static_cast<std::size_t>(n_points), Point{});
     iterations_.clear();
-    for (int k = 0; k < n_points; ++k) iterations_.push_back(std::make_unique<FieldIteration>(problem_));
+    for (int k = 0; k < n_points; ++k)
+      iterations_.push_back(std::make_unique<FieldIteration>(problem_));
     const auto rows = static_cast<std::size_t>(problem_.rows());
     const auto size = static_cast<std::size_t>(problem_.pdf_size());
     stage_a_.resize(size);
     stage_b_.resize(size);
     gain_.assign(rows, 0.0);
     loss_.assign(rows, 0.0);
-    flux_sum_.resize(static_cast<std::size_t>(problem_.n_states()) * (problem_.structure.nx + 1) * problem_.nw);
+    flux_sum_.resize(static_cast<std::size_t>(problem_.n_states()) * (problem_.structure.nx + 1) *
+                     problem_.nw);
     slope_.resize(static_cast<std::size_t>(problem_.level_count()));
-    const std::size_t levels = static_cast<std::size_t>(problem_.structure.n_families()) * problem_.structure.subbands;
+    const std::size_t levels =
+        static_cast<std::size_t>(problem_.structure.n_families()) * problem_.structure.subbands;
     overlap_.resize(levels * levels * problem_.structure.nx);
     roughness_.resize(problem_.roughness_spectrum.empty() ? 0 : overlap_.size());
   }
 
-  void set_boundary(int point, const PointBoundary& boundary) override { at(point).boundary = boundary; }
+  void set_boundary(int point, const PointBoundary& boundary) override {
+    at(point).boundary = boundary;
+  }
 
   void set_fixed_potential(int point, const std::vector<double>& fixed_v) override {
     Point& p = at(point);
@@ -118,27 +123,35 @@ class CpuMosfetKernels : public MosfetKernels {
       for (int k = 0; k < repeats; ++k) {
         const auto start = std::chrono::steady_clock::now();
         work();
-        each.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        each.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                .count());
       }
       std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
     };
     energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
     const RungeKuttaStage second = runge_kutta_stage(1);
-    if (problem_.scheme != ScatteringScheme::kNone)
-      measure("scattering", 3, [&] { scatter(p); });
+    if (problem_.scheme != ScatteringScheme::kNone) measure("scattering", 3, [&] { scatter(p); });
     measure("transport", 3, [&] {
-      transport_stage(problem_,
-                      {.pdf_n = p.state.pdf.data(), .pdf_s = p.state.pdf.data(), .slope_ev_nm = slope_.data(),
-                       .gain = gain_.data(), .loss = loss_.data(), .inflow_source = p.boundary.inflow_source.data(),
-                       .inflow_drain = p.boundary.inflow_drain.data(), .share_n = second.share_n, .share_s = second.share_s,
-                       .dt_fs = 1e-3},
-                      {.pdf = stage_a_.data(), .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
+      transport_stage(
+          problem_,
+          {.pdf_n = p.state.pdf.data(),
+           .pdf_s = p.state.pdf.data(),
+           .slope_ev_nm = slope_.data(),
+           .gain = gain_.data(),
+           .loss = loss_.data(),
+           .inflow_source = p.boundary.inflow_source.data(),
+           .inflow_drain = p.boundary.inflow_drain.data(),
+           .share_n = second.share_n,
+           .share_s = second.share_s,
+           .dt_fs = 1e-3},
+          {.pdf = stage_a_.data(), .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
     });
     if (!problem_.frozen_field) {
       measure("field", 3, [&] {
-        iterations_[static_cast<std::size_t>(point)]->solve(p.boundary, p.sheet_nm2, &p.state.potential_v,
-                                                            &p.state.energy_ev, &p.state.psi);
+        iterations_[static_cast<std::size_t>(point)]->solve(
+            p.boundary, p.sheet_nm2, &p.state.potential_v, &p.state.energy_ev, &p.state.psi);
       });
       measure("refresh", 0, [&] { refresh(point); });
     }
@@ -154,7 +167,8 @@ class CpuMosfetKernels : public MosfetKernels {
     std::vector<double> out(static_cast<std::size_t>(cells));
     for (std::int64_t cell = 0; cell < cells; ++cell) {
       double sum = 0.0;
-      for (int l = 0; l < problem_.nw; ++l) sum += p.angle_sum[static_cast<std::size_t>(cell * problem_.nw + l)];
+      for (int l = 0; l < problem_.nw; ++l)
+        sum += p.angle_sum[static_cast<std::size_t>(cell * problem_.nw + l)];
       out[static_cast<std::size_t>(cell)] = sum * problem_.dw_ev * p.boundary.pdf_scale;
     }
     return out;
@@ -167,10 +181,12 @@ class CpuMosfetKernels : public MosfetKernels {
       roughness_strengths(problem_, p.state.psi.data(), roughness_.data());
       levels.roughness = roughness_.data();
     }
-    scattering_rates(problem_, levels, p.boundary.pdf_scale, p.angle_sum.data(), gain_.data(), loss_.data());
+    scattering_rates(problem_, levels, p.boundary.pdf_scale, p.angle_sum.data(), gain_.data(),
+                     loss_.data());
   }
 
-  void one_step(Point& p, const FieldIteration& iteration, double stop_fs, double shrink, Advance* result) {
+  void one_step(Point& p, const FieldIteration& iteration, double stop_fs, double shrink,
+                Advance* result) {
     const Structure& s = problem_.structure;
     energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
     double dt = problem_.cfl * shrink / largest_rate(problem_, slope_.data());
@@ -181,18 +197,26 @@ class CpuMosfetKernels : public MosfetKernels {
 
     const double* from = p.state.pdf.data();
     for (int stage = 0; stage < 3; ++stage) {
-      if (stage > 0) energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
+      if (stage > 0)
+        energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
       if (problem_.scheme != ScatteringScheme::kNone) scatter(p);
       const RungeKuttaStage c = runge_kutta_stage(stage);
       // The last stage writes over Φⁿ, which each row then reads at itself only.
       double* to = stage == 0 ? stage_a_.data() : stage == 1 ? stage_b_.data() : p.state.pdf.data();
-      if (problem_.neutral_inflow) result->inflow_scale = neutral_inflow(problem_, p.boundary, from);
+      if (problem_.neutral_inflow)
+        result->inflow_scale = neutral_inflow(problem_, p.boundary, from);
       transport_stage(problem_,
-                      {.pdf_n = p.state.pdf.data(), .pdf_s = from, .slope_ev_nm = slope_.data(),
-                       .gain = gain_.data(), .loss = loss_.data(),
+                      {.pdf_n = p.state.pdf.data(),
+                       .pdf_s = from,
+                       .slope_ev_nm = slope_.data(),
+                       .gain = gain_.data(),
+                       .loss = loss_.data(),
                        .inflow_source = p.boundary.inflow_source.data(),
-                       .inflow_drain = p.boundary.inflow_drain.data(), .inflow_scale = result->inflow_scale, .share_n = c.share_n,
-                       .share_s = c.share_s, .dt_fs = dt},
+                       .inflow_drain = p.boundary.inflow_drain.data(),
+                       .inflow_scale = result->inflow_scale,
+                       .share_n = c.share_n,
+                       .share_s = c.share_s,
+                       .dt_fs = dt},
                       {.pdf = to, .angle_sum = p.angle_sum.data(), .flux_sum = flux_sum_.data()});
       from = to;
       add_current(p, c.flux_weight, &current);
@@ -223,10 +247,12 @@ class CpuMosfetKernels : public MosfetKernels {
     for (int i = 0; i < half_nodes; ++i) {
       double sum = 0.0;
       for (int state = 0; state < problem_.n_states(); ++state) {
-        const double* row = &flux_sum_[(static_cast<std::size_t>(state) * half_nodes + i) * problem_.nw];
+        const double* row =
+            &flux_sum_[(static_cast<std::size_t>(state) * half_nodes + i) * problem_.nw];
         for (int l = 0; l < problem_.nw; ++l) sum += row[l];
       }
-      (*current)[static_cast<std::size_t>(i)] += weight * 2.0 * problem_.dw_ev * p.boundary.pdf_scale * sum;
+      (*current)[static_cast<std::size_t>(i)] +=
+          weight * 2.0 * problem_.dw_ev * p.boundary.pdf_scale * sum;
     }
   }
 
@@ -241,7 +267,8 @@ class CpuMosfetKernels : public MosfetKernels {
     }
     result->min_pdf = smallest;
     result->top_share = largest > 0.0 ? top / largest : 0.0;
-    if (problem_.pauli) result->filling = filling_of(problem_, p.boundary.pdf_scale, p.angle_sum.data());
+    if (problem_.pauli)
+      result->filling = filling_of(problem_, p.boundary.pdf_scale, p.angle_sum.data());
   }
 
   TransportProblem problem_;
@@ -252,7 +279,9 @@ class CpuMosfetKernels : public MosfetKernels {
 
 }  // namespace
 
-std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu() { return std::make_unique<CpuMosfetKernels>(); }
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu() {
+  return std::make_unique<CpuMosfetKernels>();
+}
 
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device) {
   switch (device.backend) {

@@ -21,8 +21,8 @@ namespace {
 
 using cuda::DevicePoint;
 using cuda::DeviceProblem;
-using cuda::PointOnDevice;
 using cuda::PointClock;
+using cuda::PointOnDevice;
 using cuda::StageBuffers;
 using cuda::StepGraph;
 using cuda::TransportShape;
@@ -33,32 +33,39 @@ using quasi::cuda::to_host;
 
 class CudaMosfetKernels : public MosfetKernels {
  public:
-  // The device is chosen before the members: the handles of the libraries belong to the one that is current.
+  // The device is chosen before the members: the handles of the libraries belong to the one that is
+  // current.
   explicit CudaMosfetKernels(const Device& device) : device_((use_device(device), device)) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, device.index), "device attributes");
+    check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, device.index),
+          "device attributes");
     multiprocessors_ = value;
   }
 
   void load(const TransportProblem& problem, int n_points) override {
     if (problem.structure.interior() > cuda::kLargestInterior)
-      throw InvalidInput("mesh.nz = " + std::to_string(problem.structure.nz) + " exceeds " + std::to_string(cuda::kLargestInterior + 2) +
+      throw InvalidInput("mesh.nz = " + std::to_string(problem.structure.nz) + " exceeds " +
+                         std::to_string(cuda::kLargestInterior + 2) +
                          ", the limit of the CUDA back end; use fewer nodes or --device cpu");
     problem_ = problem;
     points_.clear();
     device_problem_ = tables_.upload(problem_);
     shape_ = cuda::transport_shape(problem_, multiprocessors_);
     if (const int largest = cuda::largest_nphi(problem_.range); problem_.nphi > largest)
-      throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " exceeds " + std::to_string(largest) +
-                         ", the limit of the CUDA back end with this mesh.range; use fewer angles or --device cpu");
+      throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " exceeds " +
+                         std::to_string(largest) +
+                         ", the limit of the CUDA back end with this mesh.range; use fewer angles "
+                         "or --device cpu");
     choose_state_groups();
     set_shared_memory_limits();
     x_shape_ = cuda::x_shape(problem_, multiprocessors_);
     for (int k = 0; k < n_points; ++k)
-      points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_, field_on_host() ? &x_shape_ : nullptr));
+      points_.push_back(
+          std::make_unique<PointOnDevice>(problem_, shape_, field_on_host() ? &x_shape_ : nullptr));
     splits_.clear();
     if (field_on_host())
-      for (int k = 0; k < n_points; ++k) splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
+      for (int k = 0; k < n_points; ++k)
+        splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
     else if (!problem_.frozen_field)
       refresh_.allocate(device_problem_);
   }
@@ -66,7 +73,8 @@ class CudaMosfetKernels : public MosfetKernels {
   void set_boundary(int point, const PointBoundary& boundary) override {
     PointOnDevice& p = at(point);
     p.boundary = boundary;
-    p.inflow_source.copy_from(boundary.inflow_source.data(), boundary.inflow_source.size(), "inflow");
+    p.inflow_source.copy_from(boundary.inflow_source.data(), boundary.inflow_source.size(),
+                              "inflow");
     p.inflow_drain.copy_from(boundary.inflow_drain.data(), boundary.inflow_drain.size(), "inflow");
     p.step.reset();  // Scales are kernel arguments.
     p.device.pdf_scale = boundary.pdf_scale;
@@ -81,7 +89,8 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
     fixed_v_ = {fixed_v, "given potentials"};
     const auto blocks = static_cast<unsigned>((fixed_v.size() + 255) / 256);
-    cuda::fix_potential_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, fixed_v_.data(), p.device.potential);
+    cuda::fix_potential_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, fixed_v_.data(),
+                                                                   p.device.potential);
     check_launch("given potentials");
     wait(p);
   }
@@ -102,7 +111,8 @@ class CudaMosfetKernels : public MosfetKernels {
     copy(p.device.energy, state.energy_ev, state.energy_ev.size());
     copy(p.device.lead, state.lead_ev, state.energy_ev.size());
     copy(p.device.psi, state.psi, state.psi.size());
-    copy(p.device.current_integral, state.current_integral, static_cast<std::size_t>(problem_.structure.nx) + 1);
+    copy(p.device.current_integral, state.current_integral,
+         static_cast<std::size_t>(problem_.structure.nx) + 1);
     PointClock clock{};
     clock.time = state.time_fs;
     clock.last_dt = state.last_dt_fs;
@@ -139,13 +149,15 @@ class CudaMosfetKernels : public MosfetKernels {
     PointOnDevice& p = at(point);
     wait(p);
     const std::vector<double> pdf = to_host(p.pdf, "pdf");
-    return moments_of(problem_, p.boundary.pdf_scale, to_host(p.sheet, "sheet density"), pdf.data(), to_host(p.angle_sum, "angular sums"));
+    return moments_of(problem_, p.boundary.pdf_scale, to_host(p.sheet, "sheet density"), pdf.data(),
+                      to_host(p.angle_sum, "angular sums"));
   }
 
   std::vector<double> potential(int point) override {
     PointOnDevice& p = at(point);
     wait(p);
-    return fetch(p.device.potential, static_cast<std::size_t>(problem_.structure.nx) * problem_.structure.nz);
+    return fetch(p.device.potential,
+                 static_cast<std::size_t>(problem_.structure.nx) * problem_.structure.nz);
   }
 
   std::vector<double> take_current_integral(int point) override {
@@ -185,13 +197,17 @@ class CudaMosfetKernels : public MosfetKernels {
         p.step->capture(p.stream.get(), [&] { one_step(p); });
       }
     }
-    for (std::size_t k = 0; k < points_.size() && field_on_host(); ++k)  // The pdf may be another than the last step left.
+    for (std::size_t k = 0; k < points_.size() && field_on_host();
+         ++k)  // The pdf may be another than the last step left.
       if (stop_fs[k] >= 0.0) x_flux(*points_[k], points_[k]->pdf.data(), 0, false);
     for (int step = 0; step < n; ++step)
       for (std::size_t k = 0; k < points_.size(); ++k)
-        if (stop_fs[k] < 0.0) continue;
-        else if (field_on_host()) split_step(*points_[k], *splits_[k]);
-        else points_[k]->step->launch(points_[k]->stream.get());
+        if (stop_fs[k] < 0.0)
+          continue;
+        else if (field_on_host())
+          split_step(*points_[k], *splits_[k]);
+        else
+          points_[k]->step->launch(points_[k]->stream.get());
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       PointOnDevice& p = *points_[k];
@@ -204,8 +220,9 @@ class CudaMosfetKernels : public MosfetKernels {
           std::ranges::copy(to_host(p.inflow_scale, "inflow"), result.inflow_scale.begin());
         result.steps.resize(static_cast<std::size_t>(clock.records));
         if (clock.records > 0)
-          check(cudaMemcpy(result.steps.data(), p.records.data(), sizeof(StepRecord) * result.steps.size(),
-                           cudaMemcpyDeviceToHost), "records");
+          check(cudaMemcpy(result.steps.data(), p.records.data(),
+                           sizeof(StepRecord) * result.steps.size(), cudaMemcpyDeviceToHost),
+                "records");
       }
       results.push_back(std::move(result));
     }
@@ -244,7 +261,9 @@ class CudaMosfetKernels : public MosfetKernels {
       std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
     };
-    measure("time step", 1, [&] { cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device); });
+    measure("time step", 1, [&] {
+      cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
+    });
     if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
     if (field_on_host())
       measure("x flux", 3, [&] {
@@ -256,7 +275,8 @@ class CudaMosfetKernels : public MosfetKernels {
     if (!field_on_host()) measure("field", 3, [&] { field(p, 1); });
     if (!field_on_host())
       measure("current", 1, [&] {
-        cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
+        cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0,
+                              p.stream.get()>>>(device_problem_, p.device, shape_);
       });
     if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
     cudaEventDestroy(begin);
@@ -269,7 +289,9 @@ class CudaMosfetKernels : public MosfetKernels {
  private:
   bool field_on_host() const { return problem_.field != FieldPlace::kDevice; }
   PointOnDevice& at(int point) { return *points_.at(static_cast<std::size_t>(point)); }
-  void wait(const PointOnDevice& p) { check(cudaStreamSynchronize(p.stream.get()), "steps of a bias point"); }
+  void wait(const PointOnDevice& p) {
+    check(cudaStreamSynchronize(p.stream.get()), "steps of a bias point");
+  }
 
   static std::vector<double> fetch(const double* from, std::size_t count) {
     std::vector<double> out(count);
@@ -282,7 +304,9 @@ class CudaMosfetKernels : public MosfetKernels {
     const auto copy = [&](auto& live, auto& kept) {
       auto* to = save ? kept.data() : live.data();
       const auto* from = save ? live.data() : kept.data();
-      check(cudaMemcpyAsync(to, from, live.size() * sizeof(*to), cudaMemcpyDeviceToDevice, p.stream.get()), "saved state");
+      check(cudaMemcpyAsync(to, from, live.size() * sizeof(*to), cudaMemcpyDeviceToDevice,
+                            p.stream.get()),
+            "saved state");
     };
     copy(p.pdf, p.saved_pdf);
     copy(p.angle_sum, p.saved_sum);
@@ -291,9 +315,11 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
   }
 
-  // Several energies a thread where no rate needs more of its partner than F; the published count has one, for every angle.
+  // Several energies a thread where no rate needs more of its partner than F; the published count
+  // has one, for every angle.
   bool scatters_in_runs() const {
-    return device_problem_.balanced && !device_problem_.pauli && device_problem_.roughness_spectrum == nullptr &&
+    return device_problem_.balanced && !device_problem_.pauli &&
+           device_problem_.roughness_spectrum == nullptr &&
            device_problem_.nw % cuda::kRunNodes == 0 && problem_.field != FieldPlace::kPublished;
   }
   std::size_t scattering_bytes(int states_per_block) const {
@@ -301,14 +327,17 @@ class CudaMosfetKernels : public MosfetKernels {
                               : cuda::scattering_shared_bytes(device_problem_, states_per_block);
   }
   cuda::ScatteringKernel scattering_kernel() const {
-    return scatters_in_runs() ? cuda::scattering_run_kernel : cuda::scattering_kernel_of(device_problem_);
+    return scatters_in_runs() ? cuda::scattering_run_kernel
+                              : cuda::scattering_kernel_of(device_problem_);
   }
 
-  // The fewest states a block that still give every multiprocessor a block, if shared memory allows.
+  // The fewest states a block that still give every multiprocessor a block, if shared memory
+  // allows.
   void choose_state_groups() {
     const int states = device_problem_.n_states;
     int limit = 0;
-    check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_.index), "device attributes");
+    check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_.index),
+          "device attributes");
     states_per_block_ = 1;
     for (int each = states; each >= 1; --each) {
       if (states % each != 0) continue;
@@ -319,48 +348,62 @@ class CudaMosfetKernels : public MosfetKernels {
       }
     }
     if (scattering_bytes(1) > static_cast<std::size_t>(limit))
-      throw InvalidInput("mesh.subbands = " + std::to_string(problem_.structure.subbands) + " with mesh.nw = " + std::to_string(problem_.nw) +
-                         " needs " + std::to_string(scattering_bytes(1)) + " bytes of shared memory, of which " + device_.model + " has " +
+      throw InvalidInput("mesh.subbands = " + std::to_string(problem_.structure.subbands) +
+                         " with mesh.nw = " + std::to_string(problem_.nw) + " needs " +
+                         std::to_string(scattering_bytes(1)) +
+                         " bytes of shared memory, of which " + device_.model + " has " +
                          std::to_string(limit) + "; lower one of them or use --device cpu");
   }
 
-  // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same device.
+  // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same
+  // device.
   template <typename Kernel>
   static void allow(Kernel* kernel, std::size_t bytes, const char* what) {
     cudaFuncAttributes present{};
     check(cudaFuncGetAttributes(&present, kernel), what);
     if (static_cast<std::size_t>(present.maxDynamicSharedSizeBytes) >= bytes) return;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), what);
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          what);
   }
 
   void set_shared_memory_limits() {
-    allow(cuda::transport_kernel_of(problem_, shape_, field_on_host()), shape_.shared_bytes(problem_), "transport");
+    allow(cuda::transport_kernel_of(problem_, shape_, field_on_host()),
+          shape_.shared_bytes(problem_), "transport");
     if (device_problem_.scatters)
       allow(scattering_kernel(), scattering_bytes(states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
     // Smaller blocks where there are more columns than whole ones fit.
     int blocks = 0;
     for (field_threads_ = cuda::kFieldThreads; field_threads_ >= 64; field_threads_ /= 2) {
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, field_threads_,
-                                                          cuda::field_shared_bytes(device_problem_)), "field");
+      check(
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, field_threads_,
+                                                        cuda::field_shared_bytes(device_problem_)),
+          "field");
       if (blocks * multiprocessors_ >= device_problem_.nx * device_problem_.n_families) break;
     }
     if (field_threads_ < 64)
-      throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " times " + std::to_string(device_problem_.n_families) +
-                         " families of valleys exceeds " + std::to_string(blocks * multiprocessors_) + ", the columns that " + device_.model +
-                         " holds at once; use fewer nodes or --device cpu");
+      throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " times " +
+                         std::to_string(device_problem_.n_families) +
+                         " families of valleys exceeds " +
+                         std::to_string(blocks * multiprocessors_) + ", the columns that " +
+                         device_.model + " holds at once; use fewer nodes or --device cpu");
   }
 
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
-    const dim3 grid(static_cast<unsigned>(device_problem_.nx), static_cast<unsigned>(device_problem_.n_states / states_per_block_),
-                    problem_.field == FieldPlace::kPublished ? static_cast<unsigned>(device_problem_.angles) : 1u);
+    const dim3 grid(static_cast<unsigned>(device_problem_.nx),
+                    static_cast<unsigned>(device_problem_.n_states / states_per_block_),
+                    problem_.field == FieldPlace::kPublished
+                        ? static_cast<unsigned>(device_problem_.angles)
+                        : 1u);
     // Whole rounds of the block over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
-    const int threads = scatters_in_runs() ? cuda::scattering_run_threads(device_problem_, states_per_block_)
-                                           : ((items + rounds - 1) / rounds + 31) / 32 * 32;
-    scattering_kernel()<<<grid, static_cast<unsigned>(threads), scattering_bytes(states_per_block_), p.stream.get()>>>(
-        device_problem_, p.device, states_per_block_);
+    const int threads = scatters_in_runs()
+                            ? cuda::scattering_run_threads(device_problem_, states_per_block_)
+                            : ((items + rounds - 1) / rounds + 31) / 32 * 32;
+    scattering_kernel()<<<grid, static_cast<unsigned>(threads), scattering_bytes(states_per_block_),
+                          p.stream.get()>>>(device_problem_, p.device, states_per_block_);
     check_launch("scattering");
   }
 
@@ -372,35 +415,43 @@ class CudaMosfetKernels : public MosfetKernels {
 
   void transport(PointOnDevice& p, const StageBuffers& stage) {
     if (!field_on_host()) neutral_inflow(p, stage.pdf_s, p.stream.get());
-    const dim3 grid(static_cast<unsigned>(shape_.tiles), static_cast<unsigned>(device_problem_.n_states),
+    const dim3 grid(static_cast<unsigned>(shape_.tiles),
+                    static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
-    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_, field_on_host());
-    kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_), p.stream.get()>>>(
-        device_problem_, p.device, stage, shape_);
+    const cuda::TransportKernel kernel =
+        cuda::transport_kernel_of(problem_, shape_, field_on_host());
+    kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_),
+             p.stream.get()>>>(device_problem_, p.device, stage, shape_);
     check_launch("transport");
   }
 
   void field(PointOnDevice& p, int stage) {
     void* arguments[] = {&device_problem_, &p.device, &stage};
-    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(cuda::field_kernel),
-                                      dim3(static_cast<unsigned>(device_problem_.nx * device_problem_.n_families)),
-                                      dim3(static_cast<unsigned>(field_threads_)), arguments, cuda::field_shared_bytes(device_problem_),
-                                      p.stream.get()), "field");
+    check(cudaLaunchCooperativeKernel(
+              reinterpret_cast<const void*>(cuda::field_kernel),
+              dim3(static_cast<unsigned>(device_problem_.nx * device_problem_.n_families)),
+              dim3(static_cast<unsigned>(field_threads_)), arguments,
+              cuda::field_shared_bytes(device_problem_), p.stream.get()),
+          "field");
   }
 
-  // The x flux of a stage, on the side stream, from when the main one has its Φ. The current of a step is summed before the
-  // first stage of the next takes the place of its own.
+  // The x flux of a stage, on the side stream, from when the main one has its Φ. The current of a
+  // step is summed before the first stage of the next takes the place of its own.
   void x_flux(PointOnDevice& p, const double* pdf, int stage, bool sum_current) {
     p.fork.record(p.stream.get());
     p.fork.hold(p.side.get());
     if (sum_current) {
-      cuda::x_current_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.side.get()>>>(device_problem_, p.device, x_shape_);
+      cuda::
+          x_current_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.side.get()>>>(
+              device_problem_, p.device, x_shape_);
       check_launch("current");
     }
-    const dim3 grid(static_cast<unsigned>(x_shape_.blocks), static_cast<unsigned>(device_problem_.n_states),
+    const dim3 grid(static_cast<unsigned>(x_shape_.blocks),
+                    static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(x_shape_.segments));
     neutral_inflow(p, pdf, p.side.get());
-    cuda::x_flux_kernel<<<grid, cuda::kXThreads, 0, p.side.get()>>>(device_problem_, p.device, pdf, stage, x_shape_);
+    cuda::x_flux_kernel<<<grid, cuda::kXThreads, 0, p.side.get()>>>(device_problem_, p.device, pdf,
+                                                                    stage, x_shape_);
     check_launch("x flux");
     p.join.record(p.side.get());
   }
@@ -409,7 +460,8 @@ class CudaMosfetKernels : public MosfetKernels {
     const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
     double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
     const RungeKuttaStage c = runge_kutta_stage(stage);
-    return {p.pdf.data(), from[stage], to[stage], c.share_n, c.share_s, c.flux_weight, stage == 0, p.along_x.data()};
+    return {p.pdf.data(), from[stage],   to[stage],  c.share_n,
+            c.share_s,    c.flux_weight, stage == 0, p.along_x.data()};
   }
 
   void one_step(PointOnDevice& p) {
@@ -425,12 +477,14 @@ class CudaMosfetKernels : public MosfetKernels {
       transport(p, buffers(p, stage));
       field(p, stage);
     }
-    cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(device_problem_, p.device, shape_);
+    cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(
+        device_problem_, p.device, shape_);
     check_launch("current");
     tick(p);
   }
 
-  // One step with the field on the host, see SplitField. The x flux of the next stage runs meanwhile, or after it.
+  // One step with the field on the host, see SplitField. The x flux of the next stage runs
+  // meanwhile, or after it.
   void split_step(PointOnDevice& p, cuda::SplitField& split) {
     cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("time step");
@@ -457,20 +511,23 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void sheet(PointOnDevice& p) {
-    cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(device_problem_, p.device);
+    cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(
+        device_problem_, p.device);
     check_launch("sheet density");
   }
 
   void sum_and_sheet(PointOnDevice& p) {
     const auto blocks = static_cast<unsigned>((problem_.rows() * 8 + 255) / 256);
-    cuda::angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(), p.angle_sum.data());
+    cuda::angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(),
+                                                               p.angle_sum.data());
     check_launch("angular sums");
     sheet(p);
   }
 
   void extremes(PointOnDevice& p, Advance* result) {
     if (extremes_.size() == 0) extremes_ = {6 * kExtremeBlocks, "extremes"};
-    cuda::extremes_kernel<<<kExtremeBlocks, 256, 0, p.stream.get()>>>(device_problem_, p.device, extremes_.data());
+    cuda::extremes_kernel<<<kExtremeBlocks, 256, 0, p.stream.get()>>>(device_problem_, p.device,
+                                                                      extremes_.data());
     check_launch("extremes");
     wait(p);
     const std::vector<double> all = to_host(extremes_, "extremes");

@@ -13,16 +13,19 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr int kMaxRecords = 4096;
 
-/// Everything of one bias point on the device, its stream and the graph of its step. Points advance on
-/// streams of their own, so that the latency of one point's field iteration hides behind another's
-/// transport.
+/// Everything of one bias point on the device, its stream and the graph of its step. Points advance
+/// on streams of their own, so that the latency of one point's field iteration hides behind
+/// another's transport.
 class PointOnDevice {
  public:
   /// @param x_apart  where the x flux is formed by itself; null: with the rest of the transport
-  PointOnDevice(const TransportProblem& problem, const TransportShape& shape, const XShape* x_apart) {
+  PointOnDevice(const TransportProblem& problem, const TransportShape& shape,
+                const XShape* x_apart) {
     const Structure& s = problem.structure;
-    const auto rows = static_cast<std::size_t>(problem.rows()), size = static_cast<std::size_t>(problem.pdf_size());
-    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz, levels = static_cast<std::size_t>(problem.level_count());
+    const auto rows = static_cast<std::size_t>(problem.rows()),
+               size = static_cast<std::size_t>(problem.pdf_size());
+    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz,
+               levels = static_cast<std::size_t>(problem.level_count());
     const auto states = static_cast<std::size_t>(problem.n_states());
     pdf = {size, "pdf"};
     stage_a = {size, "pdf of stage 1"};
@@ -36,11 +39,13 @@ class PointOnDevice {
     current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
     if (x_apart != nullptr) {
       along_x = {size, "x derivative"};
-      x_partial = {3 * (static_cast<std::size_t>(s.nx) + 1) * x_apart->groups(problem.n_states()), "partial currents"};
+      x_partial = {3 * (static_cast<std::size_t>(s.nx) + 1) * x_apart->groups(problem.n_states()),
+                   "partial currents"};
     }
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
-    const std::size_t sizes[] = {nodes, nodes, nodes, levels, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
+    const std::size_t sizes[] = {
+        nodes, nodes, nodes, levels, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
     std::size_t total = 0;
     for (const std::size_t one : sizes) total += one;
     fields = {total, "fields"};
@@ -54,7 +59,8 @@ class PointOnDevice {
     family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
     family_density.zero("density");
     block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
-    inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))), "inverse of the Newton matrix"};
+    inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))),
+               "inverse of the Newton matrix"};
     inflow_source = {states * problem.nw, "inflow"};
     inflow_drain = {states * problem.nw, "inflow"};
     const double fixed_inflow[] = {1.0, 1.0};
@@ -76,7 +82,8 @@ class PointOnDevice {
     device.x_partial = x_partial.data();
     device.current = current.data();
     double* at = fields.data();
-    double** const places[] = {&device.potential, &device.trend, &device.curvature, &device.energy, &device.lead, &device.psi,
+    double** const places[] = {&device.potential,       &device.trend, &device.curvature,
+                               &device.energy,          &device.lead,  &device.psi,
                                &device.current_integral};
     for (int k = 0; k < 7; ++k) {
       *places[k] = at;
@@ -102,8 +109,9 @@ class PointOnDevice {
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
   DevicePoint device{};
   PointBoundary boundary;
-  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss, loss_of_angle, current_partial, along_x, x_partial, current,
-      fields, saved_fields, v_n, v_1, v_2, energy_n, sheet, family_density, block_max, inflow_source, inflow_drain, inflow_scale;
+  DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss,
+      loss_of_angle, current_partial, along_x, x_partial, current, fields, saved_fields, v_n, v_1,
+      v_2, energy_n, sheet, family_density, block_max, inflow_source, inflow_drain, inflow_scale;
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;
   DeviceBuffer<StepRecord> records;

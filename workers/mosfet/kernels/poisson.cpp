@@ -22,7 +22,9 @@ std::vector<double> poisson_residual(const Structure& s, const PotentialBoundary
   for (int i = 0; i < s.nx; ++i)
     for (int j = 0; j < s.nz; ++j) {
       const std::size_t at = static_cast<std::size_t>(i) * s.nz + j;
-      if (!boundary.fixed[at]) residual[at] = stencil.residual(potential_v.data(), density_nm3[at], s.doping_nm3[at], i, j);
+      if (!boundary.fixed[at])
+        residual[at] =
+            stencil.residual(potential_v.data(), density_nm3[at], s.doping_nm3[at], i, j);
     }
   return residual;
 }

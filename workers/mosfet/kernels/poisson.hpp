@@ -8,8 +8,8 @@ namespace quasi::mosfet {
 
 /// Which nodes carry a given potential, and its value there.
 struct PotentialBoundary {
-  std::vector<char> fixed;       ///< [nx][nz]
-  std::vector<double> value_v;   ///< [nx][nz], where fixed
+  std::vector<char> fixed;      ///< [nx][nz]
+  std::vector<double> value_v;  ///< [nx][nz], where fixed
 };
 
 /// Residual P[V] of Poisson's equation (PoissonStencil), [nx][nz]; zero on fixed nodes.
@@ -18,7 +18,8 @@ std::vector<double> poisson_residual(const Structure& s, const PotentialBoundary
                                      const std::vector<double>& density_nm3);
 
 /// Symmetric block-tridiagonal matrix: dense blocks along z, diagonal couplings along x. Holds the
-/// Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume; rows of fixed nodes are the identity.
+/// Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume; rows of fixed nodes are the
+/// identity.
 class ColumnMatrix {
  public:
   /// @param responses  [nx][nz][nz] of column_response()

@@ -10,25 +10,42 @@ namespace quasi::mosfet::cuda {
 
 using quasi::cuda::DeviceBuffer;
 
-/// Owns the problem's tables on the device; the DeviceProblem that upload() returns points into them.
+/// Owns the problem's tables on the device; the DeviceProblem that upload() returns points into
+/// them.
 class ProblemTables {
  public:
   DeviceProblem upload(const TransportProblem& problem) {
     const Structure& s = problem.structure;
     DeviceProblem d{};
-    d.nx = s.nx; d.nz = s.nz; d.nw = problem.nw; d.angles = problem.angles; d.nphi = problem.nphi;
-    d.n_valleys = s.n_valleys(); d.subbands = s.subbands; d.n_families = s.n_families();
+    d.nx = s.nx;
+    d.nz = s.nz;
+    d.nw = problem.nw;
+    d.angles = problem.angles;
+    d.nphi = problem.nphi;
+    d.n_valleys = s.n_valleys();
+    d.subbands = s.subbands;
+    d.n_families = s.n_families();
     d.n_processes = static_cast<int>(problem.processes.size());
-    d.interior = s.interior(); d.n_states = problem.n_states(); d.n_levels = s.n_families() * s.subbands;
-    d.dx = s.dx_nm; d.dz = s.dz_nm; d.dw = problem.dw_ev; d.dphi = problem.dphi;
-    d.alpha = problem.alpha_per_ev; d.kt = problem.kt_ev; d.weno_epsilon = problem.weno_epsilon;
-    d.tol_v = problem.tol_v; d.cfl = problem.cfl; d.lead = problem.lead_fs;
+    d.interior = s.interior();
+    d.n_states = problem.n_states();
+    d.n_levels = s.n_families() * s.subbands;
+    d.dx = s.dx_nm;
+    d.dz = s.dz_nm;
+    d.dw = problem.dw_ev;
+    d.dphi = problem.dphi;
+    d.alpha = problem.alpha_per_ev;
+    d.kt = problem.kt_ev;
+    d.weno_epsilon = problem.weno_epsilon;
+    d.tol_v = problem.tol_v;
+    d.cfl = problem.cfl;
+    d.lead = problem.lead_fs;
     d.scatters = problem.scheme != ScatteringScheme::kNone;
     d.balanced = problem.scheme == ScatteringScheme::kBalanced;
     d.frozen = problem.frozen_field;
     d.pauli = problem.pauli;
     d.neutral = problem.neutral_inflow;
-    d.silicon_first = s.silicon_first; d.silicon_last = s.silicon_last;
+    d.silicon_first = s.silicon_first;
+    d.silicon_last = s.silicon_last;
     std::vector<double> offset, base, off, face, mz;
     for (const ValleyPair& valley : s.valleys) offset.push_back(valley.offset_ev);
     for (const auto& family : s.families) {
@@ -56,7 +73,8 @@ class ProblemTables {
     d.face_x = table(face);
     d.doping = table(s.doping_nm3);
     d.mz = table(mz);
-    if (!problem.roughness_spectrum.empty()) d.roughness_spectrum = table(problem.roughness_spectrum);
+    if (!problem.roughness_spectrum.empty())
+      d.roughness_spectrum = table(problem.roughness_spectrum);
     if (!problem.elastic_rate_fs.empty()) d.elastic_rate = table(problem.elastic_rate_fs);
     // Which (partner, process) pairs each valley has: the same for all its subbands.
     std::vector<std::vector<JoinedProcess>> lists(static_cast<std::size_t>(d.n_valleys));
@@ -67,7 +85,8 @@ class ProblemTables {
             lists[v].push_back({other, process});
     std::vector<int> counts;
     std::vector<JoinedProcess> joined;
-    for (const auto& list : lists) d.most_joined = std::max(d.most_joined, static_cast<int>(list.size()));
+    for (const auto& list : lists)
+      d.most_joined = std::max(d.most_joined, static_cast<int>(list.size()));
     for (auto& list : lists) {
       counts.push_back(static_cast<int>(list.size()));
       list.resize(static_cast<std::size_t>(d.most_joined));
@@ -85,8 +104,9 @@ class ProblemTables {
     d.family_of = family_of_.data();
     d.fixed = fixed_.data();
     d.processes = processes_.data();
-    d.residual_unit = kChargeOverEpsilon0_v_nm * *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end()) *
-                      s.dx_nm * s.dz_nm;
+    d.residual_unit = kChargeOverEpsilon0_v_nm *
+                      *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end()) * s.dx_nm *
+                      s.dz_nm;
     quasi::cuda::check(cudaStreamSynchronize(nullptr), "tables");
     return d;
   }

@@ -7,8 +7,9 @@
 
 namespace quasi::mosfet {
 
-/// Newton's matrix of one step of the published iteration, factorised: the response of the transported subbands of
-/// every valley at V, found cold by LAPACK's MRRR; also leaves ε, ψ of the families. @throws NotConverged
+/// Newton's matrix of one step of the published iteration, factorised: the response of the
+/// transported subbands of every valley at V, found cold by LAPACK's MRRR; also leaves ε, ψ of the
+/// families. @throws NotConverged
 class PublishedNewtonStep {
  public:
   PublishedNewtonStep(const TransportProblem& problem, const PotentialBoundary& boundary,

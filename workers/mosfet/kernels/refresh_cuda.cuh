@@ -5,7 +5,8 @@
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
-/// Renewal of the frozen Newton matrix: all states of every column, their density response, assembly.
+/// Renewal of the frozen Newton matrix: all states of every column, their density response,
+/// assembly.
 namespace quasi::mosfet::cuda {
 
 constexpr int kLargestInterior = 511;
@@ -13,7 +14,8 @@ constexpr int kLargestInterior = 511;
 /// Every eigenpair of every (family, column): one thread a pair, workspace in local memory.
 /// energies [n_families][nx][interior], vectors [n_families][nx][interior][interior].
 template <int kMaxInterior>
-__global__ void all_states_kernel(DeviceProblem p, const double* potential, double* energies, double* vectors) {
+__global__ void all_states_kernel(DeviceProblem p, const double* potential, double* energies,
+                                  double* vectors) {
   const int pair = blockIdx.x * blockDim.x + threadIdx.x;
   const int n = p.interior;
   if (pair >= p.n_families * p.nx * n) return;
@@ -46,12 +48,14 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
     return sum;
   };
   double largest = 0.0;
-  for (int state = 0; state < p.n_states; ++state) largest = fmax(largest, q.sheet[state * p.nx + i]);
+  for (int state = 0; state < p.n_states; ++state)
+    largest = fmax(largest, q.sheet[state * p.nx + i]);
   double weight = 0.0;
   if (other > b) {
     const double difference = sheet_of(b) - (other < p.subbands ? sheet_of(other) : 0.0);
     const double* energy = energies + static_cast<long long>(family * p.nx + i) * n;
-    weight = fmax(0.0, 4.0 * response_quotient(difference, energy[other] - energy[b], response_cap(largest)));
+    weight = fmax(
+        0.0, 4.0 * response_quotient(difference, energy[other] - energy[b], response_cap(largest)));
   }
   const double* column = vectors + static_cast<long long>(family * p.nx + i) * n * n;
   for (int k = threadIdx.x; k < n; k += blockDim.x) {
@@ -62,9 +66,10 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
   }
 }
 
-/// The Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume: its blocks [nx][nz][nz] and the couplings of neighbouring
-/// columns [nx−1][nz]; identity rows at fixed nodes.
-__global__ void assemble_kernel(DeviceProblem p, const double* responses, double* blocks, double* couplings) {
+/// The Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume: its blocks [nx][nz][nz] and the
+/// couplings of neighbouring columns [nx−1][nz]; identity rows at fixed nodes.
+__global__ void assemble_kernel(DeviceProblem p, const double* responses, double* blocks,
+                                double* couplings) {
   const int n = p.interior;
   const int row = blockIdx.x, i = row / p.nz, j = row % p.nz;
   const double width = p.stencil().width_nm(i), face = p.face_x[j] / p.dx;
@@ -75,7 +80,8 @@ __global__ void assemble_kernel(DeviceProblem p, const double* responses, double
     } else {
       if (j > 0 && j < p.nz - 1 && jc > 0 && jc < p.nz - 1)
         value = kChargeOverEpsilon0_v_nm * width * p.dz * p.dz *
-                responses[(static_cast<long long>(i) * n + (j < jc ? j : jc) - 1) * n + (j < jc ? jc : j) - 1];
+                responses[(static_cast<long long>(i) * n + (j < jc ? j : jc) - 1) * n +
+                          (j < jc ? jc : j) - 1];
       if (jc == j) {
         if (j > 0) value += p.eps_cell[j - 1] * width / p.dz;
         if (j < p.nz - 1) value += p.eps_cell[j] * width / p.dz;
@@ -89,7 +95,8 @@ __global__ void assemble_kernel(DeviceProblem p, const double* responses, double
     }
     blocks[static_cast<long long>(row) * p.nz + jc] = value;
   }
-  if (threadIdx.x == 0 && i + 1 < p.nx) couplings[row] = p.fixed[row] || p.fixed[row + p.nz] ? 0.0 : -face;
+  if (threadIdx.x == 0 && i + 1 < p.nx)
+    couplings[row] = p.fixed[row] || p.fixed[row + p.nz] ? 0.0 : -face;
 }
 
 /// Narrow copy of a symmetric inverse, from its triangle row ≤ column. Rows are padded with zeros.
@@ -100,7 +107,8 @@ __global__ void narrow_inverse_kernel(int nodes, const double* inverse, __nv_bfl
     if (c < nodes)
       value = row <= c ? inverse[static_cast<long long>(row) * nodes + c]
                        : inverse[static_cast<long long>(c) * nodes + row];
-    narrow[static_cast<long long>(row) * stride + c] = __float2bfloat16_rn(static_cast<float>(value));
+    narrow[static_cast<long long>(row) * stride + c] =
+        __float2bfloat16_rn(static_cast<float>(value));
   }
 }
 

@@ -10,14 +10,15 @@ namespace quasi::mosfet::cuda {
 /// Length of a row: whole words of eight.
 QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
 
-/// Where the vector's element k lies: eight interleaved parts, so that neighbouring lanes, which multiply eight neighbours
-/// each, read neighbouring words.
+/// Where the vector's element k lies: eight interleaved parts, so that neighbouring lanes, which
+/// multiply eight neighbours each, read neighbouring words.
 QUASI_HD constexpr int part_place(int k, int stride) { return (k & 7) * (stride / 8) + (k >> 3); }
 
 /// @param row    [stride] of the matrix, zero past its end
 /// @param parts  the vector, [stride] in the order of part_place
 /// @return Σ row·vector, the same on all lanes
-__device__ inline double narrow_row_product(const __nv_bfloat16* row, const float* parts, int stride, int lane) {
+__device__ inline double narrow_row_product(const __nv_bfloat16* row, const float* parts,
+                                            int stride, int lane) {
   const int eighth = stride / 8;
   const auto* line = reinterpret_cast<const uint4*>(row);
   float even = 0.0f, odd = 0.0f;
@@ -27,7 +28,8 @@ __device__ inline double narrow_row_product(const __nv_bfloat16* row, const floa
 #pragma unroll
     for (int pair = 0; pair < 4; ++pair) {
       even = fmaf(__uint_as_float(pairs[pair] << 16), parts[2 * pair * eighth + c], even);
-      odd = fmaf(__uint_as_float(pairs[pair] & 0xffff0000u), parts[(2 * pair + 1) * eighth + c], odd);
+      odd =
+          fmaf(__uint_as_float(pairs[pair] & 0xffff0000u), parts[(2 * pair + 1) * eighth + c], odd);
     }
   }
   double sum = static_cast<double>(even) + static_cast<double>(odd);

@@ -7,9 +7,9 @@
 
 namespace quasi::mosfet::cuda {
 
-/// The published division of labour, for comparison: transport and scattering on the device, Schrödinger and
-/// Poisson on the host's cores after every stage. ϱ comes over, V, ε and ψ go back; meanwhile the device forms the next
-/// stage's x flux, which needs neither.
+/// The published division of labour, for comparison: transport and scattering on the device,
+/// Schrödinger and Poisson on the host's cores after every stage. ϱ comes over, V, ε and ψ go back;
+/// meanwhile the device forms the next stage's x flux, which needs neither.
 class SplitField {
  public:
   explicit SplitField(const TransportProblem& problem) : problem_(problem), iteration_(problem_) {}

@@ -5,16 +5,19 @@
 #include "workers/mosfet/kernels/transport_cuda.cuh"
 #include "workers/mosfet/physics/gradient.hpp"
 
-/// What a time step needs beside transport, scattering and the field: Δt, sums of the pdf, inflow, records.
+/// What a time step needs beside transport, scattering and the field: Δt, sums of the pdf, inflow,
+/// records.
 namespace quasi::mosfet::cuda {
 
-/// Φ̃ of a whole pdf, eight lanes a row, in the order of transport_kernel's sums: a restored state has the same bits.
+/// Φ̃ of a whole pdf, eight lanes a row, in the order of transport_kernel's sums: a restored state
+/// has the same bits.
 __global__ void angle_sum_kernel(DeviceProblem p, const double* pdf, double* angle_sum) {
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
   const long long row = (blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) / 8;
   double sum = 0.0;
   if (row < rows)
-    for (int m = threadIdx.x & 7; m < p.angles; m += 8) sum += __dmul_rn(p.weight[m], pdf[row * p.angles + m]);
+    for (int m = threadIdx.x & 7; m < p.angles; m += 8)
+      sum += __dmul_rn(p.weight[m], pdf[row * p.angles + m]);
   for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
   if (row < rows && (threadIdx.x & 7) == 0) angle_sum[row] = sum;
 }
@@ -31,8 +34,8 @@ __global__ void sheet_kernel(DeviceProblem p, DevicePoint q) {
   }
 }
 
-/// Per block: smallest Φ, largest Φ̃ of the top cells, largest Φ̃ of all; with Pauli blocking also the
-/// smallest and largest f̄ and the number of cells outside [0, 1]; [6][blocks]. A NaN stays.
+/// Per block: smallest Φ, largest Φ̃ of the top cells, largest Φ̃ of all; with Pauli blocking also
+/// the smallest and largest f̄ and the number of cells outside [0, 1]; [6][blocks]. A NaN stays.
 __global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
   __shared__ double kept[6][32];
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
@@ -46,7 +49,8 @@ __global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
     if (k % p.nw == p.nw - 1) top = fmax(top, q.angle_sum[k]);
     if (!p.pauli) continue;
     const int valley = static_cast<int>(k / p.nw / p.nx / p.subbands);
-    const double f = q.angle_sum[k] / p.grid().kane(static_cast<int>(k % p.nw)) / full_filling(p.root_mass[valley], q.pdf_scale);
+    const double f = q.angle_sum[k] / p.grid().kane(static_cast<int>(k % p.nw)) /
+                     full_filling(p.root_mass[valley], q.pdf_scale);
     lowest_f = fmin(lowest_f, f);
     highest_f = fmax(highest_f, f);
     outside += f < 0.0 || f > 1.0 ? 1.0 : 0.0;
@@ -64,7 +68,8 @@ __global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
   if (threadIdx.x >= 6) return;
   const int which = threadIdx.x;
   double value = kept[which][0];
-  for (int k = 1; k < static_cast<int>(blockDim.x) / 32; ++k) value = merge(which, value, kept[which][k]);
+  for (int k = 1; k < static_cast<int>(blockDim.x) / 32; ++k)
+    value = merge(which, value, kept[which][k]);
   out[static_cast<long long>(which) * gridDim.x + blockIdx.x] = value;
 }
 
@@ -85,11 +90,13 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
     for (int k = threadIdx.x; k < p.subbands * p.nx; k += blockDim.x)
       slope = fmax(slope, fabs(gradient_at(rows + k / p.nx * p.nx, k % p.nx, p.nx, p.dx) +
                                gradient_at(leads + k / p.nx * p.nx, k % p.nx, p.nx, p.dx)));
-    for (int step = 16; step > 0; step >>= 1) slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
+    for (int step = 16; step > 0; step >>= 1)
+      slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
     if (lane == 0) slopes[warp] = slope;
     __syncthreads();
     slope = lane < warps ? slopes[lane] : 0.0;
-    for (int step = 16; step > 0; step >>= 1) slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
+    for (int step = 16; step > 0; step >>= 1)
+      slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
     // |cos φ| and |sin φ| repeat in every quadrant: the first one is enough.
     const double per_length = 1.0 / p.dx + slope / p.dw, per_angle = slope / p.dphi;
     for (int l = threadIdx.x; l < p.nw; l += blockDim.x) {
@@ -100,7 +107,8 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
     }
     __syncthreads();
   }
-  for (int step = 16; step > 0; step >>= 1) largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
+  for (int step = 16; step > 0; step >>= 1)
+    largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, step));
   if (lane == 0) best[warp] = largest;
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -110,7 +118,8 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
   }
 }
 
-/// The scale of a contact's neutral inflow (block 0: source, 1: drain) for the stage that starts from `pdf_s`.
+/// The scale of a contact's neutral inflow (block 0: source, 1: drain) for the stage that starts
+/// from `pdf_s`.
 __global__ void neutral_inflow_kernel(DeviceProblem p, DevicePoint q, const double* pdf_s) {
   if (!q.clock->active) return;
   __shared__ double sums[32];
@@ -120,7 +129,8 @@ __global__ void neutral_inflow_kernel(DeviceProblem p, DevicePoint q, const doub
   double sum = 0.0;
   for (int k = threadIdx.x; k < p.n_states * plane_size; k += blockDim.x) {
     const int m = k % p.angles;
-    if (!enters(p.cos_phi[m], side)) sum += p.weight[m] * pdf_s[(k / plane_size * p.nx + plane) * plane_size + k % plane_size];
+    if (!enters(p.cos_phi[m], side))
+      sum += p.weight[m] * pdf_s[(k / plane_size * p.nx + plane) * plane_size + k % plane_size];
   }
   for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
   if (lane == 0) sums[warp] = sum;

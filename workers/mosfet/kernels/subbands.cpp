@@ -19,7 +19,8 @@ void all_states(const Structure& s, int family, const double* potential_v, doubl
   const Structure::Family& f = s.families[static_cast<std::size_t>(family)];
   std::vector<double> off = f.off_ev;
   off.push_back(0.0);
-  for (int k = 0; k < n; ++k) energy_ev[k] = f.base_ev[static_cast<std::size_t>(k)] - potential_v[k + 1];
+  for (int k = 0; k < n; ++k)
+    energy_ev[k] = f.base_ev[static_cast<std::size_t>(k)] - potential_v[k + 1];
   // Column-major: each column of LAPACK's matrix is one row here.
   const int info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', n, energy_ev, off.data(), vectors, n);
   if (info != 0)
@@ -28,8 +29,8 @@ void all_states(const Structure& s, int family, const double* potential_v, doubl
   for (int k = 0; k < n * n; ++k) vectors[k] *= factor;
 }
 
-bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm, std::vector<double>* energy_ev,
-                  std::vector<double>* psi) {
+bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm,
+                  std::vector<double>* energy_ev, std::vector<double>* psi) {
   const int n = s.interior();
   bool good = true;
 #pragma omp parallel reduction(&& : good)
@@ -45,8 +46,9 @@ bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bo
                           gershgorin_bound(diagonal.data(), f.off_ev.data(), n)};
       for (int p = 0; p < s.subbands; ++p) {
         const std::size_t at = (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
-        good = solve_level(t, p, warm, s.dz_nm, &(*energy_ev)[at], &(*psi)[at * s.nz + 1], forward.data(),
-                           backward.data()) && good;
+        good = solve_level(t, p, warm, s.dz_nm, &(*energy_ev)[at], &(*psi)[at * s.nz + 1],
+                           forward.data(), backward.data()) &&
+               good;
       }
     }
   }

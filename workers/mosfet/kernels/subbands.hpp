@@ -21,10 +21,10 @@ struct Subbands {
 void all_states(const Structure& s, int family, const double* potential_v, double* energy_ev,
                 double* vectors);
 
-/// The first `subbands` eigenpairs of every column, into arrays of the shapes of Subbands; warm: from the levels that
-/// are there. @return false if a level missed its certificate by Sturm counts.
-bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm, std::vector<double>* energy_ev,
-                  std::vector<double>* psi);
+/// The first `subbands` eigenpairs of every column, into arrays of the shapes of Subbands; warm:
+/// from the levels that are there. @return false if a level missed its certificate by Sturm counts.
+bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm,
+                  std::vector<double>* energy_ev, std::vector<double>* psi);
 
 /// The first `subbands` eigenpairs of every column by our own solver, cold (bisection, then twisted
 /// Rayleigh quotients, certified by Sturm counts).

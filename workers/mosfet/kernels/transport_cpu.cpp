@@ -28,7 +28,8 @@ std::vector<AngleRun> angle_runs(const TransportProblem& problem) {
   const int quarter = problem.nphi / 4;
   if (problem.range == AngleRange::kHalf)
     return {{0, quarter, true}, {quarter + 1, problem.angles, false}};
-  return {{0, quarter, true}, {quarter + 1, 3 * quarter, false}, {3 * quarter + 1, problem.nphi, true}};
+  return {
+      {0, quarter, true}, {quarter + 1, 3 * quarter, false}, {3 * quarter + 1, problem.nphi, true}};
 }
 
 /// Half-node values of a row from five neighbouring rows, angle by angle.
@@ -113,17 +114,25 @@ class AngleDerivative {
 /// Marches one tile of w rows of one state along x.
 class TileMarch {
  public:
-  TileMarch(const TransportProblem& problem, const StageInput& in, const StageOutput& out, int state,
-            int first, int last)
-      : p_(problem), in_(in), out_(out), state_(state), first_(first), last_(last),
-        n_(problem.angles), runs_(angle_runs(problem)), angle_derivative_(problem) {
+  TileMarch(const TransportProblem& problem, const StageInput& in, const StageOutput& out,
+            int state, int first, int last)
+      : p_(problem),
+        in_(in),
+        out_(out),
+        state_(state),
+        first_(first),
+        last_(last),
+        n_(problem.angles),
+        runs_(angle_runs(problem)),
+        angle_derivative_(problem) {
     const auto rows = static_cast<std::size_t>(last - first);
     flux_before_.assign(rows * n_, 0.0);
     flux_after_.assign(rows * n_, 0.0);
     ghost_source_.assign(rows * n_, 0.0);
     ghost_drain_.assign(rows * n_, 0.0);
     speed_ = &p_.speed_nm_fs[static_cast<std::size_t>(state / p_.structure.subbands) * p_.nw];
-    turning_ = &p_.turning_nm_ev_fs[static_cast<std::size_t>(state / p_.structure.subbands) * p_.nw];
+    turning_ =
+        &p_.turning_nm_ev_fs[static_cast<std::size_t>(state / p_.structure.subbands) * p_.nw];
     make_ghosts();
   }
 
@@ -151,10 +160,16 @@ class TileMarch {
     for (int l = first_; l < last_; ++l)
       for (int m = 0; m < n_; ++m) {
         const auto at = static_cast<std::size_t>(l - first_) * n_ + m;
-        ghost_source_[at] = p_.cos_phi[m] > 0.0 ? in_.inflow_scale[0] * in_.inflow_source[static_cast<std::int64_t>(state_) * p_.nw + l]
-                                                : plane(0)[static_cast<std::ptrdiff_t>(l) * n_ + m];
-        ghost_drain_[at] = p_.cos_phi[m] < 0.0 ? in_.inflow_scale[1] * in_.inflow_drain[static_cast<std::int64_t>(state_) * p_.nw + l]
-                                               : plane(p_.structure.nx - 1)[static_cast<std::ptrdiff_t>(l) * n_ + m];
+        ghost_source_[at] =
+            p_.cos_phi[m] > 0.0
+                ? in_.inflow_scale[0] *
+                      in_.inflow_source[static_cast<std::int64_t>(state_) * p_.nw + l]
+                : plane(0)[static_cast<std::ptrdiff_t>(l) * n_ + m];
+        ghost_drain_[at] =
+            p_.cos_phi[m] < 0.0
+                ? in_.inflow_scale[1] *
+                      in_.inflow_drain[static_cast<std::int64_t>(state_) * p_.nw + l]
+                : plane(p_.structure.nx - 1)[static_cast<std::ptrdiff_t>(l) * n_ + m];
       }
   }
 
@@ -174,7 +189,8 @@ class TileMarch {
         out[m] = p_.cos_phi[m] == 0.0 ? 0.0 : speed_[l] * p_.cos_phi[m] * out[m];
         sum += p_.weight[m] * out[m];
       }
-      out_.flux_sum[(static_cast<std::int64_t>(state_) * (p_.structure.nx + 1) + i + 1) * p_.nw + l] = sum;
+      out_.flux_sum[(static_cast<std::int64_t>(state_) * (p_.structure.nx + 1) + i + 1) * p_.nw +
+                    l] = sum;
     }
   }
 
@@ -191,8 +207,8 @@ class TileMarch {
     }
   }
 
-  // −a²Φ/ε' at w_{ℓ+½}: cos φ times the reconstruction of vΦ, wind against ε' cos φ. The ghosts make
-  // the exchange between φ and φ+π at w = 0 antisymmetric to the bit; the top is closed.
+  // −a²Φ/ε' at w_{ℓ+½}: cos φ times the reconstruction of vΦ, wind against ε' cos φ. The ghosts
+  // make the exchange between φ and φ+π at w = 0 antisymmetric to the bit; the top is closed.
   void w_flux(const double* const r[6], double slope, int l, double* out) const {
     if (l == p_.nw - 1) {
       std::fill(out, out + n_, 0.0);
@@ -211,7 +227,9 @@ class TileMarch {
     const Structure& s = p_.structure;
     const int family = s.family_of[static_cast<std::size_t>(state_ / s.subbands)];
     const double slope =
-        in_.slope_ev_nm[(static_cast<std::int64_t>(family) * s.subbands + state_ % s.subbands) * s.nx + i];
+        in_.slope_ev_nm[(static_cast<std::int64_t>(family) * s.subbands + state_ % s.subbands) *
+                            s.nx +
+                        i];
     const double sigma = slope < 0.0 ? -1.0 : 1.0, strength = std::fabs(slope);
     const double per_dx = 1.0 / s.dx_nm, per_dw = 1.0 / p_.dw_ev;
     std::array<std::array<double, kMaxAngles>, 6> ring;
@@ -265,7 +283,8 @@ class TileMarch {
 
 }  // namespace
 
-void transport_stage(const TransportProblem& problem, const StageInput& in, const StageOutput& out) {
+void transport_stage(const TransportProblem& problem, const StageInput& in,
+                     const StageOutput& out) {
   const int tiles = (problem.nw + kTileRows - 1) / kTileRows;
 #pragma omp parallel for schedule(static)
   for (int task = 0; task < problem.n_states() * tiles; ++task) {
@@ -274,14 +293,18 @@ void transport_stage(const TransportProblem& problem, const StageInput& in, cons
   }
 }
 
-std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary, const double* pdf) {
+std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary,
+                                     const double* pdf) {
   std::array<double, 2> scale{};
   for (const int side : {0, 1}) {
     const int plane = side == 0 ? 0 : problem.structure.nx - 1;
     double rest = 0.0;
     for (int state = 0; state < problem.n_states(); ++state)
       for (int l = 0; l < problem.nw; ++l) {
-        const double* row = pdf + ((static_cast<std::int64_t>(state) * problem.structure.nx + plane) * problem.nw + l) * problem.angles;
+        const double* row =
+            pdf +
+            ((static_cast<std::int64_t>(state) * problem.structure.nx + plane) * problem.nw + l) *
+                problem.angles;
         for (int m = 0; m < problem.angles; ++m)
           if (!enters(problem.cos_phi[m], side)) rest += problem.weight[m] * row[m];
       }
@@ -294,7 +317,8 @@ void sum_angles(const TransportProblem& problem, const double* pdf, double* angl
 #pragma omp parallel for schedule(static)
   for (std::int64_t row = 0; row < problem.rows(); ++row) {
     double sum = 0.0;
-    for (int m = 0; m < problem.angles; ++m) sum += problem.weight[m] * pdf[row * problem.angles + m];
+    for (int m = 0; m < problem.angles; ++m)
+      sum += problem.weight[m] * pdf[row * problem.angles + m];
     angle_sum[row] = sum;
   }
 }
@@ -326,17 +350,19 @@ void roughness_strengths(const TransportProblem& problem, const double* psi, dou
         const double* a = psi + (static_cast<std::int64_t>(p) * s.nx + i) * s.nz;
         const double* b = psi + (static_cast<std::int64_t>(q) * s.nx + i) * s.nz;
         strength[(static_cast<std::int64_t>(p) * count + q) * s.nx + i] =
-            family != q / s.subbands ? 0.0
-                                     : roughness_strength(a, b, s.silicon_first, s.silicon_last, s.dz_nm,
-                                                          s.families[static_cast<std::size_t>(family)].mz_m0);
+            family != q / s.subbands
+                ? 0.0
+                : roughness_strength(a, b, s.silicon_first, s.silicon_last, s.dz_nm,
+                                     s.families[static_cast<std::size_t>(family)].mz_m0);
       }
 }
 
-Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2, const double* pdf,
-                   std::vector<double> angle_sum) {
+Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2,
+                   const double* pdf, std::vector<double> angle_sum) {
   const Structure& s = problem.structure;
   const auto cells = static_cast<std::size_t>(problem.n_states()) * s.nx;
-  Moments out{std::move(sheet_nm2), std::vector<double>(cells), std::vector<double>(cells), std::move(angle_sum)};
+  Moments out{std::move(sheet_nm2), std::vector<double>(cells), std::vector<double>(cells),
+              std::move(angle_sum)};
 #pragma omp parallel for schedule(static)
   for (std::int64_t cell = 0; cell < static_cast<std::int64_t>(cells); ++cell) {
     const auto valley = static_cast<std::size_t>(cell / s.nx / s.subbands);
@@ -345,7 +371,8 @@ Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vecto
       const std::size_t at = static_cast<std::size_t>(cell) * problem.nw + l;
       const double* row = pdf + at * problem.angles;
       double along = 0.0;
-      for (int m = 0; m < problem.angles; ++m) along += problem.weight[m] * problem.cos_phi[m] * row[m];
+      for (int m = 0; m < problem.angles; ++m)
+        along += problem.weight[m] * problem.cos_phi[m] * row[m];
       flux += problem.speed_nm_fs[valley * problem.nw + l] * along;
       energy += problem.grid().w(l) * out.pdf_w[at];
     }
@@ -370,7 +397,8 @@ Filling filling_of(const TransportProblem& problem, double pdf_scale, const doub
   return filling;
 }
 
-void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev, double* slope_ev_nm) {
+void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev,
+                   double* slope_ev_nm) {
   const Structure& s = problem.structure;
   for (int row = 0; row < s.n_families() * s.subbands; ++row)
     for (int i = 0; i < s.nx; ++i)
@@ -390,7 +418,8 @@ double largest_rate(const TransportProblem& problem, const double* slope_ev_nm) 
       const double speed = problem.speed_nm_fs[static_cast<std::int64_t>(v) * problem.nw + l];
       const double along = speed * (1.0 / s.dx_nm + slope / problem.dw_ev);
       const double around =
-          slope * problem.turning_nm_ev_fs[static_cast<std::int64_t>(v) * problem.nw + l] / problem.dphi;
+          slope * problem.turning_nm_ev_fs[static_cast<std::int64_t>(v) * problem.nw + l] /
+          problem.dphi;
       for (int m = 0; m < problem.angles; ++m)
         largest = std::max(largest, along * std::fabs(problem.cos_phi[m]) +
                                         around * std::fabs(problem.sin_phi[m]));

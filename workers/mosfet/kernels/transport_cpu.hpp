@@ -11,25 +11,26 @@ namespace quasi::mosfet {
 ///
 ///   out = a_new Φⁿ + b_new (Φˢ + Δt(−∂_xF − ∂_wF − ∂_φF + gain − λΦˢ)).
 struct StageInput {
-  const double* pdf_n = nullptr;   ///< Φⁿ; may be `out`
-  const double* pdf_s = nullptr;   ///< Φˢ, not `out`
-  const double* slope_ev_nm = nullptr;   ///< ε' [n_families][subbands][nx]
-  const double* gain = nullptr;          ///< [n_states][nx][nw]
-  const double* loss = nullptr;          ///< λ [n_states][nx][nw]
-  const double* inflow_source = nullptr; ///< [n_states][nw]
+  const double* pdf_n = nullptr;          ///< Φⁿ; may be `out`
+  const double* pdf_s = nullptr;          ///< Φˢ, not `out`
+  const double* slope_ev_nm = nullptr;    ///< ε' [n_families][subbands][nx]
+  const double* gain = nullptr;           ///< [n_states][nx][nw]
+  const double* loss = nullptr;           ///< λ [n_states][nx][nw]
+  const double* inflow_source = nullptr;  ///< [n_states][nw]
   const double* inflow_drain = nullptr;
   std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain
   double share_n = 0, share_s = 1, dt_fs = 0;
 };
 
-/// What multiplies the inflow of source and drain so that, with the electrons of `pdf` that do not enter, the contact
-/// columns hold the charge of their doping.
-std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary, const double* pdf);
+/// What multiplies the inflow of source and drain so that, with the electrons of `pdf` that do not
+/// enter, the contact columns hold the charge of their doping.
+std::array<double, 2> neutral_inflow(const TransportProblem& problem, const PointBoundary& boundary,
+                                     const double* pdf);
 
 struct StageOutput {
-  double* pdf = nullptr;       ///< [n_states][nx][nw][angles]
-  double* angle_sum = nullptr; ///< Φ̃ of `pdf` [n_states][nx][nw]
-  double* flux_sum = nullptr;  ///< Σ_φ F^x of Φˢ at half nodes [n_states][nx+1][nw]
+  double* pdf = nullptr;        ///< [n_states][nx][nw][angles]
+  double* angle_sum = nullptr;  ///< Φ̃ of `pdf` [n_states][nx][nw]
+  double* flux_sum = nullptr;   ///< Σ_φ F^x of Φˢ at half nodes [n_states][nx+1][nw]
 };
 
 /// All threads; every row is written by one thread, sums over φ run from m = 0 up.
@@ -40,15 +41,15 @@ void sum_angles(const TransportProblem& problem, const double* pdf, double* angl
 
 /// What scattering needs of the levels of one point.
 struct LevelCoupling {
-  const double* energy_ev = nullptr;   ///< [n_families][subbands][nx]
-  const double* overlap = nullptr;     ///< W [families·subbands][families·subbands][nx]
-  const double* roughness = nullptr;   ///< F_top² + F_bottom², same shape; null where smooth
+  const double* energy_ev = nullptr;  ///< [n_families][subbands][nx]
+  const double* overlap = nullptr;    ///< W [families·subbands][families·subbands][nx]
+  const double* roughness = nullptr;  ///< F_top² + F_bottom², same shape; null where smooth
 };
 
 /// Gain and loss of every (state, x, w) of one point.
 /// @param pdf_scale  Φ*, read with Pauli blocking
-void scattering_rates(const TransportProblem& problem, const LevelCoupling& levels, double pdf_scale,
-                      const double* angle_sum, double* gain, double* loss);
+void scattering_rates(const TransportProblem& problem, const LevelCoupling& levels,
+                      double pdf_scale, const double* angle_sum, double* gain, double* loss);
 
 /// W_{pp'} = ∫|ψ_p|²|ψ_p'|² dz for all pairs of (family, subband), [fp][fp][nx].
 void overlaps(const TransportProblem& problem, const double* psi, double* overlap_per_nm);
@@ -59,14 +60,15 @@ void roughness_strengths(const TransportProblem& problem, const double* psi, dou
 /// The moments of a pdf, on the host.
 /// @param sheet_nm2  ϱ, @param angle_sum  Φ̃/Φ*; both end up in the result
 /// @param pdf        Φ/Φ* [n_states][nx][nw][angles], @param pdf_scale  Φ*
-Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2, const double* pdf,
-                   std::vector<double> angle_sum);
+Moments moments_of(const TransportProblem& problem, double pdf_scale, std::vector<double> sheet_nm2,
+                   const double* pdf, std::vector<double> angle_sum);
 
 /// Extremes of f̄ = Φ̃/(2πK s) over all cells.
 Filling filling_of(const TransportProblem& problem, double pdf_scale, const double* angle_sum);
 
 /// ε' at the nodes: fourth order inside, second order next to the contacts, one-sided at them.
-void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev, double* slope_ev_nm);
+void energy_slopes(const TransportProblem& problem, const double* energy_ev, const double* lead_ev,
+                   double* slope_ev_nm);
 
 /// max over points of |a¹|/Δx + |a²|/Δw + |a³|/Δφ, 1/fs. Grows with |ε'|, so that the largest |ε'|
 /// of each valley pair decides.

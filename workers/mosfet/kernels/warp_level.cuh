@@ -10,12 +10,14 @@ struct LevelWorkspace {
   double *psi, *forward, *backward, *up, *down;
 };
 
-/// Leading minors of (T − shift)·per_scale from one end, whose quotients are the pivots: one multiply-add after another, where
-/// the pivots themselves take a division each. With 4/scale those of a free wave neither grow nor shrink, and no number of
-/// rows that the back end takes leaves the range of a double; if one did, the level would fail its certificate.
+/// Leading minors of (T − shift)·per_scale from one end, whose quotients are the pivots: one
+/// multiply-add after another, where the pivots themselves take a division each. With 4/scale those
+/// of a free wave neither grow nor shrink, and no number of rows that the back end takes leaves the
+/// range of a double; if one did, the level would fail its certificate.
 /// @param minors  minors[k] is that of the rows up to k, seen from its end; null: count only
 /// @return the number of changes of sign: of levels below `shift`
-__device__ inline int sweep_minors(const Tridiagonal& t, double shift, double per_scale, bool from_last, double* minors) {
+__device__ inline int sweep_minors(const Tridiagonal& t, double shift, double per_scale,
+                                   bool from_last, double* minors) {
   double before = 0.0, minor = 1.0, off2 = 0.0;
   int count = 0;
 #pragma unroll 4
@@ -34,9 +36,10 @@ __device__ inline int sweep_minors(const Tridiagonal& t, double shift, double pe
   return count;
 }
 
-/// y_k = Π ratio from the twist outwards: `up` below it, `down` above it, 1 at it. Every lane multiplies a chunk of
-/// neighbours, the chunks are joined by scans over the lanes.
-__device__ inline void outward_products(int n, int twist, const double* up, const double* down, double* y) {
+/// y_k = Π ratio from the twist outwards: `up` below it, `down` above it, 1 at it. Every lane
+/// multiplies a chunk of neighbours, the chunks are joined by scans over the lanes.
+__device__ inline void outward_products(int n, int twist, const double* up, const double* down,
+                                        double* y) {
   constexpr unsigned kAll = 0xffffffffu;
   const int lane = threadIdx.x & 31, chunk = (n + 31) / 32;
   const int begin = min(n, lane * chunk), end = min(n, begin + chunk);
@@ -46,7 +49,8 @@ __device__ inline void outward_products(int n, int twist, const double* up, cons
     if (k > twist) above *= down[k];
   }
   for (int step = 1; step < 32; step <<= 1) {
-    const double from_above = __shfl_down_sync(kAll, below, step), from_below = __shfl_up_sync(kAll, above, step);
+    const double from_above = __shfl_down_sync(kAll, below, step),
+                 from_below = __shfl_up_sync(kAll, above, step);
     if (lane + step < 32) below *= from_above;
     if (lane >= step) above *= from_below;
   }
@@ -61,11 +65,11 @@ __device__ inline void outward_products(int n, int twist, const double* up, cons
   if (lane == 0) y[twist] = 1.0;
 }
 
-/// solve_level() with a warm start, by one warp: forward and backward recurrences on two lanes at once,
-/// everything else spread over the lanes. Falls back to the plain cold solver on lane 0.
+/// solve_level() with a warm start, by one warp: forward and backward recurrences on two lanes at
+/// once, everything else spread over the lanes. Falls back to the plain cold solver on lane 0.
 /// @return true if the pair converged and is certified; *lambda_ev is the same on all lanes.
-__device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double step_nm, double* lambda_ev,
-                                        const LevelWorkspace& work) {
+__device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double step_nm,
+                                        double* lambda_ev, const LevelWorkspace& work) {
   constexpr unsigned kAll = 0xffffffffu;
   constexpr int kMaxIterations = 8;
   const int lane = threadIdx.x & 31;
@@ -73,18 +77,29 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   int count = 0;
   double norm2 = -1.0, shift = *lambda_ev;
   for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
-    // Lanes 2 and 3 count the levels below either side of the shift: the certificate, at no further time.
+    // Lanes 2 and 3 count the levels below either side of the shift: the certificate, at no further
+    // time.
     if (lane < 4)
-      count = sweep_minors(t, lane < 2 ? shift : lane == 2 ? shift - width : shift + width, per_scale, lane == 1,
-                           lane == 0 ? work.forward : lane == 1 ? work.backward : nullptr);
+      count = sweep_minors(t,
+                           lane < 2    ? shift
+                           : lane == 2 ? shift - width
+                                       : shift + width,
+                           per_scale, lane == 1,
+                           lane == 0   ? work.forward
+                           : lane == 1 ? work.backward
+                                       : nullptr);
     __syncwarp();
     double gamma = 1e300;
     int twist = 0;
     for (int k = lane; k < t.n; k += 32) {
       const double forward = work.forward[k], forward_before = k > 0 ? work.forward[k - 1] : 1.0;
-      const double backward = work.backward[k], backward_before = k + 1 < t.n ? work.backward[k + 1] : 1.0;
+      const double backward = work.backward[k],
+                   backward_before = k + 1 < t.n ? work.backward[k + 1] : 1.0;
       constexpr FastQuotient quotient{};
-      const double candidate = (quotient(forward, forward_before) + quotient(backward, backward_before)) * (0.25 * t.scale_ev) - (t.diagonal[k] - shift);
+      const double candidate =
+          (quotient(forward, forward_before) + quotient(backward, backward_before)) *
+              (0.25 * t.scale_ev) -
+          (t.diagonal[k] - shift);
       work.up[k] = k + 1 < t.n ? -t.off[k] * per_scale * quotient(forward_before, forward) : 0.0;
       work.down[k] = k > 0 ? -t.off[k - 1] * per_scale * quotient(backward_before, backward) : 0.0;
       if (fabs(candidate) < fabs(gamma)) {
@@ -120,7 +135,8 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   }
   double largest = 0.0;
   for (int k = lane; k < t.n; k += 32) largest = fmax(largest, fabs(work.psi[k]));
-  for (int step = 16; step > 0; step >>= 1) largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
+  for (int step = 16; step > 0; step >>= 1)
+    largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
   int first = t.n;  // First component above 1e-3 of the largest decides the sign.
   for (int k = lane; k < t.n; k += 32)
     if (fabs(work.psi[k]) > 1e-3 * largest && k < first) first = k;

@@ -8,29 +8,37 @@
 namespace quasi::mosfet {
 
 inline constexpr int kMaxChordSteps = 30;
-inline constexpr double kLargestChordStep_v = 0.1;     ///< max |δV|; a longer step is shortened to it
-inline constexpr double kChordResidual = 1e-6;         ///< of ‖P‖∞/‖(e/ε0)N_D‖∞
-inline constexpr double kHopelessChordStep_v = 1e6;    ///< where the iteration gives up; NaN is not below it either
+inline constexpr double kLargestChordStep_v = 0.1;  ///< max |δV|; a longer step is shortened to it
+inline constexpr double kChordResidual = 1e-6;      ///< of ‖P‖∞/‖(e/ε0)N_D‖∞
+inline constexpr double kHopelessChordStep_v =
+    1e6;  ///< where the iteration gives up; NaN is not below it either
 
 /// V of a stage, extrapolated to third order in Δt from the stages before.
-/// @param v_n, v_1, v_2  V at the start of the step and after its stages 0 and 1, as far as they are known
+/// @param v_n, v_1, v_2  V at the start of the step and after its stages 0 and 1, as far as they
+/// are known
 /// @param trend      V¹ − Vⁿ of the step before
 /// @param curvature  V² − ½(Vⁿ + V¹) of the step before
 /// @param ratio      Δt over that of the step before; 0: there was none
-QUASI_HD inline double predicted_potential(int stage, double v_n, double v_1, double v_2, double trend, double curvature, double ratio) {
+QUASI_HD inline double predicted_potential(int stage, double v_n, double v_1, double v_2,
+                                           double trend, double curvature, double ratio) {
   const double bend = curvature * ratio * ratio;
-  return stage == 0 ? v_n + ratio * trend + 4.0 * bend : stage == 1 ? 0.5 * (v_n + v_1) + bend : 2.0 * v_2 - v_n;
+  return stage == 0   ? v_n + ratio * trend + 4.0 * bend
+         : stage == 1 ? 0.5 * (v_n + v_1) + bend
+                      : 2.0 * v_2 - v_n;
 }
 /// What the next step's predictor needs of this one.
 QUASI_HD inline double potential_trend(double v_n, double v_1) { return v_1 - v_n; }
-QUASI_HD inline double potential_curvature(double v_n, double v_1, double v_2) { return v_2 - 0.5 * (v_n + v_1); }
+QUASI_HD inline double potential_curvature(double v_n, double v_1, double v_2) {
+  return v_2 - 0.5 * (v_n + v_1);
+}
 
 /// Largest |c_pp'| of a column, 1/(nm² eV): its largest ϱ over 1 meV.
 QUASI_HD inline double response_cap(double largest_sheet_nm2) { return largest_sheet_nm2 / 1e-3; }
 
 /// c_pp' = (ϱ_p − ϱ_p')/(ε_p' − ε_p) of two levels, within ±cap.
 QUASI_HD inline double response_quotient(double difference_nm2, double gap_ev, double cap) {
-  return fabs(difference_nm2) > cap * gap_ev ? copysign(cap, difference_nm2) : difference_nm2 / gap_ev;
+  return fabs(difference_nm2) > cap * gap_ev ? copysign(cap, difference_nm2)
+                                             : difference_nm2 / gap_ev;
 }
 
 }  // namespace quasi::mosfet

@@ -17,8 +17,7 @@ QUASI_HD inline double fermi_integral_0(double eta) {
 /// For η ≤ 0, Landen's identity −Li₂(−x) = Li₂(y) + ½ln²(1+x), y = x/(1+x) ≤ ½, whose series gains
 /// a bit a term; for η > 0 the reflection F1(η) = η²/2 + π²/6 − F1(−η).
 QUASI_HD inline double fermi_integral_1(double eta) {
-  if (eta > 0.0)
-    return 0.5 * eta * eta + units::kPi * units::kPi / 6.0 - fermi_integral_1(-eta);
+  if (eta > 0.0) return 0.5 * eta * eta + units::kPi * units::kPi / 6.0 - fermi_integral_1(-eta);
   const double x = exp(eta);
   const double y = x / (1.0 + x);
   double power = 1.0, dilogarithm = 0.0;

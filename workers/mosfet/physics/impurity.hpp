@@ -15,8 +15,8 @@ namespace quasi::mosfet {
 ///
 /// @param mass_m0     √(m_x m_y)
 /// @param screening2  β² = (e/ε)(∂n/∂E_F), 1/nm²
-inline double brooks_herring_rate(double w_ev, double impurities_per_nm3, double eps_r, double mass_m0,
-                                  double screening2_per_nm2) {
+inline double brooks_herring_rate(double w_ev, double impurities_per_nm3, double eps_r,
+                                  double mass_m0, double screening2_per_nm2) {
   const double coulomb_ev_nm = kChargeOverEpsilon0_v_nm / eps_r;
   const double mass = mass_m0 * kElectronMass_ev_fs2_nm2;
   const double gamma2 = 8.0 * mass * w_ev / (kHbar_ev_fs * kHbar_ev_fs * screening2_per_nm2);

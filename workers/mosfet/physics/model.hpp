@@ -15,17 +15,21 @@ struct ValleyPair {
 
 /// Which pairs a scattering process joins.
 enum class ProcessKind {
-  kElastic,  ///< same pair, no energy: acoustic phonons, equipartition
-  kG,        ///< same pair, the opposite valley: one final valley
-  kF,        ///< another pair: two final valleys each
+  kElastic,    ///< same pair, no energy: acoustic phonons, equipartition
+  kG,          ///< same pair, the opposite valley: one final valley
+  kF,          ///< another pair: two final valleys each
   kRoughness,  ///< same valley, no energy: steps of the two interfaces
 };
 
 /// True if a process of this kind changes no energy: each ordered pair of states then has weight ½.
-QUASI_HD constexpr bool is_elastic(ProcessKind kind) { return kind == ProcessKind::kElastic || kind == ProcessKind::kRoughness; }
+QUASI_HD constexpr bool is_elastic(ProcessKind kind) {
+  return kind == ProcessKind::kElastic || kind == ProcessKind::kRoughness;
+}
 
 /// True if a process of this kind joins states of the pairs ν and ν'.
-QUASI_HD constexpr bool joins(ProcessKind kind, int valley, int other) { return (kind == ProcessKind::kF) != (valley == other); }
+QUASI_HD constexpr bool joins(ProcessKind kind, int valley, int other) {
+  return (kind == ProcessKind::kF) != (valley == other);
+}
 
 enum class ScatteringScheme { kNone, kBalanced, kPaper };
 
@@ -36,8 +40,9 @@ enum class PhiFlux { kUpwind, kSplit };
 enum class FieldPlace {
   kDevice,     ///< with the transport
   kHost,       ///< on the host's cores, by the same algorithm: predicted, warm, a frozen matrix
-  kPublished,  ///< on the host's cores, as published: cold levels of every valley, a new matrix in every Newton step,
-               ///< no prediction; and the GPU finds the loss rate anew for every angle
+  kPublished,  ///< on the host's cores, as published: cold levels of every valley, a new matrix in
+               ///< every Newton step, no prediction; and the GPU finds the loss rate anew for every
+               ///< angle
 };
 
 /// φ = 0 … π with mirror symmetry, or the whole circle.

@@ -5,7 +5,8 @@
 
 namespace quasi::mosfet {
 
-/// Poisson's equation on finite volumes, seen from one node. Material belongs to z cells; half cells on the Neumann edges.
+/// Poisson's equation on finite volumes, seen from one node. Material belongs to z cells; half
+/// cells on the Neumann edges.
 struct PoissonStencil {
   int nx = 0, nz = 0;
   double dx_nm = 0, dz_nm = 0;
@@ -17,7 +18,8 @@ struct PoissonStencil {
 
   /// P_ij = Σ_faces ε_R (area/distance)(V_ij − V_neighbour) + (e/ε0)(N_ij − N_D,ij) volume, V nm.
   /// @param potential_v  V [nx][nz]
-  QUASI_HD double residual(const double* potential_v, double density_nm3, double doping_nm3, int i, int j) const {
+  QUASI_HD double residual(const double* potential_v, double density_nm3, double doping_nm3, int i,
+                           int j) const {
     const double* v = potential_v + i * nz + j;
     const double width = width_nm(i), across = face_x[j] / dx_nm;
     double flux = 0.0;

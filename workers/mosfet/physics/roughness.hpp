@@ -19,13 +19,15 @@ struct Roughness {
 inline double roughness_power(const Roughness& r, double q2_per_nm2) {
   const double x = q2_per_nm2 * r.length_nm * r.length_nm;
   const double peak = units::kPi * r.height_nm * r.height_nm * r.length_nm * r.length_nm;
-  return peak * (r.spectrum == RoughnessSpectrum::kGaussian ? std::exp(-0.25 * x) : std::pow(1.0 + 0.5 * x, -1.5));
+  return peak * (r.spectrum == RoughnessSpectrum::kGaussian ? std::exp(-0.25 * x)
+                                                            : std::pow(1.0 + 0.5 * x, -1.5));
 }
 
-/// Force matrix element of a step of an interface, F = (ħ²/2m_z) ψ'_p ψ'_p' there, eV/nm: the shift of
-/// the level per shift of a wall (infinite-wall form; for p = p' in a well it is −∂ε/∂t).
+/// Force matrix element of a step of an interface, F = (ħ²/2m_z) ψ'_p ψ'_p' there, eV/nm: the shift
+/// of the level per shift of a wall (infinite-wall form; for p = p' in a well it is −∂ε/∂t).
 /// @param a, b  ψ_p, ψ_p' at the interface node; `inward` = ±1 steps into the silicon
-QUASI_HD inline double roughness_force(const double* a, const double* b, int inward, double dz_nm, double mz_m0) {
+QUASI_HD inline double roughness_force(const double* a, const double* b, int inward, double dz_nm,
+                                       double mz_m0) {
   const double slope_a = (-3.0 * a[0] + 4.0 * a[inward] - a[2 * inward]) / (2.0 * dz_nm);
   const double slope_b = (-3.0 * b[0] + 4.0 * b[inward] - b[2 * inward]) / (2.0 * dz_nm);
   return kHbar2Over2m0_ev_nm2 / mz_m0 * slope_a * slope_b;
@@ -33,8 +35,8 @@ QUASI_HD inline double roughness_force(const double* a, const double* b, int inw
 
 /// F_top² + F_bottom² of two levels of one column: the two interfaces are uncorrelated.
 /// @param first, last  nodes of the interfaces
-QUASI_HD inline double roughness_strength(const double* psi_a, const double* psi_b, int first, int last,
-                                          double dz_nm, double mz_m0) {
+QUASI_HD inline double roughness_strength(const double* psi_a, const double* psi_b, int first,
+                                          int last, double dz_nm, double mz_m0) {
   const double top = roughness_force(psi_a + first, psi_b + first, 1, dz_nm, mz_m0);
   const double bottom = roughness_force(psi_a + last, psi_b + last, -1, dz_nm, mz_m0);
   return top * top + bottom * bottom;

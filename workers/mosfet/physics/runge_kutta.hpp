@@ -4,8 +4,8 @@
 
 namespace quasi::mosfet {
 
-/// One stage of the TVD-RK3 scheme (Shu and Osher): out = share_n Φⁿ + share_s (Φˢ + Δt L(Φˢ)), and the weight of L(Φˢ) in
-/// the whole step.
+/// One stage of the TVD-RK3 scheme (Shu and Osher): out = share_n Φⁿ + share_s (Φˢ + Δt L(Φˢ)), and
+/// the weight of L(Φˢ) in the whole step.
 struct RungeKuttaStage {
   double share_n, share_s, flux_weight;
 };

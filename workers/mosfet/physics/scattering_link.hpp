@@ -13,16 +13,16 @@ namespace quasi::mosfet {
 /// of the low state goes up to Γ = w_ℓ + ε_low − ε_high + ħω, which lies θ of a cell above node
 /// ℓ + shift of the high state. Numbers that all w share are formed once.
 struct ScatteringLink {
-  double up = 0;        ///< C N: absorption, low → high
-  double down = 0;      ///< C (N+1): emission, high → low
+  double up = 0;                        ///< C N: absorption, low → high
+  double down = 0;                      ///< C (N+1): emission, high → low
   double up_other = 0, down_other = 0;  ///< the same times √(m_x m_y) of the partner
-  double theta = 0;     ///< in [0, 1)
-  double feed_d = 0;    ///< (1−θ) e^{−θΔw/kT}: weight b_d and the ratio of Boltzmann factors
-  double feed_u = 0;    ///< θ e^{(1−θ)Δw/kT}
-  double edge_u = 0;    ///< e^{(1−θ)Δw/kT}: all weight on node 0
-  double offset = 0;    ///< shift + θ
+  double theta = 0;                     ///< in [0, 1)
+  double feed_d = 0;  ///< (1−θ) e^{−θΔw/kT}: weight b_d and the ratio of Boltzmann factors
+  double feed_u = 0;  ///< θ e^{(1−θ)Δw/kT}
+  double edge_u = 0;  ///< e^{(1−θ)Δw/kT}: all weight on node 0
+  double offset = 0;  ///< shift + θ
   int shift = 0;
-  int other = 0;        ///< state of the partner, for those who keep links in a list
+  int other = 0;  ///< state of the partner, for those who keep links in a list
 };
 
 /// What the operator needs of the w grid.
@@ -34,7 +34,9 @@ struct EnergyGrid {
 
   QUASI_HD double w(int l) const { return (l + 0.5) * dw_ev; }
   /// 1+2αw at a position counted in cells from node 0: s(w) is proportional to it.
-  QUASI_HD double kane(double node) const { return 1.0 + 2.0 * alpha_per_ev * dw_ev * (node + 0.5); }
+  QUASI_HD double kane(double node) const {
+    return 1.0 + 2.0 * alpha_per_ev * dw_ev * (node + 0.5);
+  }
 };
 
 /// @param gap_ev    ε_low − ε_high + ħω
@@ -59,7 +61,8 @@ QUASI_HD inline ScatteringLink make_link(const EnergyGrid& grid, double gap_ev, 
   return link;
 }
 
-/// Weights of one link end: b_d, b_u of the nodes d and d+1 and the same times their Boltzmann ratio.
+/// Weights of one link end: b_d, b_u of the nodes d and d+1 and the same times their Boltzmann
+/// ratio.
 struct LinkWeights {
   double d = 0, u = 0, feed_d = 0, feed_u = 0;
 };
@@ -67,21 +70,25 @@ QUASI_HD inline LinkWeights inner_weights(const ScatteringLink& link) {
   return {1.0 - link.theta, link.theta, link.feed_d, link.feed_u};
 }
 /// Below half a cell all weight goes to node 0.
-QUASI_HD inline LinkWeights edge_weights(const ScatteringLink& link) { return {0.0, 1.0, 0.0, link.edge_u}; }
+QUASI_HD inline LinkWeights edge_weights(const ScatteringLink& link) {
+  return {0.0, 1.0, 0.0, link.edge_u};
+}
 /// True if Γ lies between two nodes; above the last node the link does not exist.
 QUASI_HD inline bool is_inner(int d, int nw) { return d >= 0 && d + 1 < nw; }
-QUASI_HD inline bool is_edge(const ScatteringLink& link, int d) { return d == -1 && link.theta >= 0.5; }
+QUASI_HD inline bool is_edge(const ScatteringLink& link, int d) {
+  return d == -1 && link.theta >= 0.5;
+}
 
-/// Sums of one state at one w. gain = √(m_x m_y)(gain_low (1+2αw) + gain_high), per angle, in units of
-/// Φ/fs; λ = 2π(out + out_by_kane/(1+2αw)). With Pauli blocking the rate into angle m is gain·(1−f_m), which
-/// adds gain/(K s) to λ.
+/// Sums of one state at one w. gain = √(m_x m_y)(gain_low (1+2αw) + gain_high), per angle, in units
+/// of Φ/fs; λ = 2π(out + out_by_kane/(1+2αw)). With Pauli blocking the rate into angle m is
+/// gain·(1−f_m), which adds gain/(K s) to λ.
 struct GainLoss {
   double gain_low = 0, gain_high = 0, out = 0, out_by_kane = 0;
 
-  QUASI_HD double gain(double kane, double s_own) const { return s_own * (gain_low * kane + gain_high); }
-  QUASI_HD double loss(double kane) const {
-    return 2.0 * units::kPi * (out + out_by_kane / kane);
+  QUASI_HD double gain(double kane, double s_own) const {
+    return s_own * (gain_low * kane + gain_high);
   }
+  QUASI_HD double loss(double kane) const { return 2.0 * units::kPi * (out + out_by_kane / kane); }
   /// @param room  F of the cell filled to its capacity
   QUASI_HD double blocked_loss(double kane, double s_own, double room) const {
     return 2.0 * units::kPi * (out + (out_by_kane + gain(kane, s_own) / room) / kane);
@@ -95,8 +102,9 @@ QUASI_HD inline double full_filling(double root_mass, double pdf_scale) {
   return 2.0 * units::kPi * kStates_per_ev2_fs2 * root_mass / pdf_scale;
 }
 
-/// Room that a cell always keeps, in states: a cell that the discretisation overfills has the capacity
-/// f + kLeastRoom instead of 1. Conserves particles whatever f is, and leaves Fermi–Dirac alone.
+/// Room that a cell always keeps, in states: a cell that the discretisation overfills has the
+/// capacity f + kLeastRoom instead of 1. Conserves particles whatever f is, and leaves Fermi–Dirac
+/// alone.
 constexpr double kLeastRoom = 1e-9;
 
 /// r = f/(capacity − f) of a cell, f = F/full. Signed.
@@ -114,14 +122,16 @@ QUASI_HD inline double capacity_of(double filling, double full) {
 
 /// The two states that a link joins, as seen from the one whose sums are formed.
 struct LinkEnds {
-  const double* partner = nullptr;       ///< F = Φ̃/(1+2αw) of the partner [nw]
-  const double* own_odds = nullptr;      ///< r of both [nw]; with Pauli blocking only
+  const double* partner = nullptr;   ///< F = Φ̃/(1+2αw) of the partner [nw]
+  const double* own_odds = nullptr;  ///< r of both [nw]; with Pauli blocking only
   const double* partner_odds = nullptr;
-  const double* spectrum = nullptr;      ///< [nw][nw] by low and high node: a coupling that depends on w
+  const double* spectrum =
+      nullptr;  ///< [nw][nw] by low and high node: a coupling that depends on w
 };
 
 /// Factor of a link's coupling at low node l and Γ between the nodes d and d+1.
-QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds& ends, int l, int d, int nw) {
+QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds& ends, int l, int d,
+                                     int nw) {
   const double* row = ends.spectrum + static_cast<long long>(l) * nw;
   return d < 0 ? row[0] : (1.0 - link.theta) * row[d] + link.theta * row[d + 1];
 }
@@ -130,18 +140,20 @@ QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds&
 /// stays Fermi–Dirac under it. Negative cells count as empty here, and only here.
 QUASI_HD inline double vacancy_at(const LinkWeights& weight, const double* odds, int d) {
   const double u = odds[d + 1], low = odds[d < 0 ? 0 : d];
-  return 1.0 / (1.0 + weight.feed_u * (u > 0.0 ? u : 0.0) + weight.feed_d * (low > 0.0 ? low : 0.0));
+  return 1.0 /
+         (1.0 + weight.feed_u * (u > 0.0 ? u : 0.0) + weight.feed_d * (low > 0.0 ? low : 0.0));
 }
 
 /// Adds the link in which (state, ℓ) is the low end, d = ℓ + shift; `node` is ℓ as a double.
 ///
 ///   gain += C(N+1) s(w_ℓ) Σ_h b_h g_h Φ̃_high(h),   λ += 2π C N s'(Γ)
 ///
-/// Where both nodes exist the weights are constants and the loop over ℓ has no branch. With blocking,
-/// Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
+/// Where both nodes exist the weights are constants and the loop over ℓ has no branch. With
+/// blocking, Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link, const LinkWeights& weight,
-                                int l, double node, const LinkEnds& ends, GainLoss* sum) {
+QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link,
+                                const LinkWeights& weight, int l, double node, const LinkEnds& ends,
+                                GainLoss* sum) {
   const int d = l + link.shift, below = d < 0 ? 0 : d;
   double reach = grid.kane(node + link.offset);
   double upper = weight.feed_u * ends.partner[d + 1];
@@ -167,8 +179,9 @@ QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& li
 ///
 /// @param b, feed  weight of this node, and the same times its Boltzmann ratio
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side, double b, double feed,
-                                 int l, double node, const LinkEnds& ends, GainLoss* sum) {
+QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side,
+                                 double b, double feed, int l, double node, const LinkEnds& ends,
+                                 GainLoss* sum) {
   const int d = l + link.shift;
   double reach = grid.kane(node) * grid.kane(node + link.offset), back = link.down_other * feed;
   if constexpr (kSpectrum) {
@@ -183,11 +196,13 @@ QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& l
   sum->out_by_kane += back * reach;
 }
 
-/// Both roles of one state at one w: all that the links `as_low` (to the partner) and `as_high` (from
-/// the partner) give it. One GPU thread's work; the CPU runs the branch-free interior instead.
+/// Both roles of one state at one w: all that the links `as_low` (to the partner) and `as_high`
+/// (from the partner) give it. One GPU thread's work; the CPU runs the branch-free interior
+/// instead.
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low, const ScatteringLink& as_high,
-                               int l, double node, const LinkEnds& ends, GainLoss* sum) {
+QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low,
+                               const ScatteringLink& as_high, int l, double node,
+                               const LinkEnds& ends, GainLoss* sum) {
   const int d = l + as_low.shift;
   if (is_inner(d, grid.nw))
     add_as_low<kBlocked, kSpectrum>(grid, as_low, inner_weights(as_low), l, node, ends, sum);
@@ -197,46 +212,60 @@ QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_
   const int low = l - as_high.shift;
   const double low_node = node - (as_high.offset - as_high.theta);
   if (low >= 0 && low < grid.nw && is_inner(l, grid.nw))
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, low, low_node, ends, sum);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, low,
+                                     low_node, ends, sum);
   if (low >= 1 && low <= grid.nw) {
     if (l >= 1)
-      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, low - 1, low_node - 1.0, ends, sum);
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, low - 1,
+                                       low_node - 1.0, ends, sum);
     else if (is_edge(as_high, l - 1))
-      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, low - 1, low_node - 1.0, ends, sum);
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, low - 1,
+                                       low_node - 1.0, ends, sum);
   }
 }
 
-/// One link as the low end of a run of neighbouring nodes sees it: factors that all nodes share, multiplied out.
+/// One link as the low end of a run of neighbouring nodes sees it: factors that all nodes share,
+/// multiplied out.
 struct alignas(16) LowRun {
-  double feed_d = 0, feed_u = 0, feed_edge = 0;  ///< C(N+1) times the weights; edge: all on node 0, Γ below it
-  double out = 0;                                ///< C N √(m_x m_y) of the partner
-  double reach = 0;                              ///< 1+2αΓ for node 0
-  int shift = 0, first = 0;                      ///< first d that the link reaches: −1 or 0
+  double feed_d = 0, feed_u = 0,
+         feed_edge = 0;      ///< C(N+1) times the weights; edge: all on node 0, Γ below it
+  double out = 0;            ///< C N √(m_x m_y) of the partner
+  double reach = 0;          ///< 1+2αΓ for node 0
+  int shift = 0, first = 0;  ///< first d that the link reaches: −1 or 0
 };
 QUASI_HD inline LowRun low_run(const EnergyGrid& grid, const ScatteringLink& link) {
-  return {link.down * link.feed_d, link.down * link.feed_u, link.down * link.edge_u, link.up_other, grid.kane(link.offset),
-          link.shift, link.theta >= 0.5 ? -1 : 0};
+  return {link.down * link.feed_d,   link.down * link.feed_u,
+          link.down * link.edge_u,   link.up_other,
+          grid.kane(link.offset),    link.shift,
+          link.theta >= 0.5 ? -1 : 0};
 }
 
 /// The same for the high end.
 struct alignas(16) HighRun {
   double up_d = 0, up_u = 0, up_edge = 0;        ///< C N b_h
   double back_d = 0, back_u = 0, back_edge = 0;  ///< C(N+1) √(m_x m_y) b_h g_h
-  double own = 0, reach = 0;                     ///< 1+2αw, 1+2αΓ of the low node that reaches from −1+θ
+  double own = 0, reach = 0;  ///< 1+2αw, 1+2αΓ of the low node that reaches from −1+θ
   int shift = 0;
 };
 QUASI_HD inline HighRun high_run(const EnergyGrid& grid, const ScatteringLink& link) {
   const double edge = link.theta >= 0.5 ? 1.0 : 0.0;
-  return {link.up * (1.0 - link.theta), link.up * link.theta, edge * link.up,
-          link.down_other * link.feed_d, link.down_other * link.feed_u, edge * link.down_other * link.edge_u,
-          grid.kane(link.theta - link.offset - 1.0), grid.kane(link.theta - 1.0), link.shift};
+  return {link.up * (1.0 - link.theta),
+          link.up * link.theta,
+          edge * link.up,
+          link.down_other * link.feed_d,
+          link.down_other * link.feed_u,
+          edge * link.down_other * link.edge_u,
+          grid.kane(link.theta - link.offset - 1.0),
+          grid.kane(link.theta - 1.0),
+          link.shift};
 }
 
-/// What add_links() gives to each of the kRun nodes l, l+1, …, without blocking and spectrum, and almost without
-/// branches: numbers that neighbours share are formed once, and where a link does not exist its reach is zero.
-/// l and nw are multiples of kRun.
+/// What add_links() gives to each of the kRun nodes l, l+1, …, without blocking and spectrum, and
+/// almost without branches: numbers that neighbours share are formed once, and where a link does
+/// not exist its reach is zero. l and nw are multiples of kRun.
 ///
-/// @param above  above(j): F of the partner at node l + low.shift + j, zero outside the grid, j = 0 … kRun
+/// @param above  above(j): F of the partner at node l + low.shift + j, zero outside the grid, j = 0
+/// … kRun
 /// @param below  below(j): the same at l − high.shift − 1 + j
 template <int kRun, typename Above, typename Below>
 QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const HighRun& high, int l,
@@ -244,7 +273,8 @@ QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const Hi
   const double step = 2.0 * grid.alpha_per_ev * grid.dw_ev, along = step * l;
   {
     const int d = l + low.shift;
-    const unsigned place = static_cast<unsigned>(d - low.first), places = static_cast<unsigned>(grid.nw - 1 - low.first);
+    const unsigned place = static_cast<unsigned>(d - low.first),
+                   places = static_cast<unsigned>(grid.nw - 1 - low.first);
     const double reach_first = low.reach + along;
     double f_below = above(0);
     for (int j = 0; j < kRun; ++j) {
@@ -254,9 +284,12 @@ QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const Hi
       sums[j].out += low.out * reach;
       f_below = f_above;
     }
-    if (d < 0 && d >= -kRun && low.first < 0)  // One node's Γ lies in the lowest half cell: all weight on node 0.
+    if (d < 0 && d >= -kRun &&
+        low.first < 0)  // One node's Γ lies in the lowest half cell: all weight on node 0.
       for (int j = 0; j < kRun; ++j)
-        if (d + j == -1) sums[j].gain_low += (reach_first + j * step) * ((low.feed_edge - low.feed_u) * above(j + 1));
+        if (d + j == -1)
+          sums[j].gain_low +=
+              (reach_first + j * step) * ((low.feed_edge - low.feed_u) * above(j + 1));
   }
   {
     // Low node n feeds the high nodes n+shift (its d) and n+shift+1 (its u).
@@ -265,18 +298,22 @@ QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const Hi
     double reach = 0.0, moved = 0.0;
     for (int j = 0; j <= kRun; ++j) {
       const double reach_before = reach, moved_before = moved;
-      reach = static_cast<unsigned>(n + j) < static_cast<unsigned>(grid.nw) ? (own_first + j * step) * (high_first + j * step) : 0.0;
+      reach = static_cast<unsigned>(n + j) < static_cast<unsigned>(grid.nw)
+                  ? (own_first + j * step) * (high_first + j * step)
+                  : 0.0;
       moved = reach * below(j);
       if (j == 0) continue;
       const bool bottom = j == 1 && l == 0, top = j == kRun && l + kRun == grid.nw;
-      sums[j - 1].gain_high += (bottom ? high.up_edge : high.up_u) * moved_before + (top ? 0.0 : high.up_d) * moved;
-      sums[j - 1].out_by_kane += (bottom ? high.back_edge : high.back_u) * reach_before + (top ? 0.0 : high.back_d) * reach;
+      sums[j - 1].gain_high +=
+          (bottom ? high.up_edge : high.up_u) * moved_before + (top ? 0.0 : high.up_d) * moved;
+      sums[j - 1].out_by_kane += (bottom ? high.back_edge : high.back_u) * reach_before +
+                                 (top ? 0.0 : high.back_d) * reach;
     }
   }
 }
 
-/// The paper's interpolation (18)–(23), corrected: exact s(Γ) in the loss, Φ̃ linear between nodes in
-/// the gain, nothing for Γ < 0; constant below node 0, zero above the last node.
+/// The paper's interpolation (18)–(23), corrected: exact s(Γ) in the loss, Φ̃ linear between nodes
+/// in the gain, nothing for Γ < 0; constant below node 0, zero above the last node.
 ///
 /// @param node   (Γ − w_0)/Δw
 /// @param other  F = Φ̃/(1+2αw) of the other state

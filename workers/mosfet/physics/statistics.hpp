@@ -15,8 +15,8 @@ struct SheetDensity {
 QUASI_HD inline SheetDensity sheet_maxwell(const KaneBand& band, double kt_ev, double gap_ev) {
   const double states = sqrt(band.mx_m0 * band.my_m0) * kElectronMass_ev_fs2_nm2 /
                         (units::kPi * kHbar_ev_fs * kHbar_ev_fs);
-  const double density = states * kt_ev * (1.0 + 2.0 * band.alpha_per_ev * kt_ev) *
-                         exp(gap_ev / kt_ev);
+  const double density =
+      states * kt_ev * (1.0 + 2.0 * band.alpha_per_ev * kt_ev) * exp(gap_ev / kt_ev);
   return {density, density / kt_ev};
 }
 

@@ -15,12 +15,12 @@ namespace quasi::mosfet {
 struct Structure {
   int nx = 0, nz = 0;
   double dx_nm = 0, dz_nm = 0;
-  std::vector<double> x_nm, z_nm;          ///< [nx], [nz]
-  std::vector<double> barrier_ev;          ///< U [nz]
-  std::vector<double> doping_nm3;          ///< N_D [nx][nz]
-  std::vector<double> eps_cell;            ///< ε_R of a z cell [nz−1]
-  int gate_first = 0, gate_last = 0;       ///< x nodes under the gates, both included
-  int silicon_first = 0, silicon_last = 0; ///< z nodes of the two silicon/oxide interfaces
+  std::vector<double> x_nm, z_nm;           ///< [nx], [nz]
+  std::vector<double> barrier_ev;           ///< U [nz]
+  std::vector<double> doping_nm3;           ///< N_D [nx][nz]
+  std::vector<double> eps_cell;             ///< ε_R of a z cell [nz−1]
+  int gate_first = 0, gate_last = 0;        ///< x nodes under the gates, both included
+  int silicon_first = 0, silicon_last = 0;  ///< z nodes of the two silicon/oxide interfaces
 
   /// Families of equal m_z: valley pairs of one family share levels and wave functions.
   struct Family {
@@ -29,7 +29,7 @@ struct Structure {
     std::vector<double> off_ev;   ///< off-diagonal [nz−3]
   };
   std::vector<Family> families;
-  std::vector<int> family_of;       ///< [n_valleys]
+  std::vector<int> family_of;  ///< [n_valleys]
   std::vector<ValleyPair> valleys;
   int subbands = 0;
 

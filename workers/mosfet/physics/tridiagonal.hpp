@@ -28,8 +28,8 @@ QUASI_HD inline int sturm_count(const Tridiagonal& t, double shift_ev) {
   double pivot = guarded_pivot(t.diagonal[0] - shift_ev, t.scale_ev);
   int count = pivot < 0.0;
   for (int k = 1; k < t.n; ++k) {
-    pivot = guarded_pivot(t.diagonal[k] - shift_ev - t.off[k - 1] * t.off[k - 1] / pivot,
-                          t.scale_ev);
+    pivot =
+        guarded_pivot(t.diagonal[k] - shift_ev - t.off[k - 1] * t.off[k - 1] / pivot, t.scale_ev);
     count += pivot < 0.0;
   }
   return count;
@@ -82,8 +82,8 @@ QUASI_HD inline double twisted_rayleigh(const Tridiagonal& t, double* lambda_ev,
           t.diagonal[k] - shift - t.off[k - 1] * t.off[k - 1] / forward[k - 1], t.scale_ev);
     backward[t.n - 1] = guarded_pivot(t.diagonal[t.n - 1] - shift, t.scale_ev);
     for (int k = t.n - 2; k >= 0; --k)
-      backward[k] = guarded_pivot(
-          t.diagonal[k] - shift - t.off[k] * t.off[k] / backward[k + 1], t.scale_ev);
+      backward[k] =
+          guarded_pivot(t.diagonal[k] - shift - t.off[k] * t.off[k] / backward[k + 1], t.scale_ev);
     int twist = 0;
     double gamma = forward[0] + backward[0] - (t.diagonal[0] - shift);
     for (int k = 1; k < t.n; ++k) {
@@ -116,8 +116,8 @@ QUASI_HD inline bool certify_level(const Tridiagonal& t, int level, double lambd
   return sturm_count(t, lambda_ev - width) <= level && sturm_count(t, lambda_ev + width) > level;
 }
 
-/// Eigenpair number `level`: warm start from *lambda_ev when `warm`, certified by Sturm counts; cold
-/// bisection otherwise or when the certificate fails.
+/// Eigenpair number `level`: warm start from *lambda_ev when `warm`, certified by Sturm counts;
+/// cold bisection otherwise or when the certificate fails.
 /// @return true if the pair converged; ψ is then normalised so that step Σψ² = 1, with its first
 ///         component above 1e-3 of the largest positive.
 QUASI_HD inline bool solve_level(const Tridiagonal& t, int level, bool warm, double step_nm,

@@ -14,10 +14,10 @@ struct ExactQuotient {
 ///
 /// Written in differences of neighbours, as c plus a correction: q0 = c + (5Δ₂−2Δ₁)/6,
 /// q1 = c + (2Δ₃+Δ₂)/6, q2 = c + (4Δ₃−Δ₄)/6. The weights ω_r ∝ d_r/(ε_W+β_r)² are formed as
-/// d_r Π_{s≠r} B_s, so that one division serves all three. B = ¾(ε_W+β): common factors cancel. With
-/// 3β0 = 4Δ₁²−11Δ₁Δ₂+10Δ₂², 3β1 = 4Δ₂²−5Δ₂Δ₃+4Δ₃² (β2 is β0 mirrored) it takes four operations fewer than the
-/// sums of squares, and as positive definite forms of condition 18 they lose no digits. Odd in its arguments:
-/// reversing all signs reverses the result bit for bit.
+/// d_r Π_{s≠r} B_s, so that one division serves all three. B = ¾(ε_W+β): common factors cancel.
+/// With 3β0 = 4Δ₁²−11Δ₁Δ₂+10Δ₂², 3β1 = 4Δ₂²−5Δ₂Δ₃+4Δ₃² (β2 is β0 mirrored) it takes four operations
+/// fewer than the sums of squares, and as positive definite forms of condition 18 they lose no
+/// digits. Odd in its arguments: reversing all signs reverses the result bit for bit.
 ///
 /// @param epsilon  ε_W; 1e-12 for a pdf scaled to max 1. With the customary 1e-6 the weights are
 ///                 linear wherever Φ < 1e-3, and undershoots reach −2e-3.

@@ -49,8 +49,9 @@ void write_progress(H5Writer* file, const std::string& group, const PointProgres
   write_values(file, group + "/history", p.history);
   write_values(file, group + "/terminals", p.terminals);
   write_values(file, group + "/numbers",
-               {static_cast<double>(p.point), p.next_sample_fs, p.min_pdf, p.top_share, p.filling.lowest,
-                p.filling.highest, p.filling.outside, p.passed_source, p.passed_drain, p.average.window_fs()});
+               {static_cast<double>(p.point), p.next_sample_fs, p.min_pdf, p.top_share,
+                p.filling.lowest, p.filling.highest, p.filling.outside, p.passed_source,
+                p.passed_drain, p.average.window_fs()});
 }
 
 PointProgress read_progress(const H5Reader& file, const std::string& group) {
@@ -68,7 +69,8 @@ PointProgress read_progress(const H5Reader& file, const std::string& group) {
   p.passed_source = n.at(7);
   p.passed_drain = n.at(8);
   p.average = CurrentAverage(n.at(9));
-  p.average.restore(file.doubles(group + "/slices"), static_cast<int>(p.state.current_integral.size()));
+  p.average.restore(file.doubles(group + "/slices"),
+                    static_cast<int>(p.state.current_integral.size()));
   return p;
 }
 
@@ -92,36 +94,43 @@ std::string resume_key(const Deck& deck) {
   std::ostringstream key;
   key.precision(17);
   const auto& g = deck.geometry;
-  key << QUASI_VERSION << ' ' << g.source_nm << ' ' << g.channel_nm << ' ' << g.drain_nm << ' ' << g.silicon_nm
-      << ' ' << g.oxide_top_nm << ' ' << g.oxide_bottom_nm;
+  key << QUASI_VERSION << ' ' << g.source_nm << ' ' << g.channel_nm << ' ' << g.drain_nm << ' '
+      << g.silicon_nm << ' ' << g.oxide_top_nm << ' ' << g.oxide_bottom_nm;
   const auto& d = deck.doping;
   key << '|' << d.contact_nm3 << ' ' << d.channel_nm3 << ' ' << d.smoothing_nm;
-  for (std::size_t k = 0; k < d.profile_x_nm.size(); ++k) key << ' ' << d.profile_x_nm[k] << ' ' << d.profile_nm3[k];
+  for (std::size_t k = 0; k < d.profile_x_nm.size(); ++k)
+    key << ' ' << d.profile_x_nm[k] << ' ' << d.profile_nm3[k];
   key << '|' << deck.gate.workfunction_top_ev << ' ' << deck.gate.workfunction_bottom_ev << ' '
       << deck.gate.bottom_offset_v;
   const auto& m = deck.material;
-  key << '|' << m.alpha_per_ev << ' ' << m.m_oxide_m0 << ' ' << m.barrier_ev << ' ' << m.affinity_ev << ' '
-      << m.eps_si << ' ' << m.eps_ox << ' ' << m.density_kg_m3 << ' ' << m.sound_m_s << ' ' << m.temperature_k;
-  for (const auto& v : deck.valleys) key << '|' << v.mx_m0 << ' ' << v.my_m0 << ' ' << v.mz_m0 << ' ' << v.offset_ev;
+  key << '|' << m.alpha_per_ev << ' ' << m.m_oxide_m0 << ' ' << m.barrier_ev << ' ' << m.affinity_ev
+      << ' ' << m.eps_si << ' ' << m.eps_ox << ' ' << m.density_kg_m3 << ' ' << m.sound_m_s << ' '
+      << m.temperature_k;
+  for (const auto& v : deck.valleys)
+    key << '|' << v.mx_m0 << ' ' << v.my_m0 << ' ' << v.mz_m0 << ' ' << v.offset_ev;
   const auto& n = deck.mesh;
-  key << '|' << n.nx << ' ' << n.nz << ' ' << n.subbands << ' ' << n.nw << ' ' << n.nphi << ' ' << n.wmax_ev << ' '
-      << static_cast<int>(n.range) << ' ' << static_cast<int>(n.phi_flux);
+  key << '|' << n.nx << ' ' << n.nz << ' ' << n.subbands << ' ' << n.nw << ' ' << n.nphi << ' '
+      << n.wmax_ev << ' ' << static_cast<int>(n.range) << ' ' << static_cast<int>(n.phi_flux);
   key << '|' << static_cast<int>(deck.scattering.scheme);
   for (const auto& p : deck.scattering.processes)
-    key << '|' << p.name << ' ' << static_cast<int>(p.kind) << ' ' << p.energy_ev << ' ' << p.coupling_ev_per_nm;
+    key << '|' << p.name << ' ' << static_cast<int>(p.kind) << ' ' << p.energy_ev << ' '
+        << p.coupling_ev_per_nm;
   const auto& rough = deck.scattering.roughness;
-  key << '|' << rough.height_nm << ' ' << rough.length_nm << ' ' << static_cast<int>(rough.spectrum) << ' '
-      << deck.scattering.impurities << '|' << static_cast<int>(deck.statistics) << ' ' << deck.pauli;
+  key << '|' << rough.height_nm << ' ' << rough.length_nm << ' ' << static_cast<int>(rough.spectrum)
+      << ' ' << deck.scattering.impurities << '|' << static_cast<int>(deck.statistics) << ' '
+      << deck.pauli;
   key << '|' << static_cast<int>(deck.contact) << ' ' << deck.neutral_inflow;
   for (const auto& b : deck.points) key << '|' << b.vgs_v << ' ' << b.vds_v;
   for (const Waveform* wave : {&deck.gate_wave, &deck.drain_wave}) {
     key << '|';
-    for (std::size_t k = 0; k < wave->t_fs.size(); ++k) key << wave->t_fs[k] << ' ' << wave->value_v[k] << ' ';
+    for (std::size_t k = 0; k < wave->t_fs.size(); ++k)
+      key << wave->t_fs[k] << ' ' << wave->value_v[k] << ' ';
   }
   const auto& r = deck.run;
-  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
-      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' ' << static_cast<int>(r.field) << ' ' << r.coarse_start
-      << ' ' << r.plasma_damping;
+  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' '
+      << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
+      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' '
+      << static_cast<int>(r.field) << ' ' << r.coarse_start << ' ' << r.plasma_damping;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;
@@ -151,7 +160,8 @@ void write_checkpoint(const std::filesystem::path& path, const std::string& key,
   }
   std::vector<std::int64_t> pdfs;
   for (const auto& [place, snap] : snapshot.pdfs) {
-    const std::string group = "/pdf/" + std::to_string(place.first) + "_" + std::to_string(place.second);
+    const std::string group =
+        "/pdf/" + std::to_string(place.first) + "_" + std::to_string(place.second);
     const std::int64_t shape[] = {std::ssize(snap.pdf)};
     file.write_compressed(group + "/pdf", snap.pdf, shape, "nm^-2 eV^-1 rad^-1");
     file.write_scalar(group + "/time", snap.time_fs, "fs");
@@ -164,22 +174,28 @@ void write_checkpoint(const std::filesystem::path& path, const std::string& key,
   file.commit();
 }
 
-std::optional<SweepSnapshot> read_checkpoint(const std::filesystem::path& path, const std::string& key) {
+std::optional<SweepSnapshot> read_checkpoint(const std::filesystem::path& path,
+                                             const std::string& key) {
   try {
     const H5Reader file(path);
     if (file.text("/key") != key) return {};
     SweepSnapshot snapshot;
     for (const auto point : file.integers("/finished_points"))
-      snapshot.finished[static_cast<int>(point)] = read_point(file, "/finished/" + std::to_string(point));
+      snapshot.finished[static_cast<int>(point)] =
+          read_point(file, "/finished/" + std::to_string(point));
     for (const auto chain : file.integers("/running_chains"))
-      snapshot.running[static_cast<int>(chain)] = read_progress(file, "/running/" + std::to_string(chain));
+      snapshot.running[static_cast<int>(chain)] =
+          read_progress(file, "/running/" + std::to_string(chain));
     for (const auto chain : file.integers("/waiting_chains"))
-      snapshot.chain_state[static_cast<int>(chain)] = read_state(file, "/waiting/" + std::to_string(chain));
+      snapshot.chain_state[static_cast<int>(chain)] =
+          read_state(file, "/waiting/" + std::to_string(chain));
     const auto places = file.integers("/pdf_places");
     for (std::size_t i = 0; i + 1 < places.size(); i += 2) {
-      const std::string group = "/pdf/" + std::to_string(places[i]) + "_" + std::to_string(places[i + 1]);
+      const std::string group =
+          "/pdf/" + std::to_string(places[i]) + "_" + std::to_string(places[i + 1]);
       const std::vector<double> values = file.doubles(group + "/pdf");
-      PdfSnapshot& snap = snapshot.pdfs[{static_cast<int>(places[i]), static_cast<int>(places[i + 1])}];
+      PdfSnapshot& snap =
+          snapshot.pdfs[{static_cast<int>(places[i]), static_cast<int>(places[i + 1])}];
       snap.time_fs = file.doubles(group + "/time").at(0);
       snap.pdf.assign(values.begin(), values.end());
     }

@@ -34,14 +34,16 @@ void CurrentAverage::restore(std::vector<double> slices, int half_nodes) {
   width_ = static_cast<std::size_t>(half_nodes) + 2;
 }
 
-// The weight of a slice is that of its middle; a window that holds no middle is the slice at its own middle.
+// The weight of a slice is that of its middle; a window that holds no middle is the slice at its
+// own middle.
 std::vector<double> CurrentAverage::average(double from_fs, double until_fs) const {
   std::vector<double> profile(width_ - 2, 0.0);
   double total = 0.0;
   for (std::size_t row = 0; row < slices_.size(); row += width_) {
     const double from = slices_[row], to = slices_[row + 1], middle = 0.5 * (from + to);
     if (middle <= from_fs || middle >= until_fs) continue;
-    const double weight = std::pow(std::sin(units::kPi * (middle - from_fs) / (until_fs - from_fs)), 2);
+    const double weight =
+        std::pow(std::sin(units::kPi * (middle - from_fs) / (until_fs - from_fs)), 2);
     total += weight * (to - from);
     for (std::size_t k = 0; k < profile.size(); ++k) profile[k] += weight * slices_[row + 2 + k];
   }
@@ -49,7 +51,8 @@ std::vector<double> CurrentAverage::average(double from_fs, double until_fs) con
   for (std::size_t row = 0; total == 0.0; row += width_) {
     if (centre > slices_[row + 1] && row + width_ < slices_.size()) continue;
     total = slices_[row + 1] - slices_[row];
-    std::copy_n(slices_.begin() + static_cast<std::ptrdiff_t>(row) + 2, profile.size(), profile.begin());
+    std::copy_n(slices_.begin() + static_cast<std::ptrdiff_t>(row) + 2, profile.size(),
+                profile.begin());
   }
   for (double& value : profile) value /= total;
   return profile;
@@ -65,22 +68,26 @@ SteadyWindow CurrentAverage::of_length(double length, double now, const SteadyLi
   const auto [least, most] = std::minmax_element(w.profile.begin(), w.profile.end());
   w.spread_contacts = *most - *least;
   w.drift_known = now >= 2.0 * length;
-  if (w.drift_known) w.drift = std::fabs(w.mean - mean_inside(average(now - 2.0 * length, now - length)));
-  w.steady = w.drift_known && std::max(w.spread, w.drift) < std::max(limit.relative * std::fabs(w.mean), limit.absolute);
+  if (w.drift_known)
+    w.drift = std::fabs(w.mean - mean_inside(average(now - 2.0 * length, now - length)));
+  w.steady = w.drift_known && std::max(w.spread, w.drift) <
+                                  std::max(limit.relative * std::fabs(w.mean), limit.absolute);
   return w;
 }
 
 std::optional<SteadyWindow> CurrentAverage::window(const SteadyLimit& limit) const {
   if (slices_.empty()) return {};
   // A window shorter than a slice is that slice.
-  const double now = slices_[slices_.size() - width_ + 1], last = now - slices_[slices_.size() - width_];
+  const double now = slices_[slices_.size() - width_ + 1],
+               last = now - slices_[slices_.size() - width_];
   const double shortest = std::max(std::min(window_fs_, now), last);
   SteadyWindow best = of_length(shortest, now, limit);
   for (int k = 1; k < kLengths && !best.steady; ++k) {
     const double length = shortest * (1 << k);
     if (now < 2.0 * length) break;
     SteadyWindow longer = of_length(length, now, limit);
-    if (longer.steady || std::max(longer.spread, longer.drift) < std::max(best.spread, best.drift)) best = std::move(longer);
+    if (longer.steady || std::max(longer.spread, longer.drift) < std::max(best.spread, best.drift))
+      best = std::move(longer);
   }
   return best;
 }

@@ -62,9 +62,12 @@ DerivedFigures derive_figures(const std::vector<IvPoint>& points, double thresho
   for (const IvPoint& point : points) by_drain[point.bias.vds_v].push_back(point);
   DerivedFigures figures;
   for (auto& [vds, row] : by_drain) {
-    std::sort(row.begin(), row.end(), [](const IvPoint& a, const IvPoint& b) { return a.bias.vgs_v < b.bias.vgs_v; });
-    row.erase(std::unique(row.begin(), row.end(),
-                          [](const IvPoint& a, const IvPoint& b) { return a.bias.vgs_v == b.bias.vgs_v; }), row.end());
+    std::sort(row.begin(), row.end(),
+              [](const IvPoint& a, const IvPoint& b) { return a.bias.vgs_v < b.bias.vgs_v; });
+    row.erase(std::unique(
+                  row.begin(), row.end(),
+                  [](const IvPoint& a, const IvPoint& b) { return a.bias.vgs_v == b.bias.vgs_v; }),
+              row.end());
     if (row.size() < 2) continue;
     TransferCurve curve{.vds_v = vds};
     std::vector<double> charge_c_per_m;
@@ -87,7 +90,8 @@ DerivedFigures derive_figures(const std::vector<IvPoint>& points, double thresho
     high = &curve;
   }
   if (low != nullptr && high != low)
-    figures.dibl_mv_per_v = 1e3 * (*low->threshold_v - *high->threshold_v) / (high->vds_v - low->vds_v);
+    figures.dibl_mv_per_v =
+        1e3 * (*low->threshold_v - *high->threshold_v) / (high->vds_v - low->vds_v);
   return figures;
 }
 

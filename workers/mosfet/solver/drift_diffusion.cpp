@@ -23,12 +23,13 @@ constexpr double kTolerance_ev = 1e-8;
 double bernoulli(double x) { return std::fabs(x) < 1e-8 ? 1.0 - 0.5 * x : x / std::expm1(x); }
 
 std::string name_of(const BiasPoint& bias) {
-  return "drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
+  return "drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) +
+         " V";
 }
 
 struct Flow {
-  std::vector<double> fermi_ev;   ///< [nx]
-  std::vector<double> current;    ///< between columns [nx−1], e/(fs nm)
+  std::vector<double> fermi_ev;  ///< [nx]
+  std::vector<double> current;   ///< between columns [nx−1], e/(fs nm)
 };
 
 // Continuity at given levels: the conductances between columns are in series.
@@ -49,13 +50,19 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
   double resistance = 0.0;
   for (const double g : conductance) resistance += 1.0 / g;
   if (!std::isfinite(resistance))
-    throw NotConverged(name_of(bias) + ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
-                       "material.temperature_K");
-  // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits the larger one would drown.
+    throw NotConverged(
+        name_of(bias) +
+        ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
+        "material.temperature_K");
+  // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits
+  // the larger one would drown.
   const double span = -std::expm1(-bias.vds_v / kt), last = std::exp(-bias.vds_v / kt);
-  Flow flow{std::vector<double>(static_cast<std::size_t>(s.nx)), std::vector<double>(conductance.size())};
+  Flow flow{std::vector<double>(static_cast<std::size_t>(s.nx)),
+            std::vector<double>(conductance.size())};
   double u = std::min(1.0, last);
-  const auto fall = [&](int i) { return span / resistance / conductance[i]; };  // of u between columns i and i+1
+  const auto fall = [&](int i) {
+    return span / resistance / conductance[i];
+  };  // of u between columns i and i+1
   if (bias.vds_v >= 0.0)
     for (int i = s.nx - 2; i > 0; --i) flow.fermi_ev[i] = kt * std::log(u += fall(i));
   else
@@ -66,8 +73,9 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
   return flow;
 }
 
-PointResult report(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias, const Equilibrium& state,
-                   const Mobility& mobility, const Flow& flow, int iterations) {
+PointResult report(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
+                   const Equilibrium& state, const Mobility& mobility, const Flow& flow,
+                   int iterations) {
   const Structure& s = problem.structure;
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
@@ -84,7 +92,8 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   n["current_drift_a_per_m"] = 0.0;
   n["time_fs"] = 0.0;
   n["steps"] = iterations;
-  const double ballistic = ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;
+  const double ballistic =
+      ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(problem, state.potential_v).gate;
@@ -120,14 +129,17 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
     std::string history;
     for (int iteration = 1;; ++iteration) {
       progress.throw_if_cancelled();
-      const Equilibrium state = solve_quasi_equilibrium(deck, s, bias, source, drain, fermi_ev, start_v);
+      const Equilibrium state =
+          solve_quasi_equilibrium(deck, s, bias, source, drain, fermi_ev, start_v);
       const Mobility mobility = low_field_mobility(deck, problem, state.subbands, fermi_ev);
       const Flow flow = solve_flow(problem, state, mobility, fermi_ev, bias);
       std::vector<double> step_ev(flow.fermi_ev);
       for (int i = 0; i < s.nx; ++i) step_ev[i] -= fermi_ev[i];
       const double change = largest_magnitude(step_ev);
-      if (!std::isfinite(change)) throw NotConverged(name_of(bias) + ": E_F left the finite numbers");
-      if (iteration > kMaxGummel) throw NotConverged(name_of(bias) + ": |δE_F| in eV went" + history);
+      if (!std::isfinite(change))
+        throw NotConverged(name_of(bias) + ": E_F left the finite numbers");
+      if (iteration > kMaxGummel)
+        throw NotConverged(name_of(bias) + ": |δE_F| in eV went" + history);
       if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
         points.push_back(report(deck, problem, bias, state, mobility, flow, iteration));

@@ -21,7 +21,8 @@ double top_gate_v(const Deck& deck, const BiasPoint& bias) {
   return bias.vgs_v - (deck.gate.workfunction_top_ev - deck.material.affinity_ev);
 }
 double bottom_gate_v(const Deck& deck, const BiasPoint& bias) {
-  return bias.vgs_v + deck.gate.bottom_offset_v - (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev);
+  return bias.vgs_v + deck.gate.bottom_offset_v -
+         (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev);
 }
 
 // Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
@@ -79,7 +80,8 @@ void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& f
 std::string history(const std::vector<double>& steps) {
   std::string text;
   const std::size_t from = steps.size() > 8 ? steps.size() - 8 : 0;
-  for (std::size_t k = from; k < steps.size(); ++k) text += (text.empty() ? "" : ", ") + shown(steps[k]);
+  for (std::size_t k = from; k < steps.size(); ++k)
+    text += (text.empty() ? "" : ", ") + shown(steps[k]);
   return text;
 }
 
@@ -88,13 +90,15 @@ void newton(const Deck& deck, const Structure& s, const PotentialBoundary& bound
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
     evaluate(deck, s, fermi_ev, state, &responses);
-    std::vector<double> step = poisson_residual(s, boundary, state->potential_v, state->density_nm3);
+    std::vector<double> step =
+        poisson_residual(s, boundary, state->potential_v, state->density_nm3);
     ColumnMatrix matrix(s, boundary, responses);
     matrix.factorise();
     matrix.solve(step.data());
     const double largest = largest_magnitude(step);
     if (!std::isfinite(largest))
-      throw NotConverged(what + ": Newton left the finite numbers; |δV|: " + history(state->newton_v));
+      throw NotConverged(what +
+                         ": Newton left the finite numbers; |δV|: " + history(state->newton_v));
     state->newton_v.push_back(largest);
     if (iteration >= kMaxIterations)
       throw NotConverged(what + ": no convergence after " + std::to_string(kMaxIterations) +
@@ -125,8 +129,9 @@ Structure column_structure(const Structure& device, int i) {
   Structure column = device;
   column.nx = 1;
   column.x_nm = {device.x_nm[i]};
-  column.doping_nm3.assign(device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i) * device.nz,
-                           device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i + 1) * device.nz);
+  column.doping_nm3.assign(
+      device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i) * device.nz,
+      device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i + 1) * device.nz);
   column.gate_first = 1;
   column.gate_last = 0;
   return column;
@@ -159,8 +164,10 @@ Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const 
   gates.value_v.front() = top_gate_v(deck, bias);
   gates.value_v.back() = bottom_gate_v(deck, bias);
   Equilibrium state;
-  // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far too many.
-  state.potential_v.assign(count, std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
+  // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far
+  // too many.
+  state.potential_v.assign(count,
+                           std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
   state.potential_v.front() = gates.value_v.front();
   state.potential_v.back() = gates.value_v.back();
   newton(deck, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
@@ -199,7 +206,8 @@ std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double 
 
 Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
                                     const Equilibrium& source, const Equilibrium& drain,
-                                    const std::vector<double>& fermi_ev, const std::vector<double>& start_v) {
+                                    const std::vector<double>& fermi_ev,
+                                    const std::vector<double>& start_v) {
   const PotentialBoundary boundary = potential_boundary(deck, s, bias, source, drain);
   Equilibrium state;
   state.potential_v = start_v;
@@ -221,7 +229,8 @@ Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const 
 Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v) {
-  return solve_quasi_equilibrium(deck, s, bias, source, drain, quasi_fermi_ev(deck, s, bias.vds_v), start_v);
+  return solve_quasi_equilibrium(deck, s, bias, source, drain, quasi_fermi_ev(deck, s, bias.vds_v),
+                                 start_v);
 }
 
 }  // namespace quasi::mosfet

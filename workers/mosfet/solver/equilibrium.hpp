@@ -4,9 +4,9 @@
 
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/poisson.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 #include "workers/mosfet/physics/structure.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
 
 namespace quasi::mosfet {
 
@@ -15,12 +15,14 @@ struct Equilibrium {
   std::vector<double> potential_v;  ///< [nx][nz]
   std::vector<double> density_nm3;  ///< N [nx][nz]
   Subbands subbands;
-  std::vector<double> sheet_nm2;    ///< ϱ [n_valleys][subbands][nx], one valley of the pair
-  std::vector<double> newton_v;     ///< max |δV| of every iteration
+  std::vector<double> sheet_nm2;  ///< ϱ [n_valleys][subbands][nx], one valley of the pair
+  std::vector<double> newton_v;   ///< max |δV| of every iteration
 
   double energy(const Structure& s, int valley, int p, int i) const {
-    return subbands.energy_ev[(static_cast<std::size_t>(s.family_of[valley]) * s.subbands + p) *
-                                  s.nx + i] + s.valleys[valley].offset_ev;
+    return subbands
+               .energy_ev[(static_cast<std::size_t>(s.family_of[valley]) * s.subbands + p) * s.nx +
+                          i] +
+           s.valleys[valley].offset_ev;
   }
   /// Σ_{ν,p} 2ϱ of one column: both valleys of every pair.
   double sheet_total_nm2(const Structure& s, int i) const;
@@ -60,6 +62,7 @@ Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPo
 /// The same for a given quasi-Fermi level E_F(x) [nx].
 Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
                                     const Equilibrium& source, const Equilibrium& drain,
-                                    const std::vector<double>& fermi_ev, const std::vector<double>& start_v);
+                                    const std::vector<double>& fermi_ev,
+                                    const std::vector<double>& start_v);
 
 }  // namespace quasi::mosfet

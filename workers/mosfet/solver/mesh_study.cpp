@@ -17,7 +17,8 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
   std::vector<std::pair<std::string, Deck>> decks;
   const auto add = [&](const char* axis, int size, int least, auto change) {
     if (size < least) {
-      progress.log(std::string("mesh study without ") + axis + ": mesh." + axis + " = " + std::to_string(size) + " is below " + std::to_string(least));
+      progress.log(std::string("mesh study without ") + axis + ": mesh." + axis + " = " +
+                   std::to_string(size) + " is below " + std::to_string(least));
       return;
     }
     Deck half = deck;
@@ -40,14 +41,18 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
 
 }  // namespace
 
-void add_mesh_study(const Deck& deck, const SweepOptions& options, Progress& progress, std::vector<PointResult>* points) {
+void add_mesh_study(const Deck& deck, const SweepOptions& options, Progress& progress,
+                    std::vector<PointResult>* points) {
   for (const auto& [axis, half] : halved(deck, progress)) {
-    SweepOptions own{.devices = options.devices, .checkpoint_directory = {}, .output_directory = {}};
+    SweepOptions own{
+        .devices = options.devices, .checkpoint_directory = {}, .output_directory = {}};
     if (!options.checkpoint_directory.empty()) {
       own.checkpoint_directory = options.checkpoint_directory / ("half_" + axis);
       std::error_code failure;
       std::filesystem::create_directories(own.checkpoint_directory, failure);
-      if (failure) throw StorageError("cannot make '" + own.checkpoint_directory.string() + "': " + failure.message());
+      if (failure)
+        throw StorageError("cannot make '" + own.checkpoint_directory.string() +
+                           "': " + failure.message());
     }
     progress.log("mesh study: half of " + axis);
     const std::vector<PointResult> coarse = run_sweep(half, own, progress);

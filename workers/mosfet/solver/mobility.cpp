@@ -16,13 +16,14 @@ constexpr double kFieldUnit_mv_cm = 10.0;  // 1 V/nm = 10 MV/cm.
 
 }  // namespace
 
-Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem, const Subbands& levels,
-                            const std::vector<double>& fermi_ev) {
+Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem,
+                            const Subbands& levels, const std::vector<double>& fermi_ev) {
   const Structure& s = problem.structure;
   const auto rows = static_cast<std::size_t>(problem.rows());
   const auto cells = static_cast<std::size_t>(problem.n_states()) * s.nx;
   const auto count = static_cast<std::size_t>(s.n_families()) * s.subbands;
-  std::vector<double> overlap(count * count * s.nx), roughness, filled(rows), gain(rows), loss(rows);
+  std::vector<double> overlap(count * count * s.nx), roughness, filled(rows), gain(rows),
+      loss(rows);
   overlaps(problem, levels.psi.data(), overlap.data());
   LevelCoupling coupling{levels.energy_ev.data(), overlap.data()};
   if (!problem.roughness_spectrum.empty()) {
@@ -38,23 +39,30 @@ Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem, c
   for (std::size_t row = 0; row < rows; ++row) {
     const int l = static_cast<int>(row % problem.nw), i = static_cast<int>(row / problem.nw % s.nx);
     const int state = static_cast<int>(row / problem.nw / s.nx), v = state / s.subbands;
-    const double level = levels.energy_ev[(static_cast<std::size_t>(s.family_of[v]) * s.subbands + state % s.subbands) * s.nx + i];
-    occupied[row] = occupation(deck, fermi_ev[i] - level - s.valleys[v].offset_ev - problem.grid().w(l));
+    const double level = levels.energy_ev[(static_cast<std::size_t>(s.family_of[v]) * s.subbands +
+                                           state % s.subbands) *
+                                              s.nx +
+                                          i];
+    occupied[row] =
+        occupation(deck, fermi_ev[i] - level - s.valleys[v].offset_ev - problem.grid().w(l));
     filled[row] = states_at(v, l) * occupied[row];
   }
   scattering_rates(problem, coupling, 1.0, filled.data(), gain.data(), loss.data());
 
-  Mobility mobility{std::vector<double>(cells), std::vector<double>(static_cast<std::size_t>(s.nx), 0.0)};
+  Mobility mobility{std::vector<double>(cells),
+                    std::vector<double>(static_cast<std::size_t>(s.nx), 0.0)};
   std::vector<double> total(static_cast<std::size_t>(s.nx), 0.0);
   for (std::size_t cell = 0; cell < cells; ++cell) {
     const int state = static_cast<int>(cell) / s.nx, v = state / s.subbands;
     double moved = 0.0, density = 0.0;
     for (int l = 0; l < problem.nw; ++l) {
       const std::size_t row = cell * problem.nw + l;
-      const double f = occupied[row], speed = problem.speed_nm_fs[static_cast<std::size_t>(v) * problem.nw + l];
+      const double f = occupied[row],
+                   speed = problem.speed_nm_fs[static_cast<std::size_t>(v) * problem.nw + l];
       const double slope = (problem.pauli ? f * (1.0 - f) : f) / problem.kt_ev;  // −∂f/∂w
       if (!(loss[row] > 0.0))
-        throw InvalidInput("scattering: nothing scatters electrons of pair " + std::to_string(v) + " at w = " + shown(problem.grid().w(l)) +
+        throw InvalidInput("scattering: nothing scatters electrons of pair " + std::to_string(v) +
+                           " at w = " + shown(problem.grid().w(l)) +
                            " eV, and their mobility has no limit; enable a process that does");
       moved += 0.5 * states_at(v, l) * speed * speed * slope / loss[row];
       density += filled[row];
@@ -74,12 +82,14 @@ PointResult mobility_point(const Deck& deck, const Structure& device, const Bias
   const Mobility mobility = low_field_mobility(deck, problem, state.subbands, {0.0});
   const double sheet = state.sheet_total_nm2(column, 0);
   if (!(sheet > 0.0) || !std::isfinite(mobility.mean_nm2_v_fs[0]))
-    throw InvalidInput("bias.vgs: at " + shown(bias.vgs_v) + " V the film holds so few electrons that their density underflows to " +
+    throw InvalidInput("bias.vgs: at " + shown(bias.vgs_v) +
+                       " V the film holds so few electrons that their density underflows to " +
                        shown(sheet) + " nm-2, and none has a mobility; raise it");
   double field = 0.0, weight = 0.0;
   for (int j = 1; j < column.nz - 1; ++j) {
     const double n = state.density_nm3[j];
-    field += n * std::fabs(state.potential_v[j + 1] - state.potential_v[j - 1]) / (2.0 * column.dz_nm);
+    field +=
+        n * std::fabs(state.potential_v[j + 1] - state.potential_v[j - 1]) / (2.0 * column.dz_nm);
     weight += n;
   }
   PointResult point;

@@ -8,14 +8,17 @@
 
 namespace quasi::mosfet {
 
-TerminalCharge terminal_charge(const TransportProblem& problem, const std::vector<double>& potential_v) {
+TerminalCharge terminal_charge(const TransportProblem& problem,
+                               const std::vector<double>& potential_v) {
   const Structure& s = problem.structure;
   const auto v = [&](int i, int j) { return potential_v[static_cast<std::size_t>(i) * s.nz + j]; };
   TerminalCharge charge;
-  // ε_R times the field out of the terminal times the face, divided by e/ε0, over every face between a
-  // node of given potential and a free one: charge in e per nm. Positive numbers are positive charge;
-  // electrons carry −1.
-  const auto fixed = [&](int i, int j) { return problem.fixed[static_cast<std::size_t>(i) * s.nz + j] != 0; };
+  // ε_R times the field out of the terminal times the face, divided by e/ε0, over every face
+  // between a node of given potential and a free one: charge in e per nm. Positive numbers are
+  // positive charge; electrons carry −1.
+  const auto fixed = [&](int i, int j) {
+    return problem.fixed[static_cast<std::size_t>(i) * s.nz + j] != 0;
+  };
   for (int i = 0; i < s.nx; ++i)
     for (int j = 0; j < s.nz; ++j) {
       if (!fixed(i, j)) continue;
@@ -23,8 +26,10 @@ TerminalCharge terminal_charge(const TransportProblem& problem, const std::vecto
       const double across = s.face_x(j) / s.dx_nm, width = s.column_width_nm(i) / s.dz_nm;
       if (i > 0 && !fixed(i - 1, j)) sum += across * (v(i, j) - v(i - 1, j));
       if (i < s.nx - 1 && !fixed(i + 1, j)) sum += across * (v(i, j) - v(i + 1, j));
-      if (j > 0 && !fixed(i, j - 1)) sum += s.eps_cell[static_cast<std::size_t>(j - 1)] * width * (v(i, j) - v(i, j - 1));
-      if (j < s.nz - 1 && !fixed(i, j + 1)) sum += s.eps_cell[static_cast<std::size_t>(j)] * width * (v(i, j) - v(i, j + 1));
+      if (j > 0 && !fixed(i, j - 1))
+        sum += s.eps_cell[static_cast<std::size_t>(j - 1)] * width * (v(i, j) - v(i, j - 1));
+      if (j < s.nz - 1 && !fixed(i, j + 1))
+        sum += s.eps_cell[static_cast<std::size_t>(j)] * width * (v(i, j) - v(i, j + 1));
       double& terminal = i == 0 ? charge.source : i == s.nx - 1 ? charge.drain : charge.gate;
       terminal += sum / kChargeOverEpsilon0_v_nm;
     }
@@ -48,7 +53,8 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
     // ∫ e^{−E_y/kT} dk_y by the midpoint rule in k_y, which converges beyond all orders here.
     const double my = s.valleys[v].my_m0;
     const double cutoff_ev = 60.0 * kt;
-    const double k_max = std::sqrt(cutoff_ev * (1.0 + alpha * cutoff_ev) * my / kHbar2Over2m0_ev_nm2);
+    const double k_max =
+        std::sqrt(cutoff_ev * (1.0 + alpha * cutoff_ev) * my / kHbar2Over2m0_ev_nm2);
     constexpr int kPoints = 4000;
     double integral = 0.0;
     std::vector<double> transverse(kPoints);
@@ -61,8 +67,10 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
     }
     integral *= 2.0 * k_max / kPoints;
     for (int p = 0; p < s.subbands; ++p) {
-      const double top = barrier_top_ev(
-          &energy_ev[(static_cast<std::size_t>(s.family_of[v]) * s.subbands + p) * s.nx], s.nx) +
+      const double top =
+          barrier_top_ev(
+              &energy_ev[(static_cast<std::size_t>(s.family_of[v]) * s.subbands + p) * s.nx],
+              s.nx) +
           s.valleys[v].offset_ev;
       const double per_k = 2.0 * (2.0 * kt / (4.0 * units::kPi * units::kPi * kHbar_ev_fs));
       if (deck.statistics == StatisticsKind::kMaxwell) {
@@ -71,7 +79,8 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
       }
       double flow = 0.0;  // e^η becomes F0(η), under the integral over k_y.
       for (const double energy : transverse)
-        flow += fermi_integral_0((-top - energy) / kt) - fermi_integral_0((-vds_v - top - energy) / kt);
+        flow +=
+            fermi_integral_0((-top - energy) / kt) - fermi_integral_0((-vds_v - top - energy) / kt);
       total += per_k * flow * 2.0 * k_max / kPoints;
     }
   }
@@ -80,7 +89,8 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
 
 double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m) {
   constexpr double kZeroCurrent_a_m = 1e-3;
-  return std::fabs(ballistic_a_per_m) > kZeroCurrent_a_m ? current_a_per_m / ballistic_a_per_m : 0.0;
+  return std::fabs(ballistic_a_per_m) > kZeroCurrent_a_m ? current_a_per_m / ballistic_a_per_m
+                                                         : 0.0;
 }
 
 void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,
@@ -108,12 +118,14 @@ void add_fields(const Deck& deck, const TransportProblem& problem, const PointSt
     for (std::int64_t a = 0; a < nv * np; ++a)
       for (std::int64_t i = 0; i < nx; ++i) {
         const auto v = static_cast<std::size_t>(a / np);
-        energy.push_back(state.energy_ev[static_cast<std::size_t>((s.family_of[v] * np + a % np) * nx + i)] +
-                         s.valleys[v].offset_ev);
+        energy.push_back(
+            state.energy_ev[static_cast<std::size_t>((s.family_of[v] * np + a % np) * nx + i)] +
+            s.valleys[v].offset_ev);
       }
     result->add("subband_energy", energy, {nv, np, nx}, "eV");
   }
-  const auto per_electron = [&](const std::vector<double>& sum, const std::string& name, const char* units) {
+  const auto per_electron = [&](const std::vector<double>& sum, const std::string& name,
+                                const char* units) {
     std::vector<double> each(sum.size()), mean(static_cast<std::size_t>(nx), 0.0), sheet(mean);
     for (std::size_t k = 0; k < sum.size(); ++k) {
       each[k] = moments.sheet_nm2[k] > 0.0 ? sum[k] / moments.sheet_nm2[k] : 0.0;
@@ -126,7 +138,8 @@ void add_fields(const Deck& deck, const TransportProblem& problem, const PointSt
   };
   if (deck.output.has("velocity")) per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
   if (deck.output.has("energy")) per_electron(moments.energy_ev_nm2, "energy", "eV");
-  if (deck.output.has("psi")) result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
+  if (deck.output.has("psi"))
+    result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
   if (deck.output.has("pdf_w")) {
     std::vector<double> w;
     for (int l = 0; l < problem.nw; ++l) w.push_back(problem.grid().w(l));

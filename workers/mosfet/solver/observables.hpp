@@ -13,7 +13,8 @@ namespace quasi::mosfet {
 struct TerminalCharge {
   double source = 0, drain = 0, gate = 0;
 };
-TerminalCharge terminal_charge(const TransportProblem& problem, const std::vector<double>& potential_v);
+TerminalCharge terminal_charge(const TransportProblem& problem,
+                               const std::vector<double>& potential_v);
 
 /// Highest point of a level along x, through the parabola of the three highest nodes, eV.
 double barrier_top_ev(const double* energy_ev, int nx);

@@ -13,12 +13,13 @@ namespace quasi::mosfet {
 
 /// What a finished bias point says: numbers, histories and the fields that the deck asks for.
 /// @param present  the bias at the end, waveforms included
-PointResult report_point(const Deck& deck, const TransportProblem& problem, const BiasPoint& present,
-                         const PointProgress& at, double dt_fs, const PointState& state,
-                         const Moments& moments, PointStatus status);
+PointResult report_point(const Deck& deck, const TransportProblem& problem,
+                         const BiasPoint& present, const PointProgress& at, double dt_fs,
+                         const PointState& state, const Moments& moments, PointStatus status);
 
 /// Currents into the device at source, drain and gate between consecutive rows of the terminals:
-/// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of Poisson.
+/// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of
+/// Poisson.
 /// @param terminals  [rows][kTerminalWidth]
 /// @return [rows−1][kTerminalCurrentWidth]
 std::vector<double> terminal_currents(const std::vector<double>& terminals);

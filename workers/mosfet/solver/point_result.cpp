@@ -8,10 +8,12 @@
 namespace quasi::mosfet {
 namespace {
 
-constexpr std::array kStatusNames{
-    std::pair{PointStatus::kConverged, "converged"},     std::pair{PointStatus::kTimeLimit, "time_limit"},
-    std::pair{PointStatus::kFinished, "finished"},       std::pair{PointStatus::kEquilibrium, "equilibrium"},
-    std::pair{PointStatus::kDriftDiffusion, "drift-diffusion"}, std::pair{PointStatus::kMobility, "mobility"}};
+constexpr std::array kStatusNames{std::pair{PointStatus::kConverged, "converged"},
+                                  std::pair{PointStatus::kTimeLimit, "time_limit"},
+                                  std::pair{PointStatus::kFinished, "finished"},
+                                  std::pair{PointStatus::kEquilibrium, "equilibrium"},
+                                  std::pair{PointStatus::kDriftDiffusion, "drift-diffusion"},
+                                  std::pair{PointStatus::kMobility, "mobility"}};
 
 }  // namespace
 
@@ -29,9 +31,10 @@ PointStatus status_named(const std::string& name) {
 
 std::string_view units_of_number(std::string_view name) {
   using Units = std::pair<std::string_view, std::string_view>;
-  for (const auto& [ending, units] : {Units{"_a_per_m", "A/m"}, Units{"_fs", "fs"}, Units{"_ev", "eV"}, Units{"_v", "V"},
-                                      Units{"_per_nm", "e/nm"}, Units{"_per_nm2", "nm^-2"}, Units{"_mv_per_cm", "MV/cm"},
-                                      Units{"_cm2_per_v_s", "cm^2/(V s)"}})
+  for (const auto& [ending, units] :
+       {Units{"_a_per_m", "A/m"}, Units{"_fs", "fs"}, Units{"_ev", "eV"}, Units{"_v", "V"},
+        Units{"_per_nm", "e/nm"}, Units{"_per_nm2", "nm^-2"}, Units{"_mv_per_cm", "MV/cm"},
+        Units{"_cm2_per_v_s", "cm^2/(V s)"}})
     if (name.ends_with(ending)) return units;
   return "1";
 }
@@ -45,7 +48,8 @@ void write_point(H5Writer* file, const std::string& group, const PointResult& po
   file->write_scalar(group + "/vgs_v", point.bias.vgs_v, "V");
   file->write_scalar(group + "/vds_v", point.bias.vds_v, "V");
   file->write_text(group + "/status", status_name(point.status));
-  for (const auto& [name, value] : point.numbers) file->write_scalar(group + "/numbers/" + name, value, units_of_number(name));
+  for (const auto& [name, value] : point.numbers)
+    file->write_scalar(group + "/numbers/" + name, value, units_of_number(name));
   for (const auto& [name, array] : point.arrays)
     file->write(group + "/" + name, std::span<const double>(array.values),
                 std::span<const std::int64_t>(array.shape), array.units);

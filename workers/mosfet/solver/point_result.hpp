@@ -12,14 +12,15 @@ namespace quasi::mosfet {
 
 /// How a bias point came to its end.
 enum class PointStatus {
-  kConverged,       ///< steady within run.steady_tol
-  kTimeLimit,       ///< not steady at run.t_end_fs
-  kFinished,        ///< a transient at run.t_end_fs
-  kEquilibrium,     ///< Schrödinger and Poisson alone
+  kConverged,    ///< steady within run.steady_tol
+  kTimeLimit,    ///< not steady at run.t_end_fs
+  kFinished,     ///< a transient at run.t_end_fs
+  kEquilibrium,  ///< Schrödinger and Poisson alone
   kDriftDiffusion,
   kMobility,
 };
-/// The word of result.h5, iv.csv and the summary: "converged", "time_limit", "finished", "equilibrium", "drift-diffusion", "mobility".
+/// The word of result.h5, iv.csv and the summary: "converged", "time_limit", "finished",
+/// "equilibrium", "drift-diffusion", "mobility".
 const char* status_name(PointStatus status);
 /// @throws InvalidInput for any other word.
 PointStatus status_named(const std::string& name);
@@ -34,14 +35,16 @@ struct PointResult {
 
   BiasPoint bias;
   PointStatus status = PointStatus::kConverged;
-  std::map<std::string, double> numbers; ///< e.g. current_a_per_m; names end in units, those of ratios and counts in none
-  std::map<std::string, Array> arrays;   ///< e.g. potential [nx][nz]; "history/t" for tables
+  std::map<std::string, double>
+      numbers;  ///< e.g. current_a_per_m; names end in units, those of ratios and counts in none
+  std::map<std::string, Array> arrays;  ///< e.g. potential [nx][nz]; "history/t" for tables
 
   void add(const std::string& name, std::vector<double> values, std::vector<std::int64_t> shape,
            std::string units);
 };
 
-/// The units that the name of a number ends in: "current_a_per_m" is in "A/m"; "1" for a name without.
+/// The units that the name of a number ends in: "current_a_per_m" is in "A/m"; "1" for a name
+/// without.
 std::string_view units_of_number(std::string_view name);
 
 /// Writes every number and array of `point` under `group` ("" for the root of a file of its own).

@@ -24,7 +24,8 @@ Place place(double position, int count) {
   return {at, position - at};
 }
 
-// The ends continue with the slope of the last cell. Undershoots, which have no logarithm, are linear.
+// The ends continue with the slope of the last cell. Undershoots, which have no logarithm, are
+// linear.
 double log_linear(double a, double b, double share) {
   if (a > 0.0 && b > 0.0) return std::exp((1.0 - share) * std::log(a) + share * std::log(b));
   return (1.0 - share) * a + share * b;
@@ -61,7 +62,9 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
   for (int i = 0; i < f.nx; ++i)
     for (int j = 0; j < f.nz; ++j) {
       const Place x = place(f.x_nm[i] / c.dx_nm, c.nx), z = place(f.z_nm[j] / c.dz_nm, c.nz);
-      const auto v = [&](int a, int b) { return from.potential_v[static_cast<std::size_t>(a) * c.nz + b]; };
+      const auto v = [&](int a, int b) {
+        return from.potential_v[static_cast<std::size_t>(a) * c.nz + b];
+      };
       state.potential_v[static_cast<std::size_t>(i) * f.nz + j] =
           (1.0 - x.share) * ((1.0 - z.share) * v(x.at, z.at) + z.share * v(x.at, z.at + 1)) +
           x.share * ((1.0 - z.share) * v(x.at + 1, z.at) + z.share * v(x.at + 1, z.at + 1));
@@ -89,9 +92,13 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
     for (int l = 0; l < fine.nw; ++l) {
       const Place w = place(fine.grid().w(l) / coarse.dw_ev - 0.5, coarse.nw);
       const auto occupied = [&](int at, int m) {  // Up to a constant: Φ/(1+2αw).
-        return ((1.0 - x.share) * row_of(cell, x.at, at)[m] + x.share * row_of(cell, x.at + 1, at)[m]) / coarse.grid().kane(at);
+        return ((1.0 - x.share) * row_of(cell, x.at, at)[m] +
+                x.share * row_of(cell, x.at + 1, at)[m]) /
+               coarse.grid().kane(at);
       };
-      const auto at_angle = [&](int m) { return log_linear(occupied(w.at, m), occupied(w.at + 1, m), w.share); };
+      const auto at_angle = [&](int m) {
+        return log_linear(occupied(w.at, m), occupied(w.at + 1, m), w.share);
+      };
       for (int m = 0; m < fine.angles; ++m) {
         // The last interval of a full circle ends at angle 0.
         const double position = m * fine.dphi / coarse.dphi;
@@ -104,9 +111,11 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
         sum += fine.weight[m] * value;
       }
     }
-    const double sheet = (1.0 - x.share) * sheet_of(cell, x.at) + x.share * sheet_of(cell, x.at + 1);
+    const double sheet =
+        (1.0 - x.share) * sheet_of(cell, x.at) + x.share * sheet_of(cell, x.at + 1);
     const double factor = sum != 0.0 ? sheet / (sum * fine.dw_ev) : 0.0;
-    for (std::int64_t k = 0; k < static_cast<std::int64_t>(fine.nw) * fine.angles; ++k) out[k] *= factor;
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(fine.nw) * fine.angles; ++k)
+      out[k] *= factor;
   }
   return state;
 }

@@ -35,18 +35,26 @@ std::vector<std::vector<int>> make_chains(const Deck& deck) {
 }  // namespace
 
 SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Progress& progress_in)
-    : deck(deck_in), options(options_in), progress(progress_in), structure(make_structure(deck)),
-      problem(make_transport_problem(deck, structure)), source(solve_contact(deck, structure, 0)),
-      drain(solve_contact(deck, structure, structure.nx - 1)), key(resume_key(deck)), chains(make_chains(deck)),
+    : deck(deck_in),
+      options(options_in),
+      progress(progress_in),
+      structure(make_structure(deck)),
+      problem(make_transport_problem(deck, structure)),
+      source(solve_contact(deck, structure, 0)),
+      drain(solve_contact(deck, structure, structure.nx - 1)),
+      key(resume_key(deck)),
+      chains(make_chains(deck)),
       checkpoints(options.checkpoint_directory) {
   for (const auto& path : checkpoints.newest_first()) {
     auto found = read_checkpoint(path, key);
     if (!found) {
-      progress.log("checkpoint " + path.filename().string() + " is of another deck or version, or damaged; it is not used");
+      progress.log("checkpoint " + path.filename().string() +
+                   " is of another deck or version, or damaged; it is not used");
       continue;
     }
     snapshot = std::move(*found);
-    progress.log("resumed from " + path.filename().string() + ": " + std::to_string(snapshot.finished.size()) + " of " +
+    progress.log("resumed from " + path.filename().string() + ": " +
+                 std::to_string(snapshot.finished.size()) + " of " +
                  std::to_string(deck.points.size()) + " points finished");
     if (options.on_finished)
       for (const auto& [point, result] : snapshot.finished) options.on_finished(point, result);
@@ -56,19 +64,23 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
     break;
   }
   for (int chain = 0; chain < static_cast<int>(chains.size()); ++chain)
-    if (next_position_locked(chain) < static_cast<int>(chains[chain].size())) queue.push_back(chain);
+    if (next_position_locked(chain) < static_cast<int>(chains[chain].size()))
+      queue.push_back(chain);
 }
 
 int SweepState::next_position_locked(int chain) const {
   int position = 0;
-  while (position < static_cast<int>(chains[chain].size()) && snapshot.finished.contains(chains[chain][position]))
+  while (position < static_cast<int>(chains[chain].size()) &&
+         snapshot.finished.contains(chains[chain][position]))
     ++position;
   return position;
 }
 
 void SweepState::save_checkpoint_locked() {
   if (!checkpoints.keeps()) return;
-  checkpoints.add([this](const std::filesystem::path& path) { write_checkpoint(path, key, snapshot); }, progress);
+  checkpoints.add(
+      [this](const std::filesystem::path& path) { write_checkpoint(path, key, snapshot); },
+      progress);
   last_checkpoint = std::chrono::steady_clock::now();
 }
 
@@ -77,7 +89,8 @@ BiasPoint SweepState::bias_at(int point, double t_fs) const {
   return {bias.vgs_v + deck.gate_wave.at(t_fs), bias.vds_v + deck.drain_wave.at(t_fs)};
 }
 
-std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options, Progress& progress) {
+std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options,
+                                   Progress& progress) {
   SweepState sweep(deck, options, progress);
   const auto on_device = [&sweep](const Device& device) {
     try {
@@ -96,7 +109,8 @@ std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options
   }
   if (sweep.failure) std::rethrow_exception(sweep.failure);
   std::vector<PointResult> results;
-  for (int k = 0; k < static_cast<int>(deck.points.size()); ++k) results.push_back(sweep.snapshot.finished.at(k));
+  for (int k = 0; k < static_cast<int>(deck.points.size()); ++k)
+    results.push_back(sweep.snapshot.finished.at(k));
   return results;
 }
 

@@ -25,8 +25,9 @@ ScatteringProcess make_process(const Deck& deck, const PhononProcess& phonon) {
   const double hbar2 = kHbar_ev_fs * kHbar_ev_fs;
   if (phonon.kind == ProcessKind::kElastic) {
     const double sound_nm_fs = m.sound_m_s * 1e-6;
-    process.coupling = 0.5 * phonon.coupling_ev_per_nm * phonon.coupling_ev_per_nm * kt /
-                       (2.0 * units::kPi * kHbar_ev_fs * density_ev_fs2_nm5 * sound_nm_fs * sound_nm_fs) / hbar2;
+    process.coupling =
+        0.5 * phonon.coupling_ev_per_nm * phonon.coupling_ev_per_nm * kt /
+        (2.0 * units::kPi * kHbar_ev_fs * density_ev_fs2_nm5 * sound_nm_fs * sound_nm_fs) / hbar2;
     return process;
   }
   const double omega_fs = phonon.energy_ev / kHbar_ev_fs;
@@ -37,20 +38,24 @@ ScatteringProcess make_process(const Deck& deck, const PhononProcess& phonon) {
   return process;
 }
 
-/// Ŝ_ν(w,w'): mean over both angles of S(|k−k'|)(1−cos(φ−φ')). The weight makes isotropic scattering
-/// of this rate relax momentum as the true angular kernel does; it is symmetric in w and w', so that
-/// links stay balanced.
+/// Ŝ_ν(w,w'): mean over both angles of S(|k−k'|)(1−cos(φ−φ')). The weight makes isotropic
+/// scattering of this rate relax momentum as the true angular kernel does; it is symmetric in w and
+/// w', so that links stay balanced.
 std::vector<double> roughness_spectrum(const TransportProblem& problem, const Roughness& roughness,
                                        const ValleyPair& valley) {
-  constexpr int kAngles = 24;  // The mean converges geometrically; 24 points give 1e-4 at Λ = 1.5 nm.
+  constexpr int kAngles =
+      24;  // The mean converges geometrically; 24 points give 1e-4 at Λ = 1.5 nm.
   const int nw = problem.nw;
   std::vector<double> kx(static_cast<std::size_t>(nw) * kAngles), ky(kx.size());
   for (int l = 0; l < nw; ++l) {
-    const double w = problem.grid().w(l), kinetic = w * (1.0 + problem.alpha_per_ev * w) / kHbar2Over2m0_ev_nm2;
+    const double w = problem.grid().w(l),
+                 kinetic = w * (1.0 + problem.alpha_per_ev * w) / kHbar2Over2m0_ev_nm2;
     for (int m = 0; m < kAngles; ++m) {
       const double phi = (m + 0.5) * 2.0 * units::kPi / kAngles;
-      kx[static_cast<std::size_t>(l) * kAngles + m] = std::sqrt(kinetic * valley.mx_m0) * std::cos(phi);
-      ky[static_cast<std::size_t>(l) * kAngles + m] = std::sqrt(kinetic * valley.my_m0) * std::sin(phi);
+      kx[static_cast<std::size_t>(l) * kAngles + m] =
+          std::sqrt(kinetic * valley.mx_m0) * std::cos(phi);
+      ky[static_cast<std::size_t>(l) * kAngles + m] =
+          std::sqrt(kinetic * valley.my_m0) * std::sin(phi);
     }
   }
   std::vector<double> spectrum(static_cast<std::size_t>(nw) * nw);
@@ -60,9 +65,12 @@ std::vector<double> roughness_spectrum(const TransportProblem& problem, const Ro
       double sum = 0.0;
       for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing.
         for (int n = 0; n < kAngles; ++n) {
-          const double x = kx[static_cast<std::size_t>(a) * kAngles + m] - kx[static_cast<std::size_t>(b) * kAngles + n];
-          const double y = ky[static_cast<std::size_t>(a) * kAngles + m] - ky[static_cast<std::size_t>(b) * kAngles + n];
-          sum += roughness_power(roughness, x * x + y * y) * (1.0 - std::cos((m - n) * 2.0 * units::kPi / kAngles));
+          const double x = kx[static_cast<std::size_t>(a) * kAngles + m] -
+                           kx[static_cast<std::size_t>(b) * kAngles + n];
+          const double y = ky[static_cast<std::size_t>(a) * kAngles + m] -
+                           ky[static_cast<std::size_t>(b) * kAngles + n];
+          sum += roughness_power(roughness, x * x + y * y) *
+                 (1.0 - std::cos((m - n) * 2.0 * units::kPi / kAngles));
         }
       sum *= 2.0 / (kAngles * kAngles);
       spectrum[static_cast<std::size_t>(a) * nw + b] = sum;
@@ -72,33 +80,40 @@ std::vector<double> roughness_spectrum(const TransportProblem& problem, const Ro
 }
 
 // Momentum relaxation by the donors of each column, screened by the carriers that neutralise them.
-std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& problem, const Equilibrium& contact) {
+std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& problem,
+                                   const Equilibrium& contact) {
   const Structure& s = problem.structure;
   double density = 0.0, slope = 0.0;
   const Structure column = column_structure(s, 0);
   for (int v = 0; v < s.n_valleys(); ++v)
     for (int p = 0; p < s.subbands; ++p) {
-      const SheetDensity sheet = sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0));
+      const SheetDensity sheet =
+          sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0));
       density += sheet.density_nm2;
       slope += sheet.slope_nm2_ev;
     }
   std::vector<double> rates;
   for (const ValleyPair& valley : s.valleys)
     for (int i = 0; i < s.nx; ++i) {
-      const double donors = s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
-      const double screening2 = kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * slope / density;
+      const double donors =
+          s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
+      const double screening2 =
+          kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * slope / density;
       for (int l = 0; l < problem.nw; ++l)
         rates.push_back(donors <= 0.0 ? 0.0
-                                      : brooks_herring_rate(problem.grid().w(l), donors, deck.material.eps_si,
-                                                            std::sqrt(valley.mx_m0 * valley.my_m0), screening2));
+                                      : brooks_herring_rate(
+                                            problem.grid().w(l), donors, deck.material.eps_si,
+                                            std::sqrt(valley.mx_m0 * valley.my_m0), screening2));
     }
   return rates;
 }
 
-// 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the critical.
+// 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the
+// critical.
 double plasma_lead_fs(const Deck& deck, const Structure& s) {
   double lightness = 0.0;
-  for (const ValleyPair& valley : s.valleys) lightness += 1.0 / (valley.mx_m0 * kElectronMass_ev_fs2_nm2 * s.n_valleys());
+  for (const ValleyPair& valley : s.valleys)
+    lightness += 1.0 / (valley.mx_m0 * kElectronMass_ev_fs2_nm2 * s.n_valleys());
   const double donors = *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end());
   const double omega2_fs2 = kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * lightness;
   return omega2_fs2 > 0.0 ? 2.0 * deck.run.plasma_damping / std::sqrt(omega2_fs2) : 0.0;
@@ -141,8 +156,9 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   p.alpha_per_ev = deck.material.alpha_per_ev;
   p.kt_ev = deck.kt_ev();
   p.weno_epsilon = deck.run.weno_epsilon;
-  p.scheme = scattering.processes.empty() && !rough && !scattering.impurities ? ScatteringScheme::kNone
-                                                                             : scattering.scheme;
+  p.scheme = scattering.processes.empty() && !rough && !scattering.impurities
+                 ? ScatteringScheme::kNone
+                 : scattering.scheme;
   p.pauli = deck.pauli;
   p.tol_v = deck.run.tol_v;
   p.cfl = deck.run.cfl;
@@ -162,15 +178,18 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
     p.processes.push_back(make_process(deck, phonon));
   if (rough) {
     // λ = |F|² s(w') Ŝ/ħ³ = 2π c s(w') |F|² Ŝ; each ordered pair of states has half of c.
-    p.processes.push_back({.kind = ProcessKind::kRoughness,
-                           .coupling = 0.5 / (2.0 * units::kPi * kHbar_ev_fs * kHbar_ev_fs * kHbar_ev_fs)});
+    p.processes.push_back(
+        {.kind = ProcessKind::kRoughness,
+         .coupling = 0.5 / (2.0 * units::kPi * kHbar_ev_fs * kHbar_ev_fs * kHbar_ev_fs)});
     for (const ValleyPair& valley : structure.valleys) {
       const std::vector<double> spectrum = roughness_spectrum(p, scattering.roughness, valley);
       p.roughness_spectrum.insert(p.roughness_spectrum.end(), spectrum.begin(), spectrum.end());
     }
   }
-  if (scattering.impurities) p.elastic_rate_fs = impurity_rates(deck, p, solve_contact(deck, structure, 0));
-  const Equilibrium none{.potential_v = std::vector<double>(static_cast<std::size_t>(structure.nz), 0.0)};
+  if (scattering.impurities)
+    p.elastic_rate_fs = impurity_rates(deck, p, solve_contact(deck, structure, 0));
+  const Equilibrium none{.potential_v =
+                             std::vector<double>(static_cast<std::size_t>(structure.nz), 0.0)};
   p.fixed = potential_boundary(deck, structure, {}, none, none).fixed;
   return p;
 }
@@ -185,16 +204,19 @@ double maxwell_correction(const TransportProblem& problem) {
   return kt * (1.0 + 2.0 * alpha * kt) / (problem.dw_ev * sum);
 }
 
-double contact_shift_ev(const Deck& deck, const TransportProblem& problem, const Equilibrium& contact) {
+double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+                        const Equilibrium& contact) {
   const double kt = problem.kt_ev;
-  if (deck.statistics == StatisticsKind::kMaxwell) return kt * std::log(maxwell_correction(problem));
+  if (deck.statistics == StatisticsKind::kMaxwell)
+    return kt * std::log(maxwell_correction(problem));
   const Structure& s = problem.structure;
   const Structure column = column_structure(s, 0);
   double target = 0.0;
   for (int v = 0; v < s.n_valleys(); ++v)
     for (int p = 0; p < s.subbands; ++p)
       target += sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0)).density_nm2;
-  // The sum grows with the shift: Newton from zero, safe because the sum is convex to second order here.
+  // The sum grows with the shift: Newton from zero, safe because the sum is convex to second order
+  // here.
   double shift = 0.0;
   for (int step = 0; step < 50; ++step) {
     double sum = 0.0, slope = 0.0;
@@ -203,7 +225,8 @@ double contact_shift_ev(const Deck& deck, const TransportProblem& problem, const
         for (int l = 0; l < problem.nw; ++l) {
           const double w = problem.grid().w(l);
           const double f = fermi_function((shift - contact.energy(column, v, p, 0) - w) / kt);
-          const double states = 2.0 * units::kPi * problem.dw_ev * kStates_per_ev2_fs2 * band_jacobian(band_of(deck, s.valleys[v]), w);
+          const double states = 2.0 * units::kPi * problem.dw_ev * kStates_per_ev2_fs2 *
+                                band_jacobian(band_of(deck, s.valleys[v]), w);
           sum += states * f;
           slope += states * f * (1.0 - f) / kt;
         }
@@ -211,11 +234,13 @@ double contact_shift_ev(const Deck& deck, const TransportProblem& problem, const
     shift += change;
     if (std::fabs(change) < 1e-15) return shift;
   }
-  throw NotConverged("the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_eV");
+  throw NotConverged(
+      "the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_eV");
 }
 
 double occupation(const Deck& deck, double gap_ev) {
-  return deck.statistics == StatisticsKind::kFermi ? fermi_function(gap_ev / deck.kt_ev()) : std::exp(gap_ev / deck.kt_ev());
+  return deck.statistics == StatisticsKind::kFermi ? fermi_function(gap_ev / deck.kt_ev())
+                                                   : std::exp(gap_ev / deck.kt_ev());
 }
 
 PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& problem,
@@ -240,7 +265,8 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
   };
   boundary.inflow_source = inflow(source);
   boundary.inflow_drain = inflow(drain);
-  boundary.pdf_scale = *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
+  boundary.pdf_scale =
+      *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
   for (double& value : boundary.inflow_source) value /= boundary.pdf_scale;
   for (double& value : boundary.inflow_drain) value /= boundary.pdf_scale;
   double entering = 0.0;
@@ -250,31 +276,35 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
     const std::vector<double>& entered = side == 0 ? boundary.inflow_source : boundary.inflow_drain;
     const Equilibrium& contact = side == 0 ? source : drain;
     boundary.neutral[side].sheet = 0.5 * contact.sheet_total_nm2(column, 0) / boundary.pdf_scale;
-    boundary.neutral[side].entering = entering * problem.dw_ev * std::accumulate(entered.begin(), entered.end(), 0.0);
+    boundary.neutral[side].entering =
+        entering * problem.dw_ev * std::accumulate(entered.begin(), entered.end(), 0.0);
   }
   return boundary;
 }
 
 PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
-                      const PointBoundary& boundary, const Equilibrium& source, const Equilibrium& drain,
-                      const Equilibrium& equilibrium) {
+                      const PointBoundary& boundary, const Equilibrium& source,
+                      const Equilibrium& drain, const Equilibrium& equilibrium) {
   const Structure& s = problem.structure;
   PointState state;
   state.potential_v = equilibrium.potential_v;
   state.energy_ev = equilibrium.subbands.energy_ev;
   state.psi = equilibrium.subbands.psi;
   state.pdf.resize(static_cast<std::size_t>(problem.pdf_size()));
-  const double at_source = contact_shift_ev(deck, problem, source), at_drain = contact_shift_ev(deck, problem, drain);
+  const double at_source = contact_shift_ev(deck, problem, source),
+               at_drain = contact_shift_ev(deck, problem, drain);
   const double factor = kStates_per_ev2_fs2 / boundary.pdf_scale;
   const std::vector<double> fermi_ev = quasi_fermi_ev(deck, s, bias.vds_v);
 #pragma omp parallel for schedule(static)
   for (int cell = 0; cell < problem.n_states() * s.nx; ++cell) {
     const int i = cell % s.nx, a = cell / s.nx, v = a / s.subbands, p = a % s.subbands;
     const double share = s.x_nm[i] / s.x_nm.back();
-    const double gap = fermi_ev[i] + (1.0 - share) * at_source + share * at_drain - equilibrium.energy(s, v, p, i);
+    const double gap =
+        fermi_ev[i] + (1.0 - share) * at_source + share * at_drain - equilibrium.energy(s, v, p, i);
     for (int l = 0; l < problem.nw; ++l) {
       const double w = problem.grid().w(l);
-      const double value = factor * band_jacobian(band_of(deck, s.valleys[v]), w) * occupation(deck, gap - w);
+      const double value =
+          factor * band_jacobian(band_of(deck, s.valleys[v]), w) * occupation(deck, gap - w);
       for (int m = 0; m < problem.angles; ++m)
         state.pdf[(static_cast<std::size_t>(cell) * problem.nw + l) * problem.angles + m] = value;
     }

@@ -13,9 +13,11 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
 /// equals its integral exactly.
 double maxwell_correction(const TransportProblem& problem);
 
-/// Shift of the Fermi level at which the sums over the w grid hold the contact column's density: kT ln c_n
-/// for Maxwell's statistics, else one number for all levels, so that Fermi–Dirac stays Fermi–Dirac.
-double contact_shift_ev(const Deck& deck, const TransportProblem& problem, const Equilibrium& contact);
+/// Shift of the Fermi level at which the sums over the w grid hold the contact column's density: kT
+/// ln c_n for Maxwell's statistics, else one number for all levels, so that Fermi–Dirac stays
+/// Fermi–Dirac.
+double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+                        const Equilibrium& contact);
 
 /// f of the deck's statistics at E_F − E = gap.
 double occupation(const Deck& deck, double gap_ev);
@@ -27,7 +29,7 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
 
 /// The start: V, ε, ψ of the quasi-equilibrium and Φ = K s f(E_F − ε − w).
 PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
-                      const PointBoundary& boundary, const Equilibrium& source, const Equilibrium& drain,
-                      const Equilibrium& equilibrium);
+                      const PointBoundary& boundary, const Equilibrium& source,
+                      const Equilibrium& drain, const Equilibrium& equilibrium);
 
 }  // namespace quasi::mosfet
