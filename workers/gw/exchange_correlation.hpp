@@ -7,7 +7,8 @@
 
 namespace quasi::gw {
 
-/// V_xc between the outer states, eV: one matrix [n][n] for each (k, spin) of the plan; none without V_xc.
+/// V_xc between the outer states, eV: one matrix [n][n] for each (k, spin) of the plan; none
+/// without V_xc.
 struct ExchangeCorrelation {
   std::vector<std::vector<Cplx>> matrix_ev;
   std::int64_t n = 0;
@@ -23,7 +24,8 @@ bool is_fortran_file(const std::filesystem::path& path);
 /// @param path          empty: none
 /// @param off_diagonal  whether elements n ≠ m are needed; else they may be 0
 /// @throws InvalidInput for a k-point, band or element that the file lacks
-ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field, const SigmaOptions& options,
-                                         GwKernels& kernels, bool off_diagonal);
+ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
+                                         const SigmaOptions& options, GwKernels& kernels,
+                                         bool off_diagonal);
 
 }  // namespace quasi::gw

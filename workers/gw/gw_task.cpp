@@ -14,38 +14,45 @@ namespace quasi {
 namespace gw {
 namespace {
 
-/// Of a GPU most of its memory, a figure that does not depend on what else is there, so that blocks and
-/// bits do not either; of the CPU 2 GiB.
+/// Of a GPU most of its memory, a figure that does not depend on what else is there, so that blocks
+/// and bits do not either; of the CPU 2 GiB.
 std::int64_t default_budget_bytes(const Device& device) {
   return device.backend == Backend::kCuda ? device.memory_bytes / 10 * 6 : std::int64_t{2} << 30;
 }
 
-/// What a device has for a job that has it to itself: the driver and the libraries keep some of a GPU.
-std::int64_t memory_limit_bytes(const Device& device) { return device.backend == Backend::kCuda ? device.memory_bytes / 100 * 96 : device.memory_bytes; }
+/// What a device has for a job that has it to itself: the driver and the libraries keep some of a
+/// GPU.
+std::int64_t memory_limit_bytes(const Device& device) {
+  return device.backend == Backend::kCuda ? device.memory_bytes / 100 * 96 : device.memory_bytes;
+}
 
 const char* method_name(SigmaMethod method) {
   switch (method) {
-    case SigmaMethod::kCohsex: return "cohsex";
-    case SigmaMethod::kHybertsenLouie: return "hl-gpp";
-    case SigmaMethod::kGodbyNeeds: return "gn-gpp";
-    case SigmaMethod::kContour: return "contour";
-    case SigmaMethod::kRealAxis: return "real-axis";
-    case SigmaMethod::kImaginaryAxis: return "imaginary-axis";
+    case SigmaMethod::kCohsex:
+      return "cohsex";
+    case SigmaMethod::kHybertsenLouie:
+      return "hl-gpp";
+    case SigmaMethod::kGodbyNeeds:
+      return "gn-gpp";
+    case SigmaMethod::kContour:
+      return "contour";
+    case SigmaMethod::kRealAxis:
+      return "real-axis";
+    case SigmaMethod::kImaginaryAxis:
+      return "imaginary-axis";
   }
   return "";
 }
 
-nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(nullptr); }
+nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
 
 nlohmann::json plan_of(const Plan& plan) {
-  return {{"epsilon_gflop", plan.epsilon_gflop},
-          {"sigma_evaluations", plan.sigma_evaluations},
-          {"memory_bytes", plan.memory_bytes},
-          {"screening_bytes", plan.screening_bytes},
-          {"epsilon_bands", plan.epsilon.bands},
-          {"sigma_bands", plan.sigma.bands},
-          {"band_min", plan.sigma.band_min},
-          {"band_max", plan.sigma.band_max}};
+  return {{"epsilon_gflop", plan.epsilon_gflop}, {"sigma_evaluations", plan.sigma_evaluations},
+          {"memory_bytes", plan.memory_bytes},   {"screening_bytes", plan.screening_bytes},
+          {"epsilon_bands", plan.epsilon.bands}, {"sigma_bands", plan.sigma.bands},
+          {"band_min", plan.sigma.band_min},     {"band_max", plan.sigma.band_max}};
 }
 
 /// ε_M(q → 0) of one frequency, Cartesian, with the symmetry of the crystal.
@@ -55,18 +62,35 @@ CMat3 macroscopic_tensor(const Calculation& run, const DielectricMatrix& m, std:
 }
 
 nlohmann::json summary_of(const Calculation& run, const Device& device, int n_devices) {
-  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)}, {"device", device.name()}, {"devices", n_devices}, {"warnings", run.plan.notes}, {"plan", plan_of(run.plan)}};
+  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)},
+                         {"device", device.name()},
+                         {"devices", n_devices},
+                         {"warnings", run.plan.notes},
+                         {"plan", plan_of(run.plan)}};
   nlohmann::json states = nlohmann::json::array();
   for (const Quasiparticle& qp : run.quasiparticles)
-    states.push_back({{"k", qp.k}, {"band", qp.band}, {"spin", qp.spin}, {"e_mf_ev", qp.mean_field_ev}, {"vxc_ev", or_null(qp.vxc_ev)},
-                      {"x_ev", qp.x_ev}, {"sx_ev", qp.sx_ev}, {"ch_ev", qp.ch_ev}, {"ch_bare_ev", qp.ch_bare_ev}, {"sigma_ev", qp.sigma_ev},
-                      {"e_qp0_ev", or_null(qp.qp0_ev)}, {"e_qp1_ev", or_null(qp.qp1_ev)}, {"z", qp.z}});
+    states.push_back({{"k", qp.k},
+                      {"band", qp.band},
+                      {"spin", qp.spin},
+                      {"e_mf_ev", qp.mean_field_ev},
+                      {"vxc_ev", or_null(qp.vxc_ev)},
+                      {"x_ev", qp.x_ev},
+                      {"sx_ev", qp.sx_ev},
+                      {"ch_ev", qp.ch_ev},
+                      {"ch_bare_ev", qp.ch_bare_ev},
+                      {"sigma_ev", qp.sigma_ev},
+                      {"e_qp0_ev", or_null(qp.qp0_ev)},
+                      {"e_qp1_ev", or_null(qp.qp1_ev)},
+                      {"z", qp.z}});
   summary["quasiparticles"] = std::move(states);
   nlohmann::json heads = nlohmann::json::array();
   for (const DielectricMatrix& m : run.epsilon)
-    heads.push_back({{"q", m.q}, {"n_g", m.size()},
-                     {"epsilon", m.epsilon_diagonal.empty() ? nlohmann::json(nullptr) : nlohmann::json(m.epsilon_diagonal[0].real())},
-                     {"epsilon_inverse", m.inverse[0][0].real()}});
+    heads.push_back(
+        {{"q", m.q},
+         {"n_g", m.size()},
+         {"epsilon", m.epsilon_diagonal.empty() ? nlohmann::json(nullptr)
+                                                : nlohmann::json(m.epsilon_diagonal[0].real())},
+         {"epsilon_inverse", m.inverse[0][0].real()}});
   for (std::size_t i = 0; i < heads.size(); ++i)
     if (run.epsilon[i].subspace_vectors > 0) {
       heads[i]["subspace_vectors"] = run.epsilon[i].subspace_vectors;
@@ -75,23 +99,33 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   for (std::size_t i = 0; i < heads.size(); ++i)
     if (!run.epsilon[i].long_wave.empty()) {
       nlohmann::json tensor = nlohmann::json::array();
-      for (const auto& row : macroscopic_tensor(run, run.epsilon[i], 0)) tensor.push_back({row[0].real(), row[1].real(), row[2].real()});
+      for (const auto& row : macroscopic_tensor(run, run.epsilon[i], 0))
+        tensor.push_back({row[0].real(), row[1].real(), row[2].real()});
       heads[i]["macroscopic_tensor"] = std::move(tensor);
     }
   summary["eps_head"] = std::move(heads);
   const Gaps gap = gaps(run.field, run.quasiparticles);
   nlohmann::json direct = nlohmann::json::array();
   for (const GapAtK& at : gap.direct)
-    direct.push_back({{"k", at.k}, {"spin", at.spin}, {"mean_field_ev", at.mean_field_ev}, {"quasiparticle_ev", or_null(at.quasiparticle_ev)}});
+    direct.push_back({{"k", at.k},
+                      {"spin", at.spin},
+                      {"mean_field_ev", at.mean_field_ev},
+                      {"quasiparticle_ev", or_null(at.quasiparticle_ev)}});
   summary["gap"] = {{"fundamental_mean_field_ev", or_null(gap.fundamental_mean_field_ev)},
                     {"fundamental_ev", or_null(gap.fundamental_ev)},
                     {"direct", direct}};
   if (run.statistics.elements > 0)
-    summary["plasmon_poles"] = {{"elements", run.statistics.elements}, {"skipped", run.statistics.skipped}, {"invalid", run.statistics.invalid}};
+    summary["plasmon_poles"] = {{"elements", run.statistics.elements},
+                                {"skipped", run.statistics.skipped},
+                                {"invalid", run.statistics.invalid}};
   if (run.statistics.subspace_vectors > 0) {
     double worst_ry = 0.0;
-    for (const SelfEnergyAtK& sum : run.sigma) worst_ry = std::max(worst_ry, *std::max_element(sum.subspace_error_ry.begin(), sum.subspace_error_ry.end()));
-    summary["sigma_subspace"] = {{"vectors", run.statistics.subspace_vectors}, {"plane_waves", run.statistics.plane_waves}, {"error_ev", worst_ry * kRydberg_ev}};
+    for (const SelfEnergyAtK& sum : run.sigma)
+      worst_ry = std::max(
+          worst_ry, *std::max_element(sum.subspace_error_ry.begin(), sum.subspace_error_ry.end()));
+    summary["sigma_subspace"] = {{"vectors", run.statistics.subspace_vectors},
+                                 {"plane_waves", run.statistics.plane_waves},
+                                 {"error_ev", worst_ry * kRydberg_ev}};
   }
   add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
@@ -100,7 +134,8 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   return summary;
 }
 
-void write_result(const std::filesystem::path& path, const Calculation& run, const std::optional<ConvergenceStudy>& study) {
+void write_result(const std::filesystem::path& path, const Calculation& run,
+                  const std::optional<ConvergenceStudy>& study) {
   H5Writer file(path);
   const auto n = static_cast<std::int64_t>(run.quasiparticles.size());
   const auto column = [&](const std::string& name, const char* units, const auto& value) {
@@ -141,10 +176,12 @@ void write_result(const std::filesystem::path& path, const Calculation& run, con
   const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
   file.write("/epsilon/q", q, {n_q, 3}, "1");
   if (!head.empty()) file.write("/epsilon/head", head, {n_q}, "1");
-  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, −Im of it the loss function.
+  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, −Im of it the loss
+  // function.
   const auto n_f = static_cast<std::int64_t>(run.plan.epsilon.frequencies_ry.size());
   std::vector<Cplx> frequencies;
-  for (const Cplx& omega : run.plan.epsilon.frequencies_ry) frequencies.push_back(omega * kRydberg_ev);
+  for (const Cplx& omega : run.plan.epsilon.frequencies_ry)
+    frequencies.push_back(omega * kRydberg_ev);
   file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
   file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
@@ -152,7 +189,8 @@ void write_result(const std::filesystem::path& path, const Calculation& run, con
     if (m.long_wave.empty()) continue;
     std::vector<Cplx> tensors;
     for (std::size_t f = 0; f < m.long_wave.size(); ++f)
-      for (const auto& row : macroscopic_tensor(run, m, f)) tensors.insert(tensors.end(), row.begin(), row.end());
+      for (const auto& row : macroscopic_tensor(run, m, f))
+        tensors.insert(tensors.end(), row.begin(), row.end());
     file.write("/epsilon/macroscopic_tensor", tensors, {n_f, 3, 3}, "1");
   }
   write_sigma_results(run, file);
@@ -179,7 +217,8 @@ class GwTask : public Task {
     SilentProgress silent;
     const MeanField field = load_mean_field(deck, *kernels, silent);
     std::optional<MeanField> outer;
-    if (!deck.mean_field.wfn_outer.empty()) outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
+    if (!deck.mean_field.wfn_outer.empty())
+      outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
     Plan plan = make_plan(deck, field, default_budget_bytes(device), outer ? &*outer : nullptr);
     require_room(plan, memory_limit_bytes(device));
     DeviceTeam team(*kernels);
@@ -193,16 +232,27 @@ class GwTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     DeviceTeam team(options.devices, *options.ranks);
-    const std::int64_t budget = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : default_budget_bytes(options.devices.front());
-    const std::int64_t limit = options.memory_budget_bytes > 0 ? options.memory_budget_bytes : memory_limit_bytes(options.devices.front());
-    const Workplace place{.team = team, .memory_budget_bytes = budget, .memory_limit_bytes = limit, .checkpoint_directory = options.ranks->leads() ? options.checkpoint_directory : std::filesystem::path{}};
+    const std::int64_t budget = options.memory_budget_bytes > 0
+                                    ? options.memory_budget_bytes
+                                    : default_budget_bytes(options.devices.front());
+    const std::int64_t limit = options.memory_budget_bytes > 0
+                                   ? options.memory_budget_bytes
+                                   : memory_limit_bytes(options.devices.front());
+    const Workplace place{.team = team,
+                          .memory_budget_bytes = budget,
+                          .memory_limit_bytes = limit,
+                          .checkpoint_directory = options.ranks->leads()
+                                                      ? options.checkpoint_directory
+                                                      : std::filesystem::path{}};
     Calculation run = run_calculation(deck, place, progress);
     std::optional<ConvergenceStudy> study;
     if (deck.convergence_study) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};
     if (deck.epsilon.write)
-      write_epsilon({options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"}, run.screening_field ? *run.screening_field : run.field, run.epsilon, run.plan.epsilon,
-                    CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
+      write_epsilon(
+          {options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"},
+          run.screening_field ? *run.screening_field : run.field, run.epsilon, run.plan.epsilon,
+          CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);
     write_result(options.output_directory / "result.h5", run, study);
@@ -228,13 +278,17 @@ class GwTask : public Task {
     for (const auto& qp : summary.at("quasiparticles")) {
       if (qp.at("k") != last_k) {
         last_k = qp.at("k");
-        std::snprintf(line, sizeof line, "\nk = %9.6f %9.6f %9.6f   (eV)\n band      E_mf      V_xc         X      SX-X        CH     Sigma     E_qp0     E_qp1      Z\n",
+        std::snprintf(line, sizeof line,
+                      "\nk = %9.6f %9.6f %9.6f   (eV)\n band      E_mf      V_xc         X      "
+                      "SX-X        CH     Sigma     E_qp0     E_qp1      Z\n",
                       last_k[0].get<double>(), last_k[1].get<double>(), last_k[2].get<double>());
         text += line;
       }
       std::snprintf(line, sizeof line, "%5d", qp.at("band").get<int>());
       text += line;
-      for (const char* name : {"e_mf_ev", "vxc_ev", "x_ev", "sx_ev", "ch_ev", "sigma_ev", "e_qp0_ev", "e_qp1_ev"}) text += cell(qp.at(name));
+      for (const char* name :
+           {"e_mf_ev", "vxc_ev", "x_ev", "sx_ev", "ch_ev", "sigma_ev", "e_qp0_ev", "e_qp1_ev"})
+        text += cell(qp.at(name));
       std::snprintf(line, sizeof line, " %6.3f\n", qp.at("z").get<double>());
       text += line;
     }
@@ -243,9 +297,11 @@ class GwTask : public Task {
       int sound = 0, tried = 0;
       for (const auto& check : summary.at("self_test"))
         if (!check.at("value").is_null()) sound += check.at("passed").get<bool>(), ++tried;
-      text += "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
+      text +=
+          "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
     }
-    text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) + " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
+    text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) +
+            " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
     if (summary.contains("convergence")) text += study_table(summary.at("convergence"));
     return text;
   }

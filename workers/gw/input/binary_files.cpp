@@ -38,7 +38,8 @@ Title read_title(FortranReader& file, std::string* text) {
   return {text->substr(0, dash), flavour == "Real"};
 }
 
-void require_kind(const Title& title, const std::vector<std::string>& accepted, const FortranReader& file) {
+void require_kind(const Title& title, const std::vector<std::string>& accepted,
+                  const FortranReader& file) {
   if (std::find(accepted.begin(), accepted.end(), title.kind) != accepted.end()) return;
   std::string list;
   for (const auto& name : accepted) list += (list.empty() ? "" : " or ") + name;
@@ -54,7 +55,8 @@ struct Counts {
 Counts take_counts(FortranRecord& record, const std::string& file) {
   const auto v = record.take<std::int32_t>(5);
   if (v[0] == 4)
-    throw InvalidInput("'" + file + "' holds two-component spinors (nspin = 4), which are not supported yet; "
+    throw InvalidInput("'" + file +
+                       "' holds two-component spinors (nspin = 4), which are not supported yet; "
                        "rerun the mean field without spin-orbit coupling");
   require_in_range(v[0], 1, 2, "number of spins", file);
   require_in_range(v[1], 1, kMaxPlaneWaves, "number of G-vectors", file);
@@ -82,7 +84,8 @@ void read_crystal(FortranReader& file, const Counts& counts, Crystal* crystal) {
   crystal->symmetries.resize(static_cast<std::size_t>(counts.n_symmetries));
   for (std::size_t s = 0; s < crystal->symmetries.size(); ++s)
     for (std::size_t j = 0; j < 3; ++j) {
-      for (std::size_t i = 0; i < 3; ++i) crystal->symmetries[s].rotation[i][j] = rotations[9 * s + 3 * j + i];
+      for (std::size_t i = 0; i < 3; ++i)
+        crystal->symmetries[s].rotation[i][j] = rotations[9 * s + 3 * j + i];
       crystal->symmetries[s].translation[j] = translations[3 * s + j];
     }
   FortranRecord atoms = file.record("atoms");
@@ -102,33 +105,35 @@ int record_count(FortranReader& file, const std::string& what) {
   return n;
 }
 
-std::vector<IVec3> read_g_list(FortranReader& file, std::int64_t expected, const std::string& what) {
+std::vector<IVec3> read_g_list(FortranReader& file, std::int64_t expected,
+                               const std::string& what) {
   std::vector<IVec3> list;
   list.reserve(static_cast<std::size_t>(expected));
   const int n_records = record_count(file, what);
   for (int r = 0; r < n_records; ++r) {
     const int n = file.values<std::int32_t>(1, "length of a part of " + what)[0];
-    require_in_range(n, 0, expected - static_cast<std::int64_t>(list.size()), "length of a part of " + what,
-                     file.path().string());
+    require_in_range(n, 0, expected - static_cast<std::int64_t>(list.size()),
+                     "length of a part of " + what, file.path().string());
     const auto flat = file.values<std::int32_t>(std::int64_t{3} * n, what);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       list.push_back({flat[3 * i], flat[3 * i + 1], flat[3 * i + 2]});
   }
   if (static_cast<std::int64_t>(list.size()) != expected)
-    throw InvalidInput("'" + file.path().string() + "': " + what + " holds " + std::to_string(list.size()) +
-                       " vectors, the header announces " + std::to_string(expected));
+    throw InvalidInput("'" + file.path().string() + "': " + what + " holds " +
+                       std::to_string(list.size()) + " vectors, the header announces " +
+                       std::to_string(expected));
   return list;
 }
 
 /// One data block: `expected` values for each of n_columns columns (spins).
-std::vector<std::vector<Cplx>> read_data(FortranReader& file, std::int64_t expected, int n_columns, bool is_real,
-                                         const std::string& what) {
+std::vector<std::vector<Cplx>> read_data(FortranReader& file, std::int64_t expected, int n_columns,
+                                         bool is_real, const std::string& what) {
   std::vector<std::vector<Cplx>> columns(static_cast<std::size_t>(n_columns));
   const int n_records = record_count(file, what);
   for (int r = 0; r < n_records; ++r) {
     const int n = file.values<std::int32_t>(1, "length of a part of " + what)[0];
-    require_in_range(n, 0, expected - static_cast<std::int64_t>(columns[0].size()), "length of a part of " + what,
-                     file.path().string());
+    require_in_range(n, 0, expected - static_cast<std::int64_t>(columns[0].size()),
+                     "length of a part of " + what, file.path().string());
     FortranRecord record = file.record(what);
     for (auto& column : columns) {
       if (is_real) {
@@ -142,8 +147,9 @@ std::vector<std::vector<Cplx>> read_data(FortranReader& file, std::int64_t expec
   }
   for (const auto& column : columns) {
     if (static_cast<std::int64_t>(column.size()) != expected)
-      throw InvalidInput("'" + file.path().string() + "': " + what + " holds " + std::to_string(column.size()) +
-                         " values, " + std::to_string(expected) + " are expected");
+      throw InvalidInput("'" + file.path().string() + "': " + what + " holds " +
+                         std::to_string(column.size()) + " values, " + std::to_string(expected) +
+                         " are expected");
     require_finite(column, what + ": value", file.path().string());
   }
   return columns;
@@ -153,11 +159,14 @@ IVec3 take_ivec3(FortranRecord& record) {
   return {record.take<std::int32_t>(), record.take<std::int32_t>(), record.take<std::int32_t>()};
 }
 
-std::vector<int> to_int(const std::vector<std::int32_t>& values) { return {values.begin(), values.end()}; }
+std::vector<int> to_int(const std::vector<std::int32_t>& values) {
+  return {values.begin(), values.end()};
+}
 
 std::vector<Vec3> to_vec3(const std::vector<double>& flat) {
   std::vector<Vec3> points(flat.size() / 3);
-  for (std::size_t i = 0; i < points.size(); ++i) points[i] = {flat[3 * i], flat[3 * i + 1], flat[3 * i + 2]};
+  for (std::size_t i = 0; i < points.size(); ++i)
+    points[i] = {flat[3 * i], flat[3 * i + 1], flat[3 * i + 2]};
   return points;
 }
 
@@ -193,8 +202,10 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
   const auto n_pw = file.values<std::int32_t>(n_k, "plane waves per k-point");
   w.weight = file.values<double>(n_k, "k-point weights");
   w.k = to_vec3(file.values<double>(3 * n_k, "k-points"));
-  w.first_occupied = to_int(file.values<std::int32_t>(n_k * counts.n_spins, "lowest occupied bands"));
-  w.last_occupied = to_int(file.values<std::int32_t>(n_k * counts.n_spins, "highest occupied bands"));
+  w.first_occupied =
+      to_int(file.values<std::int32_t>(n_k * counts.n_spins, "lowest occupied bands"));
+  w.last_occupied =
+      to_int(file.values<std::int32_t>(n_k * counts.n_spins, "highest occupied bands"));
   w.energy_ry = file.values<double>(n_bk, "band energies");
   w.occupation = file.values<double>(n_bk, "occupations");
   w.header.g = read_g_list(file, counts.n_g, "master G-list");
@@ -211,7 +222,8 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
       const auto columns = read_data(file, n, counts.n_spins, title.is_real,
                                      "band " + std::to_string(band + 1) + at);
       for (std::size_t s = 0; s < columns.size(); ++s)
-        waves.coefficients[s].insert(waves.coefficients[s].end(), columns[s].begin(), columns[s].end());
+        waves.coefficients[s].insert(waves.coefficients[s].end(), columns[s].begin(),
+                                     columns[s].end());
     }
     w.waves.push_back(std::move(waves));
   }
@@ -260,7 +272,8 @@ void write_g_list(FortranWriter& file, const std::vector<IVec3>& list) {
 }
 
 /// One data block of `count` values from each column.
-void write_data(FortranWriter& file, const std::vector<const Cplx*>& columns, std::size_t count, bool is_real) {
+void write_data(FortranWriter& file, const std::vector<const Cplx*>& columns, std::size_t count,
+                bool is_real) {
   file.put(std::int32_t{1}).end_record();
   file.put(static_cast<std::int32_t>(count)).end_record();
   for (const Cplx* column : columns) {
@@ -270,15 +283,17 @@ void write_data(FortranWriter& file, const std::vector<const Cplx*>& columns, st
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (std::abs(column[i].imag()) > 1e-8)
-        throw InvalidInput("a coefficient has the imaginary part " + std::to_string(column[i].imag()) +
-                           "; it cannot be written as real");
+        throw InvalidInput("a coefficient has the imaginary part " +
+                           std::to_string(column[i].imag()) + "; it cannot be written as real");
       file.put(column[i].real());
     }
   }
   file.end_record();
 }
 
-std::vector<std::int32_t> to_int32(const std::vector<int>& values) { return {values.begin(), values.end()}; }
+std::vector<std::int32_t> to_int32(const std::vector<int>& values) {
+  return {values.begin(), values.end()};
+}
 
 }  // namespace
 
@@ -296,7 +311,10 @@ PlaneWaveField read_field(const std::filesystem::path& path, const std::string& 
   FortranReader file(path);
   PlaneWaveField field;
   const Title title = read_title(file, &field.header.title);
-  require_kind(title, kind == "RHO" ? std::vector<std::string>{"RHO"} : std::vector<std::string>{"VXC", "VSC"}, file);
+  require_kind(
+      title,
+      kind == "RHO" ? std::vector<std::string>{"RHO"} : std::vector<std::string>{"VXC", "VSC"},
+      file);
   field.header.is_real = title.is_real;
   const std::string name = path.string();
   FortranRecord sizes = file.record("counts");
@@ -347,7 +365,8 @@ Projectors read_projectors(const std::filesystem::path& path) {
   p.k = to_vec3(file.values<double>(3 * n_k, "k-points"));
   p.species = to_int(file.values<std::int32_t>(counts.n_atoms, "species of the atoms"));
   p.projectors_of_species = to_int(file.values<std::int32_t>(n_species, "projectors per species"));
-  for (const int n : p.projectors_of_species) require_in_range(n, 0, p.max_projectors, "number of projectors of a species", name);
+  for (const int n : p.projectors_of_species)
+    require_in_range(n, 0, p.max_projectors, "number of projectors of a species", name);
   for (const int s : p.species) require_in_range(s, 0, n_species, "species of an atom", name);
   const int base = *std::min_element(p.species.begin(), p.species.end());
   int n_projectors = 0;
@@ -357,10 +376,11 @@ Projectors read_projectors(const std::filesystem::path& path) {
     n_projectors += p.projectors_of_species[static_cast<std::size_t>(s)];
   }
   if (n_projectors != p.n_projectors)
-    throw InvalidInput("'" + name + "' announces " + std::to_string(p.n_projectors) + " projectors but its atoms have " +
-                       std::to_string(n_projectors));
-  p.d_ry = file.values<double>(std::int64_t{1} * p.max_projectors * p.max_projectors * counts.n_atoms * counts.n_spins,
-                               "D matrices");
+    throw InvalidInput("'" + name + "' announces " + std::to_string(p.n_projectors) +
+                       " projectors but its atoms have " + std::to_string(n_projectors));
+  p.d_ry = file.values<double>(
+      std::int64_t{1} * p.max_projectors * p.max_projectors * counts.n_atoms * counts.n_spins,
+      "D matrices");
   require_finite(p.d_ry, "D matrix element", name);
   p.header.g = read_g_list(file, counts.n_g, "master G-list");
   check_header(p.header, name);
@@ -388,9 +408,15 @@ void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions&
   std::size_t max_pw = 0;
   for (const KPointWaves& waves : w.waves) max_pw = std::max(max_pw, waves.g.size());
   const auto i32 = [](auto value) { return static_cast<std::int32_t>(value); };
-  file.put(i32(w.header.n_spins)).put(i32(w.header.g.size())).put(i32(w.header.crystal.symmetries.size()));
+  file.put(i32(w.header.n_spins))
+      .put(i32(w.header.g.size()))
+      .put(i32(w.header.crystal.symmetries.size()));
   file.put(i32(w.header.crystal.cell_symmetry)).put(i32(w.header.crystal.atoms.size()));
-  file.put(w.header.density_cutoff_ry).put(i32(w.n_k())).put(i32(w.n_bands)).put(i32(max_pw)).put(w.wave_cutoff_ry);
+  file.put(w.header.density_cutoff_ry)
+      .put(i32(w.n_k()))
+      .put(i32(w.n_bands))
+      .put(i32(max_pw))
+      .put(w.wave_cutoff_ry);
   file.end_record();
   for (const int n : w.header.fft_grid) file.put(i32(n));
   for (const int n : w.k_grid) file.put(i32(n));
@@ -412,7 +438,8 @@ void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions&
     write_g_list(file, waves.g);
     for (int band = 0; band < w.n_bands; ++band) {
       std::vector<const Cplx*> columns;
-      for (const auto& c : waves.coefficients) columns.push_back(c.data() + static_cast<std::size_t>(band) * waves.g.size());
+      for (const auto& c : waves.coefficients)
+        columns.push_back(c.data() + static_cast<std::size_t>(band) * waves.g.size());
       write_data(file, columns, waves.g.size(), is_real);
     }
   }
@@ -424,7 +451,9 @@ void write_field(const std::filesystem::path& path, const PlaneWaveField& field)
   const std::string kind = field.header.title.substr(0, 3);
   write_title(file, kind, field.header.is_real);
   const auto i32 = [](auto value) { return static_cast<std::int32_t>(value); };
-  file.put(i32(field.header.n_spins)).put(i32(field.header.g.size())).put(i32(field.header.crystal.symmetries.size()));
+  file.put(i32(field.header.n_spins))
+      .put(i32(field.header.g.size()))
+      .put(i32(field.header.crystal.symmetries.size()));
   file.put(i32(field.header.crystal.cell_symmetry)).put(i32(field.header.crystal.atoms.size()));
   file.put(field.header.density_cutoff_ry).end_record();
   for (const int n : field.header.fft_grid) file.put(i32(n));

@@ -23,12 +23,14 @@ IVec3 grid_of(TableReader& reader, const std::string& key, const IVec3& fallback
   if (values->size() != 3) reader.fail(key, "must hold 3 whole numbers");
   for (int i = 0; i < 3; ++i) {
     grid[i] = static_cast<int>((*values)[static_cast<std::size_t>(i)]);
-    if (grid[i] != (*values)[static_cast<std::size_t>(i)]) reader.fail(key, "must hold 3 whole numbers");
+    if (grid[i] != (*values)[static_cast<std::size_t>(i)])
+      reader.fail(key, "must hold 3 whole numbers");
   }
   return grid;
 }
 
-void read_mean_field(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+void read_mean_field(const toml::table* table, const std::string& where,
+                     const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "meanfield", where);
   auto& m = deck->mean_field;
   m.empirical = reader.choice("source", 0, {"files", "epm"}) == 1;
@@ -50,7 +52,10 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   const Vec3 stretch = vector_of(reader, "stretch", {1.0, 1.0, 1.0});
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (!(stretch[axis] >= 0.8 && stretch[axis] <= 1.25))
-      reader.fail("stretch", "holds " + std::to_string(stretch[axis]) + ", outside 0.8 … 1.25, where the form factors of the crystal at rest mean nothing");
+      reader.fail(
+          "stretch",
+          "holds " + std::to_string(stretch[axis]) +
+              ", outside 0.8 … 1.25, where the form factors of the crystal at rest mean nothing");
     c.deformation[axis][axis] = stretch[axis];
   }
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
@@ -61,44 +66,67 @@ void read_mean_field(const toml::table* table, const std::string& where, const s
   c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
   c.q0 = vector_of(reader, "q0", c.q0);
   m.q0 = c.q0;
-  if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2) reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
+  if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2)
+    reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
   const std::size_t limit = reader.choice("long_wave", 0, {"auto", "states", "dense", "kp"});
   c.by_velocity = limit == 3 || (limit == 0 && !deck->compatible);
-  if (limit > 0) m.long_wave = static_cast<LongWave>(limit - 1);
-  else if (m.wfnq.empty() && !m.vkb.empty()) m.long_wave = LongWave::kDense;
-  m.max_projector_residual = reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
+  if (limit > 0)
+    m.long_wave = static_cast<LongWave>(limit - 1);
+  else if (m.wfnq.empty() && !m.vkb.empty())
+    m.long_wave = LongWave::kDense;
+  m.max_projector_residual =
+      reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
   if (m.empirical) {
-    if (limit == 2) reader.fail("long_wave", "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
+    if (limit == 2)
+      reader.fail("long_wave",
+                  "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
     for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
-      if (reader.has(key)) reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
+      if (reader.has(key))
+        reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
   } else {
-    for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift", "cutoff_ry", "k_grid", "bands"})
-      if (reader.has(key)) reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
+    for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell",
+                            "origin_shift", "cutoff_ry", "k_grid", "bands"})
+      if (reader.has(key))
+        reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
     const bool own = m.long_wave != LongWave::kStates;
-    if (reader.has("q0") && !own) reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
+    if (reader.has("q0") && !own)
+      reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
     if (limit == 1 && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
-    if (own && !m.wfnq.empty()) reader.fail("wfnq", "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
-    if (own && m.vkb.empty()) reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
+    if (own && !m.wfnq.empty())
+      reader.fail("wfnq",
+                  "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
+    if (own && m.vkb.empty())
+      reader.fail("long_wave",
+                  "needs vsc and vkb, which make the Hamiltonian between the k-points");
     for (const char* key : {"wfn", "rho"})
-      if (!reader.has(key)) reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") + " file, or set source = \"epm\"");
+      if (!reader.has(key))
+        reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
+                             " file, or set source = \"epm\"");
   }
-  if (m.vsc.empty() != m.vkb.empty()) reader.fail(m.vsc.empty() ? "vsc" : "vkb", "is missing: bands beyond WFN need both vsc and vkb");
+  if (m.vsc.empty() != m.vkb.empty())
+    reader.fail(m.vsc.empty() ? "vsc" : "vkb",
+                "is missing: bands beyond WFN need both vsc and vkb");
   reader.finish();
 }
 
-void read_epsilon(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+void read_epsilon(const toml::table* table, const std::string& where,
+                  const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "epsilon", where);
   auto& e = deck->epsilon;
   const std::string gamma = reader.text("eps0mat", ""), others = reader.text("epsmat", "");
   if (!gamma.empty()) e.eps0mat = directory / gamma;
   if (!others.empty()) e.epsmat = directory / others;
-  if (gamma.empty() && !others.empty()) reader.fail("eps0mat", "is missing: stored ε⁻¹ needs the file of q → 0 too");
-  if (gamma.empty() && !reader.has("cutoff_ry")) reader.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
+  if (gamma.empty() && !others.empty())
+    reader.fail("eps0mat", "is missing: stored ε⁻¹ needs the file of q → 0 too");
+  if (gamma.empty() && !reader.has("cutoff_ry"))
+    reader.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
   e.cutoff_ry = reader.number("cutoff_ry", 0.0, 0.1, 10000.0);
   e.bands = reader.integer("bands", 0, 1, kMaxBandCount);
   e.write = reader.boolean("write", gamma.empty());
-  e.frequencies = static_cast<FrequencySet>(reader.choice("frequencies", 0, {"auto", "static", "imaginary", "real", "both", "godby-needs"}));
-  for (const auto& q : reader.vectors("qpoints", 3).value_or(std::vector<std::vector<double>>{})) e.qpoints.push_back({q[0], q[1], q[2]});
+  e.frequencies = static_cast<FrequencySet>(reader.choice(
+      "frequencies", 0, {"auto", "static", "imaginary", "real", "both", "godby-needs"}));
+  for (const auto& q : reader.vectors("qpoints", 3).value_or(std::vector<std::vector<double>>{}))
+    e.qpoints.push_back({q[0], q[1], q[2]});
   e.occupied_bands = reader.integer("occupied_bands", 0, 1, kMaxBandCount);
   e.real_max_ev = reader.number("real_max_ev", e.real_max_ev, 0.1, 1000.0);
   e.real_step_ev = reader.number("real_step_ev", e.real_step_ev, 1e-3, 10.0);
@@ -108,21 +136,27 @@ void read_epsilon(const toml::table* table, const std::string& where, const std:
   e.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
   e.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
   e.subspace.complement = reader.boolean("subspace_complement", true);
-  e.subspace.complement_ry = reader.number("subspace_complement_ry", e.subspace.complement_ry, 0.1, 100.0);
+  e.subspace.complement_ry =
+      reader.number("subspace_complement_ry", e.subspace.complement_ry, 0.1, 100.0);
   if (!e.subspace.wanted())
     for (const char* key : {"subspace_complement", "subspace_complement_ry"})
-      if (reader.has(key)) reader.fail(key, "belongs to a subspace: give subspace_tolerance or subspace_vectors");
+      if (reader.has(key))
+        reader.fail(key, "belongs to a subspace: give subspace_tolerance or subspace_vectors");
   if (!gamma.empty())
-    for (const char* key : {"subspace_tolerance", "subspace_vectors", "cutoff_ry", "bands", "frequencies", "write", "qpoints", "occupied_bands", "real_max_ev", "real_step_ev",
-                            "broadening_ev", "imaginary_points", "imaginary_scale_ry"})
-      if (reader.has(key)) reader.fail(key, "cannot stand beside eps0mat: it follows from the stored ε⁻¹");
+    for (const char* key :
+         {"subspace_tolerance", "subspace_vectors", "cutoff_ry", "bands", "frequencies", "write",
+          "qpoints", "occupied_bands", "real_max_ev", "real_step_ev", "broadening_ev",
+          "imaginary_points", "imaginary_scale_ry"})
+      if (reader.has(key))
+        reader.fail(key, "cannot stand beside eps0mat: it follows from the stored ε⁻¹");
   reader.finish();
 }
 
 /// Full matrix, Dyson equation, outer loops.
 void read_matrix(TableReader& reader, bool poles, Deck* deck) {
   auto& s = deck->sigma;
-  s.outer.kind = static_cast<OuterLoop>(reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0", "qsgw"}));
+  s.outer.kind = static_cast<OuterLoop>(
+      reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0", "qsgw"}));
   s.outer.tolerance_ev = reader.number("outer_tolerance_ev", s.outer.tolerance_ev, 1e-9, 1.0);
   s.outer.max_iterations = reader.integer("outer_iterations", s.outer.max_iterations, 1, 1000);
   s.outer.start_shift_ev = reader.number("outer_start_shift_ev", 0.0, -100.0, 100.0);
@@ -130,95 +164,150 @@ void read_matrix(TableReader& reader, bool poles, Deck* deck) {
     for (const char* key : {"outer_tolerance_ev", "outer_iterations", "outer_start_shift_ev"})
       if (reader.has(key)) reader.fail(key, "has no effect without sigma.outer_loop");
   s.full_matrix = reader.boolean("full_matrix", s.solution == Solution::kDyson);
-  if (s.solution == Solution::kDyson && !s.full_matrix) reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
+  if (s.solution == Solution::kDyson && !s.full_matrix)
+    reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
   const bool wanted = s.full_matrix || turns_states(s.outer.kind);
   using Kernel = GwKernels::OffDiagonalOptions;
   auto& k = s.matrix.kernel;
-  k.method = static_cast<Kernel::Method>(reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));
-  k.products = static_cast<Kernel::Products>(reader.choice("matrix_products", 0, {"native", "three-multiplications", "emulated"}));
+  k.method = static_cast<Kernel::Method>(
+      reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));
+  k.products = static_cast<Kernel::Products>(
+      reader.choice("matrix_products", 0, {"native", "three-multiplications", "emulated"}));
   k.tolerance_relative = reader.number("matrix_tolerance", 1e-7, 1e-14, 1e-2);
   s.matrix.step_ry = reader.number("matrix_step_ev", 0.5, 1e-3, 10.0) / kRydberg_ev;
   s.matrix.margin_ry = reader.number("matrix_margin_ev", 4.0, 0.1, 100.0) / kRydberg_ev;
   if (!wanted)
-    for (const char* key : {"matrix_method", "matrix_products", "matrix_tolerance", "matrix_step_ev", "matrix_margin_ev"})
+    for (const char* key : {"matrix_method", "matrix_products", "matrix_tolerance",
+                            "matrix_step_ev", "matrix_margin_ev"})
       if (reader.has(key)) reader.fail(key, "has no effect without sigma.full_matrix = true");
   if (!wanted) return;
   const char* key = s.full_matrix ? "full_matrix" : "outer_loop";
   if (!poles && s.method != SigmaMethod::kCohsex && s.method != SigmaMethod::kContour)
-    reader.fail(key, "needs the matrix Σ_lm, which exists for plasmon poles, contour and cohsex; set sigma.method");
+    reader.fail(key,
+                "needs the matrix Σ_lm, which exists for plasmon poles, contour and cohsex; set "
+                "sigma.method");
   if (!poles)
     for (const char* of_poles : {"matrix_method", "matrix_products", "matrix_tolerance"})
-      if (reader.has(of_poles)) reader.fail(of_poles, "says how the matrix of plasmon poles is summed; this sigma.method has none");
-  if (s.invalid == InvalidMode::kImaginary) reader.fail("invalid_modes", "= \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
-  if (s.remainder || s.exact_ch) reader.fail(s.remainder ? "static_remainder" : "exact_ch", "has no full-matrix form; leave it out");
+      if (reader.has(of_poles))
+        reader.fail(of_poles,
+                    "says how the matrix of plasmon poles is summed; this sigma.method has none");
+  if (s.invalid == InvalidMode::kImaginary)
+    reader.fail(
+        "invalid_modes",
+        "= \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
+  if (s.remainder || s.exact_ch)
+    reader.fail(s.remainder ? "static_remainder" : "exact_ch",
+                "has no full-matrix form; leave it out");
 }
 
 void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "sigma", where);
   auto& s = deck->sigma;
-  s.method = static_cast<SigmaMethod>(reader.choice("method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour", "real-axis", "imaginary-axis"}));
+  s.method = static_cast<SigmaMethod>(reader.choice(
+      "method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour", "real-axis", "imaginary-axis"}));
   s.bands = reader.integer("bands", 0, 1, kMaxBandCount);
   s.bare_cutoff_ry = reader.number("bare_cutoff_ry", 0.0, 0.1, 10000.0);
   s.screened_cutoff_ry = reader.number("screened_cutoff_ry", 0.0, 0.1, 10000.0);
   s.band_min = reader.integer("band_min", 1, 1, kMaxBandCount);
   s.band_max = reader.integer("band_max", 0, 1, kMaxBandCount);
-  for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{})) s.kpoints.push_back({k[0], k[1], k[2]});
-  for (const auto& k : reader.vectors("band_path", 3).value_or(std::vector<std::vector<double>>{})) s.path.corners.push_back({k[0], k[1], k[2]});
-  s.path.points_per_segment = reader.integer("band_path_points", s.path.points_per_segment, 2, 10000);
-  s.path_order = static_cast<BandOrder>(reader.choice("band_order", 0, {"auto", "character", "energy"}));
+  for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{}))
+    s.kpoints.push_back({k[0], k[1], k[2]});
+  for (const auto& k : reader.vectors("band_path", 3).value_or(std::vector<std::vector<double>>{}))
+    s.path.corners.push_back({k[0], k[1], k[2]});
+  s.path.points_per_segment =
+      reader.integer("band_path_points", s.path.points_per_segment, 2, 10000);
+  s.path_order =
+      static_cast<BandOrder>(reader.choice("band_order", 0, {"auto", "character", "energy"}));
   if (s.path.corners.size() == 1) reader.fail("band_path", "must hold at least two corners");
   for (const char* key : {"band_path_points", "band_order"})
-    if (s.path.corners.empty() && reader.has(key)) reader.fail(key, "has no effect without sigma.band_path");
-  if (s.path_order == BandOrder::kCharacter && !deck->mean_field.empirical && deck->mean_field.vkb.empty())
-    reader.fail("band_order", "= \"character\" needs the states between the k-points: give meanfield.vsc and meanfield.vkb, which make their Hamiltonian, or choose \"energy\"");
-  if (!s.path.corners.empty() && !s.kpoints.empty()) reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
-  s.invalid = static_cast<InvalidMode>(reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
-  s.imaginary_rule = static_cast<ImaginaryRule>(reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
+    if (s.path.corners.empty() && reader.has(key))
+      reader.fail(key, "has no effect without sigma.band_path");
+  if (s.path_order == BandOrder::kCharacter && !deck->mean_field.empirical &&
+      deck->mean_field.vkb.empty())
+    reader.fail("band_order",
+                "= \"character\" needs the states between the k-points: give meanfield.vsc and "
+                "meanfield.vkb, which make their Hamiltonian, or choose \"energy\"");
+  if (!s.path.corners.empty() && !s.kpoints.empty())
+    reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
+  s.invalid = static_cast<InvalidMode>(
+      reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
+  s.imaginary_rule = static_cast<ImaginaryRule>(
+      reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
   s.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
   s.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
   for (const char* key : {"subspace_tolerance", "subspace_vectors"}) {
     if (!reader.has(key)) continue;
-    if (!uses_frequencies(s.method)) reader.fail(key, "belongs to the full-frequency methods \"contour\", \"real-axis\" and \"imaginary-axis\"");
-    if (deck->compatible) reader.fail(key, "needs a Hermitian W, which compat = \"bgw\" and its wing rule do not give");
+    if (!uses_frequencies(s.method))
+      reader.fail(key,
+                  "belongs to the full-frequency methods \"contour\", \"real-axis\" and "
+                  "\"imaginary-axis\"");
+    if (deck->compatible)
+      reader.fail(key, "needs a Hermitian W, which compat = \"bgw\" and its wing rule do not give");
   }
-  if (reader.has("subspace_tolerance") && reader.has("subspace_vectors")) reader.fail("subspace_vectors", "stands beside subspace_tolerance; give one of them");
+  if (reader.has("subspace_tolerance") && reader.has("subspace_vectors"))
+    reader.fail("subspace_vectors", "stands beside subspace_tolerance; give one of them");
   s.remainder = reader.boolean("static_remainder", false);
   s.exact_ch = reader.boolean("exact_ch", false);
-  const bool poles = s.method == SigmaMethod::kHybertsenLouie || s.method == SigmaMethod::kGodbyNeeds;
-  s.derivative = static_cast<Derivative>(reader.choice("derivative", deck->compatible ? 2 : poles ? 0 : 1, {"analytic", "central", "forward"}));
+  const bool poles =
+      s.method == SigmaMethod::kHybertsenLouie || s.method == SigmaMethod::kGodbyNeeds;
+  s.derivative = static_cast<Derivative>(reader.choice("derivative",
+                                                       deck->compatible ? 2
+                                                       : poles          ? 0
+                                                                        : 1,
+                                                       {"analytic", "central", "forward"}));
   if (s.derivative == Derivative::kAnalytic && uses_frequencies(s.method))
-    reader.fail("derivative", "= \"analytic\" belongs to the plasmon-pole methods; ε⁻¹ on a grid of frequencies has no derivative at its points");
-  s.derivative_step_ev = reader.number("derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
-  s.solution = static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
+    reader.fail("derivative",
+                "= \"analytic\" belongs to the plasmon-pole methods; ε⁻¹ on a grid of frequencies "
+                "has no derivative at its points");
+  s.derivative_step_ev = reader.number(
+      "derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
+  s.solution =
+      static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
   read_matrix(reader, poles, deck);
   if (s.path_order == BandOrder::kCharacter && turns_states(s.outer.kind))
-    reader.fail("band_order", "= \"character\" compares states of the mean field, which this sigma.outer_loop replaces; choose \"energy\"");
+    reader.fail("band_order",
+                "= \"character\" compares states of the mean field, which this sigma.outer_loop "
+                "replaces; choose \"energy\"");
   auto& g = s.spectrum;
-  g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0, 0.0, 200.0);
+  g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0,
+                              0.0, 200.0);
   g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);
   g.broadening_ev = reader.number("spectrum_broadening_ev", g.broadening_ev, 0.0, 10.0);
-  if (s.solution == Solution::kGraphical && !g.wanted()) reader.fail("spectrum_window_ev", "= 0 leaves the graphical solution without a grid");
-  if (g.wanted() && g.window_ev < 2.0 * g.step_ev) reader.fail("spectrum_step_ev", "must be at most half of sigma.spectrum_window_ev");
-  if (g.wanted() && s.method == SigmaMethod::kCohsex) reader.fail("spectrum_window_ev", "has no meaning for the static method \"cohsex\"");
-  s.imaginary_frequency_ev = reader.number("imaginary_frequency_ev", s.imaginary_frequency_ev, 0.1, 1000.0);
+  if (s.solution == Solution::kGraphical && !g.wanted())
+    reader.fail("spectrum_window_ev", "= 0 leaves the graphical solution without a grid");
+  if (g.wanted() && g.window_ev < 2.0 * g.step_ev)
+    reader.fail("spectrum_step_ev", "must be at most half of sigma.spectrum_window_ev");
+  if (g.wanted() && s.method == SigmaMethod::kCohsex)
+    reader.fail("spectrum_window_ev", "has no meaning for the static method \"cohsex\"");
+  s.imaginary_frequency_ev =
+      reader.number("imaginary_frequency_ev", s.imaginary_frequency_ev, 0.1, 1000.0);
   s.rules.half_width_ry = reader.number("pole_half_width_ev", 0.5, 0.0, 10.0) / kRydberg_ev;
   s.rules.screened_exchange_cut = reader.number("sx_cut", 4.0, 0.0, 1e6);
-  if (s.exact_ch && s.method != SigmaMethod::kCohsex) reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
-  if (s.remainder && !poles) reader.fail("static_remainder", "belongs to the plasmon-pole methods; with cohsex use exact_ch");
+  if (s.exact_ch && s.method != SigmaMethod::kCohsex)
+    reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
+  if (s.remainder && !poles)
+    reader.fail("static_remainder",
+                "belongs to the plasmon-pole methods; with cohsex use exact_ch");
   reader.finish();
 }
 
-void read_coulomb(const toml::table* table, const std::string& where, const std::filesystem::path& directory, Deck* deck) {
+void read_coulomb(const toml::table* table, const std::string& where,
+                  const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "coulomb", where);
   const std::string file = reader.text("average_file", "");
   if (!file.empty()) deck->coulomb.average_file = (directory / file).string();
   auto& c = deck->coulomb;
-  c.truncation = static_cast<Truncation>(reader.choice("truncation", 0, {"none", "slab", "wire", "box", "sphere"}));
+  c.truncation = static_cast<Truncation>(
+      reader.choice("truncation", 0, {"none", "slab", "wire", "box", "sphere"}));
   c.sphere_radius_bohr = reader.number("radius_bohr", 0.0, 0.1, 1e4);
   c.max_charge_outside = reader.number("max_charge_outside", c.max_charge_outside, 0.0, 1.0);
   if ((c.truncation == Truncation::kSphere) != reader.has("radius_bohr"))
-    reader.fail("radius_bohr", c.truncation == Truncation::kSphere ? "is missing: the radius at which the interaction ends" : "belongs to truncation = \"sphere\"");
-  if (c.truncation != Truncation::kNone && !c.average_file.empty()) reader.fail("average_file", "holds averages of the full interaction; leave it out with truncation");
+    reader.fail("radius_bohr", c.truncation == Truncation::kSphere
+                                   ? "is missing: the radius at which the interaction ends"
+                                   : "belongs to truncation = \"sphere\"");
+  if (c.truncation != Truncation::kNone && !c.average_file.empty())
+    reader.fail("average_file",
+                "holds averages of the full interaction; leave it out with truncation");
   deck->coulomb.wing_rule = deck->compatible ? WingRule::kListedPoint : WingRule::kShortest;
   reader.finish();
 }
@@ -229,23 +318,26 @@ void read_convergence(const toml::table* table, const std::string& where, Deck* 
   c.bands = reader.numbers("bands", 2, kMaxBandCount).value_or(std::vector<double>{});
   c.cutoffs_ry = reader.numbers("cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
   c.bare_cutoffs_ry = reader.numbers("bare_cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
-  for (const auto& grid : reader.vectors("k_grids", 3).value_or(std::vector<std::vector<double>>{})) {
+  for (const auto& grid :
+       reader.vectors("k_grids", 3).value_or(std::vector<std::vector<double>>{})) {
     IVec3 whole{};
     for (int i = 0; i < 3; ++i) {
       whole[i] = static_cast<int>(grid[static_cast<std::size_t>(i)]);
-      if (whole[i] < 1 || whole[i] != grid[static_cast<std::size_t>(i)]) reader.fail("k_grids", "must hold lists of 3 whole numbers of 1 or more");
+      if (whole[i] < 1 || whole[i] != grid[static_cast<std::size_t>(i)])
+        reader.fail("k_grids", "must hold lists of 3 whole numbers of 1 or more");
     }
     c.k_grids.push_back(whole);
   }
   for (const char* key : {"bands", "cutoffs_ry", "bare_cutoffs_ry", "k_grids"})
-    if (!deck->convergence_study && reader.has(key)) reader.fail(key, "has no effect without --converge (convergence_study = true)");
+    if (!deck->convergence_study && reader.has(key))
+      reader.fail(key, "has no effect without --converge (convergence_study = true)");
   reader.finish();
 }
 
 }  // namespace
 
-Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,
-                const std::filesystem::path& directory) {
+Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
+                const std::string& where, const std::filesystem::path& directory) {
   const toml::table root = parse_toml(text, where, settings);
   Deck deck;
   TableReader reader(&root, "", where);
@@ -264,32 +356,48 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, c
   read_convergence(reader.table("converge"), where, &deck);
   reader.finish();
   if (!deck.mean_field.wfn_outer.empty()) {
-    const auto refuse = [&](const char* key, const char* why) { throw InvalidInput(where + ": meanfield.wfn_outer cannot stand beside " + key + ", " + why); };
-    if (deck.sigma.outer.kind != OuterLoop::kNone) refuse("sigma.outer_loop", "whose energies go back into the states of WFN");
-    if (!deck.sigma.path.corners.empty()) refuse("sigma.band_path", "which interpolates between the points of WFN");
+    const auto refuse = [&](const char* key, const char* why) {
+      throw InvalidInput(where + ": meanfield.wfn_outer cannot stand beside " + key + ", " + why);
+    };
+    if (deck.sigma.outer.kind != OuterLoop::kNone)
+      refuse("sigma.outer_loop", "whose energies go back into the states of WFN");
+    if (!deck.sigma.path.corners.empty())
+      refuse("sigma.band_path", "which interpolates between the points of WFN");
     if (deck.convergence_study) refuse("--converge", "whose coarser k-grids are those of WFN");
     if (deck.stop_after_epsilon) refuse("stop_after = \"epsilon\"", "which calculates no state");
   }
   const auto& wanted = deck.epsilon.frequencies;
-  const bool needs_own = uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;
+  const bool needs_own =
+      uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;
   if (wanted != FrequencySet::kAutomatic && needs_own && !deck.stop_after_epsilon)
-    throw InvalidInput(where + ": epsilon.frequencies cannot be chosen beside this sigma.method, which sets them itself; leave it out");
+    throw InvalidInput(where +
+                       ": epsilon.frequencies cannot be chosen beside this sigma.method, which "
+                       "sets them itself; leave it out");
   if (deck.stop_after_epsilon && !deck.epsilon.eps0mat.empty())
-    throw InvalidInput(where + ": stop_after = \"epsilon\" leaves nothing to do with a stored ε⁻¹ (epsilon.eps0mat)");
+    throw InvalidInput(
+        where +
+        ": stop_after = \"epsilon\" leaves nothing to do with a stored ε⁻¹ (epsilon.eps0mat)");
   if (deck.epsilon.cutoff_ry > 0.0 && deck.sigma.screened_cutoff_ry > deck.epsilon.cutoff_ry)
-    throw InvalidInput(where + ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) + " exceeds epsilon.cutoff_ry = " +
-                       shown(deck.epsilon.cutoff_ry) + "; ε⁻¹ is not known there");
+    throw InvalidInput(where +
+                       ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) +
+                       " exceeds epsilon.cutoff_ry = " + shown(deck.epsilon.cutoff_ry) +
+                       "; ε⁻¹ is not known there");
   return deck;
 }
 
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
   const std::filesystem::path& file = path;
-  if (std::filesystem::is_directory(file) && !std::filesystem::exists(file / "deck.toml") && has_field_deck(file))
-    return parse_deck(translate_field_deck(file), settings, file.filename().string() + " (epsilon.inp, sigma.inp)", file);
+  if (std::filesystem::is_directory(file) && !std::filesystem::exists(file / "deck.toml") &&
+      has_field_deck(file))
+    return parse_deck(translate_field_deck(file), settings,
+                      file.filename().string() + " (epsilon.inp, sigma.inp)", file);
   if (file.extension() == ".inp") {
     if (!has_field_deck(file.parent_path()))
-      throw InvalidInput("'" + file.string() + "': the field's decks are read as epsilon.inp and sigma.inp of one directory");
-    return parse_deck(translate_field_deck(file.parent_path()), settings, file.filename().string(), file.parent_path());
+      throw InvalidInput(
+          "'" + file.string() +
+          "': the field's decks are read as epsilon.inp and sigma.inp of one directory");
+    return parse_deck(translate_field_deck(file.parent_path()), settings, file.filename().string(),
+                      file.parent_path());
   }
   const DeckText deck = read_deck_text(file);
   return parse_deck(deck.text, settings, deck.file.filename().string(), deck.file.parent_path());

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/solver/band_interpolation.hpp"
 #include "workers/gw/solver/coulomb_interaction.hpp"
 #include "workers/gw/solver/empirical_pseudopotential.hpp"
-#include "workers/gw/solver/band_interpolation.hpp"
 #include "workers/gw/solver/graphical.hpp"
 #include "workers/gw/solver/outer_loop.hpp"
 #include "workers/gw/solver/sigma_matrix.hpp"
@@ -20,7 +20,8 @@ enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyN
 /// Which solution of the quasiparticle equation becomes E_qp1.
 enum class Solution { kLinearised, kGraphical, kDyson };
 
-/// How the limit q → 0 is taken: occupied states at k + q₀ from WFNq; the same, diagonalised here; or k·p.
+/// How the limit q → 0 is taken: occupied states at k + q₀ from WFNq; the same, diagonalised here;
+/// or k·p.
 enum class LongWave { kStates, kDense, kVelocity };
 
 /// A GW job as the user wrote it; every key is described in docs/jobs/gw.md.
@@ -34,13 +35,14 @@ struct Deck {
     double max_projector_residual = 1e-4;
   } mean_field;
   struct {
-    double cutoff_ry = 0.0;      ///< 0: that of stored files
-    int bands = 0;               ///< 0: all
+    double cutoff_ry = 0.0;  ///< 0: that of stored files
+    int bands = 0;           ///< 0: all
     FrequencySet frequencies = FrequencySet::kAutomatic;
-    std::filesystem::path eps0mat, epsmat;           ///< stored ε⁻¹ that Σ starts from; empty: it is calculated
-    bool write = true;                               ///< eps0mat.h5 and epsmat.h5 among the results
-    std::vector<Vec3> qpoints;                       ///< as a field deck lists them; empty: the irreducible points
-    int occupied_bands = 0;                          ///< as a field deck counts them; 0: WFN's
+    std::filesystem::path eps0mat,
+        epsmat;                 ///< stored ε⁻¹ that Σ starts from; empty: it is calculated
+    bool write = true;          ///< eps0mat.h5 and epsmat.h5 among the results
+    std::vector<Vec3> qpoints;  ///< as a field deck lists them; empty: the irreducible points
+    int occupied_bands = 0;     ///< as a field deck counts them; 0: WFN's
     double real_max_ev = 20.0, real_step_ev = 0.25;  ///< grids of contour deformation
     double broadening_ev = 0.1;
     int imaginary_points = 20;
@@ -49,7 +51,7 @@ struct Deck {
   } epsilon;
   struct {
     SigmaMethod method = SigmaMethod::kHybertsenLouie;
-    int bands = 0;               ///< 0: all
+    int bands = 0;                    ///< 0: all
     double bare_cutoff_ry = 0.0;      ///< 0: the wavefunctions'
     double screened_cutoff_ry = 0.0;  ///< 0: that of ε
     int band_min = 1, band_max = 0;   ///< 0: two above the highest occupied
@@ -72,10 +74,11 @@ struct Deck {
     PoleRules rules;
   } sigma;
   CoulombOptions coulomb;
-  bool convergence_study = false;      ///< --converge
-  /// Settings of a convergence study below the deck's own; empty: shares of them, and the grids inside its k-grid.
+  bool convergence_study = false;  ///< --converge
+  /// Settings of a convergence study below the deck's own; empty: shares of them, and the grids
+  /// inside its k-grid.
   struct {
-    std::vector<double> bands;         ///< of Σ; those of ε in proportion
+    std::vector<double> bands;  ///< of Σ; those of ε in proportion
     std::vector<double> cutoffs_ry, bare_cutoffs_ry;
     std::vector<IVec3> k_grids;
   } converge;
@@ -85,8 +88,8 @@ struct Deck {
   double checkpoint_seconds = 30.0;  ///< least time between two checkpoints
 };
 
-Deck parse_deck(const std::string& text, const std::vector<Setting>& settings, const std::string& where,
-                const std::filesystem::path& directory);
+Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
+                const std::string& where, const std::filesystem::path& directory);
 /// A TOML file, a directory that holds deck.toml, or the field's own decks: a directory that holds
 /// epsilon.inp or sigma.inp, or one of these files (input/field_deck.hpp).
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);

@@ -36,7 +36,8 @@ class InputFile {
       if (!(fields >> line.keyword)) continue;
       for (std::string value; fields >> value;) line.values.push_back(value);
       if (line.keyword == "begin") {
-        if (line.values.size() != 1 || !block.empty()) fail(line, "a block begins with 'begin NAME' and ends with 'end'");
+        if (line.values.size() != 1 || !block.empty())
+          fail(line, "a block begins with 'begin NAME' and ends with 'end'");
         block = line.values[0];
         blocks_[block];
         block_line_[block] = number;
@@ -56,7 +57,9 @@ class InputFile {
   const std::vector<Line>& lines() const { return lines_; }
   const std::map<std::string, std::vector<Line>>& blocks() const { return blocks_; }
   int line_of_block(const std::string& block) const { return block_line_.at(block); }
-  [[noreturn]] void fail(const Line& line, const std::string& problem) const { fail(line.number, problem); }
+  [[noreturn]] void fail(const Line& line, const std::string& problem) const {
+    fail(line.number, problem);
+  }
   [[noreturn]] void fail(int line, const std::string& problem) const {
     throw InvalidInput(name_ + ":" + std::to_string(line) + ": " + problem);
   }
@@ -77,7 +80,8 @@ class InputFile {
   }
   int integer(const Line& line, std::size_t i = 0) const {
     const double value = number(line, i);
-    if (value != static_cast<double>(static_cast<int>(value))) fail(line, "'" + line.values[i] + "' is not a whole number");
+    if (value != static_cast<double>(static_cast<int>(value)))
+      fail(line, "'" + line.values[i] + "' is not a whole number");
     return static_cast<int>(value);
   }
 
@@ -96,7 +100,10 @@ struct DeckText {
   std::string text(bool stop_after_epsilon) const {
     std::string t = "kind = \"gw\"\ncompat = \"bgw\"\n";
     if (stop_after_epsilon) t += "stop_after = \"epsilon\"\n";
-    for (const auto& [name, table] : {std::pair{"meanfield", mean_field}, {"epsilon", epsilon}, {"sigma", sigma}, {"coulomb", coulomb}}) {
+    for (const auto& [name, table] : {std::pair{"meanfield", mean_field},
+                                      {"epsilon", epsilon},
+                                      {"sigma", sigma},
+                                      {"coulomb", coulomb}}) {
       t += std::string("[") + name + "]\n";
       for (const auto& [key, value] : table) t += key + " = " + value + "\n";
     }
@@ -117,70 +124,120 @@ std::string points_of(const InputFile& file, const std::vector<Line>& rows) {
     const double scale = file.number(row, 3);
     if (scale == 0.0) file.fail(row, "the scale of a point must not be 0");
     list += list.size() > 1 ? ", [" : "[";
-    for (std::size_t i = 0; i < 3; ++i) list += (i > 0 ? ", " : "") + shown(file.number(row, i) / scale);
+    for (std::size_t i = 0; i < 3; ++i)
+      list += (i > 0 ? ", " : "") + shown(file.number(row, i) / scale);
     list += "]";
   }
   return list + "]";
 }
 
-/// TOML keeps whole numbers and decimals apart where a key wants the latter; both are accepted by our deck.
+/// TOML keeps whole numbers and decimals apart where a key wants the latter; both are accepted by
+/// our deck.
 void add_shared(Actions& actions, DeckText& deck) {
   const Action nothing = [](const InputFile&, const Line&) {};
   // How the field's programs communicate, print or keep files: nothing of it changes a result.
-  for (const char* name : {"comm_mpi", "comm_disk", "gcomm_matrix", "gcomm_elements", "verbosity", "dont_use_hdf5", "number_qpoints",
-                           "number_kpoints", "number_diag", "distribution", "memory_per_core", "nv_block", "dont_check_norms",
-                           "screening_semiconductor", "use_symmetries_q_grid", "no_symmetries_unfolded_grid", "restart",
-                           "number_of_proc_per_pool", "number_sigma_pools", "fullbz_write", "use_vxcdat",
-                           "no_symmetries_q_grid", "acc_mtxel_algo", "mtxel_algo", "use_gpu", "gpp_algo"})
+  for (const char* name : {"comm_mpi",
+                           "comm_disk",
+                           "gcomm_matrix",
+                           "gcomm_elements",
+                           "verbosity",
+                           "dont_use_hdf5",
+                           "number_qpoints",
+                           "number_kpoints",
+                           "number_diag",
+                           "distribution",
+                           "memory_per_core",
+                           "nv_block",
+                           "dont_check_norms",
+                           "screening_semiconductor",
+                           "use_symmetries_q_grid",
+                           "no_symmetries_unfolded_grid",
+                           "restart",
+                           "number_of_proc_per_pool",
+                           "number_sigma_pools",
+                           "fullbz_write",
+                           "use_vxcdat",
+                           "no_symmetries_q_grid",
+                           "acc_mtxel_algo",
+                           "mtxel_algo",
+                           "use_gpu",
+                           "gpp_algo"})
     actions[name] = nothing;
   actions["cell_average_cutoff"] = [](const InputFile& f, const Line& l) {
     if (f.number(l) != 1e-12)
-      f.fail(l, "'cell_average_cutoff' other than 1e-12 is not supported: which averages are taken follows from the truncation; remove the line");
+      f.fail(l,
+             "'cell_average_cutoff' other than 1e-12 is not supported: which averages are taken "
+             "follows from the truncation; remove the line");
   };
   actions["use_wfn_hdf5"] = [&](const InputFile&, const Line&) { deck.wavefunctions_hdf5 = true; };
   actions["degeneracy_check_override"] = [](const InputFile& f, const Line& l) {
-    f.fail(l, "'degeneracy_check_override' is not supported: bands that would split a multiplet are lowered to the next complete "
-              "one, with a note; remove the line");
+    f.fail(l,
+           "'degeneracy_check_override' is not supported: bands that would split a multiplet are "
+           "lowered to the next complete "
+           "one, with a note; remove the line");
   };
-  for (const auto& [keyword, name] : std::map<std::string, std::string>{
-           {"cell_slab_truncation", "slab"}, {"cell_wire_truncation", "wire"}, {"cell_box_truncation", "box"}, {"spherical_truncation", "sphere"}})
+  for (const auto& [keyword, name] :
+       std::map<std::string, std::string>{{"cell_slab_truncation", "slab"},
+                                          {"cell_wire_truncation", "wire"},
+                                          {"cell_box_truncation", "box"},
+                                          {"spherical_truncation", "sphere"}})
     actions[keyword] = [&deck, name = name](const InputFile& f, const Line& l) {
       const auto [entry, fresh] = deck.coulomb.emplace("truncation", quoted(name));
-      if (!fresh && entry->second != quoted(name)) f.fail(l, "two kinds of truncation are asked for");
+      if (!fresh && entry->second != quoted(name))
+        f.fail(l, "two kinds of truncation are asked for");
     };
-  actions["coulomb_truncation_radius"] = [&](const InputFile& f, const Line& l) { deck.coulomb["radius_bohr"] = shown(f.number(l)); };
+  actions["coulomb_truncation_radius"] = [&](const InputFile& f, const Line& l) {
+    deck.coulomb["radius_bohr"] = shown(f.number(l));
+  };
 }
 
 Actions epsilon_actions(DeckText& deck) {
   Actions a;
   add_shared(a, deck);
-  const auto number = [&a](const std::string& keyword, std::map<std::string, std::string>& table, const std::string& key) {
-    a[keyword] = [&table, key](const InputFile& f, const Line& l) { table[key] = shown(f.number(l)); };
+  const auto number = [&a](const std::string& keyword, std::map<std::string, std::string>& table,
+                           const std::string& key) {
+    a[keyword] = [&table, key](const InputFile& f, const Line& l) {
+      table[key] = shown(f.number(l));
+    };
   };
   number("epsilon_cutoff", deck.epsilon, "cutoff_ry");
-  a["number_bands"] = [&](const InputFile& f, const Line& l) { deck.epsilon["bands"] = std::to_string(f.integer(l)); };
+  a["number_bands"] = [&](const InputFile& f, const Line& l) {
+    deck.epsilon["bands"] = std::to_string(f.integer(l));
+  };
   number("broadening", deck.epsilon, "broadening_ev");
   number("delta_frequency", deck.epsilon, "real_step_ev");
   number("frequency_low_cutoff", deck.epsilon, "real_max_ev");
   a["frequency_high_cutoff"] = [&](const InputFile& f, const Line& l) {
     const auto low = deck.epsilon.find("real_max_ev");
     if (low == deck.epsilon.end() || f.number(l) > std::stod(low->second))
-      f.fail(l, "a real axis whose step grows (frequency_high_cutoff above frequency_low_cutoff, which must come first) is not "
-                "supported; raise frequency_low_cutoff instead");
+      f.fail(l,
+             "a real axis whose step grows (frequency_high_cutoff above frequency_low_cutoff, "
+             "which must come first) is not "
+             "supported; raise frequency_low_cutoff instead");
   };
-  a["delta_frequency_step"] = [](const InputFile&, const Line&) {};  // acts above frequency_low_cutoff only
+  a["delta_frequency_step"] = [](const InputFile&, const Line&) {
+  };  // acts above frequency_low_cutoff only
   a["init_frequency"] = [](const InputFile& f, const Line& l) {
     if (f.number(l) != 0.0) f.fail(l, "'init_frequency' other than 0 is not supported");
   };
-  a["number_imaginary_freqs"] = [&](const InputFile& f, const Line& l) { deck.epsilon["imaginary_points"] = std::to_string(f.integer(l)); };
-  a["plasma_freq"] = [&](const InputFile& f, const Line& l) { deck.epsilon["imaginary_scale_ry"] = shown(f.number(l)); };
+  a["number_imaginary_freqs"] = [&](const InputFile& f, const Line& l) {
+    deck.epsilon["imaginary_points"] = std::to_string(f.integer(l));
+  };
+  a["plasma_freq"] = [&](const InputFile& f, const Line& l) {
+    deck.epsilon["imaginary_scale_ry"] = shown(f.number(l));
+  };
   number("imaginary_frequency", deck.sigma, "imaginary_frequency_ev");
   a["frequency_dependence"] = [&](const InputFile& f, const Line& l) {
     const int value = f.integer(l);
-    if (value == 0) deck.epsilon["frequencies"] = quoted("static");
-    else if (value == 2) deck.epsilon["frequencies"] = quoted("both");
-    else if (value == 3) deck.epsilon["frequencies"] = quoted("godby-needs");
-    else f.fail(l, "frequency_dependence = " + std::to_string(value) + " is not supported; 0, 2 and 3 are");
+    if (value == 0)
+      deck.epsilon["frequencies"] = quoted("static");
+    else if (value == 2)
+      deck.epsilon["frequencies"] = quoted("both");
+    else if (value == 3)
+      deck.epsilon["frequencies"] = quoted("godby-needs");
+    else
+      f.fail(l, "frequency_dependence = " + std::to_string(value) +
+                    " is not supported; 0, 2 and 3 are");
   };
   a["frequency_dependence_method"] = [](const InputFile& f, const Line& l) {
     if (f.integer(l) != 2) f.fail(l, "only the contour-deformation method (2) is supported");
@@ -192,19 +249,25 @@ Actions epsilon_actions(DeckText& deck) {
       const auto star = item.find('*');
       const int count = star == std::string::npos ? 1 : std::atoi(item.substr(0, star).c_str());
       const std::string value = star == std::string::npos ? item : item.substr(star + 1);
-      if (value != "0" && value != "1") f.fail(l, "occupations must be 0 or 1, not '" + value + "'");
+      if (value != "0" && value != "1")
+        f.fail(l, "occupations must be 0 or 1, not '" + value + "'");
       if (value == "1" && empty) f.fail(l, "an occupied band follows an empty one");
-      if (value == "0") empty = true;
-      else occupied += count;
+      if (value == "0")
+        empty = true;
+      else
+        occupied += count;
     }
     deck.epsilon["occupied_bands"] = std::to_string(occupied);
   };
-  a["chi_eigenvalue_cutoff"] = [&](const InputFile& f, const Line& l) { deck.epsilon["subspace_tolerance"] = shown(f.number(l)); };
+  a["chi_eigenvalue_cutoff"] = [&](const InputFile& f, const Line& l) {
+    deck.epsilon["subspace_tolerance"] = shown(f.number(l));
+  };
   a["nbasis_subspace"] = [&](const InputFile& f, const Line& l) {
     if (f.integer(l) > 0) deck.epsilon["subspace_vectors"] = std::to_string(f.integer(l));
   };
-  for (const char* name : {"write_subspace_epsinv", "subspace_dont_keep_full_eps_omega0", "sub_collective_eigen_redistr", "subspace_use_elpa",
-                           "sub_collective_redistr"})
+  for (const char* name :
+       {"write_subspace_epsinv", "subspace_dont_keep_full_eps_omega0",
+        "sub_collective_eigen_redistr", "subspace_use_elpa", "sub_collective_redistr"})
     a[name] = [](const InputFile&, const Line&) {};
   return a;
 }
@@ -213,10 +276,14 @@ Actions sigma_actions(DeckText& deck, int* exact_ch, int* method) {
   Actions a;
   add_shared(a, deck);
   const auto number = [&a, &deck](const std::string& keyword, const std::string& key) {
-    a[keyword] = [&deck, key](const InputFile& f, const Line& l) { deck.sigma[key] = shown(f.number(l)); };
+    a[keyword] = [&deck, key](const InputFile& f, const Line& l) {
+      deck.sigma[key] = shown(f.number(l));
+    };
   };
   const auto integer = [&a, &deck](const std::string& keyword, const std::string& key) {
-    a[keyword] = [&deck, key](const InputFile& f, const Line& l) { deck.sigma[key] = std::to_string(f.integer(l)); };
+    a[keyword] = [&deck, key](const InputFile& f, const Line& l) {
+      deck.sigma[key] = std::to_string(f.integer(l));
+    };
   };
   number("screened_coulomb_cutoff", "screened_cutoff_ry");
   number("bare_coulomb_cutoff", "bare_cutoff_ry");
@@ -228,7 +295,8 @@ Actions sigma_actions(DeckText& deck, int* exact_ch, int* method) {
   number("finite_difference_spacing", "derivative_step_ev");
   a["finite_difference_form"] = [&](const InputFile& f, const Line& l) {
     const int form = f.integer(l);
-    if (form != 0 && form != 1 && form != 2) f.fail(l, "only central (0) and forward differences (1, 2) are supported");
+    if (form != 0 && form != 1 && form != 2)
+      f.fail(l, "only central (0) and forward differences (1, 2) are supported");
     deck.sigma["derivative"] = quoted(form == 0 ? "central" : "forward");
   };
   a["invalid_gpp_mode"] = [&](const InputFile& f, const Line& l) {
@@ -239,12 +307,17 @@ Actions sigma_actions(DeckText& deck, int* exact_ch, int* method) {
   };
   a["frequency_dependence"] = [method](const InputFile& f, const Line& l) {
     *method = f.integer(l);
-    if (*method < 0 || *method > 3) f.fail(l, "frequency_dependence = " + std::to_string(*method) + " is not supported; 0, 1, 2 and 3 are");
+    if (*method < 0 || *method > 3)
+      f.fail(l, "frequency_dependence = " + std::to_string(*method) +
+                    " is not supported; 0, 1, 2 and 3 are");
   };
-  a["exact_static_ch"] = [exact_ch](const InputFile& f, const Line& l) { *exact_ch = f.integer(l); };
+  a["exact_static_ch"] = [exact_ch](const InputFile& f, const Line& l) {
+    *exact_ch = f.integer(l);
+  };
   a["cd_integration_method"] = [&](const InputFile& f, const Line& l) {
     const int rule = f.integer(l);
-    if (rule != 0 && rule != 2) f.fail(l, "cd_integration_method must be 0 (constant) or 2 (quadratic)");
+    if (rule != 0 && rule != 2)
+      f.fail(l, "cd_integration_method must be 0 (constant) or 2 (quadratic)");
     deck.sigma["imaginary_rule"] = quoted(rule == 0 ? "constant" : "quadratic");
   };
   a["dont_use_vxcdat"] = [&](const InputFile&, const Line&) { deck.vxc_matrix_file = true; };
@@ -258,7 +331,8 @@ void apply(const InputFile& file, const std::string& name, const Actions& action
     const auto action = actions.find(line.keyword);
     if (action == actions.end()) {
       const std::string near = nearest_name(line.keyword, known);
-      file.fail(line, "the keyword '" + line.keyword + "' of " + name + " is not supported" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+      file.fail(line, "the keyword '" + line.keyword + "' of " + name + " is not supported" +
+                          (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
     action->second(file, line);
   }
@@ -272,15 +346,18 @@ bool has_field_deck(const fs::path& directory) {
 
 std::string translate_field_deck(const fs::path& directory) {
   DeckText deck;
-  const bool epsilon = fs::exists(directory / "epsilon.inp"), sigma = fs::exists(directory / "sigma.inp");
+  const bool epsilon = fs::exists(directory / "epsilon.inp"),
+             sigma = fs::exists(directory / "sigma.inp");
   if (epsilon) {
     const InputFile file(directory / "epsilon.inp");
     apply(file, "epsilon.inp", epsilon_actions(deck));
     for (const auto& [block, rows] : file.blocks()) {
-      if (block != "qpoints") file.fail(file.line_of_block(block), "the block '" + block + "' is not supported");
+      if (block != "qpoints")
+        file.fail(file.line_of_block(block), "the block '" + block + "' is not supported");
       deck.epsilon["qpoints"] = points_of(file, rows);
       for (const Line& row : rows)
-        if (row.values.size() > 4 && file.integer(row, 4) == 2) file.fail(row, "q → 0 of a metal (flag 2) is not supported");
+        if (row.values.size() > 4 && file.integer(row, 4) == 2)
+          file.fail(row, "q → 0 of a metal (flag 2) is not supported");
     }
   }
   if (sigma) {
@@ -290,10 +367,15 @@ std::string translate_field_deck(const fs::path& directory) {
     const char* names[] = {"cohsex", "hl-gpp", "contour", "gn-gpp"};
     deck.sigma["method"] = quoted(names[method]);
     // The field's default: completed by closure for COHSEX, no remainder for poles.
-    if (method == 0) deck.sigma["exact_ch"] = exact_ch != 0 ? "true" : "false";
-    else if (exact_ch == 1) deck.sigma["static_remainder"] = "true";
+    if (method == 0)
+      deck.sigma["exact_ch"] = exact_ch != 0 ? "true" : "false";
+    else if (exact_ch == 1)
+      deck.sigma["static_remainder"] = "true";
     for (const auto& [block, rows] : file.blocks()) {
-      if (block != "kpoints") file.fail(file.line_of_block(block), "the block '" + block + "' is not supported; choose bands by band_index_min and band_index_max");
+      if (block != "kpoints")
+        file.fail(file.line_of_block(block),
+                  "the block '" + block +
+                      "' is not supported; choose bands by band_index_min and band_index_max");
       deck.sigma["kpoints"] = points_of(file, rows);
     }
     // ε's own frequencies follow from the method when both files agree.
@@ -301,19 +383,26 @@ std::string translate_field_deck(const fs::path& directory) {
       const auto found = deck.epsilon.find("frequencies");
       const std::string has = found == deck.epsilon.end() ? quoted("static") : found->second;
       if ((method == 2 && has != quoted("both")) || (method == 3 && has != quoted("godby-needs")))
-        throw InvalidInput("sigma.inp asks for frequency_dependence " + std::to_string(method) + ", epsilon.inp for another; set both alike");
+        throw InvalidInput("sigma.inp asks for frequency_dependence " + std::to_string(method) +
+                           ", epsilon.inp for another; set both alike");
       if (method == 2 || method == 3) deck.epsilon.erase("frequencies");
     }
   }
-  const auto named = [&](const std::string& stem) { return deck.wavefunctions_hdf5 ? stem + ".h5" : stem; };
+  const auto named = [&](const std::string& stem) {
+    return deck.wavefunctions_hdf5 ? stem + ".h5" : stem;
+  };
   const std::string inner = named("WFN_inner"), outer = named("WFN");
   const bool has_inner = fs::exists(directory / inner), has_plain = fs::exists(directory / outer);
-  if (has_inner && has_plain && fs::file_size(directory / inner) != fs::file_size(directory / outer))
-    throw InvalidInput("'" + outer + "' and '" + inner + "' differ; one set of wavefunctions serves ε and Σ here: keep one of them");
+  if (has_inner && has_plain &&
+      fs::file_size(directory / inner) != fs::file_size(directory / outer))
+    throw InvalidInput("'" + outer + "' and '" + inner +
+                       "' differ; one set of wavefunctions serves ε and Σ here: keep one of them");
   deck.mean_field["wfn"] = quoted(has_plain || !has_inner ? outer : inner);
   deck.mean_field["rho"] = quoted("RHO");
   if (fs::exists(directory / named("WFN_outer")))
-    throw InvalidInput("'" + named("WFN_outer") + "' lies beside the decks and would not be used: a TOML deck takes it (meanfield.wfn_outer, all points of a shifted grid); else take it away");
+    throw InvalidInput("'" + named("WFN_outer") +
+                       "' lies beside the decks and would not be used: a TOML deck takes it "
+                       "(meanfield.wfn_outer, all points of a shifted grid); else take it away");
   if (fs::exists(directory / named("WFNq"))) deck.mean_field["wfnq"] = quoted(named("WFNq"));
   if (sigma) {
     const bool has_dat = fs::exists(directory / "vxc.dat");
@@ -324,7 +413,8 @@ std::string translate_field_deck(const fs::path& directory) {
     }
   }
   for (const char* name : {"VSC", "VKB"})
-    if (fs::exists(directory / "VSC") && fs::exists(directory / "VKB")) deck.mean_field[name == std::string("VSC") ? "vsc" : "vkb"] = quoted(name);
+    if (fs::exists(directory / "VSC") && fs::exists(directory / "VKB"))
+      deck.mean_field[name == std::string("VSC") ? "vsc" : "vkb"] = quoted(name);
   return deck.text(epsilon && !sigma);
 }
 

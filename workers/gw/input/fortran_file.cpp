@@ -14,12 +14,13 @@ std::string file_text(const std::filesystem::path& path) {
   text += '\'';
   return text;
 }
-}
+}  // namespace
 
 void FortranRecord::copy(void* out, std::int64_t bytes) {
   if (bytes < 0 || bytes > remaining())
     throw InvalidInput(where_ + " has " + std::to_string(size()) + " bytes, at least " +
-                       std::to_string(at_ + bytes) + " are needed; is it a file of another kind, or corrupted?");
+                       std::to_string(at_ + bytes) +
+                       " are needed; is it a file of another kind, or corrupted?");
   if (bytes > 0) std::memcpy(out, bytes_.data() + at_, static_cast<std::size_t>(bytes));
   at_ += bytes;
 }
@@ -33,27 +34,31 @@ std::string FortranRecord::text(std::int64_t length) {
 
 void FortranRecord::finish() const {
   if (remaining() != 0)
-    throw InvalidInput(where_ + " has " + std::to_string(size()) + " bytes, " + std::to_string(at_) +
+    throw InvalidInput(where_ + " has " + std::to_string(size()) + " bytes, " +
+                       std::to_string(at_) +
                        " were expected; is it a file of another kind, or corrupted?");
 }
 
-FortranReader::FortranReader(const std::filesystem::path& path) : path_(path), in_(path, std::ios::binary) {
+FortranReader::FortranReader(const std::filesystem::path& path)
+    : path_(path), in_(path, std::ios::binary) {
   if (!std::filesystem::is_regular_file(path))
-    throw InvalidInput(file_text(path) + (std::filesystem::exists(path) ? " is not a regular file" : " does not exist"));
+    throw InvalidInput(file_text(path) + (std::filesystem::exists(path) ? " is not a regular file"
+                                                                        : " does not exist"));
   if (!in_) throw InvalidInput(file_text(path) + " cannot be opened for reading");
   file_bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path));
 }
 
 std::string FortranReader::where(std::string_view contents) const {
-  return file_text(path_) + ": record " + std::to_string(record_) + " (" + std::string(contents) + ")";
+  return file_text(path_) + ": record " + std::to_string(record_) + " (" + std::string(contents) +
+         ")";
 }
 
 std::int32_t FortranReader::marker(std::string_view contents) {
   std::int32_t count = 0;
   in_.read(reinterpret_cast<char*>(&count), sizeof count);
   if (!in_)
-    throw InvalidInput(where(contents) + " is missing: the file ends after " + std::to_string(file_bytes_) +
-                       " bytes; is it truncated?");
+    throw InvalidInput(where(contents) + " is missing: the file ends after " +
+                       std::to_string(file_bytes_) + " bytes; is it truncated?");
   return count;
 }
 
@@ -65,16 +70,18 @@ FortranRecord FortranReader::record(std::string_view contents) {
     const std::int64_t length = head < 0 ? -std::int64_t{head} : head;
     const std::int64_t left = file_bytes_ - static_cast<std::int64_t>(in_.tellg());
     if (length + 4 > left)
-      throw InvalidInput(where(contents) + " claims " + std::to_string(length) + " bytes but only " +
-                         std::to_string(std::max<std::int64_t>(0, left - 4)) +
-                         " are left; the file is truncated, or not Fortran unformatted little-endian");
+      throw InvalidInput(
+          where(contents) + " claims " + std::to_string(length) + " bytes but only " +
+          std::to_string(std::max<std::int64_t>(0, left - 4)) +
+          " are left; the file is truncated, or not Fortran unformatted little-endian");
     const std::size_t before = bytes.size();
     bytes.resize(before + static_cast<std::size_t>(length));
     in_.read(bytes.data() + before, length);
     const std::int32_t tail = marker(contents);
     if (std::abs(std::int64_t{tail}) != length)
       throw InvalidInput(where(contents) + " opens with a count of " + std::to_string(length) +
-                         " bytes and closes with " + std::to_string(tail) + "; the file is corrupted");
+                         " bytes and closes with " + std::to_string(tail) +
+                         "; the file is corrupted");
     more = head < 0;
   }
   return {std::move(bytes), where(contents)};
@@ -110,10 +117,13 @@ void FortranWriter::end_record() {
 
 void FortranWriter::commit() {
   out_.close();
-  if (!out_) throw StorageError("cannot write " + file_text(path_.string() + ".tmp") + "; is the disk full?");
+  if (!out_)
+    throw StorageError("cannot write " + file_text(path_.string() + ".tmp") +
+                       "; is the disk full?");
   std::error_code failure;
   std::filesystem::rename(path_.string() + ".tmp", path_, failure);
-  if (failure) throw StorageError("cannot rename to " + file_text(path_) + ": " + failure.message());
+  if (failure)
+    throw StorageError("cannot rename to " + file_text(path_) + ": " + failure.message());
 }
 
 }  // namespace quasi::gw

@@ -15,7 +15,8 @@ namespace quasi::gw {
 /// One record of a Fortran unformatted file, taken apart from front to back.
 class FortranRecord {
  public:
-  FortranRecord(std::vector<char> bytes, std::string where) : bytes_(std::move(bytes)), where_(std::move(where)) {}
+  FortranRecord(std::vector<char> bytes, std::string where)
+      : bytes_(std::move(bytes)), where_(std::move(where)) {}
 
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
   std::int64_t remaining() const { return size() - at_; }
@@ -27,7 +28,9 @@ class FortranRecord {
     return values;
   }
   template <typename T>
-  T take() { return take<T>(1)[0]; }
+  T take() {
+    return take<T>(1)[0];
+  }
   std::string text(std::int64_t length);
   /// @throws InvalidInput if bytes are left: the file's layout is another than expected.
   void finish() const;
@@ -77,9 +80,13 @@ class FortranWriter {
     return *this;
   }
   template <typename T>
-  FortranWriter& put(const std::vector<T>& values) { return put(std::span<const T>(values)); }
+  FortranWriter& put(const std::vector<T>& values) {
+    return put(std::span<const T>(values));
+  }
   template <typename T>
-  FortranWriter& put(const T& value) { return put(std::span<const T>(&value, 1)); }
+  FortranWriter& put(const T& value) {
+    return put(std::span<const T>(&value, 1));
+  }
   /// Text blank-padded to `length`.
   FortranWriter& text(std::string_view text, std::size_t length);
   /// Ends the record.

@@ -14,11 +14,12 @@ inline constexpr int kMaxBands = 10'000'000;
 inline constexpr int kMaxKPoints = 1'000'000;
 
 /// @throws InvalidInput "'FILE': WHAT is VALUE; it must lie in [MIN, MAX]".
-void require_in_range(std::int64_t value, std::int64_t min, std::int64_t max, const std::string& what,
-                      const std::string& file);
+void require_in_range(std::int64_t value, std::int64_t min, std::int64_t max,
+                      const std::string& what, const std::string& file);
 
 /// G-vectors of a list (`of`: "" or " of k-point n") lie on the FFT grid, each once.
-void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std::string& of, const std::string& file);
+void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std::string& of,
+                  const std::string& file);
 
 /// Cell, metric, group and master list: finite, consistent with each other, symmetric.
 void check_header(const MeanFieldHeader& header, const std::string& file);

@@ -15,19 +15,19 @@ using Cplx = std::complex<double>;
 
 /// What every file of one mean-field calculation repeats.
 struct MeanFieldHeader {
-  std::string title;       ///< "WFN-Complex", "RHO-Real", …
-  bool is_real = false;    ///< coefficients are stored as reals (inversion about the origin)
+  std::string title;     ///< "WFN-Complex", "RHO-Real", …
+  bool is_real = false;  ///< coefficients are stored as reals (inversion about the origin)
   int n_spins = 1;
   Crystal crystal;
   double density_cutoff_ry = 0.0;
   IVec3 fft_grid{};
-  std::vector<IVec3> g;    ///< master list, in the writer's order
+  std::vector<IVec3> g;  ///< master list, in the writer's order
 };
 
 /// Plane-wave coefficients of all bands at one k-point.
 struct KPointWaves {
-  std::vector<IVec3> g;                        ///< [n_pw], in the writer's order
-  std::vector<std::vector<Cplx>> coefficients; ///< [spin] → [n_bands][n_pw]
+  std::vector<IVec3> g;                         ///< [n_pw], in the writer's order
+  std::vector<std::vector<Cplx>> coefficients;  ///< [spin] → [n_bands][n_pw]
 };
 
 struct Wavefunctions {
@@ -36,22 +36,24 @@ struct Wavefunctions {
   double wave_cutoff_ry = 0.0;
   IVec3 k_grid{};
   Vec3 k_shift{};
-  std::vector<Vec3> k;                 ///< [n_k]; may lie outside [0, 1)
-  std::vector<double> weight;          ///< [n_k]
-  std::vector<int> first_occupied;     ///< ifmin, [spin][n_k], 1-based
-  std::vector<int> last_occupied;      ///< ifmax, [spin][n_k], 1-based; 0: none
-  std::vector<double> energy_ry;       ///< [spin][n_k][n_bands]
-  std::vector<double> occupation;      ///< [spin][n_k][n_bands]
-  std::vector<KPointWaves> waves;      ///< [n_k]
+  std::vector<Vec3> k;              ///< [n_k]; may lie outside [0, 1)
+  std::vector<double> weight;       ///< [n_k]
+  std::vector<int> first_occupied;  ///< ifmin, [spin][n_k], 1-based
+  std::vector<int> last_occupied;   ///< ifmax, [spin][n_k], 1-based; 0: none
+  std::vector<double> energy_ry;    ///< [spin][n_k][n_bands]
+  std::vector<double> occupation;   ///< [spin][n_k][n_bands]
+  std::vector<KPointWaves> waves;   ///< [n_k]
 
   int n_k() const { return static_cast<int>(k.size()); }
   double energy(int spin, int ik, int band) const {
     return energy_ry[(static_cast<std::size_t>(spin) * k.size() + static_cast<std::size_t>(ik)) *
-                         static_cast<std::size_t>(n_bands) + static_cast<std::size_t>(band)];
+                         static_cast<std::size_t>(n_bands) +
+                     static_cast<std::size_t>(band)];
   }
   double occupied(int spin, int ik, int band) const {
     return occupation[(static_cast<std::size_t>(spin) * k.size() + static_cast<std::size_t>(ik)) *
-                          static_cast<std::size_t>(n_bands) + static_cast<std::size_t>(band)];
+                          static_cast<std::size_t>(n_bands) +
+                      static_cast<std::size_t>(band)];
   }
 };
 
@@ -66,13 +68,14 @@ struct Projectors {
   MeanFieldHeader header;
   double wave_cutoff_ry = 0.0;
   std::vector<Vec3> k;
-  std::vector<int> species;               ///< [n_atoms], 0-based
-  std::vector<int> projectors_of_species; ///< [n_species]
+  std::vector<int> species;                ///< [n_atoms], 0-based
+  std::vector<int> projectors_of_species;  ///< [n_species]
   int n_projectors = 0;
-  int max_projectors = 0;                 ///< nhm: edge of each D matrix
-  std::vector<double> d_ry;               ///< D^a_pq, [spin][atom][q][p] (p fastest)
-  std::vector<std::vector<IVec3>> g;      ///< [n_k][n_pw]
-  std::vector<std::vector<Cplx>> beta;    ///< [n_k] → [spin][n_projectors][n_pw]; includes 1/√Ω and e^{iGR}
+  int max_projectors = 0;             ///< nhm: edge of each D matrix
+  std::vector<double> d_ry;           ///< D^a_pq, [spin][atom][q][p] (p fastest)
+  std::vector<std::vector<IVec3>> g;  ///< [n_k][n_pw]
+  std::vector<std::vector<Cplx>>
+      beta;  ///< [n_k] → [spin][n_projectors][n_pw]; includes 1/√Ω and e^{iGR}
 };
 
 /// Reads a wavefunction file, binary or HDF5 (told apart by its first bytes), and checks it:
@@ -81,8 +84,8 @@ struct Projectors {
 Wavefunctions read_wavefunctions(const std::filesystem::path& path);
 
 /// Reads RHO, VXC or VSC. `kind` is the prefix that the title must have: "RHO" for the density; the
-/// files of both potentials carry the same title, "VXC" or "VSC", so either is accepted for them and
-/// the deck's key says which is which.
+/// files of both potentials carry the same title, "VXC" or "VSC", so either is accepted for them
+/// and the deck's key says which is which.
 PlaneWaveField read_field(const std::filesystem::path& path, const std::string& kind);
 Projectors read_projectors(const std::filesystem::path& path);
 
@@ -92,7 +95,7 @@ void write_field(const std::filesystem::path& path, const PlaneWaveField& field)
 
 /// Checks that two files belong to one calculation: cell, atoms, cut-off, grid.
 /// @throws InvalidInput naming the first quantity that differs, with both values.
-void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a, const MeanFieldHeader& b,
-                          const std::string& name_b);
+void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a,
+                          const MeanFieldHeader& b, const std::string& name_b);
 
 }  // namespace quasi::gw

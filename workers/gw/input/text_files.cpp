@@ -27,7 +27,9 @@ class LineReader {
     return false;
   }
   void require_next(const std::string& what) {
-    if (!next()) throw InvalidInput("'" + path_.string() + "' ends after line " + std::to_string(line_) + " where " + what + " should follow");
+    if (!next())
+      throw InvalidInput("'" + path_.string() + "' ends after line " + std::to_string(line_) +
+                         " where " + what + " should follow");
   }
   double number(const std::string& what) {
     double value = 0.0;
@@ -41,7 +43,8 @@ class LineReader {
     return value;
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw InvalidInput("'" + path_.string() + "', line " + std::to_string(line_) + ": expected " + what);
+    throw InvalidInput("'" + path_.string() + "', line " + std::to_string(line_) + ": expected " +
+                       what);
   }
 
  private:
@@ -52,7 +55,8 @@ class LineReader {
 };
 
 Vec3 take_k(LineReader& lines) {
-  return {lines.number("a k-point coordinate"), lines.number("a k-point coordinate"), lines.number("a k-point coordinate")};
+  return {lines.number("a k-point coordinate"), lines.number("a k-point coordinate"),
+          lines.number("a k-point coordinate")};
 }
 
 }  // namespace
@@ -95,7 +99,8 @@ const KPointElements* find_k_point(const std::vector<KPointElements>& list, cons
   return nullptr;
 }
 
-void write_quasiparticles(const std::filesystem::path& path, const std::vector<QuasiparticleEntry>& entries) {
+void write_quasiparticles(const std::filesystem::path& path,
+                          const std::vector<QuasiparticleEntry>& entries) {
   const std::filesystem::path temporary = path.string() + ".tmp";
   {
     std::ofstream out(temporary);
@@ -112,7 +117,8 @@ void write_quasiparticles(const std::filesystem::path& path, const std::vector<Q
         out << line;
       }
     }
-    if (!out.flush()) throw StorageError("cannot write '" + temporary.string() + "'; is the disk full?");
+    if (!out.flush())
+      throw StorageError("cannot write '" + temporary.string() + "'; is the disk full?");
   }
   std::error_code failure;
   std::filesystem::rename(temporary, path, failure);
@@ -120,7 +126,8 @@ void write_quasiparticles(const std::filesystem::path& path, const std::vector<Q
 }
 
 CoulombTable::Key CoulombTable::key(const Vec3& q, const IVec3& g) {
-  return {std::lround(q[0] * 1e6), std::lround(q[1] * 1e6), std::lround(q[2] * 1e6), g[0], g[1], g[2]};
+  return {
+      std::lround(q[0] * 1e6), std::lround(q[1] * 1e6), std::lround(q[2] * 1e6), g[0], g[1], g[2]};
 }
 
 CoulombTable CoulombTable::read(const std::filesystem::path& path) {
@@ -141,8 +148,8 @@ double CoulombTable::at(const Vec3& q, const IVec3& g) const {
   const auto found = values_.find(key(q, g));
   if (found != values_.end()) return found->second;
   char text[160];
-  std::snprintf(text, sizeof text, "' has no value for q = (%.6f, %.6f, %.6f), G = (%d, %d, %d)", q[0], q[1], q[2],
-                g[0], g[1], g[2]);
+  std::snprintf(text, sizeof text, "' has no value for q = (%.6f, %.6f, %.6f), G = (%d, %d, %d)",
+                q[0], q[1], q[2], g[0], g[1], g[2]);
   throw InvalidInput("'" + name_ + text);
 }
 

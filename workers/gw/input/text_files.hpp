@@ -17,8 +17,8 @@ using Cplx = std::complex<double>;
 /// Matrix elements of one k-point in vxc.dat, x.dat or kih.dat; bands and spins counted from 1.
 struct KPointElements {
   Vec3 k{};
-  std::map<std::pair<int, int>, Cplx> diagonal_ev;              ///< (spin, n)
-  std::map<std::tuple<int, int, int>, Cplx> off_diagonal_ev;    ///< (spin, n, m)
+  std::map<std::pair<int, int>, Cplx> diagonal_ev;            ///< (spin, n)
+  std::map<std::tuple<int, int, int>, Cplx> off_diagonal_ev;  ///< (spin, n, m)
 };
 
 /// Reads vxc.dat and its kin. @throws InvalidInput with file and line.
@@ -37,7 +37,8 @@ struct QuasiparticleEntry {
 };
 
 /// Writes eqp0.dat or eqp1.dat; entries of one k-point must be adjacent.
-void write_quasiparticles(const std::filesystem::path& path, const std::vector<QuasiparticleEntry>& entries);
+void write_quasiparticles(const std::filesystem::path& path,
+                          const std::vector<QuasiparticleEntry>& entries);
 
 /// v̄(q+G) by (q, G): q in reduced coordinates folded to six digits.
 class CoulombTable {

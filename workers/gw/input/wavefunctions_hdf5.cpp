@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/header_checks.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
+#include "workers/gw/input/header_checks.hpp"
 #include "workers/gw/input/mean_field.hpp"
 #include "workers/io/hdf5.hpp"
 
@@ -20,10 +20,12 @@ Mat3 read_matrix(const H5Reader& file, const std::string& path, const std::strin
   return m;
 }
 
-/// A file may hold 64-bit integers; what lies beyond 32 bits is damage, not to be cut to something that looks right.
+/// A file may hold 64-bit integers; what lies beyond 32 bits is damage, not to be cut to something
+/// that looks right.
 int to_int(std::int64_t value, const std::string& path, const std::string& name) {
   if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
-    throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(value) + ", beyond 32 bits; is the file damaged?");
+    throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(value) +
+                       ", beyond 32 bits; is the file damaged?");
   return static_cast<int>(value);
 }
 
@@ -39,13 +41,15 @@ IVec3 read_ivec3(const H5Reader& file, const std::string& path, const std::strin
   return {v[0], v[1], v[2]};
 }
 
-void require_size(std::size_t size, std::int64_t expected, const std::string& path, const std::string& name) {
+void require_size(std::size_t size, std::int64_t expected, const std::string& path,
+                  const std::string& name) {
   if (static_cast<std::int64_t>(size) != expected)
-    throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(size) + " values, the header announces " +
-                       std::to_string(expected));
+    throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(size) +
+                       " values, the header announces " + std::to_string(expected));
 }
 
-std::vector<IVec3> read_g(const H5Reader& file, const std::string& path, std::int64_t expected, const std::string& name) {
+std::vector<IVec3> read_g(const H5Reader& file, const std::string& path, std::int64_t expected,
+                          const std::string& name) {
   const auto flat = file.integers(path);
   require_size(flat.size(), 3 * expected, path, name);
   std::vector<IVec3> g(static_cast<std::size_t>(expected));
@@ -79,7 +83,8 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   h.is_real = flavour == 1;
   h.title = h.is_real ? "WFN-Real" : "WFN-Complex";
   if (file.integer("/mf_header/kpoints/nspinor") != 1)
-    throw InvalidInput("'" + name + "' holds two-component spinors (nspinor = 2), which are not supported yet; "
+    throw InvalidInput("'" + name +
+                       "' holds two-component spinors (nspinor = 2), which are not supported yet; "
                        "rerun the mean field without spin-orbit coupling");
   h.n_spins = to_int(file.integer("/mf_header/kpoints/nspin"), "/mf_header/kpoints/nspin", name);
   require_in_range(h.n_spins, 1, 2, "number of spins", name);
@@ -99,20 +104,24 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   require_size(types.size(), n_atoms, "/mf_header/crystal/atyp", name);
   require_size(positions.size(), 3 * n_atoms, "/mf_header/crystal/apos", name);
   for (std::size_t a = 0; a < types.size(); ++a)
-    c.atoms.push_back({{positions[3 * a], positions[3 * a + 1], positions[3 * a + 2]}, to_int(types[a], "/mf_header/crystal/atyp", name)});
+    c.atoms.push_back({{positions[3 * a], positions[3 * a + 1], positions[3 * a + 2]},
+                       to_int(types[a], "/mf_header/crystal/atyp", name)});
 
   const std::int64_t n_sym = file.integer("/mf_header/symmetry/ntran");
   require_in_range(n_sym, 1, kMaxSymmetries, "number of symmetry operations", name);
-  c.cell_symmetry = to_int(file.integer("/mf_header/symmetry/cell_symmetry"), "/mf_header/symmetry/cell_symmetry", name);
+  c.cell_symmetry = to_int(file.integer("/mf_header/symmetry/cell_symmetry"),
+                           "/mf_header/symmetry/cell_symmetry", name);
   const auto rotations = file.integers("/mf_header/symmetry/mtrx");
   const auto translations = file.doubles("/mf_header/symmetry/tnp");
-  if (static_cast<std::int64_t>(rotations.size()) < 9 * n_sym || static_cast<std::int64_t>(translations.size()) < 3 * n_sym)
+  if (static_cast<std::int64_t>(rotations.size()) < 9 * n_sym ||
+      static_cast<std::int64_t>(translations.size()) < 3 * n_sym)
     throw InvalidInput("'" + name + "': /mf_header/symmetry announces " + std::to_string(n_sym) +
                        " operations but holds fewer");
   for (std::size_t s = 0; s < static_cast<std::size_t>(n_sym); ++s) {
     SymmetryOperation op;
     for (std::size_t j = 0; j < 3; ++j) {
-      for (std::size_t i = 0; i < 3; ++i) op.rotation[i][j] = to_int(rotations[9 * s + 3 * j + i], "/mf_header/symmetry/mtrx", name);
+      for (std::size_t i = 0; i < 3; ++i)
+        op.rotation[i][j] = to_int(rotations[9 * s + 3 * j + i], "/mf_header/symmetry/mtrx", name);
       op.translation[j] = translations[3 * s + j];
     }
     c.symmetries.push_back(op);
@@ -140,7 +149,8 @@ void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunction
   require_size(w->weight.size(), n_k, "/mf_header/kpoints/w", name);
   const auto k = file.doubles("/mf_header/kpoints/rk");
   require_size(k.size(), 3 * n_k, "/mf_header/kpoints/rk", name);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(n_k); ++i) w->k.push_back({k[3 * i], k[3 * i + 1], k[3 * i + 2]});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n_k); ++i)
+    w->k.push_back({k[3 * i], k[3 * i + 1], k[3 * i + 2]});
   w->first_occupied = read_ints(file, "/mf_header/kpoints/ifmin", name);
   w->last_occupied = read_ints(file, "/mf_header/kpoints/ifmax", name);
   w->energy_ry = file.doubles("/mf_header/kpoints/el");
@@ -169,9 +179,11 @@ Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path) {
   const auto shape = file.shape("/wfns/coeffs");
   const std::vector<std::int64_t> expected{w.n_bands, w.header.n_spins, total, parts};
   if (shape != expected)
-    throw InvalidInput("'" + name + "': /wfns/coeffs has another shape than bands × spins × plane waves × parts = " +
-                       std::to_string(w.n_bands) + " × " + std::to_string(w.header.n_spins) + " × " +
-                       std::to_string(total) + " × " + std::to_string(parts));
+    throw InvalidInput(
+        "'" + name +
+        "': /wfns/coeffs has another shape than bands × spins × plane waves × parts = " +
+        std::to_string(w.n_bands) + " × " + std::to_string(w.header.n_spins) + " × " +
+        std::to_string(total) + " × " + std::to_string(parts));
   std::int64_t first = 0;
   for (std::size_t ik = 0; ik < n_pw.size(); ++ik) {
     KPointWaves waves;
@@ -204,14 +216,18 @@ void write_hdf5_header(H5Writer& file, const Wavefunctions& w) {
   write_int(file, k + "nrk", w.n_k());
   write_int(file, k + "mnband", w.n_bands);
   std::vector<std::int32_t> n_pw;
-  for (const KPointWaves& waves : w.waves) n_pw.push_back(static_cast<std::int32_t>(waves.g.size()));
+  for (const KPointWaves& waves : w.waves)
+    n_pw.push_back(static_cast<std::int32_t>(waves.g.size()));
   write_int(file, k + "ngkmax", *std::max_element(n_pw.begin(), n_pw.end()));
   file.write_scalar(k + "ecutwfc", w.wave_cutoff_ry, "Ry");
   file.write(k + "kgrid", std::vector<std::int32_t>(w.k_grid.begin(), w.k_grid.end()), {3}, "1");
   file.write(k + "shift", std::vector<double>(w.k_shift.begin(), w.k_shift.end()), {3}, "1");
   file.write(k + "ngk", n_pw, {w.n_k()}, "1");
-  file.write(k + "ifmin", std::vector<std::int32_t>(w.first_occupied.begin(), w.first_occupied.end()), {h.n_spins, w.n_k()}, "1");
-  file.write(k + "ifmax", std::vector<std::int32_t>(w.last_occupied.begin(), w.last_occupied.end()), {h.n_spins, w.n_k()}, "1");
+  file.write(k + "ifmin",
+             std::vector<std::int32_t>(w.first_occupied.begin(), w.first_occupied.end()),
+             {h.n_spins, w.n_k()}, "1");
+  file.write(k + "ifmax", std::vector<std::int32_t>(w.last_occupied.begin(), w.last_occupied.end()),
+             {h.n_spins, w.n_k()}, "1");
   file.write(k + "w", w.weight, {w.n_k()}, "1");
   std::vector<double> points;
   for (const Vec3& p : w.k) points.insert(points.end(), p.begin(), p.end());
@@ -220,15 +236,18 @@ void write_hdf5_header(H5Writer& file, const Wavefunctions& w) {
   file.write(k + "occ", w.occupation, {h.n_spins, w.n_k(), w.n_bands}, "1");
   write_int(file, "/mf_header/gspace/ng", static_cast<std::int64_t>(h.g.size()));
   file.write_scalar("/mf_header/gspace/ecutrho", h.density_cutoff_ry, "Ry");
-  file.write("/mf_header/gspace/FFTgrid", std::vector<std::int32_t>(h.fft_grid.begin(), h.fft_grid.end()), {3}, "1");
-  file.write("/mf_header/gspace/components", flat_g(h.g), {static_cast<std::int64_t>(h.g.size()), 3}, "1");
+  file.write("/mf_header/gspace/FFTgrid",
+             std::vector<std::int32_t>(h.fft_grid.begin(), h.fft_grid.end()), {3}, "1");
+  file.write("/mf_header/gspace/components", flat_g(h.g),
+             {static_cast<std::int64_t>(h.g.size()), 3}, "1");
   write_int(file, "/mf_header/symmetry/ntran", static_cast<std::int64_t>(c.symmetries.size()));
   write_int(file, "/mf_header/symmetry/cell_symmetry", c.cell_symmetry);
   std::vector<std::int32_t> rotations(9 * kMaxSymmetries, 0);
   std::vector<double> translations(3 * kMaxSymmetries, 0.0);
   for (std::size_t s = 0; s < c.symmetries.size(); ++s)
     for (std::size_t j = 0; j < 3; ++j) {
-      for (std::size_t i = 0; i < 3; ++i) rotations[9 * s + 3 * j + i] = c.symmetries[s].rotation[i][j];
+      for (std::size_t i = 0; i < 3; ++i)
+        rotations[9 * s + 3 * j + i] = c.symmetries[s].rotation[i][j];
       translations[3 * s + j] = c.symmetries[s].translation[j];
     }
   file.write("/mf_header/symmetry/mtrx", rotations, {kMaxSymmetries, 3, 3}, "1");
@@ -249,7 +268,8 @@ void write_hdf5_header(H5Writer& file, const Wavefunctions& w) {
     positions.insert(positions.end(), atom.position_alat.begin(), atom.position_alat.end());
   }
   file.write("/mf_header/crystal/atyp", types, {static_cast<std::int64_t>(types.size())}, "1");
-  file.write("/mf_header/crystal/apos", positions, {static_cast<std::int64_t>(types.size()), 3}, "alat");
+  file.write("/mf_header/crystal/apos", positions, {static_cast<std::int64_t>(types.size()), 3},
+             "alat");
 }
 
 void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunctions& w) {
@@ -268,11 +288,13 @@ void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunct
     for (int spin = 0; spin < w.header.n_spins; ++spin)
       for (const KPointWaves& waves : w.waves)
         for (std::size_t i = 0; i < waves.g.size(); ++i) {
-          const Cplx c = waves.coefficients[static_cast<std::size_t>(spin)][static_cast<std::size_t>(band) * waves.g.size() + i];
+          const Cplx c = waves.coefficients[static_cast<std::size_t>(spin)]
+                                           [static_cast<std::size_t>(band) * waves.g.size() + i];
           flat.push_back(c.real());
           if (!w.header.is_real) flat.push_back(c.imag());
         }
-  file.write("/wfns/coeffs", flat, {w.n_bands, w.header.n_spins, total, w.header.is_real ? 1 : 2}, "1");
+  file.write("/wfns/coeffs", flat, {w.n_bands, w.header.n_spins, total, w.header.is_real ? 1 : 2},
+             "1");
   file.commit();
 }
 

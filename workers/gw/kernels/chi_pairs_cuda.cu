@@ -43,8 +43,10 @@ class StepClock {
 
 }  // namespace
 
-GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left, BandRange right, const double* weight,
-                                                  View<const Cplx, 3> head, double2* chi, double* chi_real) {
+GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left,
+                                                  BandRange right, const double* weight,
+                                                  View<const Cplx, 3> head, double2* chi,
+                                                  double* chi_real) {
   const std::int64_t n_pairs = left.size() * right.size(), n_g = context.pairs.n_g();
   double sign = 0.0;
   std::vector<double> root(static_cast<std::size_t>(n_pairs));
@@ -58,11 +60,13 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
   const std::int64_t n_heads = head.data != nullptr ? head.extent[0] : 0;
   if (n_heads > 0) {
     head_there = DeviceBuffer<double2>(static_cast<std::size_t>(n_heads * n_pairs), kWhat);
-    head_there.copy_from(reinterpret_cast<const double2*>(head.data), static_cast<std::size_t>(n_heads * n_pairs), kWhat);
+    head_there.copy_from(reinterpret_cast<const double2*>(head.data),
+                         static_cast<std::size_t>(n_heads * n_pairs), kWhat);
   }
   // Rows of a block: at least one batch of transforms, whose rows stay together.
   const std::int64_t batch = context.pairs.largest_rows(right.size(), context.real);
-  const std::int64_t row_bytes = n_g * static_cast<std::int64_t>(context.real ? sizeof(double) : sizeof(double2));
+  const std::int64_t row_bytes =
+      n_g * static_cast<std::int64_t>(context.real ? sizeof(double) : sizeof(double2));
   const std::int64_t rows = std::min(n_pairs, std::max(batch, context.block_bytes / row_bytes));
   DeviceBuffer<char> block[2];
   Event filled[2], used[2];
@@ -81,9 +85,11 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
     check(cudaStreamWaitEvent(context.products, filled[turn].get()), kWhat);
     products.start();
     if (context.real)
-      add_symmetric(context.blas, n_g, in_block, sign, reinterpret_cast<const double*>(block[turn].data()), chi_real);
+      add_symmetric(context.blas, n_g, in_block, sign,
+                    reinterpret_cast<const double*>(block[turn].data()), chi_real);
     else
-      add_hermitian(context.blas, n_g, in_block, sign, reinterpret_cast<const double2*>(block[turn].data()), chi);
+      add_hermitian(context.blas, n_g, in_block, sign,
+                    reinterpret_cast<const double2*>(block[turn].data()), chi);
     products.stop();
     check(cudaEventRecord(used[turn].get(), context.products), kWhat);
     in_block = 0;
@@ -98,16 +104,23 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
         if (flushed >= 2) check(cudaStreamWaitEvent(context.transforms, used[turn].get()), kWhat);
         transforms.start();
       }
-      context.pairs.run_weighted({.left = left.begin + l, .right = {right.begin + n, right.begin + n + count}, .real = context.real,
-                                  .root = root_there.data() + first, .head = n_heads > 0 ? head_there.data() + first : nullptr, .n_heads = n_heads,
-                                  .head_stride = n_pairs, .rows = block[turn].data() + in_block * row_bytes},
+      context.pairs.run_weighted({.left = left.begin + l,
+                                  .right = {right.begin + n, right.begin + n + count},
+                                  .real = context.real,
+                                  .root = root_there.data() + first,
+                                  .head = n_heads > 0 ? head_there.data() + first : nullptr,
+                                  .n_heads = n_heads,
+                                  .head_stride = n_pairs,
+                                  .rows = block[turn].data() + in_block * row_bytes},
                                  context.transforms);
       in_block += count;
     }
   if (in_block > 0) flush();
   check(cudaStreamSynchronize(context.transforms), kWhat);
   check(cudaStreamSynchronize(context.products), kWhat);
-  return {.real = context.real, .transform_seconds = transforms.seconds(), .product_seconds = products.seconds()};
+  return {.real = context.real,
+          .transform_seconds = transforms.seconds(),
+          .product_seconds = products.seconds()};
 }
 
 }  // namespace quasi::gw::cuda

@@ -13,10 +13,14 @@ struct ChiPairsContext {
   bool real;                          ///< every M is real: see GwKernels::add_pairs_to_chi
 };
 
-/// χ += Σ_p w_p M*_p M_p in blocks: the transforms fill one block of √|w| M while the product of the block before runs.
+/// χ += Σ_p w_p M*_p M_p in blocks: the transforms fill one block of √|w| M while the product of
+/// the block before runs.
 /// @param weight  host, [left][right];  head  host, [n_heads][left][right], or no data
-/// @param chi     device, [n_g][n_g], triangle i ≤ j;  chi_real  the same, used instead where context.real
-GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left, BandRange right, const double* weight,
-                                                  View<const Cplx, 3> head, double2* chi, double* chi_real);
+/// @param chi     device, [n_g][n_g], triangle i ≤ j;  chi_real  the same, used instead where
+/// context.real
+GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left,
+                                                  BandRange right, const double* weight,
+                                                  View<const Cplx, 3> head, double2* chi,
+                                                  double* chi_real);
 
 }  // namespace quasi::gw::cuda

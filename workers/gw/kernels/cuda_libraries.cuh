@@ -106,7 +106,9 @@ template <typename T>
 class PinnedBuffer {
  public:
   PinnedBuffer(std::int64_t count, const char* what) {
-    check(cudaMallocHost(reinterpret_cast<void**>(&data_), static_cast<std::size_t>(count) * sizeof(T)), what);
+    check(cudaMallocHost(reinterpret_cast<void**>(&data_),
+                         static_cast<std::size_t>(count) * sizeof(T)),
+          what);
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
   PinnedBuffer() = default;

@@ -48,8 +48,8 @@ void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, dou
   // Column-major lower is row-major upper: element (j, i) = Σ a(j) a*(i).
   const double one = 1.0;
   const int order = static_cast<int>(n);
-  check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows), &sign, a, order, &one,
-                    c, order),
+  check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
+                    &sign, a, order, &one, c, order),
         "Hermitian product");
 }
 
@@ -84,8 +84,10 @@ struct FillFromUpper {
   }
 };
 
-/// In real arithmetic, a quarter of the flops, where no element has an imaginary part; false: nothing is done.
-bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix, std::int64_t n) {
+/// In real arithmetic, a quarter of the flops, where no element has an imaginary part; false:
+/// nothing is done.
+bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                   std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
   DeviceBuffer<int> info(1, kWhat);
   info.zero(kWhat, stream);
@@ -95,15 +97,25 @@ bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t strea
   for_each_index(n * n, SplitReal{matrix, real.data()}, kWhat, stream);
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
-  check(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, &factor_size), kWhat);
-  check(cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, &inverse_size), kWhat);
+  check(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
+                                    &factor_size),
+        kWhat);
+  check(cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
+                                    &inverse_size),
+        kWhat);
   const int size = std::max(factor_size, inverse_size);
   DeviceBuffer<double> work(static_cast<std::size_t>(size), kWhat);
-  check(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(), size, info.data()), kWhat);
+  check(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
+                         size, info.data()),
+        kWhat);
   if (const int minor = read_info(info, stream, kWhat); minor > 0)
-    throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is not positive definite at its leading minor " + std::to_string(minor));
-  check(cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(), size, info.data()), kWhat);
-  if (read_info(info, stream, kWhat) != 0) throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                       " is not positive definite at its leading minor " + std::to_string(minor));
+  check(cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
+                         size, info.data()),
+        kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
   // Column-major lower is row-major upper.
   for_each_index(n * n, FillFromUpper{real.data(), matrix, n}, kWhat, stream);
   check(cudaStreamSynchronize(stream), kWhat);
@@ -119,27 +131,31 @@ void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, do
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
   // Column-major lower is row-major upper; the conjugation of the transposed view cancels.
-  check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, &factor_size),
+  check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                    &factor_size),
         kWhat);
-  check(cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, &inverse_size),
+  check(cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                    &inverse_size),
         kWhat);
   const int size = std::max(factor_size, inverse_size);
   DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
   DeviceBuffer<int> info(1, kWhat);
-  check(cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size, info.data()),
+  check(cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
+                         info.data()),
         kWhat);
   if (const int minor = read_info(info, stream, kWhat); minor > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
                        " is not positive definite at its leading minor " + std::to_string(minor));
-  check(cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size, info.data()),
+  check(cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
+                         info.data()),
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
   mirror_upper(matrix, n, stream);
 }
 
-DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                                     std::int64_t n) {
+DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
+                                     double2* matrix, std::int64_t n) {
   constexpr const char* kWhat = "LU inversion";
   const int order = static_cast<int>(n);
   int size = 0;
@@ -149,12 +165,14 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
   DeviceBuffer<int> pivot(static_cast<std::size_t>(n), kWhat);
   DeviceBuffer<double2> inverse(static_cast<std::size_t>(n * n), kWhat);
   for_each_index(n * n, MakeUnit{inverse.data(), n}, kWhat, stream);
-  check(cusolverDnZgetrf(solver, order, order, matrix, order, work.data(), pivot.data(), info.data()), kWhat);
+  check(
+      cusolverDnZgetrf(solver, order, order, matrix, order, work.data(), pivot.data(), info.data()),
+      kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
   // The inverse of the transposed view is the transposed view of the inverse.
-  check(cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order, pivot.data(), inverse.data(), order,
-                         info.data()),
+  check(cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order, pivot.data(),
+                         inverse.data(), order, info.data()),
         kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
   return inverse;
@@ -163,21 +181,25 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
 namespace {
 
 /// All pairs by divide and conquer, real or complex; eigenvectors replace the matrix.
-std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix, cudaDataType type, std::int64_t n) {
+std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix,
+                          cudaDataType type, std::int64_t n) {
   constexpr const char* kWhat = "diagonalisation";
   DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
   std::size_t device_bytes = 0, host_bytes = 0;
-  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
+  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR,
+                                    CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
                                     values.data(), type, &device_bytes, &host_bytes),
         kWhat);
   DeviceBuffer<char> device_work(device_bytes, kWhat);
   std::vector<char> host_work(host_bytes);
   DeviceBuffer<int> info(1, kWhat);
-  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F, values.data(), type,
-                         device_work.data(), device_bytes, host_work.data(), host_bytes, info.data()),
+  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type,
+                         matrix, n, CUDA_R_64F, values.data(), type, device_work.data(),
+                         device_bytes, host_work.data(), host_bytes, info.data()),
         kWhat);
   if (const int failed = read_info(info, stream, kWhat); failed != 0)
-    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " + std::to_string(failed));
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
+                       std::to_string(failed));
   return quasi::cuda::to_host(values, kWhat);
 }
 
@@ -201,13 +223,14 @@ struct MoveReal {
 
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n) {
-  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the columns
-  // cuSOLVER returns are rows of ours.
+  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the
+  // columns cuSOLVER returns are rows of ours.
   for_each_index(n * n, Conjugate{matrix}, "diagonalisation", stream);
   return eigen(solver, stream, matrix, CUDA_C_64F, n);
 }
 
-std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix, std::int64_t n, std::int64_t n_lowest) {
+std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n, std::int64_t n_lowest) {
   DeviceBuffer<double> real(static_cast<std::size_t>(n * n), "diagonalisation");
   for_each_index(n * n, SplitReal{matrix, real.data()}, "diagonalisation", stream);
   auto values = eigen(solver, stream, real.data(), CUDA_R_64F, n);
@@ -216,21 +239,25 @@ std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stre
   return values;
 }
 
-void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign, const double* a, double* c) {
+void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
+                   const double* a, double* c) {
   const double one = 1.0;
   const int order = static_cast<int>(n);
-  // The library's own product of a large triangle reaches half of what its general product does; panels of columns from the diagonal
-  // down issue an eighth more than the triangle.
+  // The library's own product of a large triangle reaches half of what its general product does;
+  // panels of columns from the diagonal down issue an eighth more than the triangle.
   constexpr int kPanelsFrom = 2048, kPanels = 8, kTile = 128;
   if (order >= kPanelsFrom) {
     const int width = ((order + kPanels - 1) / kPanels + kTile - 1) / kTile * kTile;
     for (int first = 0; first < order; first += width)
-      check(cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, order - first, std::min(width, order - first), static_cast<int>(n_rows), &sign, a + first, order,
-                        a + first, order, &one, c + first + std::int64_t{first} * order, order),
-            "symmetric product");
+      check(
+          cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, order - first, std::min(width, order - first),
+                      static_cast<int>(n_rows), &sign, a + first, order, a + first, order, &one,
+                      c + first + std::int64_t{first} * order, order),
+          "symmetric product");
     return;
   }
-  check(cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows), &sign, a, order, &one, c, order),
+  check(cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
+                    &sign, a, order, &one, c, order),
         "symmetric product");
 }
 

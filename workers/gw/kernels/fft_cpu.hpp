@@ -13,7 +13,8 @@
 
 namespace quasi::gw {
 
-/// FFTW makes and destroys plans one at a time in a process; several solves may run beside each other.
+/// FFTW makes and destroys plans one at a time in a process; several solves may run beside each
+/// other.
 inline std::mutex& fftw_planner() {
   static std::mutex planner;
   return planner;
@@ -24,7 +25,8 @@ class FftArray {
  public:
   FftArray() = default;
   explicit FftArray(std::int64_t count)
-      : data_(count > 0 ? fftw_alloc_complex(static_cast<std::size_t>(count)) : nullptr), count_(count) {
+      : data_(count > 0 ? fftw_alloc_complex(static_cast<std::size_t>(count)) : nullptr),
+        count_(count) {
     if (count > 0 && data_ == nullptr) throw std::bad_alloc();
   }
   ~FftArray() { fftw_free(data_); }
@@ -42,8 +44,9 @@ class FftArray {
   std::int64_t count_ = 0;
 };
 
-/// In-place transform f(r) = Σ_G f(G) e^{+iGr} of one box (and its un-normalised twin with e^{−iGr}).
-/// The planner only estimates: a measured plan may differ from run to run, and so may its last bits.
+/// In-place transform f(r) = Σ_G f(G) e^{+iGr} of one box (and its un-normalised twin with
+/// e^{−iGr}). The planner only estimates: a measured plan may differ from run to run, and so may
+/// its last bits.
 class FftPlan {
  public:
   enum class Sign { kPlus, kMinus };
@@ -65,7 +68,8 @@ class FftPlan {
     std::swap(plan_, other.plan_);
     return *this;
   }
-  /// @param data  from FftArray, at its start or at a multiple of the box (any even count of values)
+  /// @param data  from FftArray, at its start or at a multiple of the box (any even count of
+  /// values)
   void run(std::complex<double>* data) const {
     auto* at = reinterpret_cast<fftw_complex*>(data);
     fftw_execute_dft(plan_, at, at);
@@ -77,8 +81,8 @@ class FftPlan {
 
 /// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box where only the G of a sphere are wanted.
 ///
-/// Axis by axis, last axis first; after each, the lines of frequencies that no wanted G has are left
-/// out. With half of each axis wanted, 1 + ½ + ¼ of three passes remain. Other values are left
+/// Axis by axis, last axis first; after each, the lines of frequencies that no wanted G has are
+/// left out. With half of each axis wanted, 1 + ½ + ¼ of three passes remain. Other values are left
 /// undefined.
 class SphereTransform {
  public:
@@ -91,7 +95,8 @@ class SphereTransform {
     const int plane = box[1] * box[2];
     add_plan(scratch, 0, {box[2], 1, 1}, {{box[0] * box[1], box[2], box[2]}});
     for (const Range& k : wanted[2])
-      add_plan(scratch, k.begin, {box[1], box[2], box[2]}, {{box[0], plane, plane}, {k.size(), 1, 1}});
+      add_plan(scratch, k.begin, {box[1], box[2], box[2]},
+               {{box[0], plane, plane}, {k.size(), 1, 1}});
     for (const Range& j : wanted[1])
       for (const Range& k : wanted[2])
         add_plan(scratch, j.begin * box[2] + k.begin, {box[0], plane, plane},
@@ -126,8 +131,8 @@ class SphereTransform {
   };
 
   /// Frequencies of each axis that occur, as runs of consecutive indices.
-  static std::array<std::vector<Range>, 3> wanted_ranges(std::array<int, 3> box,
-                                                         const std::vector<std::int32_t>& box_index) {
+  static std::array<std::vector<Range>, 3> wanted_ranges(
+      std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
     std::array<std::vector<char>, 3> occurs;
     for (int d = 0; d < 3; ++d) occurs[d].assign(static_cast<std::size_t>(box[d]), 0);
     for (const std::int32_t index : box_index) {
@@ -147,10 +152,11 @@ class SphereTransform {
     return ranges;
   }
 
-  void add_plan(const FftArray& scratch, std::int64_t offset, fftw_iodim axis, std::vector<fftw_iodim> many) {
+  void add_plan(const FftArray& scratch, std::int64_t offset, fftw_iodim axis,
+                std::vector<fftw_iodim> many) {
     auto* at = reinterpret_cast<fftw_complex*>(scratch.data() + offset);
-    steps_.push_back({fftw_plan_guru_dft(1, &axis, static_cast<int>(many.size()), many.data(), at, at,
-                                         FFTW_BACKWARD, FFTW_ESTIMATE),
+    steps_.push_back({fftw_plan_guru_dft(1, &axis, static_cast<int>(many.size()), many.data(), at,
+                                         at, FFTW_BACKWARD, FFTW_ESTIMATE),
                       offset});
   }
 

@@ -128,11 +128,14 @@ class GroupSum {
   }
 
   TileRow tile_row(std::int64_t g, std::int64_t column) const {
-    const std::int64_t end =
-        std::min(column + kColumnsPerTile, model_.folded ? g + 1 : model_.n_g);
+    const std::int64_t end = std::min(column + kColumnsPerTile, model_.folded ? g + 1 : model_.n_g);
     const auto at = static_cast<std::size_t>(g * model_.n_g + column);
-    return {model_.b_re.data() + at,    model_.b_im.data() + at, model_.tau_per_ry.data() + at,
-            model_.pole_ry.data() + at, column,                  std::max<std::int64_t>(0, end - column)};
+    return {model_.b_re.data() + at,
+            model_.b_im.data() + at,
+            model_.tau_per_ry.data() + at,
+            model_.pole_ry.data() + at,
+            column,
+            std::max<std::int64_t>(0, end - column)};
   }
 
   void smooth_band(std::int64_t l, int i, std::int64_t first_row, std::int64_t end_row,
@@ -235,7 +238,8 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
     for (std::int64_t l = 0; l < n_left; ++l)
       for (int k = 0; k < K; ++k) {
         total(l, group.first_energy + k) += partial.total[static_cast<std::size_t>(l * K + k)];
-        if (sx.data) sx(l, group.first_energy + k) += partial.sx[static_cast<std::size_t>(l * K + k)];
+        if (sx.data)
+          sx(l, group.first_energy + k) += partial.sx[static_cast<std::size_t>(l * K + k)];
       }
 }
 
@@ -243,7 +247,8 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
 
 bool is_hermitian(const PlasmonPoleView& model) {
   if (model.hermitian) return true;
-  constexpr std::int64_t kTile = 64;  // rows and columns compared at a time, so that both stay in cache
+  constexpr std::int64_t kTile =
+      64;  // rows and columns compared at a time, so that both stay in cache
   const std::int64_t n_g = model.pole_ry.extent[0], n_tiles = (n_g + kTile - 1) / kTile;
   std::int64_t departures = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : departures)
@@ -254,7 +259,8 @@ bool is_hermitian(const PlasmonPoleView& model) {
           const double pole = model.pole_ry(g, h);
           const Cplx strength = model.strength(g, h);
           if (!(std::abs(pole - model.pole_ry(h, g)) <= kHermitianTolerance * pole) ||
-              !(std::abs(strength - std::conj(model.strength(h, g))) <= kHermitianTolerance * std::abs(strength)))
+              !(std::abs(strength - std::conj(model.strength(h, g))) <=
+                kHermitianTolerance * std::abs(strength)))
             ++departures;
         }
   return departures == 0;
@@ -284,10 +290,14 @@ PolePlanes make_pole_planes(const PlasmonPoleView& model) {
 void add_gpp_diagonal_cpu(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
                           View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx) {
   switch (group.n_energies) {
-    case 1: return add_group<1>(model, rules, group, products, total, sx);
-    case 2: return add_group<2>(model, rules, group, products, total, sx);
-    case 3: return add_group<3>(model, rules, group, products, total, sx);
-    case 4: return add_group<4>(model, rules, group, products, total, sx);
+    case 1:
+      return add_group<1>(model, rules, group, products, total, sx);
+    case 2:
+      return add_group<2>(model, rules, group, products, total, sx);
+    case 3:
+      return add_group<3>(model, rules, group, products, total, sx);
+    case 4:
+      return add_group<4>(model, rules, group, products, total, sx);
   }
 }
 

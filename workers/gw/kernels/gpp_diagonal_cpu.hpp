@@ -10,8 +10,8 @@ namespace quasi::gw {
 
 /// A plasmon-pole model laid out for vector units: separate planes of B = A/ω̃, τ = 1/ω̃ and ω̃.
 ///
-/// Where the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`) the sum over
-/// both triangles is real and equals the sum over the lower one with the off-diagonal doubled:
+/// Where the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`) the sum
+/// over both triangles is real and equals the sum over the lower one with the off-diagonal doubled:
 /// `folded` says that the planes hold that, and half the work is left.
 struct PolePlanes {
   std::int64_t n_g = 0;
@@ -27,8 +27,8 @@ PolePlanes make_pole_planes(const PlasmonPoleView& model);
 
 /// Adds the diagonal plasmon-pole sums of one group of energies: GwKernels::sigma_diagonal.
 ///
-/// Parallel over blocks of G of fixed size whose partial sums are added in order, so the result does
-/// not depend on the number of threads.
+/// Parallel over blocks of G of fixed size whose partial sums are added in order, so the result
+/// does not depend on the number of threads.
 ///
 /// @param products  M, [n_left][n_right][n_g]
 /// @param total     [n_left][n_energies of the whole call]

@@ -63,8 +63,7 @@ struct SmoothRows {
   };
   static __device__ Element element(double2 strength, double pole_ry) {
     const double inverse = 1.0 / pole_ry;
-    return {strength.x * inverse, strength.y * inverse,
-            pole_ry >= kStaticPole_ry ? 0.0 : inverse};
+    return {strength.x * inverse, strength.y * inverse, pole_ry >= kStaticPole_ry ? 0.0 : inverse};
   }
 
   double t[kSums] = {};
@@ -132,13 +131,17 @@ struct DirectRows {
       double total = 0.0;
       double sx = 0.0;
       if (row[K] != 0.0)
-        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut), slope);
+        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut),
+                       slope);
       if (row[K + 1] != 0.0)
-        total += value(row[K + 1], pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio), slope);
+        total +=
+            value(row[K + 1],
+                  pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio), slope);
       if (row[K + 2] != 0.0 && !slope)
         sx = value(row[K + 2],
-                   pole_quotient_screened_exchange(row[k], e.pole, rules.half_width_ry, rules.max_ratio,
-                                                   rules.screened_exchange_cut), false);
+                   pole_quotient_screened_exchange(row[k], e.pole, rules.half_width_ry,
+                                                   rules.max_ratio, rules.screened_exchange_cut),
+                   false);
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
         t[part * K + k] = fma(c[part], total, t[part * K + k]);
@@ -160,9 +163,9 @@ __device__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
 __device__ void wait_for_all_but(int) { asm volatile("cp.async.wait_group 1;"); }
 
 template <typename Rows>
-constexpr int kTileRows = kThreadRows * Rows::kSide;
+constexpr int kTileRows = kThreadRows* Rows::kSide;
 template <typename Rows>
-constexpr int kTileColumns = kThreadColumns * Rows::kSide;
+constexpr int kTileColumns = kThreadColumns* Rows::kSide;
 
 template <typename Rows>
 struct SharedRows {
@@ -324,8 +327,8 @@ std::vector<Chunk> chunks_of(const std::vector<std::int32_t>& row_begin) {
 
 /// Sums of all rows of one sort, [n_left][Rows::kSums].
 template <typename Rows>
-std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules, bool second_is_slope,
-                             const std::vector<std::int32_t>& row_begin,
+std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules,
+                             bool second_is_slope, const std::vector<std::int32_t>& row_begin,
                              const std::vector<std::int32_t>& band, const std::vector<double>& row,
                              const double2* products, std::int64_t n_right, cudaStream_t stream) {
   constexpr const char* kWhat = "diagonal plasmon-pole sum";
@@ -373,7 +376,7 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
   sum_tile<Rows><<<grid, kThreads, shared_bytes, stream>>>(work);
   check_launch(kWhat);
   add_partials<<<static_cast<unsigned>(n_sums), 256, 0, stream>>>(partial.data(), n_splits, n_sums,
-                                                                 n_tiles, sum.data());
+                                                                  n_tiles, sum.data());
   check_launch(kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
   return quasi::cuda::to_host(sum, kWhat);
@@ -383,12 +386,12 @@ template <int K, bool kReal>
 DiagonalSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules,
                        const PoleGroup& group, const double2* products, std::int64_t n_left,
                        std::int64_t n_right, cudaStream_t stream) {
-  const auto smooth = sum_rows<SmoothRows<K, kReal>>(model, rules, group.second_is_slope, group.smooth_begin,
-                                                     group.smooth_band, group.smooth_row, products,
-                                                     n_right, stream);
-  const auto direct = sum_rows<DirectRows<K, kReal>>(model, rules, group.second_is_slope, group.direct_begin,
-                                                     group.direct_band, group.direct_row, products,
-                                                     n_right, stream);
+  const auto smooth = sum_rows<SmoothRows<K, kReal>>(model, rules, group.second_is_slope,
+                                                     group.smooth_begin, group.smooth_band,
+                                                     group.smooth_row, products, n_right, stream);
+  const auto direct = sum_rows<DirectRows<K, kReal>>(model, rules, group.second_is_slope,
+                                                     group.direct_begin, group.direct_band,
+                                                     group.direct_row, products, n_right, stream);
   constexpr int kParts = kReal ? 1 : 2;
   DiagonalSums sums;
   for (std::int64_t l = 0; l < n_left; ++l)
@@ -406,8 +409,8 @@ DiagonalSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules,
 }  // namespace
 
 DiagonalSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
-                               const PoleGroup& group, const double2* products,
-                               std::int64_t n_left, std::int64_t n_right, cudaStream_t stream) {
+                               const PoleGroup& group, const double2* products, std::int64_t n_left,
+                               std::int64_t n_right, cudaStream_t stream) {
   const auto run = [&]<int K>() {
     return model.folded
                ? sum_group<K, true>(model, rules, group, products, n_left, n_right, stream)
@@ -415,10 +418,14 @@ DiagonalSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& 
   };
   static_assert(kMaxEnergiesPerGroup == 4);
   switch (group.n_energies) {
-    case 1: return run.operator()<1>();
-    case 2: return run.operator()<2>();
-    case 3: return run.operator()<3>();
-    default: return run.operator()<4>();
+    case 1:
+      return run.operator()<1>();
+    case 2:
+      return run.operator()<2>();
+    case 3:
+      return run.operator()<3>();
+    default:
+      return run.operator()<4>();
   }
 }
 

@@ -12,9 +12,10 @@ enum class PoleFactor {
   kStored,    ///< terms that do not depend on (n, E), made by store_separable_terms
 };
 
-/// T[n][l][e][G'] = Σ_G M_ln(G) P^e_GG' for the energies of one band, in one kernel: elements of P are made in shared memory where the tensor
-/// cores read them, and never exist elsewhere; or, the same for several bands, are fetched there. A folded model gives M L' of
-/// folded_weight(): half the steps.
+/// T[n][l][e][G'] = Σ_G M_ln(G) P^e_GG' for the energies of one band, in one kernel: elements of P
+/// are made in shared memory where the tensor cores read them, and never exist elsewhere; or, the
+/// same for several bands, are fetched there. A folded model gives M L' of folded_weight(): half
+/// the steps.
 struct FusedProduct {
   PoleModelOnDevice model;
   PoleRules rules;
@@ -29,13 +30,15 @@ struct FusedProduct {
   double2* t = nullptr;  ///< [n_bands][n_left][n_energies][n_g]
 };
 
-/// True where the fused kernel exists (compute capability 9) and is the faster one: it works at whole tiles of rows, and what it saves is
-/// worth about forty rows of product.
+/// True where the fused kernel exists (compute capability 9) and is the faster one: it works at
+/// whole tiles of rows, and what it saves is worth about forty rows of product.
 bool fused_product_pays(std::int64_t n_left);
 
-/// Numbers of M of one band as the kernel reads it, and the packing: row l of M lies `row_stride` numbers after row l − 1.
+/// Numbers of M of one band as the kernel reads it, and the packing: row l of M lies `row_stride`
+/// numbers after row l − 1.
 std::int64_t packed_size(std::int64_t n_left, std::int64_t n_g);
-void pack_for_fused_product(const double2* m, std::int64_t row_stride, std::int64_t n_left, std::int64_t n_g, double2* packed, cudaStream_t stream);
+void pack_for_fused_product(const double2* m, std::int64_t row_stride, std::int64_t n_left,
+                            std::int64_t n_g, double2* packed, cudaStream_t stream);
 
 /// Terms [first, n_terms) of a separable sum, four a group.
 struct StoredTerms {
@@ -47,7 +50,8 @@ struct StoredTerms {
 inline constexpr std::int64_t kTermsPerGroup = 4;
 /// Numbers of one group.
 std::int64_t stored_size(std::int64_t n_g);
-void store_separable_terms(const PoleModelOnDevice& model, const StoredTerms& terms, std::int64_t n_groups, double2* stored, cudaStream_t stream);
+void store_separable_terms(const PoleModelOnDevice& model, const StoredTerms& terms,
+                           std::int64_t n_groups, double2* stored, cudaStream_t stream);
 
 void launch_fused_product(const FusedProduct& product, cudaStream_t stream);
 

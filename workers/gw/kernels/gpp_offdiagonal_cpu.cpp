@@ -38,7 +38,8 @@ void make_matrix(const PlasmonPoleView& model, bool folded, Factor factor, std::
 constexpr std::int64_t kFoldedColumns = 64;
 
 /// T[m][n_g] = M P and the flops of it; rows of M and T are lda apart.
-double multiply(std::int64_t m, std::int64_t n_g, bool folded, const Cplx* a, std::int64_t lda, const Cplx* p, Cplx* t, std::int64_t ldt) {
+double multiply(std::int64_t m, std::int64_t n_g, bool folded, const Cplx* a, std::int64_t lda,
+                const Cplx* p, Cplx* t, std::int64_t ldt) {
   const std::int64_t width = folded ? kFoldedColumns : n_g;
   double flops = 0.0;
   for (std::int64_t begin = 0; begin < n_g; begin += width) {
@@ -57,15 +58,17 @@ GwKernels::OffDiagonalReport add_gpp_offdiagonal_cpu(
     View<const double, 1> occupation, double weight, const GwKernels::OffDiagonalOptions& options,
     View<Cplx, 3> sigma) {
   if (options.products != GwKernels::OffDiagonalOptions::Products::kNative)
-    throw InvalidInput("three-multiplication and emulated products exist on CUDA devices only; ask for "
-                       "native products");
+    throw InvalidInput(
+        "three-multiplication and emulated products exist on CUDA devices only; ask for "
+        "native products");
   const std::int64_t n_left = products.extent[0];
   const std::int64_t n_right = products.extent[1];
   const std::int64_t n_g = products.extent[2];
   const std::int64_t n_energies = energies_ry.extent[0];
   const std::int64_t row = n_right * n_g;  // from one outer state to the next
   const FinitePoles poles = finite_poles(model);
-  OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules, options, poles.min_ry, poles.max_ry);
+  OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules, options,
+                                          poles.min_ry, poles.max_ry);
   fit_separable_pairs(plan, energies_ry, band_ry, occupation, rules, options);
   GwKernels::OffDiagonalReport report{.pairs = plan.pairs,
                                       .direct_pairs = plan.direct_pairs,
@@ -84,24 +87,32 @@ GwKernels::OffDiagonalReport add_gpp_offdiagonal_cpu(
     for (std::int64_t e = run.begin; e < run.end; ++e) {
       const double x = energies_ry(e) - band_ry(run.band);
       const double f = occupation(run.band);
-      make_matrix(model, folded, [=](double pole) {
-        return pole_factor(x, pole, f, rules.half_width_ry, rules.max_ratio,
-                           rules.screened_exchange_cut);
-      }, p);
+      make_matrix(
+          model, folded,
+          [=](double pole) {
+            return pole_factor(x, pole, f, rules.half_width_ry, rules.max_ratio,
+                               rules.screened_exchange_cut);
+          },
+          p);
       const Cplx* m = products.data + run.band * n_g;
-      report.zgemm_flops += multiply(n_left, n_g, folded, m, row, p.data(), t.data(), n_g) + flops_second;
-      zgemm(CblasConjTrans, n_left, n_left, n_g, weight, t.data(), n_g, m, row, kOne, sum + e * n_left * n_left, n_left);
+      report.zgemm_flops +=
+          multiply(n_left, n_g, folded, m, row, p.data(), t.data(), n_g) + flops_second;
+      zgemm(CblasConjTrans, n_left, n_left, n_g, weight, t.data(), n_g, m, row, kOne,
+            sum + e * n_left * n_left, n_left);
     }
 
-  std::vector<Cplx> d(static_cast<std::size_t>(plan.pole.size() > 0 ? n_right * n_left * n_left : 0));
+  std::vector<Cplx> d(
+      static_cast<std::size_t>(plan.pole.size() > 0 ? n_right * n_left * n_left : 0));
   for (std::int64_t k = 0; k < plan.pole.size(); ++k) {
     const double node = plan.pole.node[static_cast<std::size_t>(k)], constant = plan.pole.constant;
     const SeparableFamily family = plan.pole.family;
-    make_matrix(model, folded, [=](double pole) {
-      return separable_term(family, node, constant, pole, kStaticPole_ry);
-    }, p);
-    report.zgemm_flops += multiply(n_left * n_right, n_g, folded, products.data, n_g, p.data(), t.data(), n_g) +
-                          static_cast<double>(n_right) * flops_second;
+    make_matrix(
+        model, folded,
+        [=](double pole) { return separable_term(family, node, constant, pole, kStaticPole_ry); },
+        p);
+    report.zgemm_flops +=
+        multiply(n_left * n_right, n_g, folded, products.data, n_g, p.data(), t.data(), n_g) +
+        static_cast<double>(n_right) * flops_second;
     for (std::int64_t n = 0; n < n_right; ++n)
       zgemm(CblasConjTrans, n_left, n_left, n_g, weight, t.data() + n * n_g, row,
             products.data + n * n_g, row, kZero, d.data() + n * n_left * n_left, n_left);

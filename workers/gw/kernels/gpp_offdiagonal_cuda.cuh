@@ -25,7 +25,8 @@ struct OffDiagonalStreams {
 /// run, the other is made. T = M P of all energies of a run of (n, E) is kept, so that the second
 /// product is one batch over energies.
 ///
-/// @param plan             of plan_offdiagonal; the separable pairs are fitted while the device works on the direct ones
+/// @param plan             of plan_offdiagonal; the separable pairs are fitted while the device
+/// works on the direct ones
 /// @param workspace_bytes  for P and T
 GwKernels::OffDiagonalReport add_gpp_offdiagonal_cuda(
     const OffDiagonalInput& input, OffDiagonalPlan& plan, View<const double, 1> energies_ry,

@@ -33,10 +33,11 @@ struct PlasmonPoleView {
 struct PoleRules {
   double half_width_ry = 0.5 / 13.60569253;  ///< γ: an empty band within γ of its pole gives 0
   double max_ratio = 500.0;                  ///< … or nearer than ω̃ / max_ratio
-  double screened_exchange_cut = 4.0;        ///< x < 0: SX is dropped if |ω̃²/(x²−ω̃²)| exceeds it
+  double screened_exchange_cut = 4.0;  ///< x < 0: SX is dropped if |ω̃²/(x²−ω̃²)| exceeds it
 };
 
-/// One element whose ω̃ is imaginary (a policy for invalid modes): kept apart, because poles of the matrices are real.
+/// One element whose ω̃ is imaginary (a policy for invalid modes): kept apart, because poles of the
+/// matrices are real.
 struct ImaginaryPole {
   std::int32_t g = 0, h = 0;
   double pole_ry = 0.0;  ///< ω̃ = i · pole_ry
@@ -74,7 +75,8 @@ class GwKernels {
 
   /// FFT box of everything that follows. Forgets bands, sphere and pair products.
   virtual void set_box(std::array<int, 3> box) = 0;
-  /// Changes whenever set_box or load_sphere is called: whoever remembers it knows whether what it left here is still there.
+  /// Changes whenever set_box or load_sphere is called: whoever remembers it knows whether what it
+  /// left here is still there.
   std::int64_t epoch() const { return epoch_; }
   /// Bands of one side. Index into the box: (i·n1 + j)·n2 + k for FFT frequency (i, j, k) mod box.
   /// @param coefficients  c_n(G), [n_bands][n_pw]
@@ -106,8 +108,9 @@ class GwKernels {
   virtual void accumulate_chi(View<const double, 2> weight) = 0;
   /// How add_pairs_to_chi works; both choices exist so that each can be checked against the other.
   struct PairsToChiOptions {
-    bool use_real = true;    ///< real arithmetic where every factor is real
-    bool overlapped = true;  ///< transforms of one block beside the product of the block before (CUDA)
+    bool use_real = true;  ///< real arithmetic where every factor is real
+    bool overlapped =
+        true;  ///< transforms of one block beside the product of the block before (CUDA)
     std::int64_t block_bytes = 0;  ///< of M made at once; 0: what suits the device
   };
   struct PairsToChiReport {
@@ -115,14 +118,18 @@ class GwKernels {
     double transform_seconds = 0.0;  ///< making the pair products
     double product_seconds = 0.0;    ///< adding them to χ; the two may run at the same time
   };
-  /// χ_GG' += Σ_ln w_ln M*_ln(G) M_ln(G') over all of left × right: pair_products and accumulate_chi in blocks
-  /// whose M is made, used and forgotten. The resident block is undefined afterwards.
+  /// χ_GG' += Σ_ln w_ln M*_ln(G) M_ln(G') over all of left × right: pair_products and
+  /// accumulate_chi in blocks whose M is made, used and forgotten. The resident block is undefined
+  /// afterwards.
   ///
-  /// Where the coefficients of both sides and the factors are real (a k-point that is its own inverse in a crystal with
-  /// inversion), M is: two products share one transform, and the matrix product is a real one of a quarter of the flops.
+  /// Where the coefficients of both sides and the factors are real (a k-point that is its own
+  /// inverse in a crystal with inversion), M is: two products share one transform, and the matrix
+  /// product is a real one of a quarter of the flops.
   /// @param weight  [n_left][n_right], of one sign
-  /// @param head    M_ln of the first plane waves, in place of the transform's (k·p), [n_heads][n_left][n_right]; no data: none
-  virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 3> head,
+  /// @param head    M_ln of the first plane waves, in place of the transform's (k·p),
+  /// [n_heads][n_left][n_right]; no data: none
+  virtual PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right,
+                                            View<const double, 2> weight, View<const Cplx, 3> head,
                                             const PairsToChiOptions& options) = 0;
 
   /// χ(ω_i) ← 0, [n_frequencies][n][n].
@@ -130,7 +137,8 @@ class GwKernels {
   /// χ_GG'(ω_i) += Σ_p w_p(ω_i) M*_p(G) M_p(G'), complex w; [n_frequencies][n_left][n_right].
   virtual void accumulate_chi_frequencies(View<const Cplx, 3> weight) = 0;
 
-  /// Hands over what has been added since start_chi and start_chi_frequencies, without copying it; both are over then.
+  /// Hands over what has been added since start_chi and start_chi_frequencies, without copying it;
+  /// both are over then.
   virtual std::unique_ptr<PartialChi> take_chi() = 0;
   /// χ as PartialChi::read gave it, on this device again. [shape.size()]
   virtual std::unique_ptr<PartialChi> load_chi(const ChiShape& shape, const Cplx* values) = 0;
@@ -143,14 +151,16 @@ class GwKernels {
   };
   /// ε⁻¹ of one matrix of χ: 0 is χ(0), i + 1 is χ(ω_i), all of one edge. [n][n]
   /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
-  virtual void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how, View<Cplx, 2> inverse) = 0;
+  virtual void invert_dielectric(const PartialChi& chi, std::int64_t frequency,
+                                 const Inversion& how, View<Cplx, 2> inverse) = 0;
 
   // ---- self-energy -------------------------------------------------------------------------
 
   virtual void load_plasmon_pole(const PlasmonPoleView& model, const PoleRules& rules) = 0;
   /// What is loaded, for take_plasmon_pole of others.
   virtual std::shared_ptr<const LoadedPoleModel> plasmon_pole() const = 0;
-  /// The same as load_plasmon_pole of the same model, by what kernels of the same back end have loaded: from device to device.
+  /// The same as load_plasmon_pole of the same model, by what kernels of the same back end have
+  /// loaded: from device to device.
   virtual void take_plasmon_pole(const std::shared_ptr<const LoadedPoleModel>& model) = 0;
 
   /// Diagonal plasmon-pole Σ from the resident block (left: outer states l, right: inner bands n):
@@ -165,30 +175,34 @@ class GwKernels {
   virtual void sigma_diagonal(View<const double, 3> x_ry, View<const double, 1> occupation,
                               double weight, View<Cplx, 2> total, View<Cplx, 2> sx) = 0;
 
-  /// Σ at one energy an outer state together with its analytic slope; total and sx as sigma_diagonal,
+  /// Σ at one energy an outer state together with its analytic slope; total and sx as
+  /// sigma_diagonal,
   ///
   ///   slope[l] += w Σ_n Σ_GG' M_ln(G) (d/dx) F_n,GG'(x_ln) v̄(G') M*_ln(G')
   ///
   /// where terms that the rules near poles replace or drop count as they stand.
   /// @param x_ry  E_l − E_n, [n_left][n_right]
-  virtual void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
-                                    View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) = 0;
+  virtual void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation,
+                                    double weight, View<Cplx, 1> total, View<Cplx, 1> sx,
+                                    View<Cplx, 1> slope) = 0;
 
   /// Elements with imaginary poles beside those of load_plasmon_pole, which forgets them.
   virtual void load_imaginary_poles(View<const ImaginaryPole, 1> poles) = 0;
-  /// Their part of the diagonal Σ (imaginary_pole_terms in physics/plasmon_pole.hpp): total[l][e] += CH + f (SX − X), sx[l][e] += f (SX − X),
-  /// slope[l] += d total/dx at the first energy.
+  /// Their part of the diagonal Σ (imaginary_pole_terms in physics/plasmon_pole.hpp): total[l][e]
+  /// += CH + f (SX − X), sx[l][e] += f (SX − X), slope[l] += d total/dx at the first energy.
   /// @param x_ry   [n_left][n_right][n_energies];  slope  no data: not wanted
-  virtual void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
-                                        View<Cplx, 2> sx, View<Cplx, 1> slope) = 0;
+  virtual void sigma_diagonal_imaginary(View<const double, 3> x_ry,
+                                        View<const double, 1> occupation, double weight,
+                                        View<Cplx, 2> total, View<Cplx, 2> sx,
+                                        View<Cplx, 1> slope) = 0;
 
   /// How sigma_offdiagonal works.
   struct OffDiagonalOptions {
     /// The two products of spec 7 for every (n, E); or, for pairs that cross no pole, sums of terms
     /// separable in |E − E_n| and ω̃ (separable_pole.hpp), the two products for the others only.
     enum class Method { kTwoProducts, kExponentialSums, kRationalSums };
-    /// Complex products: as they are; with three real ones for four; in integer arithmetic emulating
-    /// FP64. The last two are CUDA's alone.
+    /// Complex products: as they are; with three real ones for four; in integer arithmetic
+    /// emulating FP64. The last two are CUDA's alone.
     enum class Products { kNative, kThreeMultiplications, kEmulated };
     Method method = Method::kTwoProducts;
     Products products = Products::kNative;
@@ -196,14 +210,14 @@ class GwKernels {
     double max_residual = 1e-9;        ///< of products that are not native; above it the call fails
   };
   struct OffDiagonalReport {
-    std::int64_t pairs = 0;            ///< (n, E)
-    std::int64_t direct_pairs = 0;     ///< of them treated by the two products
-    std::int64_t terms = 0;            ///< K of the separable sums
-    double fit_error_relative = 0.0;   ///< largest found on the fitted range
-    double fit_seconds = 0.0;          ///< of the host; a fit once made is remembered
-    double zgemm_flops = 0.0;          ///< of the products issued, 8 m n k each
-    double residual = 0.0;             ///< ‖(T − M P) v‖/‖T v‖ of products that are not native
-    bool hermitian = false;            ///< the model is, and the products were folded where they can be
+    std::int64_t pairs = 0;           ///< (n, E)
+    std::int64_t direct_pairs = 0;    ///< of them treated by the two products
+    std::int64_t terms = 0;           ///< K of the separable sums
+    double fit_error_relative = 0.0;  ///< largest found on the fitted range
+    double fit_seconds = 0.0;         ///< of the host; a fit once made is remembered
+    double zgemm_flops = 0.0;         ///< of the products issued, 8 m n k each
+    double residual = 0.0;   ///< ‖(T − M P) v‖/‖T v‖ of products that are not native
+    bool hermitian = false;  ///< the model is, and the products were folded where they can be
   };
   /// Full plasmon-pole matrix on a list of energies common to all (l, m), as products (spec 7):
   ///
@@ -222,18 +236,21 @@ class GwKernels {
   virtual void weighted_norms(View<const double, 1> v, View<double, 2> sum) = 0;
   /// form[l][n] = Σ_GG' M_ln(G) W_GG' M*_ln(G'): COHSEX and contour deformation.
   virtual void quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) = 0;
-  /// sum[e][l][m] += Σ_n w_en Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_energies][n_right]: the full matrix of
-  /// COHSEX and of contour deformation.
+  /// sum[e][l][m] += Σ_n w_en Σ_GG' M_ln(G) W_GG' M*_mn(G'), w [n_energies][n_right]: the full
+  /// matrix of COHSEX and of contour deformation.
   virtual void quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,
                                      View<Cplx, 3> sum) = 0;
   /// sum[e][l][m] += Σ_fn w_nfe Σ_G M_ln(G) d_f(G) M*_mn(G): the same of diagonal matrices.
   /// @param diagonal  [n_frequencies][n_g];  weight  [n_right][n_frequencies][n_energies]
-  virtual void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight, View<Cplx, 3> sum) = 0;
+  virtual void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
+                                    View<Cplx, 3> sum) = 0;
 
   // ---- dense -------------------------------------------------------------------------------
 
-  /// product[m][n] = Σ_k a[m][k] b[n][k], host to host; without imaginary parts it has none. (Matrix elements of the velocity.)
-  virtual void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) = 0;
+  /// product[m][n] = Σ_k a[m][k] b[n][k], host to host; without imaginary parts it has none.
+  /// (Matrix elements of the velocity.)
+  virtual void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
+                                   View<Cplx, 2> product) = 0;
   /// Inverse of a Hermitian positive definite matrix in place (Cholesky), both triangles filled.
   /// @throws NotConverged naming the leading minor if it is not positive definite.
   virtual void invert_positive_definite(View<Cplx, 2> matrix) = 0;
@@ -251,8 +268,8 @@ class GwKernels {
 
 /// @throws BackendAbsent in a build without CUDA, for a CUDA device.
 std::unique_ptr<GwKernels> make_gw_kernels(const Device& device);
-/// Runs every step of a static calculation with poles once, on data of no account: a device loads code when it is first asked for it, and
-/// may do so while another is busy.
+/// Runs every step of a static calculation with poles once, on data of no account: a device loads
+/// code when it is first asked for it, and may do so while another is busy.
 void warm_up(GwKernels& kernels);
 std::unique_ptr<GwKernels> make_gw_kernels_cpu(const Device& device);
 std::unique_ptr<GwKernels> make_gw_kernels_cuda(const Device& device);

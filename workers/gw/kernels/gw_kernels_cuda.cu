@@ -14,9 +14,9 @@
 #include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/imaginary_poles_cuda.cuh"
-#include "workers/gw/kernels/peer_copy.cuh"
 #include "workers/gw/kernels/pair_products_cuda.cuh"
 #include "workers/gw/kernels/partial_chi_cuda.cuh"
+#include "workers/gw/kernels/peer_copy.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw {
@@ -139,7 +139,8 @@ class CudaGwKernels : public GwKernels {
   void load_pair_products(View<const Cplx, 3> products) override {
     use_device(device_);
     resize_products(products.extent[0], products.extent[1], products.extent[2]);
-    products_.copy_from(there(products.data), static_cast<std::size_t>(products.size()), "pair products");
+    products_.copy_from(there(products.data), static_cast<std::size_t>(products.size()),
+                        "pair products");
     check(cudaDeviceSynchronize(), "pair products");
   }
   void read_pair_products(View<Cplx, 3> products) const override {
@@ -148,8 +149,9 @@ class CudaGwKernels : public GwKernels {
   }
   void replace_plane_wave(std::int64_t g, View<const Cplx, 2> values) override {
     use_device(device_);
-    check(cudaMemcpy2D(products_.data() + g, static_cast<std::size_t>(n_g_) * sizeof(double2), values.data, sizeof(double2),
-                       sizeof(double2), static_cast<std::size_t>(n_pairs()), cudaMemcpyHostToDevice),
+    check(cudaMemcpy2D(products_.data() + g, static_cast<std::size_t>(n_g_) * sizeof(double2),
+                       values.data, sizeof(double2), sizeof(double2),
+                       static_cast<std::size_t>(n_pairs()), cudaMemcpyHostToDevice),
           "limit q -> 0");
     quasi::cuda::finish_default_stream("limit q -> 0");
   }
@@ -157,7 +159,8 @@ class CudaGwKernels : public GwKernels {
     use_device(device_);
     const std::int64_t n_basis = basis.extent[1];
     const auto b = to_device(basis.data, basis.size(), "subspace basis");
-    DeviceBuffer<double2> projected(static_cast<std::size_t>(n_pairs() * n_basis), "projected pair products");
+    DeviceBuffer<double2> projected(static_cast<std::size_t>(n_pairs() * n_basis),
+                                    "projected pair products");
     cuda::multiply(blas_.get(), cuda::Products::kNative, n_pairs(), n_basis, n_g_, 1.0,
                    {products_.data(), n_g_}, {b.data(), n_basis}, 0.0, projected.data(), n_basis);
     check(cudaStreamSynchronize(stream_.get()), "projected pair products");
@@ -175,21 +178,31 @@ class CudaGwKernels : public GwKernels {
     chi_w_n_ = 0;
   }
 
-  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight, View<const Cplx, 3> head,
+  PairsToChiReport add_pairs_to_chi(BandRange left, BandRange right, View<const double, 2> weight,
+                                    View<const Cplx, 3> head,
                                     const PairsToChiOptions& options) override {
     use_device(device_);
     products_ = {};  // room for the blocks
     n_left_ = n_right_ = n_g_ = 0;
     const bool real = options.use_real && pairs_.real() &&
-                      std::all_of(head.data, head.data + (head.data ? head.size() : 0), [](const Cplx& m) { return m.imag() == 0.0; });
+                      std::all_of(head.data, head.data + (head.data ? head.size() : 0),
+                                  [](const Cplx& m) { return m.imag() == 0.0; });
     if (real && chi_real_.size() == 0) {
       chi_real_ = DeviceBuffer<double>(static_cast<std::size_t>(chi_n_ * chi_n_), "polarizability");
       chi_real_.zero("polarizability", stream_.get());
     }
-    const std::int64_t block_bytes = options.block_bytes > 0 ? options.block_bytes : std::min<std::int64_t>(std::int64_t{4} << 30, workspace_bytes() / 4);
-    return cuda::add_pairs_to_chi_cuda({.pairs = pairs_, .transforms = options.overlapped ? preparation_.get() : stream_.get(), .products = stream_.get(),
-                                        .blas = blas_.get(), .block_bytes = block_bytes, .real = real},
-                                       left, right, weight.data, head, chi_.data(), chi_real_.data());
+    const std::int64_t block_bytes =
+        options.block_bytes > 0
+            ? options.block_bytes
+            : std::min<std::int64_t>(std::int64_t{4} << 30, workspace_bytes() / 4);
+    return cuda::add_pairs_to_chi_cuda(
+        {.pairs = pairs_,
+         .transforms = options.overlapped ? preparation_.get() : stream_.get(),
+         .products = stream_.get(),
+         .blas = blas_.get(),
+         .block_bytes = block_bytes,
+         .real = real},
+        left, right, weight.data, head, chi_.data(), chi_real_.data());
   }
 
   void accumulate_chi(View<const double, 2> weight) override {
@@ -210,7 +223,8 @@ class CudaGwKernels : public GwKernels {
 
   void start_chi_frequencies(std::int64_t n_frequencies, std::int64_t n) override {
     use_device(device_);
-    chi_w_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_frequencies * n * n), "polarizability at frequencies");
+    chi_w_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_frequencies * n * n),
+                                   "polarizability at frequencies");
     chi_w_.zero("polarizability at frequencies", stream_.get());
     chi_w_n_ = n;
   }
@@ -221,21 +235,25 @@ class CudaGwKernels : public GwKernels {
     const int n = static_cast<int>(n_g_);
     for (std::int64_t i = 0; i < weight.extent[0]; ++i) {
       const double2* w = there(weight.data + i * n_pairs());
-      for_each_scaled_chunk({w, w + n_pairs()}, [&](std::int64_t first, std::int64_t count, const double2* scaled) {
-        // Column-major (G', G): Σ_p w M(G') M*(G).
-        check(cublasZgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_C, n, n, static_cast<int>(count), &one, scaled, n,
-                          products_.data() + first * n_g_, n, &one, chi_w_.data() + i * n_g_ * n_g_, n),
-              "polarizability at frequencies");
-      });
+      for_each_scaled_chunk(
+          {w, w + n_pairs()}, [&](std::int64_t first, std::int64_t count, const double2* scaled) {
+            // Column-major (G', G): Σ_p w M(G') M*(G).
+            check(cublasZgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_C, n, n, static_cast<int>(count),
+                              &one, scaled, n, products_.data() + first * n_g_, n, &one,
+                              chi_w_.data() + i * n_g_ * n_g_, n),
+                  "polarizability at frequencies");
+          });
     }
   }
 
   std::unique_ptr<PartialChi> take_chi() override {
     use_device(device_);
-    if (chi_real_.size() > 0) cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
+    if (chi_real_.size() > 0)
+      cuda::move_real_part(chi_.data(), chi_real_.data(), chi_n_, stream_.get());
     check(cudaStreamSynchronize(stream_.get()), "polarizability");
     const ChiShape shape = chi_shape(chi_n_, chi_w_.size(), chi_w_n_);
-    auto taken = std::make_unique<cuda::CudaChi>(device_, shape, std::move(chi_), std::move(chi_w_), staging_, stream_.get());
+    auto taken = std::make_unique<cuda::CudaChi>(device_, shape, std::move(chi_), std::move(chi_w_),
+                                                 staging_, stream_.get());
     chi_ = {};
     chi_w_ = {};
     chi_real_ = {};
@@ -246,26 +264,33 @@ class CudaGwKernels : public GwKernels {
   std::unique_ptr<PartialChi> load_chi(const ChiShape& shape, const Cplx* values) override {
     use_device(device_);
     auto fixed = to_device(values, shape.static_size(), "polarizability");
-    auto further = to_device(values + shape.static_size(), shape.size() - shape.static_size(), "polarizability at frequencies");
-    return std::make_unique<cuda::CudaChi>(device_, shape, std::move(fixed), std::move(further), staging_, stream_.get());
+    auto further = to_device(values + shape.static_size(), shape.size() - shape.static_size(),
+                             "polarizability at frequencies");
+    return std::make_unique<cuda::CudaChi>(device_, shape, std::move(fixed), std::move(further),
+                                           staging_, stream_.get());
   }
 
-  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how, View<Cplx, 2> inverse) override {
+  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how,
+                         View<Cplx, 2> inverse) override {
     use_device(device_);
     const std::int64_t n = inverse.extent[0];
     DeviceBuffer<double2> uploaded;
     const double2* from = nullptr;
     if (const auto* there = dynamic_cast<const cuda::CudaChi*>(&chi)) {
-      if (there->device().index != device_.index) throw std::logic_error("χ lies on another device than its inversion");
+      if (there->device().index != device_.index)
+        throw std::logic_error("χ lies on another device than its inversion");
       from = there->matrix(frequency);
     } else {
-      uploaded = to_device(dynamic_cast<const HostChi&>(chi).values() + frequency * n * n, n * n, "polarizability");
+      uploaded = to_device(dynamic_cast<const HostChi&>(chi).values() + frequency * n * n, n * n,
+                           "polarizability");
       from = uploaded.data();
     }
-    const DeviceBuffer<double> coulomb(std::vector<double>(how.coulomb.data, how.coulomb.data + n), "Coulomb interaction");
+    const DeviceBuffer<double> coulomb(std::vector<double>(how.coulomb.data, how.coulomb.data + n),
+                                       "Coulomb interaction");
     check(cudaDeviceSynchronize(), "Coulomb interaction");
     DeviceBuffer<double2> epsilon(static_cast<std::size_t>(n * n), "dielectric matrix");
-    cuda::make_dielectric(from, frequency == 0, coulomb.data(), how.positive, n, epsilon.data(), stream_.get());
+    cuda::make_dielectric(from, frequency == 0, coulomb.data(), how.positive, n, epsilon.data(),
+                          stream_.get());
     if (how.definite)
       cuda::invert_positive_definite(solver_.get(), stream_.get(), epsilon.data(), n);
     else
@@ -280,9 +305,13 @@ class CudaGwKernels : public GwKernels {
     auto loaded = std::make_shared<CudaPoleModel>();
     loaded->device = device_;
     loaded->n_g = model.pole_ry.extent[0];
-    loaded->strength = to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
-    loaded->pole_ry = DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
-    staging_.to_device(model.pole_ry.data, model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)), loaded->pole_ry.data(), stream_.get(), "plasmon poles");
+    loaded->strength =
+        to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
+    loaded->pole_ry =
+        DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
+    staging_.to_device(model.pole_ry.data,
+                       model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)),
+                       loaded->pole_ry.data(), stream_.get(), "plasmon poles");
     loaded->folded = is_hermitian(model);
     loaded->finite_poles = finite_poles(model);
     loaded->rules = rules;
@@ -308,7 +337,9 @@ class CudaGwKernels : public GwKernels {
     copy->strength = DeviceBuffer<double2>(other->strength.size(), kWhat);
     copy->pole_ry = DeviceBuffer<double>(other->pole_ry.size(), kWhat);
     const auto bring = [&](const auto& from, auto& to) {
-      cuda::peer_copy(to.data(), device_, from.data(), other->device, static_cast<std::int64_t>(from.size() * sizeof(*from.data())), stream_.get(), kWhat);
+      cuda::peer_copy(to.data(), device_, from.data(), other->device,
+                      static_cast<std::int64_t>(from.size() * sizeof(*from.data())), stream_.get(),
+                      kWhat);
     };
     bring(other->strength, copy->strength);
     bring(other->pole_ry, copy->pole_ry);
@@ -317,7 +348,8 @@ class CudaGwKernels : public GwKernels {
   }
   void load_imaginary_poles(View<const ImaginaryPole, 1> poles) override {
     use_device(device_);
-    imaginary_ = DeviceBuffer<ImaginaryPole>(static_cast<std::size_t>(poles.size()), "imaginary plasmon poles");
+    imaginary_ = DeviceBuffer<ImaginaryPole>(static_cast<std::size_t>(poles.size()),
+                                             "imaginary plasmon poles");
     imaginary_.copy_from(poles.data, imaginary_.size(), "imaginary plasmon poles");
     check(cudaDeviceSynchronize(), "imaginary plasmon poles");
   }
@@ -327,8 +359,8 @@ class CudaGwKernels : public GwKernels {
     use_device(device_);
     const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
     for (const PoleGroup& group : make_pole_groups(x_ry, occupation, weight, rules_, wanted)) {
-      const auto sums = cuda::gpp_diagonal_cuda(model_, rules_, group, products_.data(), n_left_, n_right_,
-                                                stream_.get());
+      const auto sums = cuda::gpp_diagonal_cuda(model_, rules_, group, products_.data(), n_left_,
+                                                n_right_, stream_.get());
       for (std::int64_t l = 0; l < n_left_; ++l)
         for (int k = 0; k < group.n_energies; ++k) {
           const auto at = static_cast<std::size_t>(l * group.n_energies + k);
@@ -338,12 +370,14 @@ class CudaGwKernels : public GwKernels {
     }
   }
 
-  void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
-                            View<Cplx, 1> total, View<Cplx, 1> sx, View<Cplx, 1> slope) override {
+  void sigma_diagonal_slope(View<const double, 2> x_ry, View<const double, 1> occupation,
+                            double weight, View<Cplx, 1> total, View<Cplx, 1> sx,
+                            View<Cplx, 1> slope) override {
     use_device(device_);
     const auto wanted = sx.data ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
-    const auto sums = cuda::gpp_diagonal_cuda(model_, rules_, make_slope_group(x_ry, occupation, weight, rules_, wanted),
-                                              products_.data(), n_left_, n_right_, stream_.get());
+    const auto sums = cuda::gpp_diagonal_cuda(
+        model_, rules_, make_slope_group(x_ry, occupation, weight, rules_, wanted),
+        products_.data(), n_left_, n_right_, stream_.get());
     for (std::int64_t l = 0; l < n_left_; ++l) {
       total(l) += sums.total[static_cast<std::size_t>(2 * l)];
       slope(l) += sums.total[static_cast<std::size_t>(2 * l + 1)];
@@ -351,21 +385,27 @@ class CudaGwKernels : public GwKernels {
     }
   }
 
-  void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation, double weight, View<Cplx, 2> total,
-                                View<Cplx, 2> sx, View<Cplx, 1> slope) override {
+  void sigma_diagonal_imaginary(View<const double, 3> x_ry, View<const double, 1> occupation,
+                                double weight, View<Cplx, 2> total, View<Cplx, 2> sx,
+                                View<Cplx, 1> slope) override {
     use_device(device_);
-    cuda::add_imaginary_poles_cuda(imaginary_.data(), static_cast<std::int64_t>(imaginary_.size()), rules_, products_.data(), n_g_, x_ry, occupation,
-                                   weight, total, sx, slope, stream_.get());
+    cuda::add_imaginary_poles_cuda(imaginary_.data(), static_cast<std::int64_t>(imaginary_.size()),
+                                   rules_, products_.data(), n_g_, x_ry, occupation, weight, total,
+                                   sx, slope, stream_.get());
   }
 
-  OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
+  OffDiagonalReport sigma_offdiagonal(View<const double, 1> energies_ry,
+                                      View<const double, 1> band_ry,
                                       View<const double, 1> occupation, double weight,
-                                      const OffDiagonalOptions& options, View<Cplx, 3> sigma) override {
+                                      const OffDiagonalOptions& options,
+                                      View<Cplx, 3> sigma) override {
     use_device(device_);
-    OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules_, options, finite_poles_.min_ry, finite_poles_.max_ry);
-    return cuda::add_gpp_offdiagonal_cuda(
-        {model_, rules_, products_.data(), n_left_, n_right_}, plan, energies_ry, band_ry, occupation, weight,
-        options, workspace_bytes(), {stream_.get(), preparation_.get(), blas_.get()}, sigma);
+    OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules_, options,
+                                            finite_poles_.min_ry, finite_poles_.max_ry);
+    return cuda::add_gpp_offdiagonal_cuda({model_, rules_, products_.data(), n_left_, n_right_},
+                                          plan, energies_ry, band_ry, occupation, weight, options,
+                                          workspace_bytes(),
+                                          {stream_.get(), preparation_.get(), blas_.get()}, sigma);
   }
 
   void weighted_norms(View<const double, 1> v, View<double, 2> sum) override {
@@ -373,7 +413,8 @@ class CudaGwKernels : public GwKernels {
     const DeviceBuffer<double> there(std::vector<double>(v.data, v.data + n_g_), "weighted norms");
     DeviceBuffer<double> values(static_cast<std::size_t>(n_pairs()), "weighted norms");
     check(cudaDeviceSynchronize(), "weighted norms");
-    norm_rows<<<static_cast<unsigned>(n_pairs()), 128, 0, stream_.get()>>>(products_.data(), there.data(), n_g_, values.data());
+    norm_rows<<<static_cast<unsigned>(n_pairs()), 128, 0, stream_.get()>>>(
+        products_.data(), there.data(), n_g_, values.data());
     check_launch("weighted norms");
     check(cudaStreamSynchronize(stream_.get()), "weighted norms");
     const auto found = quasi::cuda::to_host(values, "weighted norms");
@@ -389,8 +430,8 @@ class CudaGwKernels : public GwKernels {
     for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
       const std::int64_t count = std::min(chunk, n_pairs() - first);
       const double2* m = products_.data() + first * n_g_;
-      cuda::multiply(blas_.get(), cuda::Products::kNative, count, n_g_, n_g_, 1.0, {m, n_g_}, {w.data(), n_g_},
-                     0.0, right.data(), n_g_);
+      cuda::multiply(blas_.get(), cuda::Products::kNative, count, n_g_, n_g_, 1.0, {m, n_g_},
+                     {w.data(), n_g_}, 0.0, right.data(), n_g_);
       dot_rows<<<static_cast<unsigned>(count), 128, 0, stream_.get()>>>(right.data(), m, n_g_,
                                                                         values.data() + first);
       check_launch("quadratic forms");
@@ -405,21 +446,35 @@ class CudaGwKernels : public GwKernels {
     constexpr const char* kWhat = "quadratic forms";
     const auto w = to_device(matrix.data, matrix.size(), kWhat);
     auto total = to_device(sum.data, sum.size(), kWhat);
-    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()), kWhat);
+    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()),
+                                      kWhat);
     DeviceBuffer<double2> right(static_cast<std::size_t>(n_left_ * n_g_), kWhat);
     DeviceBuffer<double2> of_band(static_cast<std::size_t>(n_left_ * n_left_), kWhat);
     check(cudaDeviceSynchronize(), kWhat);
     const double one = 1.0;
-    const int width = static_cast<int>(2 * n_left_ * n_left_), n_e = static_cast<int>(sum.extent[0]);
+    const int width = static_cast<int>(2 * n_left_ * n_left_),
+              n_e = static_cast<int>(sum.extent[0]);
     for (std::int64_t n = 0; n < n_right_; ++n) {
       // Rows l of one band are n_right·n_g apart.
       const cuda::DeviceMatrix m{products_.data() + n * n_g_, n_right_ * n_g_};
-      cuda::multiply(blas_.get(), cuda::Products::kNative, n_left_, n_g_, n_g_, 1.0, m, {w.data(), n_g_}, 0.0, right.data(), n_g_);
-      cuda::multiply_adjoint(blas_.get(), {.m = n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 0.0,
-                                           .a = {right.data(), n_g_}, .b = m, .c = of_band.data(), .c_stride = n_left_,
-                                           .a_step = 0, .b_step = 0, .c_step = 0, .count = 1});
+      cuda::multiply(blas_.get(), cuda::Products::kNative, n_left_, n_g_, n_g_, 1.0, m,
+                     {w.data(), n_g_}, 0.0, right.data(), n_g_);
+      cuda::multiply_adjoint(blas_.get(), {.m = n_left_,
+                                           .n = n_left_,
+                                           .k = n_g_,
+                                           .alpha = 1.0,
+                                           .beta = 0.0,
+                                           .a = {right.data(), n_g_},
+                                           .b = m,
+                                           .c = of_band.data(),
+                                           .c_stride = n_left_,
+                                           .a_step = 0,
+                                           .b_step = 0,
+                                           .c_step = 0,
+                                           .count = 1});
       // Σ[e] += w[e] D on both parts of all (l, m).
-      check(cublasDger(blas_.get(), width, n_e, &one, reinterpret_cast<const double*>(of_band.data()), 1, factor.data() + n,
+      check(cublasDger(blas_.get(), width, n_e, &one,
+                       reinterpret_cast<const double*>(of_band.data()), 1, factor.data() + n,
                        static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
             kWhat);
     }
@@ -427,17 +482,21 @@ class CudaGwKernels : public GwKernels {
     to_host(total.data(), sum.size(), sum.data, kWhat);
   }
 
-  void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight, View<Cplx, 3> sum) override {
+  void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
+                            View<Cplx, 3> sum) override {
     use_device(device_);
     constexpr const char* kWhat = "diagonal forms";
     // Not what happens to be free: products of other sizes may round differently.
     constexpr std::int64_t kScratchBytes = std::int64_t{1} << 29;
     const std::int64_t n_f = diagonal.extent[0], n_e = sum.extent[0], square = n_left_ * n_left_;
-    const std::int64_t chunk = std::clamp<std::int64_t>(kScratchBytes / (16 * n_left_ * n_g_), 1, std::max<std::int64_t>(n_f, 1));
+    const std::int64_t chunk = std::clamp<std::int64_t>(kScratchBytes / (16 * n_left_ * n_g_), 1,
+                                                        std::max<std::int64_t>(n_f, 1));
     const auto d = to_device(diagonal.data, diagonal.size(), kWhat);
     auto total = to_device(sum.data, sum.size(), kWhat);
-    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()), kWhat);
-    DeviceBuffer<double2> scaled(static_cast<std::size_t>(chunk * n_left_ * n_g_), kWhat), of_band(static_cast<std::size_t>(chunk * square), kWhat);
+    const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()),
+                                      kWhat);
+    DeviceBuffer<double2> scaled(static_cast<std::size_t>(chunk * n_left_ * n_g_), kWhat),
+        of_band(static_cast<std::size_t>(chunk * square), kWhat);
     check(cudaDeviceSynchronize(), kWhat);
     const double one = 1.0;
     const int width = static_cast<int>(2 * square), energies = static_cast<int>(n_e);
@@ -445,28 +504,49 @@ class CudaGwKernels : public GwKernels {
       for (std::int64_t first = 0; first < n_f; first += chunk) {
         const std::int64_t count = std::min(chunk, n_f - first);
         const cuda::DeviceMatrix m{products_.data() + n * n_g_, n_right_ * n_g_};
-        for_each_index(count * n_left_ * n_g_, ScaleByDiagonals{m.data, d.data() + first * n_g_, n_left_, n_g_, m.stride, scaled.data()}, kWhat, stream_.get());
-        cuda::multiply_adjoint(blas_.get(), {.m = count * n_left_, .n = n_left_, .k = n_g_, .alpha = 1.0, .beta = 0.0,
-                                             .a = {scaled.data(), n_g_}, .b = m, .c = of_band.data(), .c_stride = n_left_,
-                                             .a_step = 0, .b_step = 0, .c_step = 0, .count = 1});
+        for_each_index(count * n_left_ * n_g_,
+                       ScaleByDiagonals{m.data, d.data() + first * n_g_, n_left_, n_g_, m.stride,
+                                        scaled.data()},
+                       kWhat, stream_.get());
+        cuda::multiply_adjoint(blas_.get(), {.m = count * n_left_,
+                                             .n = n_left_,
+                                             .k = n_g_,
+                                             .alpha = 1.0,
+                                             .beta = 0.0,
+                                             .a = {scaled.data(), n_g_},
+                                             .b = m,
+                                             .c = of_band.data(),
+                                             .c_stride = n_left_,
+                                             .a_step = 0,
+                                             .b_step = 0,
+                                             .c_step = 0,
+                                             .count = 1});
         // Σ[e] += Σ_f w[f][e] D[f] on both parts of all (l, m); column-major (width, n_e).
-        check(cublasDgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies, static_cast<int>(count), &one, reinterpret_cast<const double*>(of_band.data()), width,
-                          factor.data() + (n * n_f + first) * n_e, energies, &one, reinterpret_cast<double*>(total.data()), width),
+        check(cublasDgemm(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies,
+                          static_cast<int>(count), &one,
+                          reinterpret_cast<const double*>(of_band.data()), width,
+                          factor.data() + (n * n_f + first) * n_e, energies, &one,
+                          reinterpret_cast<double*>(total.data()), width),
               kWhat);
       }
     check(cudaStreamSynchronize(stream_.get()), kWhat);
     to_host(total.data(), sum.size(), sum.data, kWhat);
   }
 
-  void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b, View<Cplx, 2> product) override {
+  void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
+                           View<Cplx, 2> product) override {
     use_device(device_);
     constexpr const char* kWhat = "matrix elements of the velocity";
-    const int m = static_cast<int>(a.extent[0]), n = static_cast<int>(b.extent[0]), inner = static_cast<int>(a.extent[1]);
-    const auto left = to_device(a.data, a.size(), kWhat), right = to_device(b.data, b.size(), kWhat);
+    const int m = static_cast<int>(a.extent[0]), n = static_cast<int>(b.extent[0]),
+              inner = static_cast<int>(a.extent[1]);
+    const auto left = to_device(a.data, a.size(), kWhat),
+               right = to_device(b.data, b.size(), kWhat);
     DeviceBuffer<double2> found(static_cast<std::size_t>(product.size()), kWhat);
     const double2 one{1.0, 0.0}, zero{0.0, 0.0};
     // Column-major (n, m): Bᵀ of the transposed view times A.
-    check(cublasZgemm(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, inner, &one, right.data(), inner, left.data(), inner, &zero, found.data(), n), kWhat);
+    check(cublasZgemm(blas_.get(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, inner, &one, right.data(), inner,
+                      left.data(), inner, &zero, found.data(), n),
+          kWhat);
     to_host(found.data(), product.size(), product.data, kWhat);
   }
 
@@ -480,17 +560,21 @@ class CudaGwKernels : public GwKernels {
   void invert_general(View<Cplx, 2> matrix) override {
     use_device(device_);
     auto a = to_device(matrix.data, matrix.size(), "matrix to invert");
-    const auto inverse = cuda::invert_general(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    const auto inverse =
+        cuda::invert_general(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
     to_host(inverse.data(), matrix.size(), matrix.data, "inverse matrix");
   }
-  void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) override {
+  void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
+                       View<Cplx, 2> vectors) override {
     use_device(device_);
     bool real = true;
 #pragma omp parallel for schedule(static) reduction(&& : real)
     for (std::int64_t i = 0; i < matrix.size(); ++i) real = real && matrix.data[i].imag() == 0.0;
     auto a = to_device(matrix.data, matrix.size(), "matrix to diagonalise");
-    const auto all = real ? cuda::eigen_symmetric(solver_.get(), stream_.get(), a.data(), matrix.extent[0], values.extent[0])
-                          : cuda::eigen_hermitian(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
+    const auto all =
+        real ? cuda::eigen_symmetric(solver_.get(), stream_.get(), a.data(), matrix.extent[0],
+                                     values.extent[0])
+             : cuda::eigen_hermitian(solver_.get(), stream_.get(), a.data(), matrix.extent[0]);
     std::copy(all.begin(), all.begin() + values.extent[0], values.data);
     to_host(a.data(), vectors.size(), vectors.data, "eigenvectors");
   }
@@ -505,7 +589,10 @@ class CudaGwKernels : public GwKernels {
     imaginary_ = {};
   }
   void use_poles(std::shared_ptr<const CudaPoleModel> loaded) {
-    model_ = {.strength = loaded->strength.data(), .pole_ry = loaded->pole_ry.data(), .n_g = loaded->n_g, .folded = loaded->folded};
+    model_ = {.strength = loaded->strength.data(),
+              .pole_ry = loaded->pole_ry.data(),
+              .n_g = loaded->n_g,
+              .folded = loaded->folded};
     finite_poles_ = loaded->finite_poles;
     rules_ = loaded->rules;
     poles_ = std::move(loaded);
@@ -513,12 +600,14 @@ class CudaGwKernels : public GwKernels {
 
   DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count, const char* what) {
     DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
-    staging_.to_device(data, count * static_cast<std::int64_t>(sizeof(Cplx)), buffer.data(), stream_.get(), what);
+    staging_.to_device(data, count * static_cast<std::int64_t>(sizeof(Cplx)), buffer.data(),
+                       stream_.get(), what);
     return buffer;
   }
   void to_host(const double2* from, std::int64_t count, Cplx* to, const char* what) const {
     check(cudaStreamSynchronize(stream_.get()), what);
-    staging_.to_host(from, count * static_cast<std::int64_t>(sizeof(Cplx)), to, stream_.get(), what);
+    staging_.to_host(from, count * static_cast<std::int64_t>(sizeof(Cplx)), to, stream_.get(),
+                     what);
   }
 
   void resize_products(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g) {
@@ -551,9 +640,10 @@ class CudaGwKernels : public GwKernels {
     check(cudaDeviceSynchronize(), kWhat);
     for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
       const std::int64_t count = std::min(chunk, n_pairs() - first);
-      for_each_index(count * n_g_,
-                     ScaleRows{products_.data() + first * n_g_, w.data() + first, n_g_, scaled.data()}, kWhat,
-                     stream_.get());
+      for_each_index(
+          count * n_g_,
+          ScaleRows{products_.data() + first * n_g_, w.data() + first, n_g_, scaled.data()}, kWhat,
+          stream_.get());
       use(first, count, scaled.data());
     }
     check(cudaStreamSynchronize(stream_.get()), kWhat);
@@ -568,7 +658,8 @@ class CudaGwKernels : public GwKernels {
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
   mutable cuda::StagedCopy staging_;
   DeviceBuffer<double2> chi_, chi_w_;
-  DeviceBuffer<double> chi_real_;  ///< triangle of what was added in real arithmetic; empty: nothing was
+  DeviceBuffer<double>
+      chi_real_;  ///< triangle of what was added in real arithmetic; empty: nothing was
   std::int64_t chi_n_ = 0, chi_w_n_ = 0;
   std::shared_ptr<const CudaPoleModel> poles_;
   DeviceBuffer<ImaginaryPole> imaginary_;

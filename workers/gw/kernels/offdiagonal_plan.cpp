@@ -49,8 +49,9 @@ OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const d
   return plan;
 }
 
-void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry, View<const double, 1> band_ry,
-                         View<const double, 1> occupation, const PoleRules& rules, const GwKernels::OffDiagonalOptions& options) {
+void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry,
+                         View<const double, 1> band_ry, View<const double, 1> occupation,
+                         const PoleRules& rules, const GwKernels::OffDiagonalOptions& options) {
   if (plan.direct_pairs == plan.pairs) return;
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t n_energies = energies_ry.extent[0], n_bands = band_ry.extent[0];
@@ -58,7 +59,8 @@ void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_r
                           ? SeparableFamily::kRational
                           : SeparableFamily::kExponential;
   plan.pole = fit_separable_pole(family, plan.separable, options.tolerance_relative);
-  plan.fit_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  plan.fit_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   plan.coefficient.assign(static_cast<std::size_t>(plan.pole.size() * plan.pairs), 0.0);
   for (std::int64_t n = 0; n < n_bands; ++n)
     for (std::int64_t e = 0; e < n_energies; ++e) {

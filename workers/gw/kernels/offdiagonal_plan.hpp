@@ -25,15 +25,17 @@ struct OffDiagonalPlan {
   double fit_seconds = 0.0;
 };
 
-/// Which pairs are direct; `pole` and `coefficient` are fit_separable_pairs' to find, while a device works on the direct ones.
+/// Which pairs are direct; `pole` and `coefficient` are fit_separable_pairs' to find, while a
+/// device works on the direct ones.
 /// @param finite_pole_min_ry, finite_pole_max_ry  over elements that act and are not static
 OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
                                  View<const double, 1> occupation, const PoleRules& rules,
                                  const GwKernels::OffDiagonalOptions& options,
                                  double finite_pole_min_ry, double finite_pole_max_ry);
 
-void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry, View<const double, 1> band_ry,
-                         View<const double, 1> occupation, const PoleRules& rules, const GwKernels::OffDiagonalOptions& options);
+void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry,
+                         View<const double, 1> band_ry, View<const double, 1> occupation,
+                         const PoleRules& rules, const GwKernels::OffDiagonalOptions& options);
 
 /// Smallest and largest ω̃ of elements with A ≠ 0 that are not static; {1, 1} if there is none.
 struct FinitePoles {

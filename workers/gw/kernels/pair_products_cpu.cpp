@@ -15,13 +15,15 @@ void PairProducts::set_box(std::array<int, 3> box) {
   sphere_.clear();
 }
 
-void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
+void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients,
+                              View<const std::int32_t, 1> box_index) {
   Bands bands;
   bands.n_bands = coefficients.extent[0];
   bands.n_pw = coefficients.extent[1];
   bands.coefficients.assign(coefficients.data, coefficients.data + coefficients.size());
   bands.box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
-  bands.real = std::all_of(bands.coefficients.begin(), bands.coefficients.end(), [](const Cplx& c) { return c.imag() == 0.0; });
+  bands.real = std::all_of(bands.coefficients.begin(), bands.coefficients.end(),
+                           [](const Cplx& c) { return c.imag() == 0.0; });
   bands_[static_cast<int>(side)] = std::move(bands);
 }
 
@@ -30,12 +32,13 @@ void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const
   to_sphere_ = SphereTransform(box_, sphere_);
   factor_.assign(sphere_.size(), Cplx{1.0, 0.0});
   std::copy(factor.data, factor.data + factor.extent[0], factor_.begin());
-  real_factor_ = std::all_of(factor_.begin(), factor_.end(), [](const Cplx& c) { return c.imag() == 0.0; });
+  real_factor_ =
+      std::all_of(factor_.begin(), factor_.end(), [](const Cplx& c) { return c.imag() == 0.0; });
 }
 
 bool PairProducts::convolution_is_cheaper(std::int64_t n_right) const {
-  // Flops of a matrix product against those of an FFT and its product on the box, and the gather of the
-  // convolution matrix spread over the bands that use it.
+  // Flops of a matrix product against those of an FFT and its product on the box, and the gather of
+  // the convolution matrix spread over the bands that use it.
   constexpr double kProductOverTransformSpeed = 4.0;
   constexpr double kGatherFlops = 40.0;
   const double matrix = static_cast<double>(bands_[1].n_pw) * static_cast<double>(sphere_.size());
@@ -59,7 +62,8 @@ void PairProducts::make_waves(Bands& bands) const {
     Cplx* u = bands.waves.data() + n * stride();
     std::fill(u, u + stride(), Cplx{});
     const Cplx* c = bands.coefficients.data() + n * bands.n_pw;
-    for (std::int64_t g = 0; g < bands.n_pw; ++g) u[bands.box_index[static_cast<std::size_t>(g)]] = c[g];
+    for (std::int64_t g = 0; g < bands.n_pw; ++g)
+      u[bands.box_index[static_cast<std::size_t>(g)]] = c[g];
     to_real_.run(u);
   }
 }
@@ -83,7 +87,8 @@ void PairProducts::by_transform(BandRange left, BandRange right, Cplx* products)
         to_sphere_.run(f);
         Cplx* m = products + ((l - left.begin) * n_right + (n - right.begin)) * n_g;
         for (std::int64_t g = 0; g < n_g; ++g)
-          m[g] = scale * factor_[static_cast<std::size_t>(g)] * f[sphere_[static_cast<std::size_t>(g)]];
+          m[g] = scale * factor_[static_cast<std::size_t>(g)] *
+                 f[sphere_[static_cast<std::size_t>(g)]];
       }
   }
 }
@@ -92,8 +97,9 @@ void PairProducts::by_convolution(BandRange left, BandRange right, Cplx* product
   const Bands& l_side = bands_[0];
   const Bands& r_side = bands_[1];
   const std::int64_t n_g = n_sphere(), n_pw = r_side.n_pw, n_right = right.size();
-  // The sum G' + G stays within the box without reaching the waves again from the other side, because
-  // the box holds products on the whole sphere; so box positions add, each axis modulo its edge.
+  // The sum G' + G stays within the box without reaching the waves again from the other side,
+  // because the box holds products on the whole sphere; so box positions add, each axis modulo its
+  // edge.
   const auto split = [&](std::int32_t at) {
     return std::array<int, 3>{at / (box_[1] * box_[2]), at / box_[2] % box_[1], at % box_[2]};
   };
@@ -118,12 +124,15 @@ void PairProducts::by_convolution(BandRange left, BandRange right, Cplx* product
           at[i] += shift[i];
           if (at[i] >= box_[i]) at[i] -= box_[i];
         }
-        row[p] = factor * in_box[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
+        row[p] =
+            factor * in_box[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
       }
     }
-    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right), static_cast<int>(n_g), static_cast<int>(n_pw),
-                &one, r_side.coefficients.data() + right.begin * n_pw, static_cast<int>(n_pw), matrix.data(), static_cast<int>(n_pw),
-                &zero, products + (l - left.begin) * n_right * n_g, static_cast<int>(n_g));
+    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right),
+                static_cast<int>(n_g), static_cast<int>(n_pw), &one,
+                r_side.coefficients.data() + right.begin * n_pw, static_cast<int>(n_pw),
+                matrix.data(), static_cast<int>(n_pw), &zero,
+                products + (l - left.begin) * n_right * n_g, static_cast<int>(n_g));
   }
 }
 

@@ -23,7 +23,8 @@ __global__ void scatter(const double2* c, const std::int32_t* index, std::int64_
 }
 
 /// f[b][r] = conj(u_l(r)) u_b(r), b = blockIdx.y.
-__global__ void form_products(const double2* left, const double2* right, std::int64_t n_r, double2* f) {
+__global__ void form_products(const double2* left, const double2* right, std::int64_t n_r,
+                              double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (r >= n_r) return;
   const double2 a = left[r];
@@ -38,11 +39,14 @@ __global__ void gather(const double2* f, const std::int32_t* index, const double
   if (g >= n_g) return;
   const double2 value = f[blockIdx.y * n_r + index[g]];
   const double2 by = factor[g];
-  m[blockIdx.y * n_g + g] = {fma(by.x, value.x, -by.y * value.y), fma(by.x, value.y, by.y * value.x)};
+  m[blockIdx.y * n_g + g] = {fma(by.x, value.x, -by.y * value.y),
+                             fma(by.x, value.y, by.y * value.x)};
 }
 
-/// f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]: M of both are real, so they come out as real and imaginary part.
-__global__ void form_two_products(const double2* left, const double2* right, std::int64_t n_right, std::int64_t n_r, double2* f) {
+/// f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]: M of both are real, so they come out as real and
+/// imaginary part.
+__global__ void form_two_products(const double2* left, const double2* right, std::int64_t n_right,
+                                  std::int64_t n_r, double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (r >= n_r) return;
   const double2 a = left[r];
@@ -61,9 +65,11 @@ struct Heads {
   std::int64_t n, stride;
 };
 
-/// rows[b][g] = root[b] factor[g] f[b][index[g]]; heads.values[g][b] instead for the first plane waves.
-__global__ void gather_weighted(const double2* f, const std::int32_t* index, const double2* factor, const double* root, Heads heads,
-                                std::int64_t n_g, std::int64_t n_r, double2* rows) {
+/// rows[b][g] = root[b] factor[g] f[b][index[g]]; heads.values[g][b] instead for the first plane
+/// waves.
+__global__ void gather_weighted(const double2* f, const std::int32_t* index, const double2* factor,
+                                const double* root, Heads heads, std::int64_t n_g, std::int64_t n_r,
+                                double2* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= n_g) return;
   const double2 value = f[blockIdx.y * n_r + index[g]];
@@ -75,8 +81,10 @@ __global__ void gather_weighted(const double2* f, const std::int32_t* index, con
 }
 
 /// The same for two real products a box: rows 2b and 2b + 1.
-__global__ void gather_weighted_real(const double2* f, const std::int32_t* index, const double2* factor, const double* root, Heads heads,
-                                     std::int64_t n_g, std::int64_t n_r, std::int64_t n_rows, double* rows) {
+__global__ void gather_weighted_real(const double2* f, const std::int32_t* index,
+                                     const double2* factor, const double* root, Heads heads,
+                                     std::int64_t n_g, std::int64_t n_r, std::int64_t n_rows,
+                                     double* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= n_g) return;
   const double2 value = f[blockIdx.y * n_r + index[g]];
@@ -85,7 +93,8 @@ __global__ void gather_weighted_real(const double2* f, const std::int32_t* index
   const bool from_head = g < heads.n;
   const double2* head = heads.values + g * heads.stride;
   rows[row * n_g + g] = root[row] * (from_head ? head[row].x : by * value.x);
-  if (row + 1 < n_rows) rows[(row + 1) * n_g + g] = root[row + 1] * (from_head ? head[row + 1].x : by * value.y);
+  if (row + 1 < n_rows)
+    rows[(row + 1) * n_g + g] = root[row + 1] * (from_head ? head[row + 1].x : by * value.y);
 }
 
 struct AnyImaginary {
@@ -131,7 +140,8 @@ const FftPlanCuda& PairProducts::plan(int batch) {
 }
 
 void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients,
-                              View<const std::int32_t, 1> box_index, StagedCopy& staging, cudaStream_t stream) {
+                              View<const std::int32_t, 1> box_index, StagedCopy& staging,
+                              cudaStream_t stream) {
   const std::int64_t n_bands = coefficients.extent[0];
   const std::int64_t n_pw = coefficients.extent[1];
   DeviceBuffer<double2> waves(static_cast<std::size_t>(n_bands * n_r_), "wavefunctions on the box");
@@ -144,12 +154,15 @@ void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients,
   imaginary.zero(kWhat, stream);
   for (std::int64_t first = 0; first < n_bands; first += batch) {
     const std::int64_t count = std::min(batch, n_bands - first);
-    staging.to_device(coefficients.data + first * n_pw, count * n_pw * static_cast<std::int64_t>(sizeof(Cplx)), c.data(), stream, kWhat);
+    staging.to_device(coefficients.data + first * n_pw,
+                      count * n_pw * static_cast<std::int64_t>(sizeof(Cplx)), c.data(), stream,
+                      kWhat);
     double2* box = waves.data() + first * n_r_;
     scatter<<<dim3(blocks_for(n_pw), static_cast<unsigned>(count)), kThreads, 0, stream>>>(
         c.data(), index.data(), n_pw, n_r_, box);
     check_launch(kWhat);
-    quasi::cuda::for_each_index(count * n_pw, AnyImaginary{c.data(), imaginary.data()}, kWhat, stream);
+    quasi::cuda::for_each_index(count * n_pw, AnyImaginary{c.data(), imaginary.data()}, kWhat,
+                                stream);
     plan(static_cast<int>(count)).run(box, stream);
     check(cudaStreamSynchronize(stream), kWhat);
   }
@@ -167,7 +180,8 @@ void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const
   sphere_ = DeviceBuffer<std::int32_t>(n_g, kWhat);
   sphere_.copy_from(box_index.data, n_g, kWhat);
   factor_ = DeviceBuffer<double2>(scaled, kWhat);
-  real_factor_ = std::all_of(scaled.begin(), scaled.end(), [](const double2& f) { return f.y == 0.0; });
+  real_factor_ =
+      std::all_of(scaled.begin(), scaled.end(), [](const double2& f) { return f.y == 0.0; });
   check(cudaDeviceSynchronize(), kWhat);
 }
 
@@ -186,7 +200,8 @@ void PairProducts::run_weighted(const WeightedRows& wanted, cudaStream_t stream)
   double2* work = work_of(boxes);
   const double2* left = waves_[0].data() + wanted.left * n_r_;
   const double2* right = waves_[1].data() + wanted.right.begin * n_r_;
-  const dim3 on_box(blocks_for(n_r_), static_cast<unsigned>(boxes)), on_sphere(blocks_for(n_g()), static_cast<unsigned>(boxes));
+  const dim3 on_box(blocks_for(n_r_), static_cast<unsigned>(boxes)),
+      on_sphere(blocks_for(n_g()), static_cast<unsigned>(boxes));
   if (wanted.real)
     form_two_products<<<on_box, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
   else
@@ -195,11 +210,13 @@ void PairProducts::run_weighted(const WeightedRows& wanted, cudaStream_t stream)
   plan(static_cast<int>(boxes)).run(work, stream);
   const Heads heads{wanted.head, wanted.n_heads, wanted.head_stride};
   if (wanted.real)
-    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, heads, n_g(), n_r_, rows,
-                                                            static_cast<double*>(wanted.rows));
+    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(),
+                                                             wanted.root, heads, n_g(), n_r_, rows,
+                                                             static_cast<double*>(wanted.rows));
   else
-    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(), wanted.root, heads, n_g(), n_r_,
-                                                       static_cast<double2*>(wanted.rows));
+    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(),
+                                                        wanted.root, heads, n_g(), n_r_,
+                                                        static_cast<double2*>(wanted.rows));
   check_launch(kWhat);
 }
 

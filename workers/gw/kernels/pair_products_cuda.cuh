@@ -20,8 +20,8 @@ class PairProducts {
   std::int64_t n_r() const { return n_r_; }
   std::int64_t n_g() const { return static_cast<std::int64_t>(sphere_.size()); }
 
-  void load_bands(Side side, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index, StagedCopy& staging,
-                  cudaStream_t stream);
+  void load_bands(Side side, View<const Cplx, 2> coefficients,
+                  View<const std::int32_t, 1> box_index, StagedCopy& staging, cudaStream_t stream);
   void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor);
   /// @param products  [left.size()][right.size()][n_g], device
   void run(BandRange left, BandRange right, double2* products, cudaStream_t stream);
@@ -32,9 +32,10 @@ class PairProducts {
     BandRange right;
     bool real = false;              ///< M is real: two products share a transform, rows hold double
     const double* root = nullptr;   ///< √|w|, [right.size()]
-    const double2* head = nullptr;  ///< M of the first plane waves, [n_heads] of [right.size()], `head_stride` apart; or null
+    const double2* head = nullptr;  ///< M of the first plane waves, [n_heads] of [right.size()],
+                                    ///< `head_stride` apart; or null
     std::int64_t n_heads = 0, head_stride = 0;
-    void* rows = nullptr;           ///< [right.size()][n_g] of double2 or double
+    void* rows = nullptr;  ///< [right.size()][n_g] of double2 or double
   };
   void run_weighted(const WeightedRows& wanted, cudaStream_t stream);
   /// Largest right.size() of run_weighted.
@@ -50,9 +51,9 @@ class PairProducts {
   std::int64_t n_r_ = 0;
   quasi::cuda::DeviceBuffer<double2> waves_[2];  ///< [n_bands][n_r]
   quasi::cuda::DeviceBuffer<std::int32_t> sphere_;
-  quasi::cuda::DeviceBuffer<double2> factor_;    ///< 1/N_r times the caller's
-  quasi::cuda::DeviceBuffer<double2> work_;      ///< [batch][n_r]
-  FftPlanCuda plans_[2];                         ///< of full batches and of the rest
+  quasi::cuda::DeviceBuffer<double2> factor_;  ///< 1/N_r times the caller's
+  quasi::cuda::DeviceBuffer<double2> work_;    ///< [batch][n_r]
+  FftPlanCuda plans_[2];                       ///< of full batches and of the rest
   int plan_batch_[2] = {0, 0};
   bool real_side_[2] = {false, false}, real_factor_ = true;
 };

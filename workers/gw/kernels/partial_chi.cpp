@@ -7,7 +7,8 @@ namespace quasi::gw {
 
 void HostChi::add(const PartialChi& part) {
   const auto* other = dynamic_cast<const HostChi*>(&part);
-  if (other == nullptr || other->shape() != shape()) throw std::logic_error("adding parts of χ of two kinds");
+  if (other == nullptr || other->shape() != shape())
+    throw std::logic_error("adding parts of χ of two kinds");
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other->values_[i];
 }
@@ -17,13 +18,16 @@ void HostChi::read(Cplx* to) const { std::copy(values_.begin(), values_.end(), t
 std::vector<Cplx> HostChi::diagonal() const {
   const std::int64_t n = shape().n_static;
   std::vector<Cplx> values(static_cast<std::size_t>(n));
-  for (std::int64_t g = 0; g < n; ++g) values[static_cast<std::size_t>(g)] = values_[static_cast<std::size_t>(g * (n + 1))];
+  for (std::int64_t g = 0; g < n; ++g)
+    values[static_cast<std::size_t>(g)] = values_[static_cast<std::size_t>(g * (n + 1))];
   return values;
 }
 
 std::vector<Cplx> HostChi::corner(std::int64_t edge) const {
   std::vector<Cplx> values;
-  for (std::int64_t g = 0; g < edge; ++g) values.insert(values.end(), values_.begin() + g * shape().n_static, values_.begin() + g * shape().n_static + edge);
+  for (std::int64_t g = 0; g < edge; ++g)
+    values.insert(values.end(), values_.begin() + g * shape().n_static,
+                  values_.begin() + g * shape().n_static + edge);
   return values;
 }
 

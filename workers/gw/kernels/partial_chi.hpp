@@ -18,14 +18,18 @@ struct ChiShape {
   bool operator==(const ChiShape&) const = default;
 };
 
-/// The shape of χ whose values at frequencies, `count` of them, fill matrices of edge n (0: there are none).
+/// The shape of χ whose values at frequencies, `count` of them, fill matrices of edge n (0: there
+/// are none).
 inline ChiShape chi_shape(std::int64_t n_static, std::size_t count, std::int64_t n) {
-  return {.n_static = n_static, .n_frequencies = n > 0 ? static_cast<std::int64_t>(count) / (n * n) : 0, .n = n};
+  return {.n_static = n_static,
+          .n_frequencies = n > 0 ? static_cast<std::int64_t>(count) / (n * n) : 0,
+          .n = n};
 }
 
-/// χ of some of the pairs of bands, where the device that made it keeps it: χ(0), of which the triangle G ≤ G' counts and the rest is
-/// 0, then χ(ω_i), whole. Parts are added element by element, so that the bits of a sum depend on the order of its additions alone and
-/// not on which device makes them.
+/// χ of some of the pairs of bands, where the device that made it keeps it: χ(0), of which the
+/// triangle G ≤ G' counts and the rest is 0, then χ(ω_i), whole. Parts are added element by
+/// element, so that the bits of a sum depend on the order of its additions alone and not on which
+/// device makes them.
 class PartialChi {
  public:
   explicit PartialChi(const ChiShape& shape) : shape_(shape) {}
@@ -50,7 +54,8 @@ class PartialChi {
 /// In host memory: the CPU's own, and what does not fit beside the other arrays of a device.
 class HostChi final : public PartialChi {
  public:
-  HostChi(const ChiShape& shape, std::vector<Cplx> values) : PartialChi(shape), values_(std::move(values)) {}
+  HostChi(const ChiShape& shape, std::vector<Cplx> values)
+      : PartialChi(shape), values_(std::move(values)) {}
   void add(const PartialChi& part) override;
   void read(Cplx* to) const override;
   std::vector<Cplx> diagonal() const override;

@@ -9,11 +9,12 @@
 
 namespace quasi::gw::cuda {
 
-/// Lets the device in use read the other one's memory itself (NVLink, PCIe); where it cannot, CUDA's copies between the two go by
-/// way of the host, which peer_copy does not care about.
+/// Lets the device in use read the other one's memory itself (NVLink, PCIe); where it cannot,
+/// CUDA's copies between the two go by way of the host, which peer_copy does not care about.
 inline void allow_peer_access(const Device& here, const Device& there) {
   int possible = 0;
-  check(cudaDeviceCanAccessPeer(&possible, here.index, there.index), "looking for a way between devices");
+  check(cudaDeviceCanAccessPeer(&possible, here.index, there.index),
+        "looking for a way between devices");
   if (possible == 0) return;
   const cudaError_t status = cudaDeviceEnablePeerAccess(there.index, 0);
   if (status == cudaErrorPeerAccessAlreadyEnabled)
@@ -23,13 +24,18 @@ inline void allow_peer_access(const Device& here, const Device& there) {
 }
 
 /// A copy from another device, or the same one, on a stream of the device in use.
-inline void peer_copy(void* to, const Device& here, const void* from, const Device& there, std::int64_t bytes, cudaStream_t stream, const char* what) {
+inline void peer_copy(void* to, const Device& here, const void* from, const Device& there,
+                      std::int64_t bytes, cudaStream_t stream, const char* what) {
   if (here.index == there.index) {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream), what);
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                          stream),
+          what);
     return;
   }
   allow_peer_access(here, there);
-  check(cudaMemcpyPeerAsync(to, here.index, from, there.index, static_cast<std::size_t>(bytes), stream), what);
+  check(cudaMemcpyPeerAsync(to, here.index, from, there.index, static_cast<std::size_t>(bytes),
+                            stream),
+        what);
 }
 
 }  // namespace quasi::gw::cuda

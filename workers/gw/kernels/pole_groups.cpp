@@ -56,8 +56,9 @@ void check_pairs(View<const double, 3> x_ry, View<const double, 1> occupation) {
 
 }  // namespace
 
-PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
-                           const PoleRules& rules, ScreenedExchange screened_exchange) {
+PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occupation,
+                           double weight, const PoleRules& rules,
+                           ScreenedExchange screened_exchange) {
   const std::int64_t n_left = x_ry.extent[0];
   const std::int64_t n_right = x_ry.extent[1];
   check_pairs({x_ry.data, {n_left, n_right, 1}}, occupation);
@@ -74,12 +75,14 @@ PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occ
       const bool apart = f > 0.0 && screened_exchange == ScreenedExchange::kWanted;
       if (smooth) {
         const double a = std::abs(x), factor = f == 1.0 ? weight : -weight;
-        for (double number : {2.0 * a, a * a, factor, factor * a, 0.0, -weight}) group.smooth_row.push_back(number);
+        for (double number : {2.0 * a, a * a, factor, factor * a, 0.0, -weight})
+          group.smooth_row.push_back(number);
         group.smooth_band.push_back(static_cast<std::int32_t>(n));
       }
       if (!smooth || apart) {
         const double both[] = {x, x};
-        append_direct_row(group, both, smooth ? 0.0 : weight * f, smooth ? 0.0 : weight * (1.0 - f), apart ? weight * f : 0.0);
+        append_direct_row(group, both, smooth ? 0.0 : weight * f, smooth ? 0.0 : weight * (1.0 - f),
+                          apart ? weight * f : 0.0);
         group.direct_band.push_back(static_cast<std::int32_t>(n));
       }
     }
@@ -111,9 +114,8 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
       for (std::int64_t n = 0; n < n_right; ++n) {
         const double* x = &x_ry(l, n, group.first_energy);
         const double f = occupation(n);
-        const bool smooth = std::all_of(x, x + group.n_energies, [&](double one) {
-          return crosses_no_pole(one, f, rules);
-        });
+        const bool smooth = std::all_of(x, x + group.n_energies,
+                                        [&](double one) { return crosses_no_pole(one, f, rules); });
         const bool apart = f > 0.0 && screened_exchange == ScreenedExchange::kWanted;
         if (smooth) {
           append_smooth_row(group, x, f == 1.0 ? weight : -weight);

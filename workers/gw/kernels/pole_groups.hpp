@@ -60,13 +60,14 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
                                         View<const double, 1> occupation, double weight,
                                         const PoleRules& rules, ScreenedExchange screened_exchange);
 
-/// One group of two for Σ and dΣ/dE at one energy of every (l, n): both x_k of a row are the same x,
-/// so D = (1 + |x|τ)², the value is (t_0 + |x| t_1) and the slope −t_1 on either side: nothing is added to
-/// what two energies cost. Near poles the slope of a factor f = 1/(x ± ω̃) is −f².
+/// One group of two for Σ and dΣ/dE at one energy of every (l, n): both x_k of a row are the same
+/// x, so D = (1 + |x|τ)², the value is (t_0 + |x| t_1) and the slope −t_1 on either side: nothing
+/// is added to what two energies cost. Near poles the slope of a factor f = 1/(x ± ω̃) is −f².
 ///
 /// @param x_ry  E − E_n, [n_left][n_right]
-PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occupation, double weight,
-                           const PoleRules& rules, ScreenedExchange screened_exchange);
+PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occupation,
+                           double weight, const PoleRules& rules,
+                           ScreenedExchange screened_exchange);
 
 /// True if a pair may be evaluated without the rules of physics/plasmon_pole.hpp.
 inline bool crosses_no_pole(double x_ry, double occupation, const PoleRules& rules) {

@@ -42,8 +42,8 @@ void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n,
             "complex product");
       return;
     case Products::kThreeMultiplications:
-      check(cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b.data, ldb,
-                          a.data, lda, &beta2, c, ldc),
+      check(cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b.data,
+                          ldb, a.data, lda, &beta2, c, ldc),
             "complex product of three real ones");
       return;
     case Products::kEmulated: {
@@ -54,9 +54,10 @@ void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n,
                        CUDA_C_64F, ldb, a.data, CUDA_C_64F, lda, &beta2, c, CUDA_C_64F, ldc,
                        CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT, CUBLAS_GEMM_DEFAULT);
       if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
-        throw InvalidInput(std::string("this cuBLAS does not emulate FP64 for complex products on this "
-                                       "device (") +
-                           cublasGetStatusString(status) + "); ask for native products");
+        throw InvalidInput(
+            std::string("this cuBLAS does not emulate FP64 for complex products on this "
+                        "device (") +
+            cublasGetStatusString(status) + "); ask for native products");
       check(status, "emulated complex product");
       return;
     }
@@ -79,8 +80,10 @@ void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t
   const DeviceBuffer<double2*> c(list.c, kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   const double2 alpha{list.alpha, 0.0}, zero{0.0, 0.0};
-  check(cublasZgemmBatched(blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(list.n), narrow(list.m), narrow(list.k), &alpha, b.data(), narrow(list.b_stride),
-                           a.data(), narrow(list.a_stride), &zero, c.data(), narrow(list.c_stride), narrow(static_cast<std::int64_t>(list.a.size()))),
+  check(cublasZgemmBatched(blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(list.n), narrow(list.m),
+                           narrow(list.k), &alpha, b.data(), narrow(list.b_stride), a.data(),
+                           narrow(list.a_stride), &zero, c.data(), narrow(list.c_stride),
+                           narrow(static_cast<std::int64_t>(list.a.size()))),
         kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
 }
@@ -97,7 +100,8 @@ double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m
     }
   const DeviceBuffer<double2> v_there(v, kWhat);
   DeviceBuffer<double2> bv(static_cast<std::size_t>(k), kWhat);
-  DeviceBuffer<double2> abv(static_cast<std::size_t>(m), kWhat), cv(static_cast<std::size_t>(m), kWhat);
+  DeviceBuffer<double2> abv(static_cast<std::size_t>(m), kWhat),
+      cv(static_cast<std::size_t>(m), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   apply(blas, k, n, b, v_there.data(), bv.data());
   apply(blas, m, k, a, bv.data(), abv.data());

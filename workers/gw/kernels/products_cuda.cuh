@@ -22,7 +22,8 @@ void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n,
               double alpha, DeviceMatrix a, DeviceMatrix b, double beta, double2* c,
               std::int64_t c_stride);
 
-/// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` numbers from one i to the next.
+/// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` numbers from one i to
+/// the next.
 struct AdjointBatch {
   std::int64_t m, n, k;
   double alpha, beta;

@@ -12,8 +12,8 @@
 namespace quasi::gw {
 namespace {
 
-/// The fits are ill-conditioned by nature: their normal numbers lose 8 to 12 digits. Exponents are found in double, where residuals
-/// of 1e-9 still have digits, and finished in long double.
+/// The fits are ill-conditioned by nature: their normal numbers lose 8 to 12 digits. Exponents are
+/// found in double, where residuals of 1e-9 still have digits, and finished in long double.
 using Real = long double;
 template <typename T>
 using Numbers = std::vector<T>;
@@ -133,12 +133,14 @@ Vector graded_points(Real ratio, int n) {
   return points;
 }
 
-/// y (c + Σ w e^{−t y}) ≈ 1 at points, exponents given: columns y and Φ_k = y e^{−t_k y} reduced to Q R, so that the best weights and the
-/// derivatives of the remaining residual after the exponents follow (variable projection, Kaufman's form).
+/// y (c + Σ w e^{−t y}) ≈ 1 at points, exponents given: columns y and Φ_k = y e^{−t_k y} reduced to
+/// Q R, so that the best weights and the derivatives of the remaining residual after the exponents
+/// follow (variable projection, Kaufman's form).
 template <typename T>
 struct Projection {
   Numbers<T> weight;      ///< best for these exponents, the constant last
-  Columns<T> derivative;  ///< of the residual, in the basis orthogonal to Φ, after ln t_k; the residual itself last
+  Columns<T> derivative;  ///< of the residual, in the basis orthogonal to Φ, after ln t_k; the
+                          ///< residual itself last
   T square = 0;
 };
 template <typename T>
@@ -158,17 +160,19 @@ Projection<T> project(const Numbers<T>& exponent, const Numbers<T>& points) {
     a(i, linear + n) = 1;
   }
   triangularise(a, linear);
-  Projection<T> p{.weight = back_substituted(a, linear, linear + n), .derivative = Columns<T>(m - linear, n + 1)};
+  Projection<T> p{.weight = back_substituted(a, linear, linear + n),
+                  .derivative = Columns<T>(m - linear, n + 1)};
   for (std::size_t k = 0; k <= n; ++k) {
     const T factor = k < n ? p.weight[k] : T{1};
-    for (std::size_t i = linear; i < m; ++i) p.derivative(i - linear, k) = factor * a(i, linear + k);
+    for (std::size_t i = linear; i < m; ++i)
+      p.derivative(i - linear, k) = factor * a(i, linear + k);
   }
   for (std::size_t i = 0; i < m - linear; ++i) p.square += p.derivative(i, n) * p.derivative(i, n);
   return p;
 }
 
-/// Levenberg–Marquardt on the exponents alone, the weights always the best: with both free the sums of squares have
-/// valleys too narrow to follow. Empty if a weight is not positive.
+/// Levenberg–Marquardt on the exponents alone, the weights always the best: with both free the sums
+/// of squares have valleys too narrow to follow. Empty if a weight is not positive.
 template <typename T>
 LogFit refine_exponents(const Vector& first, const Vector& at) {
   const std::size_t n = first.size();
@@ -192,7 +196,8 @@ LogFit refine_exponents(const Vector& first, const Vector& at) {
     Numbers<T> trial = exponent;
     T longest = 0;
     for (std::size_t k = 0; k < n; ++k) longest = std::max(longest, std::abs(step[k]));
-    for (std::size_t k = 0; k < n; ++k) trial[k] += step[k] / std::max<T>(1, longest);  // At most a factor e in an exponent.
+    for (std::size_t k = 0; k < n; ++k)
+      trial[k] += step[k] / std::max<T>(1, longest);  // At most a factor e in an exponent.
     Projection<T> there = project(trial, points);
     if (there.square < now.square) {
       const bool stalled = there.square > now.square * T(0.9999L) && damping < T(1e-6L);
@@ -232,7 +237,8 @@ Vector extrema(const LogFit& fit, const Vector& points) {
   return found;
 }
 
-/// Exchange steps: 2K + 1 parameters and the ripple from the 2K + 2 extrema. Keeps the best fit found.
+/// Exchange steps: 2K + 1 parameters and the ripple from the 2K + 2 extrema. Keeps the best fit
+/// found.
 LogFit refine_ripple(LogFit fit, const Vector& points) {
   const std::size_t k_count = fit.size(), n = 2 * k_count + 1;
   Real worst = fit.largest_error(points);
@@ -272,8 +278,8 @@ LogFit refine_ripple(LogFit fit, const Vector& points) {
   return fit;
 }
 
-/// First guesses with one term more: the best exponents of K + 1 terms interlace with those of K; and, because the gap to the new ones is
-/// not known, several distances beyond both ends.
+/// First guesses with one term more: the best exponents of K + 1 terms interlace with those of K;
+/// and, because the gap to the new ones is not known, several distances beyond both ends.
 std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
   const std::size_t n = fit.size();
   if (n == 0) return {{-log_ratio / 2}};
@@ -281,7 +287,8 @@ std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<Vector> guesses;
   for (const Real reach : {0.3L, 1.0L, 2.0L}) {
-    const Real first_gap = n > 1 ? sorted[1] - sorted[0] : 1, last_gap = n > 1 ? sorted[n - 1] - sorted[n - 2] : 1;
+    const Real first_gap = n > 1 ? sorted[1] - sorted[0] : 1,
+               last_gap = n > 1 ? sorted[n - 1] - sorted[n - 2] : 1;
     Vector exponent{sorted[0] - reach * first_gap};
     for (std::size_t k = 0; k + 1 < n; ++k) exponent.push_back((sorted[k] + sorted[k + 1]) / 2);
     exponent.push_back(sorted[n - 1] + reach * last_gap);
@@ -297,7 +304,8 @@ std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
 /// One term more than `fit` by least squares: the best of the guesses. No worse than `fit` itself.
 LogFit with_one_more(const LogFit& fit, Real ratio) {
   const std::size_t n = fit.size() + 1;
-  const Vector points = graded_points(ratio, static_cast<int>(8 * n) + 40), fine = graded_points(ratio, 601);
+  const Vector points = graded_points(ratio, static_cast<int>(8 * n) + 40),
+               fine = graded_points(ratio, 601);
   // The best fits gain this factor a term; one that does needs no other guess.
   const Real pi = std::acos(Real{-1});
   const Real gain = std::exp(-pi * pi / std::log(4 * ratio));
@@ -317,7 +325,8 @@ LogFit with_one_more(const LogFit& fit, Real ratio) {
   return best.size() > 0 ? best : fit;
 }
 
-/// Least squares give the smallest sum of squares; the smallest largest error is up to this factor below.
+/// Least squares give the smallest sum of squares; the smallest largest error is up to this factor
+/// below.
 constexpr double kRippleGain = 6.0;
 
 LogFit finished(const LogFit& fit, Real ratio) {
@@ -339,7 +348,8 @@ ExponentialFit as_numbers(const LogFit& fit, Real ratio) {
 Real pole_factor(Real x, Real tau) { return 1 / (1 + x * tau); }
 
 SeparablePole fit_rational(const PoleRange& range, double tolerance) {
-  // Crosses are chosen where the remainder is largest (adaptive cross approximation, full pivoting).
+  // Crosses are chosen where the remainder is largest (adaptive cross approximation, full
+  // pivoting).
   constexpr std::size_t kPoints = 160;
   const auto spread = [](Real low, Real high, std::size_t n) {
     // From zero the logarithm starts four decades below the end: closer points look like zero.
@@ -395,7 +405,8 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
     if (pivot == 0) break;
   }
   throw NotConverged("interpolating the plasmon poles to the tolerance asked for needs more than " +
-                     std::to_string(kMaxRationalTerms) + " terms; ask for a looser tolerance or the two products");
+                     std::to_string(kMaxRationalTerms) +
+                     " terms; ask for a looser tolerance or the two products");
 }
 
 /// Fits by (ratio, tolerance): a job asks for the same few hundreds of times.
@@ -433,9 +444,11 @@ SeparablePole scaled(const ExponentialFit& fit, double y_min) {
 SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
   static KnownFits known;
   const double y_min = range.x_min_ry + range.pole_min_ry;
-  // Rounded up to a power of 1.05, so that like ranges share a fit: a hundredth of a term more on average.
+  // Rounded up to a power of 1.05, so that like ranges share a fit: a hundredth of a term more on
+  // average.
   const double exact_ratio = (range.x_max_ry + range.pole_max_ry) / y_min;
-  const double ratio = std::pow(1.05, std::max(1.0, std::ceil(std::log(exact_ratio) / std::log(1.05) - 1e-9)));
+  const double ratio =
+      std::pow(1.05, std::max(1.0, std::ceil(std::log(exact_ratio) / std::log(1.05) - 1e-9)));
   if (const ExponentialFit* fit = known.find(ratio, tolerance)) return scaled(*fit, y_min);
   const Vector fine = graded_points(ratio, 601);
   LogFit logs;
@@ -449,8 +462,7 @@ SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
     return scaled(fit, y_min);
   }
   throw NotConverged("an exponential sum for 1/y over a ratio of " + std::to_string(ratio) +
-                     " does not reach the tolerance with " +
-                     std::to_string(kMaxExponentialTerms) +
+                     " does not reach the tolerance with " + std::to_string(kMaxExponentialTerms) +
                      " terms; ask for a looser tolerance or for rational sums");
 }
 
@@ -486,11 +498,12 @@ std::vector<double> SeparablePole::coefficients(double x_magnitude_ry) const {
 SeparablePole fit_separable_pole(SeparableFamily family, const PoleRange& range, double tolerance) {
   if (!(range.x_min_ry >= 0.0 && range.x_max_ry >= range.x_min_ry && range.pole_min_ry > 0.0 &&
         range.pole_max_ry >= range.pole_min_ry && tolerance > 0.0))
-    throw InvalidInput("separable plasmon poles need 0 ≤ x_min ≤ x_max, 0 < pole_min ≤ pole_max and a "
-                       "tolerance above 0; got x from " + std::to_string(range.x_min_ry) + " to " +
-                       std::to_string(range.x_max_ry) + " Ry, poles from " +
-                       std::to_string(range.pole_min_ry) + " to " + std::to_string(range.pole_max_ry) +
-                       " Ry, tolerance " + std::to_string(tolerance));
+    throw InvalidInput(
+        "separable plasmon poles need 0 ≤ x_min ≤ x_max, 0 < pole_min ≤ pole_max and a "
+        "tolerance above 0; got x from " +
+        std::to_string(range.x_min_ry) + " to " + std::to_string(range.x_max_ry) +
+        " Ry, poles from " + std::to_string(range.pole_min_ry) + " to " +
+        std::to_string(range.pole_max_ry) + " Ry, tolerance " + std::to_string(tolerance));
   return family == SeparableFamily::kRational ? fit_rational(range, tolerance)
                                               : fit_exponential(range, tolerance);
 }

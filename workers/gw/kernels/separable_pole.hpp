@@ -16,15 +16,19 @@ namespace quasi::gw {
 /// so that a plasmon-pole matrix, which depends on (n, E) only through |x| = |E − E_n|, becomes K
 /// matrices A b_k/ω̃ that depend on neither. Two families:
 ///
-///   exponential   b_k = ω̃ e^{−t_k ω̃} for finite ω̃, c_k = w_k e^{−t_k |x|}, with 1/y ≈ w_0 + Σ w_k e^{−t_k y}
-///                 fitted on the range of y = |x| + ω̃; one more term, c = 1, holds static elements, and w_0 of the others
-///   rational      b_k = ω̃/(ξ_k + ω̃): the matrix at K reference values ξ_k of |x|, interpolated. Needs
+///   exponential   b_k = ω̃ e^{−t_k ω̃} for finite ω̃, c_k = w_k e^{−t_k |x|}, with 1/y ≈ w_0 + Σ w_k
+///   e^{−t_k y}
+///                 fitted on the range of y = |x| + ω̃; one more term, c = 1, holds static elements,
+///                 and w_0 of the others
+///   rational      b_k = ω̃/(ξ_k + ω̃): the matrix at K reference values ξ_k of |x|, interpolated.
+///   Needs
 ///                 fewer terms and holds static elements without one more
 enum class SeparableFamily { kExponential, kRational };
 
-/// b_k/ω̃ of one element. Poles at or above `static_pole_ry` are static; `constant` is w_0 of an exponential sum.
-QUASI_HD inline double separable_term(SeparableFamily family, double node, double constant, double pole_ry,
-                                      double static_pole_ry) {
+/// b_k/ω̃ of one element. Poles at or above `static_pole_ry` are static; `constant` is w_0 of an
+/// exponential sum.
+QUASI_HD inline double separable_term(SeparableFamily family, double node, double constant,
+                                      double pole_ry, double static_pole_ry) {
   if (family == SeparableFamily::kRational) return 1.0 / (node + pole_ry);
   const bool is_static = pole_ry >= static_pole_ry;
   if (node > std::numeric_limits<double>::max()) return is_static ? 1.0 / pole_ry : constant;
@@ -33,7 +37,8 @@ QUASI_HD inline double separable_term(SeparableFamily family, double node, doubl
 
 struct SeparablePole {
   SeparableFamily family = SeparableFamily::kExponential;
-  /// t_k (1/Ry) or ξ_k (Ry). In the exponential family the last node is infinite: static elements and the constant.
+  /// t_k (1/Ry) or ξ_k (Ry). In the exponential family the last node is infinite: static elements
+  /// and the constant.
   std::vector<double> node;
   std::vector<double> weight;     ///< w_k, exponential family (1 for the last)
   double constant = 0.0;          ///< w_0, exponential family, 1/Ry
@@ -54,11 +59,13 @@ struct PoleRange {
 };
 
 /// The smallest sum of a family that meets `tolerance` (see SeparablePole::error) over a range.
-/// @throws NotConverged if 40 rational or 20 exponential terms do not; InvalidInput if the range is empty or not positive.
+/// @throws NotConverged if 40 rational or 20 exponential terms do not; InvalidInput if the range is
+/// empty or not positive.
 SeparablePole fit_separable_pole(SeparableFamily family, const PoleRange& range, double tolerance);
 
-/// 1/y ≈ w_0 + Σ_k w_k e^{−t_k y} on [1, ratio] with n_terms exponentials, close to the smallest largest relative
-/// error. Term by term from one: guesses, least squares over the exponents; then exchange steps to equal ripple.
+/// 1/y ≈ w_0 + Σ_k w_k e^{−t_k y} on [1, ratio] with n_terms exponentials, close to the smallest
+/// largest relative error. Term by term from one: guesses, least squares over the exponents; then
+/// exchange steps to equal ripple.
 struct ExponentialFit {
   std::vector<double> exponent, weight;
   double constant = 0.0;

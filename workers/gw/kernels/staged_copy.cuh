@@ -10,28 +10,41 @@
 
 namespace quasi::gw::cuda {
 
-/// Copies between device memory and pageable host memory through two page-locked buffers: while the device copies one piece,
-/// all threads of the host copy the other. A plain copy of pageable memory runs in one thread of the driver.
+/// Copies between device memory and pageable host memory through two page-locked buffers: while the
+/// device copies one piece, all threads of the host copy the other. A plain copy of pageable memory
+/// runs in one thread of the driver.
 class StagedCopy {
  public:
-  void to_host(const void* from, std::int64_t bytes, void* to, cudaStream_t stream, const char* what) {
-    run(bytes, what, [&](int turn, std::int64_t first, std::int64_t count) {
-      check(cudaMemcpyAsync(stage_[turn].data(), static_cast<const char*>(from) + first, static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream), what);
-      check(cudaEventRecord(done_[turn].get(), stream), what);
-    }, [&](int turn, std::int64_t first, std::int64_t count) {
-      check(cudaEventSynchronize(done_[turn].get()), what);
-      copy(static_cast<char*>(to) + first, stage_[turn].data(), count);
-    });
+  void to_host(const void* from, std::int64_t bytes, void* to, cudaStream_t stream,
+               const char* what) {
+    run(
+        bytes, what,
+        [&](int turn, std::int64_t first, std::int64_t count) {
+          check(cudaMemcpyAsync(stage_[turn].data(), static_cast<const char*>(from) + first,
+                                static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream),
+                what);
+          check(cudaEventRecord(done_[turn].get(), stream), what);
+        },
+        [&](int turn, std::int64_t first, std::int64_t count) {
+          check(cudaEventSynchronize(done_[turn].get()), what);
+          copy(static_cast<char*>(to) + first, stage_[turn].data(), count);
+        });
   }
   /// Complete on return.
-  void to_device(const void* from, std::int64_t bytes, void* to, cudaStream_t stream, const char* what) {
+  void to_device(const void* from, std::int64_t bytes, void* to, cudaStream_t stream,
+                 const char* what) {
     std::int64_t begun = 0;
-    run(bytes, what, [&](int turn, std::int64_t first, std::int64_t count) {
-      if (begun++ >= 2) check(cudaEventSynchronize(done_[turn].get()), what);
-      copy(stage_[turn].data(), static_cast<const char*>(from) + first, count);
-      check(cudaMemcpyAsync(static_cast<char*>(to) + first, stage_[turn].data(), static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream), what);
-      check(cudaEventRecord(done_[turn].get(), stream), what);
-    }, [](int, std::int64_t, std::int64_t) {});
+    run(
+        bytes, what,
+        [&](int turn, std::int64_t first, std::int64_t count) {
+          if (begun++ >= 2) check(cudaEventSynchronize(done_[turn].get()), what);
+          copy(stage_[turn].data(), static_cast<const char*>(from) + first, count);
+          check(cudaMemcpyAsync(static_cast<char*>(to) + first, stage_[turn].data(),
+                                static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream),
+                what);
+          check(cudaEventRecord(done_[turn].get(), stream), what);
+        },
+        [](int, std::int64_t, std::int64_t) {});
     check(cudaStreamSynchronize(stream), what);
   }
 
@@ -47,10 +60,13 @@ class StagedCopy {
         done_[turn] = make_event();
       }
     const std::int64_t pieces = (bytes + kPiece_bytes - 1) / kPiece_bytes;
-    const auto size = [&](std::int64_t piece) { return std::min(kPiece_bytes, bytes - piece * kPiece_bytes); };
+    const auto size = [&](std::int64_t piece) {
+      return std::min(kPiece_bytes, bytes - piece * kPiece_bytes);
+    };
     for (std::int64_t piece = 0; piece <= pieces; ++piece) {
       if (piece < pieces) begin(static_cast<int>(piece % 2), piece * kPiece_bytes, size(piece));
-      if (piece > 0) end(static_cast<int>((piece - 1) % 2), (piece - 1) * kPiece_bytes, size(piece - 1));
+      if (piece > 0)
+        end(static_cast<int>((piece - 1) % 2), (piece - 1) * kPiece_bytes, size(piece - 1));
     }
   }
 
@@ -58,7 +74,8 @@ class StagedCopy {
     constexpr std::int64_t kShare = std::int64_t{1} << 20;
 #pragma omp parallel for schedule(static)
     for (std::int64_t first = 0; first < bytes; first += kShare)
-      std::memcpy(to + first, from + first, static_cast<std::size_t>(std::min(kShare, bytes - first)));
+      std::memcpy(to + first, from + first,
+                  static_cast<std::size_t>(std::min(kShare, bytes - first)));
   }
 
   PinnedBuffer<char> stage_[2];

@@ -11,12 +11,16 @@ inline double coulomb_3d(double k2_ry) { return kEightPi / k2_ry; }
 
 /// Slab: 1/r cut at |z| > z_c = L_z/2 (z not periodic).
 /// @param k_parallel_per_bohr  in-plane length of k
-inline double coulomb_slab(double k_parallel_per_bohr, double k_z_per_bohr, double half_length_bohr) {
+inline double coulomb_slab(double k_parallel_per_bohr, double k_z_per_bohr,
+                           double half_length_bohr) {
   const double k2 = k_parallel_per_bohr * k_parallel_per_bohr + k_z_per_bohr * k_z_per_bohr;
   const double phase = k_z_per_bohr * half_length_bohr;
-  // k_∥ → 0 first: the term k_z/k_∥ sin(k_z z_c) vanishes on a grid where k_z z_c is a multiple of π.
-  const double ratio = k_parallel_per_bohr > 1e-12 ? k_z_per_bohr / k_parallel_per_bohr * std::sin(phase) : 0.0;
-  return coulomb_3d(k2) * (1.0 + std::exp(-k_parallel_per_bohr * half_length_bohr) * (ratio - std::cos(phase)));
+  // k_∥ → 0 first: the term k_z/k_∥ sin(k_z z_c) vanishes on a grid where k_z z_c is a multiple of
+  // π.
+  const double ratio =
+      k_parallel_per_bohr > 1e-12 ? k_z_per_bohr / k_parallel_per_bohr * std::sin(phase) : 0.0;
+  return coulomb_3d(k2) *
+         (1.0 + std::exp(-k_parallel_per_bohr * half_length_bohr) * (ratio - std::cos(phase)));
 }
 
 /// Sphere: 1/r cut at r > R; 4πR² at k = 0.

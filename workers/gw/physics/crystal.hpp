@@ -13,17 +13,25 @@ using IVec3 = std::array<int, 3>;
 using Mat3 = std::array<Vec3, 3>;    ///< row-major
 using IMat3 = std::array<IVec3, 3>;  ///< row-major
 
-/// Conversion factors of the field's files, not CODATA's of units/constants.hpp: energies agree with
-/// other programs to 1e-9 only with these.
+/// Conversion factors of the field's files, not CODATA's of units/constants.hpp: energies agree
+/// with other programs to 1e-9 only with these.
 inline constexpr double kRydberg_ev = 13.60569253;
 inline constexpr double kBohr_angstrom = 0.52917721092;
 inline constexpr double kPi = 3.14159265358979323846;
 
-inline Vec3 operator+(const Vec3& a, const Vec3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
-inline Vec3 operator-(const Vec3& a, const Vec3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+inline Vec3 operator+(const Vec3& a, const Vec3& b) {
+  return {a[0] + b[0], a[1] + b[1], a[2] + b[2]};
+}
+inline Vec3 operator-(const Vec3& a, const Vec3& b) {
+  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
 inline Vec3 operator*(double s, const Vec3& a) { return {s * a[0], s * a[1], s * a[2]}; }
-inline IVec3 operator+(const IVec3& a, const IVec3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
-inline IVec3 operator-(const IVec3& a, const IVec3& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
+inline IVec3 operator+(const IVec3& a, const IVec3& b) {
+  return {a[0] + b[0], a[1] + b[1], a[2] + b[2]};
+}
+inline IVec3 operator-(const IVec3& a, const IVec3& b) {
+  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
 inline IVec3 operator-(const IVec3& a) { return {-a[0], -a[1], -a[2]}; }
 inline Vec3 to_real(const IVec3& g) { return {1.0 * g[0], 1.0 * g[1], 1.0 * g[2]}; }
 inline Vec3 cross(const Vec3& a, const Vec3& b) {
@@ -39,10 +47,13 @@ V multiply(const M& m, const V& v) {
 }
 
 /// aᵀ·B·b with the reciprocal metric: scalar product in Bohr⁻².
-inline double metric_dot(const Mat3& bdot, const Vec3& a, const Vec3& b) { return dot(a, multiply(bdot, b)); }
+inline double metric_dot(const Mat3& bdot, const Vec3& a, const Vec3& b) {
+  return dot(a, multiply(bdot, b));
+}
 
 inline int determinant(const IMat3& m) {
-  return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+  return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+         m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
          m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
 }
 
@@ -75,10 +86,10 @@ struct Crystal {
   double alat_bohr = 0.0;
   double blat_per_bohr = 0.0;  ///< 2π / alat
   double recvol_per_bohr3 = 0.0;
-  Mat3 avec{};  ///< row i: lattice vector i in units of alat
-  Mat3 bvec{};  ///< row i: reciprocal vector i in units of blat
-  Mat3 adot{};  ///< Bohr²
-  Mat3 bdot{};  ///< Bohr⁻²
+  Mat3 avec{};            ///< row i: lattice vector i in units of alat
+  Mat3 bvec{};            ///< row i: reciprocal vector i in units of blat
+  Mat3 adot{};            ///< Bohr²
+  Mat3 bdot{};            ///< Bohr⁻²
   int cell_symmetry = 0;  ///< 0 cubic, 1 hexagonal: kept for the files that carry it
   std::vector<SymmetryOperation> symmetries;
   std::vector<Atom> atoms;

@@ -11,8 +11,8 @@
 
 namespace quasi::gw {
 
-/// Plane waves G with |q+G|² below a cut-off, by |q+G|², then |G|², then (G1, G2, G3): the order does
-/// not depend on rounding, because lengths are compared after rounding to 1e-8 Ry.
+/// Plane waves G with |q+G|² below a cut-off, by |q+G|², then |G|², then (G1, G2, G3): the order
+/// does not depend on rounding, because lengths are compared after rounding to 1e-8 Ry.
 struct GSphere {
   Vec3 q{};
   std::vector<IVec3> g;
@@ -24,7 +24,8 @@ struct GSphere {
 inline GSphere make_g_sphere(const Mat3& bdot, const Vec3& q, double cutoff_ry) {
   // |x_i| ≤ √(cutoff · (B⁻¹)_ii), from the extent of an ellipsoid along its axes.
   const Mat3& b = bdot;
-  const double det = b[0][0] * (b[1][1] * b[2][2] - b[1][2] * b[2][1]) - b[0][1] * (b[1][0] * b[2][2] - b[1][2] * b[2][0]) +
+  const double det = b[0][0] * (b[1][1] * b[2][2] - b[1][2] * b[2][1]) -
+                     b[0][1] * (b[1][0] * b[2][2] - b[1][2] * b[2][0]) +
                      b[0][2] * (b[1][0] * b[2][1] - b[1][1] * b[2][0]);
   IVec3 low{}, high{};
   for (int i = 0; i < 3; ++i) {
@@ -47,7 +48,8 @@ inline GSphere make_g_sphere(const Mat3& bdot, const Vec3& q, double cutoff_ry) 
         const Vec3 at = q + to_real(g);
         const double kinetic = metric_dot(b, at, at);
         if (kinetic >= cutoff_ry) continue;
-        entries.push_back({std::llround(kinetic * 1e8), std::llround(metric_dot(b, to_real(g), to_real(g)) * 1e8), g, kinetic});
+        entries.push_back({std::llround(kinetic * 1e8),
+                           std::llround(metric_dot(b, to_real(g), to_real(g)) * 1e8), g, kinetic});
       }
   std::sort(entries.begin(), entries.end(), [](const Entry& x, const Entry& y) {
     if (x.shifted != y.shifted) return x.shifted < y.shifted;
@@ -69,8 +71,11 @@ class GIndex {
     for (const IVec3& g : list)
       for (int i = 0; i < 3; ++i) extent_[i] = std::max(extent_[i], std::abs(g[i]));
     for (int i = 0; i < 3; ++i) edge_[i] = 2 * extent_[i] + 1;
-    at_.assign(static_cast<std::size_t>(edge_[0]) * static_cast<std::size_t>(edge_[1]) * static_cast<std::size_t>(edge_[2]), -1);
-    for (std::size_t n = 0; n < list.size(); ++n) at_[offset(list[n])] = static_cast<std::int32_t>(n);
+    at_.assign(static_cast<std::size_t>(edge_[0]) * static_cast<std::size_t>(edge_[1]) *
+                   static_cast<std::size_t>(edge_[2]),
+               -1);
+    for (std::size_t n = 0; n < list.size(); ++n)
+      at_[offset(list[n])] = static_cast<std::int32_t>(n);
   }
   std::int32_t find(const IVec3& g) const {
     for (int i = 0; i < 3; ++i)
@@ -80,8 +85,10 @@ class GIndex {
 
  private:
   std::size_t offset(const IVec3& g) const {
-    return (static_cast<std::size_t>(g[0] + extent_[0]) * static_cast<std::size_t>(edge_[1]) + static_cast<std::size_t>(g[1] + extent_[1])) *
-               static_cast<std::size_t>(edge_[2]) + static_cast<std::size_t>(g[2] + extent_[2]);
+    return (static_cast<std::size_t>(g[0] + extent_[0]) * static_cast<std::size_t>(edge_[1]) +
+            static_cast<std::size_t>(g[1] + extent_[1])) *
+               static_cast<std::size_t>(edge_[2]) +
+           static_cast<std::size_t>(g[2] + extent_[2]);
   }
   IVec3 extent_{};
   IVec3 edge_{};

@@ -20,7 +20,8 @@ struct CubicWeights {
 inline CubicWeights cubic_weights(const std::vector<double>& grid, double x) {
   CubicWeights w;
   w.count = std::min<std::size_t>(4, grid.size());
-  const auto above = static_cast<std::size_t>(std::upper_bound(grid.begin(), grid.end(), x) - grid.begin());
+  const auto above =
+      static_cast<std::size_t>(std::upper_bound(grid.begin(), grid.end(), x) - grid.begin());
   w.first = std::min(above > 2 ? above - 2 : 0, grid.size() - w.count);
   for (std::size_t i = 0; i < w.count; ++i) {
     double product = 1.0, slope = 0.0;

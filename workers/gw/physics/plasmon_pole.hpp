@@ -33,9 +33,9 @@ QUASI_HD inline bool near_pole(double x_ry, double pole_ry, double half_width_ry
   return (distance <= half_width_ry) | (distance * max_ratio <= pole_ry);
 }
 
-/// Poles for which a rule holds: low ≤ ω̃ ≤ high, none if low > high. Both rules near poles are of this form for a given x, so that
-/// kernels with many elements of one x compare and calculate nothing; at the very ends rounding may decide otherwise than
-/// the formulas below.
+/// Poles for which a rule holds: low ≤ ω̃ ≤ high, none if low > high. Both rules near poles are of
+/// this form for a given x, so that kernels with many elements of one x compare and calculate
+/// nothing; at the very ends rounding may decide otherwise than the formulas below.
 struct PoleInterval {
   double low, high;
 };
@@ -51,10 +51,13 @@ QUASI_HD inline PoleInterval dropped_empty(double x_ry, double half_width_ry, do
   if (near.low < 0.0) near.low = 0.0;
   return near;
 }
-/// Where SX − X of an occupied band is dropped: x < 0 and ω̃² > cut |x² − ω̃²|. With cut = 1 not where ω̃ is infinite, as in the limit.
+/// Where SX − X of an occupied band is dropped: x < 0 and ω̃² > cut |x² − ω̃²|. With cut = 1 not
+/// where ω̃ is infinite, as in the limit.
 QUASI_HD inline PoleInterval dropped_occupied(double x_ry, double cut) {
   if (!(x_ry < 0.0)) return {1.0, 0.0};
-  const double high = cut > 1.0 ? -x_ry * std::sqrt(cut / (cut - 1.0)) : cut == 1.0 ? -x_ry * 1e8 : HUGE_VAL;
+  const double high = cut > 1.0    ? -x_ry * std::sqrt(cut / (cut - 1.0))
+                      : cut == 1.0 ? -x_ry * 1e8
+                                   : HUGE_VAL;
   return {-x_ry * std::sqrt(cut / (1.0 + cut)), high};
 }
 
@@ -94,20 +97,20 @@ QUASI_HD inline PoleQuotient pole_quotient_screened_exchange(double x_ry, double
 QUASI_HD inline PoleQuotient pole_quotient(double x_ry, double pole_ry, double occupation,
                                            double half_width_ry, double max_ratio, double cut) {
   if (occupation == 1.0) return pole_quotient_occupied(x_ry, pole_ry, cut);
-  if (occupation == 0.0)
-    return pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio);
-  return {occupation * pole_quotient_occupied(x_ry, pole_ry, cut).value() +
-              (1.0 - occupation) *
-                  pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio).value(),
-          1.0};
+  if (occupation == 0.0) return pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio);
+  return {
+      occupation * pole_quotient_occupied(x_ry, pole_ry, cut).value() +
+          (1.0 - occupation) * pole_quotient_empty(x_ry, pole_ry, half_width_ry, max_ratio).value(),
+      1.0};
 }
 
-/// SX − X and CH of an element whose pole is imaginary, ω̃ = i·pole, without ½ I v̄, by the rules in split form; and their slopes
-/// after x. With x² − ω̃² = x² + pole² nothing diverges but near x = 0.
+/// SX − X and CH of an element whose pole is imaginary, ω̃ = i·pole, without ½ I v̄, by the rules in
+/// split form; and their slopes after x. With x² − ω̃² = x² + pole² nothing diverges but near x = 0.
 struct ImaginaryPoleTerms {
   Complex<double> ch, sx, ch_slope, sx_slope;
 };
-QUASI_HD inline ImaginaryPoleTerms imaginary_pole_terms(double x_ry, double pole_ry, double half_width_ry, double cut) {
+QUASI_HD inline ImaginaryPoleTerms imaginary_pole_terms(double x_ry, double pole_ry,
+                                                        double half_width_ry, double cut) {
   const double square = x_ry * x_ry + pole_ry * pole_ry, per_square = 1.0 / square;
   ImaginaryPoleTerms terms;
   if (square > half_width_ry * half_width_ry) {
@@ -116,16 +119,19 @@ QUASI_HD inline ImaginaryPoleTerms imaginary_pole_terms(double x_ry, double pole
     terms.sx = {2.0 * pole_ry * pole_ry * per_square, 0.0};  // −2ω̃²/(x² − ω̃²)
     terms.sx_slope = {-2.0 * terms.sx.re * x_ry * per_square, 0.0};
   } else {
-    terms.sx = {pole_ry * pole_ry * per_square, pole_ry * x_ry * per_square};  // ω̃/(x + ω̃), the sum of both
+    terms.sx = {pole_ry * pole_ry * per_square,
+                pole_ry * x_ry * per_square};  // ω̃/(x + ω̃), the sum of both
     terms.sx_slope = -per_square * (terms.sx * Complex<double>{x_ry, -pole_ry});
   }
   if (x_ry < 0.0 && norm(terms.sx) > 4.0 * cut * cut) terms.sx = terms.sx_slope = {};
   return terms;
 }
 
-/// A Hermitian P is L + L† with L_GG' = folded_weight(G, G') P_GG', so that M P M† = M L M† + (M L M†)†: the product M L has
-/// half the flops of M P.
-QUASI_HD inline double folded_weight(std::int64_t g, std::int64_t h) { return g < h ? 1.0 : g == h ? 0.5 : 0.0; }
+/// A Hermitian P is L + L† with L_GG' = folded_weight(G, G') P_GG', so that M P M† = M L M† + (M L
+/// M†)†: the product M L has half the flops of M P.
+QUASI_HD inline double folded_weight(std::int64_t g, std::int64_t h) {
+  return g < h ? 1.0 : g == h ? 0.5 : 0.0;
+}
 
 // The same as numbers.
 

@@ -36,12 +36,15 @@ std::vector<Star> stars_of(const MeanField& field, std::size_t wanted) {
           }
           if (represents) all.push_back({r, metric_dot(adot, to_real(r), to_real(r))});
         }
-    std::stable_sort(all.begin(), all.end(), [](const Star& a, const Star& b) { return a.length2 < b.length2 - 1e-9; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Star& a, const Star& b) { return a.length2 < b.length2 - 1e-9; });
     // Beyond the inscribed sphere of the box stars are missing.
     double complete = 1e300;
     for (int a = 0; a < 3; ++a) {
-      // Distance of the plane r_a = reach + 1 from the origin, in the metric of the lattice: 1/√((adot⁻¹)_aa) = 2π/√(bdot_aa).
-      complete = std::min(complete, std::pow((reach + 1) * 2.0 * kPi, 2) / field.crystal().bdot[a][a]);
+      // Distance of the plane r_a = reach + 1 from the origin, in the metric of the lattice:
+      // 1/√((adot⁻¹)_aa) = 2π/√(bdot_aa).
+      complete =
+          std::min(complete, std::pow((reach + 1) * 2.0 * kPi, 2) / field.crystal().bdot[a][a]);
     }
     if (all.size() < wanted || all[wanted - 1].length2 > complete) continue;
     all.resize(wanted);
@@ -51,7 +54,8 @@ std::vector<Star> stars_of(const MeanField& field, std::size_t wanted) {
 
 double star_function(const MeanField& field, const Star& star, const Vec3& k) {
   double sum = 0.0;
-  for (const SymmetryOperation& s : field.zone.operations()) sum += std::cos(2.0 * kPi * dot(multiply(s.rotation, k), to_real(star.r)));
+  for (const SymmetryOperation& s : field.zone.operations())
+    sum += std::cos(2.0 * kPi * dot(multiply(s.rotation, k), to_real(star.r)));
   return sum / static_cast<double>(field.zone.operations().size());
 }
 
@@ -80,7 +84,9 @@ PathBands points_of(const BandPath& path, const Crystal& crystal) {
   return result;
 }
 
-PathBands interpolate_bands(const MeanField& field, const std::vector<std::vector<double>>& energy_ev, const BandPath& path) {
+PathBands interpolate_bands(const MeanField& field,
+                            const std::vector<std::vector<double>>& energy_ev,
+                            const BandPath& path) {
   const std::vector<Vec3>& points = field.waves.k;
   const std::size_t n_k = points.size(), n_bands = energy_ev.size();
   if (n_k < 2) throw InvalidInput("a band path needs a grid of at least two irreducible k-points");
@@ -90,7 +96,8 @@ PathBands interpolate_bands(const MeanField& field, const std::vector<std::vecto
   std::vector<double> d(stars.size() * n), at_last(stars.size());
   for (std::size_t m = 1; m < stars.size(); ++m) {
     at_last[m] = star_function(field, stars[m], points[n]);
-    for (std::size_t j = 0; j < n; ++j) d[m * n + j] = star_function(field, stars[m], points[j]) - at_last[m];
+    for (std::size_t j = 0; j < n; ++j)
+      d[m * n + j] = star_function(field, stars[m], points[j]) - at_last[m];
   }
   std::vector<double> h(n * n), right(n * n_bands);
   for (std::size_t m = 1; m < stars.size(); ++m) {
@@ -100,8 +107,9 @@ PathBands interpolate_bands(const MeanField& field, const std::vector<std::vecto
   }
   for (std::size_t b = 0; b < n_bands; ++b)
     for (std::size_t j = 0; j < n; ++j) right[b * n + j] = energy_ev[b][j] - energy_ev[b][n];
-  if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', static_cast<lapack_int>(n), static_cast<lapack_int>(n_bands), h.data(), static_cast<lapack_int>(n), right.data(),
-                    static_cast<lapack_int>(n)) != 0)
+  if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', static_cast<lapack_int>(n),
+                    static_cast<lapack_int>(n_bands), h.data(), static_cast<lapack_int>(n),
+                    right.data(), static_cast<lapack_int>(n)) != 0)
     throw NotConverged("the star functions of the band path do not tell the k-points apart");
   std::vector<double> a(stars.size() * n_bands);
   for (std::size_t b = 0; b < n_bands; ++b) {

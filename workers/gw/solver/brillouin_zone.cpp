@@ -24,12 +24,14 @@ std::string text(const Vec3& v) {
 
 }  // namespace
 
-BrillouinZone::BrillouinZone(std::vector<Vec3> irreducible, std::vector<SymmetryOperation> operations,
-                             std::int64_t expected, const std::string& what)
+BrillouinZone::BrillouinZone(std::vector<Vec3> irreducible,
+                             std::vector<SymmetryOperation> operations, std::int64_t expected,
+                             const std::string& what)
     : what_(what), irreducible_(std::move(irreducible)), operations_(std::move(operations)) {
   for (std::size_t r = 0; r < irreducible_.size(); ++r) {
     if (index_of(irreducible_[r]) >= 0)
-      throw InvalidInput(what_ + ": k-point " + std::to_string(r + 1) + " " + text(irreducible_[r]) +
+      throw InvalidInput(what_ + ": k-point " + std::to_string(r + 1) + " " +
+                         text(irreducible_[r]) +
                          " follows from an earlier one by symmetry; the list must be irreducible");
     // The identity first, so that a listed point is itself and not a rotated copy.
     points_.push_back({folded(irreducible_[r]), static_cast<int>(r), 0});
@@ -46,9 +48,11 @@ BrillouinZone::BrillouinZone(std::vector<Vec3> irreducible, std::vector<Symmetry
   }
   if (expected > 0 && size() != expected)
     throw InvalidInput(what_ + ": " + std::to_string(irreducible_.size()) + " k-points and " +
-                       std::to_string(operations_.size()) + " operations give " + std::to_string(size()) +
-                       " points, the grid has " + std::to_string(expected) +
-                       "; is a k-point missing, or was the list reduced by time reversal? Rerun the mean field with "
+                       std::to_string(operations_.size()) + " operations give " +
+                       std::to_string(size()) + " points, the grid has " +
+                       std::to_string(expected) +
+                       "; is a k-point missing, or was the list reduced by time reversal? Rerun "
+                       "the mean field with "
                        "time reversal off");
 }
 
@@ -61,7 +65,8 @@ std::int64_t BrillouinZone::index_of(const Vec3& f) const {
 Rotation BrillouinZone::rotation_to(const Vec3& f) const {
   const std::int64_t index = index_of(f);
   if (index < 0)
-    throw InvalidInput(what_ + " has no point equivalent to " + text(f) + "; is the grid Γ-centred and complete?");
+    throw InvalidInput(what_ + " has no point equivalent to " + text(f) +
+                       "; is the grid Γ-centred and complete?");
   const ZonePoint& point = points_[static_cast<std::size_t>(index)];
   Rotation rotation{point.irreducible, point.operation, {}};
   const Vec3 from = multiply(operations_[static_cast<std::size_t>(point.operation)].rotation,
@@ -70,7 +75,8 @@ Rotation BrillouinZone::rotation_to(const Vec3& f) const {
   return rotation;
 }
 
-std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, const Vec3& q, bool exact) {
+std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, const Vec3& q,
+                              bool exact) {
   std::vector<int> group;
   for (std::size_t s = 0; s < operations.size(); ++s) {
     IVec3 g{};
@@ -81,7 +87,8 @@ std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, 
   return group;
 }
 
-std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& group, const std::vector<char>& preferred) {
+std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& group,
+                          const std::vector<char>& preferred) {
   const auto& points = zone.points();
   std::vector<char> seen(points.size(), 0);
   std::vector<Orbit> result;
@@ -90,8 +97,10 @@ std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& gro
     Orbit orbit{static_cast<std::int64_t>(i), 0};
     bool found_preferred = !preferred.empty() && preferred[i];
     for (const int s : group) {
-      const std::int64_t j = zone.index_of(multiply(zone.operations()[static_cast<std::size_t>(s)].rotation, points[i].k));
-      if (j < 0) throw InvalidInput("the q-grid is not mapped onto itself by the crystal's symmetry");
+      const std::int64_t j = zone.index_of(
+          multiply(zone.operations()[static_cast<std::size_t>(s)].rotation, points[i].k));
+      if (j < 0)
+        throw InvalidInput("the q-grid is not mapped onto itself by the crystal's symmetry");
       const auto at = static_cast<std::size_t>(j);
       if (seen[at]) continue;
       seen[at] = 1;
@@ -106,7 +115,8 @@ std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& gro
   return result;
 }
 
-RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<SymmetryOperation>& operations,
+RotatedWaves rotated_waves(const Wavefunctions& waves,
+                           const std::vector<SymmetryOperation>& operations,
                            const Rotation& rotation, int spin, int band_begin, int band_end) {
   const KPointWaves& from = waves.waves[static_cast<std::size_t>(rotation.irreducible)];
   const SymmetryOperation& s = operations[static_cast<std::size_t>(rotation.operation)];
@@ -122,7 +132,8 @@ RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<Symmetr
     unchanged = unchanged && factor[i] == 1.0;
   }
   const auto n_bands = static_cast<std::size_t>(band_end - band_begin);
-  const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].data() + static_cast<std::size_t>(band_begin) * n_pw;
+  const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].data() +
+                                  static_cast<std::size_t>(band_begin) * n_pw;
   if (!unchanged) {
     result.own.resize(n_bands * n_pw);
 #pragma omp parallel for schedule(static)
@@ -134,15 +145,18 @@ RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<Symmetr
   return result;
 }
 
-void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
-                        std::vector<Vec3>* points, std::vector<double>* weights) {
-  const auto total = static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) * static_cast<std::size_t>(grid[2]);
+void irreducible_points(const IVec3& grid, const Vec3& shift,
+                        const std::vector<SymmetryOperation>& group, std::vector<Vec3>* points,
+                        std::vector<double>* weights) {
+  const auto total = static_cast<std::size_t>(grid[0]) * static_cast<std::size_t>(grid[1]) *
+                     static_cast<std::size_t>(grid[2]);
   std::vector<char> seen(total, 0);
   const auto index_of = [&](const Vec3& k) {
     std::size_t index = 0;
     for (int i = 0; i < 3; ++i) {
       const long n = std::lround((k[i] - shift[i]) * grid[i]);
-      index = index * static_cast<std::size_t>(grid[i]) + static_cast<std::size_t>(((n % grid[i]) + grid[i]) % grid[i]);
+      index = index * static_cast<std::size_t>(grid[i]) +
+              static_cast<std::size_t>(((n % grid[i]) + grid[i]) % grid[i]);
     }
     return index;
   };

@@ -51,11 +51,14 @@ class BrillouinZone {
 };
 
 /// Operations with S q ≡ q modulo G; with `exact`, S q = q (the point q₀ beside Γ).
-std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, const Vec3& q, bool exact);
+std::vector<int> little_group(const std::vector<SymmetryOperation>& operations, const Vec3& q,
+                              bool exact);
 
-/// Irreducible points of a Γ-centred grid (shifted by q₀, reduced), in order of their index, with weights.
-void irreducible_points(const IVec3& grid, const Vec3& shift, const std::vector<SymmetryOperation>& group,
-                        std::vector<Vec3>* points, std::vector<double>* weights);
+/// Irreducible points of a Γ-centred grid (shifted by q₀, reduced), in order of their index, with
+/// weights.
+void irreducible_points(const IVec3& grid, const Vec3& shift,
+                        const std::vector<SymmetryOperation>& group, std::vector<Vec3>* points,
+                        std::vector<double>* weights);
 
 /// One orbit of zone points under a group: a representative and how many points it stands for.
 struct Orbit {
@@ -71,14 +74,16 @@ std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& gro
 /// G = S G_r − g₀ with factors e^{−i(S G_r)·τ}.
 struct RotatedWaves {
   std::vector<IVec3> g;
-  View<const std::complex<double>, 2> coefficients;  ///< [n_bands][n_pw]; those of `waves` themselves where every factor is 1
-  std::vector<std::complex<double>> own;             ///< what `coefficients` shows otherwise
+  View<const std::complex<double>, 2>
+      coefficients;  ///< [n_bands][n_pw]; those of `waves` themselves where every factor is 1
+  std::vector<std::complex<double>> own;  ///< what `coefficients` shows otherwise
 
   RotatedWaves() = default;
   RotatedWaves(RotatedWaves&&) = default;
   RotatedWaves& operator=(RotatedWaves&&) = default;
 };
-RotatedWaves rotated_waves(const Wavefunctions& waves, const std::vector<SymmetryOperation>& operations,
+RotatedWaves rotated_waves(const Wavefunctions& waves,
+                           const std::vector<SymmetryOperation>& operations,
                            const Rotation& rotation, int spin, int band_begin, int band_end);
 
 /// Largest |component| of any plane wave of any rotated point: bounds the FFT box.

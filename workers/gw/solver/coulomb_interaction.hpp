@@ -27,7 +27,8 @@ enum class WingRule {
 struct CoulombOptions {
   Truncation truncation = Truncation::kNone;
   double sphere_radius_bohr = 0.0;
-  double max_charge_outside = 0.01;  ///< share of the charge outside half the cell that truncation allows
+  double max_charge_outside =
+      0.01;  ///< share of the charge outside half the cell that truncation allows
   WingRule wing_rule = WingRule::kShortest;
   std::string average_file;  ///< stored v̄(q+G) instead of our own average
 };
@@ -43,11 +44,12 @@ class CoulombInteraction {
   double averaged(const Vec3& q, const IVec3& g) const;
   /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
   double averaged_inverse(const Vec3& q) const;
-  /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at
-  /// q → 0 within the mini-zone and W is averaged as a whole (spec 5).
+  /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q²
+  /// v_c(q) vanishes at q → 0 within the mini-zone and W is averaged as a whole (spec 5).
   std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
   /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
-  void require_charge_inside(const std::vector<IVec3>& g, const std::vector<std::complex<double>>& density) const;
+  void require_charge_inside(const std::vector<IVec3>& g,
+                             const std::vector<std::complex<double>>& density) const;
   /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
   bool averages() const { return options_.truncation == Truncation::kNone; }
   const CoulombOptions& options() const { return options_; }
@@ -57,7 +59,8 @@ class CoulombInteraction {
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
   double average(const Vec3& k) const;
-  /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for the same ones.
+  /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for
+  /// the same ones.
   struct Known {
     std::mutex mutex;
     std::map<std::array<std::int64_t, 3>, double> square, inverse;

@@ -26,7 +26,9 @@ int DeviceTeam::owner(std::int64_t task, std::int64_t count) const {
   const std::int64_t n = std::min<std::int64_t>(size(), count);
   std::int64_t device = 0;
   while ((device + 1) * count / n <= task) ++device;
-  return static_cast<int>(std::upper_bound(first_of_rank_.begin(), first_of_rank_.end(), device) - first_of_rank_.begin()) - 1;
+  return static_cast<int>(std::upper_bound(first_of_rank_.begin(), first_of_rank_.end(), device) -
+                          first_of_rank_.begin()) -
+         1;
 }
 
 void DeviceTeam::warm_up_others() {
@@ -47,12 +49,15 @@ namespace {
 /// What is left to do of each device's tasks.
 class TasksLeft {
  public:
-  TasksLeft(std::vector<std::pair<std::int64_t, std::int64_t>> ranges, bool balanced) : ranges_(std::move(ranges)), balanced_(balanced) {}
+  TasksLeft(std::vector<std::pair<std::int64_t, std::int64_t>> ranges, bool balanced)
+      : ranges_(std::move(ranges)), balanced_(balanced) {}
   std::optional<std::int64_t> next(std::size_t member) {
     const std::lock_guard lock(mutex_);
     if (ranges_[member].first < ranges_[member].second) return ranges_[member].first++;
     if (!balanced_) return std::nullopt;
-    const auto most = std::max_element(ranges_.begin(), ranges_.end(), [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
+    const auto most = std::max_element(
+        ranges_.begin(), ranges_.end(),
+        [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
     if (most->first == most->second) return std::nullopt;
     return --most->second;
   }
@@ -65,16 +70,21 @@ class TasksLeft {
 
 }  // namespace
 
-void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
-  run_share(first_of_rank_[static_cast<std::size_t>(ranks_->rank())], std::min<std::int64_t>(size(), count), count, body, order);
+void DeviceTeam::run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body,
+                     Order order) {
+  run_share(first_of_rank_[static_cast<std::size_t>(ranks_->rank())],
+            std::min<std::int64_t>(size(), count), count, body, order);
 }
 
-void DeviceTeam::run_here(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
+void DeviceTeam::run_here(std::int64_t count,
+                          const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
   run_share(0, std::min(static_cast<std::int64_t>(members_.size()), count), count, body, order);
 }
 
-void DeviceTeam::run_share(std::int64_t first_device, std::int64_t all, std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
-  const std::int64_t n = std::clamp<std::int64_t>(all - first_device, 0, static_cast<std::int64_t>(members_.size()));
+void DeviceTeam::run_share(std::int64_t first_device, std::int64_t all, std::int64_t count,
+                           const std::function<void(std::int64_t, GwKernels&)>& body, Order order) {
+  const std::int64_t n =
+      std::clamp<std::int64_t>(all - first_device, 0, static_cast<std::int64_t>(members_.size()));
   const auto begin = [&](std::int64_t member) { return (first_device + member) * count / all; };
   warming_.clear();
   if (n <= 1) {
@@ -82,7 +92,8 @@ void DeviceTeam::run_share(std::int64_t first_device, std::int64_t all, std::int
     return;
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
-  for (std::int64_t member = 0; member < n; ++member) ranges.emplace_back(begin(member), begin(member + 1));
+  for (std::int64_t member = 0; member < n; ++member)
+    ranges.emplace_back(begin(member), begin(member + 1));
   TasksLeft left(std::move(ranges), order == Order::kBalanced);
   std::vector<std::exception_ptr> failure(static_cast<std::size_t>(n));
   std::atomic<bool> failed{false};

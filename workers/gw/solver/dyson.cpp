@@ -13,9 +13,11 @@ namespace quasi::gw {
 
 HermitianEigen hermitian_eigen(const std::vector<Cplx>& matrix, std::int64_t n) {
   // LAPACK's column-major view of the conjugate is the matrix itself; its columns are our rows.
-  HermitianEigen eigen{.values = std::vector<double>(static_cast<std::size_t>(n)), .vectors = matrix};
+  HermitianEigen eigen{.values = std::vector<double>(static_cast<std::size_t>(n)),
+                       .vectors = matrix};
   for (Cplx& value : eigen.vectors) value = std::conj(value);
-  if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(n), reinterpret_cast<lapack_complex_double*>(eigen.vectors.data()),
+  if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(n),
+                     reinterpret_cast<lapack_complex_double*>(eigen.vectors.data()),
                      static_cast<lapack_int>(n), eigen.values.data()) != 0)
     throw NotConverged("diagonalising the quasiparticle Hamiltonian failed");
   return eigen;
@@ -26,11 +28,15 @@ namespace {
 /// H(E) − without Σ_c, eV, and Σ_c on its grid.
 class DysonProblem {
  public:
-  DysonProblem(const MeanField& field, const SigmaMatrixAtK& matrix, const std::vector<Cplx>& vxc_ev, int first_band)
+  DysonProblem(const MeanField& field, const SigmaMatrixAtK& matrix,
+               const std::vector<Cplx>& vxc_ev, int first_band)
       : matrix_(matrix), n_(static_cast<std::size_t>(matrix.n)), fixed_ev_(n_ * n_) {
-    for (std::size_t i = 0; i < n_ * n_; ++i) fixed_ev_[i] = kRydberg_ev * matrix.x_ry[i] - vxc_ev[i];
+    for (std::size_t i = 0; i < n_ * n_; ++i)
+      fixed_ev_[i] = kRydberg_ev * matrix.x_ry[i] - vxc_ev[i];
     for (std::size_t l = 0; l < n_; ++l)
-      fixed_ev_[l * n_ + l] += kRydberg_ev * field.reference_energy(matrix.spin, matrix.k_index, first_band + static_cast<int>(l));
+      fixed_ev_[l * n_ + l] +=
+          kRydberg_ev *
+          field.reference_energy(matrix.spin, matrix.k_index, first_band + static_cast<int>(l));
     for (const double e : matrix.energy_ry) grid_ev_.push_back(e * kRydberg_ev);
   }
   const std::vector<double>& grid_ev() const { return grid_ev_; }
@@ -48,17 +54,20 @@ class DysonProblem {
     add_hermitian(w.first, w.count, w.slope, d);
     Cplx sum;
     for (std::size_t l = 0; l < n_; ++l)
-      for (std::size_t m = 0; m < n_; ++m) sum += std::conj(eigen.vectors[i * n_ + l]) * d[l * n_ + m] * eigen.vectors[i * n_ + m];
+      for (std::size_t m = 0; m < n_; ++m)
+        sum += std::conj(eigen.vectors[i * n_ + l]) * d[l * n_ + m] * eigen.vectors[i * n_ + m];
     return sum.real();
   }
 
  private:
-  void add_hermitian(std::size_t first, std::size_t count, const double* weight, std::vector<Cplx>& to) const {
+  void add_hermitian(std::size_t first, std::size_t count, const double* weight,
+                     std::vector<Cplx>& to) const {
     for (std::size_t j = 0; j < count; ++j) {
       const Cplx* sigma = matrix_.at(first + j);
       for (std::size_t l = 0; l < n_; ++l)
         for (std::size_t m = 0; m < n_; ++m)
-          to[l * n_ + m] += 0.5 * kRydberg_ev * weight[j] * (sigma[l * n_ + m] + std::conj(sigma[m * n_ + l]));
+          to[l * n_ + m] +=
+              0.5 * kRydberg_ev * weight[j] * (sigma[l * n_ + m] + std::conj(sigma[m * n_ + l]));
     }
   }
   const SigmaMatrixAtK& matrix_;
@@ -87,8 +96,10 @@ BranchRoot refined(const DysonProblem& problem, std::size_t i, double low, doubl
 
 }  // namespace
 
-std::vector<DysonState> solve_dyson(const MeanField& field, const std::vector<SigmaMatrixAtK>& matrices,
-                                    const std::vector<std::vector<Cplx>>& vxc_ev, const SigmaOptions& options) {
+std::vector<DysonState> solve_dyson(const MeanField& field,
+                                    const std::vector<SigmaMatrixAtK>& matrices,
+                                    const std::vector<std::vector<Cplx>>& vxc_ev,
+                                    const SigmaOptions& options) {
   std::vector<DysonState> list;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const SigmaMatrixAtK& matrix = matrices[i];
@@ -97,10 +108,13 @@ std::vector<DysonState> solve_dyson(const MeanField& field, const std::vector<Si
     const auto& grid = problem.grid_ev();
     std::vector<HermitianEigen> at_grid;
     for (const double e : grid) at_grid.push_back(problem.at(e));
-    for (const auto& [begin, end] : multiplets(field.waves, matrix.spin, matrix.k_index, first_band, options.band_max))
+    for (const auto& [begin, end] :
+         multiplets(field.waves, matrix.spin, matrix.k_index, first_band, options.band_max))
       for (int band = begin; band < end; ++band) {
         const auto branch = static_cast<std::size_t>(band - first_band);
-        DysonState state{.k = field.waves.k[static_cast<std::size_t>(matrix.k_index)], .k_index = matrix.k_index, .spin = matrix.spin + 1,
+        DysonState state{.k = field.waves.k[static_cast<std::size_t>(matrix.k_index)],
+                         .k_index = matrix.k_index,
+                         .spin = matrix.spin + 1,
                          .band = band + 1};
         std::optional<BranchRoot> best;
         int roots = 0;
@@ -109,18 +123,25 @@ std::vector<DysonState> solve_dyson(const MeanField& field, const std::vector<Si
           roots = 1;
         }
         for (std::size_t e = 0; e + 1 < grid.size(); ++e) {
-          if ((at_grid[e].values[branch] > grid[e]) == (at_grid[e + 1].values[branch] > grid[e + 1])) continue;
+          if ((at_grid[e].values[branch] > grid[e]) ==
+              (at_grid[e + 1].values[branch] > grid[e + 1]))
+            continue;
           BranchRoot found = refined(problem, branch, grid[e], grid[e + 1]);
           ++roots;
-          if (found.root.z > 0.0 && found.root.z <= 1.0 && (!best || found.root.z > best->root.z)) best = std::move(found);
+          if (found.root.z > 0.0 && found.root.z <= 1.0 && (!best || found.root.z > best->root.z))
+            best = std::move(found);
         }
-        state.status = roots > 1 ? RootStatus::kMultiple : roots == 1 ? RootStatus::kUnique : RootStatus::kNone;
+        state.status = roots > 1    ? RootStatus::kMultiple
+                       : roots == 1 ? RootStatus::kUnique
+                                    : RootStatus::kNone;
         if (best) {
           state.energy_ev = best->root.energy_ev;
           state.z = best->root.z;
           state.own_weight = 0.0;
           for (int n = begin; n < end; ++n)
-            state.own_weight += std::norm(best->eigen.vectors[branch * static_cast<std::size_t>(matrix.n) + static_cast<std::size_t>(n - first_band)]);
+            state.own_weight +=
+                std::norm(best->eigen.vectors[branch * static_cast<std::size_t>(matrix.n) +
+                                              static_cast<std::size_t>(n - first_band)]);
         }
         list.push_back(state);
       }
@@ -128,7 +149,8 @@ std::vector<DysonState> solve_dyson(const MeanField& field, const std::vector<Si
   return list;
 }
 
-std::vector<Cplx> quasiparticle_potential(const SigmaMatrixAtK& matrix, const std::vector<double>& outer_ry) {
+std::vector<Cplx> quasiparticle_potential(const SigmaMatrixAtK& matrix,
+                                          const std::vector<double>& outer_ry) {
   const auto n = static_cast<std::size_t>(matrix.n);
   std::vector<Cplx> potential = matrix.x_ry;
   for (std::size_t l = 0; l < n; ++l) {

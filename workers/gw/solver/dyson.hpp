@@ -15,20 +15,25 @@ struct DysonState {
   Vec3 k{};
   int k_index = 0, spin = 1, band = 1;  ///< counted from 1
   RootStatus status = RootStatus::kNone;
-  std::optional<double> energy_ev;      ///< of largest Z among the branch's roots
-  double z = 1.0;                       ///< 1/(1 − c†(dΣ/dE)c)
-  double own_weight = 1.0;              ///< |c|² of the mean-field states of the band's multiplet
+  std::optional<double> energy_ev;  ///< of largest Z among the branch's roots
+  double z = 1.0;                   ///< 1/(1 − c†(dΣ/dE)c)
+  double own_weight = 1.0;          ///< |c|² of the mean-field states of the band's multiplet
 };
 
 /// @param vxc_ev  V_xc between the outer states, [l][m], in the order of `matrices`
-std::vector<DysonState> solve_dyson(const MeanField& field, const std::vector<SigmaMatrixAtK>& matrices,
-                                    const std::vector<std::vector<Cplx>>& vxc_ev, const SigmaOptions& options);
+std::vector<DysonState> solve_dyson(const MeanField& field,
+                                    const std::vector<SigmaMatrixAtK>& matrices,
+                                    const std::vector<std::vector<Cplx>>& vxc_ev,
+                                    const SigmaOptions& options);
 
-/// X + ½ H[Σ_c(E_l) + Σ_c(E_m)]_lm, H the Hermitian part: the static matrix of quasiparticle self-consistency, Ry.
+/// X + ½ H[Σ_c(E_l) + Σ_c(E_m)]_lm, H the Hermitian part: the static matrix of quasiparticle
+/// self-consistency, Ry.
 /// @param outer_ry  E_l, within the matrix's energies
-std::vector<Cplx> quasiparticle_potential(const SigmaMatrixAtK& matrix, const std::vector<double>& outer_ry);
+std::vector<Cplx> quasiparticle_potential(const SigmaMatrixAtK& matrix,
+                                          const std::vector<double>& outer_ry);
 
-/// Eigenvalues (ascending) and eigenvectors, row i the i-th, of a Hermitian matrix in row-major order.
+/// Eigenvalues (ascending) and eigenvectors, row i the i-th, of a Hermitian matrix in row-major
+/// order.
 struct HermitianEigen {
   std::vector<double> values;
   std::vector<Cplx> vectors;

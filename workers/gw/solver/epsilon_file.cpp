@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/header_checks.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
+#include "workers/gw/input/header_checks.hpp"
 #include "workers/io/hdf5.hpp"
 
 namespace quasi::gw {
@@ -17,11 +17,16 @@ constexpr int kStatic = 0, kFullFrequency = 2, kTwoFrequencies = 3;
 
 int truncation_code(Truncation truncation) {
   switch (truncation) {
-    case Truncation::kNone: return 0;
-    case Truncation::kSphere: return 2;
-    case Truncation::kWire: return 4;
-    case Truncation::kBox: return 5;
-    case Truncation::kSlab: return 6;
+    case Truncation::kNone:
+      return 0;
+    case Truncation::kSphere:
+      return 2;
+    case Truncation::kWire:
+      return 4;
+    case Truncation::kBox:
+      return 5;
+    case Truncation::kSlab:
+      return 6;
   }
   return 0;
 }
@@ -32,7 +37,8 @@ std::string text(const Vec3& v) {
   return buffer;
 }
 
-/// Which of our matrices stands at each place of the file: the real axis first, then 0 and the imaginary one.
+/// Which of our matrices stands at each place of the file: the real axis first, then 0 and the
+/// imaginary one.
 std::vector<std::size_t> file_order(const std::vector<Cplx>& frequencies, int n_real) {
   std::vector<std::size_t> order;
   const std::size_t n_imaginary = frequencies.size() - static_cast<std::size_t>(n_real);
@@ -57,14 +63,17 @@ double fermi_energy(const MeanField& field) {
   return 0.5 * (top + bottom);
 }
 
-void write_one(const std::filesystem::path& path, const MeanField& field, const std::vector<const DielectricMatrix*>& list,
-               const EpsilonOptions& options, const CoulombInteraction& coulomb) {
+void write_one(const std::filesystem::path& path, const MeanField& field,
+               const std::vector<const DielectricMatrix*>& list, const EpsilonOptions& options,
+               const CoulombInteraction& coulomb) {
   H5Writer file(path);
   write_hdf5_header(file, field.waves);
   write_int(file, "/eps_header/versionnumber", 3);
   write_int(file, "/eps_header/flavor", 2);
   const auto n_f = static_cast<std::int64_t>(options.frequencies_ry.size());
-  const int dependence = n_f == 1 ? kStatic : n_f == 2 && options.n_real == 0 ? kTwoFrequencies : kFullFrequency;
+  const int dependence = n_f == 1                          ? kStatic
+                         : n_f == 2 && options.n_real == 0 ? kTwoFrequencies
+                                                           : kFullFrequency;
   const std::string p = "/eps_header/params/";
   write_int(file, p + "matrix_type", 0);
   write_int(file, p + "has_advanced", 0);
@@ -82,7 +91,10 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
   const auto order = file_order(options.frequencies_ry, options.n_real);
   write_int(file, "/eps_header/freqs/freq_dep", dependence);
   write_int(file, "/eps_header/freqs/nfreq", n_f);
-  write_int(file, "/eps_header/freqs/nfreq_imag", dependence == kStatic ? 0 : dependence == kTwoFrequencies ? 1 : n_f - options.n_real);
+  write_int(file, "/eps_header/freqs/nfreq_imag",
+            dependence == kStatic           ? 0
+            : dependence == kTwoFrequencies ? 1
+                                            : n_f - options.n_real);
   std::vector<double> frequencies;
   for (const std::size_t f : order) {
     frequencies.push_back(options.frequencies_ry[f].real() * kRydberg_ev);
@@ -95,8 +107,11 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
   for (const DielectricMatrix* m : list) q.insert(q.end(), m->q.begin(), m->q.end());
   write_int(file, "/eps_header/qpoints/nq", n_q);
   file.write("/eps_header/qpoints/qpts", q, {n_q, 3}, "1");
-  file.write("/eps_header/qpoints/qgrid", std::vector<std::int32_t>(field.waves.k_grid.begin(), field.waves.k_grid.end()), {3}, "1");
-  file.write("/eps_header/qpoints/qpt_done", std::vector<std::int32_t>(static_cast<std::size_t>(n_q), 1), {n_q}, "1");
+  file.write("/eps_header/qpoints/qgrid",
+             std::vector<std::int32_t>(field.waves.k_grid.begin(), field.waves.k_grid.end()), {3},
+             "1");
+  file.write("/eps_header/qpoints/qpt_done",
+             std::vector<std::int32_t>(static_cast<std::size_t>(n_q), 1), {n_q}, "1");
 
   const auto& master = field.waves.header.g;
   const auto n_rho = static_cast<std::int64_t>(master.size());
@@ -118,7 +133,8 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
     for (const IVec3& g : m->sphere.g) {
       const std::int32_t at = index.find(g);
       if (at < 0)
-        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.cutoff_ry) + " reaches beyond the density's plane waves (" +
+        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.cutoff_ry) +
+                           " reaches beyond the density's plane waves (" +
                            std::to_string(field.waves.header.density_cutoff_ry) + " Ry); lower it");
       sorted.push_back(at + 1);
       in_sphere[static_cast<std::size_t>(at)] = 1;
@@ -127,11 +143,13 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
     for (std::int32_t g = 0; g < n_rho; ++g)
       if (!in_sphere[static_cast<std::size_t>(g)]) rest.push_back(g + 1);
     std::stable_sort(rest.begin(), rest.end(), [&](std::int32_t a, std::int32_t b) {
-      return std::llround(k2[static_cast<std::size_t>(a - 1)] * 1e8) < std::llround(k2[static_cast<std::size_t>(b - 1)] * 1e8);
+      return std::llround(k2[static_cast<std::size_t>(a - 1)] * 1e8) <
+             std::llround(k2[static_cast<std::size_t>(b - 1)] * 1e8);
     });
     sorted.insert(sorted.end(), rest.begin(), rest.end());
     std::vector<std::int32_t> back(sorted.size());
-    for (std::size_t i = 0; i < sorted.size(); ++i) back[static_cast<std::size_t>(sorted[i] - 1)] = static_cast<std::int32_t>(i) + 1;
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+      back[static_cast<std::size_t>(sorted[i] - 1)] = static_cast<std::int32_t>(i) + 1;
     to_rho.insert(to_rho.end(), sorted.begin(), sorted.end());
     from_rho.insert(from_rho.end(), back.begin(), back.end());
     kinetic.insert(kinetic.end(), k2.begin(), k2.end());
@@ -184,22 +202,28 @@ struct Opened {
 };
 
 /// Frequencies in our order, and where each of ours stands in the file.
-void read_frequencies(const Opened& in, std::vector<Cplx>* frequencies, int* n_real, std::vector<std::int64_t>* place) {
+void read_frequencies(const Opened& in, std::vector<Cplx>* frequencies, int* n_real,
+                      std::vector<std::int64_t>* place) {
   const std::int64_t dependence = in.file.integer("/eps_header/freqs/freq_dep");
   if (dependence != kStatic && dependence != kFullFrequency && dependence != kTwoFrequencies)
-    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freq_dep = " + std::to_string(dependence) + "; known: 0, 2, 3");
+    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freq_dep = " +
+                       std::to_string(dependence) + "; known: 0, 2, 3");
   const std::int64_t n = in.file.integer("/eps_header/freqs/nfreq");
   require_in_range(n, 1, 100000, "/eps_header/freqs/nfreq", in.name);
   const auto flat = in.file.doubles("/eps_header/freqs/freqs");
-  if (flat.size() != static_cast<std::size_t>(2 * n)) throw InvalidInput("'" + in.name + "': /eps_header/freqs/freqs does not hold nfreq entries");
-  std::int64_t n_imaginary = dependence == kStatic ? n : in.file.integer("/eps_header/freqs/nfreq_imag");
+  if (flat.size() != static_cast<std::size_t>(2 * n))
+    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freqs does not hold nfreq entries");
+  std::int64_t n_imaginary =
+      dependence == kStatic ? n : in.file.integer("/eps_header/freqs/nfreq_imag");
   if (dependence == kTwoFrequencies) n_imaginary = n;
-  require_in_range(n_imaginary, dependence == kFullFrequency ? 0 : 1, n, "/eps_header/freqs/nfreq_imag", in.name);
+  require_in_range(n_imaginary, dependence == kFullFrequency ? 0 : 1, n,
+                   "/eps_header/freqs/nfreq_imag", in.name);
   *n_real = static_cast<int>(n - n_imaginary);
   frequencies->clear();
   place->clear();
   const auto take = [&](std::int64_t i) {
-    frequencies->emplace_back(flat[static_cast<std::size_t>(2 * i)] / kRydberg_ev, flat[static_cast<std::size_t>(2 * i + 1)] / kRydberg_ev);
+    frequencies->emplace_back(flat[static_cast<std::size_t>(2 * i)] / kRydberg_ev,
+                              flat[static_cast<std::size_t>(2 * i + 1)] / kRydberg_ev);
     place->push_back(i);
   };
   for (std::int64_t i = n - n_imaginary; i < n; ++i) take(i);
@@ -209,8 +233,9 @@ void read_frequencies(const Opened& in, std::vector<Cplx>* frequencies, int* n_r
   for (std::int64_t i = 0; i < n - n_imaginary; ++i) take(i);
 }
 
-DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool at_gamma, const MeanField& field,
-                          const MeanFieldHeader& header, const CoulombInteraction& coulomb) {
+DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool at_gamma,
+                          const MeanField& field, const MeanFieldHeader& header,
+                          const CoulombInteraction& coulomb) {
   const H5Reader& file = in.file;
   DielectricMatrix m;
   m.q = q;
@@ -223,7 +248,8 @@ DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool
   require_in_range(n, 1, edge, "/eps_header/gspace/nmtx", in.name);
   const std::int64_t start_row[] = {iq, 0};
   const std::int64_t count_row[] = {1, n};
-  if (file.shape("/eps_header/gspace/gind_eps2rho") != std::vector<std::int64_t>{file.integer("/eps_header/qpoints/nq"), n_rho})
+  if (file.shape("/eps_header/gspace/gind_eps2rho") !=
+      std::vector<std::int64_t>{file.integer("/eps_header/qpoints/nq"), n_rho})
     throw InvalidInput("'" + in.name + "': /eps_header/gspace/gind_eps2rho must be [nq][ng]");
   const auto to_rho = file.slab("/eps_header/gspace/gind_eps2rho", start_row, count_row);
   m.sphere.q = at_gamma ? Vec3{} : q;
@@ -238,7 +264,8 @@ DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool
   }
   for (std::size_t g = 1; g < m.sphere.g.size(); ++g)
     if (m.sphere.kinetic_ry[g] < m.sphere.kinetic_ry[g - 1] - 1e-6)
-      throw InvalidInput("'" + in.name + "': the plane waves of q = " + text(q) + " are not sorted by |q+G|²");
+      throw InvalidInput("'" + in.name + "': the plane waves of q = " + text(q) +
+                         " are not sorted by |q+G|²");
   const std::int64_t parts = file.shape("/mats/matrix").back();
   for (const std::int64_t f : place) {
     const std::int64_t start[] = {iq, 0, f, 0, 0, 0};
@@ -250,7 +277,8 @@ DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool
         const auto at = static_cast<std::size_t>(parts * (column * n + row));
         const Cplx value{flat[at], parts == 2 ? flat[at + 1] : 0.0};
         if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
-          throw InvalidInput("'" + in.name + "': an element of ε⁻¹ at q = " + text(q) + " is not finite");
+          throw InvalidInput("'" + in.name + "': an element of ε⁻¹ at q = " + text(q) +
+                             " is not finite");
         inverse[static_cast<std::size_t>(row * n + column)] = value;
       }
     m.inverse.push_back(std::move(inverse));
@@ -262,26 +290,34 @@ void check_kind(const Opened& in) {
   if (in.file.integer("/eps_header/params/matrix_type") != 0)
     throw InvalidInput("'" + in.name + "' does not hold ε⁻¹ (matrix_type must be 0)");
   if (in.file.integer("/eps_header/params/nmatrix") != 1)
-    throw InvalidInput("'" + in.name + "' holds several matrices a frequency (nmatrix); only one is supported");
-  if (in.file.integer("/eps_header/params/subspace") != 0 && in.file.has("/eps_header/subspace/matrix_in_subspace_basis") &&
+    throw InvalidInput("'" + in.name +
+                       "' holds several matrices a frequency (nmatrix); only one is supported");
+  if (in.file.integer("/eps_header/params/subspace") != 0 &&
+      in.file.has("/eps_header/subspace/matrix_in_subspace_basis") &&
       in.file.integer("/eps_header/subspace/matrix_in_subspace_basis") != 0)
-    throw InvalidInput("'" + in.name + "' holds ε⁻¹ in a subspace basis, which is not read; write it in plane waves");
+    throw InvalidInput(
+        "'" + in.name +
+        "' holds ε⁻¹ in a subspace basis, which is not read; write it in plane waves");
 }
 
 std::vector<Vec3> q_points(const Opened& in) {
   const auto flat = in.file.doubles("/eps_header/qpoints/qpts");
   const auto done = in.file.integers("/eps_header/qpoints/qpt_done");
   std::vector<Vec3> q;
-  for (std::size_t i = 0; i + 2 < flat.size(); i += 3) q.push_back({flat[i], flat[i + 1], flat[i + 2]});
+  for (std::size_t i = 0; i + 2 < flat.size(); i += 3)
+    q.push_back({flat[i], flat[i + 1], flat[i + 2]});
   for (std::size_t i = 0; i < q.size(); ++i)
-    if (i >= done.size() || done[i] == 0) throw InvalidInput("'" + in.name + "': ε⁻¹ of q = " + text(q[i]) + " is not finished (qpt_done)");
+    if (i >= done.size() || done[i] == 0)
+      throw InvalidInput("'" + in.name + "': ε⁻¹ of q = " + text(q[i]) +
+                         " is not finished (qpt_done)");
   return q;
 }
 
 }  // namespace
 
-void write_epsilon(const EpsilonFiles& files, const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-                   const EpsilonOptions& options, const CoulombInteraction& coulomb) {
+void write_epsilon(const EpsilonFiles& files, const MeanField& field,
+                   const std::vector<DielectricMatrix>& epsilon, const EpsilonOptions& options,
+                   const CoulombInteraction& coulomb) {
   std::vector<const DielectricMatrix*> gamma, others;
   for (const DielectricMatrix& m : epsilon) (m.at_gamma ? gamma : others).push_back(&m);
   if (!gamma.empty()) write_one(files.gamma, field, gamma, options, coulomb);
@@ -305,14 +341,16 @@ StoredEpsilon describe_epsilon(const EpsilonFiles& files) {
       stored.frequencies_ry = frequencies;
       stored.n_real = n_real;
     } else if (std::abs(cutoff - stored.cutoff_ry) > 1e-9 || frequencies != stored.frequencies_ry) {
-      throw InvalidInput("'" + files.gamma.filename().string() + "' and '" + in.name + "' have different cut-offs or frequencies");
+      throw InvalidInput("'" + files.gamma.filename().string() + "' and '" + in.name +
+                         "' have different cut-offs or frequencies");
     }
     for (const Vec3& q : q_points(in)) stored.q.push_back(q);
   }
   return stored;
 }
 
-std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const MeanField& field, const CoulombInteraction& coulomb) {
+std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const MeanField& field,
+                                           const CoulombInteraction& coulomb) {
   std::vector<DielectricMatrix> epsilon(field.waves.k.size());
   std::vector<char> found(epsilon.size(), 0);
   for (const auto& path : {files.gamma, files.others}) {
@@ -328,15 +366,19 @@ std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const Mean
         const Vec3& k = field.waves.k[ik];
         const bool k_is_gamma = dot(k, k) < 1e-12;
         const Vec3 d = list[iq] - k;
-        if (k_is_gamma != gamma || (!gamma && std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) > 1e-5)) continue;
-        epsilon[ik] = read_one(in, static_cast<std::int64_t>(iq), gamma ? list[iq] : k, gamma, field, header, coulomb);
+        if (k_is_gamma != gamma ||
+            (!gamma && std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) > 1e-5))
+          continue;
+        epsilon[ik] = read_one(in, static_cast<std::int64_t>(iq), gamma ? list[iq] : k, gamma,
+                               field, header, coulomb);
         found[ik] = 1;
       }
   }
   for (std::size_t ik = 0; ik < found.size(); ++ik)
     if (!found[ik])
       throw InvalidInput("the stored ε⁻¹ has no q = " + text(field.waves.k[ik]) +
-                         ", an irreducible point of WFN; calculate it, or leave epsilon.eps0mat and epsilon.epsmat out");
+                         ", an irreducible point of WFN; calculate it, or leave epsilon.eps0mat "
+                         "and epsilon.epsmat out");
   return epsilon;
 }
 

@@ -15,12 +15,14 @@ using Cplx = std::complex<double>;
 /// Any function of G without symmetry will do; this one is smooth, so that it is the same number on
 /// every machine to rounding.
 double fixed_operator(const IVec3& g) {
-  return std::sin(0.37 * g[0] + 0.1) + 0.71 * std::sin(0.53 * g[1] + 0.2) + 0.43 * std::sin(0.29 * g[2] + 0.31 * g[0] + 0.3);
+  return std::sin(0.37 * g[0] + 0.1) + 0.71 * std::sin(0.53 * g[1] + 0.2) +
+         0.43 * std::sin(0.29 * g[2] + 0.31 * g[0] + 0.3);
 }
 
 }  // namespace
 
-void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry, double tolerance_ry, std::vector<Cplx>& vectors) {
+void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry,
+               double tolerance_ry, std::vector<Cplx>& vectors) {
   const std::size_t n_pw = g.size();
   const std::size_t n_bands = vectors.size() / n_pw;
   std::vector<double> h(n_pw);
@@ -44,18 +46,22 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
         for (std::size_t j = 0; j < d; ++j) {
           Cplx sum;
           for (std::size_t p = 0; p < n_pw; ++p)
-            sum += std::conj(vectors[(first + i) * n_pw + p]) * h[p] * vectors[(first + j) * n_pw + p];
+            sum +=
+                std::conj(vectors[(first + i) * n_pw + p]) * h[p] * vectors[(first + j) * n_pw + p];
           small[i + j * d] = sum;
         }
       std::vector<double> values(d);
-      if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(d), reinterpret_cast<lapack_complex_double*>(small.data()),
+      if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(d),
+                         reinterpret_cast<lapack_complex_double*>(small.data()),
                          static_cast<lapack_int>(d), values.data()) != 0)
         failed = true;
       std::vector<Cplx> rotated(d * n_pw);
       for (std::size_t i = 0; i < d; ++i)
         for (std::size_t j = 0; j < d; ++j)
-          for (std::size_t p = 0; p < n_pw; ++p) rotated[i * n_pw + p] += small[j + i * d] * vectors[(first + j) * n_pw + p];
-      std::copy(rotated.begin(), rotated.end(), vectors.begin() + static_cast<std::ptrdiff_t>(first * n_pw));
+          for (std::size_t p = 0; p < n_pw; ++p)
+            rotated[i * n_pw + p] += small[j + i * d] * vectors[(first + j) * n_pw + p];
+      std::copy(rotated.begin(), rotated.end(),
+                vectors.begin() + static_cast<std::ptrdiff_t>(first * n_pw));
     }
   }
   if (failed) throw NotConverged("fixing the gauge of a multiplet failed");

@@ -54,11 +54,14 @@ Vec3 unit_direction(const Crystal& crystal, const Vec3& q) {
 std::array<Vec3, 3> along_cartesian_axes(const Crystal& crystal, double length) {
   std::array<Vec3, 3> q{};
   for (std::size_t axis = 0; axis < 3; ++axis)
-    for (std::size_t i = 0; i < 3; ++i) q[axis][i] = length * crystal.alat_bohr / (2.0 * kPi) * crystal.avec[i][axis];  // k_i = a_i · k / 2π
+    for (std::size_t i = 0; i < 3; ++i)
+      q[axis][i] =
+          length * crystal.alat_bohr / (2.0 * kPi) * crystal.avec[i][axis];  // k_i = a_i · k / 2π
   return q;
 }
 
-void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& coulomb, const Vec3& direction, UnsetVector<Cplx>& inverse_of, LongWaveLimit* wanted) {
+void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& coulomb,
+                     const Vec3& direction, UnsetVector<Cplx>& inverse_of, LongWaveLimit* wanted) {
   const std::size_t n = coulomb.size(), edge = n + 2;
   CMat3 corner{};
   for (std::size_t i = 0; i < 3; ++i)
@@ -74,8 +77,11 @@ void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& c
       }
   }
   inverse_of.resize(n * n);
-  // ε⁻¹ is ε̃⁻¹ seen through v^½ on both sides, and products of a left and a right wing see it in the same way.
-  const ChangeOfDirection change{.body = difference(along(wave.epsilon, direction), corner), .wings = direction, .head = 1.0 / form(wave.epsilon, direction)};
+  // ε⁻¹ is ε̃⁻¹ seen through v^½ on both sides, and products of a left and a right wing see it in
+  // the same way.
+  const ChangeOfDirection change{.body = difference(along(wave.epsilon, direction), corner),
+                                 .wings = direction,
+                                 .head = 1.0 / form(wave.epsilon, direction)};
 #pragma omp parallel for schedule(static)
   for (std::size_t g = 0; g < n; ++g) {
     Cplx* const row = inverse_of.data() + g * n;
@@ -107,59 +113,76 @@ void ChangeOfDirection::apply(const LongWaveLimit& wave, std::size_t g, Cplx* ro
   std::array<Cplx, 3> left{};
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j) left[j] += wave.left[i][g] * body[i][j];
-  for (std::size_t h = 1; h < n; ++h) row[h] += left[0] * wave.right[0][h] + left[1] * wave.right[1][h] + left[2] * wave.right[2][h];
+  for (std::size_t h = 1; h < n; ++h)
+    row[h] += left[0] * wave.right[0][h] + left[1] * wave.right[1][h] + left[2] * wave.right[2][h];
 }
 
 ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to) {
-  return {.body = difference(along(wave.epsilon, to), along(wave.epsilon, from)), .wings = to, .head = 1.0 / form(wave.epsilon, to)};
+  return {.body = difference(along(wave.epsilon, to), along(wave.epsilon, from)),
+          .wings = to,
+          .head = 1.0 / form(wave.epsilon, to)};
 }
 
-ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from, const CMat3& epsilon, const MiniZone& zone) {
-  return {.body = difference(average_of_directions(zone, epsilon), along(wave.epsilon, from)), .wings = {}, .head = average_of_screened(zone, epsilon) / zone.inverse_square({})};
+ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from,
+                                      const CMat3& epsilon, const MiniZone& zone) {
+  return {.body = difference(average_of_directions(zone, epsilon), along(wave.epsilon, from)),
+          .wings = {},
+          .head = average_of_screened(zone, epsilon) / zone.inverse_square({})};
 }
 
-// A function of degree −2 in p has the radial integral that it has at the face; one of degree 0 a third of its value there.
+// A function of degree −2 in p has the radial integral that it has at the face; one of degree 0 a
+// third of its value there.
 Cplx average_of_screened(const MiniZone& zone, const CMat3& epsilon) {
-  return kEightPi * zone.even_face_integral(kFaceOrder, [&](const Vec3& p) { return 1.0 / form(epsilon, p); }) / zone.volume_per_bohr3();
+  return kEightPi * zone.even_face_integral(kFaceOrder, [&](const Vec3& p) {
+    return 1.0 / form(epsilon, p);
+  }) / zone.volume_per_bohr3();
 }
 
 CMat3 average_of_directions(const MiniZone& zone, const CMat3& epsilon) {
   CMat3 average{};
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = i; j < 3; ++j)
-      average[i][j] = average[j][i] =
-          zone.even_face_integral(kFaceOrder, [&](const Vec3& p) { return p[i] * p[j] / form(epsilon, p); }) / (3.0 * zone.volume_per_bohr3());
+      average[i][j] = average[j][i] = zone.even_face_integral(kFaceOrder, [&](const Vec3& p) {
+        return p[i] * p[j] / form(epsilon, p);
+      }) / (3.0 * zone.volume_per_bohr3());
   return average;
 }
 
-CMat3 with_symmetry_of(const Crystal& crystal, const std::vector<SymmetryOperation>& operations, const CMat3& epsilon) {
+CMat3 with_symmetry_of(const Crystal& crystal, const std::vector<SymmetryOperation>& operations,
+                       const CMat3& epsilon) {
   // kᵀ T k in reduced coordinates, T_ij = b_i ε b_j.
   CMat3 reduced{}, mean{}, result{};
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j)
       for (std::size_t a = 0; a < 3; ++a)
         for (std::size_t b = 0; b < 3; ++b)
-          reduced[i][j] += crystal.bvec[i][a] * 0.5 * (epsilon[a][b] + epsilon[b][a]) * crystal.bvec[j][b];
+          reduced[i][j] +=
+              crystal.bvec[i][a] * 0.5 * (epsilon[a][b] + epsilon[b][a]) * crystal.bvec[j][b];
   for (const SymmetryOperation& s : operations)
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t j = 0; j < 3; ++j)
         for (std::size_t a = 0; a < 3; ++a)
           for (std::size_t b = 0; b < 3; ++b)
-            mean[i][j] += static_cast<double>(s.rotation[a][i] * s.rotation[b][j]) * reduced[a][b] / static_cast<double>(operations.size());
+            mean[i][j] += static_cast<double>(s.rotation[a][i] * s.rotation[b][j]) * reduced[a][b] /
+                          static_cast<double>(operations.size());
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = 0; b < 3; ++b)
       for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j) result[a][b] += crystal.avec[i][a] * mean[i][j] * crystal.avec[j][b];  // a_i · b_j = δ_ij in units of alat, blat
+        for (std::size_t j = 0; j < 3; ++j)
+          result[a][b] += crystal.avec[i][a] * mean[i][j] *
+                          crystal.avec[j][b];  // a_i · b_j = δ_ij in units of alat, blat
   return result;
 }
 
 bool is_isotropic(const Crystal& crystal, const std::vector<SymmetryOperation>& operations) {
   // A form without symmetry, averaged over the group, is what the group leaves free.
-  const CMat3 left = with_symmetry_of(crystal, operations, {{{1.0, 0.31, -0.17}, {0.31, 0.63, 0.43}, {-0.17, 0.43, 1.71}}});
+  const CMat3 left = with_symmetry_of(
+      crystal, operations, {{{1.0, 0.31, -0.17}, {0.31, 0.63, 0.43}, {-0.17, 0.43, 1.71}}});
   const Cplx third = (left[0][0] + left[1][1] + left[2][2]) / 3.0;
   double departure = 0.0;
   for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) departure = std::max(departure, std::abs(left[i][j] - (i == j ? third : 0.0)));
+    for (std::size_t j = 0; j < 3; ++j)
+      departure = std::max(departure, std::abs(left[i][j] - (i == j ? third : 0.0)));
   return departure < 1e-6 * std::abs(third);
 }
 

@@ -14,14 +14,16 @@ namespace {
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
 
 /// Part of a convex polygon with p·n ≤ d.
-std::vector<Vec3> clipped(const std::vector<Vec3>& polygon, const Vec3& n, double d, double tolerance) {
+std::vector<Vec3> clipped(const std::vector<Vec3>& polygon, const Vec3& n, double d,
+                          double tolerance) {
   std::vector<Vec3> kept;
   for (std::size_t i = 0; i < polygon.size(); ++i) {
     const Vec3& a = polygon[i];
     const Vec3& b = polygon[(i + 1) % polygon.size()];
     const double fa = dot(a, n) - d, fb = dot(b, n) - d;
     if (fa <= tolerance) kept.push_back(a);
-    if ((fa < -tolerance && fb > tolerance) || (fa > tolerance && fb < -tolerance)) kept.push_back(a + (fa / (fa - fb)) * (b - a));
+    if ((fa < -tolerance && fb > tolerance) || (fa > tolerance && fb < -tolerance))
+      kept.push_back(a + (fa / (fa - fb)) * (b - a));
   }
   return kept;
 }
@@ -37,7 +39,8 @@ const GaussLegendre& rule(int n) {
 
 }  // namespace
 
-GaussLegendre::GaussLegendre(int n) : node(static_cast<std::size_t>(n)), weight(static_cast<std::size_t>(n)) {
+GaussLegendre::GaussLegendre(int n)
+    : node(static_cast<std::size_t>(n)), weight(static_cast<std::size_t>(n)) {
   for (int i = 0; i < n; ++i) {
     double x = std::cos(kPi * (i + 0.75) / (n + 0.5));
     double derivative = 0.0;
@@ -80,7 +83,8 @@ MiniZone::MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid) {
         const Vec3 g = (1.0 * i) * b[0] + (1.0 * j) * b[1] + (1.0 * k) * b[2];
         planes.push_back({(1.0 / length(g)) * g, 0.5 * length(g)});
       }
-  std::stable_sort(planes.begin(), planes.end(), [](const Plane& x, const Plane& y) { return x.distance < y.distance; });
+  std::stable_sort(planes.begin(), planes.end(),
+                   [](const Plane& x, const Plane& y) { return x.distance < y.distance; });
   const double scale = planes.front().distance;
   inscribed_ = scale;
   for (std::size_t f = 0; f < planes.size(); ++f) {
@@ -91,24 +95,29 @@ MiniZone::MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid) {
     const Vec3 v = cross(plane.normal, u);
     const Vec3 centre = plane.distance * plane.normal;
     const double far = 1e3 * scale;
-    std::vector<Vec3> polygon{centre + far * u + far * v, centre - far * u + far * v, centre - far * u - far * v, centre + far * u - far * v};
+    std::vector<Vec3> polygon{centre + far * u + far * v, centre - far * u + far * v,
+                              centre - far * u - far * v, centre + far * u - far * v};
     for (std::size_t other = 0; other < planes.size() && polygon.size() >= 3; ++other)
-      if (other != f) polygon = clipped(polygon, planes[other].normal, planes[other].distance, 1e-12 * scale);
+      if (other != f)
+        polygon = clipped(polygon, planes[other].normal, planes[other].distance, 1e-12 * scale);
     if (polygon.size() < 3) continue;
     for (std::size_t i = 0; i < polygon.size(); ++i) {
-      const Triangle triangle{centre, polygon[i], polygon[(i + 1) % polygon.size()], plane.distance};
+      const Triangle triangle{centre, polygon[i], polygon[(i + 1) % polygon.size()],
+                              plane.distance};
       const double area = 0.5 * length(cross(triangle.b - triangle.a, triangle.c - triangle.a));
       if (area < 1e-10 * scale * scale) continue;
       volume_ += area * plane.distance / 3.0;
       circumscribed_ = std::max(circumscribed_, length(polygon[i]));
-      longest_edge_ = std::max({longest_edge_, length(triangle.b - triangle.a), length(triangle.c - triangle.b), length(triangle.c - triangle.a)});
+      longest_edge_ = std::max({longest_edge_, length(triangle.b - triangle.a),
+                                length(triangle.c - triangle.b), length(triangle.c - triangle.a)});
       triangles_.push_back(triangle);
     }
   }
   const double expected = std::abs(dot(b[0], cross(b[1], b[2])));
   if (std::abs(volume_ - expected) > 1e-9 * expected)
-    throw InvalidInput("the Wigner-Seitz cell of the q-grid could not be constructed (volume " + std::to_string(volume_) +
-                       " of " + std::to_string(expected) + " Bohr⁻³); use reduced lattice vectors");
+    throw InvalidInput("the Wigner-Seitz cell of the q-grid could not be constructed (volume " +
+                       std::to_string(volume_) + " of " + std::to_string(expected) +
+                       " Bohr⁻³); use reduced lattice vectors");
 }
 
 int MiniZone::order_for(const Vec3& q) const {
@@ -143,7 +152,8 @@ double MiniZone::average(const Vec3& q, int order, const F& f) const {
 }
 
 double MiniZone::inverse_square(const Vec3& q) const {
-  if (length(q) > 1e-10 * inscribed_) return average(q, order_for(q), [](const Vec3& p) { return kEightPi / dot(p, p); });
+  if (length(q) > 1e-10 * inscribed_)
+    return average(q, order_for(q), [](const Vec3& p) { return kEightPi / dot(p, p); });
   // ∫ d³p/p² over a pyramid = distance · ∫_face dA/r², the radius being integrated.
   const GaussLegendre& gauss = rule(24);
   double sum = 0.0;

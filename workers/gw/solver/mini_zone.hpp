@@ -38,22 +38,26 @@ class MiniZone {
   template <typename F>
   double average(const Vec3& q_cartesian, int order, const F& f) const;
 
-  /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral from the centre to
-  /// the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be even: one of each two opposite faces is visited.
+  /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral
+  /// from the centre to the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be even: one of
+  /// each two opposite faces is visited.
   template <typename F>
   auto even_face_integral(int order, const F& f) const {
     using Value = decltype(f(Vec3{}));  // double or complex
     const GaussLegendre gauss(order);
     Value sum{};
     for (const Triangle& t : triangles_) {
-      const double side = std::abs(t.a[0]) > 1e-9 ? t.a[0] : std::abs(t.a[1]) > 1e-9 ? t.a[1] : t.a[2];  // t.a: the face's centre
+      const double side = std::abs(t.a[0]) > 1e-9   ? t.a[0]
+                          : std::abs(t.a[1]) > 1e-9 ? t.a[1]
+                                                    : t.a[2];  // t.a: the face's centre
       if (side < 0.0) continue;
       const double area2 = std::sqrt(dot(cross(t.b - t.a, t.c - t.a), cross(t.b - t.a, t.c - t.a)));
       Value part{};
       for (std::size_t i = 0; i < gauss.node.size(); ++i)
         for (std::size_t j = 0; j < gauss.node.size(); ++j) {
           const double u = gauss.node[i], v = gauss.node[j];
-          part += gauss.weight[i] * gauss.weight[j] * u * f((1.0 - u) * t.a + (u * (1.0 - v)) * t.b + (u * v) * t.c);
+          part += gauss.weight[i] * gauss.weight[j] * u *
+                  f((1.0 - u) * t.a + (u * (1.0 - v)) * t.b + (u * v) * t.c);
         }
       sum += 2.0 * area2 * t.distance * part;
     }
@@ -62,7 +66,7 @@ class MiniZone {
 
  private:
   struct Triangle {
-    Vec3 a, b, c;  ///< on a face, Cartesian 1/Bohr
+    Vec3 a, b, c;     ///< on a face, Cartesian 1/Bohr
     double distance;  ///< of the face from the centre
   };
   int order_for(const Vec3& q_cartesian) const;

@@ -7,7 +7,9 @@ namespace quasi::gw {
 namespace {
 
 constexpr int kShareTag = 64;
-constexpr std::int64_t kPieceValues = std::int64_t{1} << 18;  // complex, 4 MiB: small enough to overlap, large enough to cost no latency
+constexpr std::int64_t kPieceValues =
+    std::int64_t{1}
+    << 18;  // complex, 4 MiB: small enough to overlap, large enough to cost no latency
 
 /// Some of the elements of a node.
 struct Slice {
@@ -26,7 +28,8 @@ std::unique_ptr<PartialChi> closed(std::vector<ChiNode> nodes) {
   return std::move(nodes.front().chi);
 }
 
-std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes, const ChiShape& shape) {
+std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes,
+                                 const ChiShape& shape) {
   const int n_ranks = ranks.size();
   std::vector<std::vector<Cplx>> mine;
   std::vector<double> spans;
@@ -42,8 +45,12 @@ std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes
   };
   // In each round every rank sums one piece; what others hold of it comes to it rank by rank.
   for (std::int64_t round = 0; round < shape.size(); round += kPieceValues * n_ranks) {
-    const auto first_of = [&](int rank) { return std::min(shape.size(), round + rank * kPieceValues); };
-    const auto count_of = [&](int rank) { return std::min(shape.size(), first_of(rank) + kPieceValues) - first_of(rank); };
+    const auto first_of = [&](int rank) {
+      return std::min(shape.size(), round + rank * kPieceValues);
+    };
+    const auto count_of = [&](int rank) {
+      return std::min(shape.size(), first_of(rank) + kPieceValues) - first_of(rank);
+    };
     for (int rank = 0; rank < n_ranks; ++rank) {
       if (rank == ranks.rank() || count_of(rank) == 0) continue;
       std::vector<double> values;
@@ -64,21 +71,31 @@ std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes
       for (int rank = 0; rank < n_ranks; ++rank) {
         const auto& span = spans_of[static_cast<std::size_t>(rank)];
         for (std::size_t i = 0; 2 * i < span.size(); ++i) {
-          const double* from = rank == ranks.rank() ? reinterpret_cast<const double*>(mine[i].data() + first)
-                                                    : of_rank[static_cast<std::size_t>(rank)].data() + static_cast<std::int64_t>(i) * 2 * count;
-          push_node(slices, Slice{static_cast<std::int64_t>(span[2 * i]), static_cast<std::int64_t>(span[2 * i + 1]), {from, from + 2 * count}}, add);
+          const double* from = rank == ranks.rank()
+                                   ? reinterpret_cast<const double*>(mine[i].data() + first)
+                                   : of_rank[static_cast<std::size_t>(rank)].data() +
+                                         static_cast<std::int64_t>(i) * 2 * count;
+          push_node(slices,
+                    Slice{static_cast<std::int64_t>(span[2 * i]),
+                          static_cast<std::int64_t>(span[2 * i + 1]),
+                          {from, from + 2 * count}},
+                    add);
         }
       }
       close_nodes(slices, add);
-      std::copy(slices.front().values.begin(), slices.front().values.end(), reinterpret_cast<double*>(sum.data() + first));
+      std::copy(slices.front().values.begin(), slices.front().values.end(),
+                reinterpret_cast<double*>(sum.data() + first));
     }
     for (int rank = 0; rank < n_ranks; ++rank)
-      if (count_of(rank) > 0) ranks.broadcast(sum.data() + first_of(rank), static_cast<std::size_t>(count_of(rank)) * sizeof(Cplx), rank);
+      if (count_of(rank) > 0)
+        ranks.broadcast(sum.data() + first_of(rank),
+                        static_cast<std::size_t>(count_of(rank)) * sizeof(Cplx), rank);
   }
   return sum;
 }
 
-std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint, const std::vector<std::string>& names) {
+std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint,
+                               const std::vector<std::string>& names) {
   std::vector<Piece> pieces(names.size());
   std::vector<double> counts(names.size(), 0.0);
   if (ranks.leads())
@@ -94,7 +111,8 @@ std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint, const
     std::vector<double> values;
     if (ranks.leads()) values.assign(pieces[i].data, pieces[i].data + pieces[i].count);
     ranks.broadcast(values, 0);
-    if (!ranks.leads()) pieces[i] = piece_of(std::make_shared<const std::vector<double>>(std::move(values)));
+    if (!ranks.leads())
+      pieces[i] = piece_of(std::make_shared<const std::vector<double>>(std::move(values)));
   }
   return pieces;
 }

@@ -15,8 +15,9 @@ struct ChiNode {
   std::unique_ptr<PartialChi> chi;
 };
 
-/// Appends a node to those before it, and adds what makes an aligned power of two: 0+1, 2+3, (0+1)+(2+3), … That is the one order of
-/// addition, whoever makes the nodes: nodes of several devices, pushed in order, give what one device would have.
+/// Appends a node to those before it, and adds what makes an aligned power of two: 0+1, 2+3,
+/// (0+1)+(2+3), … That is the one order of addition, whoever makes the nodes: nodes of several
+/// devices, pushed in order, give what one device would have.
 /// @param add  add(a, b): a's sum += b's
 template <typename Node, typename Add>
 void push_node(std::vector<Node>& nodes, Node node, const Add& add) {
@@ -38,10 +39,14 @@ void close_nodes(std::vector<Node>& nodes, const Add& add) {
 void push_node(std::vector<ChiNode>& nodes, ChiNode node);
 std::unique_ptr<PartialChi> closed(std::vector<ChiNode> nodes);
 
-/// The sum over the nodes of all ranks, in the same order of addition, on every rank; [shape.size()]. Each rank sums its share of the elements. Together.
-std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes, const ChiShape& shape);
+/// The sum over the nodes of all ranks, in the same order of addition, on every rank;
+/// [shape.size()]. Each rank sums its share of the elements. Together.
+std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes,
+                                 const ChiShape& shape);
 
-/// Pieces that rank 0's checkpoint has kept under `names`, on every rank; no data where it has none. Together.
-std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint, const std::vector<std::string>& names);
+/// Pieces that rank 0's checkpoint has kept under `names`, on every rank; no data where it has
+/// none. Together.
+std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint,
+                               const std::vector<std::string>& names);
 
 }  // namespace quasi::gw

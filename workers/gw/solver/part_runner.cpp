@@ -15,15 +15,20 @@ constexpr int kPartTag = 65;
 /// Passes everything on but the parts' own counts: the whole is reported by parts.
 class PartProgress : public Progress {
  public:
-  PartProgress(Progress& whole, const std::atomic<std::int64_t>& done, std::int64_t total) : whole_(whole), done_(done), total_(total) {}
+  PartProgress(Progress& whole, const std::atomic<std::int64_t>& done, std::int64_t total)
+      : whole_(whole), done_(done), total_(total) {}
   void metric(std::string_view name, double value) override { whole_.metric(name, value); }
   void log(std::string_view line) override { whole_.log(line); }
-  void checkpoint_ready(const std::string& path, std::int64_t step) override { whole_.checkpoint_ready(path, step); }
+  void checkpoint_ready(const std::string& path, std::int64_t step) override {
+    whole_.checkpoint_ready(path, step);
+  }
   bool cancelled() const override { return whole_.cancelled(); }
   bool checkpoint_wanted() override { return whole_.checkpoint_wanted(); }
 
  protected:
-  void on_report(std::string_view phase, std::int64_t, std::int64_t) override { whole_.report(phase, done_, total_); }
+  void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
+    whole_.report(phase, done_, total_);
+  }
 
  private:
   Progress& whole_;
@@ -33,7 +38,8 @@ class PartProgress : public Progress {
 
 }  // namespace
 
-std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress) {
+std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint& checkpoint,
+                             Progress& progress) {
   std::vector<Piece> results(static_cast<std::size_t>(sum.parts));
   std::atomic<std::int64_t> done{0};
   std::mutex mutex;
@@ -46,7 +52,8 @@ std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint&
   const std::vector<Piece> kept = kept_pieces(ranks, checkpoint, names);
   const auto take_in = [&](const Ranks::Message& message) {
     const auto part = static_cast<std::int64_t>(message.values.at(0));
-    Piece piece = piece_of(std::make_shared<const std::vector<double>>(message.values.begin() + 1, message.values.end()));
+    Piece piece = piece_of(std::make_shared<const std::vector<double>>(message.values.begin() + 1,
+                                                                       message.values.end()));
     checkpoint.put(key_of(part), piece);
     {
       const std::lock_guard lock(mutex);
@@ -55,34 +62,41 @@ std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint&
     }
     progress.report(sum.phase, ++done, sum.parts);
   };
-  team.run(sum.parts, [&](std::int64_t part, GwKernels& kernels) {
-    const auto at = static_cast<std::size_t>(part);
-    Piece result = kept[at];
-    if (result.data == nullptr) {
-      result = piece_of(std::make_shared<const std::vector<double>>(sum.make(part, kernels, inside)));
-      checkpoint.put(key_of(part), result);
-    }
-    if (!ranks.leads()) {
-      std::vector<double> message{static_cast<double>(part)};
-      message.insert(message.end(), result.data, result.data + result.count);
-      ranks.send(0, kPartTag, std::move(message));
-      progress.throw_if_cancelled();
-      return;
-    }
-    while (auto message = ranks.receive(kPartTag)) take_in(*message);
-    {
-      const std::lock_guard lock(mutex);
-      results[at] = std::move(result);
-      finished[at] = 1;
-      if (sum.running) sum.running(results, finished);
-    }
-    progress.report(sum.phase, ++done, sum.parts);
-  }, DeviceTeam::Order::kBalanced);
+  team.run(
+      sum.parts,
+      [&](std::int64_t part, GwKernels& kernels) {
+        const auto at = static_cast<std::size_t>(part);
+        Piece result = kept[at];
+        if (result.data == nullptr) {
+          result = piece_of(
+              std::make_shared<const std::vector<double>>(sum.make(part, kernels, inside)));
+          checkpoint.put(key_of(part), result);
+        }
+        if (!ranks.leads()) {
+          std::vector<double> message{static_cast<double>(part)};
+          message.insert(message.end(), result.data, result.data + result.count);
+          ranks.send(0, kPartTag, std::move(message));
+          progress.throw_if_cancelled();
+          return;
+        }
+        while (auto message = ranks.receive(kPartTag)) take_in(*message);
+        {
+          const std::lock_guard lock(mutex);
+          results[at] = std::move(result);
+          finished[at] = 1;
+          if (sum.running) sum.running(results, finished);
+        }
+        progress.report(sum.phase, ++done, sum.parts);
+      },
+      DeviceTeam::Order::kBalanced);
   if (ranks.size() == 1) return results;
   while (ranks.leads() && done < sum.parts) {
-    if (auto message = ranks.receive(kPartTag)) take_in(*message);
-    else if (ranks.peer_failed()) throw PeerFailed("another rank has failed");
-    else std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (auto message = ranks.receive(kPartTag))
+      take_in(*message);
+    else if (ranks.peer_failed())
+      throw PeerFailed("another rank has failed");
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     progress.throw_if_cancelled();
   }
   for (Piece& result : results) {

@@ -24,7 +24,8 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
       const Vec3 g = (1.0 * i) * a + (1.0 * j) * b;
       lines.push_back({(1.0 / length(g)) * g, 0.5 * length(g)});
     }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& x, const Line& y) { return x.distance < y.distance; });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& x, const Line& y) { return x.distance < y.distance; });
   inscribed_ = lines.front().distance;
   const Vec3 normal = (1.0 / length(cross(a, b))) * cross(a, b);
   for (const Line& line : lines) {
@@ -32,7 +33,8 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
     const Vec3 along = cross(normal, line.normal), foot = line.distance * line.normal;
     double low = -1e9, high = 1e9;
     for (const Line& other : lines) {
-      const double slope = dot(along, other.normal), room = other.distance - dot(foot, other.normal);
+      const double slope = dot(along, other.normal),
+                   room = other.distance - dot(foot, other.normal);
       if (&other == &line) continue;
       if (std::abs(slope) < 1e-12) {
         if (room < -1e-12 * inscribed_) high = low;
@@ -44,7 +46,8 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
     }
     if (high - low < 1e-10 * inscribed_) continue;
     // Cut at the foot too: the integrand along the edge is then smooth in each half.
-    for (const auto& [from, to] : {std::pair{low, std::clamp(0.0, low, high)}, {std::clamp(0.0, low, high), high}}) {
+    for (const auto& [from, to] :
+         {std::pair{low, std::clamp(0.0, low, high)}, {std::clamp(0.0, low, high), high}}) {
       if (to - from < 1e-12 * inscribed_) continue;
       const Edge edge{foot + from * along, foot + to * along, line.distance * (to - from)};
       area_ += 0.5 * edge.area2;
@@ -54,8 +57,9 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
   }
   const double expected = length(cross(a, b));
   if (std::abs(area_ - expected) > 1e-9 * expected)
-    throw InvalidInput("the Wigner-Seitz cell of the plane could not be constructed (area " + std::to_string(area_) + " of " +
-                       std::to_string(expected) + "); use reduced lattice vectors");
+    throw InvalidInput("the Wigner-Seitz cell of the plane could not be constructed (area " +
+                       std::to_string(area_) + " of " + std::to_string(expected) +
+                       "); use reduced lattice vectors");
 }
 
 }  // namespace quasi::gw

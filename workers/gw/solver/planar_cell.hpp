@@ -9,8 +9,8 @@
 
 namespace quasi::gw {
 
-/// Wigner–Seitz cell of a lattice in a plane, cut into triangles from its centre to its edges: the cross-section of
-/// a wire's cell, or the mini-zone of a slab.
+/// Wigner–Seitz cell of a lattice in a plane, cut into triangles from its centre to its edges: the
+/// cross-section of a wire's cell, or the mini-zone of a slab.
 class PlanarCell {
  public:
   /// @param a, b  lattice vectors, Cartesian
@@ -19,8 +19,8 @@ class PlanarCell {
   double inscribed_radius() const { return inscribed_; }
   double circumscribed_radius() const { return circumscribed_; }
 
-  /// ∫ f over the cell by Gauss–Legendre in the collapsed coordinates of each triangle, with s = u³ towards the
-  /// centre, where f may grow as ln or 1/ρ.
+  /// ∫ f over the cell by Gauss–Legendre in the collapsed coordinates of each triangle, with s = u³
+  /// towards the centre, where f may grow as ln or 1/ρ.
   template <typename F>
   auto integral(int order, const F& f) const {
     decltype(f(Vec3{})) sum{};
@@ -36,7 +36,8 @@ class PlanarCell {
         const double u = gauss.node[i], s = u * u * u;
         for (std::size_t j = 0; j < gauss.node.size(); ++j) {
           const double t = gauss.node[j];
-          use(s * ((1.0 - t) * edge.a + t * edge.b), gauss.weight[i] * gauss.weight[j] * edge.area2 * s * 3.0 * u * u);
+          use(s * ((1.0 - t) * edge.a + t * edge.b),
+              gauss.weight[i] * gauss.weight[j] * edge.area2 * s * 3.0 * u * u);
         }
       }
   }

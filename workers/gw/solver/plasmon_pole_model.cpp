@@ -15,7 +15,8 @@ constexpr double kNegligible = 1e-6;
 constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
 
-/// What one row of elements adds to the model's lists: rows are filled side by side and noted in order.
+/// What one row of elements adds to the model's lists: rows are filled side by side and noted in
+/// order.
 struct RowNotes {
   std::int64_t skipped = 0, invalid = 0;
   std::vector<ImaginaryPole> imaginary;
@@ -30,7 +31,8 @@ void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
 }
 
 /// Fills one element from I and ω̃², real; below 0 the policy decides.
-void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i, double pole2, double coulomb, InvalidMode policy) {
+void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
+              double pole2, double coulomb, InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
@@ -43,7 +45,8 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64
       case InvalidMode::kSkip:
         return;
       case InvalidMode::kImaginary:
-        row.imaginary.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(h), std::sqrt(-pole2), 0.5 * i * coulomb});
+        row.imaginary.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(h),
+                                 std::sqrt(-pole2), 0.5 * i * coulomb});
         return;
       case InvalidMode::kTwoRydberg:
         pole = kFallbackPole_ry;
@@ -59,8 +62,8 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64
 }
 
 /// Fills one element from I and the squared frequency ω̃'² (complex).
-void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i, Cplx squared, double coulomb,
-                 InvalidMode policy) {
+void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
+                 Cplx squared, double coulomb, InvalidMode policy) {
   const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
@@ -74,8 +77,11 @@ void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::in
 }
 
 /// δ − ε⁻¹ of one element, wings scaled.
-inline Cplx screening_element(const UnsetVector<Cplx>& inverse, std::int64_t edge, const WingFactors& wings, const std::vector<char>& is_wing, std::int64_t g, std::int64_t h) {
-  const bool row = is_wing[static_cast<std::size_t>(g)] != 0, column = is_wing[static_cast<std::size_t>(h)] != 0;
+inline Cplx screening_element(const UnsetVector<Cplx>& inverse, std::int64_t edge,
+                              const WingFactors& wings, const std::vector<char>& is_wing,
+                              std::int64_t g, std::int64_t h) {
+  const bool row = is_wing[static_cast<std::size_t>(g)] != 0,
+             column = is_wing[static_cast<std::size_t>(h)] != 0;
   const double factor = row == column ? 1.0 : row ? wings.row : wings.column;
   return (g == h ? 1.0 : 0.0) - factor * inverse[static_cast<std::size_t>(g * edge + h)];
 }
@@ -95,20 +101,22 @@ WingFactors wing_factors(const DielectricMatrix& epsilon) {
   return {};
 }
 
-WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon, const CoulombInteraction& coulomb,
-                                         const Mat3& bdot, const Vec3& q) {
+WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon,
+                                         const CoulombInteraction& coulomb, const Mat3& bdot,
+                                         const Vec3& q) {
   if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
   if (!coulomb.averages()) return {};
   const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), IVec3{});
   if (found == epsilon.sphere.g.end()) return {};
   const double length = std::sqrt(metric_dot(bdot, q, q));
   const double average = coulomb.averaged_inverse(q);
-  return {{found - epsilon.sphere.g.begin()}, average * length / kEightPi,
+  return {{found - epsilon.sphere.g.begin()},
+          average * length / kEightPi,
           average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
 }
 
-UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency, std::int64_t n,
-                                 const WingFactors& wings) {
+UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency,
+                                 std::int64_t n, const WingFactors& wings) {
   const std::int64_t edge = epsilon.size();
   const auto& inverse = epsilon.inverse.at(frequency);
   UnsetVector<Cplx> part(static_cast<std::size_t>(n * n));
@@ -116,34 +124,50 @@ UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t fr
   for (const std::int64_t g : wings.wings) is_wing[static_cast<std::size_t>(g)] = 1;
 #pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n; ++g)
-    for (std::int64_t h = 0; h < n; ++h) part[static_cast<std::size_t>(g * n + h)] = screening_element(inverse, edge, wings, is_wing, g, h);
+    for (std::int64_t h = 0; h < n; ++h)
+      part[static_cast<std::size_t>(g * n + h)] =
+          screening_element(inverse, edge, wings, is_wing, g, h);
   return part;
 }
 
-std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere, const CoulombInteraction& coulomb) {
+std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere,
+                                     const CoulombInteraction& coulomb) {
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   std::vector<double> values(sphere.g.size());
   ParallelFailure failure;
 #pragma omp parallel for schedule(dynamic, 8)
-  for (std::size_t g = 0; g < values.size(); ++g) failure.guard([&] { values[g] = coulomb.averaged(q, sphere.g[g]); });
+  for (std::size_t g = 0; g < values.size(); ++g)
+    failure.guard([&] { values[g] = coulomb.averaged(q, sphere.g[g]); });
   failure.rethrow();
   return values;
 }
 
 namespace {
 
-/// Where W is Hermitian (all interactions averaged alike) so is the model, to the last bit: elements of the lower triangle are
-/// made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.) with r = v̄^½, and mirrored. Rules that compare an element with a threshold would otherwise
-/// part it from its mirror image by rounding, and sums over a model that is not Hermitian take twice the time. Elsewhere (the field's wing rule, interactions that
-/// vanish or change sign) every element is made for itself.
+/// Where W is Hermitian (all interactions averaged alike) so is the model, to the last bit:
+/// elements of the lower triangle are made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.)
+/// with r = v̄^½, and mirrored. Rules that compare an element with a threshold would otherwise part
+/// it from its mirror image by rounding, and sums over a model that is not Hermitian take twice the
+/// time. Elsewhere (the field's wing rule, interactions that vanish or change sign) every element
+/// is made for itself.
 class Elements {
  public:
-  Elements(const DielectricMatrix& epsilon, std::int64_t n, const WingFactors& wings, const CoulombInteraction& coulomb)
-      : epsilon_(epsilon), edge_(epsilon.size()), n_(n), wings_(wings), coulomb_(averaged_coulomb(epsilon, epsilon.sphere, coulomb)), is_wing_(static_cast<std::size_t>(edge_), 0) {
+  Elements(const DielectricMatrix& epsilon, std::int64_t n, const WingFactors& wings,
+           const CoulombInteraction& coulomb)
+      : epsilon_(epsilon),
+        edge_(epsilon.size()),
+        n_(n),
+        wings_(wings),
+        coulomb_(averaged_coulomb(epsilon, epsilon.sphere, coulomb)),
+        is_wing_(static_cast<std::size_t>(edge_), 0) {
     for (const std::int64_t g : wings.wings) is_wing_[static_cast<std::size_t>(g)] = 1;
     // An interaction that is not averaged changes between q₀, where ε⁻¹ was made, and q = 0.
-    hermitian_ = coulomb.options().wing_rule == WingRule::kShortest && (coulomb.averages() || !epsilon.at_gamma) && std::all_of(coulomb_.begin(), coulomb_.begin() + n, [](double v) { return v > 0.0; });
-    for (std::int64_t g = 0; g < n && hermitian_; ++g) root_.push_back(std::sqrt(coulomb_[static_cast<std::size_t>(g)]));
+    hermitian_ =
+        coulomb.options().wing_rule == WingRule::kShortest &&
+        (coulomb.averages() || !epsilon.at_gamma) &&
+        std::all_of(coulomb_.begin(), coulomb_.begin() + n, [](double v) { return v > 0.0; });
+    for (std::int64_t g = 0; g < n && hermitian_; ++g)
+      root_.push_back(std::sqrt(coulomb_[static_cast<std::size_t>(g)]));
   }
 
   /// δ − ε⁻¹ in the form that goes with row() and column().
@@ -153,13 +177,19 @@ class Elements {
     return 0.5 * (ratio * plain(frequency, g, h) + std::conj(plain(frequency, h, g)) / ratio);
   }
   /// The interaction as it enters Ω²_GG', and as it follows I_GG' in W.
-  double of_plasma(std::int64_t g, std::int64_t h) const { return hermitian_ ? root_[static_cast<std::size_t>(g)] * root_[static_cast<std::size_t>(h)] : coulomb_[static_cast<std::size_t>(g)]; }
-  double of_screening(std::int64_t g, std::int64_t h) const { return hermitian_ ? of_plasma(g, h) : coulomb_[static_cast<std::size_t>(h)]; }
+  double of_plasma(std::int64_t g, std::int64_t h) const {
+    return hermitian_ ? root_[static_cast<std::size_t>(g)] * root_[static_cast<std::size_t>(h)]
+                      : coulomb_[static_cast<std::size_t>(g)];
+  }
+  double of_screening(std::int64_t g, std::int64_t h) const {
+    return hermitian_ ? of_plasma(g, h) : coulomb_[static_cast<std::size_t>(h)];
+  }
 
   /// fill(g, h, notes) for every element of the model, or of its lower triangle.
   template <typename Fill>
   PlasmonPoleModel model(const Fill& fill) const {
-    constexpr std::int64_t kTile = 64;  // rows and columns at a time, so that both triangles stay in cache
+    constexpr std::int64_t kTile =
+        64;  // rows and columns at a time, so that both triangles stay in cache
     PlasmonPoleModel model = empty_model(n_);
     model.hermitian = hermitian_;
     std::vector<RowNotes> rows(static_cast<std::size_t>(n_));
@@ -175,7 +205,8 @@ class Elements {
             const std::size_t poles = notes.imaginary.size();
             fill(model, notes, g, h);
             if (!hermitian_ || g == h) continue;
-            const auto at = static_cast<std::size_t>(g * n_ + h), mirrored = static_cast<std::size_t>(h * n_ + g);
+            const auto at = static_cast<std::size_t>(g * n_ + h),
+                       mirrored = static_cast<std::size_t>(h * n_ + g);
             model.strength[mirrored] = std::conj(model.strength[at]);
             model.pole_ry[mirrored] = model.pole_ry[at];
             notes.skipped += notes.skipped - skipped;
@@ -203,8 +234,9 @@ class Elements {
 
 }  // namespace
 
-PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon, std::int64_t n,
-                                 const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy) {
+PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon,
+                                 std::int64_t n, const CoulombInteraction& coulomb,
+                                 const WingFactors& wings, InvalidMode policy) {
   const Mat3& bdot = field.crystal().bdot;
   const GIndex index(field.density.header.g);
   const auto rho = [&](const IVec3& g) {
@@ -218,27 +250,33 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
   const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   const Elements elements(epsilon, n, wings, coulomb);
-  return elements.model([&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g, std::int64_t h) {
-    const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
-    const IVec3& gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
-    Cplx omega2;
-    if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{}))
-      omega2 = gg == gh ? plasma2 : 0.0;
-    else
-      omega2 = plasma2 / electrons * rho(gg - gh) * metric_dot(bdot, q + to_real(gg), q + to_real(gh)) * elements.of_plasma(g, h) / kEightPi;
-    const Cplx i = elements.screening(0, g, h);
-    const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
-    set_element(model, notes, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i, elements.of_screening(g, h), policy);
-  });
+  return elements.model(
+      [&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g, std::int64_t h) {
+        const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
+        const IVec3& gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
+        Cplx omega2;
+        if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{}))
+          omega2 = gg == gh ? plasma2 : 0.0;
+        else
+          omega2 = plasma2 / electrons * rho(gg - gh) *
+                   metric_dot(bdot, q + to_real(gg), q + to_real(gh)) * elements.of_plasma(g, h) /
+                   kEightPi;
+        const Cplx i = elements.screening(0, g, h);
+        const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
+        set_element(model, notes, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i,
+                    elements.of_screening(g, h), policy);
+      });
 }
 
 PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
-                             const CoulombInteraction& coulomb, const WingFactors& wings, InvalidMode policy, double frequency_ry) {
+                             const CoulombInteraction& coulomb, const WingFactors& wings,
+                             InvalidMode policy, double frequency_ry) {
   const Elements elements(epsilon, n, wings, coulomb);
-  return elements.model([&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g, std::int64_t h) {
+  return elements.model([&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g,
+                            std::int64_t h) {
     const Cplx at_zero = elements.screening(0, g, h), at_imaginary = elements.screening(1, g, h);
-    // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a distant pole
-    // and acts statically, which is not nothing.
+    // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a
+    // distant pole and acts statically, which is not nothing.
     if (std::abs(at_zero) < kNegligible && std::abs(at_imaginary) < kNegligible) {
       set_element(model, notes, g, h, {}, {}, 0.0, policy);
       return;
@@ -246,7 +284,9 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
     const Cplx difference = at_zero - at_imaginary;
     const double squared = frequency_ry * frequency_ry * (at_imaginary / difference).real();
     // No change at all: ω̃ is infinite.
-    set_pole(model, notes, g, h, at_zero, difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, elements.of_screening(g, h), policy);
+    set_pole(model, notes, g, h, at_zero,
+             difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared,
+             elements.of_screening(g, h), policy);
   });
 }
 

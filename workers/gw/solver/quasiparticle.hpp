@@ -11,13 +11,13 @@ namespace quasi::gw {
 struct Quasiparticle {
   Vec3 k{};
   int k_index = 0;
-  int band = 1;                      ///< counted from 1
-  int spin = 1;                      ///< counted from 1
+  int band = 1;  ///< counted from 1
+  int spin = 1;  ///< counted from 1
   double mean_field_ev = 0.0;
-  std::optional<double> vxc_ev;      ///< absent where the mean field has no V_xc
+  std::optional<double> vxc_ev;  ///< absent where the mean field has no V_xc
   double x_ev = 0.0, sx_ev = 0.0, ch_ev = 0.0;
-  double sigma_ev = 0.0;             ///< X + (SX − X) + CH, remainder included
-  double ch_bare_ev = 0.0;           ///< CH without static remainder
+  double sigma_ev = 0.0;    ///< X + (SX − X) + CH, remainder included
+  double ch_bare_ev = 0.0;  ///< CH without static remainder
   std::optional<double> qp0_ev, qp1_ev;
   double z = 1.0;
 };
@@ -31,9 +31,12 @@ struct DerivativeRule {
   /// Energies, relative to E_l, at which Σ is needed: 0 first.
   std::vector<double> offsets_ry() const {
     switch (kind) {
-      case Derivative::kAnalytic: return {0.0};
-      case Derivative::kCentral: return {0.0, -step_ry, step_ry};
-      case Derivative::kForward: return {0.0, step_ry};
+      case Derivative::kAnalytic:
+        return {0.0};
+      case Derivative::kCentral:
+        return {0.0, -step_ry, step_ry};
+      case Derivative::kForward:
+        return {0.0, step_ry};
     }
     return {0.0};
   }
@@ -44,9 +47,11 @@ struct DerivativeRule {
 /// @param sigma   offsets: those of `rule` first; others may follow
 /// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
 /// @param remainder  adds ½ (CH_exact − CH_partial), static
-std::vector<Quasiparticle> quasiparticles(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,
-                                          const std::vector<std::vector<double>>& vxc_ev, const SigmaOptions& options,
-                                          const DerivativeRule& rule, bool remainder);
+std::vector<Quasiparticle> quasiparticles(const MeanField& field,
+                                          const std::vector<SelfEnergyAtK>& sigma,
+                                          const std::vector<std::vector<double>>& vxc_ev,
+                                          const SigmaOptions& options, const DerivativeRule& rule,
+                                          bool remainder);
 
 struct GapAtK {
   Vec3 k{};

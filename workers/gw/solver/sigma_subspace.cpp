@@ -20,7 +20,8 @@ double frobenius(const UnsetVector<Cplx>& a) {
 }
 
 /// a [rows][n] · basis [n][n_b] on the device, by way of the resident products.
-std::vector<Cplx> times_basis(const Cplx* a, std::int64_t rows, const SubspaceOfW& s, GwKernels& kernels) {
+std::vector<Cplx> times_basis(const Cplx* a, std::int64_t rows, const SubspaceOfW& s,
+                              GwKernels& kernels) {
   kernels.load_pair_products({a, {1, rows, s.n}});
   kernels.project_pair_products(view<const Cplx>(s.basis, s.n, s.n_b));
   std::vector<Cplx> result(static_cast<std::size_t>(rows * s.n_b));
@@ -31,13 +32,17 @@ std::vector<Cplx> times_basis(const Cplx* a, std::int64_t rows, const SubspaceOf
 std::vector<Cplx> adjoint(const std::vector<Cplx>& a, std::int64_t rows, std::int64_t columns) {
   std::vector<Cplx> b(a.size());
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) b[static_cast<std::size_t>(j * rows + i)] = std::conj(a[static_cast<std::size_t>(i * columns + j)]);
+    for (std::int64_t j = 0; j < columns; ++j)
+      b[static_cast<std::size_t>(j * rows + i)] =
+          std::conj(a[static_cast<std::size_t>(i * columns + j)]);
   return b;
 }
 
 /// C (…) C†, [n][n].
-std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s, GwKernels& kernels) {
-  // (C inner) C† by rows: C† is the adjoint of what projects, so that the roles of n and n_b change places.
+std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s,
+                           GwKernels& kernels) {
+  // (C inner) C† by rows: C† is the adjoint of what projects, so that the roles of n and n_b change
+  // places.
   SubspaceOfW back, within;
   back.n = within.n = within.n_b = s.n_b;
   back.n_b = s.n;
@@ -47,7 +52,8 @@ std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s,
 }
 
 /// How many of the eigenvectors, in order of |λ|, are kept.
-std::int64_t kept_vectors(const std::vector<double>& magnitude, const SigmaSubspaceOptions& options) {
+std::int64_t kept_vectors(const std::vector<double>& magnitude,
+                          const SigmaSubspaceOptions& options) {
   const auto n = static_cast<std::int64_t>(magnitude.size());
   if (options.vectors > 0) return std::min<std::int64_t>(options.vectors, n);
   double left = std::accumulate(magnitude.begin(), magnitude.end(), 0.0);
@@ -59,11 +65,13 @@ std::int64_t kept_vectors(const std::vector<double>& magnitude, const SigmaSubsp
 
 }  // namespace
 
-SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequencies, const SigmaSubspaceOptions& options, GwKernels& kernels) {
+SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequencies,
+                          const SigmaSubspaceOptions& options, GwKernels& kernels) {
   constexpr double kHermitian = 1e-6;  // of ‖W‖, as of the self-test
   SubspaceOfW s;
   const UnsetVector<Cplx> at_zero = w_of(0);
-  const auto n = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(at_zero.size()))));
+  const auto n =
+      static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(at_zero.size()))));
   s.n = static_cast<std::int64_t>(n);
   std::vector<Cplx> hermitian(n * n);
   double departure = 0.0;
@@ -73,13 +81,18 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
       departure += std::norm(at_zero[g * n + h] - hermitian[g * n + h]);
     }
   if (std::sqrt(departure) > kHermitian * frobenius(at_zero))
-    throw InvalidInput("sigma.subspace_tolerance and sigma.subspace_vectors need a Hermitian W(0), which compat = \"bgw\" and its wing rule do not give; leave one of them out");
+    throw InvalidInput(
+        "sigma.subspace_tolerance and sigma.subspace_vectors need a Hermitian W(0), which compat = "
+        "\"bgw\" and its wing rule do not give; leave one of them out");
   std::vector<double> values(n);
   std::vector<Cplx> vectors(n * n);
-  kernels.eigen_hermitian(view<const Cplx>(hermitian, s.n, s.n), view<double>(values, s.n), view<Cplx>(vectors, s.n, s.n));
+  kernels.eigen_hermitian(view<const Cplx>(hermitian, s.n, s.n), view<double>(values, s.n),
+                          view<Cplx>(vectors, s.n, s.n));
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::abs(values[a]) > std::abs(values[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(values[a]) > std::abs(values[b]);
+  });
   std::vector<double> magnitude;
   for (const std::size_t i : order) magnitude.push_back(std::abs(values[i]));
   s.n_b = kept_vectors(magnitude, options);
@@ -91,7 +104,8 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
     UnsetVector<Cplx> w = f == 0 ? at_zero : w_of(f);
     const UnsetVector<Cplx> whole = w;
     const double size = frobenius(w);
-    const std::vector<Cplx> left = adjoint(times_basis(w.data(), s.n, s, kernels), s.n, s.n_b);  // (W C)†
+    const std::vector<Cplx> left =
+        adjoint(times_basis(w.data(), s.n, s, kernels), s.n, s.n_b);  // (W C)†
     s.inner.push_back(adjoint(times_basis(left.data(), s.n_b, s, kernels), s.n_b, s.n_b));
     const std::vector<Cplx> inside = expanded(s.inner.back(), s, kernels);
     for (std::size_t i = 0; i < w.size(); ++i) w[i] -= inside[i];
@@ -104,7 +118,8 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
     }
     s.share.push_back(f == 0 ? Cplx(1.0) : square > 0.0 ? overlap / square : Cplx());
     double left_out = 0.0;
-    for (std::size_t i = 0; i < w.size(); ++i) left_out += std::norm(w[i] - s.share.back() * s.rest[i]);
+    for (std::size_t i = 0; i < w.size(); ++i)
+      left_out += std::norm(w[i] - s.share.back() * s.rest[i]);
     s.residual.push_back(std::sqrt(left_out) / size);
     if (f > 0 && s.residual[f] <= s.residual[s.worst]) continue;
     s.worst = f;
@@ -116,10 +131,13 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
 namespace {
 
 /// c [rows][columns] = a [rows][inner] · op(b).
-void product(CBLAS_TRANSPOSE transpose_b, std::size_t rows, std::size_t columns, std::size_t inner, const Cplx* a, const Cplx* b, Cplx* c) {
+void product(CBLAS_TRANSPOSE transpose_b, std::size_t rows, std::size_t columns, std::size_t inner,
+             const Cplx* a, const Cplx* b, Cplx* c) {
   const Cplx one{1.0, 0.0}, zero{};
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), &one, a,
-              static_cast<int>(inner), b, static_cast<int>(transpose_b == CblasNoTrans ? columns : inner), &zero, c, static_cast<int>(columns));
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(rows),
+              static_cast<int>(columns), static_cast<int>(inner), &one, a, static_cast<int>(inner),
+              b, static_cast<int>(transpose_b == CblasNoTrans ? columns : inner), &zero, c,
+              static_cast<int>(columns));
 }
 
 CMat3 times(const CMat3& a, const CMat3& b) {
@@ -130,20 +148,25 @@ CMat3 times(const CMat3& a, const CMat3& b) {
   return c;
 }
 
-/// The body of ε̃⁻¹ − 1 − share · rest at q → 0 by k·p, between the columns of C beside the heads and the three columns of `rest` that belong to them, as W has
-/// it: with the wings u_i (columns) and w_j (rows) of the heads, whose corner is ε_M⁻¹,
+/// The body of ε̃⁻¹ − 1 − share · rest at q → 0 by k·p, between the columns of C beside the heads
+/// and the three columns of `rest` that belong to them, as W has it: with the wings u_i (columns)
+/// and w_j (rows) of the heads, whose corner is ε_M⁻¹,
 ///
-///   body → body + Σ_ij u_i [ε_M P ε_M − ε_M]_ij w_j,   P = ⟨p_i p_j/(pᵀ ε_M p)⟩, or q̂_i q̂_j/(q̂ᵀ ε_M q̂) where v is not averaged
+///   body → body + Σ_ij u_i [ε_M P ε_M − ε_M]_ij w_j,   P = ⟨p_i p_j/(pᵀ ε_M p)⟩, or q̂_i q̂_j/(q̂ᵀ
+///   ε_M q̂) where v is not averaged
 ///
 /// @return [n_b + 3][n_b + 3];  @param head  ε⁻¹_00 as W has it
-std::vector<Cplx> folded(const MeanField& field, const CoulombInteraction& coulomb, const ReducedFrequencies& r, std::size_t frequency, Cplx* head) {
+std::vector<Cplx> folded(const MeanField& field, const CoulombInteraction& coulomb,
+                         const ReducedFrequencies& r, std::size_t frequency, Cplx* head) {
   const CMat3 corner = corner_of(r, frequency), epsilon = inverse(corner);
   CMat3 directions = along(epsilon, r.direction);
   *head = directions[0][0] + directions[1][1] + directions[2][2];
   if (coulomb.averages()) {
-    const CMat3 symmetric = with_symmetry_of(field.crystal(), field.transfers().operations(), epsilon);
+    const CMat3 symmetric =
+        with_symmetry_of(field.crystal(), field.transfers().operations(), epsilon);
     directions = average_of_directions(coulomb.mini_zone(), symmetric);
-    *head = average_of_screened(coulomb.mini_zone(), symmetric) / coulomb.mini_zone().inverse_square({});
+    *head = average_of_screened(coulomb.mini_zone(), symmetric) /
+            coulomb.mini_zone().inverse_square({});
   }
   CMat3 weight = times(epsilon, times(directions, epsilon));
   for (std::size_t i = 0; i < 3; ++i)
@@ -170,17 +193,24 @@ std::vector<Cplx> folded(const MeanField& field, const CoulombInteraction& coulo
 
 }  // namespace
 
-SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& epsilon, const ScreeningAtQ& at, UnsetVector<Cplx> at_zero,
+SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& epsilon,
+                                const ScreeningAtQ& at, UnsetVector<Cplx> at_zero,
                                 const CoulombInteraction& coulomb) {
   const ReducedFrequencies& r = epsilon.reduced;
-  const bool averaged_by_group = epsilon.at_gamma && coulomb.averages() && little_group(field.transfers().operations(), {}, false).size() > 1;
-  if (!r.used() || coulomb.options().wing_rule == WingRule::kListedPoint || averaged_by_group) return {};
-  const std::vector<double> average = averaged_coulomb(epsilon, epsilon.sphere, coulomb), root = roots_of_coulomb(epsilon, average, coulomb);
-  const std::size_t n = static_cast<std::size_t>(at.sphere.size()), first = epsilon.at_gamma ? 1 : 0;
-  constexpr double kSame = 1e-13;  // v at q₀ + G is not that at G: without averages W is then not Hermitian
+  const bool averaged_by_group = epsilon.at_gamma && coulomb.averages() &&
+                                 little_group(field.transfers().operations(), {}, false).size() > 1;
+  if (!r.used() || coulomb.options().wing_rule == WingRule::kListedPoint || averaged_by_group)
+    return {};
+  const std::vector<double> average = averaged_coulomb(epsilon, epsilon.sphere, coulomb),
+                            root = roots_of_coulomb(epsilon, average, coulomb);
+  const std::size_t n = static_cast<std::size_t>(at.sphere.size()),
+                    first = epsilon.at_gamma ? 1 : 0;
+  constexpr double kSame =
+      1e-13;  // v at q₀ + G is not that at G: without averages W is then not Hermitian
   for (std::size_t g = first; !coulomb.averages() && g < n; ++g)
     if (std::abs(average[g] - epsilon.coulomb[g]) > kSame * average[g]) return {};
-  const auto n_heads = static_cast<std::size_t>(r.n - epsilon.size()) + 1, n_b = static_cast<std::size_t>(r.n_b);
+  const auto n_heads = static_cast<std::size_t>(r.n - epsilon.size()) + 1,
+             n_b = static_cast<std::size_t>(r.n_b);
   const bool folds = n_heads > 1;
   const std::size_t edge = folds ? n_b + 3 : n_b, n_f = r.inner.size();
   SubspaceOfW s;
@@ -190,7 +220,8 @@ SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& 
   for (std::size_t g = first; g < n; ++g) {
     const std::size_t row = g + n_heads - 1;
     for (std::size_t b = 0; b < n_b; ++b) s.basis[g * edge + b] = root[g] * r.basis[row * n_b + b];
-    for (std::size_t i = 0; i < 3 && folds; ++i) s.basis[g * edge + n_b + i] = root[g] * r.rest[row * static_cast<std::size_t>(r.n) + i];
+    for (std::size_t i = 0; i < 3 && folds; ++i)
+      s.basis[g * edge + n_b + i] = root[g] * r.rest[row * static_cast<std::size_t>(r.n) + i];
   }
   s.share = r.share;
   s.rest = std::move(at_zero);
@@ -216,18 +247,23 @@ SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& 
 #pragma omp parallel for schedule(static)
     for (std::size_t g = first; g < n; ++g) {
       Cplx sum;
-      for (std::size_t b = 0; b < edge; ++b) sum += left[g * edge + b] * std::conj(s.basis[g * edge + b]);
+      for (std::size_t b = 0; b < edge; ++b)
+        sum += left[g * edge + b] * std::conj(s.basis[g * edge + b]);
       diagonal[g] = sum * (average[g] / (root[g] * root[g]) - 1.0);
     }
-    if (epsilon.at_gamma) diagonal[0] = (r.share[f] * (head_of_zero - 1.0) - (head - 1.0)) * average[0];
+    if (epsilon.at_gamma)
+      diagonal[0] = (r.share[f] * (head_of_zero - 1.0) - (head - 1.0)) * average[0];
     s.inner[f] = std::move(inner);
   }
   return s;
 }
 
-FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options, const CoulombInteraction& coulomb,
+FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& epsilon,
+                                const SigmaOptions& options, const CoulombInteraction& coulomb,
                                 GwKernels& kernels) {
-  const auto of = [&](const std::vector<std::size_t>& frequencies) { return screening_at(field, epsilon, options.screened_cutoff_ry, coulomb, frequencies); };
+  const auto of = [&](const std::vector<std::size_t>& frequencies) {
+    return screening_at(field, epsilon, options.screened_cutoff_ry, coulomb, frequencies);
+  };
   FullFrequencyW made;
   if (options.subspace.wanted()) {
     const auto w = [&](std::size_t frequency) {
@@ -240,14 +276,17 @@ FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& 
   }
   if (epsilon.reduced.used()) {
     made.at = of({0});
-    made.subspace = subspace_of_epsilon(field, epsilon, made.at, screened_matrix(made.at, 0, wing_factors(made.at.epsilon)), coulomb);
+    made.subspace =
+        subspace_of_epsilon(field, epsilon, made.at,
+                            screened_matrix(made.at, 0, wing_factors(made.at.epsilon)), coulomb);
     if (made.subspace.used()) return made;
   }
   made.at = of({});
   return made;
 }
 
-FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace, std::int64_t n_l, std::int64_t n_b,
+FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings,
+                           const SubspaceOfW& subspace, std::int64_t n_l, std::int64_t n_b,
                            double weight, GwKernels& kernels, std::vector<double>* error_ry)
     : at_(at), wings_(wings), subspace_(subspace), n_l_(n_l), n_b_(n_b), kernels_(kernels) {
   if (!subspace.used()) return;
@@ -258,10 +297,13 @@ FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, con
     forms.resize(of_rest_.size());
     std::vector<double> part(diagonal.size()), sum(forms.size());
     for (const bool imaginary : {false, true}) {
-      for (std::size_t g = 0; g < part.size(); ++g) part[g] = imaginary ? diagonal[g].imag() : diagonal[g].real();
-      if (std::all_of(part.begin(), part.end(), [](double value) { return value == 0.0; })) continue;
+      for (std::size_t g = 0; g < part.size(); ++g)
+        part[g] = imaginary ? diagonal[g].imag() : diagonal[g].real();
+      if (std::all_of(part.begin(), part.end(), [](double value) { return value == 0.0; }))
+        continue;
       kernels.weighted_norms(view<const double>(part, subspace.n), view<double>(sum, n_l, n_b));
-      for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += imaginary ? Cplx(0.0, sum[p]) : Cplx(sum[p]);
+      for (std::size_t p = 0; p < forms.size(); ++p)
+        forms[p] += imaginary ? Cplx(0.0, sum[p]) : Cplx(sum[p]);
     }
   }
   std::vector<Cplx> exact;
@@ -269,7 +311,8 @@ FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, con
   kernels.project_pair_products(view<const Cplx>(subspace.basis, subspace.n, subspace.n_b));
   if (exact.empty()) return;
   const std::vector<Cplx> found = this->at(subspace.worst);
-  for (std::size_t p = 0; p < exact.size(); ++p) (*error_ry)[p / static_cast<std::size_t>(n_b)] += 0.5 * weight * std::abs(exact[p] - found[p]);
+  for (std::size_t p = 0; p < exact.size(); ++p)
+    (*error_ry)[p / static_cast<std::size_t>(n_b)] += 0.5 * weight * std::abs(exact[p] - found[p]);
 }
 
 std::vector<Cplx> FormsOfBlock::forms_of(const Cplx* matrix, std::int64_t n) const {
@@ -279,10 +322,13 @@ std::vector<Cplx> FormsOfBlock::forms_of(const Cplx* matrix, std::int64_t n) con
 }
 
 std::vector<Cplx> FormsOfBlock::at(std::size_t frequency) const {
-  if (!subspace_.used()) return forms_of(screened_matrix(at_, frequency, wings_).data(), at_.sphere.size());
+  if (!subspace_.used())
+    return forms_of(screened_matrix(at_, frequency, wings_).data(), at_.sphere.size());
   const std::vector<Cplx>& inner = subspace_.inner[frequency];
-  std::vector<Cplx> forms = inner.empty() ? std::vector<Cplx>(of_rest_.size()) : forms_of(inner.data(), subspace_.n_b);
-  for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += subspace_.share[frequency] * of_rest_[p];
+  std::vector<Cplx> forms =
+      inner.empty() ? std::vector<Cplx>(of_rest_.size()) : forms_of(inner.data(), subspace_.n_b);
+  for (std::size_t p = 0; p < forms.size(); ++p)
+    forms[p] += subspace_.share[frequency] * of_rest_[p];
   if (!of_diagonal_.empty() && !of_diagonal_[frequency].empty())
     for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += of_diagonal_[frequency][p];
   return forms;
@@ -293,7 +339,9 @@ namespace {
 /// While it lives a parallel region of this thread gets so many threads.
 class AllThreads {
  public:
-  explicit AllThreads(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  explicit AllThreads(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
   ~AllThreads() { omp_set_num_threads(before_); }
   AllThreads(const AllThreads&) = delete;
   AllThreads& operator=(const AllThreads&) = delete;
@@ -306,7 +354,8 @@ class AllThreads {
 
 SharedScreening::SharedScreening() : threads_(omp_get_max_threads()) {}
 
-std::shared_ptr<const PreparedScreening> SharedScreening::of(std::size_t iq, const std::function<PreparedScreening()>& make) {
+std::shared_ptr<const PreparedScreening> SharedScreening::of(
+    std::size_t iq, const std::function<PreparedScreening()>& make) {
   const std::lock_guard lock(mutex_);  // others wait: they need the same thing, or the threads
   auto& made = made_[iq];
   if (auto there = made.lock()) return there;
@@ -318,7 +367,8 @@ std::shared_ptr<const PreparedScreening> SharedScreening::of(std::size_t iq, con
   return fresh;
 }
 
-void SharedScreening::load_poles(const PreparedScreening& made, const PoleRules& rules, GwKernels& kernels) {
+void SharedScreening::load_poles(const PreparedScreening& made, const PoleRules& rules,
+                                 GwKernels& kernels) {
   StepClock clock(&times_);
   std::shared_ptr<const LoadedPoleModel> there;
   {

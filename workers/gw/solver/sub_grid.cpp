@@ -8,7 +8,10 @@
 namespace quasi::gw {
 namespace {
 
-std::string text_of(const IVec3& grid) { return std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " x " + std::to_string(grid[2]); }
+std::string text_of(const IVec3& grid) {
+  return std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " x " +
+         std::to_string(grid[2]);
+}
 
 /// The k-points of a list that lie on `grid` + shift.
 Wavefunctions selected(const Wavefunctions& from, const IVec3& grid, const Vec3& shift) {
@@ -54,10 +57,12 @@ MeanField on_sub_grid(const MeanField& field, const IVec3& grid) {
   const IVec3& own = field.waves.k_grid;
   for (int i = 0; i < 3; ++i)
     if (grid[i] < 1 || own[i] % grid[i] != 0)
-      throw InvalidInput("a k-grid of " + text_of(grid) + " does not lie on the " + text_of(own) + " grid of the wavefunctions; choose divisors of it");
+      throw InvalidInput("a k-grid of " + text_of(grid) + " does not lie on the " + text_of(own) +
+                         " grid of the wavefunctions; choose divisors of it");
   std::optional<Wavefunctions> shifted;
   if (field.shifted) shifted = selected(*field.shifted, grid, field.q0);
-  MeanField coarse = make_mean_field(selected(field.waves, grid, {}), std::move(shifted), field.density);
+  MeanField coarse =
+      make_mean_field(selected(field.waves, grid, {}), std::move(shifted), field.density);
   coarse.by_velocity = field.by_velocity;
   coarse.nonlocal = field.nonlocal;
   if (!coarse.shifted) coarse.q0 = field.q0;

@@ -7,8 +7,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Gauss order that resolves a phase over one interval: half a point a radian, and some to spare, in steps of 8 so
-/// that few rules are made.
+/// Gauss order that resolves a phase over one interval: half a point a radian, and some to spare,
+/// in steps of 8 so that few rules are made.
 int order_for(double phase) { return 8 * static_cast<int>(std::ceil((0.5 * phase + 14.0) / 8.0)); }
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
@@ -25,15 +25,18 @@ double radial_moment(double a) {
 
 }  // namespace
 
-BoxCoulomb::BoxCoulomb(const Crystal& crystal) : cell_(crystal.avec, crystal.alat_bohr, {1, 1, 1}) {}
+BoxCoulomb::BoxCoulomb(const Crystal& crystal)
+    : cell_(crystal.avec, crystal.alat_bohr, {1, 1, 1}) {}
 
 double BoxCoulomb::operator()(const Vec3& k) const {
   const int order = order_for(length(k) * cell_.longest_edge());
-  return cell_.even_face_integral(order, [&](const Vec3& face) { return 2.0 / length(face) * radial_moment(dot(k, face)); });
+  return cell_.even_face_integral(
+      order, [&](const Vec3& face) { return 2.0 / length(face) * radial_moment(dot(k, face)); });
 }
 
 WireCoulomb::WireCoulomb(const Crystal& crystal)
-    : axis_((1.0 / length(lattice_vector(crystal, 2))) * lattice_vector(crystal, 2)), cell_(lattice_vector(crystal, 0), lattice_vector(crystal, 1)) {}
+    : axis_((1.0 / length(lattice_vector(crystal, 2))) * lattice_vector(crystal, 2)),
+      cell_(lattice_vector(crystal, 0), lattice_vector(crystal, 1)) {}
 
 const std::vector<WireCoulomb::Weighted>& WireCoulomb::kernel(double k_z, int order) const {
   const std::lock_guard lock(mutex_);
@@ -41,14 +44,19 @@ const std::vector<WireCoulomb::Weighted>& WireCoulomb::kernel(double k_z, int or
   if (!points.empty()) return points;
   cell_.for_each_point(order, [&](const Vec3& at, double weight) {
     const double rho = length(at);
-    points.push_back({at, weight * (std::abs(k_z) < 1e-12 ? -4.0 * std::log(rho) : 4.0 * std::cyl_bessel_k(0.0, std::min(700.0, std::abs(k_z) * rho)))});
+    points.push_back(
+        {at, weight * (std::abs(k_z) < 1e-12
+                           ? -4.0 * std::log(rho)
+                           : 4.0 * std::cyl_bessel_k(0.0, std::min(700.0, std::abs(k_z) * rho)))});
   });
   return points;
 }
 
 double WireCoulomb::operator()(const Vec3& k) const {
   const double k_z = dot(k, axis_);
-  const auto& points = kernel(k_z, order_for(2.0 * length(k) * cell_.circumscribed_radius()));  // s = u³ crowds towards the edge
+  const auto& points = kernel(
+      k_z,
+      order_for(2.0 * length(k) * cell_.circumscribed_radius()));  // s = u³ crowds towards the edge
   double sum = 0.0;
   for (const Weighted& p : points) sum += p.weight * std::cos(dot(k, p.at));
   return sum;
@@ -68,12 +76,16 @@ double WireCoulomb::average_at_zero(double half) const {
 bool perpendicular_axis(const Crystal& crystal, int axis) {
   for (int i = 1; i < 3; ++i) {
     const int other = (axis + i) % 3;
-    if (std::abs(crystal.adot[axis][other]) > 1e-8 * std::sqrt(crystal.adot[axis][axis] * crystal.adot[other][other])) return false;
+    if (std::abs(crystal.adot[axis][other]) >
+        1e-8 * std::sqrt(crystal.adot[axis][axis] * crystal.adot[other][other]))
+      return false;
   }
   return true;
 }
 
-double charge_outside_half(const std::vector<IVec3>& g, const std::vector<std::complex<double>>& density, const std::vector<int>& axes) {
+double charge_outside_half(const std::vector<IVec3>& g,
+                           const std::vector<std::complex<double>>& density,
+                           const std::vector<int>& axes) {
   double worst = 0.0;
   for (const int axis : axes) {
     // ρ(z) = Σ_n ρ(n) e^{2πi n z} of the planar average; its centre is the phase of n = 1.
@@ -87,7 +99,9 @@ double charge_outside_half(const std::vector<IVec3>& g, const std::vector<std::c
     const double centre = -std::arg(line[1]) / (2.0 * kPi);
     double inside = 0.5 * total;
     for (const auto& [n, rho] : line)
-      if (n != 0) inside += (rho * std::polar(1.0, 2.0 * kPi * n * centre)).real() * std::sin(0.5 * kPi * n) / (kPi * n);
+      if (n != 0)
+        inside += (rho * std::polar(1.0, 2.0 * kPi * n * centre)).real() * std::sin(0.5 * kPi * n) /
+                  (kPi * n);
     worst = std::max(worst, std::abs(1.0 - inside / total));
   }
   return worst;

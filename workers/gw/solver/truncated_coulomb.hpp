@@ -12,10 +12,12 @@
 
 namespace quasi::gw {
 
-/// 2/r cut to the Wigner–Seitz cell of the lattice (a molecule): v(k) = ∫_WS 2/r cos(k·r) d³r, Ry Bohr³.
+/// 2/r cut to the Wigner–Seitz cell of the lattice (a molecule): v(k) = ∫_WS 2/r cos(k·r) d³r, Ry
+/// Bohr³.
 ///
-/// The cell is cut into pyramids; along a ray to the face point f the radius is integrated analytically,
-/// ∫₀¹ s cos(s k·f) ds / |f|, and the faces by Gauss–Legendre of an order that follows |k|.
+/// The cell is cut into pyramids; along a ray to the face point f the radius is integrated
+/// analytically, ∫₀¹ s cos(s k·f) ds / |f|, and the faces by Gauss–Legendre of an order that
+/// follows |k|.
 class BoxCoulomb {
  public:
   explicit BoxCoulomb(const Crystal& crystal);
@@ -28,7 +30,8 @@ class BoxCoulomb {
 
 /// 2/r cut to the Wigner–Seitz cell of the cross-section, periodic along the third axis (a wire):
 ///   v(k) = 4 ∫_WS K₀(|k_z| ρ) cos(k_⊥·ρ) d²ρ,   −4 ∫_WS ln ρ cos(k_⊥·ρ) d²ρ at k_z = 0.
-/// At k = 0 the logarithm's zero of energy is arbitrary, and no value is given. Values of K₀ are kept for each |k_z|.
+/// At k = 0 the logarithm's zero of energy is arbitrary, and no value is given. Values of K₀ are
+/// kept for each |k_z|.
 class WireCoulomb {
  public:
   explicit WireCoulomb(const Crystal& crystal);
@@ -53,8 +56,10 @@ class WireCoulomb {
 /// True if lattice vector `axis` is perpendicular to the other two.
 bool perpendicular_axis(const Crystal& crystal, int axis);
 
-/// Share of the charge farther than a quarter of the cell from its centre along any of `axes`: what a truncated
-/// interaction would miss. ρ(G) of one spin summed outside.
-double charge_outside_half(const std::vector<IVec3>& g, const std::vector<std::complex<double>>& density, const std::vector<int>& axes);
+/// Share of the charge farther than a quarter of the cell from its centre along any of `axes`: what
+/// a truncated interaction would miss. ρ(G) of one spin summed outside.
+double charge_outside_half(const std::vector<IVec3>& g,
+                           const std::vector<std::complex<double>>& density,
+                           const std::vector<int>& axes);
 
 }  // namespace quasi::gw
