@@ -1,7 +1,8 @@
-// What the device and its libraries reach alone, in the shapes of the gw kernels: the ceilings beside
-// which bench/gw_kernels is read. One JSON line each.
+// What the device and its libraries reach alone, in the shapes of the gw kernels: the ceilings
+// beside which bench/gw_kernels is read. One JSON line each.
 //
-//   gw_ceilings [sustained]     sustained: the complex products alone, each for three seconds without a pause
+//   gw_ceilings [sustained]     sustained: the complex products alone, each for three seconds
+//   without a pause
 
 #include <cublas_v2.h>
 
@@ -68,7 +69,11 @@ double sustained_seconds_of(cudaStream_t stream, double seconds, Work work) {
   const double once = seconds_of(stream, 1, work);
   const auto run = [&](double length) {
     const int turns = static_cast<int>(length / once) + 1;
-    return seconds_of(stream, 0, [&] { for (int i = 0; i < turns; ++i) work(); }) / turns;
+    return seconds_of(stream, 0,
+                      [&] {
+                        for (int i = 0; i < turns; ++i) work();
+                      }) /
+           turns;
   };
   run(0.5);
   return run(seconds);
@@ -112,11 +117,13 @@ int main(int argc, char** argv) {
       const auto m = random_there(n_sigma * n_g);
       DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
       const double seconds = sustained_seconds_of(stream.get(), 3.0, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g}, {model.data(), columns}, 0.0,
-                           t.data(), columns);
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0,
+                           {m.data(), n_g}, {model.data(), columns}, 0.0, t.data(), columns);
       });
-      std::printf("{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", n_sigma, columns, n_g,
-                  8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
+      std::printf(
+          "{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
+          n_sigma, columns, n_g,
+          8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
     }
     return 0;
   }
@@ -125,17 +132,24 @@ int main(int argc, char** argv) {
     const auto from = random_there(count);
     DeviceBuffer<double2> to(static_cast<std::size_t>(count), "copy");
     const double seconds = seconds_of(stream.get(), 3, [&] {
-      check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(count) * 16, cudaMemcpyDeviceToDevice, stream.get()), "copy");
+      check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(count) * 16,
+                            cudaMemcpyDeviceToDevice, stream.get()),
+            "copy");
     });
-    std::printf("{\"case\": \"copy\", \"gb_per_s\": %.1f}\n", 32.0 * static_cast<double>(count) / seconds / 1e9);
+    std::printf("{\"case\": \"copy\", \"gb_per_s\": %.1f}\n",
+                32.0 * static_cast<double>(count) / seconds / 1e9);
   }
   {
     DeviceBuffer<double> out(1, "chains");
     const int turns = 20000, blocks = 132 * 8, threads = 256;
     const double work = 8.0 * turns * blocks * threads;
-    double seconds = seconds_of(stream.get(), 2, [&] { fma_chains<<<blocks, threads, 0, stream.get()>>>(out.data(), turns); });
+    double seconds = seconds_of(stream.get(), 2, [&] {
+      fma_chains<<<blocks, threads, 0, stream.get()>>>(out.data(), turns);
+    });
     std::printf("{\"case\": \"fp64 instructions\", \"per_s\": %.4e}\n", work / seconds);
-    seconds = seconds_of(stream.get(), 2, [&] { reciprocals<<<blocks, threads, 0, stream.get()>>>(out.data(), turns / 4); });
+    seconds = seconds_of(stream.get(), 2, [&] {
+      reciprocals<<<blocks, threads, 0, stream.get()>>>(out.data(), turns / 4);
+    });
     std::printf("{\"case\": \"reciprocals\", \"per_s\": %.4e}\n", work / 4 / seconds);
   }
   const auto model = random_there(6 * n_g * n_g);
@@ -145,21 +159,25 @@ int main(int argc, char** argv) {
       DeviceBuffer<double2> t(static_cast<std::size_t>(2 * n_sigma * columns), "product");
       const double flops = 8.0 * static_cast<double>(n_sigma * columns) * n_g;
       double seconds = seconds_of(stream.get(), 2, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0, {m.data(), n_g}, {model.data(), columns}, 0.0,
-                           t.data(), columns);
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0,
+                           {m.data(), n_g}, {model.data(), columns}, 0.0, t.data(), columns);
       });
-      std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", n_sigma, columns, n_g,
-                  flops / seconds / 1e12);
+      std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
+                  n_sigma, columns, n_g, flops / seconds / 1e12);
       const double one = 1.0, zero = 0.0;
       seconds = seconds_of(stream.get(), 2, [&] {
-        check(cublasDgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(2 * columns), static_cast<int>(2 * n_sigma), n_g,
-                          &one, reinterpret_cast<const double*>(model.data()), static_cast<int>(2 * columns),
-                          reinterpret_cast<const double*>(m.data()), n_g, &zero, reinterpret_cast<double*>(t.data()),
+        check(cublasDgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(2 * columns),
+                          static_cast<int>(2 * n_sigma), n_g, &one,
+                          reinterpret_cast<const double*>(model.data()),
+                          static_cast<int>(2 * columns), reinterpret_cast<const double*>(m.data()),
+                          n_g, &zero, reinterpret_cast<double*>(t.data()),
                           static_cast<int>(2 * columns)),
               "dgemm");
       });
-      std::printf("{\"case\": \"the same as one real product\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n", 2 * n_sigma,
-                  2 * columns, n_g, flops / seconds / 1e12);
+      std::printf(
+          "{\"case\": \"the same as one real product\", \"m\": %ld, \"n\": %ld, \"k\": %ld, "
+          "\"tflops\": %.2f}\n",
+          2 * n_sigma, 2 * columns, n_g, flops / seconds / 1e12);
     }
   }
   {
@@ -168,7 +186,9 @@ int main(int argc, char** argv) {
     const double counted = 4.0 * static_cast<double>(rows) * n_g * n_g;
     DeviceBuffer<double2> c(static_cast<std::size_t>(n_g * n_g), "chi");
     c.zero("chi", stream.get());
-    double seconds = seconds_of(stream.get(), 2, [&] { gw::cuda::add_hermitian(blas.get(), n_g, rows, -1.0, a.data(), c.data()); });
+    double seconds = seconds_of(stream.get(), 2, [&] {
+      gw::cuda::add_hermitian(blas.get(), n_g, rows, -1.0, a.data(), c.data());
+    });
     std::printf("{\"case\": \"zherk\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
     // The same triangle by general products of blocks of columns: operations issued beside it.
     for (const int width : {768, 1408, 2816}) {
@@ -178,14 +198,16 @@ int main(int argc, char** argv) {
         issued = 0.0;
         for (int i = 0; i < n_g; i += width) {
           const int columns = std::min<int>(width, n_g - i);
-          check(cublasZgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_C, n_g - i, columns, static_cast<int>(rows), &alpha, a.data() + i, n_g,
-                            a.data() + i, n_g, &one, c.data() + i * n_g + i, n_g),
+          check(cublasZgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_C, n_g - i, columns,
+                            static_cast<int>(rows), &alpha, a.data() + i, n_g, a.data() + i, n_g,
+                            &one, c.data() + i * n_g + i, n_g),
                 "blocks");
           issued += 8.0 * (n_g - i) * columns * static_cast<double>(rows);
         }
       });
-      std::printf("{\"case\": \"the same by blocks of %d\", \"tflops_4nng2\": %.2f, \"issued\": %.2f}\n", width, counted / seconds / 1e12,
-                  issued / seconds / 1e12);
+      std::printf(
+          "{\"case\": \"the same by blocks of %d\", \"tflops_4nng2\": %.2f, \"issued\": %.2f}\n",
+          width, counted / seconds / 1e12, issued / seconds / 1e12);
     }
   }
   return 0;

@@ -1,5 +1,6 @@
-// What goes from one device to all others at once, as W's poles do (2.94 GB at 216 atoms): by copies that devices make themselves, and, before
-// they are allowed to, by way of the host. One JSON line each. Argument: gigabytes, 2.94.
+// What goes from one device to all others at once, as W's poles do (2.94 GB at 216 atoms): by
+// copies that devices make themselves, and, before they are allowed to, by way of the host. One
+// JSON line each. Argument: gigabytes, 2.94.
 
 #include <algorithm>
 #include <chrono>
@@ -15,9 +16,11 @@ namespace {
 using namespace quasi;
 using gw::cuda::check;
 
-/// Seconds from the start of the first copy to the end of the last, best of three after one to warm up; a stream of each receiver.
+/// Seconds from the start of the first copy to the end of the last, best of three after one to warm
+/// up; a stream of each receiver.
 template <typename Copy>
-double seconds_of(const std::vector<Device>& devices, const std::vector<cudaStream_t>& streams, Copy copy) {
+double seconds_of(const std::vector<Device>& devices, const std::vector<cudaStream_t>& streams,
+                  Copy copy) {
   double best = 1e30;
   for (int turn = 0; turn < 4; ++turn) {
     const auto start = std::chrono::steady_clock::now();
@@ -25,8 +28,10 @@ double seconds_of(const std::vector<Device>& devices, const std::vector<cudaStre
       use_device(devices[to]);
       copy(to);
     }
-    for (std::size_t to = 1; to < devices.size(); ++to) check(cudaStreamSynchronize(streams[to]), "copying between devices");
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (std::size_t to = 1; to < devices.size(); ++to)
+      check(cudaStreamSynchronize(streams[to]), "copying between devices");
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (turn > 0) best = std::min(best, seconds);
   }
   return best;
@@ -51,13 +56,19 @@ int main(int argc, char** argv) {
     check(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking), "making a stream");
   }
   const auto report = [&](const char* what, double seconds) {
-    std::printf("{\"case\": \"%s\", \"receivers\": %zu, \"seconds\": %.4f, \"gb_per_s_each\": %.0f}\n", what, devices.size() - 1, seconds, static_cast<double>(bytes) / seconds / 1e9);
+    std::printf(
+        "{\"case\": \"%s\", \"receivers\": %zu, \"seconds\": %.4f, \"gb_per_s_each\": %.0f}\n",
+        what, devices.size() - 1, seconds, static_cast<double>(bytes) / seconds / 1e9);
   };
   report("by way of the host", seconds_of(devices, streams, [&](std::size_t to) {
-           check(cudaMemcpyPeerAsync(buffers[to].data(), devices[to].index, buffers[0].data(), devices[0].index, static_cast<std::size_t>(bytes), streams[to]), "copying between devices");
+           check(
+               cudaMemcpyPeerAsync(buffers[to].data(), devices[to].index, buffers[0].data(),
+                                   devices[0].index, static_cast<std::size_t>(bytes), streams[to]),
+               "copying between devices");
          }));
   report("from device to device", seconds_of(devices, streams, [&](std::size_t to) {
-           gw::cuda::peer_copy(buffers[to].data(), devices[to], buffers[0].data(), devices[0], bytes, streams[to], "copying between devices");
+           gw::cuda::peer_copy(buffers[to].data(), devices[to], buffers[0].data(), devices[0],
+                               bytes, streams[to], "copying between devices");
          }));
   for (std::size_t i = 0; i < devices.size(); ++i) {
     use_device(devices[i]);

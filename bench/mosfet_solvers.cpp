@@ -1,5 +1,6 @@
-// The linear solvers that a chord iteration may use, on the real Newton matrix of the standard device (65 × 65,
-// V_GS = 0.6 V): renewal, one solve, and how exact it is. One JSON line a solver; one thread.
+// The linear solvers that a chord iteration may use, on the real Newton matrix of the standard
+// device (65 × 65, V_GS = 0.6 V): renewal, one solve, and how exact it is. One JSON line a solver;
+// one thread.
 //
 //   mosfet_solvers [REPEATS]
 
@@ -25,7 +26,8 @@ double ms(const std::function<void()>& work, int repeats) {
   for (int k = 0; k < repeats; ++k) {
     const auto from = std::chrono::steady_clock::now();
     work();
-    each.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
+    each.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
   }
   std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
   return each[static_cast<std::size_t>(repeats) / 2];
@@ -49,12 +51,15 @@ class CyclicReduction {
       level.diagonal.emplace_back(from, from + static_cast<std::ptrdiff_t>(nz_) * nz_);
       if (i + 1 == m.nx()) break;
       Vector coupling(static_cast<std::size_t>(nz_) * nz_, 0.0);
-      for (int j = 0; j < nz_; ++j) coupling[static_cast<std::size_t>(j) * nz_ + j] = m.couplings()[static_cast<std::size_t>(i) * nz_ + j];
+      for (int j = 0; j < nz_; ++j)
+        coupling[static_cast<std::size_t>(j) * nz_ + j] =
+            m.couplings()[static_cast<std::size_t>(i) * nz_ + j];
       level.coupling.push_back(coupling);
     }
     while (true) {
       for (std::size_t i = 0; i < level.diagonal.size(); ++i)
-        level.inverse.push_back(i % 2 == 1 || level.diagonal.size() == 1 ? invert(level.diagonal[i], nz_) : Vector{});
+        level.inverse.push_back(
+            i % 2 == 1 || level.diagonal.size() == 1 ? invert(level.diagonal[i], nz_) : Vector{});
       levels_.push_back(level);
       if (level.diagonal.size() == 1) return;
       level = reduced(levels_.back());
@@ -69,9 +74,10 @@ class CyclicReduction {
   };
 
   // C ← C + factor op(A) op(B)
-  void product(double factor, const Vector& a, bool at, const Vector& b, bool bt, Vector* c, double keep) const {
-    cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans, nz_, nz_, nz_, factor, a.data(),
-                nz_, b.data(), nz_, keep, c->data(), nz_);
+  void product(double factor, const Vector& a, bool at, const Vector& b, bool bt, Vector* c,
+               double keep) const {
+    cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans, nz_,
+                nz_, nz_, factor, a.data(), nz_, b.data(), nz_, keep, c->data(), nz_);
   }
   Level reduced(const Level& l) const {
     Level next;
@@ -97,12 +103,15 @@ class CyclicReduction {
     return next;
   }
   void apply(double factor, const Vector& a, bool transposed, const double* x, double* y) const {
-    cblas_dgemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, nz_, nz_, factor, a.data(), nz_, x, 1, 1.0, y, 1);
+    cblas_dgemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, nz_, nz_, factor, a.data(),
+                nz_, x, 1, 1.0, y, 1);
   }
   void solve_level(std::size_t at, Vector* x) const {
     const Level& l = levels_[at];
     const std::size_t n = l.diagonal.size();
-    const auto column = [&](Vector& v, std::size_t i) { return v.data() + i * static_cast<std::size_t>(nz_); };
+    const auto column = [&](Vector& v, std::size_t i) {
+      return v.data() + i * static_cast<std::size_t>(nz_);
+    };
     Vector solved(x->size(), 0.0);
     for (std::size_t i = 0; i < n; ++i)
       if (!l.inverse[i].empty()) apply(1.0, l.inverse[i], false, column(*x, i), column(solved, i));
@@ -132,7 +141,8 @@ class CyclicReduction {
   std::vector<Level> levels_;
 };
 
-int conjugate_gradients(const ColumnMatrix& m, const ColumnMatrix& laplace, const Vector& b, double tolerance, Vector* x) {
+int conjugate_gradients(const ColumnMatrix& m, const ColumnMatrix& laplace, const Vector& b,
+                        double tolerance, Vector* x) {
   const auto n = static_cast<int>(b.size());
   Vector r(b), z(b), p;
   x->assign(b.size(), 0.0);
@@ -160,34 +170,64 @@ void run(int repeats) {
   const Vector& b = system.right_side;
   const int nx = matrix.nx(), nz = matrix.nz(), order = nx * nz;
   Vector x;
-  const auto report = [&](const char* name, double renew, double solve, double bytes, const char* chain) {
-    std::cout << nlohmann::json{{"solver", name}, {"renew_ms", renew}, {"solve_ms", solve}, {"residual", system.residual(x)},
-                                {"bytes_a_solve", bytes}, {"chain", chain}}.dump() << std::endl;
+  const auto report = [&](const char* name, double renew, double solve, double bytes,
+                          const char* chain) {
+    std::cout << nlohmann::json{{"solver", name},         {"renew_ms", renew},
+                                {"solve_ms", solve},      {"residual", system.residual(x)},
+                                {"bytes_a_solve", bytes}, {"chain", chain}}
+                     .dump()
+              << std::endl;
   };
   const double blocks = 8.0 * nx * nz * nz;
   double renew = ms([&] { matrix.factorise(); }, 3);
-  report("block Thomas", renew, ms([&] { x = b; matrix.solve(x.data()); }, repeats), 2.0 * blocks, "129 products of 65 x 65, one after another");
+  report("block Thomas", renew,
+         ms(
+             [&] {
+               x = b;
+               matrix.solve(x.data());
+             },
+             repeats),
+         2.0 * blocks, "129 products of 65 x 65, one after another");
   std::unique_ptr<CyclicReduction> cyclic;
   renew = ms([&] { cyclic = std::make_unique<CyclicReduction>(matrix); }, 3);
-  report("block cyclic reduction", renew, ms([&] { x = b; cyclic->solve(&x); }, repeats), 6.0 * blocks,
-         (std::to_string(4 * cyclic->levels() - 3) + " batches of products, one after another").c_str());
+  report("block cyclic reduction", renew,
+         ms(
+             [&] {
+               x = b;
+               cyclic->solve(&x);
+             },
+             repeats),
+         6.0 * blocks,
+         (std::to_string(4 * cyclic->levels() - 3) + " batches of products, one after another")
+             .c_str());
   Vector inverse(static_cast<std::size_t>(order) * order);
-  renew = ms([&] {
-    for (int k = 0; k < order; ++k) {
-      double* row = &inverse[static_cast<std::size_t>(k) * order];
-      std::fill_n(row, order, 0.0);
-      row[k] = 1.0;
-      matrix.solve(row);
-    }
-  }, 1);
+  renew = ms(
+      [&] {
+        for (int k = 0; k < order; ++k) {
+          double* row = &inverse[static_cast<std::size_t>(k) * order];
+          std::fill_n(row, order, 0.0);
+          row[k] = 1.0;
+          matrix.solve(row);
+        }
+      },
+      1);
   x.resize(b.size());
-  report("explicit inverse, FP64", renew, ms([&] { cblas_dgemv(CblasRowMajor, CblasNoTrans, order, order, 1.0, inverse.data(), order, b.data(), 1, 0.0, x.data(), 1); }, repeats),
+  report("explicit inverse, FP64", renew,
+         ms(
+             [&] {
+               cblas_dgemv(CblasRowMajor, CblasNoTrans, order, order, 1.0, inverse.data(), order,
+                           b.data(), 1, 0.0, x.data(), 1);
+             },
+             repeats),
          8.0 * order * order, "one product");
   for (const double tolerance : {1e-3, 1e-8}) {
     int iterations = 0;
-    const double solve = ms([&] { iterations = conjugate_gradients(matrix, laplace, b, tolerance, &x); }, 3);
-    report(tolerance > 1e-5 ? "conjugate gradients after Laplace, 1e-3" : "conjugate gradients after Laplace, 1e-8", 0.0, solve,
-           iterations * 3.0 * blocks, (std::to_string(iterations) + " iterations").c_str());
+    const double solve =
+        ms([&] { iterations = conjugate_gradients(matrix, laplace, b, tolerance, &x); }, 3);
+    report(tolerance > 1e-5 ? "conjugate gradients after Laplace, 1e-3"
+                            : "conjugate gradients after Laplace, 1e-8",
+           0.0, solve, iterations * 3.0 * blocks,
+           (std::to_string(iterations) + " iterations").c_str());
   }
 }
 

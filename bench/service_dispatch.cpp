@@ -41,7 +41,8 @@ class Listener {
   }
   Clock::time_point when(const std::string& id, v1::JobState state) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return heard_[id].contains(state); }))
+    if (!changed_.wait_for(lock, std::chrono::seconds(60),
+                           [&] { return heard_[id].contains(state); }))
       throw std::runtime_error("job " + id + " was not heard to be " + v1::JobState_Name(state));
     return heard_[id][state];
   }
@@ -79,7 +80,8 @@ int run(int n_jobs) {
     ended_ms.push_back(milliseconds(listener.when(id, v1::JOB_STATE_SUCCEEDED)));
   }
   std::printf(
-      "{\"case\": \"service_dispatch\", \"jobs\": %d, \"started_p50_ms\": %.1f, \"started_p99_ms\": "
+      "{\"case\": \"service_dispatch\", \"jobs\": %d, \"started_p50_ms\": %.1f, "
+      "\"started_p99_ms\": "
       "%.1f, \"ended_p50_ms\": %.1f, \"ended_p99_ms\": %.1f}\n",
       n_jobs, at(started_ms, 0.5), at(started_ms, 0.99), at(ended_ms, 0.5), at(ended_ms, 0.99));
   return 0;

@@ -46,7 +46,8 @@ double memory_mib(pid_t pid, const std::string& field) {
   return 0.0;
 }
 
-/// Processor time of a process, user and system. Unlike wall time it hardly depends on what else runs.
+/// Processor time of a process, user and system. Unlike wall time it hardly depends on what else
+/// runs.
 double processor_seconds(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -62,10 +63,9 @@ double processor_seconds(pid_t pid) {
 pid_t start_server(const std::string& directory, const std::string& address) {
   const std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();
-  std::vector<std::string> words = {program,         "--data-directory",   directory,
-                                    "--listen",      address,              "--enable-test-work",
-                                    "true",          "--log-level",        "warning",
-                                    "--storage-low-bytes", "0"};
+  std::vector<std::string> words = {program,   "--data-directory",    directory, "--listen",
+                                    address,   "--enable-test-work",  "true",    "--log-level",
+                                    "warning", "--storage-low-bytes", "0"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -109,12 +109,12 @@ void submits(const std::string& address, pid_t server, int callers, int each) {
   const auto at = [&](double share) {
     return latency_ms[static_cast<std::size_t>(share * static_cast<double>(latency_ms.size() - 1))];
   };
-  std::printf("{\"case\":\"durable_submits\",\"callers\":%d,\"submits\":%zu,\"failures\":%d,"
-              "\"per_second\":%.0f,\"p50_ms\":%.2f,\"p99_ms\":%.2f,"
-              "\"server_processor_us_each\":%.0f}\n",
-              callers, latency_ms.size(), failures.load(),
-              static_cast<double>(latency_ms.size()) / seconds, at(0.5), at(0.99),
-              1e6 * processor / static_cast<double>(latency_ms.size()));
+  std::printf(
+      "{\"case\":\"durable_submits\",\"callers\":%d,\"submits\":%zu,\"failures\":%d,"
+      "\"per_second\":%.0f,\"p50_ms\":%.2f,\"p99_ms\":%.2f,"
+      "\"server_processor_us_each\":%.0f}\n",
+      callers, latency_ms.size(), failures.load(), static_cast<double>(latency_ms.size()) / seconds,
+      at(0.5), at(0.99), 1e6 * processor / static_cast<double>(latency_ms.size()));
 }
 
 void fetch(const std::string& address, const std::string& directory, pid_t server,
@@ -145,17 +145,18 @@ void fetch(const std::string& address, const std::string& directory, pid_t serve
     status = wire::download_file(
         wire::open_channel(address), file.digest, file.size_bytes, target,
         {.on_progress = [&](std::uint64_t now, std::uint64_t) { done = now; },
-         .cancelled = [&] { return part < 3 && done > static_cast<std::uint64_t>(part) * bytes / 3; }});
+         .cancelled =
+             [&] { return part < 3 && done > static_cast<std::uint64_t>(part) * bytes / 3; }});
   }
   const double seconds = seconds_since(start);
   const bool right = status.ok() && wire::digest_file(target).digest == file.digest;
-  std::printf("{\"case\":\"fetch_cut_twice\",\"bytes\":%llu,\"digest_right\":%s,"
-              "\"upload_mb_per_s\":%.0f,\"fetch_mb_per_s\":%.0f,\"server_rss_before_mib\":%.1f,"
-              "\"server_peak_mib\":%.1f,\"server_growth_mib\":%.1f}\n",
-              static_cast<unsigned long long>(bytes), right ? "true" : "false",
-              static_cast<double>(bytes) / 1e6 / up_seconds,
-              static_cast<double>(bytes) / 1e6 / seconds, before_mib, memory_mib(server, "VmHWM"),
-              memory_mib(server, "VmHWM") - before_mib);
+  std::printf(
+      "{\"case\":\"fetch_cut_twice\",\"bytes\":%llu,\"digest_right\":%s,"
+      "\"upload_mb_per_s\":%.0f,\"fetch_mb_per_s\":%.0f,\"server_rss_before_mib\":%.1f,"
+      "\"server_peak_mib\":%.1f,\"server_growth_mib\":%.1f}\n",
+      static_cast<unsigned long long>(bytes), right ? "true" : "false",
+      static_cast<double>(bytes) / 1e6 / up_seconds, static_cast<double>(bytes) / 1e6 / seconds,
+      before_mib, memory_mib(server, "VmHWM"), memory_mib(server, "VmHWM") - before_mib);
   if (!right) std::exit(1);
 }
 
@@ -165,7 +166,8 @@ void fetch(const std::string& address, const std::string& directory, pid_t serve
 int main(int argc, char** argv) {
   const int each = argc > 1 ? std::atoi(argv[1]) : 200;
   const double gib = argc > 2 ? std::atof(argv[2]) : 0.0;
-  const std::string directory = std::filesystem::temp_directory_path() / ("quasi-bench-" + std::to_string(getpid()));
+  const std::string directory =
+      std::filesystem::temp_directory_path() / ("quasi-bench-" + std::to_string(getpid()));
   if (!std::filesystem::create_directory(directory)) {
     std::fprintf(stderr, "%s is there already; remove it\n", directory.c_str());
     return 1;

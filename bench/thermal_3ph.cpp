@@ -25,7 +25,8 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void bench(const std::string& path, const Device& device, int repeat, const std::vector<Setting>& settings) {
+void bench(const std::string& path, const Device& device, int repeat,
+           const std::vector<Setting>& settings) {
   use_device(device);
   SilentProgress silent;
   const double t0 = now();
@@ -34,7 +35,8 @@ void bench(const std::string& path, const Device& device, int repeat, const std:
   ConductivityRun run = start_run(deck, silent);
   const double t2 = now();
   const auto kernels = make_three_phonon_kernels(device);
-  ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes, deck.control);
+  ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
+                                                         deck.symmetry, run.modes, deck.control);
   const double t3 = now();
   add_scattering(deck, *kernels, problem, run, silent);
   const double first = run.seconds["scattering_3ph"];
@@ -59,23 +61,33 @@ void bench(const std::string& path, const Device& device, int repeat, const std:
   const double points = static_cast<double>(problem.rows.size());
   const double x = nb * nb;
   const double tests = points * nb * n_q * x * 2.0;
-  const double fourier = points * nb * x * 8.0 *
-                         (transform.box_size() * static_cast<double>(problem.mesh.n[0]) +
-                          1.0 * transform.extent[2] * transform.extent[1] * problem.mesh.n[0] * problem.mesh.n[1] + n_q * transform.extent[2]);
-  const double processes = static_cast<double>(run.three_phonon.n_absorption + run.three_phonon.n_emission);
+  const double fourier =
+      points * nb * x * 8.0 *
+      (transform.box_size() * static_cast<double>(problem.mesh.n[0]) +
+       1.0 * transform.extent[2] * transform.extent[1] * problem.mesh.n[0] * problem.mesh.n[1] +
+       n_q * transform.extent[2]);
+  const double processes =
+      static_cast<double>(run.three_phonon.n_absorption + run.three_phonon.n_emission);
   const double products = processes * 8.0 * (x + nb);
   const TemperatureResult& r = run.by_temperature.front();
   std::printf(
-      "{\"case\":\"thermal_3ph\",\"mesh\":[%d,%d,%d],\"device\":\"%s\",\"model\":\"%s\",\"points\":%.0f,\"processes\":%.0f,"
-      "\"tests\":%.4g,\"fourier_flops\":%.4g,\"product_flops\":%.4g,\"seconds_read\":%.4f,\"seconds_harmonic\":%.4f,"
-      "\"seconds_kernels\":%.4f,\"seconds_load\":%.4f,\"seconds_scattering_first\":%.5f,\"seconds_scattering_median\":%.5f,"
-      "\"spread\":%.5f,\"cpu_seconds_scattering\":%.4f,\"seconds_enumerate\":%.5f,\"seconds_evaluate\":%.5f,\"seconds_conductivity\":%.4f,"
-      "\"seconds_iterate\":%.4f,\"iterations\":%d,\"residual\":%.2g,\"kappa_rta_w_per_mk\":%.9g,\"kappa_w_per_mk\":%.9g,"
+      "{\"case\":\"thermal_3ph\",\"mesh\":[%d,%d,%d],\"device\":\"%s\",\"model\":\"%s\",\"points\":"
+      "%.0f,\"processes\":%.0f,"
+      "\"tests\":%.4g,\"fourier_flops\":%.4g,\"product_flops\":%.4g,\"seconds_read\":%.4f,"
+      "\"seconds_harmonic\":%.4f,"
+      "\"seconds_kernels\":%.4f,\"seconds_load\":%.4f,\"seconds_scattering_first\":%.5f,\"seconds_"
+      "scattering_median\":%.5f,"
+      "\"spread\":%.5f,\"cpu_seconds_scattering\":%.4f,\"seconds_enumerate\":%.5f,\"seconds_"
+      "evaluate\":%.5f,\"seconds_conductivity\":%.4f,"
+      "\"seconds_iterate\":%.4f,\"iterations\":%d,\"residual\":%.2g,\"kappa_rta_w_per_mk\":%.9g,"
+      "\"kappa_w_per_mk\":%.9g,"
       "\"seconds_total\":%.3f}\n",
-      problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2], device.name().c_str(), device.model.c_str(), points, processes,
-      tests, fourier, products, t1 - t0, t2 - t1, t3 - t2, run.seconds["load_3ph"], first, again[again.size() / 2],
-      again.back() - again.front(), cpu, rates.seconds_enumerate, rates.seconds_evaluate, t5 - t4, run.seconds["iterate"],
-      r.solution.iterations, r.solution.residual, r.kappa_rta_w_per_mk[0][0], r.kappa_w_per_mk[0][0],
+      problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2], device.name().c_str(),
+      device.model.c_str(), points, processes, tests, fourier, products, t1 - t0, t2 - t1, t3 - t2,
+      run.seconds["load_3ph"], first, again[again.size() / 2], again.back() - again.front(), cpu,
+      rates.seconds_enumerate, rates.seconds_evaluate, t5 - t4, run.seconds["iterate"],
+      r.solution.iterations, r.solution.residual, r.kappa_rta_w_per_mk[0][0],
+      r.kappa_w_per_mk[0][0],
       t5 - t0 - (t4 - t3) + first + run.seconds["load_3ph"] + run.seconds["isotopes"]);
   std::fflush(stdout);
 }

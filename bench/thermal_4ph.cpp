@@ -1,13 +1,15 @@
-// Four-phonon scattering step of a deck: times, process counts, work done against the device's peak.
+// Four-phonon scattering step of a deck: times, process counts, work done against the device's
+// peak.
 //
-//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies all|device] [--naive]
+//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies
+//   all|device] [--naive]
 //                     [--without exchange|inversion] [--set key=value]
 //
 // --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
-// --strategies adds one line for each published strategy on the same problem; `device` leaves out the one
-// whose list is made on the host, which takes longest.
-// --without leaves out a short cut of the sums: that λ and λ' change places, or that a centre of inversion halves
-// the matrix element (both hold with the default rules only).
+// --strategies adds one line for each published strategy on the same problem; `device` leaves out
+// the one whose list is made on the host, which takes longest.
+// --without leaves out a short cut of the sums: that λ and λ' change places, or that a centre of
+// inversion halves the matrix element (both hold with the default rules only).
 // --naive adds the processor time of a process by the block sum on one core.
 // Prints one JSON line a case.
 #include <chrono>
@@ -45,14 +47,16 @@ struct Options {
   bool exchange = true, inversion = true;
 };
 
-/// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds and sums.
-void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, bool on_host_too, double factorised_s,
-                        double check) {
+/// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds
+/// and sums.
+void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, bool on_host_too,
+                        double factorised_s, double check) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
-  const std::pair<Strategy, const char*> strategies[] = {{Strategy::kListHost, "list on the host, all at once"},
-                                                         {Strategy::kListDevice, "list on the device, all at once"},
-                                                         {Strategy::kModeByMode, "list of one mode at a time"},
-                                                         {Strategy::kTestAndSum, "test and sum in one kernel"}};
+  const std::pair<Strategy, const char*> strategies[] = {
+      {Strategy::kListHost, "list on the host, all at once"},
+      {Strategy::kListDevice, "list on the device, all at once"},
+      {Strategy::kModeByMode, "list of one mode at a time"},
+      {Strategy::kTestAndSum, "test and sum in one kernel"}};
   for (const auto& [strategy, name] : strategies) {
     if (strategy == Strategy::kListHost && !on_host_too) continue;
     StrategySeconds seconds;
@@ -60,11 +64,14 @@ void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem
     const auto sums = kernels.sums_by_strategy(strategy, seconds);
     const double whole_s = now_s() - start;
     double own = 0.0;
-    for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) own += sums[r] + sums[r + 1];
-    std::printf("{\"case\": \"strategy\", \"mesh\": %d, \"name\": \"%s\", \"enumerate_s\": %.3f, \"evaluate_s\": %.3f, "
-                "\"whole_s\": %.3f, \"over_factorised\": %.1f, \"difference\": %.1e}\n",
-                problem.mesh.n[0], name, seconds.enumerate, seconds.evaluate, whole_s, whole_s / factorised_s,
-                std::fabs(own / check - 1.0));
+    for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size()))
+      own += sums[r] + sums[r + 1];
+    std::printf(
+        "{\"case\": \"strategy\", \"mesh\": %d, \"name\": \"%s\", \"enumerate_s\": %.3f, "
+        "\"evaluate_s\": %.3f, "
+        "\"whole_s\": %.3f, \"over_factorised\": %.1f, \"difference\": %.1e}\n",
+        problem.mesh.n[0], name, seconds.enumerate, seconds.evaluate, whole_s,
+        whole_s / factorised_s, std::fabs(own / check - 1.0));
     std::fflush(stdout);
   }
 }
@@ -77,16 +84,21 @@ void time_naive(const Problem4ph& problem) {
   std::int64_t done = 0;
   const double start = processor_s();
   for (std::int32_t i = 0; processor_s() - start < 2.0; ++i, ++done)
-    sum += squared_element_by_blocks(tables, Channel4ph::kRedistribution, i * 7 % n, i * 13 % n, i * 29 % n, i * 31 % n);
-  std::printf("{\"case\": \"block sum, one core\", \"blocks\": %d, \"microseconds_per_process\": %.3f, \"checksum\": %.3e}\n",
-              problem.plan.n_blocks, (processor_s() - start) / static_cast<double>(done) * 1e6, sum);
+    sum += squared_element_by_blocks(tables, Channel4ph::kRedistribution, i * 7 % n, i * 13 % n,
+                                     i * 29 % n, i * 31 % n);
+  std::printf(
+      "{\"case\": \"block sum, one core\", \"blocks\": %d, \"microseconds_per_process\": %.3f, "
+      "\"checksum\": %.3e}\n",
+      problem.plan.n_blocks, (processor_s() - start) / static_cast<double>(done) * 1e6, sum);
 }
 
 Options parse(int argc, char** argv) {
   Options o;
-  if (argc < 2) throw InvalidInput("usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
-                                   "[--device D] [--tiles N] [--strategies all|device] [--naive] "
-                                   "[--without exchange|inversion] [--set key=value]");
+  if (argc < 2)
+    throw InvalidInput(
+        "usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
+        "[--device D] [--tiles N] [--strategies all|device] [--naive] "
+        "[--without exchange|inversion] [--set key=value]");
   o.deck = argv[1];
   o.settings.push_back({"four_phonon", ".true."});
   for (int i = 2; i < argc; ++i) {
@@ -101,15 +113,24 @@ Options parse(int argc, char** argv) {
     }
     if (++i >= argc) throw InvalidInput(key + " needs a value");
     const std::string value = argv[i];
-    if (key == "--mesh") o.settings.push_back({"ngrid", value + " " + value + " " + value});
-    else if (key == "--sb") o.settings.push_back({"scalebroad", value});
-    else if (key == "--device") o.device = value;
-    else if (key == "--strategies") o.strategies = value;
-    else if (key == "--tiles") o.tiles = std::atoi(value.c_str());
-    else if (key == "--without" && value == "exchange") o.exchange = false;
-    else if (key == "--without" && value == "inversion") o.inversion = false;
-    else if (key == "--set") o.settings.push_back(parse_setting(value));
-    else throw InvalidInput("unknown option " + key);
+    if (key == "--mesh")
+      o.settings.push_back({"ngrid", value + " " + value + " " + value});
+    else if (key == "--sb")
+      o.settings.push_back({"scalebroad", value});
+    else if (key == "--device")
+      o.device = value;
+    else if (key == "--strategies")
+      o.strategies = value;
+    else if (key == "--tiles")
+      o.tiles = std::atoi(value.c_str());
+    else if (key == "--without" && value == "exchange")
+      o.exchange = false;
+    else if (key == "--without" && value == "inversion")
+      o.inversion = false;
+    else if (key == "--set")
+      o.settings.push_back(parse_setting(value));
+    else
+      throw InvalidInput("unknown option " + key);
   }
   return o;
 }
@@ -122,14 +143,16 @@ int run(int argc, char** argv) {
   const Symmetry symmetry = find_symmetry(crystal, control);
   SilentProgress silent;
   double start = now_s();
-  const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry, control, silent);
+  const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry,
+                                     control, silent);
   const double harmonic_s = now_s() - start;
   start = now_s();
-  const SparseForceConstants fourth =
-      read_sparse_force_constants(std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
+  const SparseForceConstants fourth = read_sparse_force_constants(
+      std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
   const double read_s = now_s() - start;
   start = now_s();
-  Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
+  Problem4ph problem =
+      make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
   if (!o.exchange) problem.star.clear();
   if (!o.inversion) {
     problem.plan = plan_contraction_4ph(crystal, fourth);
@@ -138,7 +161,8 @@ int run(int argc, char** argv) {
   const double prepare_s = now_s() - start;
   use_device(device);
   const std::int64_t free_before = free_memory_bytes(device);
-  const auto kernels = make_scattering_kernels_4ph(device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0));
+  const auto kernels = make_scattering_kernels_4ph(
+      device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0));
   start = now_s();
   kernels->load(problem);
   const double load_s = now_s() - start;
@@ -150,9 +174,13 @@ int run(int argc, char** argv) {
   double count[3] = {}, evaluations = 0.0, check = 0.0;
   start = now_s();
   const double processor_start = processor_s();
-  const auto place_of = [&](std::int32_t i) { return static_cast<std::int64_t>(i) * n_tiles / tiles; };
+  const auto place_of = [&](std::int32_t i) {
+    return static_cast<std::int64_t>(i) * n_tiles / tiles;
+  };
   for (std::int32_t i = 0; i < tiles; ++i) {
-    const auto of = [&](std::int32_t tile) { return std::pair(plan.first_total(place_of(tile)), plan.last_total(place_of(tile))); };
+    const auto of = [&](std::int32_t tile) {
+      return std::pair(plan.first_total(place_of(tile)), plan.last_total(place_of(tile)));
+    };
     if (i + 1 < tiles) kernels->expect(of(i + 1).first, of(i + 1).second);
     const auto sums = kernels->sums(of(i).first, of(i).second);
     for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
@@ -164,19 +192,26 @@ int run(int argc, char** argv) {
   const double scatter_s = now_s() - start;
   const double scatter_processor_s = processor_s() - processor_start;
   const std::int64_t used = free_before - free_memory_bytes(device);
-  const double flops = 8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * evaluations;
+  const double flops =
+      8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * evaluations;
   std::printf(
-      "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": \"%s\", \"exchange\": %d, \"inversion\": %d, "
+      "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": "
+      "\"%s\", \"exchange\": %d, \"inversion\": %d, "
       "\"blocks\": %d, \"pairs\": %d, \"temperatures\": %d, \"tiles\": [%d, %d], "
-      "\"processes\": [%.0f, %.0f, %.0f], \"evaluations\": %.6g, \"multiply_adds_per_process\": %lld, "
-      "\"harmonic_s\": %.3f, \"read_s\": %.3f, \"prepare_s\": %.3f, \"load_s\": %.3f, \"scattering_s\": %.3f, \"processor_s\": %.3f, "
+      "\"processes\": [%.0f, %.0f, %.0f], \"evaluations\": %.6g, \"multiply_adds_per_process\": "
+      "%lld, "
+      "\"harmonic_s\": %.3f, \"read_s\": %.3f, \"prepare_s\": %.3f, \"load_s\": %.3f, "
+      "\"scattering_s\": %.3f, \"processor_s\": %.3f, "
       "\"evaluation_tflops\": %.3f, \"memory_mib\": %lld, \"checksum\": %.12e}\n",
-      device.model.c_str(), problem.mesh.n[0], control.scale_broad, control.compat ? "fourphonon" : "default", !problem.star.empty(), problem.plan.real_elements,
-      problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0], count[1],
-      count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()), harmonic_s, read_s,
-      prepare_s, load_s, scatter_s, scatter_processor_s, flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
+      device.model.c_str(), problem.mesh.n[0], control.scale_broad,
+      control.compat ? "fourphonon" : "default", !problem.star.empty(), problem.plan.real_elements,
+      problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0],
+      count[1], count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()),
+      harmonic_s, read_s, prepare_s, load_s, scatter_s, scatter_processor_s,
+      flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
   std::fflush(stdout);
-  if (!o.strategies.empty()) compare_strategies(*kernels, problem, o.strategies == "all", scatter_s, check);
+  if (!o.strategies.empty())
+    compare_strategies(*kernels, problem, o.strategies == "all", scatter_s, check);
   if (o.naive) time_naive(problem);
   return 0;
 }
