@@ -99,8 +99,10 @@ ForceConstants derivatives(const Structure& structure, const std::vector<EnergyT
         bool contributes = true;
         int sign = 1;
         for (int slot = 0; slot < order && contributes; ++slot) {
-          if (who[slot] == 0) sign = -sign;
-          else contributes = mover[slot] == who[slot] - 1;
+          if (who[slot] == 0)
+            sign = -sign;
+          else
+            contributes = mover[slot] == who[slot] - 1;
         }
         if (!contributes) continue;
         std::vector<int> axis(order, 0);
@@ -126,8 +128,8 @@ std::vector<Site> neighbours(const Structure& structure, int atom, double cutoff
   const Matrix3& a = structure.lattice_angstrom;
   for (int i = 0; i < 3; ++i) {
     const Vector3 &u = a[(i + 1) % 3], &v = a[(i + 2) % 3];
-    const double area = std::hypot(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
-                                   u[0] * v[1] - u[1] * v[0]);
+    const double area =
+        std::hypot(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]);
     reach[i] = static_cast<int>(std::ceil(cutoff_angstrom * area / structure.volume())) + 1;
   }
   const Vector3 here = structure.site(atom, {});

@@ -19,13 +19,13 @@ using Cell = std::array<int, 3>;
 
 /// A crystal as a deck describes it.
 struct Structure {
-  Matrix3 lattice_angstrom{};            ///< row i is a_i
-  std::vector<Vector3> position;         ///< fractional, one per atom
-  std::vector<int> type;                 ///< index into `element`
+  Matrix3 lattice_angstrom{};     ///< row i is a_i
+  std::vector<Vector3> position;  ///< fractional, one per atom
+  std::vector<int> type;          ///< index into `element`
   std::vector<std::string> element;
-  std::vector<double> mass_amu;          ///< per element
-  std::vector<double> charge_e;          ///< per element; all zero when not polar
-  Cell supercell{};                      ///< of the second order
+  std::vector<double> mass_amu;  ///< per element
+  std::vector<double> charge_e;  ///< per element; all zero when not polar
+  Cell supercell{};              ///< of the second order
 
   int n_atoms() const { return static_cast<int>(position.size()); }
   Vector3 cartesian(const Vector3& fractional) const;
@@ -44,8 +44,8 @@ struct Site {
 /// Force constants of one order n, sparse: key (atom 1 in cell 0; sites of atoms 2…n), value the
 /// 3ⁿ cartesian tensor, last index fastest.
 ///
-/// Values are whole numbers of `quantum` eV/Åⁿ. The derivatives of every energy term with respect to
-/// its relative coordinates are rounded to the quantum once, and all that follows (atom 0 moving
+/// Values are whole numbers of `quantum` eV/Åⁿ. The derivatives of every energy term with respect
+/// to its relative coordinates are rounded to the quantum once, and all that follows (atom 0 moving
 /// against the others, sums over terms) is integer arithmetic; so the sum over any slot is exactly
 /// zero, also in the decimal numbers of the file.
 struct ForceConstants {

@@ -14,7 +14,7 @@ namespace quasi::model {
 
 namespace {
 
-constexpr double kRydberg_ev = 13.605693122994;   // CODATA 2018
+constexpr double kRydberg_ev = 13.605693122994;  // CODATA 2018
 constexpr double kBohr_angstrom = 0.529177210903;
 constexpr double kAmu_rydberg_mass = 911.44424310865645;
 
@@ -59,12 +59,12 @@ bool polar(const Structure& s) {
 
 }  // namespace
 
-void write_control(const std::filesystem::path& file, const Structure& s,
-                   const ControlOptions& o) {
+void write_control(const std::filesystem::path& file, const Structure& s, const ControlOptions& o) {
   auto out = open(file);
   if (!o.comment.empty()) out << "! " << o.comment << "\n";
   out << "&allocations\n  nelements=" << s.element.size() << ",\n  natoms=" << s.n_atoms()
-      << ",\n  ngrid(:)=" << o.mesh[0] << " " << o.mesh[1] << " " << o.mesh[2] << "\n&end\n&crystal\n"
+      << ",\n  ngrid(:)=" << o.mesh[0] << " " << o.mesh[1] << " " << o.mesh[2]
+      << "\n&end\n&crystal\n"
       << "  lfactor=0.1,\n";
   for (int i = 0; i < 3; ++i) {
     out << "  lattvec(:," << i + 1 << ")=";
@@ -89,14 +89,14 @@ void write_control(const std::filesystem::path& file, const Structure& s,
     for (int atom = 0; atom < s.n_atoms(); ++atom)
       for (int x = 0; x < 3; ++x) {
         out << "  born(:," << x + 1 << "," << atom + 1 << ")=";
-        for (int y = 0; y < 3; ++y)
-          out << " " << (x == y ? exact(s.charge_e[s.type[atom]]) : "0");
+        for (int y = 0; y < 3; ++y) out << " " << (x == y ? exact(s.charge_e[s.type[atom]]) : "0");
         out << ",\n";
       }
   }
   out << "  scell(:)=" << s.supercell[0] << " " << s.supercell[1] << " " << s.supercell[2]
-      << "\n&end\n&parameters\n  T=" << exact(o.temperature_k) << "\n  scalebroad="
-      << exact(o.scalebroad) << "\n&end\n&flags\n  nonanalytic=" << (polar(s) ? ".TRUE." : ".FALSE.")
+      << "\n&end\n&parameters\n  T=" << exact(o.temperature_k)
+      << "\n  scalebroad=" << exact(o.scalebroad)
+      << "\n&end\n&flags\n  nonanalytic=" << (polar(s) ? ".TRUE." : ".FALSE.")
       << "\n  convergence=.TRUE.\n  espresso="
       << (o.second_order == SecondOrder::kEspresso ? ".TRUE." : ".FALSE.")
       << "\n  autoisotopes=.FALSE.\n  isotopes=" << (o.isotopes ? ".TRUE." : ".FALSE.")
@@ -154,7 +154,8 @@ void write_espresso_second_order(const std::filesystem::path& file, const Struct
     out << "\n";
   }
   for (std::size_t t = 0; t < s.element.size(); ++t)
-    out << t + 1 << " '" << s.element[t] << "' " << exact(s.mass_amu[t] * kAmu_rydberg_mass) << "\n";
+    out << t + 1 << " '" << s.element[t] << "' " << exact(s.mass_amu[t] * kAmu_rydberg_mass)
+        << "\n";
   for (int atom = 0; atom < s.n_atoms(); ++atom) {
     out << atom + 1 << " " << s.type[atom] + 1;
     for (double x : s.site(atom, {})) out << " " << exact(x / kBohr_angstrom / celldm_bohr);
@@ -246,11 +247,11 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
     write_supercell_second_order(directory / "FORCE_CONSTANTS_2ND", s, fc2);
     write_espresso_second_order(directory / "espresso.ifc2", s, fc2);
     write_anharmonic_pair(s, terms);
-    write_control(directory / "CONTROL", s,
-                  {.mesh = name == "silicon-sw" ? std::array{8, 8, 8} : std::array{5, 5, 3},
-                   .second_order = second_order,
-                   .comment = "Stillinger-Weber potential, " + name +
-                              "; written by quasi-make-deck"});
+    write_control(
+        directory / "CONTROL", s,
+        {.mesh = name == "silicon-sw" ? std::array{8, 8, 8} : std::array{5, 5, 3},
+         .second_order = second_order,
+         .comment = "Stillinger-Weber potential, " + name + "; written by quasi-make-deck"});
   } else if (name == "rocksalt") {
     const RigidIon model;
     const Structure s = model.structure();

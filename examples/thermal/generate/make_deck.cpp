@@ -6,10 +6,12 @@
 
 // quasi-make-deck NAME DIRECTORY [--espresso]: writes a model crystal's deck.
 int main(int argc, char** argv) {
-  const bool help = argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
+  const bool help =
+      argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
   const bool espresso = argc == 4 && std::strcmp(argv[3], "--espresso") == 0;
   if (argc != 3 && !espresso) {
-    std::fputs("usage: quasi-make-deck silicon-sw|wurtzite-sw|rocksalt DIRECTORY [--espresso]\n", help ? stdout : stderr);
+    std::fputs("usage: quasi-make-deck silicon-sw|wurtzite-sw|rocksalt DIRECTORY [--espresso]\n",
+               help ? stdout : stderr);
     return help ? 0 : 2;
   }
   try {

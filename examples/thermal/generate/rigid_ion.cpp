@@ -62,10 +62,10 @@ Matrix3 coulomb_hessian(const Vector3& d, const Matrix3& lattice) {
         }
         const Matrix3 near = screened_hessian(r, decay);
         const double g2 = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
-        const double far =
-            g2 == 0.0 ? 0.0
-                      : -4.0 * kPi / volume / g2 * std::exp(-g2 / (4.0 * decay * decay)) *
-                            std::cos(g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
+        const double far = g2 == 0.0
+                               ? 0.0
+                               : -4.0 * kPi / volume / g2 * std::exp(-g2 / (4.0 * decay * decay)) *
+                                     std::cos(g[0] * d[0] + g[1] * d[1] + g[2] * d[2]);
         for (int x = 0; x < 3; ++x)
           for (int y = 0; y < 3; ++y) h[x][y] += near[x][y] + far * g[x] * g[y];
       }
@@ -74,10 +74,10 @@ Matrix3 coulomb_hessian(const Vector3& d, const Matrix3& lattice) {
 
 /// Adds -ZZ'·hessian for a pair and takes it off the diagonal block: the sum rule stays exact.
 void add_pair(ForceConstants& fc, int atom, const Site& other, double factor, const Matrix3& h) {
-  auto& pair = fc.block.try_emplace({{atom, {}}, other}, std::vector<std::int64_t>(9, 0))
-                   .first->second;
-  auto& self = fc.block.try_emplace({{atom, {}}, {atom, {}}}, std::vector<std::int64_t>(9, 0))
-                   .first->second;
+  auto& pair =
+      fc.block.try_emplace({{atom, {}}, other}, std::vector<std::int64_t>(9, 0)).first->second;
+  auto& self =
+      fc.block.try_emplace({{atom, {}}, {atom, {}}}, std::vector<std::int64_t>(9, 0)).first->second;
   for (int a = 0; a < 3; ++a)
     for (int b = 0; b < 3; ++b) {
       const auto quanta = std::llround(factor * h[a][b] / ForceConstants::kQuantum);

@@ -17,8 +17,7 @@ constexpr double kMassGermanium_amu = 72.63;
 
 Nilpotent StillingerWeber::pair_energy_ev(const Nilpotent& r_angstrom) const {
   const Nilpotent r = r_angstrom / sigma_angstrom;
-  return Nilpotent(A * epsilon_ev) * (Nilpotent(B) * pow(r, -p) - pow(r, -q)) *
-         exp(inverse(r - a));
+  return Nilpotent(A * epsilon_ev) * (Nilpotent(B) * pow(r, -p) - pow(r, -q)) * exp(inverse(r - a));
 }
 
 double StillingerWeber::bond_length_angstrom() const {

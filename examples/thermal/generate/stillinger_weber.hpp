@@ -15,13 +15,13 @@ struct StillingerWeber {
   double B = 0.6022245584;
   double p = 4.0;
   double q = 0.0;
-  double a = 1.80;       ///< cutoff, in units of σ
+  double a = 1.80;  ///< cutoff, in units of σ
   double lambda = 21.0;
   double gamma = 1.20;
 
-  /// The distance where the pair energy is lowest. In any structure whose bonds all have this length
-  /// and meet at the tetrahedral angle, every force and the stress vanish: each three-body term is
-  /// at its own minimum, zero, and second neighbours lie outside the cutoff.
+  /// The distance where the pair energy is lowest. In any structure whose bonds all have this
+  /// length and meet at the tetrahedral angle, every force and the stress vanish: each three-body
+  /// term is at its own minimum, zero, and second neighbours lie outside the cutoff.
   double bond_length_angstrom() const;
   /// Two-body term φ₂ of the distance r, eV.
   Nilpotent pair_energy_ev(const Nilpotent& r_angstrom) const;
