@@ -89,17 +89,23 @@ TEST(Hdf5, SizesThatNoFileHasAreRefused) {
   {
     const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
     const H5Handle chunked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    const hsize_t extent[] = {1ull << 31, 1ull << 31, 4}, chunk[] = {1, 1, 4};  // 2^64 values: 0 where integers wrap
+    const hsize_t extent[] = {1ull << 31, 1ull << 31, 4},
+                  chunk[] = {1, 1, 4};  // 2^64 values: 0 where integers wrap
     H5Pset_chunk(chunked.id(), 3, chunk);
     const H5Handle space(H5Screate_simple(3, extent, nullptr), H5Sclose);
-    const H5Handle made(H5Dcreate2(file.id(), "/x", H5T_NATIVE_DOUBLE, space.id(), H5P_DEFAULT, chunked.id(), H5P_DEFAULT), H5Dclose);
+    const H5Handle made(H5Dcreate2(file.id(), "/x", H5T_NATIVE_DOUBLE, space.id(), H5P_DEFAULT,
+                                   chunked.id(), H5P_DEFAULT),
+                        H5Dclose);
     ASSERT_GE(made.id(), 0);
   }
   try {
     H5Reader(path).doubles("/x");
     FAIL() << "read";
   } catch (const InvalidInput& failure) {
-    EXPECT_NE(std::string(failure.what()).find("dataset '/x' says that it has 18446744073709551616"), std::string::npos) << failure.what();
+    EXPECT_NE(
+        std::string(failure.what()).find("dataset '/x' says that it has 18446744073709551616"),
+        std::string::npos)
+        << failure.what();
   }
 }
 
@@ -113,17 +119,27 @@ TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
     H5Tset_size(fixed.id(), 64);
     H5Tset_size(variable.id(), H5T_VARIABLE);
     const hsize_t many = 256;
-    const H5Handle list(H5Screate_simple(1, &many, nullptr), H5Sclose), empty(H5Screate(H5S_NULL), H5Sclose), one(H5Screate(H5S_SCALAR), H5Sclose);
-    for (const auto& [name, type, space] : {std::tuple{"/fixed", fixed.id(), list.id()}, {"/variable", variable.id(), list.id()},
-                                            {"/nothing", fixed.id(), empty.id()}, {"/unset", variable.id(), one.id()}}) {
-      const H5Handle dataset(H5Dcreate2(file.id(), name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-      const H5Handle attribute(H5Acreate2(dataset.id(), "a", type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    const H5Handle list(H5Screate_simple(1, &many, nullptr), H5Sclose),
+        empty(H5Screate(H5S_NULL), H5Sclose), one(H5Screate(H5S_SCALAR), H5Sclose);
+    for (const auto& [name, type, space] : {std::tuple{"/fixed", fixed.id(), list.id()},
+                                            {"/variable", variable.id(), list.id()},
+                                            {"/nothing", fixed.id(), empty.id()},
+                                            {"/unset", variable.id(), one.id()}}) {
+      const H5Handle dataset(
+          H5Dcreate2(file.id(), name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          H5Dclose);
+      const H5Handle attribute(H5Acreate2(dataset.id(), "a", type, space, H5P_DEFAULT, H5P_DEFAULT),
+                               H5Aclose);
     }
-    const H5Handle number(H5Dcreate2(file.id(), "/number", H5T_NATIVE_DOUBLE, one.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+    const H5Handle number(H5Dcreate2(file.id(), "/number", H5T_NATIVE_DOUBLE, one.id(), H5P_DEFAULT,
+                                     H5P_DEFAULT, H5P_DEFAULT),
+                          H5Dclose);
   }
   const H5Reader reader(path);
-  for (const auto& [name, words] : {std::pair{"/fixed", "must hold one text, holds 256"}, {"/variable", "must hold one text, holds 256"},
-                                    {"/nothing", "must hold one text, holds 0"}, {"/number", "is not text"}})
+  for (const auto& [name, words] : {std::pair{"/fixed", "must hold one text, holds 256"},
+                                    {"/variable", "must hold one text, holds 256"},
+                                    {"/nothing", "must hold one text, holds 0"},
+                                    {"/number", "is not text"}})
     for (const bool of_attribute : {false, true}) {
       if (of_attribute && std::string(name) == "/number") continue;
       try {
@@ -131,7 +147,8 @@ TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
         ADD_FAILURE() << name << " was taken for a text";
       } catch (const InvalidInput& failure) {
         EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();
-        EXPECT_NE(std::string(failure.what()).find("texts.h5"), std::string::npos) << failure.what();
+        EXPECT_NE(std::string(failure.what()).find("texts.h5"), std::string::npos)
+            << failure.what();
       }
     }
   EXPECT_EQ(reader.text("/unset"), "");

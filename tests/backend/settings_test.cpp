@@ -44,8 +44,10 @@ TEST(Settings, AreNamedInMessages) {
   EXPECT_EQ(refusal("b=2"), "unknown key 'b' in --set b=2; did you mean 'a'?");
   EXPECT_EQ(refusal("b.c.d=word"), "unknown key 'b' in --set b.c.d=word; did you mean 'a'?");
   EXPECT_EQ(refusal("a.x=11"), "--set a.x=11: a.x = 11 is outside 0 … 10");
-  EXPECT_EQ(refusal("a.way=\"q\\z"), "--set a.way=\"q\\z: a.way = \"\"q\\z\" is not one of \"up\", \"down\"");
-  EXPECT_EQ(refusal("a.x=2", "[a]\ny = 1\n"), "unknown key 'y' in deck.toml, table [a]; did you mean 'x'?");
+  EXPECT_EQ(refusal("a.way=\"q\\z"),
+            "--set a.way=\"q\\z: a.way = \"\"q\\z\" is not one of \"up\", \"down\"");
+  EXPECT_EQ(refusal("a.x=2", "[a]\ny = 1\n"),
+            "unknown key 'y' in deck.toml, table [a]; did you mean 'x'?");
   EXPECT_EQ(refusal("a.way=up", "[a]\nx = 11\n"), "deck.toml: a.x = 11 is outside 0 … 10");
 }
 

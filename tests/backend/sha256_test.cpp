@@ -18,7 +18,8 @@ TEST(Sha256, AgreesWithTheStandard) {
   EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 5),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   for (const std::size_t piece : {1000000u, 64u, 63u, 777u})
-    EXPECT_EQ(digest(std::string(1000000, 'a'), piece), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    EXPECT_EQ(digest(std::string(1000000, 'a'), piece),
+              "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 
 std::vector<Device> cuda(int n) {
   std::vector<Device> devices;
-  for (int i = 0; i < n; ++i) devices.push_back({.backend = Backend::kCuda, .index = i, .model = "test"});
+  for (int i = 0; i < n; ++i)
+    devices.push_back({.backend = Backend::kCuda, .index = i, .model = "test"});
   return devices;
 }
 
@@ -36,7 +37,8 @@ TEST(RankDevices, MoreDevicesThanRanksAreAllUsed) {
 // srun --gpus-per-task=1: every rank calls its own device cuda:0.
 TEST(RankDevices, DevicesThatTheLauncherGaveOutAreKept) {
   const Seen seen{{"a"}, {"b"}, {"c"}};
-  for (int own = 0; own < 3; ++own) EXPECT_EQ(indices(share_of_rank(cuda(1), seen, own)), std::vector<int>{0});
+  for (int own = 0; own < 3; ++own)
+    EXPECT_EQ(indices(share_of_rank(cuda(1), seen, own)), std::vector<int>{0});
 }
 
 TEST(RankDevices, MoreRanksThanDevicesAreRefused) {
@@ -45,8 +47,11 @@ TEST(RankDevices, MoreRanksThanDevicesAreRefused) {
     share_of_rank(cuda(2), seen, 0);
     FAIL();
   } catch (const InvalidInput& failure) {
-    EXPECT_NE(std::string(failure.what()).find("3 ranks on this host have 2 device(s)"), std::string::npos) << failure.what();
-    EXPECT_NE(std::string(failure.what()).find("at most one rank a device"), std::string::npos) << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("3 ranks on this host have 2 device(s)"),
+              std::string::npos)
+        << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("at most one rank a device"), std::string::npos)
+        << failure.what();
   }
 }
 

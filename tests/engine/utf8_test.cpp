@@ -20,7 +20,8 @@ TEST(Utf8, AnotherEncodingIsShownAsReplaced) {
 TEST(Utf8, IsCutBetweenCharacters) {
   const std::string text = "aκκκ";  // One byte and three times two.
   for (std::size_t limit = 0; limit <= text.size(); ++limit)
-    EXPECT_EQ(as_utf8(text, limit), text.substr(0, limit == 0 ? 0 : 1 + (limit - 1) / 2 * 2)) << limit;
+    EXPECT_EQ(as_utf8(text, limit), text.substr(0, limit == 0 ? 0 : 1 + (limit - 1) / 2 * 2))
+        << limit;
   const std::string foreign = as_utf8(std::string(1000, '\xff'), 1000);
   EXPECT_EQ(foreign.size(), 999u);  // 333 replacements of three bytes.
 }

@@ -25,9 +25,13 @@
 namespace quasi::gw {
 namespace {
 
-Calculation run(const std::string& text, int devices, Progress& progress, const std::filesystem::path& checkpoint = {}) {
+Calculation run(const std::string& text, int devices, Progress& progress,
+                const std::filesystem::path& checkpoint = {}) {
   DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
-  return run_calculation(parse_deck(text, {}, "test", "."), {.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = checkpoint},
+  return run_calculation(parse_deck(text, {}, "test", "."),
+                         {.team = team,
+                          .memory_budget_bytes = std::int64_t{1} << 30,
+                          .checkpoint_directory = checkpoint},
                          progress);
 }
 
@@ -73,7 +77,8 @@ TEST(DeviceTeam, PartsAddUpToTheWhole) {
     const Calculation parts = run(deck, 2, silent);
     const auto kernels = make_gw_kernels(find_device("cpu"));
     const CoulombInteraction coulomb(parts.field.crystal(), parts.field.waves.k_grid, {});
-    const auto whole = self_energy(parts.field, parts.epsilon, parts.plan.sigma, coulomb, *kernels, silent, nullptr);
+    const auto whole = self_energy(parts.field, parts.epsilon, parts.plan.sigma, coulomb, *kernels,
+                                   silent, nullptr);
     ASSERT_EQ(whole.size(), parts.sigma.size());
     for (std::size_t i = 0; i < whole.size(); ++i)
       for (std::size_t l = 0; l < whole[i].x_ry.size(); ++l) {
@@ -86,28 +91,39 @@ TEST(DeviceTeam, PartsAddUpToTheWhole) {
 
 TEST(DeviceTeam, AFailureOnOneDeviceEndsTheJob) {
   DeviceTeam team(std::vector<Device>(3, find_device("cpu")));
-  EXPECT_THROW(team.run(9, [](std::int64_t task, GwKernels&) {
-    if (task == 4) throw NotConverged("task 4");
-  }), NotConverged);
+  EXPECT_THROW(team.run(9,
+                        [](std::int64_t task, GwKernels&) {
+                          if (task == 4) throw NotConverged("task 4");
+                        }),
+               NotConverged);
 }
 
-// One device is slow: the others take its tasks from the end, every task is done once, and neighbours stay in order where nobody is idle.
+// One device is slow: the others take its tasks from the end, every task is done once, and
+// neighbours stay in order where nobody is idle.
 TEST(DeviceTeam, IdleDevicesTakeWhatIsLeftOfOthers) {
   DeviceTeam team(std::vector<Device>(3, find_device("cpu")));
   std::vector<std::atomic<int>> done(24);
   std::atomic<int> n_done{0};
   std::vector<std::vector<std::int64_t>> of_member(3);
-  team.run(24, [&](std::int64_t task, GwKernels& kernels) {
-    const auto member = static_cast<std::size_t>(std::find(team.members().begin(), team.members().end(), &kernels) - team.members().begin());
-    // Slow: it is not done with its first before the others are done with their sixteen and one of its own.
-    for (int left = 10'000; member == 0 && left > 0 && n_done < 17; --left) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ++n_done;
-    ++done[static_cast<std::size_t>(task)];
-    of_member[member].push_back(task);
-  }, DeviceTeam::Order::kBalanced);
+  team.run(
+      24,
+      [&](std::int64_t task, GwKernels& kernels) {
+        const auto member = static_cast<std::size_t>(
+            std::find(team.members().begin(), team.members().end(), &kernels) -
+            team.members().begin());
+        // Slow: it is not done with its first before the others are done with their sixteen and one
+        // of its own.
+        for (int left = 10'000; member == 0 && left > 0 && n_done < 17; --left)
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        ++n_done;
+        ++done[static_cast<std::size_t>(task)];
+        of_member[member].push_back(task);
+      },
+      DeviceTeam::Order::kBalanced);
   for (const auto& count : done) EXPECT_EQ(count, 1);
   EXPECT_LT(of_member[0].size(), 8u) << "of 8 that were its own";
-  for (std::size_t i = 0; i < of_member[0].size(); ++i) EXPECT_EQ(of_member[0][i], static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < of_member[0].size(); ++i)
+    EXPECT_EQ(of_member[0][i], static_cast<std::int64_t>(i));
 }
 
 // Ended at every point where it can be, then resumed by another number of devices.
@@ -126,7 +142,8 @@ TEST(Checkpoint, AResumedJobGivesTheSameBits) {
         ++interruptions;
       }
       expect_same_bits(whole, run(deck, 1 + after % 2, silent, directory.path()));
-      EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "a finished job leaves no checkpoint";
+      EXPECT_TRUE(std::filesystem::is_empty(directory.path()))
+          << "a finished job leaves no checkpoint";
     }
     EXPECT_GE(interruptions, 2);
   }
@@ -183,7 +200,8 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
     if (child == 0) {
       const std::string output = (directory.path() / out).string();
       if (!freopen("/dev/null", "w", stdout)) _exit(126);
-      execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d", output.c_str(), "--quiet", nullptr);
+      execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d",
+            output.c_str(), "--quiet", nullptr);
       _exit(127);
     }
     return child;
@@ -196,16 +214,20 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   };
   int status = 0;
   const auto began = std::chrono::steady_clock::now();
-  ASSERT_EQ(waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  ASSERT_EQ(waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            0);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   std::mt19937 random(7);
   const auto part_of_a_run = [&](double low, double high) {
-    return std::chrono::duration<double>(seconds * std::uniform_real_distribution<double>(low, high)(random));
+    return std::chrono::duration<double>(seconds *
+                                         std::uniform_real_distribution<double>(low, high)(random));
   };
   const auto checkpoints = [&] {
     std::map<std::filesystem::path, std::filesystem::file_time_type> files;
     std::error_code none;  // killed before it made the directory
-    for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "killed" / "checkpoint", none)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(directory.path() / "killed" / "checkpoint", none)) {
       std::error_code replaced;
       const auto written = entry.last_write_time(replaced);
       if (entry.path().extension() != ".tmp" && !replaced) files[entry.path()] = written;
@@ -220,7 +242,8 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
     if (attempt % 2 == 0) {
       std::this_thread::sleep_for(part_of_a_run(0.05, 0.9));
     } else {
-      // How long a run takes changes with the machine's load: every other kill follows a new checkpoint.
+      // How long a run takes changes with the machine's load: every other kill follows a new
+      // checkpoint.
       while (!ended && checkpoints() == before) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         ended = waitpid(child, &status, WNOHANG) == child;
@@ -242,11 +265,13 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   }
   EXPECT_GE(killed, 10);
   EXPECT_GE(with_checkpoint, 3) << "kills before the first checkpoint show nothing";
-  ASSERT_EQ(waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  ASSERT_EQ(
+      waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
   EXPECT_EQ(result("killed"), result("whole"));
 }
 
-// Loops too: killed after a turn, killed again after a turn of the resumed run, then left to finish.
+// Loops too: killed after a turn, killed again after a turn of the resumed run, then left to
+// finish.
 TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
   const auto engine = std::filesystem::canonical("/proc/self/exe").parent_path() / "quasi-engine";
   if (!std::filesystem::exists(engine)) GTEST_SKIP() << engine << " is not built";
@@ -259,7 +284,8 @@ TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
       if (child == 0) {
         const std::string output = (directory.path() / out).string();
         if (!freopen("/dev/null", "w", stdout) || !freopen(log.c_str(), "w", stderr)) _exit(126);
-        execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d", output.c_str(), nullptr);
+        execl(engine.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d",
+              output.c_str(), nullptr);
         _exit(127);
       }
       return child;
@@ -269,13 +295,17 @@ TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
       return std::string(std::istreambuf_iterator<char>(in), {});
     };
     const auto result = [&](const std::string& out) {
-      auto summary = nlohmann::json::parse(text_of(directory.path() / out / "summary.json")).at("summary");
+      auto summary =
+          nlohmann::json::parse(text_of(directory.path() / out / "summary.json")).at("summary");
       summary.erase("seconds");
       return summary.dump();
     };
     int status = 0;
-    ASSERT_EQ(waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << text_of(log);
-    ASSERT_NE(text_of(log).find("outer loop, turn 3:"), std::string::npos) << "a loop of fewer turns shows nothing";
+    ASSERT_EQ(
+        waitpid(start("whole"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0)
+        << text_of(log);
+    ASSERT_NE(text_of(log).find("outer loop, turn 3:"), std::string::npos)
+        << "a loop of fewer turns shows nothing";
     for (const char* turn : {"outer loop, turn 1:", "outer loop, turn 2:"}) {
       const pid_t child = start("killed");
       bool ended = false;
@@ -289,8 +319,11 @@ TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
       waitpid(child, &status, 0);
       ASSERT_TRUE(WIFSIGNALED(status)) << text_of(log);
     }
-    ASSERT_EQ(waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << text_of(log);
-    EXPECT_NE(text_of(log).find("outer loop: taken up after turn"), std::string::npos) << text_of(log);
+    ASSERT_EQ(
+        waitpid(start("killed"), &status, 0) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0)
+        << text_of(log);
+    EXPECT_NE(text_of(log).find("outer loop: taken up after turn"), std::string::npos)
+        << text_of(log);
     EXPECT_EQ(result("killed"), result("whole"));
   }
 }

@@ -33,14 +33,18 @@ TEST(ContourMatrix, DiagonalEqualsTheDiagonalSum) {
   const auto n = static_cast<std::size_t>(s.o.band_max);
   double residues = 0.0;
   for (std::size_t l = 0; l < n; ++l) {
-    EXPECT_LT(std::abs(matrix[0].at(l)[(n + 1) * l] - diagonal[0].sx_ry[0][l] - diagonal[0].ch_ry[0][l]), 1e-11) << l;
+    EXPECT_LT(
+        std::abs(matrix[0].at(l)[(n + 1) * l] - diagonal[0].sx_ry[0][l] - diagonal[0].ch_ry[0][l]),
+        1e-11)
+        << l;
     EXPECT_NEAR(matrix[0].x_ry[(n + 1) * l].real(), diagonal[0].x_ry[l], 1e-12);
     residues = std::max(residues, std::abs(diagonal[0].sx_ry[0][l]));
   }
   EXPECT_GT(residues, 1e-2) << "no residue was tested";
 }
 
-// In the gap no residue is left and Σ_lm is Hermitian; below the valence bands it is not: states decay there.
+// In the gap no residue is left and Σ_lm is Hermitian; below the valence bands it is not: states
+// decay there.
 TEST(ContourMatrix, HermitianInTheGap) {
   ContourSilicon s;
   s.o.kpoints = {1};
@@ -51,9 +55,11 @@ TEST(ContourMatrix, HermitianInTheGap) {
   double size = 0.0, decay = 0.0;
   for (std::size_t l = 0; l < n; ++l)
     for (std::size_t m = 0; m < n; ++m) {
-      EXPECT_LT(std::abs(matrix[0].at(0)[l * n + m] - std::conj(matrix[0].at(0)[m * n + l])), 1e-11);
+      EXPECT_LT(std::abs(matrix[0].at(0)[l * n + m] - std::conj(matrix[0].at(0)[m * n + l])),
+                1e-11);
       if (l != m) size = std::max(size, std::abs(matrix[0].at(0)[l * n + m]));
-      decay = std::max(decay, std::abs(matrix[0].at(1)[l * n + m] - std::conj(matrix[0].at(1)[m * n + l])));
+      decay = std::max(
+          decay, std::abs(matrix[0].at(1)[l * n + m] - std::conj(matrix[0].at(1)[m * n + l])));
     }
   EXPECT_GT(size, 1e-3);
   EXPECT_GT(decay, 1e-3);
@@ -74,28 +80,35 @@ TEST(ContourMatrix, FollowsRotationsOfMultiplets) {
       for (std::size_t j = 0; j < n; ++j) {
         Cplx rotated;
         for (std::size_t a = 0; a < n; ++a)
-          for (std::size_t b = 0; b < n; ++b) rotated += std::conj(u[i * n + a]) * before[0].at(e)[a * n + b] * u[j * n + b];
+          for (std::size_t b = 0; b < n; ++b)
+            rotated += std::conj(u[i * n + a]) * before[0].at(e)[a * n + b] * u[j * n + b];
         EXPECT_LT(std::abs(after[0].at(e)[i * n + j] - rotated), 1e-11) << i << ' ' << j;
         if (i != j) off_diagonal = std::max(off_diagonal, std::abs(u[i * n + j]));
       }
   EXPECT_GT(off_diagonal, 0.1);
 }
 
-// A job with the Dyson equation. The built-in crystal has no V_xc: the matrix is what can be looked at.
+// A job with the Dyson equation. The built-in crystal has no V_xc: the matrix is what can be looked
+// at.
 TEST(ContourMatrix, RunsAsAJobWithItsRealAxisExtended) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
   const Calculation run = run_calculation(
-      parse_deck("[meanfield]\nsource = \"epm\"\ncutoff_ry = 6.0\nk_grid = [2, 2, 2]\nbands = 18\n[epsilon]\ncutoff_ry = 3.0\nreal_max_ev = 2.0\n"
-                 "real_step_ev = 1.0\nimaginary_points = 8\n[sigma]\nmethod = \"contour\"\nfull_matrix = true\nmatrix_step_ev = 2.0\nmatrix_margin_ev = 6.0\n"
-                 "kpoints = [[0.0, 0.0, 0.0]]\n", {}, "test", "."),
+      parse_deck("[meanfield]\nsource = \"epm\"\ncutoff_ry = 6.0\nk_grid = [2, 2, 2]\nbands = "
+                 "18\n[epsilon]\ncutoff_ry = 3.0\nreal_max_ev = 2.0\n"
+                 "real_step_ev = 1.0\nimaginary_points = 8\n[sigma]\nmethod = "
+                 "\"contour\"\nfull_matrix = true\nmatrix_step_ev = 2.0\nmatrix_margin_ev = 6.0\n"
+                 "kpoints = [[0.0, 0.0, 0.0]]\n",
+                 {}, "test", "."),
       *kernels, std::int64_t{1} << 30, silent);
   ASSERT_EQ(run.matrices.size(), 1u);
   ASSERT_FALSE(run.plan.notes.empty());
   // Energies reach 6 eV beyond the states, and so must the residues.
-  const double reach = run.plan.sigma.contour.real_ry.back(), low = run.matrices[0].energy_ry.front();
+  const double reach = run.plan.sigma.contour.real_ry.back(),
+               low = run.matrices[0].energy_ry.front();
   double top = -1e300;
-  for (int ik = 0; ik < run.field.waves.n_k(); ++ik) top = std::max(top, run.field.waves.energy(0, ik, 3));
+  for (int ik = 0; ik < run.field.waves.n_k(); ++ik)
+    top = std::max(top, run.field.waves.energy(0, ik, 3));
   EXPECT_GE(reach, top - low);
 }
 

@@ -1,4 +1,5 @@
-// --converge: fewer bands, lower cut-offs, coarser grids, and whether the errors it states are honest.
+// --converge: fewer bands, lower cut-offs, coarser grids, and whether the errors it states are
+// honest.
 
 #include "workers/gw/convergence_study.hpp"
 
@@ -13,30 +14,37 @@
 namespace quasi::gw {
 namespace {
 
-std::string deck_text(int bands, double cutoff_ry, const std::string& grid = "[4, 4, 4]", const std::string& further = "",
+std::string deck_text(int bands, double cutoff_ry, const std::string& grid = "[4, 4, 4]",
+                      const std::string& further = "",
                       const std::string& mean_field = "cutoff_ry = 6.0\nbands = 48") {
   return "kind = \"gw\"\n" + further + R"(
 [meanfield]
 source = "epm"
-)" + mean_field + R"(
-k_grid = )" + grid + R"(
+)" + mean_field +
+         R"(
+k_grid = )" +
+         grid + R"(
 [epsilon]
-cutoff_ry = )" + std::to_string(cutoff_ry) + "\nbands = " + std::to_string(bands) + R"(
+cutoff_ry = )" +
+         std::to_string(cutoff_ry) + "\nbands = " + std::to_string(bands) + R"(
 [sigma]
 kpoints = [[0.0, 0.0, 0.0]]
 band_min = 2
 band_max = 8
-bands = )" + std::to_string(bands) + "\n";
+bands = )" +
+         std::to_string(bands) + "\n";
 }
 
 struct Solved {
   std::unique_ptr<GwKernels> kernels = make_gw_kernels(find_device("cpu"));
   DeviceTeam team{*kernels};
   SilentProgress silent;
-  Workplace place{.team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = {}};
+  Workplace place{
+      .team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = {}};
   Deck deck;
   Calculation run;
-  explicit Solved(const std::string& text) : deck(parse_deck(text, {}, "test", ".")), run(run_calculation(deck, place, silent)) {}
+  explicit Solved(const std::string& text)
+      : deck(parse_deck(text, {}, "test", ".")), run(run_calculation(deck, place, silent)) {}
   ConvergenceStudy study() { return study_convergence(deck, place, run, silent); }
 };
 
@@ -59,8 +67,9 @@ TEST(ConvergenceLimit, StraightLinesCurvesAndTwoPoints) {
   EXPECT_NEAR(curve.error, 0.13 + 0.13, 1e-14);
 }
 
-// A coarser grid taken out of a finer one is the mean field made on it: same ε, for either limit q → 0. States of multiplets may come in
-// another gauge, which sums over whole multiplets do not see; 1e-10 of the largest element.
+// A coarser grid taken out of a finer one is the mean field made on it: same ε, for either limit q
+// → 0. States of multiplets may come in another gauge, which sums over whole multiplets do not see;
+// 1e-10 of the largest element.
 TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
@@ -70,13 +79,16 @@ TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
     crystal.bands = 18;
     crystal.k_grid = {4, 4, 4};
     crystal.by_velocity = by_velocity;
-    const MeanField coarse = on_sub_grid(empirical_mean_field(crystal, *kernels, silent), {2, 2, 2});
+    const MeanField coarse =
+        on_sub_grid(empirical_mean_field(crystal, *kernels, silent), {2, 2, 2});
     crystal.k_grid = {2, 2, 2};
     const MeanField made = empirical_mean_field(crystal, *kernels, silent);
     ASSERT_EQ(coarse.waves.k.size(), made.waves.k.size());
     ASSERT_EQ(coarse.zone.size(), 8);
     const CoulombInteraction coulomb(made.crystal(), made.waves.k_grid, {});
-    const EpsilonOptions options{.cutoff_ry = 3.0, .bands = band_count_without_split(made.waves, made.waves.n_bands, 5, "bands")};
+    const EpsilonOptions options{
+        .cutoff_ry = 3.0,
+        .bands = band_count_without_split(made.waves, made.waves.n_bands, 5, "bands")};
     for (const Vec3& q : screening_points(made)) {
       const auto a = dielectric_matrix(coarse, q, options, coulomb, *kernels, silent).inverse[0];
       const auto b = dielectric_matrix(made, q, options, coulomb, *kernels, silent).inverse[0];
@@ -84,7 +96,9 @@ TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
       for (std::size_t i = 0; i < a.size(); ++i) ASSERT_LE(std::abs(a[i] - b[i]), 1e-10) << i;
     }
   }
-  EXPECT_THROW(on_sub_grid(empirical_mean_field({.k_grid = {2, 2, 2}}, *kernels, silent), {3, 3, 3}), InvalidInput);
+  EXPECT_THROW(
+      on_sub_grid(empirical_mean_field({.k_grid = {2, 2, 2}}, *kernels, silent), {3, 3, 3}),
+      InvalidInput);
   EXPECT_EQ(coarser_grids({4, 4, 1}), (std::vector<IVec3>{{1, 1, 1}, {2, 2, 1}}));
   EXPECT_EQ(coarser_grids({3, 3, 3}), (std::vector<IVec3>{{1, 1, 1}}));
   EXPECT_TRUE(coarser_grids({1, 1, 1}).empty());
@@ -99,10 +113,12 @@ TEST(ConvergenceStudy, CalculationsAreThoseOfSeparateDecks) {
   const StudyAxis& bands = axis_of(study, "bands");
   ASSERT_EQ(bands.setting.size(), 3u);
   const Solved fewer(deck_text(static_cast<int>(bands.setting[0]), 3.0, "[2, 2, 2]"));
-  for (std::size_t j = 0; j < bands.states.size(); ++j) EXPECT_EQ(bands.energy_ev[0][j], fewer.run.quasiparticles[bands.states[j]].sigma_ev);
+  for (std::size_t j = 0; j < bands.states.size(); ++j)
+    EXPECT_EQ(bands.energy_ev[0][j], fewer.run.quasiparticles[bands.states[j]].sigma_ev);
   const StudyAxis& cutoff = axis_of(study, "cutoff_ry");
   const Solved lower(deck_text(40, cutoff.setting[1], "[2, 2, 2]"));
-  for (std::size_t j = 0; j < cutoff.states.size(); ++j) EXPECT_EQ(cutoff.energy_ev[1][j], lower.run.quasiparticles[cutoff.states[j]].sigma_ev);
+  for (std::size_t j = 0; j < cutoff.states.size(); ++j)
+    EXPECT_EQ(cutoff.energy_ev[1][j], lower.run.quasiparticles[cutoff.states[j]].sigma_ev);
   const StudyAxis& grid = axis_of(study, "k_grid");
   EXPECT_EQ(grid.grids, (std::vector<IVec3>{{1, 1, 1}, {2, 2, 2}}));
   // The mean field that was lent is back.
@@ -110,8 +126,8 @@ TEST(ConvergenceStudy, CalculationsAreThoseOfSeparateDecks) {
   EXPECT_EQ(axis_of(study, "bare_cutoff_ry").setting.back(), 6.0);
 }
 
-// The stated error covers the truth, for every state: a study of few bands against all bands of the basis, one of a low cut-off against one
-// three times as high.
+// The stated error covers the truth, for every state: a study of few bands against all bands of the
+// basis, one of a low cut-off against one three times as high.
 TEST(ConvergenceStudy, StatedErrorsCoverBetterCalculations) {
   const std::string basis = "cutoff_ry = 12.0\nbands = 140";
   Solved solved(deck_text(40, 4.0, "[2, 2, 2]", "", basis));
@@ -120,21 +136,29 @@ TEST(ConvergenceStudy, StatedErrorsCoverBetterCalculations) {
   const StudyAxis& bands = axis_of(study, "bands");
   for (std::size_t j = 0; j < bands.states.size(); ++j) {
     const double truth = all_bands.run.quasiparticles[bands.states[j]].sigma_ev;
-    EXPECT_LE(std::abs(bands.limit[j].value - truth), bands.limit[j].error) << j << ": " << bands.energy_ev.back()[j] << " → " << bands.limit[j].value << ", truth " << truth;
+    EXPECT_LE(std::abs(bands.limit[j].value - truth), bands.limit[j].error)
+        << j << ": " << bands.energy_ev.back()[j] << " → " << bands.limit[j].value << ", truth "
+        << truth;
     EXPECT_GT(std::abs(bands.energy_ev.back()[j] - truth), 0.0);
   }
   const Solved high_cutoff(deck_text(40, 12.0, "[2, 2, 2]", "", basis));
   const StudyAxis& cutoff = axis_of(study, "cutoff_ry");
   for (std::size_t j = 0; j < cutoff.states.size(); ++j) {
     const double truth = high_cutoff.run.quasiparticles[cutoff.states[j]].sigma_ev;
-    EXPECT_LE(std::abs(cutoff.limit[j].value - truth), cutoff.limit[j].error) << j << ": " << cutoff.energy_ev.back()[j] << " → " << cutoff.limit[j].value << ", truth " << truth;
+    EXPECT_LE(std::abs(cutoff.limit[j].value - truth), cutoff.limit[j].error)
+        << j << ": " << cutoff.energy_ev.back()[j] << " → " << cutoff.limit[j].value << ", truth "
+        << truth;
   }
 }
 
 TEST(ConvergenceStudy, RefusesWhatItCannotDo) {
-  const auto text_of = [](const std::string& further) { return deck_text(30, 3.0, "[2, 2, 2]", further); };
-  EXPECT_THROW(parse_deck(text_of("") + "[converge]\nbands = [10]\n", {}, "test", "."), InvalidInput);
-  for (const char* further : {"[converge]\nbands = [10, 60]\n", "[converge]\ncutoffs_ry = [3.5]\n", "[converge]\nk_grids = [[3, 3, 3]]\n"}) {
+  const auto text_of = [](const std::string& further) {
+    return deck_text(30, 3.0, "[2, 2, 2]", further);
+  };
+  EXPECT_THROW(parse_deck(text_of("") + "[converge]\nbands = [10]\n", {}, "test", "."),
+               InvalidInput);
+  for (const char* further : {"[converge]\nbands = [10, 60]\n", "[converge]\ncutoffs_ry = [3.5]\n",
+                              "[converge]\nk_grids = [[3, 3, 3]]\n"}) {
     Solved solved(text_of("convergence_study = true") + further);
     EXPECT_THROW(solved.study(), InvalidInput) << further;
   }

@@ -1,4 +1,5 @@
-// Decks and wavefunction files spoilt at random: each is refused by name, or taken; none ends the program.
+// Decks and wavefunction files spoilt at random: each is refused by name, or taken; none ends the
+// program.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,8 @@ truncation = "none"
 )";
 
 constexpr const char* kEpsilonInp =
-    "epsilon_cutoff 2.0   # Ry\nnumber_bands 8\nband_occupation 4*1 4*0\ngcomm_matrix\nfrequency_dependence 0\n"
+    "epsilon_cutoff 2.0   # Ry\nnumber_bands 8\nband_occupation 4*1 "
+    "4*0\ngcomm_matrix\nfrequency_dependence 0\n"
     "begin qpoints\n 0.001 0.0 0.0 1.0 1\n 0 0 0.5 1.0 0\n 0 1 1 2.0 0\nend\n";
 constexpr const char* kSigmaInp =
     "screened_coulomb_cutoff 2.0d0\nbare_coulomb_cutoff 4.0\nnumber_bands 8\nband_index_min 1\n"
@@ -57,12 +59,16 @@ std::string bytes_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-void put(const std::filesystem::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+void put(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
 
 class SpoiltGwDeck : public testing::Test {
  protected:
   void write_files() { test::write_files_of(test::silicon_for_files(4.0, 8), directory_.path()); }
-  void check(const std::filesystem::path& deck) { make_gw_task()->validate({.path = deck, .settings = {}}, find_device("cpu")); }
+  void check(const std::filesystem::path& deck) {
+    make_gw_task()->validate({.path = deck, .settings = {}}, find_device("cpu"));
+  }
   std::filesystem::path path(const std::string& name) const { return directory_.path() / name; }
 
   quasi::test::TemporaryDirectory directory_;
@@ -74,7 +80,10 @@ TEST_F(SpoiltGwDeck, Toml) {
   ASSERT_NO_THROW(check(path("deck.toml")));
   quasi::test::HostileDeck hostile(quasi::test::fuzz_seed());
   const auto tally = quasi::test::fuzz(
-      400, {"line ", "kind", "compat", "checkpoint_seconds", "stop_after", "meanfield", "epsilon", "sigma", "coulomb"}, 20.0,
+      400,
+      {"line ", "kind", "compat", "checkpoint_seconds", "stop_after", "meanfield", "epsilon",
+       "sigma", "coulomb"},
+      20.0,
       [&](int) {
         deck_ = hostile.spoil(kDeck, &change_);
         put(path("deck.toml"), deck_);
@@ -92,7 +101,10 @@ TEST_F(SpoiltGwDeck, FieldDecks) {
   ASSERT_NO_THROW(check(directory_.path()));
   quasi::test::HostileDeck hostile(quasi::test::fuzz_seed() + 1);
   const auto tally = quasi::test::fuzz(
-      400, {"epsilon.inp", "sigma.inp", "WFN", "band_occupation", "epsilon.", "sigma.", "q-point", "k-point"}, 20.0,
+      400,
+      {"epsilon.inp", "sigma.inp", "WFN", "band_occupation", "epsilon.", "sigma.", "q-point",
+       "k-point"},
+      20.0,
       [&](int i) {
         deck_ = hostile.spoil(i % 2 == 0 ? kEpsilonInp : kSigmaInp, &change_);
         put(path("epsilon.inp"), i % 2 == 0 ? deck_ : kEpsilonInp);
@@ -106,8 +118,9 @@ TEST_F(SpoiltGwDeck, FieldDecks) {
 
 TEST_F(SpoiltGwDeck, WavefunctionFiles) {
   write_files();
-  put(path("deck.toml"), "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n"
-                         "[epsilon]\ncutoff_ry = 2.0\nbands = 8\n[sigma]\nbands = 8\nband_max = 4\n");
+  put(path("deck.toml"),
+      "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n"
+      "[epsilon]\ncutoff_ry = 2.0\nbands = 8\n[sigma]\nbands = 8\nband_max = 4\n");
   ASSERT_NO_THROW(check(path("deck.toml")));
   quasi::test::HostileDeck hostile(quasi::test::fuzz_seed() + 2);
   const char* const files[]{"WFN", "WFNq", "RHO"};

@@ -34,9 +34,11 @@ std::vector<int> frequencies_within(std::array<int, 3> limit) {
   return list;
 }
 
-std::vector<std::int32_t> box_indices(const std::vector<int>& frequencies, const std::array<int, 3>& box) {
+std::vector<std::int32_t> box_indices(const std::vector<int>& frequencies,
+                                      const std::array<int, 3>& box) {
   std::vector<std::int32_t> index;
-  for (std::size_t g = 0; g < frequencies.size(); g += 3) index.push_back(fold(&frequencies[g], box));
+  for (std::size_t g = 0; g < frequencies.size(); g += 3)
+    index.push_back(fold(&frequencies[g], box));
   return index;
 }
 
@@ -63,7 +65,8 @@ TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
     const auto sphere_index = box_indices(sphere, c.box);
     const auto n_pw = static_cast<std::int64_t>(psi_index.size());
     const auto n_g = static_cast<std::int64_t>(sphere_index.size());
-    const auto left = test::random_complex(3 * n_pw, 41), right = test::random_complex(4 * n_pw, 42);
+    const auto left = test::random_complex(3 * n_pw, 41),
+               right = test::random_complex(4 * n_pw, 42);
     const auto phase = test::random_complex(n_g, 43);
 
     const auto kernels = gw::make_gw_kernels(GetParam());
@@ -71,8 +74,9 @@ TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
     kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
     kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
     for (const bool with_phase : {false, true}) {
-      kernels->load_sphere({sphere_index.data(), {n_g}},
-                           with_phase ? View<const Cplx, 1>{phase.data(), {n_g}} : View<const Cplx, 1>{});
+      kernels->load_sphere(
+          {sphere_index.data(), {n_g}},
+          with_phase ? View<const Cplx, 1>{phase.data(), {n_g}} : View<const Cplx, 1>{});
       kernels->pair_products({1, 3}, {0, 4});
       std::vector<Cplx> products(2 * 4 * n_g);
       kernels->read_pair_products({products.data(), {2, 4, n_g}});
@@ -80,9 +84,11 @@ TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
         for (int n = 0; n < 4; ++n) {
           const auto expected = oracle::gw::pair_product(
               {left.begin() + (l + 1) * n_pw, left.begin() + (l + 2) * n_pw},
-              {right.begin() + n * n_pw, right.begin() + (n + 1) * n_pw}, psi, psi, sphere, c.box.data());
+              {right.begin() + n * n_pw, right.begin() + (n + 1) * n_pw}, psi, psi, sphere,
+              c.box.data());
           for (std::int64_t g = 0; g < n_g; ++g)
-            ASSERT_LE(std::abs(products[(l * 4 + n) * n_g + g] - (with_phase ? phase[g] : 1.0) * expected[g]),
+            ASSERT_LE(std::abs(products[(l * 4 + n) * n_g + g] -
+                               (with_phase ? phase[g] : 1.0) * expected[g]),
                       1e-12 * static_cast<double>(n_pw))
                 << l << ' ' << n << ' ' << g;
         }
@@ -111,76 +117,93 @@ TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
     }
     std::vector<Cplx> chi(n_g * n_g);
     read_static(*kernels, n_g, chi);
-    for (std::size_t i = 0; i < chi.size(); ++i) ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-11) << i;
+    for (std::size_t i = 0; i < chi.size(); ++i)
+      ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-11) << i;
   }
 }
 
-// Pairs added on the way against products that are made first and summed plainly. Real coefficients must take the real way and give what the
-// complex way gives; in one block and in blocks of one left band. An odd number of right bands leaves one without a partner.
-// 1e-13 of the largest element: sums of 99 terms.
+// Pairs added on the way against products that are made first and summed plainly. Real coefficients
+// must take the real way and give what the complex way gives; in one block and in blocks of one
+// left band. An odd number of right bands leaves one without a partner. 1e-13 of the largest
+// element: sums of 99 terms.
 TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
   const std::array<int, 3> box{9, 8, 10};
   const auto psi = frequencies_within({1, 1, 2}), sphere = frequencies_within({2, 1, 2});
   const auto psi_index = box_indices(psi, box), sphere_index = box_indices(sphere, box);
-  const auto n_pw = static_cast<std::int64_t>(psi_index.size()), n_g = static_cast<std::int64_t>(sphere_index.size());
+  const auto n_pw = static_cast<std::int64_t>(psi_index.size()),
+             n_g = static_cast<std::int64_t>(sphere_index.size());
   const std::int64_t n_left = 4, n_right = 33, l_begin = 1, n_begin = 2;
   for (const bool real_waves : {false, true})
     for (const std::int64_t n_heads : {0, 1, 3})
       for (const bool use_real : {false, true}) {
         SCOPED_TRACE(100 * real_waves + 10 * n_heads + use_real);
-        auto left = test::random_complex(n_left * n_pw, 61), right = test::random_complex((n_right + n_begin) * n_pw, 62);
+        auto left = test::random_complex(n_left * n_pw, 61),
+             right = test::random_complex((n_right + n_begin) * n_pw, 62);
         auto head = test::random_complex(3 * (n_left - l_begin) * n_right, 63);
         if (real_waves)
           for (auto* list : {&left, &right, &head})
             for (Cplx& c : *list) c = c.real();
         std::vector<double> weight(static_cast<std::size_t>((n_left - l_begin) * n_right));
-        for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -static_cast<double>((5 * p) % 7);
+        for (std::size_t p = 0; p < weight.size(); ++p)
+          weight[p] = -static_cast<double>((5 * p) % 7);
         const View<const double, 2> weights{weight.data(), {n_left - l_begin, n_right}};
-        const View<const Cplx, 3> heads = n_heads > 0 ? View<const Cplx, 3>{head.data(), {n_heads, n_left - l_begin, n_right}} : View<const Cplx, 3>{};
+        const View<const Cplx, 3> heads =
+            n_heads > 0 ? View<const Cplx, 3>{head.data(), {n_heads, n_left - l_begin, n_right}}
+                        : View<const Cplx, 3>{};
         const auto kernels = gw::make_gw_kernels(GetParam());
         kernels->set_box(box);
         kernels->load_bands(Side::kLeft, {left.data(), {n_left, n_pw}}, {psi_index.data(), {n_pw}});
-        kernels->load_bands(Side::kRight, {right.data(), {n_right + n_begin, n_pw}}, {psi_index.data(), {n_pw}});
+        kernels->load_bands(Side::kRight, {right.data(), {n_right + n_begin, n_pw}},
+                            {psi_index.data(), {n_pw}});
         kernels->load_sphere({sphere_index.data(), {n_g}}, {});
         kernels->pair_products({l_begin, n_left}, {n_begin, n_begin + n_right});
         std::vector<Cplx> products(weight.size() * static_cast<std::size_t>(n_g));
         kernels->read_pair_products({products.data(), {n_left - l_begin, n_right, n_g}});
         for (std::size_t i = 0; i < static_cast<std::size_t>(n_heads); ++i)
-          for (std::size_t p = 0; p < weight.size(); ++p) products[p * static_cast<std::size_t>(n_g) + i] = head[i * weight.size() + p];
-        const auto expected = oracle::gw::polarizability(static_cast<int>(n_g), products, {weight.begin(), weight.end()});
+          for (std::size_t p = 0; p < weight.size(); ++p)
+            products[p * static_cast<std::size_t>(n_g) + i] = head[i * weight.size() + p];
+        const auto expected = oracle::gw::polarizability(static_cast<int>(n_g), products,
+                                                         {weight.begin(), weight.end()});
         double largest = 0.0;
         for (const Cplx& value : expected) largest = std::max(largest, std::abs(value));
         for (const auto& [overlapped, block_bytes] : {std::pair{true, 0}, {true, 1}, {false, 1}}) {
           kernels->start_chi(n_g);
-          const auto report = kernels->add_pairs_to_chi({l_begin, n_left}, {n_begin, n_begin + n_right}, weights, heads, {.use_real = use_real, .overlapped = overlapped, .block_bytes = block_bytes});
+          const auto report = kernels->add_pairs_to_chi(
+              {l_begin, n_left}, {n_begin, n_begin + n_right}, weights, heads,
+              {.use_real = use_real, .overlapped = overlapped, .block_bytes = block_bytes});
           EXPECT_EQ(report.real, real_waves && use_real);
           std::vector<Cplx> chi(static_cast<std::size_t>(n_g * n_g));
           for (int read = 0; read < 2; ++read) {  // reading changes nothing
             read_static(*kernels, n_g, chi);
-            for (std::size_t i = 0; i < chi.size(); ++i) ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-13 * largest) << i;
+            for (std::size_t i = 0; i < chi.size(); ++i)
+              ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-13 * largest) << i;
           }
         }
       }
 }
 
-// A sphere of so many plane waves that the symmetric product goes by panels on a device; a dozen pairs, a hundred of its rows against plain sums.
+// A sphere of so many plane waves that the symmetric product goes by panels on a device; a dozen
+// pairs, a hundred of its rows against plain sums.
 TEST_P(GwKernelsOnDevice, LargeRealPolarizabilityAgreesWithTheNaiveSum) {
   const std::array<int, 3> box{15, 15, 15};
   const auto psi = frequencies_within({1, 1, 1}), sphere = frequencies_within({7, 6, 6});
   const auto psi_index = box_indices(psi, box), sphere_index = box_indices(sphere, box);
-  const auto n_pw = static_cast<std::int64_t>(psi_index.size()), n_g = static_cast<std::int64_t>(sphere_index.size());
+  const auto n_pw = static_cast<std::int64_t>(psi_index.size()),
+             n_g = static_cast<std::int64_t>(sphere_index.size());
   ASSERT_GT(n_g, 2048);
   auto left = test::random_complex(3 * n_pw, 71), right = test::random_complex(4 * n_pw, 72);
   for (auto* list : {&left, &right})
     for (Cplx& c : *list) c = c.real();
-  const std::vector<double> weight{-1.0, -0.5, 0.0, -2.0, -1.5, -0.25, -3.0, -1.0, -0.75, -2.5, -0.125, -1.0};
+  const std::vector<double> weight{-1.0, -0.5, 0.0,   -2.0, -1.5,   -0.25,
+                                   -3.0, -1.0, -0.75, -2.5, -0.125, -1.0};
   const auto kernels = gw::make_gw_kernels(GetParam());
   kernels->set_box(box);
   kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
   kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
   kernels->load_sphere({sphere_index.data(), {n_g}}, {});
   kernels->pair_products({0, 3}, {0, 4});
-  std::vector<Cplx> products(static_cast<std::size_t>(12 * n_g)), chi(static_cast<std::size_t>(n_g * n_g));
+  std::vector<Cplx> products(static_cast<std::size_t>(12 * n_g)),
+      chi(static_cast<std::size_t>(n_g * n_g));
   kernels->read_pair_products({products.data(), {3, 4, n_g}});
   kernels->start_chi(n_g);
   EXPECT_TRUE(kernels->add_pairs_to_chi({0, 3}, {0, 4}, {weight.data(), {3, 4}}, {}, {}).real);
@@ -188,8 +211,12 @@ TEST_P(GwKernelsOnDevice, LargeRealPolarizabilityAgreesWithTheNaiveSum) {
   for (std::int64_t g = 0; g < n_g; g += n_g / 100)
     for (std::int64_t h = 0; h < n_g; ++h) {
       Cplx expected;
-      for (std::int64_t p = 0; p < 12; ++p) expected += weight[static_cast<std::size_t>(p)] * std::conj(products[static_cast<std::size_t>(p * n_g + g)]) * products[static_cast<std::size_t>(p * n_g + h)];
-      ASSERT_LE(std::abs(chi[static_cast<std::size_t>(g * n_g + h)] - expected), 1e-11) << g << ' ' << h;
+      for (std::int64_t p = 0; p < 12; ++p)
+        expected += weight[static_cast<std::size_t>(p)] *
+                    std::conj(products[static_cast<std::size_t>(p * n_g + g)]) *
+                    products[static_cast<std::size_t>(p * n_g + h)];
+      ASSERT_LE(std::abs(chi[static_cast<std::size_t>(g * n_g + h)] - expected), 1e-11)
+          << g << ' ' << h;
     }
 }
 
@@ -229,7 +256,8 @@ TEST_P(GwKernelsOnDevice, PolarizabilityAtFrequenciesAgreesWithTheNaiveSum) {
   kernels->take_chi()->read(chi.data());
   for (std::int64_t i = 0; i < n_frequencies; ++i) {
     const auto expected = oracle::gw::polarizability(
-        n_g, products, {weight.begin() + i * n_left * n_right, weight.begin() + (i + 1) * n_left * n_right});
+        n_g, products,
+        {weight.begin() + i * n_left * n_right, weight.begin() + (i + 1) * n_left * n_right});
     for (std::size_t k = 0; k < expected.size(); ++k)
       ASSERT_LE(std::abs(chi[i * n_g * n_g + k] - 2.0 * expected[k]), 1e-11) << i << ' ' << k;
   }
@@ -273,7 +301,8 @@ TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
       EXPECT_LE(std::abs(form[l * n_right + n] - form_of(l * n_right + n, l * n_right + n)), 1e-12);
   for (const std::int64_t n_energies : {1, 3}) {
     std::vector<Cplx> sum(n_energies * n_left * n_left, {1.0, 1.0});
-    kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}}, {weight.data(), {n_energies, n_right}},
+    kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}},
+                                   {weight.data(), {n_energies, n_right}},
                                    {sum.data(), {n_energies, n_left, n_left}});
     for (std::int64_t e = 0; e < n_energies; ++e)
       for (std::int64_t l = 0; l < n_left; ++l)
@@ -293,15 +322,20 @@ TEST_P(GwKernelsOnDevice, DiagonalFormsAgreeWithPlainLoops) {
   };
   for (const Case& c : {Case{3, 4, 19, 2, 3}, {1, 2, 7, 1, 1}, {15, 3, 301, 36, 5}}) {
     SCOPED_TRACE(c.n_left);
-    const auto products = test::random_complex(static_cast<std::size_t>(c.n_left * c.n_right * c.n_g), 91);
-    const auto diagonal = test::random_complex(static_cast<std::size_t>(c.n_frequencies * c.n_g), 92);
-    const auto numbers = test::random_complex(static_cast<std::size_t>(c.n_right * c.n_frequencies * c.n_energies), 93);
+    const auto products =
+        test::random_complex(static_cast<std::size_t>(c.n_left * c.n_right * c.n_g), 91);
+    const auto diagonal =
+        test::random_complex(static_cast<std::size_t>(c.n_frequencies * c.n_g), 92);
+    const auto numbers = test::random_complex(
+        static_cast<std::size_t>(c.n_right * c.n_frequencies * c.n_energies), 93);
     std::vector<double> weight;
     for (const Cplx& number : numbers) weight.push_back(number.real());
     const auto kernels = gw::make_gw_kernels(GetParam());
     kernels->load_pair_products({products.data(), {c.n_left, c.n_right, c.n_g}});
-    std::vector<Cplx> sum(static_cast<std::size_t>(c.n_energies * c.n_left * c.n_left), {1.0, -2.0});
-    kernels->diagonal_form_matrix({diagonal.data(), {c.n_frequencies, c.n_g}}, {weight.data(), {c.n_right, c.n_frequencies, c.n_energies}},
+    std::vector<Cplx> sum(static_cast<std::size_t>(c.n_energies * c.n_left * c.n_left),
+                          {1.0, -2.0});
+    kernels->diagonal_form_matrix({diagonal.data(), {c.n_frequencies, c.n_g}},
+                                  {weight.data(), {c.n_right, c.n_frequencies, c.n_energies}},
                                   {sum.data(), {c.n_energies, c.n_left, c.n_left}});
     for (std::int64_t e = 0; e < c.n_energies; ++e)
       for (std::int64_t l = 0; l < c.n_left; ++l)
@@ -310,11 +344,14 @@ TEST_P(GwKernelsOnDevice, DiagonalFormsAgreeWithPlainLoops) {
           for (std::int64_t n = 0; n < c.n_right; ++n)
             for (std::int64_t g = 0; g < c.n_g; ++g) {
               Cplx d;
-              for (std::int64_t f = 0; f < c.n_frequencies; ++f) d += weight[(n * c.n_frequencies + f) * c.n_energies + e] * diagonal[f * c.n_g + g];
-              expected += products[(l * c.n_right + n) * c.n_g + g] * d * std::conj(products[(m * c.n_right + n) * c.n_g + g]);
+              for (std::int64_t f = 0; f < c.n_frequencies; ++f)
+                d += weight[(n * c.n_frequencies + f) * c.n_energies + e] * diagonal[f * c.n_g + g];
+              expected += products[(l * c.n_right + n) * c.n_g + g] * d *
+                          std::conj(products[(m * c.n_right + n) * c.n_g + g]);
             }
           // 1e-12 a term of order one: rounding of up to 3e4 of them, in another order.
-          EXPECT_LE(std::abs(sum[(e * c.n_left + l) * c.n_left + m] - expected), c.n_g > 100 ? 1e-11 : 1e-12);
+          EXPECT_LE(std::abs(sum[(e * c.n_left + l) * c.n_left + m] - expected),
+                    c.n_g > 100 ? 1e-11 : 1e-12);
         }
   }
 }
@@ -323,7 +360,8 @@ std::vector<Cplx> random_hermitian(std::int64_t n, double shift, std::uint32_t s
   auto matrix = test::random_complex(n * n, seed);
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h <= g; ++h)
-      matrix[g * n + h] = g == h ? Cplx(matrix[g * n + h].real() + shift) : std::conj(matrix[h * n + g]);
+      matrix[g * n + h] =
+          g == h ? Cplx(matrix[g * n + h].real() + shift) : std::conj(matrix[h * n + g]);
   return matrix;
 }
 
@@ -370,7 +408,8 @@ TEST_P(GwKernelsOnDevice, EigenvectorsSolveTheirEquation) {
   std::vector<double> values(n_lowest);
   std::vector<Cplx> vectors(n_lowest * n);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}}, {vectors.data(), {n_lowest, n}});
+  kernels->eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}},
+                           {vectors.data(), {n_lowest, n}});
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
   for (std::int64_t i = 0; i < n_lowest; ++i)
     for (std::int64_t g = 0; g < n; ++g) {

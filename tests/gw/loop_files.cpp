@@ -9,7 +9,8 @@ namespace quasi::test {
 
 using namespace gw;
 
-std::filesystem::path write_loop_job(const std::filesystem::path& directory, const std::string& more) {
+std::filesystem::path write_loop_job(const std::filesystem::path& directory,
+                                     const std::string& more) {
   std::filesystem::create_directories(directory);
   gw::test::SmallSilicon s;
   const SigmaOptions o = s.options();
@@ -31,14 +32,18 @@ std::filesystem::path write_loop_job(const std::filesystem::path& directory, con
     }
     for (int l = 0; l < n; ++l)
       for (int m = 0; m < n; ++m) {
-        std::snprintf(line, sizeof line, "%8d %7d %7d %.15g %.15g\n", 1, l + 1, m + 1, value(l, m).real(), value(l, m).imag());
+        std::snprintf(line, sizeof line, "%8d %7d %7d %.15g %.15g\n", 1, l + 1, m + 1,
+                      value(l, m).real(), value(l, m).imag());
         elements << line;
       }
   }
   const auto deck = directory / "deck.toml";
-  std::ofstream(deck) << "kind = \"gw\"\ncheckpoint_seconds = 0.0\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\nvxc = \"vxc.dat\"\n[epsilon]\ncutoff_ry = 3.0\nbands = "
-                      << o.bands << "\n[sigma]\nbands = " << o.bands << "\nbare_cutoff_ry = 6.0\nscreened_cutoff_ry = 3.0\nband_max = " << o.band_max << "\n"
-                      << more;
+  std::ofstream(deck)
+      << "kind = \"gw\"\ncheckpoint_seconds = 0.0\n[meanfield]\nwfn = \"WFN\"\nwfnq = "
+         "\"WFNq\"\nrho = \"RHO\"\nvxc = \"vxc.dat\"\n[epsilon]\ncutoff_ry = 3.0\nbands = "
+      << o.bands << "\n[sigma]\nbands = " << o.bands
+      << "\nbare_cutoff_ry = 6.0\nscreened_cutoff_ry = 3.0\nband_max = " << o.band_max << "\n"
+      << more;
   return deck;
 }
 

@@ -25,7 +25,8 @@ EmpiricalCrystal crystal_on(int n) {
 Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const IVec3& grid) {
   Wavefunctions w;
   w.header = fine.waves.header;
-  const SymmetryOperation identity{.rotation = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, .translation = {}};
+  const SymmetryOperation identity{.rotation = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+                                   .translation = {}};
   w.header.crystal.symmetries = {identity};
   w.n_bands = fine.waves.n_bands;
   w.wave_cutoff_ry = fine.waves.wave_cutoff_ry;
@@ -36,10 +37,13 @@ Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const
       for (int l = 0; l < grid[2]; ++l) {
         const Vec3 point = k + Vec3{1.0 * i / grid[0], 1.0 * j / grid[1], 1.0 * l / grid[2]};
         const Rotation rotation = fine.zone.rotation_to(point);
-        RotatedWaves rotated = rotated_waves(fine.waves, fine.zone.operations(), rotation, 0, 0, w.n_bands);
+        RotatedWaves rotated =
+            rotated_waves(fine.waves, fine.zone.operations(), rotation, 0, 0, w.n_bands);
         w.k.push_back(point);
         w.weight.push_back(1.0 / (grid[0] * grid[1] * grid[2]));
-        w.waves.push_back({rotated.g, {{rotated.coefficients.data, rotated.coefficients.data + rotated.coefficients.size()}}});
+        w.waves.push_back({rotated.g,
+                           {{rotated.coefficients.data,
+                             rotated.coefficients.data + rotated.coefficients.size()}}});
         w.first_occupied.push_back(1);
         w.last_occupied.push_back(fine.n_occupied);
         for (int n = 0; n < w.n_bands; ++n) {
@@ -51,7 +55,12 @@ Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const
 }
 
 SigmaOptions options_at(const MeanField& field, int k_index) {
-  SigmaOptions o{.bands = band_count_without_split(field.waves, 16, 5, "bands"), .bare_cutoff_ry = 6.0, .screened_cutoff_ry = 3.0, .band_min = 1, .band_max = 8, .kpoints = {k_index}};
+  SigmaOptions o{.bands = band_count_without_split(field.waves, 16, 5, "bands"),
+                 .bare_cutoff_ry = 6.0,
+                 .screened_cutoff_ry = 3.0,
+                 .band_min = 1,
+                 .band_max = 8,
+                 .kpoints = {k_index}};
   o.band_max = band_count_without_split(field.waves, 8, 1, "band_max", o.kpoints);
   o.slope = true;
   return o;
@@ -67,12 +76,15 @@ TEST(OuterStates, OnTheGridTheyGiveWhatTheGridGives) {
   for (std::size_t i = 0; i < own.size(); ++i)
     for (std::size_t l = 0; l < own[i].x_ry.size(); ++l) {
       EXPECT_NEAR(own[i].x_ry[l], other[i].x_ry[l], 1e-12);
-      EXPECT_NEAR(std::abs(own[i].ch_ry[0][l] + own[i].sx_ry[0][l] - other[i].ch_ry[0][l] - other[i].sx_ry[0][l]), 0.0, 1e-12);
+      EXPECT_NEAR(std::abs(own[i].ch_ry[0][l] + own[i].sx_ry[0][l] - other[i].ch_ry[0][l] -
+                           other[i].sx_ry[0][l]),
+                  0.0, 1e-12);
     }
 }
 
-// Half-way between the points of the 2×2×2 grid that ε⁻¹ is on. Exchange against a plain triple sum over q, bands and plane waves; Σ_c at two points
-// that an operation of the crystal maps onto each other, whose lists share no point: equal, as the crystal is.
+// Half-way between the points of the 2×2×2 grid that ε⁻¹ is on. Exchange against a plain triple sum
+// over q, bands and plane waves; Σ_c at two points that an operation of the crystal maps onto each
+// other, whose lists share no point: equal, as the crystal is.
 TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
   test::SmallSilicon silicon;  // 2×2×2, ε⁻¹
   const MeanField fine = silicon.make(crystal_on(4));
@@ -80,7 +92,8 @@ TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
   std::vector<SelfEnergyAtK> found;
   std::vector<std::pair<int, int>> groups;
   for (const Vec3& k : {Vec3{0.25, 0.0, 0.0}, Vec3{0.0, 0.0, 0.25}}) {
-    const MeanField outer = make_outer_mean_field(silicon.field, states_on_shifted_grid(fine, k, grid));
+    const MeanField outer =
+        make_outer_mean_field(silicon.field, states_on_shifted_grid(fine, k, grid));
     const SigmaOptions o = options_at(outer, 0);
     found.push_back(silicon.sigma(outer, silicon.epsilon, o)[0]);
     const int n_l = o.band_max;
@@ -91,7 +104,8 @@ TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
     for (const ZonePoint& q : silicon.field.zone.points()) {
       const GSphere bare = make_g_sphere(silicon.field.crystal().bdot, q.k, o.bare_cutoff_ry);
       const Rotation rotation = outer.zone.rotation_to(k - q.k);
-      const RotatedWaves inner = rotated_waves(outer.waves, outer.zone.operations(), rotation, 0, 0, outer.n_occupied);
+      const RotatedWaves inner =
+          rotated_waves(outer.waves, outer.zone.operations(), rotation, 0, 0, outer.n_occupied);
       for (std::int64_t g = 0; g < bare.size(); ++g) {
         const double v = silicon.coulomb.averaged(q.k, bare.g[static_cast<std::size_t>(g)]);
         for (int l = 0; l < n_l; ++l)
@@ -100,7 +114,9 @@ TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
             for (std::size_t p = 0; p < inner.g.size(); ++p) {
               const auto there = place.find(inner.g[p] + bare.g[static_cast<std::size_t>(g)]);
               if (there == place.end()) continue;
-              m += std::conj(at_k.coefficients[0][static_cast<std::size_t>(l) * at_k.g.size() + there->second]) * inner.coefficients(n, p);
+              m += std::conj(at_k.coefficients[0][static_cast<std::size_t>(l) * at_k.g.size() +
+                                                  there->second]) *
+                   inner.coefficients(n, p);
             }
             x[static_cast<std::size_t>(l)] -= std::norm(m) * v / silicon.field.zone_volume_bohr3();
           }
@@ -123,15 +139,17 @@ TEST(OuterStates, OffTheGridAgainstADirectSumAndUnderRotation) {
     for (int l = begin; l < end; ++l) {
       const auto at = static_cast<std::size_t>(l);
       x += found[0].x_ry[at] - found[1].x_ry[at];
-      c += found[0].ch_ry[0][at] + found[0].sx_ry[0][at] - found[1].ch_ry[0][at] - found[1].sx_ry[0][at];
+      c += found[0].ch_ry[0][at] + found[0].sx_ry[0][at] - found[1].ch_ry[0][at] -
+           found[1].sx_ry[0][at];
     }
     EXPECT_NEAR(x, 0.0, 1e-9);
     EXPECT_NEAR(std::abs(c), 0.0, 1e-9);
   }
 }
 
-// Σ and χ take any list of states with energies and norms: the highest band as two parts aψ and bψ with a² + b² = 1 at its energy, as
-// stochastic vectors of a slice would stand for it, changes neither ε⁻¹ nor Σ; a² + b² = 2 does.
+// Σ and χ take any list of states with energies and norms: the highest band as two parts aψ and bψ
+// with a² + b² = 1 at its energy, as stochastic vectors of a slice would stand for it, changes
+// neither ε⁻¹ nor Σ; a² + b² = 2 does.
 TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
   test::SmallSilicon silicon;
   const auto parts_of_last = [&](double a, double b) {
@@ -140,9 +158,12 @@ TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
     const auto n = static_cast<std::size_t>(w.n_bands);
     std::vector<double> energy, occupation;
     for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-      energy.insert(energy.end(), w.energy_ry.begin() + static_cast<std::ptrdiff_t>(ik * n), w.energy_ry.begin() + static_cast<std::ptrdiff_t>((ik + 1) * n));
+      energy.insert(energy.end(), w.energy_ry.begin() + static_cast<std::ptrdiff_t>(ik * n),
+                    w.energy_ry.begin() + static_cast<std::ptrdiff_t>((ik + 1) * n));
       energy.push_back(energy.back());
-      occupation.insert(occupation.end(), w.occupation.begin() + static_cast<std::ptrdiff_t>(ik * n), w.occupation.begin() + static_cast<std::ptrdiff_t>((ik + 1) * n));
+      occupation.insert(occupation.end(),
+                        w.occupation.begin() + static_cast<std::ptrdiff_t>(ik * n),
+                        w.occupation.begin() + static_cast<std::ptrdiff_t>((ik + 1) * n));
       occupation.push_back(0.0);
       auto& c = w.waves[ik].coefficients[0];
       const std::size_t n_pw = w.waves[ik].g.size();
@@ -158,7 +179,9 @@ TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
     SilentProgress silent;
     std::vector<DielectricMatrix> epsilon;
     for (const Vec3& q : screening_points(field))
-      epsilon.push_back(dielectric_matrix(field, q, {.cutoff_ry = 3.0, .bands = field.waves.n_bands}, silicon.coulomb, *silicon.kernels, silent));
+      epsilon.push_back(dielectric_matrix(field, q,
+                                          {.cutoff_ry = 3.0, .bands = field.waves.n_bands},
+                                          silicon.coulomb, *silicon.kernels, silent));
     SigmaOptions o = silicon.options();
     o.bands = field.waves.n_bands;
     return std::pair(epsilon, silicon.sigma(field, epsilon, o));
@@ -170,17 +193,21 @@ TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
   for (std::size_t iq = 0; iq < epsilon.size(); ++iq)
     for (std::size_t i = 0; i < epsilon[iq].inverse[0].size(); ++i) {
       ASSERT_LE(std::abs(epsilon[iq].inverse[0][i] - same_epsilon[iq].inverse[0][i]), 1e-12);
-      moved = std::max(moved, std::abs(epsilon[iq].inverse[0][i] - other_epsilon[iq].inverse[0][i]));
+      moved =
+          std::max(moved, std::abs(epsilon[iq].inverse[0][i] - other_epsilon[iq].inverse[0][i]));
     }
   EXPECT_GT(moved, 1e-6);
   for (std::size_t i = 0; i < sigma.size(); ++i)
     for (std::size_t l = 0; l < sigma[i].x_ry.size(); ++l) {
       EXPECT_NEAR(sigma[i].x_ry[l], same_sigma[i].x_ry[l], 1e-12);
-      EXPECT_NEAR(std::abs(sigma[i].ch_ry[0][l] + sigma[i].sx_ry[0][l] - same_sigma[i].ch_ry[0][l] - same_sigma[i].sx_ry[0][l]), 0.0, 1e-11);
+      EXPECT_NEAR(std::abs(sigma[i].ch_ry[0][l] + sigma[i].sx_ry[0][l] - same_sigma[i].ch_ry[0][l] -
+                           same_sigma[i].sx_ry[0][l]),
+                  0.0, 1e-11);
     }
 }
 
-// From the deck, with files: meanfield.wfn_outer, states asked for by their own k, eps and Σ in one job.
+// From the deck, with files: meanfield.wfn_outer, states asked for by their own k, eps and Σ in one
+// job.
 TEST(OuterStates, AJobTakesThemFromAFile) {
   quasi::test::TemporaryDirectory directory;
   test::SmallSilicon silicon;
@@ -193,11 +220,14 @@ TEST(OuterStates, AJobTakesThemFromAFile) {
   write_field(directory.path() / "RHO", made.density);
   Wavefunctions outer = states_on_shifted_grid(fine, k, {2, 2, 2});
   write_wavefunctions(directory.path() / "WFN_outer", outer);
-  const std::string deck = "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\nwfn_outer = \"WFN_outer\"\n[epsilon]\ncutoff_ry = 3.0\nbands = 14\n"
-                           "[sigma]\nbands = 14\nkpoints = [[0.25, 0.0, 0.0]]\nband_max = 6\n";
+  const std::string deck =
+      "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\nwfn_outer = "
+      "\"WFN_outer\"\n[epsilon]\ncutoff_ry = 3.0\nbands = 14\n"
+      "[sigma]\nbands = 14\nkpoints = [[0.25, 0.0, 0.0]]\nband_max = 6\n";
   const auto solve = [&](const std::string& text) {
     SilentProgress silent;
-    return run_calculation(parse_deck(text, {}, "test", directory.path()), *silicon.kernels, std::int64_t{1} << 30, silent);
+    return run_calculation(parse_deck(text, {}, "test", directory.path()), *silicon.kernels,
+                           std::int64_t{1} << 30, silent);
   };
   const Calculation run = solve(deck);
   ASSERT_FALSE(run.quasiparticles.empty());

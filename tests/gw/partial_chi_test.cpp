@@ -22,7 +22,8 @@ constexpr std::int64_t kLeft = 3, kRight = 11, kPlaneWaves = 37, kFrequencies = 
 
 std::vector<double> static_weight() {
   std::vector<double> weight(kLeft * kRight);
-  for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -0.03 * static_cast<double>((7 * p) % 5);
+  for (std::size_t p = 0; p < weight.size(); ++p)
+    weight[p] = -0.03 * static_cast<double>((7 * p) % 5);
   return weight;
 }
 
@@ -33,7 +34,8 @@ std::vector<Cplx> further_weight() {
 }
 
 std::unique_ptr<gw::PartialChi> part(gw::GwKernels& kernels, std::uint32_t seed) {
-  const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, seed), further = further_weight();
+  const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, seed),
+             further = further_weight();
   const auto weight = static_weight();
   kernels.start_chi(kPlaneWaves);
   kernels.start_chi_frequencies(kFrequencies, kPlaneWaves);
@@ -53,12 +55,14 @@ std::vector<Cplx> values_of(const gw::PartialChi& chi) {
 std::vector<std::vector<Cplx>> naive(std::initializer_list<std::uint32_t> seeds) {
   const auto weight = static_weight();
   const auto further = further_weight();
-  std::vector<std::vector<Cplx>> sum(1 + kFrequencies, std::vector<Cplx>(kPlaneWaves * kPlaneWaves));
+  std::vector<std::vector<Cplx>> sum(1 + kFrequencies,
+                                     std::vector<Cplx>(kPlaneWaves * kPlaneWaves));
   for (const std::uint32_t seed : seeds) {
     const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, seed);
     for (std::int64_t f = 0; f <= kFrequencies; ++f) {
       std::vector<Cplx> w(weight.begin(), weight.end());
-      if (f > 0) w.assign(further.begin() + (f - 1) * kLeft * kRight, further.begin() + f * kLeft * kRight);
+      if (f > 0)
+        w.assign(further.begin() + (f - 1) * kLeft * kRight, further.begin() + f * kLeft * kRight);
       const auto one = oracle::gw::polarizability(kPlaneWaves, products, w);
       for (std::size_t i = 0; i < one.size(); ++i) sum[f][i] += one[i];
     }
@@ -66,7 +70,8 @@ std::vector<std::vector<Cplx>> naive(std::initializer_list<std::uint32_t> seeds)
   return sum;
 }
 
-// Of one device, and of two wherever there are two: element by element, so to the last bit the same.
+// Of one device, and of two wherever there are two: element by element, so to the last bit the
+// same.
 TEST_P(PartialChi, PartsOfAnyDevicesAddUp) {
   const auto first = gw::make_gw_kernels(GetParam());
   const auto expected = naive({11, 12});
@@ -81,9 +86,13 @@ TEST_P(PartialChi, PartsOfAnyDevicesAddUp) {
     for (std::int64_t f = 0; f <= kFrequencies; ++f)
       for (std::int64_t g = 0; g < kPlaneWaves; ++g)
         for (std::int64_t h = f == 0 ? g : 0; h < kPlaneWaves; ++h)
-          ASSERT_LE(std::abs(values[(f * kPlaneWaves + g) * kPlaneWaves + h] - expected[f][g * kPlaneWaves + h]), 1e-12) << f << ' ' << g << ' ' << h;
+          ASSERT_LE(std::abs(values[(f * kPlaneWaves + g) * kPlaneWaves + h] -
+                             expected[f][g * kPlaneWaves + h]),
+                    1e-12)
+              << f << ' ' << g << ' ' << h;
     const auto diagonal = sum->diagonal();
-    for (std::int64_t g = 0; g < kPlaneWaves; ++g) EXPECT_EQ(diagonal[g], values[g * (kPlaneWaves + 1)]);
+    for (std::int64_t g = 0; g < kPlaneWaves; ++g)
+      EXPECT_EQ(diagonal[g], values[g * (kPlaneWaves + 1)]);
     if (on_one.empty()) on_one = values;
     EXPECT_EQ(values, on_one);
   }
@@ -100,23 +109,29 @@ TEST_P(PartialChi, WhatWasReadComesBack) {
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values_of(*back)[i], 2.0 * values[i]);
 }
 
-// ε ε⁻¹ = 1 with ε = 1 − v χ, by Cholesky and by LU, for positive v and where v changes its sign; 1e-11: the condition number is below 1e3.
+// ε ε⁻¹ = 1 with ε = 1 − v χ, by Cholesky and by LU, for positive v and where v changes its sign;
+// 1e-11: the condition number is below 1e3.
 TEST_P(PartialChi, DielectricMatricesAreInverted) {
   const auto kernels = gw::make_gw_kernels(GetParam());
   const auto chi = part(*kernels, 14);
   const auto expected = naive({14});
   for (const bool positive : {true, false}) {
     std::vector<double> v(kPlaneWaves);
-    for (std::int64_t g = 0; g < kPlaneWaves; ++g) v[g] = (0.2 + 1.0 / static_cast<double>(1 + g)) * (positive || g % 3 > 0 ? 1.0 : -0.01);
+    for (std::int64_t g = 0; g < kPlaneWaves; ++g)
+      v[g] = (0.2 + 1.0 / static_cast<double>(1 + g)) * (positive || g % 3 > 0 ? 1.0 : -0.01);
     for (std::int64_t f = 0; f <= kFrequencies; ++f) {
       SCOPED_TRACE(testing::Message() << positive << f);
       std::vector<Cplx> inverse(kPlaneWaves * kPlaneWaves);
-      kernels->invert_dielectric(*chi, f, {.coulomb = {v.data(), {kPlaneWaves}}, .positive = positive, .definite = positive && f == 0},
+      kernels->invert_dielectric(*chi, f,
+                                 {.coulomb = {v.data(), {kPlaneWaves}},
+                                  .positive = positive,
+                                  .definite = positive && f == 0},
                                  {inverse.data(), {kPlaneWaves, kPlaneWaves}});
       for (std::int64_t g = 0; g < kPlaneWaves; ++g)
         for (std::int64_t h = 0; h < kPlaneWaves; ++h) {
           Cplx one = inverse[g * kPlaneWaves + h];
-          for (std::int64_t k = 0; k < kPlaneWaves; ++k) one -= v[g] * expected[f][g * kPlaneWaves + k] * inverse[k * kPlaneWaves + h];
+          for (std::int64_t k = 0; k < kPlaneWaves; ++k)
+            one -= v[g] * expected[f][g * kPlaneWaves + k] * inverse[k * kPlaneWaves + h];
           ASSERT_LE(std::abs(one - (g == h ? 1.0 : 0.0)), 1e-11) << g << ' ' << h;
         }
     }
@@ -140,7 +155,8 @@ TEST_P(PartialChi, TransposedProducts) {
     if (real)
       for (auto* list : {&a, &b})
         for (Cplx& value : *list) value = value.real();
-    kernels->multiply_transposed({a.data(), {m, inner}}, {b.data(), {n, inner}}, {product.data(), {m, n}});
+    kernels->multiply_transposed({a.data(), {m, inner}}, {b.data(), {n, inner}},
+                                 {product.data(), {m, n}});
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         Cplx expected;
@@ -162,12 +178,14 @@ TEST_P(PartialChi, WeightedNormsArePlainSums) {
   kernels->weighted_norms({v.data(), {kPlaneWaves}}, {sum.data(), {kLeft, kRight}});
   for (std::int64_t p = 0; p < kLeft * kRight; ++p) {
     double expected = 0.0;
-    for (std::int64_t g = 0; g < kPlaneWaves; ++g) expected += v[g] * std::norm(products[p * kPlaneWaves + g]);
+    for (std::int64_t g = 0; g < kPlaneWaves; ++g)
+      expected += v[g] * std::norm(products[p * kPlaneWaves + g]);
     EXPECT_NEAR(sum[p], expected, 1e-13 * expected);
   }
 }
 
-// A pole model taken from another device: the same bits as if it had come from the host, and still there when the other has gone on.
+// A pole model taken from another device: the same bits as if it had come from the host, and still
+// there when the other has gone on.
 TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
   for (const auto symmetry : {test::Symmetry::kNone, test::Symmetry::kHermitian}) {
     const test::RandomPoleModel model(kPlaneWaves, symmetry, 41), next(kPlaneWaves, symmetry, 42);
@@ -176,7 +194,9 @@ TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
     const auto sums = [&](gw::GwKernels& kernels) {
       kernels.load_pair_products({products.data(), {kLeft, kRight, kPlaneWaves}});
       std::vector<Cplx> total(kLeft), sx(kLeft), slope(kLeft);
-      kernels.sigma_diagonal_slope({x.data(), {kLeft, kRight}}, {occupation.data(), {kRight}}, 1.0, {total.data(), {kLeft}}, {sx.data(), {kLeft}}, {slope.data(), {kLeft}});
+      kernels.sigma_diagonal_slope({x.data(), {kLeft, kRight}}, {occupation.data(), {kRight}}, 1.0,
+                                   {total.data(), {kLeft}}, {sx.data(), {kLeft}},
+                                   {slope.data(), {kLeft}});
       total.insert(total.end(), slope.begin(), slope.end());
       return total;
     };
@@ -196,7 +216,8 @@ TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
   }
 }
 
-// Matrices without imaginary parts take a way of their own on some devices: their inverse times themselves is 1, and one that is not positive definite is named.
+// Matrices without imaginary parts take a way of their own on some devices: their inverse times
+// themselves is 1, and one that is not positive definite is named.
 TEST_P(PartialChi, RealMatricesAreInverted) {
   const auto kernels = gw::make_gw_kernels(GetParam());
   const auto n = static_cast<std::size_t>(kPlaneWaves);
@@ -204,7 +225,9 @@ TEST_P(PartialChi, RealMatricesAreInverted) {
   std::vector<Cplx> matrix(n * n);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j)
-      for (std::size_t k = 0; k < n; ++k) matrix[i * n + j] += random[i * n + k].real() * random[j * n + k].real() + (i == j && i == k ? 1.0 : 0.0);
+      for (std::size_t k = 0; k < n; ++k)
+        matrix[i * n + j] +=
+            random[i * n + k].real() * random[j * n + k].real() + (i == j && i == k ? 1.0 : 0.0);
   auto inverse = matrix;
   kernels->invert_positive_definite({inverse.data(), {kPlaneWaves, kPlaneWaves}});
   for (std::size_t i = 0; i < n; ++i)

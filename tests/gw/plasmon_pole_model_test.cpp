@@ -15,22 +15,26 @@ namespace {
 EmpiricalCrystal crystal_of(const char* name) {
   EmpiricalCrystal crystal = test::SmallSilicon::small_crystal();
   crystal.name = name;
-  if (crystal.name == "silicon") crystal.origin_shift = {0.13, 0.07, 0.21};  // no inversion about the origin: complex elements
+  if (crystal.name == "silicon")
+    crystal.origin_shift = {0.13, 0.07, 0.21};  // no inversion about the origin: complex elements
   return crystal;
 }
 
-// Kernels sum one triangle of a model only where the other is its mirror image to 1e-13; complex elements near a threshold, and poles from
-// near cancellations, were not until they were mirrored.
+// Kernels sum one triangle of a model only where the other is its mirror image to 1e-13; complex
+// elements near a threshold, and poles from near cancellations, were not until they were mirrored.
 TEST(PlasmonPoleModel, IsHermitianToTheLastBit) {
   for (const char* name : {"silicon", "gaas"})
-    for (const InvalidMode policy : {InvalidMode::kSkip, InvalidMode::kImaginary, InvalidMode::kTwoRydberg, InvalidMode::kStatic}) {
+    for (const InvalidMode policy : {InvalidMode::kSkip, InvalidMode::kImaginary,
+                                     InvalidMode::kTwoRydberg, InvalidMode::kStatic}) {
       test::SmallSilicon s(crystal_of(name));
       const auto two = s.screening(s.field, {Cplx{}, Cplx{0.0, 2.0}});
       for (const DielectricMatrix& epsilon : two) {
         const ScreeningAtQ at = screening_at(s.field, epsilon, 3.0, s.coulomb);
         const WingFactors wings = wing_factors(at.epsilon);
         const std::int64_t n = at.sphere.size();
-        const PlasmonPoleModel hl = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, policy), gn = godby_needs(at.epsilon, n, s.coulomb, wings, policy, 2.0);
+        const PlasmonPoleModel hl = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings,
+                                                    policy),
+                               gn = godby_needs(at.epsilon, n, s.coulomb, wings, policy, 2.0);
         for (const PlasmonPoleModel* model : {&hl, &gn}) {
           PlasmonPoleView looked_at = model->view();
           EXPECT_TRUE(looked_at.hermitian) << "kernels need not look";
@@ -38,8 +42,10 @@ TEST(PlasmonPoleModel, IsHermitianToTheLastBit) {
           EXPECT_TRUE(is_hermitian(looked_at));
           for (std::int64_t g = 0; g < n; ++g)
             for (std::int64_t h = 0; h < g; ++h) {
-              EXPECT_EQ(model->strength[static_cast<std::size_t>(g * n + h)], std::conj(model->strength[static_cast<std::size_t>(h * n + g)]));
-              EXPECT_EQ(model->pole_ry[static_cast<std::size_t>(g * n + h)], model->pole_ry[static_cast<std::size_t>(h * n + g)]);
+              EXPECT_EQ(model->strength[static_cast<std::size_t>(g * n + h)],
+                        std::conj(model->strength[static_cast<std::size_t>(h * n + g)]));
+              EXPECT_EQ(model->pole_ry[static_cast<std::size_t>(g * n + h)],
+                        model->pole_ry[static_cast<std::size_t>(h * n + g)]);
             }
           if (policy != InvalidMode::kImaginary) continue;
           // Both images of an imaginary pole, neighbours in the list.
@@ -58,7 +64,8 @@ TEST(PlasmonPoleModel, IsHermitianToTheLastBit) {
     }
 }
 
-// Each element of both triangles by spec 6.2 from I = δ − ε⁻¹ of that element alone, where no threshold is near.
+// Each element of both triangles by spec 6.2 from I = δ − ε⁻¹ of that element alone, where no
+// threshold is near.
 TEST(PlasmonPoleModel, EveryElementFollowsItsFormula) {
   test::SmallSilicon s(crystal_of("gaas"));
   const DielectricMatrix& epsilon = s.epsilon[1];
@@ -66,42 +73,53 @@ TEST(PlasmonPoleModel, EveryElementFollowsItsFormula) {
   const WingFactors wings = wing_factors(at.epsilon);
   const std::int64_t n = at.sphere.size();
   const auto part = screening_part(at.epsilon, 0, n, wings);
-  const PlasmonPoleModel model = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, InvalidMode::kStatic);
+  const PlasmonPoleModel model =
+      hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, InvalidMode::kStatic);
   const GIndex index(s.field.density.header.g);
   const double plasma2 = 16.0 * kPi * s.field.n_electrons() / s.field.crystal().volume_bohr3;
   int compared = 0;
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
-      const IVec3 &gg = epsilon.sphere.g[static_cast<std::size_t>(g)], &gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
+      const IVec3 &gg = epsilon.sphere.g[static_cast<std::size_t>(g)],
+                  &gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
       const Cplx i = part[static_cast<std::size_t>(g * n + h)];
       const Cplx rho = s.field.density.values[0][static_cast<std::size_t>(index.find(gg - gh))];
-      const Cplx omega2 = plasma2 * rho / s.field.n_electrons() *
-                          metric_dot(s.field.crystal().bdot, epsilon.q + to_real(gg), epsilon.q + to_real(gh)) * at.coulomb[static_cast<std::size_t>(g)] / kEightPi;
+      const Cplx omega2 =
+          plasma2 * rho / s.field.n_electrons() *
+          metric_dot(s.field.crystal().bdot, epsilon.q + to_real(gg), epsilon.q + to_real(gh)) *
+          at.coulomb[static_cast<std::size_t>(g)] / kEightPi;
       const Cplx squared = omega2 / i;
       const double pole2 = std::norm(squared) / squared.real();
-      if (std::abs(i) < 1e-5 || std::abs(squared.real()) < 1e-2 * std::abs(squared) || pole2 < 0.0) continue;
+      if (std::abs(i) < 1e-5 || std::abs(squared.real()) < 1e-2 * std::abs(squared) || pole2 < 0.0)
+        continue;
       const auto k = static_cast<std::size_t>(g * n + h);
       // Rounding of I, some 1e-16 of the head, against an element of 1e-5.
       EXPECT_NEAR(model.pole_ry[k], std::sqrt(pole2), 1e-8 * std::sqrt(pole2));
-      EXPECT_LT(std::abs(model.strength[k] - 0.5 * std::sqrt(pole2) * at.coulomb[static_cast<std::size_t>(h)] * i), 1e-8 * std::abs(model.strength[k]));
+      EXPECT_LT(std::abs(model.strength[k] -
+                         0.5 * std::sqrt(pole2) * at.coulomb[static_cast<std::size_t>(h)] * i),
+                1e-8 * std::abs(model.strength[k]));
       ++compared;
     }
   EXPECT_GT(compared, 200);
 }
 
-// Far above every pole the screened exchange of an occupied band is −Ω²/x², Ω² of the density alone: nothing of ε⁻¹ is left (spec 13.8). Through the kernel, all valid
-// elements; 1e-5: ω̃²/x² of the largest poles kept.
+// Far above every pole the screened exchange of an occupied band is −Ω²/x², Ω² of the density
+// alone: nothing of ε⁻¹ is left (spec 13.8). Through the kernel, all valid elements; 1e-5: ω̃²/x² of
+// the largest poles kept.
 TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
   test::SmallSilicon s;
   const DielectricMatrix& epsilon = s.epsilon[1];
   const ScreeningAtQ at = screening_at(s.field, epsilon, 3.0, s.coulomb);
   const WingFactors wings = wing_factors(at.epsilon);
   const std::int64_t n = at.sphere.size();
-  PlasmonPoleModel model = hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, InvalidMode::kSkip);
+  PlasmonPoleModel model =
+      hybertsen_louie(s.field, at.epsilon, n, s.coulomb, wings, InvalidMode::kSkip);
   const GIndex index(s.field.density.header.g);
-  const double plasma2 = 16.0 * kPi * s.field.n_electrons() / s.field.crystal().volume_bohr3, x = 1e4;
+  const double plasma2 = 16.0 * kPi * s.field.n_electrons() / s.field.crystal().volume_bohr3,
+               x = 1e4;
   std::vector<Cplx> m(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < m.size(); ++i) m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
+  for (std::size_t i = 0; i < m.size(); ++i)
+    m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
   Cplx expected;
   double absolute = 0.0;
   int kept = 0;
@@ -115,8 +133,10 @@ TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
       }
       const IVec3 &gg = at.sphere.g[g], &gh = at.sphere.g[h];
       const Cplx rho = s.field.density.values[0][static_cast<std::size_t>(index.find(gg - gh))];
-      const double product = metric_dot(s.field.crystal().bdot, epsilon.q + to_real(gg), epsilon.q + to_real(gh));
-      const Cplx term = m[g] * plasma2 * rho / s.field.n_electrons() * product * at.coulomb[g] / kEightPi * at.coulomb[h] * std::conj(m[h]);
+      const double product =
+          metric_dot(s.field.crystal().bdot, epsilon.q + to_real(gg), epsilon.q + to_real(gh));
+      const Cplx term = m[g] * plasma2 * rho / s.field.n_electrons() * product * at.coulomb[g] /
+                        kEightPi * at.coulomb[h] * std::conj(m[h]);
       expected += term;
       absolute += std::abs(term);
       ++kept;
@@ -126,7 +146,8 @@ TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
   s.kernels->load_plasmon_pole(model.view(), {});
   const std::vector<double> at_x{x}, occupied{1.0};
   std::vector<Cplx> total(1), sx(1);
-  s.kernels->sigma_diagonal({at_x.data(), {1, 1, 1}}, {occupied.data(), {1}}, 1.0, {total.data(), {1, 1}}, {sx.data(), {1, 1}});
+  s.kernels->sigma_diagonal({at_x.data(), {1, 1, 1}}, {occupied.data(), {1}}, 1.0,
+                            {total.data(), {1, 1}}, {sx.data(), {1, 1}});
   EXPECT_GT(std::abs(expected), 0.05 * absolute) << "a sum that cancels shows nothing";
   EXPECT_LT(std::abs(sx[0] * x * x + expected), 1e-5 * absolute);
 }

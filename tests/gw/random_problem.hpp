@@ -42,7 +42,8 @@ struct RandomPoleModel {
     oracle.i_minus_epsinv = random_complex(n * n, seed + 1);
     oracle.pole_ry.resize(n * n);
     oracle.coulomb.resize(n);
-    for (double& v : oracle.coulomb) v = symmetry == Symmetry::kNone ? 0.1 + uniform(generator) : 0.7;
+    for (double& v : oracle.coulomb)
+      v = symmetry == Symmetry::kNone ? 0.1 + uniform(generator) : 0.7;
     for (double& pole : oracle.pole_ry) {
       const double kind = uniform(generator);
       pole = 0.1 * std::pow(300.0, uniform(generator));
@@ -68,7 +69,8 @@ struct RandomPoleModel {
   }
 
   gw::PlasmonPoleView view() const {
-    return {{strength.data(), {oracle.n_g, oracle.n_g}}, {pole_ry.data(), {oracle.n_g, oracle.n_g}}};
+    return {{strength.data(), {oracle.n_g, oracle.n_g}},
+            {pole_ry.data(), {oracle.n_g, oracle.n_g}}};
   }
 };
 

@@ -11,8 +11,8 @@
 namespace quasi::gw::test {
 namespace {
 
-// Matrices here are small: one thread is fastest, and leaves other tests their processors. What depends
-// on the number of threads sets it itself.
+// Matrices here are small: one thread is fastest, and leaves other tests their processors. What
+// depends on the number of threads sets it itself.
 [[maybe_unused]] const bool one_thread = [] {
   omp_set_num_threads(1);
   openblas_set_num_threads(1);
@@ -31,7 +31,8 @@ std::filesystem::path ReferenceCase::file(const std::string& name) {
   if (packed == nullptr) throw std::runtime_error("no reference file " + plain.string());
   std::ofstream out(target, std::ios::binary);
   std::vector<char> buffer(1 << 20);
-  for (int n = 0; (n = gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;) out.write(buffer.data(), n);
+  for (int n = 0; (n = gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;)
+    out.write(buffer.data(), n);
   gzclose(packed);
   return target;
 }
@@ -52,7 +53,8 @@ std::vector<SigmaRow> read_sigma_table(const std::filesystem::path& path) {
     } else if (first == "n") {
       names.clear();
       for (std::string name; fields >> name;) names.push_back(name);
-    } else if (!names.empty() && names[0] == "Emf" && first.find_first_not_of("0123456789") == std::string::npos) {
+    } else if (!names.empty() && names[0] == "Emf" &&
+               first.find_first_not_of("0123456789") == std::string::npos) {
       SigmaRow row{.k = k, .band = std::stoi(first)};
       double value = 0.0;
       for (const std::string& name : names)
@@ -81,7 +83,8 @@ std::vector<ContourRow> read_contour_table(const std::filesystem::path& path) {
     fields >> mean_field >> at >> row.x >> parts[0] >> parts[1];
     std::getline(in, line);  // the imaginary parts
     std::istringstream imaginary(line);
-    if (!(imaginary >> parts[2] >> parts[3])) throw std::runtime_error(path.string() + ": band " + first + " has no imaginary parts");
+    if (!(imaginary >> parts[2] >> parts[3]))
+      throw std::runtime_error(path.string() + ": band " + first + " has no imaginary parts");
     row.residue = {parts[0], parts[2]};
     row.integral = {parts[1], parts[3]};
     rows.push_back(row);

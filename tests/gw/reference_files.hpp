@@ -15,7 +15,8 @@ namespace quasi::gw::test {
 /// The reference files of one case, unpacked on demand into a temporary directory.
 class ReferenceCase {
  public:
-  explicit ReferenceCase(const std::string& name) : source_(quasi::test::reference_dir() / "gw" / name) {}
+  explicit ReferenceCase(const std::string& name)
+      : source_(quasi::test::reference_dir() / "gw" / name) {}
   /// Path of a file; gzip'd ones are unpacked first. `name` without ".gz".
   std::filesystem::path file(const std::string& name);
   const std::filesystem::path& directory() const { return unpacked_.path(); }

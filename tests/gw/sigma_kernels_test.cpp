@@ -49,7 +49,8 @@ void check_diagonal(const Device& device, int n_g, std::int64_t n_bands, std::in
   const Bands bands(n_bands, seed + 7);
   const std::int64_t n_left = 3;
   const double weight = 0.37;
-  const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), seed + 9);
+  const auto products =
+      test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), seed + 9);
   std::vector<double> x(static_cast<std::size_t>(n_left * n_bands * n_energies));
   for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int64_t n = 0; n < n_bands; ++n)
@@ -75,20 +76,23 @@ void check_diagonal(const Device& device, int n_g, std::int64_t n_bands, std::in
       const auto expected = oracle::gw::diagonal(model.oracle, {}, m, x_of_n, bands.occupation);
       const Cplx got_total = total[l * n_energies + e] - Cplx(0.25, -0.5);
       const Cplx got_sx = sx[l * n_energies + e] - Cplx(0.125, 1.0);
-      EXPECT_LE(std::abs(got_total - weight * (expected.sx + expected.ch)), tolerance) << l << ' ' << e;
+      EXPECT_LE(std::abs(got_total - weight * (expected.sx + expected.ch)), tolerance)
+          << l << ' ' << e;
       EXPECT_LE(std::abs(got_sx - weight * expected.sx), tolerance) << l << ' ' << e;
     }
 }
 
 TEST_P(GwSigmaKernels, DiagonalAgreesWithTheSplitSums) {
   for (std::int64_t n_energies : {1, 2, 3, 4, 5, 7})
-    check_diagonal(GetParam(), 33, 17, n_energies, Symmetry::kNone, 100 + static_cast<std::uint32_t>(n_energies));
+    check_diagonal(GetParam(), 33, 17, n_energies, Symmetry::kNone,
+                   100 + static_cast<std::uint32_t>(n_energies));
 }
 
 // A Hermitian model takes the folded sum over one triangle; the answer is that of both.
 TEST_P(GwSigmaKernels, DiagonalFoldsAHermitianModel) {
   for (std::int64_t n_energies : {1, 2, 3, 4, 6})
-    check_diagonal(GetParam(), 45, 12, n_energies, Symmetry::kHermitian, 200 + static_cast<std::uint32_t>(n_energies));
+    check_diagonal(GetParam(), 45, 12, n_energies, Symmetry::kHermitian,
+                   200 + static_cast<std::uint32_t>(n_energies));
 }
 
 TEST_P(GwSigmaKernels, DiagonalAtOddSizes) {
@@ -100,15 +104,16 @@ TEST_P(GwSigmaKernels, DiagonalAtOddSizes) {
   check_diagonal(GetParam(), 131, 41, 3, Symmetry::kHermitian, 6);
 }
 
-// Value and slope in one call: the value is that of the plain sum, the slope that of each split term
-// differentiated by hand; tolerance 1e-11 of the sum of absolute terms, which poles dominate.
+// Value and slope in one call: the value is that of the plain sum, the slope that of each split
+// term differentiated by hand; tolerance 1e-11 of the sum of absolute terms, which poles dominate.
 TEST_P(GwSigmaKernels, SlopeAgreesWithTheDifferentiatedTerms) {
   for (const Symmetry symmetry : {Symmetry::kNone, Symmetry::kHermitian}) {
     const int n_g = 37;
     const std::int64_t n_left = 3, n_bands = 15;
     const RandomPoleModel model(n_g, symmetry, 51);
     const Bands bands(n_bands, 52);
-    const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 53);
+    const auto products =
+        test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 53);
     std::vector<double> x;
     for (std::int64_t l = 0; l < n_left; ++l)
       for (double band : bands.energy_ry) x.push_back(0.4 + 0.9 * static_cast<double>(l) - band);
@@ -116,46 +121,60 @@ TEST_P(GwSigmaKernels, SlopeAgreesWithTheDifferentiatedTerms) {
     kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
     kernels->load_plasmon_pole(model.view(), {});
     std::vector<Cplx> total(n_left, {1.0, 0.0}), sx(n_left), slope(n_left, {0.0, 2.0});
-    kernels->sigma_diagonal_slope({x.data(), {n_left, n_bands}}, {bands.occupation.data(), {n_bands}}, 0.6,
-                                  {total.data(), {n_left}}, {sx.data(), {n_left}}, {slope.data(), {n_left}});
+    kernels->sigma_diagonal_slope(
+        {x.data(), {n_left, n_bands}}, {bands.occupation.data(), {n_bands}}, 0.6,
+        {total.data(), {n_left}}, {sx.data(), {n_left}}, {slope.data(), {n_left}});
     for (std::int64_t l = 0; l < n_left; ++l) {
       const std::vector<double> x_of_n(x.begin() + l * n_bands, x.begin() + (l + 1) * n_bands);
-      const std::vector<Cplx> m(products.begin() + l * n_bands * n_g, products.begin() + (l + 1) * n_bands * n_g);
+      const std::vector<Cplx> m(products.begin() + l * n_bands * n_g,
+                                products.begin() + (l + 1) * n_bands * n_g);
       const auto value = oracle::gw::diagonal(model.oracle, {}, m, x_of_n, bands.occupation);
-      const auto expected = oracle::gw::diagonal_slope(model.oracle, {}, m, x_of_n, bands.occupation);
+      const auto expected =
+          oracle::gw::diagonal_slope(model.oracle, {}, m, x_of_n, bands.occupation);
       const double tolerance = 1e-11 * absolute_sum(model) * static_cast<double>(n_bands);
       EXPECT_LE(std::abs(total[l] - 1.0 - 0.6 * (value.sx + value.ch)), tolerance) << l;
       EXPECT_LE(std::abs(sx[l] - 0.6 * value.sx), tolerance) << l;
-      EXPECT_LE(std::abs(slope[l] - Cplx(0.0, 2.0) - 0.6 * (expected.sx + expected.ch)), 1e-11 * expected.magnitude) << l;
+      EXPECT_LE(std::abs(slope[l] - Cplx(0.0, 2.0) - 0.6 * (expected.sx + expected.ch)),
+                1e-11 * expected.magnitude)
+          << l;
     }
   }
 }
 
-// Imaginary poles in both branches of the rule near x = 0, all sides of x, and more of them than a block of threads. Values to 1e-12 of
-// the sum of absolute terms; slopes to the 1e-7 that differences of the oracle owe (h = 2e-4 Ry, lengths from 0.037 Ry).
+// Imaginary poles in both branches of the rule near x = 0, all sides of x, and more of them than a
+// block of threads. Values to 1e-12 of the sum of absolute terms; slopes to the 1e-7 that
+// differences of the oracle owe (h = 2e-4 Ry, lengths from 0.037 Ry).
 TEST_P(GwSigmaKernels, ImaginaryPolesAgreeWithTheSplitTermsInComplexNumbers) {
   const std::int64_t n_g = 23, n_left = 2, n_right = 9, n_energies = 3;
   std::vector<gw::ImaginaryPole> poles;
   for (std::int32_t i = 0; i < 700; ++i) {
     const auto value = test::random_complex(2, 600 + static_cast<std::uint32_t>(i));
-    poles.push_back({i % 23, (i * 7 + i / 23) % 23, 0.005 * std::pow(4000.0, 0.5 * (1.0 + value[1].real())), value[0]});
+    poles.push_back({i % 23, (i * 7 + i / 23) % 23,
+                     0.005 * std::pow(4000.0, 0.5 * (1.0 + value[1].real())), value[0]});
   }
   const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_right * n_g), 71);
   std::vector<double> x, occupation;
   for (std::int64_t p = 0; p < n_left * n_right; ++p)
-    for (std::int64_t e = 0; e < n_energies; ++e) x.push_back(p == 4 ? 0.004 + 0.001 * static_cast<double>(e) : -1.7 + 0.31 * static_cast<double>(p) + 0.11 * static_cast<double>(e));
-  for (std::int64_t n = 0; n < n_right; ++n) occupation.push_back(n < 4 ? 1.0 : n == 4 ? 0.25 : 0.0);
+    for (std::int64_t e = 0; e < n_energies; ++e)
+      x.push_back(p == 4 ? 0.004 + 0.001 * static_cast<double>(e)
+                         : -1.7 + 0.31 * static_cast<double>(p) + 0.11 * static_cast<double>(e));
+  for (std::int64_t n = 0; n < n_right; ++n)
+    occupation.push_back(n < 4 ? 1.0 : n == 4 ? 0.25 : 0.0);
   const auto kernels = gw::make_gw_kernels(GetParam());
   kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
   const RandomPoleModel model(static_cast<int>(n_g), Symmetry::kNone, 72);
-  for (const double cut : {4.0, 0.9}) {  // |SX| of an imaginary pole is at most 1: only the second drops any
+  for (const double cut :
+       {4.0, 0.9}) {  // |SX| of an imaginary pole is at most 1: only the second drops any
     gw::PoleRules rules;
     rules.screened_exchange_cut = cut;
     kernels->load_plasmon_pole(model.view(), rules);
     kernels->load_imaginary_poles({poles.data(), {static_cast<std::int64_t>(poles.size())}});
-    std::vector<Cplx> total(static_cast<std::size_t>(n_left * n_energies), {1.0, 0.0}), sx(total.size()), slope(n_left, {0.0, 3.0});
-    kernels->sigma_diagonal_imaginary({x.data(), {n_left, n_right, n_energies}}, {occupation.data(), {n_right}}, 0.4,
-                                      {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}}, {slope.data(), {n_left}});
+    std::vector<Cplx> total(static_cast<std::size_t>(n_left * n_energies), {1.0, 0.0}),
+        sx(total.size()), slope(n_left, {0.0, 3.0});
+    kernels->sigma_diagonal_imaginary({x.data(), {n_left, n_right, n_energies}},
+                                      {occupation.data(), {n_right}}, 0.4,
+                                      {total.data(), {n_left, n_energies}},
+                                      {sx.data(), {n_left, n_energies}}, {slope.data(), {n_left}});
     const oracle::gw::Rules oracle_rules{.screened_exchange_cut = cut};
     for (std::int64_t l = 0; l < n_left; ++l)
       for (std::int64_t e = 0; e < n_energies; ++e) {
@@ -170,15 +189,21 @@ TEST_P(GwSigmaKernels, ImaginaryPolesAgreeWithTheSplitTermsInComplexNumbers) {
             const auto slopes = oracle::gw::imaginary_slopes(at, pole.pole_ry, true, oracle_rules);
             expected_sx += occupation[static_cast<std::size_t>(n)] * mm * terms.sx;
             expected_ch += mm * terms.ch;
-            if (e == 0) expected_slope += mm * (slopes.ch + occupation[static_cast<std::size_t>(n)] * slopes.sx);
+            if (e == 0)
+              expected_slope +=
+                  mm * (slopes.ch + occupation[static_cast<std::size_t>(n)] * slopes.sx);
             magnitude += std::abs(mm);
           }
         }
         const auto i = static_cast<std::size_t>(l * n_energies + e);
         EXPECT_LE(std::abs(sx[i] - 0.4 * expected_sx), 1e-12 * magnitude) << l << ' ' << e;
-        EXPECT_LE(std::abs(total[i] - 1.0 - 0.4 * (expected_sx + expected_ch)), 1e-12 * magnitude) << l << ' ' << e;
+        EXPECT_LE(std::abs(total[i] - 1.0 - 0.4 * (expected_sx + expected_ch)), 1e-12 * magnitude)
+            << l << ' ' << e;
         if (e == 0) {
-          EXPECT_LE(std::abs(slope[static_cast<std::size_t>(l)] - Cplx(0.0, 3.0) - 0.4 * expected_slope), 1e-7 * magnitude) << l;
+          EXPECT_LE(
+              std::abs(slope[static_cast<std::size_t>(l)] - Cplx(0.0, 3.0) - 0.4 * expected_slope),
+              1e-7 * magnitude)
+              << l;
         }
       }
   }
@@ -239,7 +264,8 @@ std::vector<Cplx> off_diagonal_oracle(const OffDiagonalCase& size, const RandomP
       for (std::int64_t m = 0; m < size.n_left; m += every)
         sigma.push_back(oracle::gw::off_diagonal(
             model.oracle, {}, {products.begin() + l * stride, products.begin() + (l + 1) * stride},
-            {products.begin() + m * stride, products.begin() + (m + 1) * stride}, x, bands.occupation));
+            {products.begin() + m * stride, products.begin() + (m + 1) * stride}, x,
+            bands.occupation));
   }
   return sigma;
 }
@@ -250,24 +276,36 @@ std::vector<double> uniform_energies(std::int64_t n) {
   return energies;
 }
 
-// 90 and more outer states with occupations of 0 and 1 are what CUDA's fused kernel takes: here with tiles cut by every border,
-// and with ten steps of plane waves, which go around its buffers more than twice.
-// Of a Hermitian model one triangle of P is used.
+// 90 and more outer states with occupations of 0 and 1 are what CUDA's fused kernel takes: here
+// with tiles cut by every border, and with ten steps of plane waves, which go around its buffers
+// more than twice. Of a Hermitian model one triangle of P is used.
 TEST_P(GwSigmaKernels, OffDiagonalProductsAgreeWithTheNaiveSums) {
-  for (OffDiagonalCase size : {OffDiagonalCase{29, 4, 9, 5}, {67, 3, 7, 11}, {1, 1, 1, 1}, {37, 90, 3, 6}, {37, 128, 2, 5}, {35, 250, 2, 6}, {19, 512, 2, 3}, {150, 128, 2, 5}})
+  for (OffDiagonalCase size : {OffDiagonalCase{29, 4, 9, 5},
+                               {67, 3, 7, 11},
+                               {1, 1, 1, 1},
+                               {37, 90, 3, 6},
+                               {37, 128, 2, 5},
+                               {35, 250, 2, 6},
+                               {19, 512, 2, 3},
+                               {150, 128, 2, 5}})
     for (const Symmetry symmetry : {Symmetry::kNone, Symmetry::kHermitian}) {
       size.symmetry = symmetry;
-      SCOPED_TRACE("n_g " + std::to_string(size.n_g) + ", outer states " + std::to_string(size.n_left) + (symmetry == Symmetry::kNone ? "" : ", Hermitian"));
+      SCOPED_TRACE("n_g " + std::to_string(size.n_g) + ", outer states " +
+                   std::to_string(size.n_left) +
+                   (symmetry == Symmetry::kNone ? "" : ", Hermitian"));
       const RandomPoleModel model(size.n_g, symmetry, 31);
       Bands bands(size.n_bands, 32);
       if (size.n_left >= 90)
-        for (std::size_t n = 0; n < bands.occupation.size(); ++n) bands.occupation[n] = n == 0 ? 1.0 : 0.0;
+        for (std::size_t n = 0; n < bands.occupation.size(); ++n)
+          bands.occupation[n] = n == 0 ? 1.0 : 0.0;
       const auto energies = uniform_energies(size.n_energies);
-      const auto products = test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 33);
+      const auto products =
+          test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 33);
       const auto kernels = gw::make_gw_kernels(GetParam());
       kernels->load_pair_products({products.data(), {size.n_left, size.n_bands, size.n_g}});
       kernels->load_plasmon_pole(model.view(), {});
-      std::vector<Cplx> sigma(static_cast<std::size_t>(size.n_energies * size.n_left * size.n_left), {1.0, 2.0});
+      std::vector<Cplx> sigma(static_cast<std::size_t>(size.n_energies * size.n_left * size.n_left),
+                              {1.0, 2.0});
       const auto report = kernels->sigma_offdiagonal(
           {energies.data(), {size.n_energies}}, {bands.energy_ry.data(), {size.n_bands}},
           {bands.occupation.data(), {size.n_bands}}, 0.7, {},
@@ -275,36 +313,46 @@ TEST_P(GwSigmaKernels, OffDiagonalProductsAgreeWithTheNaiveSums) {
       EXPECT_EQ(report.pairs, size.n_bands * size.n_energies);
       EXPECT_EQ(report.direct_pairs, report.pairs);
       EXPECT_EQ(report.hermitian, symmetry == Symmetry::kHermitian);
-      const std::int64_t every = std::max({std::int64_t{1}, size.n_left / 30, size.n_left * size.n_g / 1500}), n = (size.n_left + every - 1) / every;
+      const std::int64_t every = std::max(
+                             {std::int64_t{1}, size.n_left / 30, size.n_left * size.n_g / 1500}),
+                         n = (size.n_left + every - 1) / every;
       const auto expected = off_diagonal_oracle(size, model, bands, energies, products, every);
       const double tolerance = 1e-11 * absolute_sum(model) * static_cast<double>(size.n_bands);
       for (std::int64_t e = 0; e < size.n_energies; ++e)
         for (std::int64_t l = 0; l < n; ++l)
           for (std::int64_t m = 0; m < n; ++m) {
-            const Cplx got = sigma[static_cast<std::size_t>((e * size.n_left + l * every) * size.n_left + m * every)];
-            ASSERT_LE(std::abs(got - Cplx(1.0, 2.0) - 0.7 * expected[static_cast<std::size_t>((e * n + l) * n + m)]), tolerance) << e << ' ' << l * every << ' ' << m * every;
+            const Cplx got = sigma[static_cast<std::size_t>(
+                (e * size.n_left + l * every) * size.n_left + m * every)];
+            ASSERT_LE(std::abs(got - Cplx(1.0, 2.0) -
+                               0.7 * expected[static_cast<std::size_t>((e * n + l) * n + m)]),
+                      tolerance)
+                << e << ' ' << l * every << ' ' << m * every;
           }
     }
 }
 
-// Separable sums replace the pairs that cross no pole. Absolute error: tolerance times Σ|A/ω̃||M||M|,
-// bounded by the sum of absolute terms; the direct pairs keep their rules.
+// Separable sums replace the pairs that cross no pole. Absolute error: tolerance times
+// Σ|A/ω̃||M||M|, bounded by the sum of absolute terms; the direct pairs keep their rules.
 void check_separable(const Device& device, const OffDiagonalCase& size) {
   using Method = gw::GwKernels::OffDiagonalOptions::Method;
   SCOPED_TRACE("n_g " + std::to_string(size.n_g) + ", outer states " + std::to_string(size.n_left));
   const RandomPoleModel model(size.n_g, size.symmetry, 35);
   Bands bands(size.n_bands, 36);
   if (size.n_left >= 90)
-    for (std::size_t i = 0; i < bands.occupation.size(); ++i) bands.occupation[i] = i % 2 == 0 ? 1.0 : 0.0;
+    for (std::size_t i = 0; i < bands.occupation.size(); ++i)
+      bands.occupation[i] = i % 2 == 0 ? 1.0 : 0.0;
   const auto energies = uniform_energies(size.n_energies);
-  const auto products = test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 37);
-  const std::int64_t every = std::max<std::int64_t>(1, size.n_left / 10), n = (size.n_left + every - 1) / every;
+  const auto products =
+      test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 37);
+  const std::int64_t every = std::max<std::int64_t>(1, size.n_left / 10),
+                     n = (size.n_left + every - 1) / every;
   const auto expected = off_diagonal_oracle(size, model, bands, energies, products, every);
   struct Way {
     Method method;
     double tolerance;
   };
-  for (const Way& way : {Way{Method::kExponentialSums, 1e-4}, {Method::kRationalSums, 1e-6},
+  for (const Way& way : {Way{Method::kExponentialSums, 1e-4},
+                         {Method::kRationalSums, 1e-6},
                          {Method::kRationalSums, 1e-10}}) {
     const auto kernels = gw::make_gw_kernels(device);
     kernels->load_pair_products({products.data(), {size.n_left, size.n_bands, size.n_g}});
@@ -325,15 +373,18 @@ void check_separable(const Device& device, const OffDiagonalCase& size) {
     for (std::int64_t e = 0; e < size.n_energies; ++e)
       for (std::int64_t l = 0; l < n; ++l)
         for (std::int64_t m = 0; m < n; ++m)
-          worst = std::max(worst, std::abs(sigma[static_cast<std::size_t>((e * size.n_left + l * every) * size.n_left + m * every)] -
-                                           0.7 * expected[static_cast<std::size_t>((e * n + l) * n + m)]));
+          worst = std::max(worst,
+                           std::abs(sigma[static_cast<std::size_t>(
+                                        (e * size.n_left + l * every) * size.n_left + m * every)] -
+                                    0.7 * expected[static_cast<std::size_t>((e * n + l) * n + m)]));
     EXPECT_LE(worst, way.tolerance * absolute_sum(model) * static_cast<double>(size.n_bands));
     EXPECT_GT(worst, 0.0);
   }
 }
 
-// Hermitian models fold the separable matrices too: sizes below, across and (CUDA: 512 columns and more) beyond one block of columns. 90 and
-// more outer states are what CUDA's fused kernel takes, with an odd number of tiles among them.
+// Hermitian models fold the separable matrices too: sizes below, across and (CUDA: 512 columns and
+// more) beyond one block of columns. 90 and more outer states are what CUDA's fused kernel takes,
+// with an odd number of tiles among them.
 TEST_P(GwSigmaKernels, SeparableSumsAgreeWithinTheirTolerance) {
   check_separable(GetParam(), {31, 3, 15, 9});
   check_separable(GetParam(), {131, 3, 15, 9, Symmetry::kHermitian});
@@ -352,11 +403,13 @@ TEST_P(GwSigmaKernels, OffDiagonalContainsTheDiagonal) {
     const RandomPoleModel model(n_g, symmetry, 38);
     const Bands bands(n_bands, 39);
     const auto energies = uniform_energies(n_energies);
-    const auto products = test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 40);
+    const auto products =
+        test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 40);
     const auto kernels = gw::make_gw_kernels(GetParam());
     kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
     kernels->load_plasmon_pole(model.view(), {});
-    std::vector<Cplx> sigma(n_energies * n_left * n_left), total(n_left * n_energies), sx(total.size());
+    std::vector<Cplx> sigma(n_energies * n_left * n_left), total(n_left * n_energies),
+        sx(total.size());
     kernels->sigma_offdiagonal({energies.data(), {n_energies}}, {bands.energy_ry.data(), {n_bands}},
                                {bands.occupation.data(), {n_bands}}, 1.0, {},
                                {sigma.data(), {n_energies, n_left, n_left}});
@@ -364,8 +417,9 @@ TEST_P(GwSigmaKernels, OffDiagonalContainsTheDiagonal) {
     for (std::int64_t l = 0; l < n_left; ++l)
       for (double band : bands.energy_ry)
         for (double energy : energies) x.push_back(energy - band);
-    kernels->sigma_diagonal({x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}},
-                            1.0, {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}});
+    kernels->sigma_diagonal(
+        {x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}}, 1.0,
+        {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}});
     for (std::int64_t l = 0; l < n_left; ++l)
       for (std::int64_t e = 0; e < n_energies; ++e)
         EXPECT_LE(std::abs(total[l * n_energies + e] - sigma[(e * n_left + l) * n_left + l]),

@@ -13,7 +13,8 @@ namespace {
 
 class SiliconMatrix : public test::SiliconSigma {
  protected:
-  std::vector<SigmaMatrixAtK> matrices(SigmaOptions o, const SigmaMatrixOptions& matrix, const CoulombInteraction& coulomb,
+  std::vector<SigmaMatrixAtK> matrices(SigmaOptions o, const SigmaMatrixOptions& matrix,
+                                       const CoulombInteraction& coulomb,
                                        GwKernels::OffDiagonalReport* report = nullptr) {
     SilentProgress silent;
     return self_energy_matrix(*field_, *epsilon_, o, matrix, coulomb, *kernels_, silent, report);
@@ -28,7 +29,8 @@ class SiliconMatrix : public test::SiliconSigma {
   }
 };
 
-// l = m of the matrix is the diagonal sum at the same energies (property 12), through whole zone sums; every method.
+// l = m of the matrix is the diagonal sum at the same energies (property 12), through whole zone
+// sums; every method.
 TEST_F(SiliconMatrix, DiagonalEqualsTheDiagonalSum) {
   const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {});
   for (const SigmaMethod method : {SigmaMethod::kHybertsenLouie, SigmaMethod::kCohsex}) {
@@ -50,10 +52,12 @@ TEST_F(SiliconMatrix, DiagonalEqualsTheDiagonalSum) {
   }
 }
 
-// Against the reference's table at Γ and X, E of band 4: all 8 × 8 elements, among them 0.7 eV between bands of one symmetry at X. Its v̄
-// of that run is random and not stored: X to 8 meV, Σ to 5 meV (README); 2.7 meV found.
+// Against the reference's table at Γ and X, E of band 4: all 8 × 8 elements, among them 0.7 eV
+// between bands of one symmetry at X. Its v̄ of that run is random and not stored: X to 8 meV, Σ to
+// 5 meV (README); 2.7 meV found.
 TEST_F(SiliconMatrix, AgreesWithTheReference) {
-  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = WingRule::kListedPoint});
+  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid,
+                               {.wing_rule = WingRule::kListedPoint});
   std::ifstream in(files_->file("out/sigma_hl30_off.txt"));
   std::map<std::pair<int, int>, Cplx> x, sigma;
   int ik = -1, compared = 0;
@@ -62,11 +66,13 @@ TEST_F(SiliconMatrix, AgreesWithTheReference) {
     if (x.size() < 64) return;
     SigmaOptions o = options(8);
     o.kpoints = {ik};
-    const auto matrix = matrices(o, {.kernel = {}, .energies_ry = {field_->waves.energy(0, ik, 3)}}, own);
+    const auto matrix =
+        matrices(o, {.kernel = {}, .energies_ry = {field_->waves.energy(0, ik, 3)}}, own);
     for (int l = 0; l < 8; ++l)
       for (int m = 0; m < 8; ++m) {
         const auto at = static_cast<std::size_t>(8 * l + m);
-        const Cplx ours_x = matrix[0].x_ry[at] * kRydberg_ev, ours = ours_x + matrix[0].correlation_ry[at] * kRydberg_ev;
+        const Cplx ours_x = matrix[0].x_ry[at] * kRydberg_ev,
+                   ours = ours_x + matrix[0].correlation_ry[at] * kRydberg_ev;
         worst_x = std::max(worst_x, std::abs(ours_x - x.at({l + 1, m + 1})));
         worst = std::max(worst, std::abs(ours - sigma.at({l + 1, m + 1})));
         ++compared;

@@ -14,8 +14,8 @@
 namespace quasi::gw {
 namespace {
 
-using test::deviation_at_gamma;
 using test::Deviation;
+using test::deviation_at_gamma;
 using test::expect_close;
 using test::read_sigma_table;
 
@@ -24,7 +24,8 @@ class SiliconSigma : public test::SiliconSigma {};
 class SiliconContour : public test::SiliconContour {};
 
 /// Largest deviation from the stored matrices; elements are matched by G, never by order.
-double deviation_from(const std::filesystem::path& path, const std::vector<DielectricMatrix>& ours) {
+double deviation_from(const std::filesystem::path& path,
+                      const std::vector<DielectricMatrix>& ours) {
   const H5Reader file(path);
   const auto components = file.integers("/mf_header/gspace/components");
   const auto q = file.doubles("/eps_header/qpoints/qpts");
@@ -36,13 +37,19 @@ double deviation_from(const std::filesystem::path& path, const std::vector<Diele
   for (std::size_t iq = 0; iq < size.size(); ++iq) {
     const DielectricMatrix* mine = nullptr;
     for (const DielectricMatrix& m : ours)
-      if (std::abs(m.q[0] - q[3 * iq]) + std::abs(m.q[1] - q[3 * iq + 1]) + std::abs(m.q[2] - q[3 * iq + 2]) < 1e-9) mine = &m;
+      if (std::abs(m.q[0] - q[3 * iq]) + std::abs(m.q[1] - q[3 * iq + 1]) +
+              std::abs(m.q[2] - q[3 * iq + 2]) <
+          1e-9)
+        mine = &m;
     if (mine == nullptr || mine->size() != size[iq]) return INFINITY;
     const GIndex index(mine->sphere.g);
     std::vector<std::size_t> at;
     for (std::int64_t g = 0; g < size[iq]; ++g) {
-      const auto c = static_cast<std::size_t>(3 * (order[iq * static_cast<std::size_t>(n_rho) + static_cast<std::size_t>(g)] - 1));
-      const std::int32_t found = index.find({static_cast<int>(components[c]), static_cast<int>(components[c + 1]), static_cast<int>(components[c + 2])});
+      const auto c = static_cast<std::size_t>(
+          3 * (order[iq * static_cast<std::size_t>(n_rho) + static_cast<std::size_t>(g)] - 1));
+      const std::int32_t found =
+          index.find({static_cast<int>(components[c]), static_cast<int>(components[c + 1]),
+                      static_cast<int>(components[c + 2])});
       if (found < 0) return INFINITY;
       at.push_back(static_cast<std::size_t>(found));
     }
@@ -64,27 +71,36 @@ TEST_F(Silicon, InverseDielectricMatrixEqualsReferenceElementwise) {
   EXPECT_LT(deviation_from(files_->file("epsmat.h5"), *epsilon_), 1e-10);
 }
 
-// The same bound, though wings at q₀ = 0.001 reach 20: no symmetry is used there (see polarizability).
+// The same bound, though wings at q₀ = 0.001 reach 20: no symmetry is used there (see
+// polarizability).
 TEST_F(Silicon, InverseDielectricMatrixAtGammaEqualsReference) {
   EXPECT_LT(deviation_from(files_->file("eps0mat.h5"), *epsilon_), 1e-10);
 }
 
 TEST_F(SiliconSigma, HybertsenLouie) {
-  expect_close(deviation_at_gamma(*field_, solve(options(), *epsilon_), files_->file("out/sigma_hl30.txt")), 14);
+  expect_close(
+      deviation_at_gamma(*field_, solve(options(), *epsilon_), files_->file("out/sigma_hl30.txt")),
+      14);
 }
 
 TEST_F(SiliconSigma, StaticRemainder) {
   SigmaOptions o = options();
   o.exact_static_ch = true;
-  expect_close(deviation_at_gamma(*field_, solve(o, *epsilon_, true), files_->file("out/sigma_hl30_sr.txt")), 14);
+  expect_close(
+      deviation_at_gamma(*field_, solve(o, *epsilon_, true), files_->file("out/sigma_hl30_sr.txt")),
+      14);
 }
 
 TEST_F(SiliconSigma, InvalidModePolicies) {
-  for (const auto& [policy, name] : {std::pair{InvalidMode::kSkip, "0"}, {InvalidMode::kImaginary, "1"}, {InvalidMode::kTwoRydberg, "2"}}) {
+  for (const auto& [policy, name] : {std::pair{InvalidMode::kSkip, "0"},
+                                     {InvalidMode::kImaginary, "1"},
+                                     {InvalidMode::kTwoRydberg, "2"}}) {
     SCOPED_TRACE(std::string("policy ") + name);
     SigmaOptions o = options();
     o.invalid = policy;
-    const Deviation d = deviation_at_gamma(*field_, solve(o, *epsilon_), files_->file(std::string("out/sigma_hl30_inv") + name + ".txt"));
+    const Deviation d =
+        deviation_at_gamma(*field_, solve(o, *epsilon_),
+                           files_->file(std::string("out/sigma_hl30_inv") + name + ".txt"));
     expect_close(d, d.compared);
     EXPECT_GE(d.compared, 8);
   }
@@ -96,11 +112,13 @@ TEST_F(SiliconSigma, GodbyNeeds) {
   const double frequency_ry = 27.2114 / kRydberg_ev;
   with_frequency.frequencies_ry.push_back({0.0, frequency_ry});
   std::vector<DielectricMatrix> epsilon;
-  for (const Vec3& q : screening_points(*field_)) epsilon.push_back(dielectric_matrix(*field_, q, with_frequency, *coulomb_, *kernels_, silent));
+  for (const Vec3& q : screening_points(*field_))
+    epsilon.push_back(dielectric_matrix(*field_, q, with_frequency, *coulomb_, *kernels_, silent));
   SigmaOptions o = options();
   o.method = SigmaMethod::kGodbyNeeds;
   o.godby_needs_ry = frequency_ry;
-  expect_close(deviation_at_gamma(*field_, solve(o, epsilon), files_->file("out/sigma_gn30.txt")), 14);
+  expect_close(deviation_at_gamma(*field_, solve(o, epsilon), files_->file("out/sigma_gn30.txt")),
+               14);
 }
 
 // Values of an independent evaluation with the same inputs and v̄ (the reference's README); 5e-5 eV
@@ -115,8 +133,9 @@ TEST_F(SiliconSigma, StaticCohsex) {
     int begin, end;
     double sx, partial, exact;
   };
-  for (const Level& level : {Level{0, 1, 12.943715, -8.953382, -9.332157}, Level{1, 4, 8.965928, -8.627820, -9.864491},
-                             Level{4, 7, 3.425430, -7.961276, -9.089352}, Level{7, 8, 3.435717, -8.722257, -9.894505}}) {
+  for (const Level& level :
+       {Level{0, 1, 12.943715, -8.953382, -9.332157}, Level{1, 4, 8.965928, -8.627820, -9.864491},
+        Level{4, 7, 3.425430, -7.961276, -9.089352}, Level{7, 8, 3.435717, -8.722257, -9.894505}}) {
     Cplx sx, partial, exact;
     for (int n = level.begin; n < level.end; ++n) {
       const auto l = static_cast<std::size_t>(n);
@@ -132,10 +151,12 @@ TEST_F(SiliconSigma, StaticCohsex) {
   }
 }
 
-// Contour deformation on the reference's grids and rule. Its table has six digits; 2e-4 eV as for the poles.
+// Contour deformation on the reference's grids and rule. Its table has six digits; 2e-4 eV as for
+// the poles.
 TEST_F(SiliconContour, ContourDeformation) {
   SilentProgress silent;
-  const auto sums = self_energy(*field_, contour_epsilon(), contour_options(), *stored_, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, contour_epsilon(), contour_options(), *stored_, *kernels_,
+                                silent, nullptr);
 
   int compared = 0;
   for (const test::ContourRow& row : test::read_contour_table(files_->file("out/sigma_cd30.txt"))) {
@@ -145,8 +166,10 @@ TEST_F(SiliconContour, ContourDeformation) {
     for (const auto& [begin, end] : multiplets(field_->waves, 0, 0, 0, 8))
       if (band > begin && band <= end)
         for (int n = begin; n < end; ++n) {
-          ours_residue += kRydberg_ev / (end - begin) * sums[0].sx_ry[0][static_cast<std::size_t>(n)];
-          ours_integral += kRydberg_ev / (end - begin) * sums[0].ch_ry[0][static_cast<std::size_t>(n)];
+          ours_residue +=
+              kRydberg_ev / (end - begin) * sums[0].sx_ry[0][static_cast<std::size_t>(n)];
+          ours_integral +=
+              kRydberg_ev / (end - begin) * sums[0].ch_ry[0][static_cast<std::size_t>(n)];
         }
     ++compared;
     EXPECT_NEAR(ours_residue.real(), row.residue.real(), 2e-4) << "band " << band;
@@ -156,23 +179,27 @@ TEST_F(SiliconContour, ContourDeformation) {
   EXPECT_EQ(compared, 8);
 }
 
-// With our own average, which is exact and symmetric where the reference's is a random sum: 8 meV in X and
-// 5 meV in Σ at Γ, where no representative of q is ambiguous; differences between states 2 meV. With the reference's rule for
-// the wings, and with our Hermitian W. There E of band 1, 12 eV below the gap, lies among the poles E_n − ω̃, where the rule that
-// drops SX is a step in ω̃: 9 meV; of band 8 2 meV.
+// With our own average, which is exact and symmetric where the reference's is a random sum: 8 meV
+// in X and 5 meV in Σ at Γ, where no representative of q is ambiguous; differences between states 2
+// meV. With the reference's rule for the wings, and with our Hermitian W. There E of band 1, 12 eV
+// below the gap, lies among the poles E_n − ω̃, where the rule that drops SX is a step in ω̃: 9 meV;
+// of band 8 2 meV.
 TEST_F(SiliconSigma, DeterministicAverage) {
   for (const WingRule rule : {WingRule::kListedPoint, WingRule::kShortest}) {
     const bool ours = rule == WingRule::kShortest;
     const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = rule});
     SigmaOptions o = options(8);
     SilentProgress silent;
-    const auto list = quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr), {}, o, rule_, false);
+    const auto list =
+        quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr),
+                       {}, o, rule_, false);
     EXPECT_LT(deviation_at_gamma(*field_, list, files_->file("out/sigma_hl30.txt")).x, 8e-3);
     double low = INFINITY, high = -INFINITY;
     int compared = 0;
     for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt"))) {
       if (dot(row.k, row.k) > 1e-12 || row.band > 8) continue;
-      const double shift = list[static_cast<std::size_t>(row.band - 1)].sigma_ev - row.column.at("Sig");
+      const double shift =
+          list[static_cast<std::size_t>(row.band - 1)].sigma_ev - row.column.at("Sig");
       EXPECT_LT(std::abs(shift), ours && row.band == 1 ? 12e-3 : 5e-3) << "band " << row.band;
       ++compared;
       if (ours && (row.band == 1 || row.band == 8)) continue;
@@ -186,11 +213,14 @@ TEST_F(SiliconSigma, DeterministicAverage) {
 
 // All k-points, where most q are rotated from a listed one: 5 meV (README), 1.2 meV on average.
 TEST_F(SiliconSigma, EveryKPoint) {
-  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = WingRule::kListedPoint});
+  const CoulombInteraction own(field_->crystal(), field_->waves.k_grid,
+                               {.wing_rule = WingRule::kListedPoint});
   SigmaOptions o = options(8);
   o.kpoints = {0, 1, 2, 3, 4, 5, 6, 7};
   SilentProgress silent;
-  const auto list = quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr), {}, o, rule_, false);
+  const auto list =
+      quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr),
+                     {}, o, rule_, false);
   int compared = 0;
   double sum = 0.0;
   for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt")))
@@ -207,9 +237,9 @@ TEST_F(SiliconSigma, EveryKPoint) {
   EXPECT_LT(sum / compared, 2e-3);
 }
 
-// Members of a multiplet have one Σ without being averaged (property 6), because v̄ and W have the crystal's
-// symmetry: 1e-11 Ry, where 7e-11 is asked. It was 1e-7 as long as ε⁻¹ at q₀ was averaged over the group with v(q₀+G) in it, which
-// has no symmetry.
+// Members of a multiplet have one Σ without being averaged (property 6), because v̄ and W have the
+// crystal's symmetry: 1e-11 Ry, where 7e-11 is asked. It was 1e-7 as long as ε⁻¹ at q₀ was averaged
+// over the group with v(q₀+G) in it, which has no symmetry.
 TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
   const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {});
   SigmaOptions o = options(8);
@@ -221,11 +251,13 @@ TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
     for (int n = begin + 1; n < end; ++n) {
       const auto a = static_cast<std::size_t>(begin), b = static_cast<std::size_t>(n);
       EXPECT_NEAR(sums[0].x_ry[a], sums[0].x_ry[b], 1e-11);
-      EXPECT_NEAR(sums[0].sx_ry[0][a].real() + sums[0].ch_ry[0][a].real(), sums[0].sx_ry[0][b].real() + sums[0].ch_ry[0][b].real(), 1e-11);
+      EXPECT_NEAR(sums[0].sx_ry[0][a].real() + sums[0].ch_ry[0][a].real(),
+                  sums[0].sx_ry[0][b].real() + sums[0].ch_ry[0][b].real(), 1e-11);
     }
 }
 
-// The 537 lowest eigenvalues at all eight k (at Γ all there are), against the reference's own diagonalisation.
+// The 537 lowest eigenvalues at all eight k (at Γ all there are), against the reference's own
+// diagonalisation.
 TEST_F(Silicon, EigenvaluesOfTheDenseHamiltonian) {
   Wavefunctions waves = field_->waves;
   SilentProgress silent;
@@ -239,11 +271,15 @@ TEST_F(Silicon, EigenvaluesOfTheDenseHamiltonian) {
     ASSERT_EQ(row.size(), 3u + 537u);
     const Vec3 d = waves.k[static_cast<std::size_t>(ik)] - Vec3{row[0], row[1], row[2]};
     EXPECT_LT(dot(d, d), 1e-12);
-    for (int n = 0; n < 537; ++n) EXPECT_NEAR(waves.energy(0, ik, n) * kRydberg_ev, row[static_cast<std::size_t>(3 + n)], 1e-8) << ik << ' ' << n;
+    for (int n = 0; n < 537; ++n)
+      EXPECT_NEAR(waves.energy(0, ik, n) * kRydberg_ev, row[static_cast<std::size_t>(3 + n)], 1e-8)
+          << ik << ' ' << n;
   }
   // The potential of exchange and correlation in its place is noticed.
   Wavefunctions again = waves;
-  EXPECT_THROW(replace_by_dense_states(again, 100, read_field(files_->file("VXC"), "VSC"), vkb, *kernels_, silent), InvalidInput);
+  EXPECT_THROW(replace_by_dense_states(again, 100, read_field(files_->file("VXC"), "VSC"), vkb,
+                                       *kernels_, silent),
+               InvalidInput);
 }
 
 }  // namespace

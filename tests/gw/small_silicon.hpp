@@ -12,7 +12,8 @@
 
 namespace quasi::gw::test {
 
-/// Built-in silicon on a coarse grid with low cut-offs: a whole Σ in a tenth of a second. Laws hold on any grid.
+/// Built-in silicon on a coarse grid with low cut-offs: a whole Σ in a tenth of a second. Laws hold
+/// on any grid.
 struct SmallSilicon {
   std::unique_ptr<GwKernels> kernels = make_gw_kernels(find_device("cpu"));
   MeanField field;
@@ -20,7 +21,9 @@ struct SmallSilicon {
   std::vector<DielectricMatrix> epsilon;
 
   explicit SmallSilicon(EmpiricalCrystal crystal = small_crystal())
-      : field(make(crystal)), coulomb(field.crystal(), field.waves.k_grid, {}), epsilon(screening(field)) {}
+      : field(make(crystal)),
+        coulomb(field.crystal(), field.waves.k_grid, {}),
+        epsilon(screening(field)) {}
 
   static EmpiricalCrystal small_crystal() {
     EmpiricalCrystal crystal;
@@ -33,23 +36,32 @@ struct SmallSilicon {
     SilentProgress silent;
     return empirical_mean_field(crystal, *kernels, silent);
   }
-  std::vector<DielectricMatrix> screening(const MeanField& of, const std::vector<Cplx>& frequencies = {Cplx{}}) {
+  std::vector<DielectricMatrix> screening(const MeanField& of,
+                                          const std::vector<Cplx>& frequencies = {Cplx{}}) {
     SilentProgress silent;
     std::vector<DielectricMatrix> made;
-    const EpsilonOptions options{.cutoff_ry = 3.0, .bands = band_count_without_split(of.waves, of.waves.n_bands, 5, "bands"), .frequencies_ry = frequencies};
-    for (const Vec3& q : screening_points(of)) made.push_back(dielectric_matrix(of, q, options, coulomb, *kernels, silent));
+    const EpsilonOptions options{
+        .cutoff_ry = 3.0,
+        .bands = band_count_without_split(of.waves, of.waves.n_bands, 5, "bands"),
+        .frequencies_ry = frequencies};
+    for (const Vec3& q : screening_points(of))
+      made.push_back(dielectric_matrix(of, q, options, coulomb, *kernels, silent));
     return made;
   }
   SigmaOptions options(int band_max = 8) const {
-    SigmaOptions o{.bands = band_count_without_split(field.waves, field.waves.n_bands, 5, "bands"), .bare_cutoff_ry = 6.0, .screened_cutoff_ry = 3.0,
-                   .band_min = 1, .band_max = band_max};
+    SigmaOptions o{.bands = band_count_without_split(field.waves, field.waves.n_bands, 5, "bands"),
+                   .bare_cutoff_ry = 6.0,
+                   .screened_cutoff_ry = 3.0,
+                   .band_min = 1,
+                   .band_max = band_max};
     for (int ik = 0; ik < field.waves.n_k(); ++ik) o.kpoints.push_back(ik);
     o.band_max = band_count_without_split(field.waves, band_max, 1, "band_max", o.kpoints);
     o.slope = true;
     return o;
   }
   std::vector<SelfEnergyAtK> sigma(const SigmaOptions& o) { return sigma(field, epsilon, o); }
-  std::vector<SelfEnergyAtK> sigma(const MeanField& of, const std::vector<DielectricMatrix>& eps, const SigmaOptions& o) {
+  std::vector<SelfEnergyAtK> sigma(const MeanField& of, const std::vector<DielectricMatrix>& eps,
+                                   const SigmaOptions& o) {
     SilentProgress silent;
     return self_energy(of, eps, o, coulomb, *kernels, silent, nullptr);
   }
@@ -57,19 +69,21 @@ struct SmallSilicon {
     SilentProgress silent;
     return self_energy_matrix(field, epsilon, o, m, coulomb, *kernels, silent, nullptr);
   }
-  /// V_xc is undefined here. A toy: Σ(E_mf) of each multiplet, less 0.3 eV for empty states, so that the first turn opens the gap
-  /// by 0.3 eV; diagonal matrices in eV.
+  /// V_xc is undefined here. A toy: Σ(E_mf) of each multiplet, less 0.3 eV for empty states, so
+  /// that the first turn opens the gap by 0.3 eV; diagonal matrices in eV.
   std::vector<std::vector<Cplx>> toy_vxc(const SigmaOptions& o) {
     const auto list = quasiparticles(field, sigma(o), {}, o, {Derivative::kAnalytic, 0.0}, false);
     const auto n = static_cast<std::size_t>(o.band_max - o.band_min + 1);
     std::vector<std::vector<Cplx>> vxc(list.size() / n, std::vector<Cplx>(n * n));
     for (std::size_t i = 0; i < list.size(); ++i)
-      vxc[i / n][(i % n) * (n + 1)] = list[i].sigma_ev - (list[i].band > field.n_occupied ? 0.3 : 0.0);
+      vxc[i / n][(i % n) * (n + 1)] =
+          list[i].sigma_ev - (list[i].band > field.n_occupied ? 0.3 : 0.0);
     return vxc;
   }
 };
 
-inline std::vector<std::vector<double>> diagonal_of(const std::vector<std::vector<Cplx>>& matrices) {
+inline std::vector<std::vector<double>> diagonal_of(
+    const std::vector<std::vector<Cplx>>& matrices) {
   std::vector<std::vector<double>> diagonal;
   for (const auto& m : matrices) {
     const auto n = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(m.size()))));
@@ -101,9 +115,10 @@ inline std::vector<Cplx> random_unitary(std::size_t d, std::uint32_t seed) {
   return u;
 }
 
-/// Rotates the members of every multiplet of [0, n_bands) at one k by a random unitary matrix; returns the whole rotation, rows: new
-/// states in the old ones.
-inline std::vector<Cplx> rotate_multiplets(MeanField& field, int ik, int n_bands, std::uint32_t seed) {
+/// Rotates the members of every multiplet of [0, n_bands) at one k by a random unitary matrix;
+/// returns the whole rotation, rows: new states in the old ones.
+inline std::vector<Cplx> rotate_multiplets(MeanField& field, int ik, int n_bands,
+                                           std::uint32_t seed) {
   const auto n = static_cast<std::size_t>(n_bands);
   std::vector<Cplx> whole(n * n);
   KPointWaves& waves = field.waves.waves[static_cast<std::size_t>(ik)];
@@ -115,9 +130,11 @@ inline std::vector<Cplx> rotate_multiplets(MeanField& field, int ik, int n_bands
     for (std::size_t i = 0; i < d; ++i)
       for (std::size_t j = 0; j < d; ++j) {
         whole[(first + i) * n + first + j] = u[i * d + j];
-        for (std::size_t x = 0; x < n_pw; ++x) rotated[i * n_pw + x] += u[i * d + j] * waves.coefficients[0][(first + j) * n_pw + x];
+        for (std::size_t x = 0; x < n_pw; ++x)
+          rotated[i * n_pw + x] += u[i * d + j] * waves.coefficients[0][(first + j) * n_pw + x];
       }
-    std::copy(rotated.begin(), rotated.end(), waves.coefficients[0].begin() + static_cast<std::ptrdiff_t>(first * n_pw));
+    std::copy(rotated.begin(), rotated.end(),
+              waves.coefficients[0].begin() + static_cast<std::ptrdiff_t>(first * n_pw));
   }
   return whole;
 }

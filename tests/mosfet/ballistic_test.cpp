@@ -23,7 +23,8 @@ void PrintTo(const Row& row, std::ostream* out) {
 }
 
 double barrier_ev(double x_nm) {
-  return 0.06 * std::exp(-std::pow((x_nm - 10.0) / 3.0, 2)) - 0.1 * (1.0 + std::tanh((x_nm - 13.0) / 1.5));
+  return 0.06 * std::exp(-std::pow((x_nm - 10.0) / 3.0, 2)) -
+         0.1 * (1.0 + std::tanh((x_nm - 13.0) / 1.5));
 }
 
 /// The mean over x of the conserved current at `t_fs`, in units of the exact value.
@@ -32,11 +33,17 @@ double current_ratio(const Row& row, int valley) {
   const double exact_a_m[] = {45.163, 102.569, 45.163};
   const Deck deck = parse_deck(
       "[geometry]\nsource_nm = 5.0\nchannel_nm = 10.0\ndrain_nm = 5.0\n"
-      "[scattering]\nscheme = \"none\"\n[[valley]]\nmx = " + std::to_string(mx[valley]) +
-          "\nmy = " + std::to_string(my[valley]) + "\nmz = " + std::to_string(mz[valley]),
-      {{"mesh.nx", std::to_string(row.nx)}, {"mesh.nz", "9"}, {"mesh.subbands", "1"},
-       {"mesh.nw", std::to_string(row.nw)}, {"mesh.nphi", std::to_string(row.nphi)},
-       {"mesh.wmax_eV", "0.5"}, {"mesh.phi_flux", row.flux}, {"run.cfl", "0.8"}},
+      "[scattering]\nscheme = \"none\"\n[[valley]]\nmx = " +
+          std::to_string(mx[valley]) + "\nmy = " + std::to_string(my[valley]) +
+          "\nmz = " + std::to_string(mz[valley]),
+      {{"mesh.nx", std::to_string(row.nx)},
+       {"mesh.nz", "9"},
+       {"mesh.subbands", "1"},
+       {"mesh.nw", std::to_string(row.nw)},
+       {"mesh.nphi", std::to_string(row.nphi)},
+       {"mesh.wmax_eV", "0.5"},
+       {"mesh.phi_flux", row.flux},
+       {"run.cfl", "0.8"}},
       "test deck", ".");
   const Structure s = make_structure(deck);
   TransportProblem problem = make_transport_problem(deck, s);
@@ -54,7 +61,8 @@ double current_ratio(const Row& row, int valley) {
     boundary.inflow_source.push_back(shape.back() * std::exp(-barrier_ev(0.0) / kt));
     boundary.inflow_drain.push_back(shape.back() * std::exp((-0.2 - barrier_ev(20.0)) / kt));
   }
-  boundary.pdf_scale = *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
+  boundary.pdf_scale =
+      *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
   for (double& value : boundary.inflow_source) value /= boundary.pdf_scale;
   for (double& value : boundary.inflow_drain) value /= boundary.pdf_scale;
 
@@ -65,8 +73,9 @@ double current_ratio(const Row& row, int valley) {
     start.energy_ev.push_back(barrier_ev(s.x_nm[i]));
     const double fermi = s.x_nm[i] < 10.0 ? 0.0 : -0.2;
     for (int l = 0; l < problem.nw; ++l)
-      start.pdf.insert(start.pdf.end(), static_cast<std::size_t>(problem.angles),
-                       shape[l] / boundary.pdf_scale * std::exp((fermi - start.energy_ev.back()) / kt));
+      start.pdf.insert(
+          start.pdf.end(), static_cast<std::size_t>(problem.angles),
+          shape[l] / boundary.pdf_scale * std::exp((fermi - start.energy_ev.back()) / kt));
   }
   const auto kernels = make_mosfet_kernels_cpu();
   kernels->load(problem, 1);
@@ -111,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Fine, FixedBarrierNightly,
                                          Row{41, 64, 32, "upwind", 120, {0, 0.9884, 0.9898}},
                                          Row{81, 64, 32, "upwind", 120, {0, 0.9970, 0.9987}}));
 
-// The closed form itself, to 1 %, on the coarsest mesh that gives it at this barrier: 0.9954 (0.993 with 24 angles, 0.988
-// with 16; 0.984 … 0.986 whatever Δx, Δw with those).
+// The closed form itself, to 1 %, on the coarsest mesh that gives it at this barrier: 0.9954 (0.993
+// with 24 angles, 0.988 with 16; 0.984 … 0.986 whatever Δx, Δw with those).
 TEST(FixedBarrierClosedForm, IsMetToOnePercent) {
   EXPECT_NEAR(current_ratio({61, 48, 32, "upwind", 120, {}}, 2), 1.0, 1e-2);
 }

@@ -21,7 +21,8 @@ struct Coupled {
 };
 
 Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings = {}) {
-  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.nw", "24"}, {"mesh.nphi", "12"}, {"mesh.wmax_eV", "0.9"}};
+  std::vector<Setting> all{
+      {"mesh.subbands", "2"}, {"mesh.nw", "24"}, {"mesh.nphi", "12"}, {"mesh.wmax_eV", "0.9"}};
   all.insert(all.end(), settings.begin(), settings.end());
   const Deck deck = test::default_deck(33, 33, all);
   const Structure s = make_structure(deck);
@@ -29,7 +30,8 @@ Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings
   const BiasPoint bias{vgs_v, vds_v};
   Coupled c{.problem = make_transport_problem(deck, s)};
   c.boundary = make_point_boundary(deck, c.problem, bias, contact, contact);
-  c.start = make_start(deck, c.problem, bias, c.boundary, contact, contact, solve_equilibrium(deck, s, bias, contact, contact));
+  c.start = make_start(deck, c.problem, bias, c.boundary, contact, contact,
+                       solve_equilibrium(deck, s, bias, contact, contact));
   return c;
 }
 
@@ -48,7 +50,8 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-// The threads of a refresh, and of the published iteration, meet a column without levels: their failure is one of the caller.
+// The threads of a refresh, and of the published iteration, meet a column without levels: their
+// failure is one of the caller.
 TEST(CoupledCpu, AColumnWithoutLevelsIsAFailureOfTheCaller) {
   for (const char* field : {"device", "published"}) {
     SCOPED_TRACE(field);
@@ -85,13 +88,15 @@ TEST_P(CoupledStep, AgreesWithTheCpu) {
   EXPECT_NEAR(a.top_share, b.top_share, 1e-12);
 }
 
-// The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends and with the field on the host.
+// The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends and with the field
+// on the host.
 TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"contact.inflow", "neutral"}});
   ASSERT_NEAR(c.problem.lead_fs, 6.18, 0.01);  // 2/ω_p at 1e20 cm⁻³ and m = 0.26
   Coupled split = c;
   split.problem.field = FieldPlace::kHost;
-  const auto here = loaded(c, GetParam()), apart = loaded(split, GetParam()), there = loaded(c, find_device("cpu"));
+  const auto here = loaded(c, GetParam()), apart = loaded(split, GetParam()),
+             there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(3, {1e9}, 1.0)[0], b = there->advance(3, {1e9}, 1.0)[0];
   apart->advance(3, {1e9}, 1.0);
   ASSERT_FALSE(a.chord_failed);
@@ -103,8 +108,8 @@ TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
   for (const int side : {0, 1}) EXPECT_NEAR(a.inflow_scale[side], b.inflow_scale[side], 1e-10);
 }
 
-// The quasi-equilibrium holds the charge of the contacts' doping: neutral inflow leaves it alone. A column with half its
-// electrons, all other directions empty, asks for more.
+// The quasi-equilibrium holds the charge of the contacts' doping: neutral inflow leaves it alone. A
+// column with half its electrons, all other directions empty, asks for more.
 TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
   for (const char* statistics : {"maxwell", "fermi"}) {
     Coupled c = coupled(0.5, 0.2, {{"contact.inflow", "neutral"}, {"statistics.kind", statistics}});
@@ -119,7 +124,8 @@ TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
   }
 }
 
-// The published split, field on the host: the same step to the same tolerance. (On the CPU the key changes nothing.)
+// The published split, field on the host: the same step to the same tolerance. (On the CPU the key
+// changes nothing.)
 TEST_P(CoupledStep, FieldOnTheHostAgrees) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
   Coupled split = c;
@@ -135,7 +141,8 @@ TEST_P(CoupledStep, FieldOnTheHostAgrees) {
   EXPECT_EQ(x.step, y.step);
 }
 
-// The x flux of the next stage on the GPU while the host solves for the field, as published, or after it: the same bits.
+// The x flux of the next stage on the GPU while the host solves for the field, as published, or
+// after it: the same bits.
 TEST_P(CoupledStep, OverlappingTheXFluxWithTheHostChangesNoBit) {
   Coupled beside = coupled(0.6, 0.4, {{"mesh.nphi", "24"}});
   beside.problem.field = FieldPlace::kHost;
@@ -153,10 +160,11 @@ TEST_P(CoupledStep, OverlappingTheXFluxWithTheHostChangesNoBit) {
   EXPECT_EQ(x.current_integral, y.current_integral);
 }
 
-// The published iteration, cold and with the transported subbands only, has the same solution; a GPU finds the loss rate
-// for every angle then.
+// The published iteration, cold and with the transported subbands only, has the same solution; a
+// GPU finds the loss rate for every angle then.
 TEST_P(CoupledStep, ThePublishedIterationAgrees) {
-  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
+  const Coupled c =
+      coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
   Coupled published = c;
   published.problem.field = FieldPlace::kPublished;
   const auto here = loaded(published, GetParam()), there = loaded(c, find_device("cpu"));
@@ -169,8 +177,8 @@ TEST_P(CoupledStep, ThePublishedIterationAgrees) {
   EXPECT_LT(largest_difference(x.energy_ev, y.energy_ev), 1e-10);
 }
 
-// The last chord step moves V after the levels were found; they follow it to first order, so that a loose tolerance leaves
-// levels that belong to its V to second order.
+// The last chord step moves V after the levels were found; they follow it to first order, so that a
+// loose tolerance leaves levels that belong to its V to second order.
 TEST_P(CoupledStep, LevelsFollowTheLastStepOfTheField) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-3"}});
   const auto kernels = loaded(c, GetParam());
@@ -192,8 +200,8 @@ TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
   EXPECT_EQ(x.current_integral, y.current_integral);
 }
 
-// Several points in one call, on a GPU at the same time, one of them idle and one that stops on the way: each has the bits of
-// its run alone.
+// Several points in one call, on a GPU at the same time, one of them idle and one that stops on the
+// way: each has the bits of its run alone.
 TEST_P(CoupledStep, PointsBesideEachOtherKeepTheirBits) {
   const std::vector<Coupled> points{coupled(0.6, 0.4), coupled(0.4, 0.1), coupled(0.5, 0.2)};
   const std::vector<double> stop{1e9, 0.5, 1e9};
@@ -204,7 +212,8 @@ TEST_P(CoupledStep, PointsBesideEachOtherKeepTheirBits) {
     together->set_state(k, points[k].start);
     together->refresh(k);
   }
-  const std::vector<Advance> advanced = together->advance(9, {stop[0], stop[1], stop[2], -1.0}, 1.0);
+  const std::vector<Advance> advanced =
+      together->advance(9, {stop[0], stop[1], stop[2], -1.0}, 1.0);
   EXPECT_TRUE(advanced[3].steps.empty());
   EXPECT_LT(advanced[1].steps.size(), 9u);
   for (int k = 0; k < 3; ++k) {
@@ -252,8 +261,8 @@ TEST_P(CoupledStep, StopsAtTheGivenTime) {
   EXPECT_TRUE(kernels->advance(10, {1.0}, 1.0)[0].steps.empty());
 }
 
-// Without drain bias a symmetric device stays antisymmetric in I(x) about its middle at all times, and
-// Φ, V stay symmetric in z.
+// Without drain bias a symmetric device stays antisymmetric in I(x) about its middle at all times,
+// and Φ, V stay symmetric in z.
 TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
   const Coupled c = coupled(0.6, 0.0, {{"run.tol_V", "1e-12"}});
   const auto kernels = loaded(c, GetParam());
@@ -270,12 +279,15 @@ TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
   const Moments moments = kernels->moments(0);
   const Structure& s = c.problem.structure;
   for (int i = 0; i < 33; ++i)
-    for (int j = 0; j < 33; ++j) {  // N of the top half against that of the bottom half, relative to the contacts' 0.1 nm⁻³
+    for (int j = 0; j < 33; ++j) {  // N of the top half against that of the bottom half, relative
+                                    // to the contacts' 0.1 nm⁻³
       double difference = 0.0;
       for (int a = 0; a < c.problem.n_states(); ++a) {
-        const int level = s.family_of[static_cast<std::size_t>(a / s.subbands)] * s.subbands + a % s.subbands;
+        const int level =
+            s.family_of[static_cast<std::size_t>(a / s.subbands)] * s.subbands + a % s.subbands;
         const double* psi = &state.psi[(static_cast<std::size_t>(level) * 33 + i) * 33];
-        difference += 2.0 * moments.sheet_nm2[static_cast<std::size_t>(a) * 33 + i] * (psi[j] * psi[j] - psi[32 - j] * psi[32 - j]);
+        difference += 2.0 * moments.sheet_nm2[static_cast<std::size_t>(a) * 33 + i] *
+                      (psi[j] * psi[j] - psi[32 - j] * psi[32 - j]);
       }
       EXPECT_NEAR(difference / 0.1, 0.0, 1e-10);
     }

@@ -107,8 +107,10 @@ TEST(SpoiltDeck, IsRefusedByNameOrTaken) {
   test::HostileDeck hostile(test::fuzz_seed());
   std::string deck, change;
   // Whatever is wrong has a key, and every key is in one of the two decks; syntax has a line.
-  const std::vector<std::string> names{"line ", "unknown key", "kind",      "orientation", "geometry", "doping", "gate",   "material", "mesh",
-                                       "scattering",  "statistics", "contact",    "bias",     "run.",   "output", "valley"};
+  const std::vector<std::string> names{"line ",    "unknown key", "kind",       "orientation",
+                                       "geometry", "doping",      "gate",       "material",
+                                       "mesh",     "scattering",  "statistics", "contact",
+                                       "bias",     "run.",        "output",     "valley"};
   const auto tally = test::fuzz(
       600, names, 20.0,
       [&](int i) {

@@ -76,7 +76,9 @@ struct BadDeck {
   const char* text;
   const char* must_contain;
 };
-void PrintTo(const BadDeck& deck, std::ostream* out) { *out << "deck to be refused for: " << deck.must_contain; }
+void PrintTo(const BadDeck& deck, std::ostream* out) {
+  *out << "deck to be refused for: " << deck.must_contain;
+}
 
 class Malformed : public testing::TestWithParam<BadDeck> {};
 
@@ -91,21 +93,22 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         BadDeck{"[mesh]\nnx = ", "line 2"},
         // Letters that the parser asks about as white space.
-        BadDeck{"[mesh]\nnx = \xC3\xA9", "line 2"},
-        BadDeck{"[mesh]\n\xC5\x82 = 1", "line 2"},
+        BadDeck{"[mesh]\nnx = \xC3\xA9", "line 2"}, BadDeck{"[mesh]\n\xC5\x82 = 1", "line 2"},
         BadDeck{"[mseh]\nnx = 65", "did you mean 'mesh'"},
         BadDeck{"[mesh]\nnxx = 65", "did you mean 'nx'"},
         BadDeck{"kind = \"gw\"", "is not \"mosfet\""},
         BadDeck{"[mesh]\nnx = 65.5", "mesh.nx must be a whole number, got 65.5"},
         BadDeck{"[run]\nfield = \"published\"", "needs mesh.range = \"full\""},
-        BadDeck{"convergence_study = true\n[run]\nmode = \"transient\"", "(--converge) needs run.mode"},
+        BadDeck{"convergence_study = true\n[run]\nmode = \"transient\"",
+                "(--converge) needs run.mode"},
         BadDeck{"[mesh]\nnx = 5", "mesh.nx = 5 is outside"},
         BadDeck{"[mesh]\nnphi = 46", "nearest are 44 and 48"},
         BadDeck{"[mesh]\nsubbands = 0", "mesh.subbands = 0 is outside"},
         BadDeck{"[mesh]\nwmax_eV = \"big\"", "must be a number or \"auto\""},
         BadDeck{"[mesh]\nwmax_eV = -1.0", "mesh.wmax_eV = -1 is outside"},
         BadDeck{"[mesh]\nrange = \"full\"\nphi_flux = \"upwind\"", "needs range = \"half\""},
-        BadDeck{"[geometry]\nchannel_nm = \"ten\"", "geometry.channel_nm must be a number, got 'ten'"},
+        BadDeck{"[geometry]\nchannel_nm = \"ten\"",
+                "geometry.channel_nm must be a number, got 'ten'"},
         BadDeck{"[geometry]\nchannel_nm = -10.0", "geometry.channel_nm = -10 is outside"},
         BadDeck{"[geometry]\nsilicon_nm = nan", "must be finite"},
         BadDeck{"[geometry]\nchannel_nm = 10.1", "nearest admissible"},
@@ -127,25 +130,38 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[run]\nprecision = \"fp32\"", "is not offered"},
         BadDeck{"[output]\nfields = [\"curent\"]", "did you mean 'current'"},
         BadDeck{"[[valley]]\nmx = 0.2\nmy = 0.2", "mz is missing"},
-        BadDeck{"[material]\nml = 0.92\n[[valley]]\nmx = 0.2\nmy = 0.2\nmz = 0.9", "material.ml = 0.92 is a mass of silicon's own valleys"},
-        BadDeck{"[material]\nmt = 0.2\n[[valley]]\nmx = 0.2\nmy = 0.2\nmz = 0.9", "[[valley]] replaces them with mx, my and mz"},
+        BadDeck{"[material]\nml = 0.92\n[[valley]]\nmx = 0.2\nmy = 0.2\nmz = 0.9",
+                "material.ml = 0.92 is a mass of silicon's own valleys"},
+        BadDeck{"[material]\nmt = 0.2\n[[valley]]\nmx = 0.2\nmy = 0.2\nmz = 0.9",
+                "[[valley]] replaces them with mx, my and mz"},
         BadDeck{"[mesh]\nwmax_ev = 1.0", "did you mean 'wmax_eV'"},
-        BadDeck{"[statistics]\nkind = \"fermi\"\npauli = false", "statistics.pauli = false contradicts"},
+        BadDeck{"[statistics]\nkind = \"fermi\"\npauli = false",
+                "statistics.pauli = false contradicts"},
         BadDeck{"[statistics]\npauli = true", "statistics.pauli = true needs kind = \"fermi\""},
-        BadDeck{"[statistics]\nkind = \"fermi\"\n[scattering]\nscheme = \"paper\"", "needs scattering.scheme = \"balanced\""},
-        BadDeck{"[scattering]\nscheme = \"paper\"\nimpurities = true", "has no impurities and no roughness"},
+        BadDeck{"[statistics]\nkind = \"fermi\"\n[scattering]\nscheme = \"paper\"",
+                "needs scattering.scheme = \"balanced\""},
+        BadDeck{"[scattering]\nscheme = \"paper\"\nimpurities = true",
+                "has no impurities and no roughness"},
         BadDeck{"[scattering.roughness]\nheigth_nm = 0.3", "did you mean 'height_nm'"},
-        BadDeck{"[scattering.roughness]\nheight_nm = 30.0", "scattering.roughness.height_nm = 30 is outside"},
-        BadDeck{"[bias]\nwaveform_vgs = [[0.0, 0.0], [5.0, 0.1]]", "run.mode must be \"transient\""},
-        BadDeck{"[run]\nmode = \"transient\"\n[bias]\nwaveform_vgs = [[5.0, 0.0], [5.0, 0.1]]", "times must be 0 or later and increase"},
+        BadDeck{"[scattering.roughness]\nheight_nm = 30.0",
+                "scattering.roughness.height_nm = 30 is outside"},
+        BadDeck{"[bias]\nwaveform_vgs = [[0.0, 0.0], [5.0, 0.1]]",
+                "run.mode must be \"transient\""},
+        BadDeck{"[run]\nmode = \"transient\"\n[bias]\nwaveform_vgs = [[5.0, 0.0], [5.0, 0.1]]",
+                "times must be 0 or later and increase"},
         BadDeck{"[run]\nmode = \"transient\"\n[bias]\nwaveform_vds = [[0.0, 9.0]]", "outside ±2 V"},
         BadDeck{"[output]\npdf_at_fs = [10.0]", "needs run.mode = \"transient\""},
-        BadDeck{"[run]\nmode = \"transient\"\nt_end_fs = 5.0\n[output]\npdf_at_fs = [10.0]", "lies after run.t_end_fs = 5"},
-        BadDeck{"[run]\nmode = \"transient\"\ntransport = \"drift-diffusion\"", "is a steady solution"},
-        BadDeck{"[run]\nmode = \"mobility\"\n[scattering]\nscheme = \"none\"", "the mobility comes from it"},
-        BadDeck{"[run]\nmode = \"transient\"\nconverge = true", "run.converge = true needs run.mode = \"steady\""},
+        BadDeck{"[run]\nmode = \"transient\"\nt_end_fs = 5.0\n[output]\npdf_at_fs = [10.0]",
+                "lies after run.t_end_fs = 5"},
+        BadDeck{"[run]\nmode = \"transient\"\ntransport = \"drift-diffusion\"",
+                "is a steady solution"},
+        BadDeck{"[run]\nmode = \"mobility\"\n[scattering]\nscheme = \"none\"",
+                "the mobility comes from it"},
+        BadDeck{"[run]\nmode = \"transient\"\nconverge = true",
+                "run.converge = true needs run.mode = \"steady\""},
         BadDeck{"[contact]\ninflow = \"neutrl\"", "did you mean \"neutral\""},
-        BadDeck{"[run]\nmode = \"transient\"\nplasma_damping = 1.0", "changes the way to the steady state"},
+        BadDeck{"[run]\nmode = \"transient\"\nplasma_damping = 1.0",
+                "changes the way to the steady state"},
         BadDeck{"orientation = \"111\"", "is not one of"}));
 
 TEST(Deck, ProfileFileMustCoverTheDevice) {
@@ -167,7 +183,8 @@ TEST(Deck, IsAFileOrADirectoryWithOneAndNoLargeFile) {
   EXPECT_EQ(read_deck(directory.path() / "deck.toml", {{"mesh.nx", "65"}}).mesh.nx, 65);
   std::ofstream(directory.path() / "WFN") << "x";
   std::filesystem::resize_file(directory.path() / "WFN", (16u << 20) + 1);
-  for (const auto& [name, words] : {std::pair{"WFN", "has more than 16 MiB"}, {"none", "does not exist or cannot be read"}}) {
+  for (const auto& [name, words] :
+       {std::pair{"WFN", "has more than 16 MiB"}, {"none", "does not exist or cannot be read"}}) {
     try {
       read_deck(directory.path() / name, {});
       ADD_FAILURE() << name;
@@ -186,9 +203,12 @@ TEST(Deck, ProfileFileIsReadLineByLine) {
   const auto doping = profile("# from a process simulator\n\nx_nm,N_D_cm3\n0,1e20\n32,2e20\n");
   EXPECT_EQ(doping.profile_x_nm, (std::vector<double>{0.0, 32.0}));
   EXPECT_EQ(doping.profile_nm3, (std::vector<double>{0.1, 0.2}));
-  for (const auto& [line, words] : {std::pair{"10,1e20,5", "\"p.csv\", line 2 is not 'x_nm,N_D_cm3'"}, {"10", "line 2 is not"},
-                                    {"10,2e22", "line 2: N_D = 2e+22 cm-3 must be above 0 and at most 1e+22"},
-                                    {"10,0", "line 2: N_D = 0 cm-3"}, {"0,1e20", "line 2: x = 0 nm must be above the 0 nm before it"}}) {
+  for (const auto& [line, words] :
+       {std::pair{"10,1e20,5", "\"p.csv\", line 2 is not 'x_nm,N_D_cm3'"},
+        {"10", "line 2 is not"},
+        {"10,2e22", "line 2: N_D = 2e+22 cm-3 must be above 0 and at most 1e+22"},
+        {"10,0", "line 2: N_D = 0 cm-3"},
+        {"0,1e20", "line 2: x = 0 nm must be above the 0 nm before it"}}) {
     SCOPED_TRACE(line);
     try {
       profile(std::string("0,1e20\n") + line + "\n32,1e20\n");

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "workers/mosfet/input/make_structure.hpp"
 #include "tests/support/reference_data.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 
 namespace quasi::mosfet {
@@ -33,7 +33,8 @@ TEST(FermiIntegrals, KnownValuesAndDerivative) {
 class Contact : public testing::TestWithParam<std::string> {};
 
 TEST_P(Contact, IsNeutral) {
-  const Deck deck = test::default_deck(33, 65, {{"statistics.kind", GetParam()}, {"run.mode", "equilibrium"}});
+  const Deck deck =
+      test::default_deck(33, 65, {{"statistics.kind", GetParam()}, {"run.mode", "equilibrium"}});
   const Structure s = make_structure(deck);
   const Equilibrium contact = solve_contact(deck, s, 0);
   EXPECT_NEAR(contact.sheet_total_nm2(column_structure(s, 0), 0) / 0.6, 1.0, 1e-12);
@@ -42,7 +43,8 @@ TEST_P(Contact, IsNeutral) {
 TEST_P(Contact, ReproducesTheReferenceOnEveryMesh) {
   QUASI_NEED_REFERENCE("device/equilibrium_summary.json");
   for (const int nz : {33, 65, 129}) {
-    const Deck deck = test::default_deck(33, nz, {{"statistics.kind", GetParam()}, {"run.mode", "equilibrium"}});
+    const Deck deck =
+        test::default_deck(33, nz, {{"statistics.kind", GetParam()}, {"run.mode", "equilibrium"}});
     const Structure s = make_structure(deck), column = column_structure(s, 0);
     const Equilibrium contact = solve_contact(deck, s, 0);
     const nlohmann::json document = reference();
@@ -87,7 +89,8 @@ class EquilibriumTable : public testing::TestWithParam<Case> {};
 TEST_P(EquilibriumTable, ReproducesTheReference) {
   QUASI_NEED_REFERENCE("device/equilibrium_summary.json");
   const auto [statistics, mesh, vgs_v] = GetParam();
-  const Deck deck = test::default_deck(mesh, mesh, {{"statistics.kind", statistics}, {"run.mode", "equilibrium"}});
+  const Deck deck = test::default_deck(
+      mesh, mesh, {{"statistics.kind", statistics}, {"run.mode", "equilibrium"}});
   const Structure s = make_structure(deck);
   const Equilibrium contact = solve_contact(deck, s, 0);
   const Equilibrium state = solve_equilibrium(deck, s, {vgs_v, 0.0}, contact, contact);
@@ -117,19 +120,22 @@ TEST_P(EquilibriumTable, ReproducesTheReference) {
   // Equal gates: the solution is symmetric in z, and in x at zero drain bias.
   for (int i = 0; i < mesh; ++i)
     for (int j = 0; j < mesh; ++j) {
-      EXPECT_NEAR(state.potential_v[i * mesh + j], state.potential_v[i * mesh + mesh - 1 - j], 1e-10);
-      EXPECT_NEAR(state.potential_v[i * mesh + j], state.potential_v[(mesh - 1 - i) * mesh + j], 1e-10);
+      EXPECT_NEAR(state.potential_v[i * mesh + j], state.potential_v[i * mesh + mesh - 1 - j],
+                  1e-10);
+      EXPECT_NEAR(state.potential_v[i * mesh + j], state.potential_v[(mesh - 1 - i) * mesh + j],
+                  1e-10);
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Meshes, EquilibriumTable,
-    testing::Values(Case{"maxwell", 33, 0.6}, Case{"maxwell", 65, 0.2}, Case{"maxwell", 65, 0.6},
-                    Case{"fermi", 33, 0.6}, Case{"fermi", 65, 0.6}, Case{"maxwell", 129, 0.6}),
-    [](const auto& one) {
-      return std::string(one.param.statistics) + std::to_string(one.param.mesh) + "vgs" +
-             std::to_string(static_cast<int>(one.param.vgs_v * 10));
-    });
+INSTANTIATE_TEST_SUITE_P(Meshes, EquilibriumTable,
+                         testing::Values(Case{"maxwell", 33, 0.6}, Case{"maxwell", 65, 0.2},
+                                         Case{"maxwell", 65, 0.6}, Case{"fermi", 33, 0.6},
+                                         Case{"fermi", 65, 0.6}, Case{"maxwell", 129, 0.6}),
+                         [](const auto& one) {
+                           return std::string(one.param.statistics) +
+                                  std::to_string(one.param.mesh) + "vgs" +
+                                  std::to_string(static_cast<int>(one.param.vgs_v * 10));
+                         });
 
 // The kernel over all states keeps Newton quadratic with two transported subbands, where a sum
 // truncated to those two falls into a limit cycle.

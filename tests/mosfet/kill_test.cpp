@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <chrono>
 #include <fstream>
@@ -23,10 +23,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::filesystem::path engine() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-engine"; }
+std::filesystem::path engine() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-engine";
+}
 
 pid_t start(const std::filesystem::path& deck, const std::filesystem::path& output) {
-  std::vector<std::string> words{engine().string(), "run", "mosfet", deck.string(), "--device", "cpu", "--quiet", "-d", output.string()};
+  std::vector<std::string> words{engine().string(), "run",      "mosfet",
+                                 deck.string(),     "--device", "cpu",
+                                 "--quiet",         "-d",       output.string()};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -55,16 +59,18 @@ std::set<std::string> rows(const std::filesystem::path& csv) {
   return out;
 }
 
-// Ten kills at random moments of a sweep: no finished point is ever lost or changed, and what comes out in
-// the end has the bits of an undisturbed run. Each kill lets the engine live a little, so that some fall into
-// the start, some into a step, some into the writing of a checkpoint.
+// Ten kills at random moments of a sweep: no finished point is ever lost or changed, and what comes
+// out in the end has the bits of an undisturbed run. Each kill lets the engine live a little, so
+// that some fall into the start, some into a step, some into the writing of a checkpoint.
 TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
   ASSERT_TRUE(std::filesystem::exists(engine())) << engine() << ": build quasi-engine first";
   const test::TemporaryDirectory directory;
   const auto deck = directory.path() / "deck.toml";
-  std::ofstream(deck) << "kind = \"mosfet\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\nnw = 12\nnphi = 8\nwmax_eV = 0.9\n"
+  std::ofstream(deck) << "kind = \"mosfet\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\nnw = 12\nnphi "
+                         "= 8\nwmax_eV = 0.9\n"
                          "[bias]\nvgs = [0.4, 0.6]\nvds = [0.1, 0.2, 0.3]\n"
-                         "[run]\nt_end_fs = 14.0\nsteady_tol = 0.2\nwindow_fs = 5.0\nrefresh_steps = 10\ncheckpoint_s = 0.0\n";
+                         "[run]\nt_end_fs = 14.0\nsteady_tol = 0.2\nwindow_fs = 5.0\nrefresh_steps "
+                         "= 10\ncheckpoint_s = 0.0\n";
   const auto expected = directory.path() / "expected";
   int status = 0;
   waitpid(start(deck, expected), &status, 0);
@@ -82,8 +88,11 @@ TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
     for (bool done = false; !done;) {
       const pid_t engine_pid = start(deck, output);
       if (kills < 10) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(life_ms(random));
-        while (std::chrono::steady_clock::now() < deadline && waitpid(engine_pid, &status, WNOHANG) == 0) std::this_thread::sleep_for(1ms);
+        const auto deadline =
+            std::chrono::steady_clock::now() + std::chrono::milliseconds(life_ms(random));
+        while (std::chrono::steady_clock::now() < deadline &&
+               waitpid(engine_pid, &status, WNOHANG) == 0)
+          std::this_thread::sleep_for(1ms);
         if (kill(engine_pid, 0) == 0) {
           kill(engine_pid, SIGKILL);
           ++kills;
@@ -104,7 +113,8 @@ TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
     EXPECT_EQ(file_text(output / "iv.csv"), file_text(expected / "iv.csv"));
     const H5Reader a(output / "result.h5"), b(expected / "result.h5");
     for (int point = 0; point < 6; ++point)
-      for (const char* name : {"potential", "density", "subband_energy", "current_x", "history", "terminals"}) {
+      for (const char* name :
+           {"potential", "density", "subband_energy", "current_x", "history", "terminals"}) {
         const std::string path = "/points/" + std::to_string(point) + "/" + name;
         EXPECT_EQ(a.doubles(path), b.doubles(path)) << path;
       }

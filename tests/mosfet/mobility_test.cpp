@@ -7,13 +7,13 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/backend/progress.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/impurity.hpp"
 #include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/solver/drift_diffusion.hpp"
 #include "workers/mosfet/solver/sweep.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
-#include "workers/backend/progress.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -29,54 +29,72 @@ double flat_well_mobility(const std::vector<Setting>& settings) {
   return low_field_mobility(deck, problem, levels, {-0.2}).mean_nm2_v_fs[0] * kMobilityUnit_cm2_v_s;
 }
 
-// Known phonon-limited mobilities of the flat well: 1327, 920 and 691 cm²/Vs for acoustic potentials of 9,
-// 12 and 14.6 eV, from an independent code on its own mesh; 1 % covers both meshes.
+// Known phonon-limited mobilities of the flat well: 1327, 920 and 691 cm²/Vs for acoustic
+// potentials of 9, 12 and 14.6 eV, from an independent code on its own mesh; 1 % covers both
+// meshes.
 TEST(Mobility, OfTheFlatWellIsTheKnownOne) {
   EXPECT_NEAR(flat_well_mobility({}) / 1327.0, 1.0, 1e-2);
   EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_eV", "12.0"}}) / 920.0, 1.0, 1e-2);
   EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_eV", "14.6"}}) / 691.0, 1.0, 1e-2);
 }
 
-// A (001) film has a fourfold axis: its low-field mobility is the same along <100> and <110>, to round-off, though
-// the valleys differ. Silicon's own table written out in the deck is silicon; a strain splitting that empties the
-// fourfold pairs leaves the light valley alone, which is faster.
+// A (001) film has a fourfold axis: its low-field mobility is the same along <100> and <110>, to
+// round-off, though the valleys differ. Silicon's own table written out in the deck is silicon; a
+// strain splitting that empties the fourfold pairs leaves the light valley alone, which is faster.
 TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
   const double along_100 = flat_well_mobility({{"mesh.nw", "200"}});
-  EXPECT_NEAR(flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}}) / along_100, 1.0, 1e-12);
+  EXPECT_NEAR(flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}}) / along_100, 1.0,
+              1e-12);
   const auto of_table = [](double offset_ev) {
     std::string text;
-    for (const char* masses : {"mx = 0.98\nmy = 0.19\nmz = 0.19\n", "mx = 0.19\nmy = 0.98\nmz = 0.19\n"})
-      text += std::string("[[valley]]\n") + masses + "offset_eV = " + std::to_string(offset_ev) + "\n";
-    const Deck deck = parse_deck(text + "[[valley]]\nmx = 0.19\nmy = 0.19\nmz = 0.98\n",
-                                 {{"mesh.nx", "33"}, {"mesh.nz", "65"}, {"mesh.nw", "200"}, {"mesh.wmax_eV", "0.9"}}, "test deck", ".");
+    for (const char* masses :
+         {"mx = 0.98\nmy = 0.19\nmz = 0.19\n", "mx = 0.19\nmy = 0.98\nmz = 0.19\n"})
+      text +=
+          std::string("[[valley]]\n") + masses + "offset_eV = " + std::to_string(offset_ev) + "\n";
+    const Deck deck = parse_deck(
+        text + "[[valley]]\nmx = 0.19\nmy = 0.19\nmz = 0.98\n",
+        {{"mesh.nx", "33"}, {"mesh.nz", "65"}, {"mesh.nw", "200"}, {"mesh.wmax_eV", "0.9"}},
+        "test deck", ".");
     const Structure column = column_structure(make_structure(deck), 0);
-    return low_field_mobility(deck, make_transport_problem(deck, column), solve_subbands(column, std::vector<double>(65, 0.0)), {-0.2})
-               .mean_nm2_v_fs[0] * kMobilityUnit_cm2_v_s;
+    return low_field_mobility(deck, make_transport_problem(deck, column),
+                              solve_subbands(column, std::vector<double>(65, 0.0)), {-0.2})
+               .mean_nm2_v_fs[0] *
+           kMobilityUnit_cm2_v_s;
   };
   EXPECT_NEAR(of_table(0.0) / along_100, 1.0, 1e-12);
   EXPECT_GT(of_table(0.3), 1.05 * along_100);
 }
 
-// Impurities alone, parabolic bands, one round valley: μ = (e/m)∫τ w e^{−w/kT}dw / ∫w e^{−w/kT}dw with
-// Brooks and Herring's τ, written out here. 5 % covers the w grid.
+// Impurities alone, parabolic bands, one round valley: μ = (e/m)∫τ w e^{−w/kT}dw / ∫w e^{−w/kT}dw
+// with Brooks and Herring's τ, written out here. 5 % covers the w grid.
 TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
   const double mass = 0.4;
   const Deck deck = parse_deck("[[valley]]\nmx = 0.4\nmy = 0.4\nmz = 0.4\n",
-                               {{"mesh.nx", "33"}, {"mesh.nz", "65"}, {"mesh.nw", "600"}, {"mesh.wmax_eV", "0.9"}, {"mesh.subbands", "2"},
-                                {"material.alpha_per_eV", "0.0"}, {"scattering.enabled", "[]"}, {"scattering.impurities", "true"},
-                                {"doping.contact_cm3", "1e19"}, {"doping.channel_cm3", "1e19"}}, "test deck", ".");
+                               {{"mesh.nx", "33"},
+                                {"mesh.nz", "65"},
+                                {"mesh.nw", "600"},
+                                {"mesh.wmax_eV", "0.9"},
+                                {"mesh.subbands", "2"},
+                                {"material.alpha_per_eV", "0.0"},
+                                {"scattering.enabled", "[]"},
+                                {"scattering.impurities", "true"},
+                                {"doping.contact_cm3", "1e19"},
+                                {"doping.channel_cm3", "1e19"}},
+                               "test deck", ".");
   const Structure column = column_structure(make_structure(deck), 16);
   const TransportProblem problem = make_transport_problem(deck, column);
   const Subbands levels = solve_subbands(column, std::vector<double>(65, 0.0));
   const double found = low_field_mobility(deck, problem, levels, {-0.2}).mean_nm2_v_fs[0];
 
   const double kt = deck.kt_ev(), coulomb = kChargeOverEpsilon0_v_nm / 11.7, donors = 0.01;
-  const double m = mass * kElectronMass_ev_fs2_nm2, screening2 = coulomb * donors / kt;  // Debye: Maxwell's slope.
+  const double m = mass * kElectronMass_ev_fs2_nm2,
+               screening2 = coulomb * donors / kt;  // Debye: Maxwell's slope.
   double above = 0.0, below = 0.0;
   const double step = kt / 2000.0;
   for (double w = 0.5 * step; w < 40.0 * kt; w += step) {
     const double gamma2 = 8.0 * m * w / (kHbar_ev_fs * kHbar_ev_fs * screening2);
-    const double rate = donors * coulomb * coulomb / (16.0 * std::sqrt(2.0) * units::kPi * std::sqrt(m) * std::pow(w, 1.5)) *
+    const double rate = donors * coulomb * coulomb /
+                        (16.0 * std::sqrt(2.0) * units::kPi * std::sqrt(m) * std::pow(w, 1.5)) *
                         (std::log(1.0 + gamma2) - gamma2 / (1.0 + gamma2));
     above += w / rate * std::exp(-w / kt);
     below += w * std::exp(-w / kt);
@@ -84,17 +102,24 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
   EXPECT_NEAR(found / (above / below / m), 1.0, 5e-2);
 }
 
-// The force of a step on a level is the level's shift per thickness of film: F = −½ ∂ε/∂t for the two walls
-// of a symmetric well together (each moves by half). The infinite-wall form is good to 10 % at 3 eV.
+// The force of a step on a level is the level's shift per thickness of film: F = −½ ∂ε/∂t for the
+// two walls of a symmetric well together (each moves by half). The infinite-wall form is good to 10
+// % at 3 eV.
 TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
   const auto lowest = [](double silicon, double* force) {
-    const Deck deck = parse_deck("", {{"mesh.nx", "33"}, {"mesh.nz", "129"}, {"geometry.silicon_nm", std::to_string(silicon)},
-                                      {"mesh.snap", "true"}, {"mesh.subbands", "1"}}, "test deck", ".");
+    const Deck deck = parse_deck("",
+                                 {{"mesh.nx", "33"},
+                                  {"mesh.nz", "129"},
+                                  {"geometry.silicon_nm", std::to_string(silicon)},
+                                  {"mesh.snap", "true"},
+                                  {"mesh.subbands", "1"}},
+                                 "test deck", ".");
     const Structure column = column_structure(make_structure(deck), 0);
     const Subbands levels = solve_subbands(column, std::vector<double>(129, 0.0));
     if (force != nullptr)
       *force = roughness_force(&levels.psi[static_cast<std::size_t>(column.silicon_first)],
-                               &levels.psi[static_cast<std::size_t>(column.silicon_first)], 1, column.dz_nm, 0.19);
+                               &levels.psi[static_cast<std::size_t>(column.silicon_first)], 1,
+                               column.dz_nm, 0.19);
     return std::pair{levels.energy_ev[0], deck.geometry.silicon_nm};
   };
   double force = 0.0;
@@ -104,29 +129,43 @@ TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
   EXPECT_NEAR(force / ((thin - thick) / (t1 - t0)), 1.0, 0.1);
 }
 
-// Relaxation of momentum: at one energy of a round valley and a Gaussian spectrum the mean of S(q)(1 − cos θ) over the
-// angles is πΔ²Λ² e^{−a}(I₀(a) − I₁(a)), a = k²Λ²/2. The mean's 24 points give 1e-4.
+// Relaxation of momentum: at one energy of a round valley and a Gaussian spectrum the mean of
+// S(q)(1 − cos θ) over the angles is πΔ²Λ² e^{−a}(I₀(a) − I₁(a)), a = k²Λ²/2. The mean's 24 points
+// give 1e-4.
 TEST(Roughness, SpectrumRelaxesMomentumAsTheClosedForm) {
-  const Deck deck = test::default_deck(33, 17, {{"mesh.nw", "24"}, {"mesh.wmax_eV", "0.5"}, {"scattering.roughness.height_nm", "0.3"},
-                                                {"scattering.roughness.length_nm", "1.5"}, {"scattering.roughness.spectrum", "gaussian"}});
+  const Deck deck = test::default_deck(33, 17,
+                                       {{"mesh.nw", "24"},
+                                        {"mesh.wmax_eV", "0.5"},
+                                        {"scattering.roughness.height_nm", "0.3"},
+                                        {"scattering.roughness.length_nm", "1.5"},
+                                        {"scattering.roughness.spectrum", "gaussian"}});
   const TransportProblem problem = make_transport_problem(deck, make_structure(deck));
   for (const int l : {0, 3, 9, 23}) {
-    const double w = (l + 0.5) * 0.5 / 24, a = w * (1.0 + 0.5 * w) * 0.19 / 0.0380998212 * 1.5 * 1.5 / 2.0;
-    const double expected = M_PI * 0.09 * 2.25 * std::exp(-a) * (std::cyl_bessel_i(0.0, a) - std::cyl_bessel_i(1.0, a));
-    EXPECT_NEAR(problem.roughness_spectrum[static_cast<std::size_t>((2 * 24 + l) * 24 + l)] / expected, 1.0, 1e-4) << w;
+    const double w = (l + 0.5) * 0.5 / 24,
+                 a = w * (1.0 + 0.5 * w) * 0.19 / 0.0380998212 * 1.5 * 1.5 / 2.0;
+    const double expected =
+        M_PI * 0.09 * 2.25 * std::exp(-a) * (std::cyl_bessel_i(0.0, a) - std::cyl_bessel_i(1.0, a));
+    EXPECT_NEAR(
+        problem.roughness_spectrum[static_cast<std::size_t>((2 * 24 + l) * 24 + l)] / expected, 1.0,
+        1e-4)
+        << w;
   }
 }
 
-// The universal curve: phonons alone fall slowly with the effective field; with roughness the fall steepens with
-// the field, and its own part (Matthiessen) goes towards E^{−2}: F² does, by Hellmann and Feynman, while the
-// spectrum and the subbands that draw apart take a little back.
+// The universal curve: phonons alone fall slowly with the effective field; with roughness the fall
+// steepens with the field, and its own part (Matthiessen) goes towards E^{−2}: F² does, by Hellmann
+// and Feynman, while the spectrum and the subbands that draw apart take a little back.
 TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
-  const std::vector<Setting> mesh{{"geometry.silicon_nm", "10.0"}, {"geometry.oxide_top_nm", "1.0"}, {"run.mode", "mobility"},
-                                  {"bias.vgs", "[0.8, 1.0, 1.4]"}, {"mesh.nw", "200"}};
+  const std::vector<Setting> mesh{{"geometry.silicon_nm", "10.0"},
+                                  {"geometry.oxide_top_nm", "1.0"},
+                                  {"run.mode", "mobility"},
+                                  {"bias.vgs", "[0.8, 1.0, 1.4]"},
+                                  {"mesh.nw", "200"}};
   std::vector<Setting> rough(mesh);
   rough.push_back({"scattering.roughness.height_nm", "0.3"});
   std::vector<double> field, phonon, total;
-  const Deck smooth_deck = test::default_deck(33, 97, mesh), rough_deck = test::default_deck(33, 97, rough);
+  const Deck smooth_deck = test::default_deck(33, 97, mesh),
+             rough_deck = test::default_deck(33, 97, rough);
   const Structure s = make_structure(smooth_deck);
   for (const BiasPoint& bias : smooth_deck.points) {
     const PointResult point = mobility_point(smooth_deck, s, bias);
@@ -134,7 +173,9 @@ TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
     phonon.push_back(point.numbers.at("mobility_cm2_per_v_s"));
     total.push_back(mobility_point(rough_deck, s, bias).numbers.at("mobility_cm2_per_v_s"));
   }
-  const auto exponent = [&](const std::vector<double>& mu, int a, int b) { return std::log(mu[b] / mu[a]) / std::log(field[b] / field[a]); };
+  const auto exponent = [&](const std::vector<double>& mu, int a, int b) {
+    return std::log(mu[b] / mu[a]) / std::log(field[b] / field[a]);
+  };
   std::vector<double> limited;
   for (int k = 0; k < 3; ++k) limited.push_back(1.0 / (1.0 / total[k] - 1.0 / phonon[k]));
   EXPECT_GT(exponent(phonon, 1, 2), -0.5);
@@ -146,9 +187,14 @@ TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
 
 // A uniform resistor is Ohm's: I = e μ n E, whatever the mesh.
 TEST(DriftDiffusion, AUniformResistorObeysOhm) {
-  const Deck deck = test::default_deck(33, 17, {{"doping.channel_cm3", "1e20"}, {"gate.workfunction_eV", "3.92"}, {"bias.vgs", "0.0"},
-                                                {"bias.vds", "0.002"}, {"run.transport", "drift-diffusion"}, {"mesh.subbands", "2"},
-                                                {"mesh.nw", "100"}});
+  const Deck deck = test::default_deck(33, 17,
+                                       {{"doping.channel_cm3", "1e20"},
+                                        {"gate.workfunction_eV", "3.92"},
+                                        {"bias.vgs", "0.0"},
+                                        {"bias.vds", "0.002"},
+                                        {"run.transport", "drift-diffusion"},
+                                        {"mesh.subbands", "2"},
+                                        {"mesh.nw", "100"}});
   SilentProgress silent;
   const PointResult point = drift_diffusion_points(deck, silent)[0];
   EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-9 * point.numbers.at("current_a_per_m"));
@@ -160,25 +206,36 @@ TEST(DriftDiffusion, AUniformResistorObeysOhm) {
     for (int a = 0; a < 6; ++a) n += 2.0 * sheet[a * 33 + i];
     resistance += (i == 0 || i == 32 ? 0.5 : 1.0) / (mobility[i] / kMobilityUnit_cm2_v_s * n);
   }
-  EXPECT_NEAR(point.numbers.at("current_a_per_m") / (0.002 / resistance * kCurrentUnit_a_m), 1.0, 2e-2);
+  EXPECT_NEAR(point.numbers.at("current_a_per_m") / (0.002 / resistance * kCurrentUnit_a_m), 1.0,
+              2e-2);
 }
 
-// Source and drain of a symmetric device change places: I(V_GS, V_DS) = −I(V_GS − V_DS, −V_DS). At 1 V and 300 K the two ends
-// of e^{E_F/kT} lie 16 digits apart, so that either order of summing it is seen. 1e-6: E_F is known to 1e-8 eV, 4e-7 kT.
+// Source and drain of a symmetric device change places: I(V_GS, V_DS) = −I(V_GS − V_DS, −V_DS). At
+// 1 V and 300 K the two ends of e^{E_F/kT} lie 16 digits apart, so that either order of summing it
+// is seen. 1e-6: E_F is known to 1e-8 eV, 4e-7 kT.
 TEST(DriftDiffusion, SourceAndDrainChangePlaces) {
-  const Deck deck = test::default_deck(33, 17, {{"bias.points", "[[0.1, 1.0], [-0.9, -1.0]]"}, {"run.transport", "drift-diffusion"},
-                                                {"mesh.subbands", "2"}, {"mesh.nw", "60"}});
+  const Deck deck = test::default_deck(33, 17,
+                                       {{"bias.points", "[[0.1, 1.0], [-0.9, -1.0]]"},
+                                        {"run.transport", "drift-diffusion"},
+                                        {"mesh.subbands", "2"},
+                                        {"mesh.nw", "60"}});
   SilentProgress silent;
   const auto points = drift_diffusion_points(deck, silent);
-  const double forward = points[0].numbers.at("current_a_per_m"), backward = points[1].numbers.at("current_a_per_m");
+  const double forward = points[0].numbers.at("current_a_per_m"),
+               backward = points[1].numbers.at("current_a_per_m");
   EXPECT_GT(forward, 10.0);
   EXPECT_NEAR(backward / -forward, 1.0, 1e-6);
 }
 
-// A device that is off at 50 K: one current through all its columns, tiny as it is, and no ratio of two that are nothing.
+// A device that is off at 50 K: one current through all its columns, tiny as it is, and no ratio of
+// two that are nothing.
 TEST(DriftDiffusion, ADeviceThatIsOffHasOneCurrent) {
-  const Deck deck = test::default_deck(33, 17, {{"bias.points", "[[-1.0, 0.05]]"}, {"run.transport", "drift-diffusion"},
-                                                {"material.temperature_K", "50"}, {"mesh.subbands", "2"}, {"mesh.nw", "60"}});
+  const Deck deck = test::default_deck(33, 17,
+                                       {{"bias.points", "[[-1.0, 0.05]]"},
+                                        {"run.transport", "drift-diffusion"},
+                                        {"material.temperature_K", "50"},
+                                        {"mesh.subbands", "2"},
+                                        {"mesh.nw", "60"}});
   SilentProgress silent;
   const PointResult point = drift_diffusion_points(deck, silent)[0];
   const double current = point.numbers.at("current_a_per_m");
@@ -192,44 +249,63 @@ std::string refusal(const std::vector<Setting>& settings) {
   const Deck deck = test::default_deck(33, 17, settings);
   SilentProgress silent;
   try {
-    deck.run.mode == RunMode::kMobility ? static_cast<void>(mobility_point(deck, make_structure(deck), deck.points[0]))
-                                        : static_cast<void>(drift_diffusion_points(deck, silent));
+    deck.run.mode == RunMode::kMobility
+        ? static_cast<void>(mobility_point(deck, make_structure(deck), deck.points[0]))
+        : static_cast<void>(drift_diffusion_points(deck, silent));
   } catch (const Error& refused) {
     return refused.what();
   }
   return "";
 }
 
-// Where no electron is, or nothing scatters it, a mobility has no value: that is said, and no 0/0 is handed on as a result.
+// Where no electron is, or nothing scatters it, a mobility has no value: that is said, and no 0/0
+// is handed on as a result.
 TEST(Mobility, IsRefusedWhereItHasNoValue) {
-  const std::vector<Setting> free{{"scattering.set", "\"custom\""}, {"scattering.process", "[{kind = \"elastic\", potential_eV = 0.0}]"}};
+  const std::vector<Setting> free{
+      {"scattering.set", "\"custom\""},
+      {"scattering.process", "[{kind = \"elastic\", potential_eV = 0.0}]"}};
   for (const char* run : {"run.mode=\"mobility\"", "run.transport=\"drift-diffusion\""}) {
     std::vector<Setting> settings(free);
     settings.push_back(parse_setting(run));
-    EXPECT_NE(refusal(settings).find("nothing scatters electrons"), std::string::npos) << run << ": " << refusal(settings);
-    const std::string empty = refusal({parse_setting(run), {"bias.vgs", "-5.0"}, {"material.temperature_K", "50"}});
+    EXPECT_NE(refusal(settings).find("nothing scatters electrons"), std::string::npos)
+        << run << ": " << refusal(settings);
+    const std::string empty =
+        refusal({parse_setting(run), {"bias.vgs", "-5.0"}, {"material.temperature_K", "50"}});
     EXPECT_NE(empty.find("so few electrons"), std::string::npos) << run << ": " << empty;
     EXPECT_NE(empty.find("-5 V"), std::string::npos) << empty;
   }
 }
 
-// A resistor of 1 µm: the Boltzmann equation, coupled to Poisson, carries the current of drift and diffusion.
-// 5 %: its two contacts add the ballistic resistance of some mean free paths, 2 % here. 20 nm a cell in x is
-// enough where nothing but the contacts' boundary layers varies; cfl keeps λΔt and ω_pΔt small.
+// A resistor of 1 µm: the Boltzmann equation, coupled to Poisson, carries the current of drift and
+// diffusion. 5 %: its two contacts add the ballistic resistance of some mean free paths, 2 % here.
+// 20 nm a cell in x is enough where nothing but the contacts' boundary layers varies; cfl keeps λΔt
+// and ω_pΔt small.
 TEST(DriftDiffusion, AgreesWithBoltzmannInALongResistor) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
-  const std::vector<Setting> resistor{
-      {"geometry.source_nm", "480"}, {"geometry.channel_nm", "40"}, {"geometry.drain_nm", "480"},
-      {"doping.contact_cm3", "1e18"}, {"doping.channel_cm3", "1e18"}, {"gate.workfunction_eV", "4.1"},
-      {"bias.vgs", "0.0"}, {"bias.vds", "0.02"}, {"mesh.subbands", "2"}, {"mesh.nw", "48"}, {"mesh.nphi", "12"},
-      {"mesh.wmax_eV", "0.6"}, {"run.cfl", "0.1"}, {"run.t_end_fs", "6000"}, {"run.window_fs", "500"},
-      {"run.steady_tol", "3e-3"}};
+  const std::vector<Setting> resistor{{"geometry.source_nm", "480"},
+                                      {"geometry.channel_nm", "40"},
+                                      {"geometry.drain_nm", "480"},
+                                      {"doping.contact_cm3", "1e18"},
+                                      {"doping.channel_cm3", "1e18"},
+                                      {"gate.workfunction_eV", "4.1"},
+                                      {"bias.vgs", "0.0"},
+                                      {"bias.vds", "0.02"},
+                                      {"mesh.subbands", "2"},
+                                      {"mesh.nw", "48"},
+                                      {"mesh.nphi", "12"},
+                                      {"mesh.wmax_eV", "0.6"},
+                                      {"run.cfl", "0.1"},
+                                      {"run.t_end_fs", "6000"},
+                                      {"run.window_fs", "500"},
+                                      {"run.steady_tol", "3e-3"}};
   std::vector<Setting> preview(resistor);
   preview.push_back({"run.transport", "drift-diffusion"});
   SilentProgress silent;
   const PointResult ohmic = drift_diffusion_points(test::default_deck(51, 17, preview), silent)[0];
-  const PointResult boltzmann = run_sweep(test::default_deck(51, 17, resistor), {.devices = {find_device("auto")}}, silent)[0];
-  EXPECT_NEAR(boltzmann.numbers.at("current_mean_a_per_m") / ohmic.numbers.at("current_a_per_m"), 1.0, 5e-2);
+  const PointResult boltzmann = run_sweep(test::default_deck(51, 17, resistor),
+                                          {.devices = {find_device("auto")}}, silent)[0];
+  EXPECT_NEAR(boltzmann.numbers.at("current_mean_a_per_m") / ohmic.numbers.at("current_a_per_m"),
+              1.0, 5e-2);
 }
 
 }  // namespace

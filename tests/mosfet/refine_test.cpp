@@ -16,14 +16,16 @@ namespace quasi::mosfet {
 namespace {
 
 Deck steady_deck(const std::vector<Setting>& settings) {
-  std::vector<Setting> all{{"mesh.subbands", "1"}, {"mesh.nw", "64"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.9"},
-                           {"bias.vgs", "0.5"}, {"bias.vds", "0.1"}, {"run.refresh_steps", "20"}};
+  std::vector<Setting> all{{"mesh.subbands", "1"},     {"mesh.nw", "64"},   {"mesh.nphi", "16"},
+                           {"mesh.wmax_eV", "0.9"},    {"bias.vgs", "0.5"}, {"bias.vds", "0.1"},
+                           {"run.refresh_steps", "20"}};
   all.insert(all.end(), settings.begin(), settings.end());
   return test::default_deck(33, 17, all);
 }
 
-// A quasi-equilibrium of the coarse mesh becomes that of the fine one: the occupation is a Maxwellian in w, which
-// log-linear interpolation keeps to round-off; the sheet density of every state and column is the coarse one.
+// A quasi-equilibrium of the coarse mesh becomes that of the fine one: the occupation is a
+// Maxwellian in w, which log-linear interpolation keeps to round-off; the sheet density of every
+// state and column is the coarse one.
 TEST(Refine, KeepsAMaxwellianAndItsDensity) {
   const Deck fine_deck = steady_deck({}), coarse_deck = *coarser_deck(fine_deck);
   EXPECT_EQ(coarse_deck.mesh.nw, 32);
@@ -41,32 +43,40 @@ TEST(Refine, KeepsAMaxwellianAndItsDensity) {
   PointBoundary coarse_boundary, fine_boundary;
   const PointState from = start(coarse_deck, &coarse, &coarse_boundary);
   const PointState expected = start(fine_deck, &fine, &fine_boundary);
-  const PointState found = refine_state(coarse, from, coarse_boundary.pdf_scale, fine, fine_boundary.pdf_scale);
+  const PointState found =
+      refine_state(coarse, from, coarse_boundary.pdf_scale, fine, fine_boundary.pdf_scale);
   ASSERT_EQ(found.pdf.size(), expected.pdf.size());
-  for (std::size_t k = 0; k < found.pdf.size(); ++k) EXPECT_NEAR(found.pdf[k] / expected.pdf[k], 1.0, 1e-9);
-  for (std::size_t k = 0; k < found.potential_v.size(); ++k) EXPECT_NEAR(found.potential_v[k], expected.potential_v[k], 1e-9);
+  for (std::size_t k = 0; k < found.pdf.size(); ++k)
+    EXPECT_NEAR(found.pdf[k] / expected.pdf[k], 1.0, 1e-9);
+  for (std::size_t k = 0; k < found.potential_v.size(); ++k)
+    EXPECT_NEAR(found.potential_v[k], expected.potential_v[k], 1e-9);
 }
 
-// A steady state by way of the coarse mesh is the same current, in no more steps. (Not in fewer here: the averaging
-// windows of the criterion decide, 3,600 steps either way on a GPU.)
+// A steady state by way of the coarse mesh is the same current, in no more steps. (Not in fewer
+// here: the averaging windows of the criterion decide, 3,600 steps either way on a GPU.)
 TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
-  const std::vector<Setting> run{{"mesh.nx", "65"}, {"mesh.nz", "33"}, {"mesh.subbands", "3"}, {"run.refresh_steps", "200"},
-                                 {"bias.vgs", "0.6"}, {"bias.vds", "0.4"}, {"run.steady_tol", "3e-3"}, {"run.t_end_fs", "800.0"},
+  const std::vector<Setting> run{{"mesh.nx", "65"},          {"mesh.nz", "33"},
+                                 {"mesh.subbands", "3"},     {"run.refresh_steps", "200"},
+                                 {"bias.vgs", "0.6"},        {"bias.vds", "0.4"},
+                                 {"run.steady_tol", "3e-3"}, {"run.t_end_fs", "800.0"},
                                  {"run.window_fs", "100.0"}};
   std::vector<Setting> quick(run);
   quick.push_back({"run.coarse_start", "true"});
   SilentProgress silent;
   const SweepOptions options{.devices = {find_device("auto")}};
-  const PointResult direct = run_sweep(steady_deck(run), options, silent)[0], via = run_sweep(steady_deck(quick), options, silent)[0];
+  const PointResult direct = run_sweep(steady_deck(run), options, silent)[0],
+                    via = run_sweep(steady_deck(quick), options, silent)[0];
   EXPECT_EQ(via.status, PointStatus::kConverged);
   EXPECT_NEAR(via.numbers.at("current_a_per_m") / direct.numbers.at("current_a_per_m"), 1.0, 5e-3);
   EXPECT_LE(via.numbers.at("steps"), direct.numbers.at("steps"));
 }
 
-// The default. It changes where a chain begins, is found again by a run that was stopped, and leaves later points to the chain.
+// The default. It changes where a chain begins, is found again by a run that was stopped, and
+// leaves later points to the chain.
 TEST(Refine, ACoarseStartIsFoundAgain) {
-  const std::vector<Setting> both{{"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "4.0"}, {"run.window_fs", "1.0"}};
+  const std::vector<Setting> both{
+      {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "4.0"}, {"run.window_fs", "1.0"}};
   std::vector<Setting> plain(both);
   plain.push_back({"run.coarse_start", "false"});
   const Deck deck = steady_deck(both);
@@ -89,7 +99,8 @@ TEST(Refine, ACoarseStartIsFoundAgain) {
   std::vector<PointResult> found;
   for (int looks = 3; found.empty(); looks += 5) try {
       Stopping progress(looks);
-      found = run_sweep(deck, {.devices = {cpu}, .checkpoint_directory = directory.path()}, progress);
+      found =
+          run_sweep(deck, {.devices = {cpu}, .checkpoint_directory = directory.path()}, progress);
     } catch (const Cancelled&) {
       ASSERT_LT(++stops, 60);
     }
@@ -98,13 +109,17 @@ TEST(Refine, ACoarseStartIsFoundAgain) {
     EXPECT_EQ(found[k].numbers, expected[k].numbers);
     EXPECT_EQ(found[k].arrays.at("potential").values, expected[k].arrays.at("potential").values);
   }
-  EXPECT_NE(run_sweep(steady_deck(plain), {.devices = {cpu}}, silent)[0].numbers.at("current_mean_a_per_m"),
+  EXPECT_NE(run_sweep(steady_deck(plain), {.devices = {cpu}}, silent)[0].numbers.at(
+                "current_mean_a_per_m"),
             expected[0].numbers.at("current_mean_a_per_m"));
 }
 
 // The study halves what the mesh rule admits and adds the thirds of the differences.
 TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
-  const Deck deck = steady_deck({{"mesh.nw", "24"}, {"run.t_end_fs", "2.0"}, {"run.window_fs", "1.0"}, {"run.converge", "true"}});
+  const Deck deck = steady_deck({{"mesh.nw", "24"},
+                                 {"run.t_end_fs", "2.0"},
+                                 {"run.window_fs", "1.0"},
+                                 {"run.converge", "true"}});
   SilentProgress silent;
   const SweepOptions options{.devices = {find_device("cpu")}};
   std::vector<PointResult> points = run_sweep(deck, options, silent);
@@ -115,7 +130,8 @@ TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
     const std::string name = std::string("mesh_") + axis;
     ASSERT_TRUE(n.contains(name + "_current_a_per_m")) << axis;
     EXPECT_GT(n.at(name + "_error_a_per_m"), 0.0);
-    EXPECT_NEAR(n.at(name + "_error_a_per_m"), std::fabs(n.at("current_a_per_m") - n.at(name + "_current_a_per_m")) / 3.0, 1e-12);
+    EXPECT_NEAR(n.at(name + "_error_a_per_m"),
+                std::fabs(n.at("current_a_per_m") - n.at(name + "_current_a_per_m")) / 3.0, 1e-12);
     sum += n.at(name + "_error_a_per_m");
   }
   EXPECT_FALSE(n.contains("mesh_nx_current_a_per_m"));  // 2 nm miss the gate edges.

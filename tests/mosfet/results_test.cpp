@@ -1,4 +1,5 @@
-// What a small sweep writes, against evaluations from its own raw arrays that share no code with the program.
+// What a small sweep writes, against evaluations from its own raw arrays that share no code with
+// the program.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,8 @@
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kT = 8.617333262e-5 * 300.0, kHbar = 0.6582119569, kEOverEps0 = 18.0951282, kCharge = 1.602176634e-19;
+constexpr double kT = 8.617333262e-5 * 300.0, kHbar = 0.6582119569, kEOverEps0 = 18.0951282,
+                 kCharge = 1.602176634e-19;
 constexpr double kHbar2Over2m = 0.0380998212;
 constexpr int kNx = 33, kNz = 17;
 constexpr double kThreshold = 20.0;  // A/m: within the currents of these points.
@@ -27,7 +29,8 @@ class Results : public testing::Test {
     std::ofstream deck(directory_->path() / "deck.toml");
     deck << "[mesh]\nnx = 33\nnz = 17\nsubbands = 2\nnw = 24\nnphi = 8\nwmax_eV = 0.9\n"
             "[bias]\nvgs = [0.2, 0.3, 0.5, 0.6]\nvds = [0.1, 0.3]\n"
-            "[run]\nt_end_fs = 12.0\nwindow_fs = 6.0\nrefresh_steps = 20\n[output]\nthreshold_a_per_m = 20.0\n";
+            "[run]\nt_end_fs = 12.0\nwindow_fs = 6.0\nrefresh_steps = "
+            "20\n[output]\nthreshold_a_per_m = 20.0\n";
     deck.close();
     RunOptions options;
     options.deck.path = directory_->path() / "deck.toml";
@@ -42,7 +45,8 @@ class Results : public testing::Test {
 
   static const nlohmann::json& point(std::size_t k) { return summary_["points"][k]; }
   static std::vector<double> array(std::size_t k, const std::string& name) {
-    return H5Reader(directory_->path() / "result.h5").doubles("/points/" + std::to_string(k) + "/" + name);
+    return H5Reader(directory_->path() / "result.h5")
+        .doubles("/points/" + std::to_string(k) + "/" + name);
   }
   /// value(V_GS) at one V_DS.
   static std::map<double, double> along_gate(double vds, const std::string& name) {
@@ -79,10 +83,12 @@ double slope_at(const std::map<double, double>& y, double at) {
 double threshold_of(const std::map<double, double>& current) {
   const auto log_current = [&](double v) {
     const auto high = current.upper_bound(v), low = std::prev(high);
-    return std::log(low->second) + (v - low->first) / (high->first - low->first) * std::log(high->second / low->second);
+    return std::log(low->second) +
+           (v - low->first) / (high->first - low->first) * std::log(high->second / low->second);
   };
   double a = current.begin()->first, b = std::prev(current.end())->first - 1e-12;
-  for (int k = 0; k < 80; ++k) (log_current(0.5 * (a + b)) < std::log(kThreshold) ? a : b) = 0.5 * (a + b);
+  for (int k = 0; k < 80; ++k)
+    (log_current(0.5 * (a + b)) < std::log(kThreshold) ? a : b) = 0.5 * (a + b);
   return a;
 }
 
@@ -101,11 +107,13 @@ TEST_F(Results, OnlySweepsTakeSeveralDevices) {
     make_mosfet_task()->run(options, silent);
     FAIL() << "accepted";
   } catch (const InvalidInput& failure) {
-    EXPECT_NE(std::string(failure.what()).find("run.mode 'equilibrium'"), std::string::npos) << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("run.mode 'equilibrium'"), std::string::npos)
+        << failure.what();
   }
 }
 
-// The pdf of three pairs, two subbands, 33 × 24 × 5 cells; none where Schrödinger and Poisson are all there is.
+// The pdf of three pairs, two subbands, 33 × 24 × 5 cells; none where Schrödinger and Poisson are
+// all there is.
 TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   DeckSource source{.path = directory_->path() / "deck.toml", .settings = {}};
   const Device cpu = find_device("cpu");
@@ -124,40 +132,49 @@ TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
   std::map<double, double> thresholds;
   for (const auto& curve : curves) {
     const double vds = curve["vds_v"];
-    const auto current = along_gate(vds, "current_a_per_m"), charge = along_gate(vds, "gate_charge_per_nm");
+    const auto current = along_gate(vds, "current_a_per_m"),
+               charge = along_gate(vds, "gate_charge_per_nm");
     double swing = 1e9, steepest = 0.0, tangent = 0.0;
     std::size_t k = 0;
     for (auto at = current.begin(); at != current.end(); ++at, ++k) {
       const double gm = slope_at(current, at->first);
       EXPECT_NEAR(curve["transconductance_s_per_m"][k].get<double>(), gm, 1e-9 * std::fabs(gm));
-      EXPECT_NEAR(curve["gate_capacitance_f_per_m"][k].get<double>(), slope_at(charge, at->first) * 1e9 * kCharge, 1e-18);
+      EXPECT_NEAR(curve["gate_capacitance_f_per_m"][k].get<double>(),
+                  slope_at(charge, at->first) * 1e9 * kCharge, 1e-18);
       EXPECT_GT(curve["gate_capacitance_f_per_m"][k].get<double>(), 0.0);
       if (gm > steepest) steepest = gm, tangent = at->first - at->second / gm - 0.5 * vds;
       if (at != current.begin())
-        swing = std::min(swing, 1e3 * (at->first - std::prev(at)->first) / std::log10(at->second / std::prev(at)->second));
+        swing = std::min(swing, 1e3 * (at->first - std::prev(at)->first) /
+                                    std::log10(at->second / std::prev(at)->second));
     }
     EXPECT_NEAR(curve["subthreshold_swing_mv_per_decade"].get<double>(), swing, 1e-9 * swing);
     EXPECT_NEAR(curve["threshold_extrapolated_v"].get<double>(), tangent, 1e-9);
     EXPECT_NEAR(curve["threshold_v"].get<double>(), thresholds[vds] = threshold_of(current), 1e-9);
   }
-  EXPECT_NEAR(summary_["derived"]["dibl_mv_per_v"].get<double>(), 1e3 * (thresholds[0.1] - thresholds[0.3]) / 0.2, 1e-6);
+  EXPECT_NEAR(summary_["derived"]["dibl_mv_per_v"].get<double>(),
+              1e3 * (thresholds[0.1] - thresholds[0.3]) / 0.2, 1e-6);
 }
 
-// Gauss' law at the two gates: ε_R (V_gate − V)/Δz through the oxide, and the stray field along x at their edges.
+// Gauss' law at the two gates: ε_R (V_gate − V)/Δz through the oxide, and the stray field along x
+// at their edges.
 TEST_F(Results, TheGateChargeIsTheFieldInTheOxide) {
   const double dx = 32.0 / (kNx - 1), dz = 8.0 / (kNz - 1);
   for (const std::size_t k : {0u, 7u}) {
     const auto v = array(k, "potential");
     double charge = 0.0;
     for (int i = 11; i <= 21; ++i)
-      charge += 3.9 * dx * (v[i * kNz] - v[i * kNz + 1] + v[i * kNz + kNz - 1] - v[i * kNz + kNz - 2]) / dz;
+      charge += 3.9 * dx *
+                (v[i * kNz] - v[i * kNz + 1] + v[i * kNz + kNz - 1] - v[i * kNz + kNz - 2]) / dz;
     for (const auto& [edge, out] : {std::pair{11, 10}, {21, 22}})
-      for (const int j : {0, kNz - 1}) charge += 3.9 * 0.5 * dz * (v[edge * kNz + j] - v[out * kNz + j]) / dx;
-    EXPECT_NEAR(point(k)["gate_charge_per_nm"].get<double>(), charge / kEOverEps0, 1e-8) << k;  // e/ε0 above has nine digits.
+      for (const int j : {0, kNz - 1})
+        charge += 3.9 * 0.5 * dz * (v[edge * kNz + j] - v[out * kNz + j]) / dx;
+    EXPECT_NEAR(point(k)["gate_charge_per_nm"].get<double>(), charge / kEOverEps0, 1e-8)
+        << k;  // e/ε0 above has nine digits.
   }
 }
 
-// I_bal of the levels in the file: top by a parabola, the integral over k_y by Simpson's rule in the wave vector.
+// I_bal of the levels in the file: top by a parabola, the integral over k_y by Simpson's rule in
+// the wave vector.
 TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
   const double my[] = {0.19, 0.98, 0.19};
   for (std::size_t k = 0; k < 8; ++k) {
@@ -176,27 +193,36 @@ TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
       double integral = 0.0;
       for (int q = 0; q <= n; ++q) {
         const double ky = -largest + 2.0 * largest * q / n;
-        const double energy = std::sqrt(1.0 + 4.0 * 0.5 * kHbar2Over2m * ky * ky / my[a / 2]) - 1.0;  // (…)/(2α), α = ½
+        const double energy = std::sqrt(1.0 + 4.0 * 0.5 * kHbar2Over2m * ky * ky / my[a / 2]) -
+                              1.0;  // (…)/(2α), α = ½
         integral += (q == 0 || q == n ? 1.0 : q % 2 == 1 ? 4.0 : 2.0) * std::exp(-energy / kT);
       }
       integral *= 2.0 * largest / n / 3.0;
       const double vds = point(k)["vds_v"];
-      sum += 2.0 * 2.0 * kT / (4.0 * M_PI * M_PI * kHbar) * (std::exp(-top / kT) - std::exp((-vds - top) / kT)) * integral;
+      sum += 2.0 * 2.0 * kT / (4.0 * M_PI * M_PI * kHbar) *
+             (std::exp(-top / kT) - std::exp((-vds - top) / kT)) * integral;
     }
     const double expected = sum * 1.602176634e5, found = point(k)["ballistic_a_per_m"];
     EXPECT_NEAR(found / expected, 1.0, 1e-6) << k;
-    EXPECT_NEAR(point(k)["ballistic_ratio"].get<double>(), point(k)["current_a_per_m"].get<double>() / found, 1e-12);
+    EXPECT_NEAR(point(k)["ballistic_ratio"].get<double>(),
+                point(k)["current_a_per_m"].get<double>() / found, 1e-12);
   }
 }
 
 // A number's name says its units, the file says them beside it, and the two agree.
 TEST_F(Results, EveryNumberHasItsUnits) {
   const H5Reader file(directory_->path() / "result.h5");
-  const std::map<std::string, std::string> known{
-      {"current_a_per_m", "A/m"},   {"current_spread_a_per_m", "A/m"},          {"current_spread_with_contacts_a_per_m", "A/m"},
-      {"current_drift_a_per_m", "A/m"}, {"window_fs", "fs"},                    {"gate_charge_per_nm", "e/nm"},
-      {"barrier_top_nu0_ev", "eV"}, {"steps", "1"},                             {"ballistic_ratio", "1"}};
-  for (const auto& [name, units] : known) EXPECT_EQ(file.text_attribute("/points/0/numbers/" + name, "units"), units) << name;
+  const std::map<std::string, std::string> known{{"current_a_per_m", "A/m"},
+                                                 {"current_spread_a_per_m", "A/m"},
+                                                 {"current_spread_with_contacts_a_per_m", "A/m"},
+                                                 {"current_drift_a_per_m", "A/m"},
+                                                 {"window_fs", "fs"},
+                                                 {"gate_charge_per_nm", "e/nm"},
+                                                 {"barrier_top_nu0_ev", "eV"},
+                                                 {"steps", "1"},
+                                                 {"ballistic_ratio", "1"}};
+  for (const auto& [name, units] : known)
+    EXPECT_EQ(file.text_attribute("/points/0/numbers/" + name, "units"), units) << name;
   for (const std::string& name : file.children("/points/0/numbers"))
     EXPECT_NE(file.text_attribute("/points/0/numbers/" + name, "units"), "") << name;
 }
@@ -204,7 +230,8 @@ TEST_F(Results, EveryNumberHasItsUnits) {
 // The means weigh every subband with its density; half kT is the least that an electron carries.
 TEST_F(Results, MeansAreWeightedWithTheDensity) {
   for (std::size_t k = 0; k < 8; ++k) {
-    const auto sheet = array(k, "sheet_density"), velocity = array(k, "velocity"), mean = array(k, "velocity_mean");
+    const auto sheet = array(k, "sheet_density"), velocity = array(k, "velocity"),
+               mean = array(k, "velocity_mean");
     const auto energy = array(k, "energy_mean");
     for (int i = 0; i < kNx; ++i) {
       double flux = 0.0, density = 0.0;

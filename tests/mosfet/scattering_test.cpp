@@ -11,8 +11,8 @@
 #include "workers/mosfet/kernels/transport_cpu.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 #include "workers/mosfet/solver/equilibrium.hpp"
-#include "workers/units/constants.hpp"
 #include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/units/constants.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -53,7 +53,8 @@ struct Well {
     std::vector<double> sums;
     for (int a = 0; a < problem.n_states(); ++a)
       for (int l = 0; l < problem.nw; ++l)
-        sums.push_back(full(a, l) * fermi_function((fermi_ev - energy(a) - problem.grid().w(l)) / problem.kt_ev));
+        sums.push_back(full(a, l) * fermi_function((fermi_ev - energy(a) - problem.grid().w(l)) /
+                                                   problem.kt_ev));
     return sums;
   }
   double full(int state, int l) const {
@@ -63,8 +64,12 @@ struct Well {
   std::vector<double> change(const std::vector<double>& sums, std::vector<double>* loss) const {
     std::vector<double> gain(sums.size());
     loss->resize(sums.size());
-    scattering_rates(problem, {levels.energy_ev.data(), overlap.data(), roughness.empty() ? nullptr : roughness.data()}, 1.0, sums.data(), gain.data(), loss->data());
-    for (std::size_t k = 0; k < gain.size(); ++k) gain[k] = 2.0 * units::kPi * gain[k] - (*loss)[k] * sums[k];
+    scattering_rates(
+        problem,
+        {levels.energy_ev.data(), overlap.data(), roughness.empty() ? nullptr : roughness.data()},
+        1.0, sums.data(), gain.data(), loss->data());
+    for (std::size_t k = 0; k < gain.size(); ++k)
+      gain[k] = 2.0 * units::kPi * gain[k] - (*loss)[k] * sums[k];
     return gain;
   }
 };
@@ -73,10 +78,13 @@ TEST(Scattering, PrefactorsAreTheGoldenRules) {
   const Well well({});
   const double coupling[] = {9.83798229e-4, 1.73270264e-5, 2.87722297e-5, 1.64436878e-3,
                              3.93961863e-6, 7.01854233e-5, 5.63862553e-5};
-  const double occupation[] = {0, 1.69287684, 0.95653687, 0.10342567, 0.92133326, 0.19026490, 0.11365668};
+  const double occupation[] = {0,          1.69287684, 0.95653687, 0.10342567,
+                               0.92133326, 0.19026490, 0.11365668};
   for (int k = 0; k < 7; ++k) {
     const ScatteringProcess& process = well.problem.processes[k];
-    const double z = process.kind == ProcessKind::kF ? 2.0 : process.kind == ProcessKind::kElastic ? 0.5 : 1.0;
+    const double z = process.kind == ProcessKind::kF         ? 2.0
+                     : process.kind == ProcessKind::kElastic ? 0.5
+                                                             : 1.0;
     EXPECT_NEAR(process.coupling / z / coupling[k], 1.0, 2e-5) << k;  // ρ is quoted to five digits.
     EXPECT_NEAR(process.occupation, occupation[k], 1e-7 * (1.0 + occupation[k])) << k;
   }
@@ -87,7 +95,8 @@ TEST(Scattering, OverlapsMatchTheReference) {
   const Well well({});
   const Structure& s = well.problem.structure;
   const int count = s.n_families() * s.subbands;
-  for (const auto& row : test::read_csv(test::reference_dir() / "device/overlap_flat_well_nz65.csv")) {
+  for (const auto& row :
+       test::read_csv(test::reference_dir() / "device/overlap_flat_well_nz65.csv")) {
     const int a = s.family_of[static_cast<int>(row[0])] * 6 + static_cast<int>(row[1]);
     const int b = s.family_of[static_cast<int>(row[2])] * 6 + static_cast<int>(row[3]);
     EXPECT_NEAR(well.overlap[a * count + b] / row[4], 1.0, 1e-9);
@@ -112,8 +121,9 @@ TEST(Scattering, LossRatesMatchTheReference) {
   EXPECT_GT(compared, 50);
 }
 
-// The branch-free sums of neighbouring nodes, which a GPU thread forms, against the links one by one: gaps of either sign
-// within, at and beyond the grid, every θ. 1e-14 of the largest sum: only the order of factors differs.
+// The branch-free sums of neighbouring nodes, which a GPU thread forms, against the links one by
+// one: gaps of either sign within, at and beyond the grid, every θ. 1e-14 of the largest sum: only
+// the order of factors differs.
 TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
   constexpr int kRun = 4, nw = 24;
   const EnergyGrid grid{.dw_ev = 0.004, .alpha_per_ev = 0.5, .kt_ev = 0.02585, .nw = nw};
@@ -121,16 +131,23 @@ TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
   std::vector<double> filling(nw);
   for (double& value : filling) value = uniform(random);
-  const auto at = [&](int n) { return n >= 0 && n < nw ? filling[static_cast<std::size_t>(n)] : 0.0; };
+  const auto at = [&](int n) {
+    return n >= 0 && n < nw ? filling[static_cast<std::size_t>(n)] : 0.0;
+  };
   const LinkEnds ends{.partner = filling.data()};
   for (int trial = 0; trial < 4000; ++trial) {
-    const double gap = trial % 5 == 0 ? std::round(25.0 * uniform(random)) * grid.dw_ev : 0.11 * uniform(random);
-    const auto link = [&](double gap_ev) { return make_link(grid, gap_ev, 1.0 + uniform(random), 0.3, trial % 2 == 0, 0.4); };
+    const double gap =
+        trial % 5 == 0 ? std::round(25.0 * uniform(random)) * grid.dw_ev : 0.11 * uniform(random);
+    const auto link = [&](double gap_ev) {
+      return make_link(grid, gap_ev, 1.0 + uniform(random), 0.3, trial % 2 == 0, 0.4);
+    };
     const ScatteringLink as_low = link(gap), as_high = link(-gap + 0.03 * uniform(random));
     for (int first = 0; first < nw; first += kRun) {
       GainLoss run[kRun];
-      add_run<kRun>(grid, low_run(grid, as_low), high_run(grid, as_high), first, [&](int j) { return at(first + as_low.shift + j); },
-                    [&](int j) { return at(first - as_high.shift - 1 + j); }, run);
+      add_run<kRun>(
+          grid, low_run(grid, as_low), high_run(grid, as_high), first,
+          [&](int j) { return at(first + as_low.shift + j); },
+          [&](int j) { return at(first - as_high.shift - 1 + j); }, run);
       for (int j = 0; j < kRun; ++j) {
         GainLoss one;
         add_links<false, false>(grid, as_low, as_high, first + j, first + j, ends, &one);
@@ -148,7 +165,9 @@ const std::vector<std::vector<Setting>> kBalancedModels = {
     {},
     {{"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}},
     {{"statistics.kind", "fermi"}},
-    {{"statistics.kind", "fermi"}, {"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}}};
+    {{"statistics.kind", "fermi"},
+     {"scattering.roughness.height_nm", "0.3"},
+     {"scattering.impurities", "true"}}};
 
 Well well_on(const char* nw, const std::vector<Setting>& settings) {
   std::vector<Setting> all{{"mesh.nw", nw}, {"mesh.wmax_eV", "0.6"}};
@@ -156,22 +175,22 @@ Well well_on(const char* nw, const std::vector<Setting>& settings) {
   return Well(all);
 }
 
-// Cells from slightly negative to overfilled: blocking conserves whatever f is. 1e-13 of the rates; the
-// room of an overfilled cell is a difference of 1e-9, which costs seven digits there.
+// Cells from slightly negative to overfilled: blocking conserves whatever f is. 1e-13 of the rates;
+// the room of an overfilled cell is a difference of 1e-9, which costs seven digits there.
 TEST(Scattering, BalancedConservesParticlesOfAnyPdf) {
   for (const auto& settings : kBalancedModels)
-  for (const char* nw : {"17", "32", "57"}) {
-    const Well well = well_on(nw, settings);
-    std::mt19937 random(2);
-    std::uniform_real_distribution<double> uniform(-0.01, 1.02);
-    std::vector<double> sums, loss;
-    for (int a = 0; a < well.problem.n_states(); ++a)
-      for (int l = 0; l < well.problem.nw; ++l) sums.push_back(uniform(random) * well.full(a, l));
-    double total = 0.0, scale = 0.0;
-    for (const double value : well.change(sums, &loss)) total += value;
-    for (std::size_t k = 0; k < sums.size(); ++k) scale += loss[k] * std::fabs(sums[k]);
-    EXPECT_LT(std::fabs(total) / scale, well.problem.pauli ? 1e-8 : 1e-13);
-  }
+    for (const char* nw : {"17", "32", "57"}) {
+      const Well well = well_on(nw, settings);
+      std::mt19937 random(2);
+      std::uniform_real_distribution<double> uniform(-0.01, 1.02);
+      std::vector<double> sums, loss;
+      for (int a = 0; a < well.problem.n_states(); ++a)
+        for (int l = 0; l < well.problem.nw; ++l) sums.push_back(uniform(random) * well.full(a, l));
+      double total = 0.0, scale = 0.0;
+      for (const double value : well.change(sums, &loss)) total += value;
+      for (std::size_t k = 0; k < sums.size(); ++k) scale += loss[k] * std::fabs(sums[k]);
+      EXPECT_LT(std::fabs(total) / scale, well.problem.pauli ? 1e-8 : 1e-13);
+    }
 }
 
 TEST(Scattering, BalancedAnnihilatesTheMaxwellian) {
@@ -180,7 +199,8 @@ TEST(Scattering, BalancedAnnihilatesTheMaxwellian) {
     const std::vector<double> sums = well.maxwellian(well.problem.kt_ev);
     std::vector<double> loss;
     const std::vector<double> change = well.change(sums, &loss);
-    for (std::size_t k = 0; k < sums.size(); ++k) EXPECT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k]);
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      EXPECT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k]);
   }
 }
 
@@ -208,7 +228,8 @@ TEST(Scattering, BlockedAnnihilatesFermiDirac) {
         std::vector<double> loss;
         const std::vector<double> change = well.change(sums, &loss);
         for (std::size_t k = 0; k < sums.size(); ++k)
-          ASSERT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k]) << fermi_ev << ' ' << nw << ' ' << k;
+          ASSERT_LT(std::fabs(change[k]), 1e-12 * loss[k] * sums[k])
+              << fermi_ev << ' ' << nw << ' ' << k;
       }
 }
 
@@ -222,21 +243,27 @@ TEST(Scattering, BlockingFadesWithTheFilling) {
     sums[k] *= 1e-10;
     fullest = std::max(fullest, sums[k] / plain.full(a, l));
   }
-  const std::vector<double> expected = plain.change(sums, &loss), found = blocked.change(sums, &blocked_loss);
+  const std::vector<double> expected = plain.change(sums, &loss),
+                            found = blocked.change(sums, &blocked_loss);
   EXPECT_LT(fullest, 1e-9);
   for (std::size_t k = 0; k < sums.size(); ++k) {
     EXPECT_NEAR(blocked_loss[k] / loss[k], 1.0, 1e-8);
-    EXPECT_LT(std::fabs(found[k] - expected[k]), 1e-8 * loss[k] * sums[k] + 1e-8 * std::fabs(expected[k]));
+    EXPECT_LT(std::fabs(found[k] - expected[k]),
+              1e-8 * loss[k] * sums[k] + 1e-8 * std::fabs(expected[k]));
   }
 }
 
 // A hot, blocked, crowded start relaxes to Fermi–Dirac of its own density.
 TEST(Scattering, BlockedElectronsRelaxToFermiDirac) {
-  const Well well({{"mesh.nw", "32"}, {"mesh.wmax_eV", "0.5"}, {"mesh.subbands", "2"}, {"statistics.kind", "fermi"}});
+  const Well well({{"mesh.nw", "32"},
+                   {"mesh.wmax_eV", "0.5"},
+                   {"mesh.subbands", "2"},
+                   {"statistics.kind", "fermi"}});
   std::vector<double> sums, loss;
   for (int a = 0; a < well.problem.n_states(); ++a)
     for (int l = 0; l < 32; ++l)
-      sums.push_back(0.8 * well.full(a, l) * std::exp(-(well.energy(a) + well.problem.grid().w(l)) / 0.12));
+      sums.push_back(0.8 * well.full(a, l) *
+                     std::exp(-(well.energy(a) + well.problem.grid().w(l)) / 0.12));
   const auto total = [](const std::vector<double>& v) {
     double sum = 0.0;
     for (const double value : v) sum += value;
@@ -257,7 +284,8 @@ TEST(Scattering, BlockedElectronsRelaxToFermiDirac) {
     (total(well.fermi_dirac(middle)) < start ? low : high) = middle;
   }
   const std::vector<double> target = well.fermi_dirac(low);
-  EXPECT_GT(target[0] / well.full(0, 0) + target[2 * 32 * 2] / well.full(4, 0), 0.5);  // Crowded indeed.
+  EXPECT_GT(target[0] / well.full(0, 0) + target[2 * 32 * 2] / well.full(4, 0),
+            0.5);  // Crowded indeed.
   double distance = 0.0;
   for (std::size_t k = 0; k < sums.size(); ++k) distance += std::fabs(sums[k] - target[k]);
   EXPECT_LT(distance / start, 1e-7);

@@ -5,17 +5,17 @@
 #include <random>
 
 #include "tests/mosfet/fixtures.hpp"
-#include "workers/mosfet/input/make_structure.hpp"
 #include "tests/support/reference_data.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/kernels/subbands.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
-// The flat 6 nm well with 1 nm oxides: on the same mesh the scheme's levels are known to 1e-9 eV, and
-// the error against the transcendental equation falls fourfold when Δz is halved.
+// The flat 6 nm well with 1 nm oxides: on the same mesh the scheme's levels are known to 1e-9 eV,
+// and the error against the transcendental equation falls fourfold when Δz is halved.
 TEST(Schroedinger, FiniteWellHasTheLevelsOfItsMesh) {
   QUASI_NEED_REFERENCE("device/levels_flat_well.csv");
   const auto rows = test::read_csv(test::reference_dir() / "device/levels_flat_well.csv");
@@ -83,7 +83,8 @@ TEST(Schroedinger, TwistedFactorisationAgreesWithLapack) {
     for (int p = 0; p < 6; ++p)
       for (const bool warm : {false, true}) {
         double level = energy[p] + (warm ? 1e-4 * uniform(random) : 0.0);
-        ASSERT_TRUE(solve_level(t, p, warm, s.dz_nm, &level, psi.data(), forward.data(), backward.data()));
+        ASSERT_TRUE(
+            solve_level(t, p, warm, s.dz_nm, &level, psi.data(), forward.data(), backward.data()));
         EXPECT_NEAR(level, energy[p], 1e-13 * t.scale_ev);
         double overlap = 0.0, norm = 0.0;
         for (int k = 0; k < n; ++k) {
@@ -109,8 +110,8 @@ TEST(Schroedinger, AWrongWarmStartIsNoticed) {
 // First-order perturbation theory with all states: δN = A δV, checked by a difference quotient.
 TEST(Schroedinger, ColumnResponseIsTheDerivativeOfTheDensity) {
   for (const int subbands : {2, 6}) {
-    const Structure s = make_structure(
-        test::default_deck(33, 33, {{"mesh.subbands", std::to_string(subbands)}}));
+    const Structure s =
+        make_structure(test::default_deck(33, 33, {{"mesh.subbands", std::to_string(subbands)}}));
     const int n = s.interior(), nz = s.nz;
     std::vector<double> v(nz), sheet(3 * subbands);
     for (int j = 0; j < nz; ++j) v[j] = 0.1 * std::cos(0.2 * j);
@@ -121,11 +122,13 @@ TEST(Schroedinger, ColumnResponseIsTheDerivativeOfTheDensity) {
         all_states(s, s.family_of[valley], potential.data(), energy.data(), vectors.data());
         for (int p = 0; p < subbands; ++p)
           for (int k = 0; k < n; ++k)
-            result[k + 1] += 2.0 * sheet[valley * subbands + p] * vectors[p * n + k] * vectors[p * n + k];
+            result[k + 1] +=
+                2.0 * sheet[valley * subbands + p] * vectors[p * n + k] * vectors[p * n + k];
       }
       return result;
     };
-    std::vector<std::vector<double>> energy(2, std::vector<double>(n)), vectors(2, std::vector<double>(n * n));
+    std::vector<std::vector<double>> energy(2, std::vector<double>(n)),
+        vectors(2, std::vector<double>(n * n));
     for (int f = 0; f < 2; ++f) all_states(s, f, v.data(), energy[f].data(), vectors[f].data());
     std::vector<double> response(nz * nz);
     column_response(s, {energy[0].data(), energy[1].data()}, {vectors[0].data(), vectors[1].data()},

@@ -26,7 +26,8 @@ struct Case {
 };
 
 Case random_case(const std::vector<Setting>& settings, unsigned seed) {
-  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.nw", "21"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.5"}};
+  std::vector<Setting> all{
+      {"mesh.subbands", "2"}, {"mesh.nw", "21"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.5"}};
   all.insert(all.end(), settings.begin(), settings.end());
   const Deck deck = test::default_deck(33, 17, all);
   Case c;
@@ -94,8 +95,15 @@ class Transport : public test::OnEveryDevice {};
 
 /// The oracle's form of a case.
 oracle::Transport oracle_of(const Case& c) {
-  oracle::Transport t{.nx = c.s.nx, .nw = c.problem.nw, .nphi = c.problem.nphi, .valleys = 3, .subbands = 2,
-                      .dx = c.s.dx_nm, .dw = c.problem.dw_ev, .alpha = 0.5, .kt = c.problem.kt_ev,
+  oracle::Transport t{.nx = c.s.nx,
+                      .nw = c.problem.nw,
+                      .nphi = c.problem.nphi,
+                      .valleys = 3,
+                      .subbands = 2,
+                      .dx = c.s.dx_nm,
+                      .dw = c.problem.dw_ev,
+                      .alpha = 0.5,
+                      .kt = c.problem.kt_ev,
                       .weno_epsilon = c.problem.weno_epsilon};
   for (const ValleyPair& valley : c.s.valleys) {
     t.mx.push_back(valley.mx_m0 * kElectronMass_ev_fs2_nm2);
@@ -103,7 +111,8 @@ oracle::Transport oracle_of(const Case& c) {
   }
   for (int v = 0; v < 3; ++v)
     for (int p = 0; p < 2; ++p)
-      for (int i = 0; i < c.s.nx; ++i) t.energy.push_back(c.state.energy_ev[(c.s.family_of[v] * 2 + p) * c.s.nx + i]);
+      for (int i = 0; i < c.s.nx; ++i)
+        t.energy.push_back(c.state.energy_ev[(c.s.family_of[v] * 2 + p) * c.s.nx + i]);
   for (int a = 0; a < 6; ++a)
     for (int b = 0; b < 6; ++b)
       for (int i = 0; i < c.s.nx; ++i) {
@@ -137,13 +146,16 @@ void expect_the_oracles_step(const Case& c, const Device& device) {
   double worst = 0.0;
   for (std::int64_t row = 0; row < c.problem.rows(); ++row)
     for (int m = 0; m < c.problem.angles; ++m)
-      worst = std::max(worst, std::fabs(outcome.state.pdf[row * c.problem.angles + m] - expected[row * t.nphi + m]));
+      worst = std::max(worst, std::fabs(outcome.state.pdf[row * c.problem.angles + m] -
+                                        expected[row * t.nphi + m]));
   EXPECT_LT(worst, 1e-12);
 }
 
-// The whole step against a second writing of the equations on the full circle: 1e-12 of max Φ, which
-// leaves four digits for sums in another order.
-TEST_P(Transport, OneStepAgreesWithTheOracle) { expect_the_oracles_step(random_case({}, 11), GetParam()); }
+// The whole step against a second writing of the equations on the full circle: 1e-12 of max Φ,
+// which leaves four digits for sums in another order.
+TEST_P(Transport, OneStepAgreesWithTheOracle) {
+  expect_the_oracles_step(random_case({}, 11), GetParam());
+}
 
 // The same with cells up to 80 % full that block, and with impurities.
 TEST_P(Transport, OneBlockedStepAgreesWithTheOracle) {
@@ -152,25 +164,31 @@ TEST_P(Transport, OneBlockedStepAgreesWithTheOracle) {
   expect_the_oracles_step(c, GetParam());
 }
 
-// Per column: what left through the fluxes is what is missing, for any pdf and both angle ranges. The
-// balanced operator moves nothing along x, so scattering stays on. 1e-14 of the flux scale; the sums of
-// 2e3 terms are allowed a little more.
+// Per column: what left through the fluxes is what is missing, for any pdf and both angle ranges.
+// The balanced operator moves nothing along x, so scattering stays on. 1e-14 of the flux scale; the
+// sums of 2e3 terms are allowed a little more.
 TEST_P(Transport, ParticlesAreConservedColumnByColumn) {
-  for (const auto& settings : {std::vector<Setting>{}, {{"mesh.phi_flux", "split"}}, {{"mesh.range", "full"}},
-                               {{"statistics.kind", "fermi"}, {"scattering.roughness.height_nm", "0.3"}}}) {
+  for (const auto& settings :
+       {std::vector<Setting>{},
+        {{"mesh.phi_flux", "split"}},
+        {{"mesh.range", "full"}},
+        {{"statistics.kind", "fermi"}, {"scattering.roughness.height_nm", "0.3"}}}) {
     Case c = random_case(settings, 5);
     if (c.problem.pauli) c.boundary.pdf_scale = 0.1;
     const Outcome outcome = one_step(c, GetParam());
     double scale = 0.0, worst = 0.0;
-    for (const double value : outcome.current_integral) scale = std::max(scale, std::fabs(value) / c.s.dx_nm);
+    for (const double value : outcome.current_integral)
+      scale = std::max(scale, std::fabs(value) / c.s.dx_nm);
     for (int i = 0; i < c.s.nx; ++i) {
       double change = 0.0;
       for (int a = 0; a < c.problem.n_states(); ++a)
-        change += 2.0 * (outcome.after.sheet_nm2[a * c.s.nx + i] - outcome.before.sheet_nm2[a * c.s.nx + i]);
+        change += 2.0 * (outcome.after.sheet_nm2[a * c.s.nx + i] -
+                         outcome.before.sheet_nm2[a * c.s.nx + i]);
       change += (outcome.current_integral[i + 1] - outcome.current_integral[i]) / c.s.dx_nm;
       worst = std::max(worst, std::fabs(change));
       double sheet = 0.0;
-      for (int a = 0; a < c.problem.n_states(); ++a) sheet += 2.0 * outcome.after.sheet_nm2[a * c.s.nx + i];
+      for (int a = 0; a < c.problem.n_states(); ++a)
+        sheet += 2.0 * outcome.after.sheet_nm2[a * c.s.nx + i];
       scale = std::max(scale, sheet);  // The density itself is rounded to 1e-16 of its value.
     }
     EXPECT_LT(worst / scale, 2e-14);
@@ -186,14 +204,19 @@ TEST_P(Transport, EquilibriumIsStationary) {
   c.state.psi = levels.psi;
   double largest = 0.0;
   for (std::int64_t row = 0; row < c.problem.rows(); ++row) {
-    const int l = static_cast<int>(row % c.problem.nw), i = static_cast<int>(row / c.problem.nw % c.s.nx);
+    const int l = static_cast<int>(row % c.problem.nw),
+              i = static_cast<int>(row / c.problem.nw % c.s.nx);
     const int a = static_cast<int>(row / c.problem.nw / c.s.nx), v = a / 2;
     const double w = c.problem.grid().w(l);
-    const double value = c.problem.root_mass[v] * c.problem.grid().kane(l) *
-                         std::exp(-(levels.energy_ev[(c.s.family_of[v] * 2 + a % 2) * c.s.nx + i] + w) / c.problem.kt_ev);
+    const double value =
+        c.problem.root_mass[v] * c.problem.grid().kane(l) *
+        std::exp(-(levels.energy_ev[(c.s.family_of[v] * 2 + a % 2) * c.s.nx + i] + w) /
+                 c.problem.kt_ev);
     largest = std::max(largest, value);
     std::fill_n(&c.state.pdf[row * c.problem.angles], c.problem.angles, value);
-    if (i == 0) c.boundary.inflow_source[a * c.problem.nw + l] = c.boundary.inflow_drain[a * c.problem.nw + l] = value;
+    if (i == 0)
+      c.boundary.inflow_source[a * c.problem.nw + l] =
+          c.boundary.inflow_drain[a * c.problem.nw + l] = value;
   }
   for (double& value : c.state.pdf) value /= largest;
   for (double& value : c.boundary.inflow_source) value /= largest;
@@ -202,8 +225,8 @@ TEST_P(Transport, EquilibriumIsStationary) {
   EXPECT_LT(largest_difference(outcome.state.pdf, c.state.pdf), 1e-12);
 }
 
-// On the whole circle the discrete right side keeps Φ(−φ) = Φ(φ) to the bit, which justifies the half
-// range; and the half range gives the same numbers.
+// On the whole circle the discrete right side keeps Φ(−φ) = Φ(φ) to the bit, which justifies the
+// half range; and the half range gives the same numbers.
 TEST_P(Transport, EvennessHoldsBitwiseAndHalfEqualsFull) {
   const Case full = random_case({{"mesh.range", "full"}}, 17);
   const Case half = random_case({{"mesh.phi_flux", "split"}}, 17);
@@ -212,8 +235,10 @@ TEST_P(Transport, EvennessHoldsBitwiseAndHalfEqualsFull) {
   double worst = 0.0;
   for (std::int64_t row = 0; row < full.problem.rows(); ++row)
     for (int m = 0; m <= n / 2; ++m) {
-      ASSERT_EQ(whole.state.pdf[row * n + m], whole.state.pdf[row * n + (n - m) % n]) << row << ' ' << m;
-      worst = std::max(worst, std::fabs(whole.state.pdf[row * n + m] - folded.state.pdf[row * (n / 2 + 1) + m]));
+      ASSERT_EQ(whole.state.pdf[row * n + m], whole.state.pdf[row * n + (n - m) % n])
+          << row << ' ' << m;
+      worst = std::max(
+          worst, std::fabs(whole.state.pdf[row * n + m] - folded.state.pdf[row * (n / 2 + 1) + m]));
     }
   EXPECT_LT(worst, 1e-12);
 }
@@ -223,27 +248,34 @@ TEST_P(Transport, TwoRunsGiveTheSameBits) {
   EXPECT_EQ(one_step(c, GetParam(), 5).state.pdf, one_step(c, GetParam(), 5).state.pdf);
 }
 
-// Δt = cfl / max(|a¹|/Δx + |a²|/Δw + |a³|/Δφ) over the points of phase space, with what the levels lead by.
+// Δt = cfl / max(|a¹|/Δx + |a²|/Δw + |a³|/Δφ) over the points of phase space, with what the levels
+// lead by.
 TEST_P(Transport, TheTimeStepIsThatOfTheFastestPoint) {
   Case c = random_case({}, 43);
-  for (std::size_t k = 0; k < c.state.energy_ev.size(); ++k) c.state.lead_ev.push_back(0.01 * std::sin(0.7 * static_cast<double>(k)));
+  for (std::size_t k = 0; k < c.state.energy_ev.size(); ++k)
+    c.state.lead_ev.push_back(0.01 * std::sin(0.7 * static_cast<double>(k)));
   const int nx = c.s.nx, nw = c.problem.nw, np = c.s.subbands;
   double largest = 0.0;
   for (int a = 0; a < c.problem.n_states(); ++a) {
     const double mass = (a / np == 0 ? 0.98 : 0.19) * 5.685630104;
     const std::size_t level = (static_cast<std::size_t>(c.s.family_of[a / np]) * np + a % np) * nx;
-    const auto felt = [&](int i) { return c.state.energy_ev[level + i] + c.state.lead_ev[level + i]; };
+    const auto felt = [&](int i) {
+      return c.state.energy_ev[level + i] + c.state.lead_ev[level + i];
+    };
     for (int i = 0; i < nx; ++i) {
       const int end = std::min(i, nx - 1 - i), in = i < nx / 2 ? 1 : -1;
-      const double rise = end == 0   ? 6.0 * (-3.0 * felt(i) + 4.0 * felt(i + in) - felt(i + 2 * in))
-                          : end == 1 ? 6.0 * (felt(i + 1) - felt(i - 1))
-                                     : felt(i - 2) - 8.0 * felt(i - 1) + 8.0 * felt(i + 1) - felt(i + 2);
+      const double rise = end == 0 ? 6.0 * (-3.0 * felt(i) + 4.0 * felt(i + in) - felt(i + 2 * in))
+                          : end == 1
+                              ? 6.0 * (felt(i + 1) - felt(i - 1))
+                              : felt(i - 2) - 8.0 * felt(i - 1) + 8.0 * felt(i + 1) - felt(i + 2);
       const double slope = std::fabs(rise) / (12.0 * c.s.dx_nm);
       for (int l = 0; l < nw; ++l) {
         const double w = (l + 0.5) * 0.5 / nw, root = std::sqrt(2.0 * w * (1.0 + 0.5 * w) * mass);
         for (int m = 0; m <= 8; ++m) {
-          const double phi = m * M_PI / 8, speed = root / mass / (1.0 + w) * std::fabs(std::cos(phi));
-          largest = std::max(largest, speed / c.s.dx_nm + slope * speed / (0.5 / nw) + slope * std::sin(phi) / root / (M_PI / 8));
+          const double phi = m * M_PI / 8,
+                       speed = root / mass / (1.0 + w) * std::fabs(std::cos(phi));
+          largest = std::max(largest, speed / c.s.dx_nm + slope * speed / (0.5 / nw) +
+                                          slope * std::sin(phi) / root / (M_PI / 8));
         }
       }
     }
@@ -261,10 +293,13 @@ TEST_P(Transport, MomentsAreSumsOverThePdf) {
       const double mass = (a / np == 0 ? 0.98 : 0.19) * 5.685630104;
       double flux = 0.0, energy = 0.0;
       for (int l = 0; l < nw; ++l) {
-        const double w = (l + 0.5) * 0.5 / nw, speed = std::sqrt(2.0 * w * (1.0 + 0.5 * w) / mass) / (1.0 + w);
+        const double w = (l + 0.5) * 0.5 / nw,
+                     speed = std::sqrt(2.0 * w * (1.0 + 0.5 * w) / mass) / (1.0 + w);
         for (int m = 0; m < n; ++m) {
-          const double cell = (m == 0 || m == n - 1 ? 1.0 : 2.0) * 2.0 * M_PI / 16 * 0.5 / nw *
-                              outcome.state.pdf[((static_cast<std::size_t>(a) * c.s.nx + i) * nw + l) * n + m] * c.boundary.pdf_scale;
+          const double cell =
+              (m == 0 || m == n - 1 ? 1.0 : 2.0) * 2.0 * M_PI / 16 * 0.5 / nw *
+              outcome.state.pdf[((static_cast<std::size_t>(a) * c.s.nx + i) * nw + l) * n + m] *
+              c.boundary.pdf_scale;
           flux += cell * speed * std::cos(m * 2.0 * M_PI / 16);
           energy += cell * w;
         }
@@ -278,8 +313,13 @@ TEST_P(Transport, MomentsAreSumsOverThePdf) {
 // Back ends share formulas but not traversal; sums over φ differ in order: 1e-12 of max Φ.
 TEST_P(Transport, AgreesWithTheCpu) {
   for (const auto& settings :
-       {std::vector<Setting>{}, {{"mesh.phi_flux", "split"}}, {{"mesh.range", "full"}}, {{"scattering.scheme", "paper"}},
-        {{"scattering.scheme", "none"}}, {{"mesh.nw", "40"}, {"mesh.nphi", "24"}}, {{"statistics.kind", "fermi"}},
+       {std::vector<Setting>{},
+        {{"mesh.phi_flux", "split"}},
+        {{"mesh.range", "full"}},
+        {{"scattering.scheme", "paper"}},
+        {{"scattering.scheme", "none"}},
+        {{"mesh.nw", "40"}, {"mesh.nphi", "24"}},
+        {{"statistics.kind", "fermi"}},
         {{"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}},
         {{"statistics.kind", "fermi"}, {"scattering.roughness.spectrum", "gaussian"}}}) {
     Case c = random_case(settings, 31);
@@ -303,7 +343,9 @@ TEST(Weno, IsFifthOrderOnASmoothProfile) {
     // Node values of the profile; the flux difference approximates its derivative at the nodes.
     for (int k = 0; k < n; ++k) f[k] = std::exp(std::sin(k * h));
     const auto at = [&](int k) { return f[(k % n + n) % n]; };
-    const auto flux = [&](int k) { return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12); };
+    const auto flux = [&](int k) {
+      return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12);
+    };
     double error = 0.0;
     for (int k = 0; k < n; ++k)
       error += std::fabs((flux(k) - flux(k - 1)) / h - std::cos(k * h) * f[k]) / n;
@@ -313,7 +355,8 @@ TEST(Weno, IsFifthOrderOnASmoothProfile) {
   EXPECT_GT(std::log2(errors[1] / errors[2]), 4.8);
 }
 
-// One turn of the profile around the circle with TVD-RK3 and Δt ∝ h^{5/3}: order five in space shows.
+// One turn of the profile around the circle with TVD-RK3 and Δt ∝ h^{5/3}: order five in space
+// shows.
 TEST(Weno, AdvectsWithFifthOrder) {
   std::vector<double> errors;
   for (const int n : {64, 128}) {
@@ -324,7 +367,9 @@ TEST(Weno, AdvectsWithFifthOrder) {
     const auto rhs = [&](const std::vector<double>& u) {
       std::vector<double> out(n);
       const auto at = [&](int k) { return u[(k % n + n) % n]; };
-      const auto flux = [&](int k) { return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12); };
+      const auto flux = [&](int k) {
+        return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12);
+      };
       for (int k = 0; k < n; ++k) out[k] = -(flux(k) - flux(k - 1)) / h;
       return out;
     };

@@ -120,7 +120,8 @@ TEST(ClientDocuments, JobsAsRows) {
 
 TEST(ClientDocuments, JobsInFull) {
   Json document{{"jobs", Json::array()}};
-  for (const v1::Job& job : {succeeded_job(), failed_job()}) document["jobs"].push_back(job_json(job, Detail::kFull));
+  for (const v1::Job& job : {succeeded_job(), failed_job()})
+    document["jobs"].push_back(job_json(job, Detail::kFull));
   expect_golden("show.json", document.dump(2) + "\n");
 }
 
@@ -142,8 +143,9 @@ TEST(ClientDocuments, ThePageOfAJob) {
   ::setenv("TZ", "UTC", 1);
   ::tzset();
   const Console plain = console(Format::kTable);
-  expect_golden("show.txt", job_page(plain, running_job(), kNow) + "\n" + job_page(plain, succeeded_job(), kNow) +
-                                "\n" + job_page(plain, failed_job(), kNow));
+  expect_golden("show.txt", job_page(plain, running_job(), kNow) + "\n" +
+                                job_page(plain, succeeded_job(), kNow) + "\n" +
+                                job_page(plain, failed_job(), kNow));
 }
 
 TEST(ClientDocuments, WhatTheEnginePlans) {
@@ -156,9 +158,10 @@ TEST(ClientDocuments, WhatTheEnginePlans) {
 
 // A kind whose engine wrote no table still says its figures; what is long stays in the file.
 TEST(ClientDocuments, ASummaryWithoutATable) {
-  EXPECT_EQ(summary_text(R"({"device":"cpu","kappa":[1.5,2],"long":")" + std::string(200, 'x') + R"("})"),
-            "device  cpu\n"
-            "kappa   [1.5,2]\n");
+  EXPECT_EQ(
+      summary_text(R"({"device":"cpu","kappa":[1.5,2],"long":")" + std::string(200, 'x') + R"("})"),
+      "device  cpu\n"
+      "kappa   [1.5,2]\n");
   EXPECT_EQ(summary_text("no json"), "");
 }
 

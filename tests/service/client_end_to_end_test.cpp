@@ -10,7 +10,8 @@ namespace quasi::client {
 namespace {
 
 TEST_F(EndToEnd, ASubmissionFollowedToItsResult) {
-  const Ran ran = quasi({"submit", job("emit", "[test.emit]\nbytes = 100000\nseed = 7"), "--watch"});
+  const Ran ran =
+      quasi({"submit", job("emit", "[test.emit]\nbytes = 100000\nseed = 7"), "--watch"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out.rfind("submitted j_", 0), 0u) << ran.out;
   EXPECT_NE(ran.out.find("succeeded"), std::string::npos) << ran.out;
@@ -21,7 +22,8 @@ TEST_F(EndToEnd, ASubmissionFollowedToItsResult) {
   EXPECT_NE(fetched.out.find("data.bin  98 KiB  ok\n"), std::string::npos) << fetched.out;
   EXPECT_EQ(fs::file_size(path("out/data.bin")), 100000u);
   EXPECT_FALSE(fs::exists(path("out/data.bin.part")));
-  EXPECT_NE(quasi({"fetch", "last", "-d", path("out").string()}).out.find("ok (was here)"), std::string::npos);
+  EXPECT_NE(quasi({"fetch", "last", "-d", path("out").string()}).out.find("ok (was here)"),
+            std::string::npos);
 
   // A file of the same name that is something else is never overwritten unasked.
   file("out/data.bin", "mine");
@@ -51,7 +53,8 @@ TEST_F(EndToEnd, DocumentsOfEveryCommandParseAndCarryTheSchema) {
   EXPECT_EQ(document({"wait", id})["jobs"][0]["state"], "succeeded");
   EXPECT_EQ(document({"watch", id})["jobs"][0]["state"], "succeeded");
   EXPECT_EQ(document({"logs", id})["job"], id);
-  EXPECT_EQ(document({"fetch", id, "-d", path("o").string()})["jobs"][0]["files"][0]["name"], "data.bin");
+  EXPECT_EQ(document({"fetch", id, "-d", path("o").string()})["jobs"][0]["files"][0]["name"],
+            "data.bin");
   EXPECT_EQ(document({"cancel", id})["jobs"][0]["state"], "succeeded");
   EXPECT_EQ(document({"devices"})["pools"][0]["workers"][0]["devices"][0]["backend"], "cpu");
   EXPECT_FALSE(document({"version"})["server"].is_null());
@@ -76,7 +79,10 @@ TEST_F(EndToEnd, EndsOfJobsAreTheExitStatus) {
   const Ran failed = quasi({"submit", job("bad", "[test.exit]\nstatus = 10"), "--watch"});
   EXPECT_EQ(failed.status, 3) << failed.err;
   EXPECT_NE(failed.out.find("INVALID_INPUT"), std::string::npos) << failed.out;
-  EXPECT_EQ(quasi({"submit", job("ok", "[test.noop]"), job("bad", "[test.exit]\nstatus = 10"), "--wait"}).status, 14);
+  EXPECT_EQ(
+      quasi({"submit", job("ok", "[test.noop]"), job("bad", "[test.exit]\nstatus = 10"), "--wait"})
+          .status,
+      14);
 
   const std::string id = submit(job("long", "[test.sleep]\nduration = \"10h\""));
   const Ran late = quasi({"wait", id, "--timeout", "300ms"});
@@ -100,14 +106,16 @@ TEST_F(EndToEnd, SeveralJobsAreCancelledOnlyWhenSaid) {
 }
 
 TEST_F(EndToEnd, JobsAreFoundByWhatTheyAre) {
-  const std::string a = submit(job("alpha", "[test.noop]"), {"--label", "project=thesis", "--wait"});
+  const std::string a =
+      submit(job("alpha", "[test.noop]"), {"--label", "project=thesis", "--wait"});
   const std::string b = submit(job("beta", "[test.noop]"), {"--wait"});
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, b + "\n" + a + "\n");
   EXPECT_EQ(quasi({"list", "-o", "name", "--oldest-first", "-n", "1"}).out, a + "\n");
   EXPECT_EQ(quasi({"list", "-o", "name", "--label", "project=thesis"}).out, a + "\n");
   EXPECT_EQ(quasi({"list", "-o", "name", "--name", "be"}).out, b + "\n");
   EXPECT_EQ(quasi({"list", "-o", "name", "--state", "active"}).out, "");
-  EXPECT_EQ(quasi({"list", "-o", "name", "--since", "1h", "--kind", "test"}).out, b + "\n" + a + "\n");
+  EXPECT_EQ(quasi({"list", "-o", "name", "--since", "1h", "--kind", "test"}).out,
+            b + "\n" + a + "\n");
   EXPECT_EQ(quasi({"show", b.substr(0, 20), "-o", "name"}).out, b + "\n");
   EXPECT_EQ(quasi({"show", "last", "-o", "name"}).out, b + "\n");
   EXPECT_EQ(quasi({"show", "j_000000"}).status, 5);
@@ -130,12 +138,14 @@ TEST_F(EndToEnd, PhysicsFromDeckToTable) {
   EXPECT_NE(ran.out.find("thermal conductivity"), std::string::npos) << ran.out;
   EXPECT_NE(ran.err.find("uploaded  deck/CONTROL"), std::string::npos) << ran.err;
   // The same files again: nothing travels.
-  const json again = json::parse(quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--wait", "--json"}).out);
+  const json again = json::parse(
+      quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--wait", "--json"}).out);
   ASSERT_FALSE(again["inputs"].empty());
   for (const json& input : again["inputs"]) EXPECT_EQ(input["uploaded"], false) << input;
   EXPECT_EQ(quasi({"fetch", "last", "-d", path("out").string()}).status, 0);
 
-  const Ran here = quasi({"run", "thermal", deck, "--set", "ngrid=3 3 3", "-d", path("here").string()});
+  const Ran here =
+      quasi({"run", "thermal", deck, "--set", "ngrid=3 3 3", "-d", path("here").string()});
   EXPECT_EQ(here.status, 0) << here.err;
   EXPECT_NE(here.out.find("thermal conductivity"), std::string::npos) << here.out;
   const json remote = json::parse(slurp(path("out/summary.json")));
@@ -146,14 +156,16 @@ TEST_F(EndToEnd, PhysicsFromDeckToTable) {
 TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"submit", "thermal", deck, "--set", "TT=300"}, {"validate", "thermal", deck, "--set", "TT=300"},
+       {std::vector<std::string>{"submit", "thermal", deck, "--set", "TT=300"},
+        {"validate", "thermal", deck, "--set", "TT=300"},
         {"run", "thermal", deck, "--set", "TT=300", "-d", path("r").string()}}) {
     const Ran ran = quasi(words);
     EXPECT_EQ(ran.status, 9) << words[0] << ": " << ran.err;
     EXPECT_NE(ran.err.find("unknown key"), std::string::npos) << ran.err;
     EXPECT_EQ(ran.err.find("uploaded"), std::string::npos);
   }
-  EXPECT_EQ(quasi({"run", "thermal", deck, "--device", "cuda:99", "-d", path("r").string()}).status, 13);
+  EXPECT_EQ(quasi({"run", "thermal", deck, "--device", "cuda:99", "-d", path("r").string()}).status,
+            13);
   EXPECT_EQ(quasi({"run", "thermal", path("absent").string(), "-d", path("r").string()}).status, 9);
   EXPECT_EQ(quasi({"run", "thermal", deck, "--divice", "cpu"}).status, 2);
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
@@ -161,14 +173,16 @@ TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   const Ran kinds = quasi({"list", "--kind", "thremal"});
   EXPECT_EQ(kinds.status, 2);
   EXPECT_NE(kinds.err.find("did you mean 'thermal'?"), std::string::npos) << kinds.err;
-  EXPECT_NE(kinds.err.find("kinds: thermal, mosfet, gw\n"), std::string::npos) << "test is for tests: " << kinds.err;
+  EXPECT_NE(kinds.err.find("kinds: thermal, mosfet, gw\n"), std::string::npos)
+      << "test is for tests: " << kinds.err;
 }
 
 // What an editor of another system leaves in a CONTROL: a mark of UTF-8, and carriage returns.
 TEST_F(EndToEnd, ADeckEditedElsewhereIsTheSameDeck) {
   fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("deck"));
   std::string text = "\xEF\xBB\xBF";
-  for (const char c : slurp(path("deck/CONTROL"))) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  for (const char c : slurp(path("deck/CONTROL")))
+    text += c == '\n' ? std::string("\r\n") : std::string(1, c);
   std::ofstream(path("deck/CONTROL"), std::ios::binary) << text;
   const Ran ran = quasi({"validate", "thermal", path("deck").string(), "--set", "ngrid=3 3 3"});
   EXPECT_EQ(ran.status, 0) << ran.err;
@@ -176,8 +190,9 @@ TEST_F(EndToEnd, ADeckEditedElsewhereIsTheSameDeck) {
 
 // The same file is a deck for the engine and a job for the client.
 TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
-  const std::string deck = file("eq.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") +
-                                              "\n[job]\nname = \"from the deck\"\npriority = 7\n");
+  const std::string deck =
+      file("eq.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") +
+                          "\n[job]\nname = \"from the deck\"\npriority = 7\n");
   const Ran checked = quasi({"validate", deck});
   EXPECT_EQ(checked.status, 0) << checked.err;
   const json planned = json::parse(quasi({"submit", deck, "--dry-run", "--json"}).out);
@@ -186,12 +201,16 @@ TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
 
   const std::string wrong = file("wrong.toml", "kind = \"mosfet\"\n[job]\npriorty = 7\n");
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"validate", wrong}, {"submit", wrong}, {"run", wrong, "-d", path("r").string()},
+       {std::vector<std::string>{"validate", wrong},
+        {"submit", wrong},
+        {"run", wrong, "-d", path("r").string()},
         {"run", "mosfet", wrong, "-d", path("r").string()}}) {
     const Ran ran = quasi(words);
     EXPECT_EQ(ran.status, 9) << words[0] << ": " << ran.err;
-    EXPECT_NE(ran.err.find("wrong.toml:3: job.priorty: unknown key 'priorty' in 'job'; did you mean 'priority'?"),
-              std::string::npos)
+    EXPECT_NE(
+        ran.err.find(
+            "wrong.toml:3: job.priorty: unknown key 'priorty' in 'job'; did you mean 'priority'?"),
+        std::string::npos)
         << ran.err;
   }
 }
@@ -206,11 +225,19 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
     std::vector<std::string> settings;
   };
   const std::vector<Deck> decks{
-      {"thermal", file("sw.toml", "kind = \"thermal\"\ndirectory = \"silicon-sw\"\nngrid = [2, 2, 2]\n" + job_table),
-       "kappa_w_per_mk", {"T=350"}},
-      {"mosfet", file("mos.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") + job_table),
-       "", {}},
-      {"gw", file("gw.toml", slurp(test::source_dir() / "examples/gw/silicon-epm.toml") + job_table), "", {}}};
+      {"thermal",
+       file("sw.toml",
+            "kind = \"thermal\"\ndirectory = \"silicon-sw\"\nngrid = [2, 2, 2]\n" + job_table),
+       "kappa_w_per_mk",
+       {"T=350"}},
+      {"mosfet",
+       file("mos.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") + job_table),
+       "",
+       {}},
+      {"gw",
+       file("gw.toml", slurp(test::source_dir() / "examples/gw/silicon-epm.toml") + job_table),
+       "",
+       {}}};
   for (const Deck& deck : decks) {
     SCOPED_TRACE(deck.kind);
     std::vector<std::string> words{"submit", deck.file, "--wait", "--json"};
@@ -243,8 +270,8 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
 TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
   const std::string thermal = (test::source_dir() / "examples/thermal/silicon-sw").string();
   const std::string mosfet = (test::source_dir() / "examples/mosfet/equilibrium.toml").string();
-  const auto expect_refused = [&](const std::vector<std::string>& deck, const std::vector<std::string>& flags,
-                                  const std::string& says) {
+  const auto expect_refused = [&](const std::vector<std::string>& deck,
+                                  const std::vector<std::string>& flags, const std::string& says) {
     for (const std::string verb : {"validate", "submit", "run"}) {
       std::vector<std::string> words{verb};
       words.insert(words.end(), deck.begin(), deck.end());
@@ -255,7 +282,8 @@ TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
       EXPECT_NE(ran.err.find(says), std::string::npos) << verb << ": " << ran.err;
     }
   };
-  expect_refused({"thermal", thermal}, {"--export", "btw"}, "export 'btw' is unknown for thermal; did you mean 'bte'?");
+  expect_refused({"thermal", thermal}, {"--export", "btw"},
+                 "export 'btw' is unknown for thermal; did you mean 'bte'?");
   expect_refused({mosfet}, {"--export", "bte"}, "a mosfet job writes no further formats");
   expect_refused({"thermal", thermal}, {"--set", "ngird=3 3 3"}, "did you mean 'ngrid'?");
   expect_refused({mosfet}, {"--set", "geometry.chanel_nm=3"}, "did you mean");
@@ -267,7 +295,8 @@ TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
 TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
   const std::string sound =
       R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", "test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3}, "resources": {"gpus": 1, "cpus": 2}})";
-  const std::vector<std::string> pieces{"-1", "1e99", "99999999999", "null", "\"\"", "{}", "[]", "\\u0000", "\xc3", ",", "}", "0.5"};
+  const std::vector<std::string> pieces{"-1", "1e99",    "99999999999", "null", "\"\"", "{}",
+                                        "[]", "\\u0000", "\xc3",        ",",    "}",    "0.5"};
   for (unsigned seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -283,7 +312,8 @@ TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
     const Ran ran = quasi({"validate", file("fuzz.json", text)});
     EXPECT_TRUE(ran.status == 0 || ran.status == 9) << ran.status << ": " << ran.err << text;
     if (ran.status == 9) {
-      EXPECT_TRUE(ran.err.find("fuzz.json") != std::string::npos || ran.err.find("jobs[0]") != std::string::npos)
+      EXPECT_TRUE(ran.err.find("fuzz.json") != std::string::npos ||
+                  ran.err.find("jobs[0]") != std::string::npos)
           << ran.err << text;
     }
   }

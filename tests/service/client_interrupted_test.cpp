@@ -1,4 +1,5 @@
-// Commands that are interrupted, cut off or left without a server; and how soon the program is there.
+// Commands that are interrupted, cut off or left without a server; and how soon the program is
+// there.
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -17,11 +18,13 @@ TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
   // While the engine computes, and at moments at which it may not have begun to listen for signals.
   for (const int wait_ms : {-1, 0, 10, 20, 40, 80}) {
     SCOPED_TRACE(wait_ms);
-    const auto running = begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
+    const auto running =
+        begin({"run", "thermal", deck, "--set", "ngrid=24 24 24", "-d", path("r").string()});
     if (wait_ms >= 0)
       std::this_thread::sleep_for(milliseconds(wait_ms));
     else
-      for (const auto deadline = Clock::now() + kHang; !fs::exists(path("r")) && Clock::now() < deadline;)
+      for (const auto deadline = Clock::now() + kHang;
+           !fs::exists(path("r")) && Clock::now() < deadline;)
         std::this_thread::sleep_for(milliseconds(1));
     running->send(SIGINT);
     EXPECT_EQ(running->wait_at_most(), 130) << running->err();
@@ -32,26 +35,33 @@ TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
 
 // An engine in its place, so that whether a checkpoint had been written is no matter of time.
 TEST_F(EndToEnd, WhoStopsARunHearsOfItsCheckpoint) {
-  file("engine", "#!/bin/bash\ntrap 'exit 14' INT TERM\nmkdir -p \"$5/checkpoint\"\n[ \"$5\" = " + path("kept").string() +
-                     " ] && touch \"$5/checkpoint/ckpt-1\"\ntouch \"$5/up\"\nwhile :; do sleep 0.05; done\n");
+  file("engine",
+       "#!/bin/bash\ntrap 'exit 14' INT TERM\nmkdir -p \"$5/checkpoint\"\n[ \"$5\" = " +
+           path("kept").string() +
+           " ] && touch \"$5/checkpoint/ckpt-1\"\ntouch \"$5/up\"\nwhile :; do sleep 0.05; done\n");
   fs::permissions(path("engine"), fs::perms::owner_all);
   for (const std::string out : {"kept", "empty"}) {
     const auto running = spawn("run-" + out,
-                               {"quasi", "run", "mosfet", (test::source_dir() / "examples/mosfet/equilibrium.toml").string(),
+                               {"quasi", "run", "mosfet",
+                                (test::source_dir() / "examples/mosfet/equilibrium.toml").string(),
                                 "-d", path(out).string()},
                                {"QUASI_ENGINE=" + path("engine").string()});
-    for (const auto deadline = Clock::now() + kHang; !fs::exists(path(out) / "up") && Clock::now() < deadline;)
+    for (const auto deadline = Clock::now() + kHang;
+         !fs::exists(path(out) / "up") && Clock::now() < deadline;)
       std::this_thread::sleep_for(milliseconds(1));
     running->send(SIGINT);
     EXPECT_EQ(running->wait_at_most(), 130) << running->err();
-    EXPECT_EQ(running->err().find("another run into '" + path(out).string() + "' discards it") != std::string::npos, out == "kept")
+    EXPECT_EQ(running->err().find("another run into '" + path(out).string() + "' discards it") !=
+                  std::string::npos,
+              out == "kept")
         << running->err();
   }
 }
 
 // I16 and I9 as a person meets them: the server dies and comes back while someone watches.
 TEST_F(EndToEnd, WatchingSurvivesTheServer) {
-  const std::string id = submit(job("steps", "[test.progress]\nsteps = 1000000\ninterval = \"100ms\""));
+  const std::string id =
+      submit(job("steps", "[test.progress]\nsteps = 1000000\ninterval = \"100ms\""));
   await_state(id, "running");
   const auto watching = begin({"watch", id, "--jsonl"});
   // Progress follows the bookmark after the snapshot: from there on it has a token.
@@ -72,7 +82,8 @@ TEST_F(EndToEnd, WatchingSurvivesTheServer) {
   }
   EXPECT_EQ(snapshots, 1);  // taken up by its token, not begun anew
   EXPECT_TRUE(std::adjacent_find(states.begin(), states.end(),
-                                 [](std::uint64_t x, std::uint64_t y) { return y != x + 1; }) == states.end());
+                                 [](std::uint64_t x, std::uint64_t y) { return y != x + 1; }) ==
+              states.end());
   EXPECT_NE(watching->out().find("\"to\":\"cancelled\""), std::string::npos) << watching->out();
 }
 
@@ -91,7 +102,8 @@ TEST_F(EndToEnd, AFetchThatWasCutIsContinuedAndVerified) {
   const fs::path part = path("out/data.bin.part");
   std::unique_ptr<Process> stopped;
   int status = 0;
-  for (int attempt = 0; status == 0 && attempt < 20; ++attempt) {  // 0: the rest came before the signal was heeded
+  for (int attempt = 0; status == 0 && attempt < 20;
+       ++attempt) {  // 0: the rest came before the signal was heeded
     stopped = begin_and_hold_midway(id, 200000000u);
     ASSERT_TRUE(stopped) << "too fast to be cut";
     stopped->send(SIGINT);
@@ -125,14 +137,16 @@ TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
   // Taken, but the answer was lost: the journal as a crash between the two leaves it.
   EXPECT_EQ(quasi({"submit", noop, "--wait"}).status, 0);
   const json capabilities = json::parse(quasi({"submit", noop, "--dry-run", "--json"}).out);
-  const json entry{{"schema", "quasi.pending.v1"},
-                   {"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"},
-                   {"created_ms", std::chrono::duration_cast<milliseconds>(
-                                      std::chrono::system_clock::now().time_since_epoch()).count()},
-                   {"address", socket()},
-                   {"store_id", ""},
-                   {"request", {{"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"},
-                                {"jobs", capabilities["jobs"]}}}};
+  const json entry{
+      {"schema", "quasi.pending.v1"},
+      {"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"},
+      {"created_ms",
+       std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+           .count()},
+      {"address", socket()},
+      {"store_id", ""},
+      {"request",
+       {{"request_id", "0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e"}, {"jobs", capabilities["jobs"]}}}};
   file("state/pending/0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e.json", entry.dump());
   EXPECT_NE(quasi({"list"}).err.find("1 submission has no answer yet"), std::string::npos);
   const Ran sent = quasi({"submit", "--resume", "-o", "name"});
@@ -151,7 +165,8 @@ TEST_F(EndToEnd, InterruptedWatchingLeavesTheJobAlone) {
   ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::err, "running"));
   watching->send(SIGINT);
   EXPECT_EQ(watching->wait_at_most(), 130);
-  EXPECT_NE(watching->err().find("the job goes on; come back with: quasi watch last"), std::string::npos)
+  EXPECT_NE(watching->err().find("the job goes on; come back with: quasi watch last"),
+            std::string::npos)
       << watching->err();
   await_state(id, "running");
   const auto waiting = begin({"wait", id});
@@ -177,16 +192,18 @@ TEST_F(EndToEnd, NoServerIsSaidInTwoLines) {
 
 TEST_F(EndToEnd, StandardOutputThatIsFullIsAnError) {
   submit(job("a", "[test.noop]"));
-  const std::string command = std::string(QUASI_BINARY_DIR) + "/quasi --server " + socket() + " list > /dev/full 2>/dev/null";
+  const std::string command = std::string(QUASI_BINARY_DIR) + "/quasi --server " + socket() +
+                              " list > /dev/full 2>/dev/null";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 12);
 }
 
 // `quasi run ... | head`: the reader has gone before the first byte is written.
 TEST_F(EndToEnd, ARunWhoseReaderIsGoneEndsAsEveryProgramInAPipeDoes) {
-  const std::string command = "mkfifo " + path("pipe").string() + " && exec 3<>" + path("pipe").string() + " 4>" +
-                              path("pipe").string() + " 3<&- && " + QUASI_BINARY_DIR + "/quasi run mosfet " +
-                              (test::source_dir() / "examples/mosfet/equilibrium.toml").string() + " -d " +
-                              path("out").string() + " --json >&4 2>" + path("err").string();
+  const std::string command =
+      "mkfifo " + path("pipe").string() + " && exec 3<>" + path("pipe").string() + " 4>" +
+      path("pipe").string() + " 3<&- && " + QUASI_BINARY_DIR + "/quasi run mosfet " +
+      (test::source_dir() / "examples/mosfet/equilibrium.toml").string() + " -d " +
+      path("out").string() + " --json >&4 2>" + path("err").string();
   const int end = std::system(("bash -c '" + command + "'").c_str());
   ASSERT_TRUE(WIFEXITED(end) || WTERMSIG(end) == SIGPIPE);
   if (WIFEXITED(end)) {
@@ -216,7 +233,8 @@ TEST(Start, TheProgramIsThereAtOnce) {
     const auto start = Clock::now();
     Process process({program, "--version"}, directory.path() / "start", {});
     ASSERT_EQ(process.wait(), 0);
-    best_wall_s = std::min(best_wall_s, std::chrono::duration<double>(Clock::now() - start).count());
+    best_wall_s =
+        std::min(best_wall_s, std::chrono::duration<double>(Clock::now() - start).count());
     best_cpu_s = std::min(best_cpu_s, cpu_of_children_s() - cpu_before_s);
   }
   std::printf("best of 20 starts: %.1f ms processor time, %.1f ms wall time\n", 1e3 * best_cpu_s,

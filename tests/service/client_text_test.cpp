@@ -56,7 +56,8 @@ TEST(ClientText, DurationsAreReadAsPeopleWriteThem) {
   EXPECT_EQ(parse_duration_seconds("1h30m"), 5400.0);
   EXPECT_EQ(parse_duration_seconds("2d"), 172800.0);
   EXPECT_EQ(parse_duration_seconds("250ms"), 0.25);
-  for (const char* wrong : {"", "h", "1h30", "30m1h", "1x", "-5s", "1..5s", "5 s", "0x10", "nan", "1e3"})
+  for (const char* wrong :
+       {"", "h", "1h30", "30m1h", "1x", "-5s", "1..5s", "5 s", "0x10", "nan", "1e3"})
     EXPECT_FALSE(parse_duration_seconds(wrong)) << wrong;
 }
 
@@ -69,7 +70,9 @@ TEST(ClientText, TimesAreUtcInDocuments) {
 // A name or a log line from elsewhere must not move the cursor or change the title of a terminal.
 TEST(ClientText, NothingFromOutsideReachesTheTerminalAsControl) {
   EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a?[31mb??");
-  EXPECT_EQ(printable("a\xC2\x9B" "31m"), "a?31m");  // the one-byte form of ESC [
+  EXPECT_EQ(printable("a\xC2\x9B"
+                      "31m"),
+            "a?31m");  // the one-byte form of ESC [
   EXPECT_EQ(printable("\xC3\xA4\tx\n"), "\xC3\xA4 x\n");
 }
 
@@ -129,8 +132,7 @@ TEST(ClientText, LiveLinesFitTheTerminal) {
   const std::map<std::string, v1::Job> jobs{{id, running_job(id, "silicon κ", 52, 100)}};
   const auto wide = view.lines(jobs, 0, 200, 20);
   ASSERT_EQ(wide.size(), 1u);
-  EXPECT_EQ(wide[0],
-            "j_01J9QK3V8N  silicon κ  running    scattering 3ph [######......]  52 %");
+  EXPECT_EQ(wide[0], "j_01J9QK3V8N  silicon κ  running    scattering 3ph [######......]  52 %");
   for (std::size_t columns = 1; columns < 90; ++columns)
     EXPECT_LE(display_width(view.lines(jobs, 0, columns, 20).at(0)), columns);
 }
@@ -168,10 +170,12 @@ TEST(ClientText, ColoursObeyEveryWayOfSayingNo) {
   EXPECT_FALSE(Terminal::detect(false, with(nullptr, nullptr)).colour);
   EXPECT_FALSE(Terminal::detect(true, with("xterm", nullptr)).colour);
 
-  const Console coloured(Format::kTable, Terminal{.out = true, .err = false, .colour = true}, false, false);
+  const Console coloured(Format::kTable, Terminal{.out = true, .err = false, .colour = true}, false,
+                         false);
   EXPECT_EQ(coloured.paint(Colour::kRed, "x"), "\033[31mx\033[0m");
   EXPECT_EQ(coloured.paint_err(Colour::kRed, "x"), "x");
-  const Console plain(Format::kTable, Terminal{.out = true, .err = true, .colour = false}, false, false);
+  const Console plain(Format::kTable, Terminal{.out = true, .err = true, .colour = false}, false,
+                      false);
   EXPECT_EQ(plain.paint(Colour::kRed, "x"), "x");
 }
 

@@ -1,4 +1,5 @@
-// What deploy/ and the Dockerfile say to the programs is understood by them: units, images, compose, Slurm scripts.
+// What deploy/ and the Dockerfile say to the programs is understood by them: units, images,
+// compose, Slurm scripts.
 
 #include <regex>
 
@@ -26,16 +27,22 @@ std::vector<std::string> words_of(const std::string& line) {
 class Deploy : public EndToEnd {
  protected:
   /// Runs `command` by bash, with the programs on the PATH and `variables` ("NAME=value") set.
-  std::unique_ptr<Process> bash(const std::string& log, const std::string& command, const std::vector<std::string>& variables = {}) {
+  std::unique_ptr<Process> bash(const std::string& log, const std::string& command,
+                                const std::vector<std::string>& variables = {}) {
     std::string script = "export PATH='" + path("bin").string() + ":" + kBin + ":/usr/bin:/bin'";
     for (const std::string& variable : variables)
-      script += " " + variable.substr(0, variable.find('=')) + "='" + variable.substr(variable.find('=') + 1) + "'";
-    return std::make_unique<Process>(std::vector<std::string>{"/bin/bash", "-c", script + "; exec " + command}, path(log), std::vector<std::string>{});
+      script += " " + variable.substr(0, variable.find('=')) + "='" +
+                variable.substr(variable.find('=') + 1) + "'";
+    return std::make_unique<Process>(
+        std::vector<std::string>{"/bin/bash", "-c", script + "; exec " + command}, path(log),
+        std::vector<std::string>{});
   }
 };
 
 TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
-  const std::string config = file("worker-gpu.toml", "server = \"unix:/run/quasi/server.sock\"\ndevices = \"nvml\"\n").string();
+  const std::string config =
+      file("worker-gpu.toml", "server = \"unix:/run/quasi/server.sock\"\ndevices = \"nvml\"\n")
+          .string();
   for (const char* unit : {"quasi-server.service", "quasi-worker@.service"}) {
     const std::string text = source(std::string("deploy/systemd/") + unit);
     const auto starts = matches(text, "ExecStart=/usr/local/bin/([^\n]+)");
@@ -53,23 +60,33 @@ TEST_F(Deploy, ImagesCopyWhatIsThereAndSetWhatIsRead) {
   for (const auto& copy : matches(text, "\nCOPY (?!--from)([^\n]+)")) {
     auto names = words_of(copy[1]);
     names.pop_back();
-    for (const std::string& name : names) EXPECT_TRUE(fs::exists(test::source_dir() / name)) << name;
+    for (const std::string& name : names)
+      EXPECT_TRUE(fs::exists(test::source_dir() / name)) << name;
   }
-  for (const auto& copy : matches(text, "/opt/quasi/bin/(quasi[a-z-]*)")) EXPECT_TRUE(fs::exists(kBin + "/" + copy[1].str())) << copy[1];
+  for (const auto& copy : matches(text, "/opt/quasi/bin/(quasi[a-z-]*)"))
+    EXPECT_TRUE(fs::exists(kBin + "/" + copy[1].str())) << copy[1];
   std::size_t n_variables = 0;
   for (const auto& line : matches(text, "\nENV ([^\n]*QUASI_[^\n]*)"))
     for (const std::string& variable : words_of(line[1])) {
-      const std::string name = variable.substr(0, variable.find('=')), value = variable.substr(name.size() + 1);
-      const std::string program = name.starts_with("QUASI_SERVER_") ? "quasi-server" : name.starts_with("QUASI_WORKER_") ? "quasi-worker" : "quasi";
+      const std::string name = variable.substr(0, variable.find('=')),
+                        value = variable.substr(name.size() + 1);
+      const std::string program = name.starts_with("QUASI_SERVER_")   ? "quasi-server"
+                                  : name.starts_with("QUASI_WORKER_") ? "quasi-worker"
+                                                                      : "quasi";
       const auto shown = bash(name, program + " --print-config", {variable});
       EXPECT_EQ(shown->wait_at_most(), 0) << shown->err();
-      EXPECT_TRUE(std::regex_search(shown->out(), std::regex('"' + value + "\"\\]? *# [^\n]*" + name))) << program << " does not read " << name << '\n' << shown->out();
+      EXPECT_TRUE(
+          std::regex_search(shown->out(), std::regex('"' + value + "\"\\]? *# [^\n]*" + name)))
+          << program << " does not read " << name << '\n'
+          << shown->out();
       ++n_variables;
     }
   EXPECT_EQ(n_variables, 6u) << "variables are set in another way than this test knows";
-  const auto health = matches(text, "\nHEALTHCHECK [^\n]* CMD \\[\"quasi-server\", \"([^\"]+)\"\\]");
+  const auto health =
+      matches(text, "\nHEALTHCHECK [^\n]* CMD \\[\"quasi-server\", \"([^\"]+)\"\\]");
   ASSERT_EQ(health.size(), 1u);
-  const auto probe = bash("probe", "quasi-server " + health[0][1].str(), {"QUASI_SERVER_LISTEN=" + socket()});
+  const auto probe =
+      bash("probe", "quasi-server " + health[0][1].str(), {"QUASI_SERVER_LISTEN=" + socket()});
   EXPECT_EQ(probe->wait_at_most(), 0) << probe->err();
 }
 
@@ -77,11 +94,13 @@ TEST_F(Deploy, ComposeBuildsTargetsAndArgumentsOfTheDockerfile) {
   const std::string compose = source("deploy/compose.yaml"), docker = source("Dockerfile");
   std::size_t n = 0;
   for (const auto& target : matches(compose, "target: (\\w+)")) {
-    EXPECT_TRUE(std::regex_search(docker, std::regex(" AS " + target[1].str() + "\n"))) << target[1];
+    EXPECT_TRUE(std::regex_search(docker, std::regex(" AS " + target[1].str() + "\n")))
+        << target[1];
     ++n;
   }
   for (const auto& argument : matches(compose, "\n +([A-Z_]+): ")) {
-    EXPECT_TRUE(std::regex_search(docker, std::regex("\nARG " + argument[1].str() + "="))) << argument[1];
+    EXPECT_TRUE(std::regex_search(docker, std::regex("\nARG " + argument[1].str() + "=")))
+        << argument[1];
     ++n;
   }
   EXPECT_EQ(n, 7u) << "targets or arguments are written in another way than this test knows";
@@ -90,8 +109,10 @@ TEST_F(Deploy, ComposeBuildsTargetsAndArgumentsOfTheDockerfile) {
 // A job of Slurm's that is told of its end: the worker drains and ends in good order.
 TEST_F(Deploy, TheWorkerOfAnAllocationServesUntilItIsTold) {
   worker_->end(SIGTERM);
-  const auto script = bash("sbatch", "bash " + (test::source_dir() / "deploy/slurm/worker.sbatch").string(),
-                           {"QUASI_SERVER=" + socket(), "SLURM_JOB_ID=7", "TMPDIR=" + path("tmp").string(), "QUASI_WORKER_DEVICES=none"});
+  const auto script =
+      bash("sbatch", "bash " + (test::source_dir() / "deploy/slurm/worker.sbatch").string(),
+           {"QUASI_SERVER=" + socket(), "SLURM_JOB_ID=7", "TMPDIR=" + path("tmp").string(),
+            "QUASI_WORKER_DEVICES=none"});
   const std::string id = submit(job("a", "[test.noop]"));
   EXPECT_EQ(quasi({"wait", id}).status, 0) << script->err();
   EXPECT_TRUE(fs::exists(path("tmp/quasi-worker-7/worker_id")));
@@ -103,15 +124,20 @@ TEST_F(Deploy, TheWorkerOfAnAllocationServesUntilItIsTold) {
 // srun is played by a script that drops its own flags and starts one rank.
 TEST_F(Deploy, TheEngineOfAnAllocationRunsItsDeck) {
   fs::create_directories(path("bin"));
-  file("bin/srun", "#!/bin/bash\necho \"$1 $2\" > " + path("flags").string() + "\nshift 2\nexec \"$@\"\n");
+  file("bin/srun",
+       "#!/bin/bash\necho \"$1 $2\" > " + path("flags").string() + "\nshift 2\nexec \"$@\"\n");
   fs::permissions(path("bin/srun"), fs::perms::owner_all);
-  const auto script = bash("sbatch", "bash " + (test::source_dir() / "deploy/slurm/engine.sbatch").string() + " thermal " +
-                                         (test::source_dir() / "examples/thermal/silicon-sw").string() + " --set ngrid=3,3,3",
-                           {"SLURM_JOB_ID=7", "QUASI_OUTPUT=" + path("result").string()});
+  const auto script =
+      bash("sbatch",
+           "bash " + (test::source_dir() / "deploy/slurm/engine.sbatch").string() + " thermal " +
+               (test::source_dir() / "examples/thermal/silicon-sw").string() + " --set ngrid=3,3,3",
+           {"SLURM_JOB_ID=7", "QUASI_OUTPUT=" + path("result").string()});
   EXPECT_EQ(script->wait_at_most(), 0) << script->err();
   EXPECT_EQ(slurp(path("flags")), "--mpi=pmix --kill-on-bad-exit=1\n");
   EXPECT_TRUE(fs::exists(path("result/result.h5")));
-  const auto bare = bash("bare", "bash " + (test::source_dir() / "deploy/slurm/engine.sbatch").string() + " thermal", {"SLURM_JOB_ID=7"});
+  const auto bare = bash(
+      "bare", "bash " + (test::source_dir() / "deploy/slurm/engine.sbatch").string() + " thermal",
+      {"SLURM_JOB_ID=7"});
   EXPECT_EQ(bare->wait_at_most(), 2);
   EXPECT_NE(bare->err().find("usage: sbatch"), std::string::npos) << bare->err();
 }

@@ -1,6 +1,6 @@
-// The three kinds of science through a real server and a real worker, the engine killed ten times in the
-// middle of one job. An attempt that recorded a newer checkpoint counts toward no limit, nothing finished is
-// computed again, and the result has the bits of a job that nobody disturbed.
+// The three kinds of science through a real server and a real worker, the engine killed ten times
+// in the middle of one job. An attempt that recorded a newer checkpoint counts toward no limit,
+// nothing finished is computed again, and the result has the bits of a job that nobody disturbed.
 //
 // QUASI_SEED chooses the moments of the kills (printed).
 
@@ -66,8 +66,9 @@ class JobKill : public testing::Test {
     return false;
   }
 
-  /// A job of which ten engines got SIGKILL, at its end. One that ended before (a machine may be so slow, or so much
-  /// faster than when the undisturbed one was timed) shows nothing: again then, in more haste.
+  /// A job of which ten engines got SIGKILL, at its end. One that ended before (a machine may be so
+  /// slow, or so much faster than when the undisturbed one was timed) shows nothing: again then, in
+  /// more haste.
   v1::Job killed(const v1::JobSpec& spec) {
     auto random = seeded();
     for (double haste = 1.0; haste > 1e-3; haste *= 0.5) {
@@ -82,36 +83,43 @@ class JobKill : public testing::Test {
     return {};
   }
 
-  /// SIGKILL for ten engines of the job: by turns some time after the attempt completed its first checkpoint, whether
-  /// it has told anybody or not, and at any time; of the latter no more than the crash limit allows.
+  /// SIGKILL for ten engines of the job: by turns some time after the attempt completed its first
+  /// checkpoint, whether it has told anybody or not, and at any time; of the latter no more than
+  /// the crash limit allows.
   /// @return false if the job ended before
-  bool kill_ten_times(const std::string& id, const std::function<Deadline(double most)>& part_of_a_run) {
+  bool kill_ten_times(const std::string& id,
+                      const std::function<Deadline(double most)>& part_of_a_run) {
     int crashes = 0, with_checkpoint = 0;
     std::vector<std::uint32_t> to_resume;  // attempts that are given a checkpoint
     for (int n_killed = 0; n_killed < kKills; ++n_killed) {
       const auto attempt = [&](const v1::Job& job) {
-        return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed) : v1::Attempt();
+        return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed)
+                                                     : v1::Attempt();
       };
-      const auto started = service.wait(
-          id, [&](const v1::Job& job) { return attempt(job).has_started() || is_final(job.state()); });
+      const auto started = service.wait(id, [&](const v1::Job& job) {
+        return attempt(job).has_started() || is_final(job.state());
+      });
       if (!attempt(started).has_started()) {
         ADD_FAILURE() << "ended after " << n_killed << " kills: " << started.failure().message();
         return false;
       }
       const std::uint64_t fence = attempt(started).fence();
-      const std::int64_t given_step = started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
+      const std::int64_t given_step =
+          started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
       const auto engines = children_of(service.worker("w").pid());
       const auto over = [&] { return attempt(service.get(id)).has_ended(); };
       const bool at_any_time = n_killed % 2 == 1 && crashes < kMostCrashes;
       if (!at_any_time) wait_for([&] { return has_own_checkpoint(fence, given_step) || over(); });
       wait_for([] { return false; }, part_of_a_run(at_any_time ? 0.06 : 0.02));
       for (const pid_t engine : engines) kill(engine, SIGKILL);
-      const auto ended = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); });
+      const auto ended =
+          service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); });
       if (attempt(ended).outcome() == v1::ATTEMPT_OUTCOME_SUCCEEDED) return false;
       EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED);
       EXPECT_EQ(attempt(ended).failure().signal(), SIGKILL);
       const bool recorded = ended.checkpoint().fence() == fence;
-      EXPECT_TRUE(recorded || at_any_time) << "a checkpoint that was complete when the engine was killed is lost";
+      EXPECT_TRUE(recorded || at_any_time)
+          << "a checkpoint that was complete when the engine was killed is lost";
       ++(recorded ? with_checkpoint : crashes);
       if (with_checkpoint > 0) to_resume.push_back(static_cast<std::uint32_t>(n_killed) + 2);
     }
@@ -123,7 +131,8 @@ class JobKill : public testing::Test {
     EXPECT_EQ(job.attempts(), static_cast<std::uint32_t>(crashes + 1))
         << "what recorded a newer checkpoint counts toward no limit";
     EXPECT_GE(with_checkpoint, kKills - kMostCrashes);
-    // The last one lived to say so; of the others, those that were killed before they had read it said nothing.
+    // The last one lived to say so; of the others, those that were killed before they had read it
+    // said nothing.
     const auto resumed = [&](std::uint32_t number) {
       return service.log_of(id, number).find("resumed") != std::string::npos;
     };
@@ -143,7 +152,8 @@ TEST_F(JobKill, FourPhononsOfSilicon) {
   expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 40);
 }
 
-// Points that an attempt finished are in what the next one resumes from; what it says of itself is read.
+// Points that an attempt finished are in what the next one resumes from; what it says of itself is
+// read.
 TEST_F(JobKill, SweepOfAMosfet) {
   v1::JobSpec spec;
   add_input(service, &spec, "deck.toml", write_deck(R"(kind = "mosfet"
@@ -168,12 +178,14 @@ checkpoint_s = 0.0
   const auto a = undisturbed(spec), b = killed(spec);
   expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 60);
   std::ifstream x(fetch(service, a, "iv.csv")), y(fetch(service, b, "iv.csv"));
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(x), {}), std::string(std::istreambuf_iterator<char>(y), {}));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(x), {}),
+            std::string(std::istreambuf_iterator<char>(y), {}));
   int n_finished = 0;
   for (std::uint32_t n = 1; n <= kKills + 1; ++n) {
     const std::string log = service.log_of(b.id(), n);
     const std::regex resumed("resumed from .*: ([0-9]+) of 6 points"), end_of_point(": I = ");
-    const auto n_own = static_cast<int>(std::distance(std::sregex_iterator(log.begin(), log.end(), end_of_point), {}));
+    const auto n_own = static_cast<int>(
+        std::distance(std::sregex_iterator(log.begin(), log.end(), end_of_point), {}));
     std::smatch found;
     const bool says_resumed = std::regex_search(log, found, resumed);
     if (!says_resumed && n_own == 0) continue;  // killed before it had said anything

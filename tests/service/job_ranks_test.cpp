@@ -1,5 +1,6 @@
-// An attempt on several slots through a real server and a real worker: it owns them all, as one process or as several
-// MPI ranks, of which rank 0 alone holds the daemon's socket; whatever ends it reaches every rank.
+// An attempt on several slots through a real server and a real worker: it owns them all, as one
+// process or as several MPI ranks, of which rank 0 alone holds the daemon's socket; whatever ends
+// it reaches every rank.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -30,7 +31,8 @@ class Slots : public testing::Test {
  protected:
   void SetUp() override { service.start_server(); }
   void TearDown() override {
-    if (HasFailure()) std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
+    if (HasFailure())
+      std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
   }
   void start_gpus(int n) {
     const auto file = service.directory() / "devices.toml";
@@ -39,7 +41,9 @@ class Slots : public testing::Test {
     out.close();
     service.start_worker("w", {"--devices", "fake:" + file.string()});
   }
-  v1::Job wait_running(const std::string& id) { return service.wait_state(id, v1::JOB_STATE_RUNNING); }
+  v1::Job wait_running(const std::string& id) {
+    return service.wait_state(id, v1::JOB_STATE_RUNNING);
+  }
   /// The processes that the daemon has started itself.
   std::vector<pid_t> engines() { return children_of(service.worker("w").pid()); }
 
@@ -56,10 +60,12 @@ TEST_F(Slots, AnAttemptOfTwoGpusOwnsBothAndTheEngineSeesThem) {
   const std::string pair = service.submit(on_gpus(hang(false), 2));
   const v1::Job running = wait_running(pair);
   ASSERT_EQ(running.attempt_history_size(), 1);
-  const std::set<std::string> owned(running.attempt_history(0).device_ids().begin(), running.attempt_history(0).device_ids().end());
+  const std::set<std::string> owned(running.attempt_history(0).device_ids().begin(),
+                                    running.attempt_history(0).device_ids().end());
   ASSERT_EQ(owned.size(), 2u);
   ASSERT_EQ(engines().size(), 1u);
-  const std::string environment = text_of("/proc/" + std::to_string(engines().front()) + "/environ");
+  const std::string environment =
+      text_of("/proc/" + std::to_string(engines().front()) + "/environ");
   const auto at = environment.find("CUDA_VISIBLE_DEVICES=");
   ASSERT_NE(at, std::string::npos);
   std::istringstream visible(environment.substr(at + 21, environment.find('\0', at) - at - 21));
@@ -89,7 +95,9 @@ TEST_F(Slots, MoreRanksThanGpusAreRefused) {
     service.submit(spec);
     FAIL() << "taken";
   } catch (const std::runtime_error& refusal) {
-    EXPECT_NE(std::string(refusal.what()).find("resources.ranks: must not exceed gpus (2), got 3"), std::string::npos) << refusal.what();
+    EXPECT_NE(std::string(refusal.what()).find("resources.ranks: must not exceed gpus (2), got 3"),
+              std::string::npos)
+        << refusal.what();
   }
 }
 
@@ -100,18 +108,21 @@ TEST_F(Slots, AnEngineWithoutMpiSaysSo) {
   spec.mutable_resources()->set_ranks(2);
   const v1::Job job = service.wait_end(service.submit(spec));
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
-  EXPECT_NE(job.failure().message().find("built without MPI"), std::string::npos) << job.failure().message();
+  EXPECT_NE(job.failure().message().find("built without MPI"), std::string::npos)
+      << job.failure().message();
 }
 #else
 
 class RanksOfAJob : public Slots {
  protected:
   void SetUp() override {
-    static const int status = std::system("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                          "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=true " QUASI_MPIEXEC
-                                          " -n 2 true > /dev/null 2>&1");
+    static const int status = std::system(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=true " QUASI_MPIEXEC
+        " -n 2 true > /dev/null 2>&1");
     if (status != 0) GTEST_SKIP() << QUASI_MPIEXEC << " cannot start two processes here";
-    setenv("ASAN_OPTIONS", "fast_unwind_on_malloc=0", 0);  // whole stacks, by which lsan.supp knows the library
+    setenv("ASAN_OPTIONS", "fast_unwind_on_malloc=0",
+           0);  // whole stacks, by which lsan.supp knows the library
     Slots::SetUp();
     service.start_worker("w");
   }
@@ -123,17 +134,19 @@ class RanksOfAJob : public Slots {
   /// Process ids of the ranks of the attempt that runs, in their order.
   std::vector<pid_t> ranks(std::size_t n) {
     std::vector<pid_t> pids;
-    EXPECT_TRUE(wait_for([&] { return (pids = ranks_now()).size() == n; })) << pids.size() << " ranks";
+    EXPECT_TRUE(wait_for([&] { return (pids = ranks_now()).size() == n; }))
+        << pids.size() << " ranks";
     return pids;
   }
   std::vector<pid_t> ranks_now() {
-    std::vector<std::pair<std::string, pid_t>> found;
+    std::vector<std::pair<std::string, pid_t> > found;
     for (const pid_t engine : engines())
       for (const pid_t launcher : children_of(engine))
         for (const pid_t rank : children_of(launcher)) {
           const std::string environment = text_of("/proc/" + std::to_string(rank) + "/environ");
           const auto at = environment.find("OMPI_COMM_WORLD_RANK=");
-          if (at != std::string::npos) found.emplace_back(environment.substr(at, environment.find('\0', at) - at), rank);
+          if (at != std::string::npos)
+            found.emplace_back(environment.substr(at, environment.find('\0', at) - at), rank);
         }
     std::sort(found.begin(), found.end());
     std::vector<pid_t> pids;
@@ -151,7 +164,8 @@ std::int64_t newest_step(const fs::path& checkpoints) {
   std::int64_t newest = 0;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(checkpoints, none))
-    if (const std::string name = entry.path().filename(); name.starts_with("ckpt-")) newest = std::max<std::int64_t>(newest, std::stoll(name.substr(5)));
+    if (const std::string name = entry.path().filename(); name.starts_with("ckpt-"))
+      newest = std::max<std::int64_t>(newest, std::stoll(name.substr(5)));
   return newest;
 }
 
@@ -178,8 +192,11 @@ TEST_F(RanksOfAJob, OnlyRankZeroHoldsTheDaemonsSocket) {
   const auto pids = ranks(3);
   ASSERT_EQ(pids.size(), 3u);
   ASSERT_EQ(engines().size(), 1u);
-  EXPECT_TRUE(wait_for([&] { return packet_sockets_of(pids[0]) == 1 && packet_sockets_of(engines().front()) == 0; }))
-      << packet_sockets_of(pids[0]) << " in rank 0, " << packet_sockets_of(engines().front()) << " in the process that the daemon started";
+  EXPECT_TRUE(wait_for([&] {
+    return packet_sockets_of(pids[0]) == 1 && packet_sockets_of(engines().front()) == 0;
+  })) << packet_sockets_of(pids[0])
+      << " in rank 0, " << packet_sockets_of(engines().front())
+      << " in the process that the daemon started";
   EXPECT_EQ(packet_sockets_of(pids[1]), 0);
   EXPECT_EQ(packet_sockets_of(pids[2]), 0);
   service.cancel(id);
@@ -198,10 +215,13 @@ TEST_F(RanksOfAJob, FourPhononsHaveTheBitsOfOneProcess) {
 }
 
 TEST_F(RanksOfAJob, CancelledAllOfThemStop) {
-  const std::string id = service.submit(shared(silicon_4ph(service, "11", "0.1"), 2));  // many times longer than it takes to stop it
+  const std::string id = service.submit(
+      shared(silicon_4ph(service, "11", "0.1"), 2));  // many times longer than it takes to stop it
   wait_running(id);
   const auto pids = ranks(2);
-  service.wait(id, [](const v1::Job& job) { return job.progress().phase() == "scattering 4ph" && job.progress().done() > 0; });
+  service.wait(id, [](const v1::Job& job) {
+    return job.progress().phase() == "scattering 4ph" && job.progress().done() > 0;
+  });
   service.cancel(id);
   EXPECT_EQ(service.wait_end(id).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_TRUE(all_go(pids));
@@ -229,19 +249,24 @@ TEST_F(RanksOfAJob, WithTheDaemonTheyAllDie) {
   EXPECT_TRUE(all_go(all)) << "a rank, or its launcher, lives on";
 }
 
-/// SIGKILL for rank 1, for rank 0, for their launcher and for the process that the daemon knows, each after a new
-/// checkpoint. @return false if the job ended before
+/// SIGKILL for rank 1, for rank 0, for their launcher and for the process that the daemon knows,
+/// each after a new checkpoint. @return false if the job ended before
 bool RanksOfAJob::kill_one_after_the_other(const std::string& id) {
   for (int n_killed = 0; n_killed < 4; ++n_killed) {
     SCOPED_TRACE("kill " + std::to_string(n_killed + 1));
-    const auto attempt = [&](const v1::Job& job) { return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed) : v1::Attempt(); };
+    const auto attempt = [&](const v1::Job& job) {
+      return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed) : v1::Attempt();
+    };
     const auto over = [&] { return attempt(service.get(id)).has_ended(); };
-    const v1::Job started = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_started(); });
+    const v1::Job started =
+        service.wait(id, [&](const v1::Job& job) { return attempt(job).has_started(); });
     const std::uint64_t fence = attempt(started).fence();
     std::vector<pid_t> pids;
     wait_for([&] { return (pids = ranks_now()).size() == 2 || over(); });
-    const fs::path checkpoints = service.worker_state("w") / "attempts" / std::to_string(fence) / "ckpt";
-    const std::int64_t given = started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
+    const fs::path checkpoints =
+        service.worker_state("w") / "attempts" / std::to_string(fence) / "ckpt";
+    const std::int64_t given =
+        started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
     wait_for([&] { return newest_step(checkpoints) > given || over(); });
     // Stopped first, so that they do not end while the others are looked up.
     for (const pid_t rank : pids) kill(rank, SIGSTOP);
@@ -254,11 +279,14 @@ bool RanksOfAJob::kill_one_after_the_other(const std::string& id) {
     const std::size_t order[]{1, 0, 2, 3};
     if (caught) kill(victims[order[n_killed]], SIGKILL);
     for (const pid_t rank : pids) kill(rank, SIGCONT);
-    const v1::Job ended = service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); });
+    const v1::Job ended =
+        service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); });
     if (attempt(ended).outcome() == v1::ATTEMPT_OUTCOME_SUCCEEDED) return false;
-    EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED) << attempt(ended).DebugString();
+    EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED)
+        << attempt(ended).DebugString();
     EXPECT_EQ(attempt(ended).failure().signal(), SIGKILL);
-    EXPECT_EQ(ended.checkpoint().fence(), fence) << "a checkpoint that was complete when a rank was killed is lost";
+    EXPECT_EQ(ended.checkpoint().fence(), fence)
+        << "a checkpoint that was complete when a rank was killed is lost";
     EXPECT_TRUE(all_go(pids));
     if (HasFailure()) return true;
   }
@@ -272,7 +300,8 @@ TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
   ASSERT_EQ(undisturbed.state(), v1::JOB_STATE_SUCCEEDED) << undisturbed.failure().message();
   std::string id;
   bool killed = false;
-  for (int jobs = 0; !killed && jobs < 10; ++jobs) {  // one that ended before its kills shows nothing
+  for (int jobs = 0; !killed && jobs < 10;
+       ++jobs) {  // one that ended before its kills shows nothing
     id = service.submit(shared(spec, 2));
     killed = kill_one_after_the_other(id);
     ASSERT_FALSE(HasFailure());
@@ -280,8 +309,10 @@ TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
   ASSERT_TRUE(killed) << "no job lived to see four kills";
   const v1::Job job = service.wait_end(id);
   ASSERT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.failure().message();
-  EXPECT_EQ(job.attempts(), 1u) << "attempts that recorded a newer checkpoint count toward no limit";
-  expect_same_results(fetch(service, undisturbed, "result.h5"), fetch(service, job, "result.h5"), 40);
+  EXPECT_EQ(job.attempts(), 1u)
+      << "attempts that recorded a newer checkpoint count toward no limit";
+  expect_same_results(fetch(service, undisturbed, "result.h5"), fetch(service, job, "result.h5"),
+                      40);
   EXPECT_TRUE(wait_for([&] { return fs::is_empty(service.worker_state("w") / "attempts"); }));
 }
 
@@ -294,7 +325,9 @@ TEST_F(RanksOfAJob, AFailureNamesItsRank) {
   const v1::Job job = service.wait_end(service.submit(shared(spec, 2)));
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.failure().reason(), v1::FAILURE_REASON_INVALID_INPUT);
-  EXPECT_NE(job.failure().message().find("rank 0: a job of kind mosfet runs in one process, 2 ranks were started"), std::string::npos)
+  EXPECT_NE(job.failure().message().find(
+                "rank 0: a job of kind mosfet runs in one process, 2 ranks were started"),
+            std::string::npos)
       << job.failure().message();
 }
 #endif

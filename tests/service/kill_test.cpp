@@ -20,8 +20,9 @@ namespace quasi::test {
 namespace {
 
 constexpr int kWorkers = 5;
-// Kills come by the clock, but not faster than jobs end: on a machine where a worker takes longer to start than to be
-// killed nothing would ever be finished, and jobs would run out of their ten attempts.
+// Kills come by the clock, but not faster than jobs end: on a machine where a worker takes longer
+// to start than to be killed nothing would ever be finished, and jobs would run out of their ten
+// attempts.
 constexpr int kJobsPerWorkerKill = 10, kJobsPerServerKill = 70;
 
 std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
@@ -62,11 +63,13 @@ class Chaos {
     // As long as jobs end, however slowly: the machine may be as slow as it likes.
     for (auto hangs = within(kHangSeconds); std::chrono::steady_clock::now() < hangs;) {
       if (n_submitted < n_jobs_) n_submitted += submit_some(n_jobs_ - n_submitted);
-      if (std::chrono::steady_clock::now() > next_kill && worker_kills_ <= 10 + ended() / kJobsPerWorkerKill) {
+      if (std::chrono::steady_clock::now() > next_kill &&
+          worker_kills_ <= 10 + ended() / kJobsPerWorkerKill) {
         kill_a_worker();
         next_kill = within(0.3 + 0.01 * static_cast<double>(random_() % 70));
       }
-      if (std::chrono::steady_clock::now() > next_server_kill && server_kills_ <= 1 + ended() / kJobsPerServerKill) {
+      if (std::chrono::steady_clock::now() > next_server_kill &&
+          server_kills_ <= 1 + ended() / kJobsPerServerKill) {
         service_.kill_server();
         ++server_kills_;
         service_.start_server();
@@ -99,7 +102,8 @@ class Chaos {
 
   std::size_t submit_some(std::size_t left) {
     std::vector<v1::JobSpec> specs;
-    for (std::size_t i = 0; i < std::min<std::size_t>(left, 20); ++i) specs.push_back(some_work(random_));
+    for (std::size_t i = 0; i < std::min<std::size_t>(left, 20); ++i)
+      specs.push_back(some_work(random_));
     for (const auto& id : service_.submit(specs)) ids_.push_back(id);
     return specs.size();
   }
@@ -129,10 +133,12 @@ class Chaos {
   }
   /// Jobs of which all_over() knows that they, and all before them, have ended.
   int ended() const { return static_cast<int>(n_over_); }
-  /// The times in the server's history are of the wall clock, which may be set back while the test runs.
+  /// The times in the server's history are of the wall clock, which may be set back while the test
+  /// runs.
   void watch_the_clock() {
     const auto ahead = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::system_clock::now().time_since_epoch() - std::chrono::steady_clock::now().time_since_epoch());
+        std::chrono::system_clock::now().time_since_epoch() -
+        std::chrono::steady_clock::now().time_since_epoch());
     if (newest_ahead_) history_.clock_set_back((*newest_ahead_ - ahead).count());
     newest_ahead_ = ahead;
   }
@@ -157,10 +163,11 @@ void expect_nothing_lost(std::uint64_t n_jobs) {
   chaos.run();
   const auto verdict = chaos.history().judge();
   std::cout << n_jobs << " jobs, " << chaos.history().attempts() << " attempts, "
-            << chaos.worker_kills() << " workers and " << chaos.server_kills() << " servers killed, "
+            << chaos.worker_kills() << " workers and " << chaos.server_kills()
+            << " servers killed, "
             << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
-            << " s: " << verdict.lost << " lost, " << verdict.failed << " failed, " << verdict.doubles
-            << " double, " << verdict.stale << " stale\n";
+            << " s: " << verdict.lost << " lost, " << verdict.failed << " failed, "
+            << verdict.doubles << " double, " << verdict.stale << " stale\n";
   for (const auto& [outcome, count] : chaos.history().outcomes())
     std::cout << "  " << outcome << ' ' << count << '\n';
   for (const auto& offence : verdict.offences) ADD_FAILURE() << offence;
@@ -183,7 +190,8 @@ class Judge : public testing::Test {
     job.add_artifacts()->set_name("x");
     return job;
   }
-  void attempt(v1::Job& job, std::uint64_t fence, v1::AttemptOutcome outcome, int granted, int ended) {
+  void attempt(v1::Job& job, std::uint64_t fence, v1::AttemptOutcome outcome, int granted,
+               int ended) {
     auto* attempt = job.add_attempt_history();
     attempt->set_number(static_cast<std::uint32_t>(job.attempt_history_size()));
     attempt->set_fence(fence);
@@ -218,7 +226,8 @@ TEST_F(Judge, SeesLostDoubleAndStale) {
   attempt(stale, 7, v1::ATTEMPT_OUTCOME_EXPIRED, 1, 2);
   attempt(stale, 8, v1::ATTEMPT_OUTCOME_SUCCEEDED, 2, 3);
   history.dumped(stale);
-  history.worker_log("w", R"({"event":"attempt_over","ending":"succeeded","job":"stale","fence":7})");
+  history.worker_log("w",
+                     R"({"event":"attempt_over","ending":"succeeded","job":"stale","fence":7})");
   const auto verdict = history.judge();
   EXPECT_EQ(verdict.lost, 1);
   EXPECT_EQ(verdict.doubles, 2);

@@ -98,26 +98,29 @@ TEST_F(Calls, AnUploadAndADownloadContinueWhereTheyWereCut) {
   const auto file = wire::digest_file(path);
   const std::string upload_id = wire::make_uuid();
   std::uint64_t first = 0;
-  grpc::Status status = wire::upload_file(
-      channel_, path, file.digest, file.size_bytes,
-      {.on_progress = [&](std::uint64_t done, std::uint64_t) { first = done; },
-       .cancelled =
-           [&] {
-             if (first <= (3U << 20)) return false;
-             // What is still on its way is lost with the connection: until the server has taken some of it.
-             return wait_for([&] {
-               std::error_code none;
-               const auto staged = std::filesystem::file_size(root_ + "/data/staging/" + upload_id, none);
-               return !none && staged > (2U << 20);
-             });
-           },
-       .upload_id = upload_id});
+  grpc::Status status =
+      wire::upload_file(channel_, path, file.digest, file.size_bytes,
+                        {.on_progress = [&](std::uint64_t done, std::uint64_t) { first = done; },
+                         .cancelled =
+                             [&] {
+                               if (first <= (3U << 20)) return false;
+                               // What is still on its way is lost with the connection: until the
+                               // server has taken some of it.
+                               return wait_for([&] {
+                                 std::error_code none;
+                                 const auto staged = std::filesystem::file_size(
+                                     root_ + "/data/staging/" + upload_id, none);
+                                 return !none && staged > (2U << 20);
+                               });
+                             },
+                         .upload_id = upload_id});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
   std::uint64_t resumed_at = 0;
   status = wire::upload_file(channel_, path, file.digest, file.size_bytes,
-                             {.on_progress = [&](std::uint64_t done, std::uint64_t) {
-                                if (resumed_at == 0) resumed_at = done;
-                              },
+                             {.on_progress =
+                                  [&](std::uint64_t done, std::uint64_t) {
+                                    if (resumed_at == 0) resumed_at = done;
+                                  },
                               .upload_id = upload_id});
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_GT(resumed_at, 1U << 20) << "began again from nothing";
@@ -169,11 +172,12 @@ TEST_F(Calls, ABlobThatRotsIsFoundBeforeItIsNeeded) {
   for (const std::size_t size : {700'000U, 3'000'001U, 1U << 20}) {
     const std::string path = write_file(std::to_string(size), size);
     files.push_back(wire::digest_file(path));
-    ASSERT_TRUE(wire::upload_file(channel_, path, files.back().digest, files.back().size_bytes).ok());
+    ASSERT_TRUE(
+        wire::upload_file(channel_, path, files.back().digest, files.back().size_bytes).ok());
   }
   const std::string rotten = files[1].digest;
-  const std::string stored =
-      options_.data_directory + "/blobs/sha256/" + rotten.substr(0, 2) + "/" + rotten.substr(2, 2) + "/" + rotten;
+  const std::string stored = options_.data_directory + "/blobs/sha256/" + rotten.substr(0, 2) +
+                             "/" + rotten.substr(2, 2) + "/" + rotten;
   std::filesystem::permissions(stored, std::filesystem::perms::owner_all);
   {
     std::fstream out(stored, std::ios::in | std::ios::out | std::ios::binary);
@@ -184,8 +188,10 @@ TEST_F(Calls, ABlobThatRotsIsFoundBeforeItIsNeeded) {
   const std::string aside = options_.data_directory + "/corrupt/" + rotten;
   EXPECT_TRUE(wait_for([&] { return std::filesystem::exists(aside); }));
   for (const auto& file : files) {
-    const grpc::Status status = wire::download_file(channel_, file.digest, file.size_bytes, root_ + "/out");
-    EXPECT_EQ(status.error_code(), file.digest == rotten ? grpc::StatusCode::DATA_LOSS : grpc::StatusCode::OK)
+    const grpc::Status status =
+        wire::download_file(channel_, file.digest, file.size_bytes, root_ + "/out");
+    EXPECT_EQ(status.error_code(),
+              file.digest == rotten ? grpc::StatusCode::DATA_LOSS : grpc::StatusCode::OK)
         << status.error_message();
   }
 }
@@ -195,30 +201,72 @@ std::string spoil(v1::SubmitJobsRequest& request, std::mt19937_64& random) {
   v1::JobSpec& spec = *request.mutable_jobs(static_cast<int>(random() % 2));
   const auto number = static_cast<std::int64_t>(random());
   switch (random() % 22) {
-    case 0: spec.set_name(std::string(129 + random() % 500, 'x')); return "name";
-    case 1: spec.set_name("bell\x07"); return "name";
-    case 2: (*spec.mutable_labels())["Upper"] = "x"; return "labels";
-    case 3: (*spec.mutable_labels())["long"] = std::string(200, 'v'); return "labels";
-    case 4: spec.mutable_thermal()->set_deck("../etc"); return "deck";
-    case 5: spec.mutable_thermal()->set_deck("elsewhere"); return "deck";
-    case 6: spec.mutable_thermal()->mutable_settings(0)->set_key(""); return "settings[0].key";
-    case 7: spec.mutable_thermal()->add_exports("a/b"); return "exports[0]";
-    case 8: spec.mutable_inputs(0)->set_slot("/etc/passwd"); return "inputs[0].slot";
-    case 9: spec.mutable_inputs(0)->set_digest("xyz"); return "inputs[0].digest";
-    case 10: spec.mutable_inputs(0)->set_size_bytes(~0ULL >> (random() % 8)); return "size_bytes";
-    case 11: *spec.add_inputs() = spec.inputs(0); return "inputs[1].slot";
-    case 12: spec.mutable_resources()->set_gpus(17 + static_cast<std::uint32_t>(random() % 99));
+    case 0:
+      spec.set_name(std::string(129 + random() % 500, 'x'));
+      return "name";
+    case 1:
+      spec.set_name("bell\x07");
+      return "name";
+    case 2:
+      (*spec.mutable_labels())["Upper"] = "x";
+      return "labels";
+    case 3:
+      (*spec.mutable_labels())["long"] = std::string(200, 'v');
+      return "labels";
+    case 4:
+      spec.mutable_thermal()->set_deck("../etc");
+      return "deck";
+    case 5:
+      spec.mutable_thermal()->set_deck("elsewhere");
+      return "deck";
+    case 6:
+      spec.mutable_thermal()->mutable_settings(0)->set_key("");
+      return "settings[0].key";
+    case 7:
+      spec.mutable_thermal()->add_exports("a/b");
+      return "exports[0]";
+    case 8:
+      spec.mutable_inputs(0)->set_slot("/etc/passwd");
+      return "inputs[0].slot";
+    case 9:
+      spec.mutable_inputs(0)->set_digest("xyz");
+      return "inputs[0].digest";
+    case 10:
+      spec.mutable_inputs(0)->set_size_bytes(~0ULL >> (random() % 8));
+      return "size_bytes";
+    case 11:
+      *spec.add_inputs() = spec.inputs(0);
+      return "inputs[1].slot";
+    case 12:
+      spec.mutable_resources()->set_gpus(17 + static_cast<std::uint32_t>(random() % 99));
       return "resources.gpus";
-    case 13: spec.mutable_resources()->set_pool("Not A Pool"); return "resources.pool";
-    case 14: spec.mutable_resources()->set_gpu_mem_bytes(~0ULL); return "gpu_mem_bytes";
-    case 15: spec.mutable_max_runtime()->set_seconds(-1 - std::abs(number / 4)); return "max_runtime";
-    case 16: spec.mutable_max_runtime()->set_nanos(-5); return "max_runtime";
-    case 17: spec.mutable_retry()->set_max_attempts(11); return "max_attempts";
-    case 18: spec.set_priority(101 + static_cast<std::int32_t>(random() % 1000)); return "priority";
-    case 19: spec.mutable_not_before()->set_seconds(std::numeric_limits<std::int64_t>::max());
+    case 13:
+      spec.mutable_resources()->set_pool("Not A Pool");
+      return "resources.pool";
+    case 14:
+      spec.mutable_resources()->set_gpu_mem_bytes(~0ULL);
+      return "gpu_mem_bytes";
+    case 15:
+      spec.mutable_max_runtime()->set_seconds(-1 - std::abs(number / 4));
+      return "max_runtime";
+    case 16:
+      spec.mutable_max_runtime()->set_nanos(-5);
+      return "max_runtime";
+    case 17:
+      spec.mutable_retry()->set_max_attempts(11);
+      return "max_attempts";
+    case 18:
+      spec.set_priority(101 + static_cast<std::int32_t>(random() % 1000));
+      return "priority";
+    case 19:
+      spec.mutable_not_before()->set_seconds(std::numeric_limits<std::int64_t>::max());
       return "not_before";
-    case 20: spec.clear_work(); return "work";
-    default: request.set_request_id("not a uuid"); return "request_id";
+    case 20:
+      spec.clear_work();
+      return "work";
+    default:
+      request.set_request_id("not a uuid");
+      return "request_id";
   }
 }
 
@@ -253,8 +301,8 @@ TEST_F(Calls, MalformedRequestsAreRefusedByField) {
 TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
   const std::string id = submit();
   server_.reset();
-  auto other = std::make_unique<Database>(options_.data_directory + "/quasi.db",
-                                          Database::Mode::kWriter);
+  auto other =
+      std::make_unique<Database>(options_.data_directory + "/quasi.db", Database::Mode::kWriter);
   other->execute("BEGIN IMMEDIATE");  // The server's own first write waits for us.
   std::thread starter([&] {
     // It waits for some seconds for us; on a slow machine that may be too short a while.
@@ -285,7 +333,8 @@ TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
     const grpc::ByteBuffer empty(&nothing, 1);
     grpc::ByteBuffer answer;
     grpc::Status status;
-    const auto call = generic.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", empty, &queue);
+    const auto call =
+        generic.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", empty, &queue);
     call->StartCall();
     call->Finish(&answer, &status, nullptr);
     void* tag = nullptr;
@@ -293,11 +342,13 @@ TEST_F(Calls, WhileTheStoreIsOpenedEveryCallIsToldSo) {
     queue.Next(&tag, &ok);
     if (!status.ok()) return -1;
     const std::string bytes = bytes_of(answer);
-    return bytes.size() == 2 ? static_cast<int>(bytes[1]) : 0;  // HealthCheckResponse{status = 1: n}
+    return bytes.size() == 2 ? static_cast<int>(bytes[1])
+                             : 0;  // HealthCheckResponse{status = 1: n}
   };
   EXPECT_EQ(health(), 2) << "NOT_SERVING";
   grpc::Status status = get();
-  for (int tries = 1; wire::reason_of(status).empty() && tries < 20; ++tries) status = get();  // it was just beginning anew
+  for (int tries = 1; wire::reason_of(status).empty() && tries < 20; ++tries)
+    status = get();  // it was just beginning anew
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   EXPECT_EQ(wire::reason_of(status), wire::reason::kStarting);
   EXPECT_TRUE(wire::parse_details(status).retry_after);
@@ -314,7 +365,8 @@ TEST_F(Calls, ReflectionNamesEveryService) {
   limit(context);
   grpc::GenericStub generic(channel_);
   grpc::CompletionQueue queue;
-  const auto stream = generic.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  const auto stream = generic.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
   const auto done = [&] {
     void* tag = nullptr;
     bool ok = false;
@@ -322,14 +374,16 @@ TEST_F(Calls, ReflectionNamesEveryService) {
   };
   stream->StartCall(nullptr);
   ASSERT_TRUE(done());
-  const grpc::Slice list_services(std::string("\x3a\x01*"));  // ServerReflectionRequest{list_services = 7: "*"}
+  const grpc::Slice list_services(
+      std::string("\x3a\x01*"));  // ServerReflectionRequest{list_services = 7: "*"}
   stream->WriteLast(grpc::ByteBuffer(&list_services, 1), grpc::WriteOptions(), nullptr);
   ASSERT_TRUE(done());
   grpc::ByteBuffer answer;
   stream->Read(&answer, nullptr);
   ASSERT_TRUE(done());
   const std::string services = bytes_of(answer);
-  for (const char* name : {"quasi.v1.JobService", "quasi.v1.WorkerService", "quasi.v1.BlobService", "grpc.health.v1.Health"})
+  for (const char* name : {"quasi.v1.JobService", "quasi.v1.WorkerService", "quasi.v1.BlobService",
+                           "grpc.health.v1.Health"})
     EXPECT_NE(services.find(name), std::string::npos) << name;
   grpc::Status status;
   stream->Finish(&status, nullptr);
@@ -337,13 +391,14 @@ TEST_F(Calls, ReflectionNamesEveryService) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// Who takes nothing for too long hears why once it reads on, and may continue by offset; who does not
-// even then is reset.
+// Who takes nothing for too long hears why once it reads on, and may continue by offset; who does
+// not even then is reset.
 TEST_F(Calls, ASlowReaderIsToldSo) {
   const std::string path = write_file("big", 8U << 20);
   const auto file = wire::digest_file(path);
   ASSERT_TRUE(wire::upload_file(channel_, path, file.digest, file.size_bytes).ok());
-  // After one limit it is told, after two it is reset. Where reader or server overslept that, again with longer ones.
+  // After one limit it is told, after two it is reset. Where reader or server overslept that, again
+  // with longer ones.
   for (const bool reads_on : {true, false}) {
     std::int64_t limit_ms = 300;
     for (bool shown = false; !shown; limit_ms *= 2) {
@@ -356,7 +411,8 @@ TEST_F(Calls, ASlowReaderIsToldSo) {
       v1::ReadBlobRequest request;
       request.set_digest(file.digest);
       const auto reader = blobs_->ReadBlob(&context, request);
-      std::this_thread::sleep_for(std::chrono::milliseconds(reads_on ? limit_ms * 3 / 2 : limit_ms * 4));
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(reads_on ? limit_ms * 3 / 2 : limit_ms * 4));
       v1::ReadBlobResponse response;
       std::uint64_t taken = 0;
       while (reader->Read(&response)) taken += response.data().size();
@@ -390,8 +446,8 @@ std::uint64_t bytes_read_by_this_process() {
   return bytes;
 }
 
-// A download cut forty times costs the disk little more than one that is never cut, and the whole is verified
-// all the same: what was damaged since the last cut is not served to its end.
+// A download cut forty times costs the disk little more than one that is never cut, and the whole
+// is verified all the same: what was damaged since the last cut is not served to its end.
 TEST_F(Calls, ContinuedDownloadsAreNotHashedFromTheirBeginning) {
   constexpr std::uint64_t kSize = 64U << 20;
   const std::string path = write_file("big", kSize);
@@ -427,13 +483,16 @@ TEST_F(Calls, ContinuedDownloadsAreNotHashedFromTheirBeginning) {
   EXPECT_EQ(hash.finish_hex(), file.digest);
   // At most the distance of two marks again at each cut, and what was under way when it came.
   const double share = static_cast<double>(bytes_read_by_this_process() - before) / kSize;
-  std::cout << "    read " << share << " times its size for 40 cuts; 14 times if hashed from its beginning\n";
+  std::cout << "    read " << share
+            << " times its size for 40 cuts; 14 times if hashed from its beginning\n";
   EXPECT_LT(share, 4.0);
 
   // Damage behind the first half, which a reader has.
   const auto damage = [&] {
-    const auto stored = root_ + "/data/blobs/sha256/" + file.digest.substr(0, 2) + "/" + file.digest.substr(2, 2) + "/" + file.digest;
-    std::filesystem::permissions(stored, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+    const auto stored = root_ + "/data/blobs/sha256/" + file.digest.substr(0, 2) + "/" +
+                        file.digest.substr(2, 2) + "/" + file.digest;
+    std::filesystem::permissions(stored, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
     std::fstream out(stored, std::ios::in | std::ios::out | std::ios::binary);
     out.seekp(40 << 20);
     out.put('x').put('y');
@@ -445,7 +504,8 @@ TEST_F(Calls, ContinuedDownloadsAreNotHashedFromTheirBeginning) {
   const grpc::Status status = read_on(2 * kSize);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS) << status.error_message();
   EXPECT_LT(taken, kSize);
-  // Uploaded again, it is read again, from the middle too: nothing is remembered of the damaged one.
+  // Uploaded again, it is read again, from the middle too: nothing is remembered of the damaged
+  // one.
   ASSERT_TRUE(wire::upload_file(channel_, path, file.digest, file.size_bytes).ok());
   taken = kSize / 4 * 3;
   EXPECT_TRUE(read_on(2 * kSize).ok());
@@ -475,7 +535,8 @@ TEST_F(Calls, WhatNoDeviceCanHoldIsUnschedulable) {
     EXPECT_EQ(report.problems_size(), status.ok() ? 0 : 1);  // Both by the same rule.
     if (!status.ok() && report.problems_size() == 1) {
       EXPECT_EQ(report.problems(0).reason(), wire::reason::kUnschedulable);
-      EXPECT_EQ(status.error_message().find(report.problems(0).field()), 0U) << status.error_message();
+      EXPECT_EQ(status.error_message().find(report.problems(0).field()), 0U)
+          << status.error_message();
     }
     return status;
   };
@@ -498,26 +559,30 @@ TEST_F(Calls, WhatNoDeviceCanHoldIsUnschedulable) {
 
   EXPECT_TRUE(ask(std::uint64_t{141} << 30, 1, "").ok());
   EXPECT_TRUE(ask(std::uint64_t{80} << 30, 2, "").ok());
-  EXPECT_TRUE(ask(std::uint64_t{900} << 30, 4, "elsewhere").ok()) << "another pool's workers may come";
+  EXPECT_TRUE(ask(std::uint64_t{900} << 30, 4, "elsewhere").ok())
+      << "another pool's workers may come";
   const grpc::Status memory = ask(std::uint64_t{142} << 30, 1, "");
   EXPECT_EQ(memory.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(wire::reason_of(memory), wire::reason::kUnschedulable);
   EXPECT_NE(memory.error_message().find("jobs[0].spec.resources.gpu_mem_bytes: asks for 142.0 GiB"),
-            std::string::npos) << memory.error_message();
-  EXPECT_NE(memory.error_message().find("has 141.0 GiB"), std::string::npos) << memory.error_message();
+            std::string::npos)
+      << memory.error_message();
+  EXPECT_NE(memory.error_message().find("has 141.0 GiB"), std::string::npos)
+      << memory.error_message();
   const grpc::Status count = ask(0, 3, "");
-  EXPECT_NE(count.error_message().find("jobs[0].spec.resources.gpus: asks for 3"), std::string::npos)
+  EXPECT_NE(count.error_message().find("jobs[0].spec.resources.gpus: asks for 3"),
+            std::string::npos)
       << count.error_message();
   EXPECT_EQ(wire::reason_of(ask(std::uint64_t{100} << 30, 2, "")), wire::reason::kUnschedulable);
 }
 
 TEST(Local, OnlyLoopbackAndUnixSocketsAreServed) {
-  for (const char* address : {"127.0.0.1:7460", "127.8.9.1:0", "[::1]:7460", "localhost:1",
-                              "unix:/run/quasi.sock"})
+  for (const char* address :
+       {"127.0.0.1:7460", "127.8.9.1:0", "[::1]:7460", "localhost:1", "unix:/run/quasi.sock"})
     EXPECT_NO_THROW(require_local(address)) << address;
-  for (const char* address : {"0.0.0.0:7460", "[::]:7460", "10.0.0.1:7460", "example.org:7460",
-                              "127.0.0.1", "127.0.0.1.example.org:1", "unix:", "*:7460", ":7460",
-                              "127.0.0.1:70000", "localhost:-1"})
+  for (const char* address :
+       {"0.0.0.0:7460", "[::]:7460", "10.0.0.1:7460", "example.org:7460", "127.0.0.1",
+        "127.0.0.1.example.org:1", "unix:", "*:7460", ":7460", "127.0.0.1:70000", "localhost:-1"})
     EXPECT_THROW(require_local(address), BadConfiguration) << address;
 }
 
@@ -534,8 +599,10 @@ TEST(Configuration, AnUnknownKeyNamesItsFileAndTheNearestKey) {
     }
     return "accepted";
   };
-  EXPECT_EQ(complaint("lease_tll = 30"), "unknown key 'lease_tll' in " + path + "; did you mean 'lease_ttl'?");
-  EXPECT_EQ(complaint("colour = 1"), "unknown key 'colour' in " + path + "; quasi-server --help lists the keys");
+  EXPECT_EQ(complaint("lease_tll = 30"),
+            "unknown key 'lease_tll' in " + path + "; did you mean 'lease_ttl'?");
+  EXPECT_EQ(complaint("colour = 1"),
+            "unknown key 'colour' in " + path + "; quasi-server --help lists the keys");
   EXPECT_EQ(complaint("lease_ttl = 30"), "accepted");
 }
 

@@ -25,8 +25,8 @@ struct Acknowledged {
   std::map<std::string, JobState> final_states;
   std::map<std::string, std::set<std::string>> artifacts;  ///< uid → digests
   std::set<std::string> cancelled;
-  std::map<std::string, std::string> blobs;  ///< digest → bytes
-  std::map<std::string, std::string> logs;   ///< attempt → bytes
+  std::map<std::string, std::string> blobs;         ///< digest → bytes
+  std::map<std::string, std::string> logs;          ///< attempt → bytes
   std::map<std::string, std::int64_t> checkpoints;  ///< uid → newest sequence
   std::set<std::int64_t> fences;
   std::map<std::int64_t, std::string> events;  ///< seq → its essence, as a watcher saw it
@@ -51,7 +51,9 @@ class Story {
   Acknowledged& told() { return told_; }
 
   static QueueOptions options() {
-    return {.lease_ttl_ms = 2'000, .restart_grace_ms = 0, .requeue_delay_ms = 100,
+    return {.lease_ttl_ms = 2'000,
+            .restart_grace_ms = 0,
+            .requeue_delay_ms = 100,
             .retry_back_off_ms = 100};
   }
 
@@ -59,8 +61,9 @@ class Story {
   void submit(int number) {
     pending_request_ = number;
     const std::string request = uuid_of(static_cast<std::uint64_t>(number));
-    const auto submitted = world_->apply(SubmitJobs{
-        .request_id = request, .body_sha256 = "body", .jobs = {simple_job(std::to_string(number))}});
+    const auto submitted = world_->apply(SubmitJobs{.request_id = request,
+                                                    .body_sha256 = "body",
+                                                    .jobs = {simple_job(std::to_string(number))}});
     told_.job_of_request[request] = submitted.uids.at(0);
     pending_request_.reset();
     see_events();
@@ -76,31 +79,37 @@ class Story {
     append(grants[0], "line one\n");
     append(grants[1], "another log\n");
     append(grants[0], "line two\n");
-    world_->apply(RecordCheckpoint{.key = key_of(grants[1]),
-                                   .checkpoint = {.sequence = 1, .step = 7, .digest = input,
-                                                  .size_bytes = 12}});
+    world_->apply(RecordCheckpoint{
+        .key = key_of(grants[1]),
+        .checkpoint = {.sequence = 1, .step = 7, .digest = input, .size_bytes = 12}});
     told_.checkpoints[grants[1].job.uid] = 1;
     succeed(grants[0], "the result of the first job");
-    fail(grants[1], FailureReason::kWorkerLost);       // Comes back, from its checkpoint.
-    fail(grants[2], FailureReason::kInvalidInput);     // Does not.
-    cancel(grants[3].job.uid);                         // Running: CANCELLING.
-    world_->apply(CompleteAttempt{.key = key_of(grants[3]), .outcome = AttemptOutcome::kCancelled,
-                                  .artifacts = {}, .summary_json = {}, .failure = {}, .usage = {},
+    fail(grants[1], FailureReason::kWorkerLost);    // Comes back, from its checkpoint.
+    fail(grants[2], FailureReason::kInvalidInput);  // Does not.
+    cancel(grants[3].job.uid);                      // Running: CANCELLING.
+    world_->apply(CompleteAttempt{.key = key_of(grants[3]),
+                                  .outcome = AttemptOutcome::kCancelled,
+                                  .artifacts = {},
+                                  .summary_json = {},
+                                  .failure = {},
+                                  .usage = {},
                                   .report_digest = "stopped"});
     told_.final_states[grants[3].job.uid] = JobState::kCancelled;
     see_events();
     submit(6);
-    cancel(told_.job_of_request.at(uuid_of(6)));       // Queued: CANCELLED at once.
+    cancel(told_.job_of_request.at(uuid_of(6)));  // Queued: CANCELLED at once.
     clock_.advance(200);
     world_->run([](WriteContext& write) { write.queue.tick(write.now); });
     auto more = acquire(worker, 101, 2);
-    clock_.advance(3'000);                             // The worker is not heard of.
+    clock_.advance(3'000);  // The worker is not heard of.
     world_->run([](WriteContext& write) { write.queue.tick(write.now); });
     see_events();
-    if (!more.empty()) {                               // It is back: reinstated.
-      world_->apply(Heartbeat{.worker_id = "w_A", .incarnation = worker.worker.incarnation,
+    if (!more.empty()) {  // It is back: reinstated.
+      world_->apply(Heartbeat{.worker_id = "w_A",
+                              .incarnation = worker.worker.incarnation,
                               .attempts = {{.attempt_uid = more[0].attempt.uid,
-                                            .fence = more[0].attempt.fence, .progress = "p"}},
+                                            .fence = more[0].attempt.fence,
+                                            .progress = "p"}},
                               .devices = {}});
       world_->apply(StartAttempt{key_of(more[0])});
       append(more[0], "back again\n");
@@ -109,7 +118,7 @@ class Story {
     world_->engine.checkpoint(Database::Checkpoint::kPassive);
     submit(7);
     collect();
-    world_->apply(simple_worker("w_A", 2, 4));         // A restart of the worker.
+    world_->apply(simple_worker("w_A", 2, 4));  // A restart of the worker.
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
     submit(8);
@@ -120,9 +129,9 @@ class Story {
     clock_.advance(60'000);
     if (pending_request_) submit(*pending_request_);
     for (const auto& [request, uid] : std::map(told_.job_of_request)) {
-      const auto again = world_->apply(SubmitJobs{
-          .request_id = request, .body_sha256 = "body", .jobs = {simple_job("repeat")}});
-      EXPECT_TRUE(again.replayed);                                            // I7
+      const auto again = world_->apply(
+          SubmitJobs{.request_id = request, .body_sha256 = "body", .jobs = {simple_job("repeat")}});
+      EXPECT_TRUE(again.replayed);  // I7
       EXPECT_EQ(again.uids, std::vector<std::string>{uid});
     }
     world_->run([](WriteContext& write) { write.queue.tick(write.now); });
@@ -136,7 +145,7 @@ class Story {
       const auto grants = acquire(worker, 1'000 + round, 4);
       if (grants.empty()) break;
       for (const Grant& grant : grants) {
-        EXPECT_GT(grant.attempt.fence, last_fence);                           // I4
+        EXPECT_GT(grant.attempt.fence, last_fence);  // I4
         last_fence = std::max(last_fence, grant.attempt.fence);
         EXPECT_EQ(told_.cancelled.count(grant.job.uid), 0U) << "granted after a cancel";  // I12
         world_->apply(StartAttempt{key_of(grant)});
@@ -150,7 +159,8 @@ class Story {
     for (const Grant& grant : grants) {
       EXPECT_TRUE(told_.fences.insert(grant.attempt.fence).second) << "a fence twice";  // I4
       if (told_.checkpoints.count(grant.job.uid) > 0) {
-        EXPECT_TRUE(grant.checkpoint && grant.checkpoint->sequence >= told_.checkpoints[grant.job.uid]);
+        EXPECT_TRUE(grant.checkpoint &&
+                    grant.checkpoint->sequence >= told_.checkpoints[grant.job.uid]);
       }
     }
     see_events();
@@ -159,12 +169,16 @@ class Story {
 
   /// As a watcher that reads on after each commit.
   void see_events() {
-    Statement rows(database(), "SELECT seq, job_id, job_seq, to_state, fence FROM events WHERE seq>? "
-                               "AND type=1 ORDER BY seq");
+    Statement rows(database(),
+                   "SELECT seq, job_id, job_seq, to_state, fence FROM events WHERE seq>? "
+                   "AND type=1 ORDER BY seq");
     rows.bind(told_.events.empty() ? 0 : told_.events.rbegin()->first);
     while (rows.step()) {
-      EventRow event{.seq = rows.integer(0), .job_id = rows.integer(1), .job_seq = rows.integer(2),
-                     .to = static_cast<JobState>(rows.small(3)), .fence = rows.integer(4)};
+      EventRow event{.seq = rows.integer(0),
+                     .job_id = rows.integer(1),
+                     .job_seq = rows.integer(2),
+                     .to = static_cast<JobState>(rows.small(3)),
+                     .fence = rows.integer(4)};
       told_.events[event.seq] = essence(event);
     }
   }
@@ -187,20 +201,30 @@ class Story {
   }
   void succeed(const Grant& grant, const std::string& bytes) {
     const std::string digest = put(bytes);
-    world_->apply(CompleteAttempt{
-        .key = key_of(grant), .outcome = AttemptOutcome::kSucceeded,
-        .artifacts = {{.name = "result.h5", .digest = digest,
-                       .size_bytes = static_cast<std::int64_t>(bytes.size()), .media_type = ""}},
-        .summary_json = "{}", .failure = {}, .usage = {}, .report_digest = "done" + digest});
+    world_->apply(
+        CompleteAttempt{.key = key_of(grant),
+                        .outcome = AttemptOutcome::kSucceeded,
+                        .artifacts = {{.name = "result.h5",
+                                       .digest = digest,
+                                       .size_bytes = static_cast<std::int64_t>(bytes.size()),
+                                       .media_type = ""}},
+                        .summary_json = "{}",
+                        .failure = {},
+                        .usage = {},
+                        .report_digest = "done" + digest});
     told_.final_states[grant.job.uid] = JobState::kSucceeded;
     told_.artifacts[grant.job.uid] = {digest};
     see_events();
   }
   void fail(const Grant& grant, FailureReason reason) {
-    const auto after = world_->apply(CompleteAttempt{
-        .key = key_of(grant), .outcome = AttemptOutcome::kFailed, .artifacts = {},
-        .summary_json = {}, .failure = {.reason = reason, .message = "as told"}, .usage = {},
-        .report_digest = "failed"});
+    const auto after =
+        world_->apply(CompleteAttempt{.key = key_of(grant),
+                                      .outcome = AttemptOutcome::kFailed,
+                                      .artifacts = {},
+                                      .summary_json = {},
+                                      .failure = {.reason = reason, .message = "as told"},
+                                      .usage = {},
+                                      .report_digest = "failed"});
     if (is_final(after.state)) told_.final_states[grant.job.uid] = after.state;
     see_events();
   }
@@ -269,26 +293,45 @@ void check(Story& story) {
   }
   for (const std::int64_t fence : told.fences) EXPECT_LE(fence, store.newest_fence()) << "I4";
 
-  EXPECT_EQ(number(database, "SELECT count(*) FROM (SELECT job_id FROM attempts WHERE outcome=0 "
-                             "GROUP BY job_id HAVING count(*)>1)"), 0) << "I6";
-  EXPECT_EQ(number(database, "SELECT count(*) FROM jobs j WHERE (state IN (4,5,6)) <> EXISTS "
-                             "(SELECT 1 FROM attempts a WHERE a.id=j.open_attempt AND "
-                             "a.outcome=0 AND a.fence=j.fence)"), 0) << "I6";
-  EXPECT_EQ(number(database, "SELECT count(*) FROM (SELECT name FROM jobs GROUP BY name HAVING "
-                             "count(*)>1)"), 0) << "I7: a submission took effect twice";
-  EXPECT_EQ(number(database, "SELECT count(*) FROM jobs j WHERE job_seq <> (SELECT count(*) FROM "
-                             "events e WHERE e.job_id=j.id AND e.type=1) OR job_seq <> (SELECT "
-                             "max(job_seq) FROM events e WHERE e.job_id=j.id)"), 0) << "I8";
-  EXPECT_EQ(number(database, "SELECT count(*) FROM jobs j WHERE state <> (SELECT to_state FROM "
-                             "events e WHERE e.job_id=j.id AND e.job_seq=j.job_seq)"), 0) << "I8";
-  EXPECT_EQ(number(database, "SELECT count(*) FROM jobs j WHERE grants <> (SELECT count(*) FROM "
-                             "attempts a WHERE a.job_id=j.id) OR attempts <> (SELECT "
-                             "coalesce(sum(counted),0) FROM attempts a WHERE a.job_id=j.id)"), 0)
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM (SELECT job_id FROM attempts WHERE outcome=0 "
+                   "GROUP BY job_id HAVING count(*)>1)"),
+            0)
+      << "I6";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE (state IN (4,5,6)) <> EXISTS "
+                   "(SELECT 1 FROM attempts a WHERE a.id=j.open_attempt AND "
+                   "a.outcome=0 AND a.fence=j.fence)"),
+            0)
+      << "I6";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM (SELECT name FROM jobs GROUP BY name HAVING "
+                   "count(*)>1)"),
+            0)
+      << "I7: a submission took effect twice";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE job_seq <> (SELECT count(*) FROM "
+                   "events e WHERE e.job_id=j.id AND e.type=1) OR job_seq <> (SELECT "
+                   "max(job_seq) FROM events e WHERE e.job_id=j.id)"),
+            0)
+      << "I8";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE state <> (SELECT to_state FROM "
+                   "events e WHERE e.job_id=j.id AND e.job_seq=j.job_seq)"),
+            0)
+      << "I8";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE grants <> (SELECT count(*) FROM "
+                   "attempts a WHERE a.job_id=j.id) OR attempts <> (SELECT "
+                   "coalesce(sum(counted),0) FROM attempts a WHERE a.job_id=j.id)"),
+            0)
       << "I13";
-  Statement events(database, "SELECT seq, job_id, job_seq, to_state, fence FROM events WHERE type=1");
+  Statement events(database,
+                   "SELECT seq, job_id, job_seq, to_state, fence FROM events WHERE type=1");
   std::map<std::int64_t, std::string> present;
   while (events.step())
-    present[events.integer(0)] = essence({.job_id = events.integer(1), .job_seq = events.integer(2),
+    present[events.integer(0)] = essence({.job_id = events.integer(1),
+                                          .job_seq = events.integer(2),
                                           .to = static_cast<JobState>(events.small(3)),
                                           .fence = events.integer(4)});
   for (const auto& [seq, text] : told.events)
@@ -366,9 +409,10 @@ TEST_P(PowerCut, BeforeEveryChangeLosesNothingAcknowledged) {
 INSTANTIATE_TEST_SUITE_P(, PowerCut,
                          testing::Values(Loss::kNothing, Loss::kEverything, Loss::kRandomPart),
                          [](const auto& instance) {
-                           return std::string(instance.param == Loss::kNothing      ? "KeepingAll"
-                                              : instance.param == Loss::kEverything ? "DroppingUnsynced"
-                                                                                : "DroppingPart");
+                           return std::string(instance.param == Loss::kNothing ? "KeepingAll"
+                                              : instance.param == Loss::kEverything
+                                                  ? "DroppingUnsynced"
+                                                  : "DroppingPart");
                          });
 
 // The sweep is worth something only if it finds a disk that says "synced" and is not.

@@ -1,6 +1,6 @@
-// Malformed requests to every call of the three services, streams included: valid requests of which one
-// field, found by reflection, was made hostile. Each answer is judged: never a crash, never INTERNAL or
-// UNKNOWN, and who is refused is told which field it was.
+// Malformed requests to every call of the three services, streams included: valid requests of which
+// one field, found by reflection, was made hostile. Each answer is judged: never a crash, never
+// INTERNAL or UNKNOWN, and who is refused is told which field it was.
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -65,19 +65,33 @@ class Hostile {
  private:
   std::string text() {
     switch (random_() % 9) {
-      case 0: return "";
-      case 1: return "bell\x07";
-      case 2: return std::string(300 + random_() % 5'000, 'x');
-      case 3: return "../../etc/passwd";
-      case 4: return std::string("nul\0", 4);
-      case 5: return "j_00000000000000000000000000";
-      case 6: return "w_zzzz";
-      case 7: return "two\nlines";
-      default: return "κ " + std::to_string(random_());
+      case 0:
+        return "";
+      case 1:
+        return "bell\x07";
+      case 2:
+        return std::string(300 + random_() % 5'000, 'x');
+      case 3:
+        return "../../etc/passwd";
+      case 4:
+        return std::string("nul\0", 4);
+      case 5:
+        return "j_00000000000000000000000000";
+      case 6:
+        return "w_zzzz";
+      case 7:
+        return "two\nlines";
+      default:
+        return "κ " + std::to_string(random_());
     }
   }
   std::int64_t integer() {
-    static constexpr std::int64_t kOnes[]{-1, 0, 1, 17, 99'999, std::numeric_limits<std::int32_t>::min(),
+    static constexpr std::int64_t kOnes[]{-1,
+                                          0,
+                                          1,
+                                          17,
+                                          99'999,
+                                          std::numeric_limits<std::int32_t>::min(),
                                           std::numeric_limits<std::int64_t>::max(),
                                           std::numeric_limits<std::int64_t>::min()};
     return kOnes[random_() % std::size(kOnes)];
@@ -88,21 +102,40 @@ class Hostile {
     return kOnes[random_() % std::size(kOnes)];
   }
 
-  void spoil_one(pb::Message& message, const pb::FieldDescriptor& field, const pb::Reflection& reflection) {
+  void spoil_one(pb::Message& message, const pb::FieldDescriptor& field,
+                 const pb::Reflection& reflection) {
     using Field = pb::FieldDescriptor;
     switch (field.cpp_type()) {
       case Field::CPPTYPE_STRING:
         reflection.SetString(&message, &field,
-                             field.type() == Field::TYPE_BYTES ? std::string(random_() % (2U << 20), '\xff') : text());
+                             field.type() == Field::TYPE_BYTES
+                                 ? std::string(random_() % (2U << 20), '\xff')
+                                 : text());
         break;
-      case Field::CPPTYPE_INT32: reflection.SetInt32(&message, &field, static_cast<std::int32_t>(integer())); break;
-      case Field::CPPTYPE_INT64: reflection.SetInt64(&message, &field, integer()); break;
-      case Field::CPPTYPE_UINT32: reflection.SetUInt32(&message, &field, static_cast<std::uint32_t>(integer())); break;
-      case Field::CPPTYPE_UINT64: reflection.SetUInt64(&message, &field, static_cast<std::uint64_t>(integer())); break;
-      case Field::CPPTYPE_DOUBLE: reflection.SetDouble(&message, &field, real()); break;
-      case Field::CPPTYPE_FLOAT: reflection.SetFloat(&message, &field, static_cast<float>(real())); break;
-      case Field::CPPTYPE_BOOL: reflection.SetBool(&message, &field, random_() % 2 == 0); break;
-      case Field::CPPTYPE_ENUM: reflection.SetEnumValue(&message, &field, static_cast<int>(random_() % 3) * 99); break;
+      case Field::CPPTYPE_INT32:
+        reflection.SetInt32(&message, &field, static_cast<std::int32_t>(integer()));
+        break;
+      case Field::CPPTYPE_INT64:
+        reflection.SetInt64(&message, &field, integer());
+        break;
+      case Field::CPPTYPE_UINT32:
+        reflection.SetUInt32(&message, &field, static_cast<std::uint32_t>(integer()));
+        break;
+      case Field::CPPTYPE_UINT64:
+        reflection.SetUInt64(&message, &field, static_cast<std::uint64_t>(integer()));
+        break;
+      case Field::CPPTYPE_DOUBLE:
+        reflection.SetDouble(&message, &field, real());
+        break;
+      case Field::CPPTYPE_FLOAT:
+        reflection.SetFloat(&message, &field, static_cast<float>(real()));
+        break;
+      case Field::CPPTYPE_BOOL:
+        reflection.SetBool(&message, &field, random_() % 2 == 0);
+        break;
+      case Field::CPPTYPE_ENUM:
+        reflection.SetEnumValue(&message, &field, static_cast<int>(random_() % 3) * 99);
+        break;
       case Field::CPPTYPE_MESSAGE:
         if (random_() % 3 != 0 && field.message_type()->file()->package() == "google.protobuf")
           spoil(*reflection.MutableMessage(&message, &field));
@@ -112,7 +145,8 @@ class Hostile {
     }
   }
 
-  void spoil_list(pb::Message& message, const pb::FieldDescriptor& field, const pb::Reflection& reflection) {
+  void spoil_list(pb::Message& message, const pb::FieldDescriptor& field,
+                  const pb::Reflection& reflection) {
     if (random_() % 4 == 0) return reflection.ClearField(&message, &field);
     const int copies = random_() % 3 == 0 ? 1'500 : 1;
     for (int i = 0; i < copies; ++i) {
@@ -123,7 +157,8 @@ class Hostile {
       } else if (field.cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE) {
         pb::Message* added = reflection.AddMessage(&message, &field);
         if (field.is_map()) {
-          added->GetReflection()->SetString(added, field.message_type()->map_key(), text() + std::to_string(i));
+          added->GetReflection()->SetString(added, field.message_type()->map_key(),
+                                            text() + std::to_string(i));
           if (const auto* value = field.message_type()->map_value();
               value->cpp_type() == pb::FieldDescriptor::CPPTYPE_STRING)
             added->GetReflection()->SetString(added, value, text());
@@ -135,14 +170,14 @@ class Hostile {
   std::mt19937_64 random_;
 };
 
-/// True if `path` ("jobs[3].spec.resources.gpus", "labels[…]", "header.digest") leads to a field or a
-/// oneof of the message type.
+/// True if `path` ("jobs[3].spec.resources.gpus", "labels[…]", "header.digest") leads to a field or
+/// a oneof of the message type.
 bool leads_somewhere(const pb::Descriptor* type, std::string path) {
   while (!path.empty()) {
     std::size_t end = path.find_first_of(".[");
     const std::string name = path.substr(0, end);
     if (type == nullptr) return true;  // Below a map or a text: the rest is a key.
-    if (name != "spec") {              // Job specs are said with ".spec", which is no field of theirs.
+    if (name != "spec") {  // Job specs are said with ".spec", which is no field of theirs.
       if (type->FindOneofByName(name) != nullptr) return true;
       const pb::FieldDescriptor* field = type->FindFieldByName(name);
       if (field == nullptr) return false;
@@ -168,9 +203,12 @@ class Fuzz : public Calls {
     grpc::GenericStub stub(channel_);
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
-    const bool endless = method.name() == "WatchJobs" || method.name() == "ReadLogs" || method.name() == "AcquireLeases";
-    context.set_deadline(std::chrono::system_clock::now() + (endless ? std::chrono::milliseconds(250) : kHang));
-    const auto stream = stub.PrepareCall(&context, "/" + method.service()->full_name() + "/" + method.name(), &queue);
+    const bool endless = method.name() == "WatchJobs" || method.name() == "ReadLogs" ||
+                         method.name() == "AcquireLeases";
+    context.set_deadline(std::chrono::system_clock::now() +
+                         (endless ? std::chrono::milliseconds(250) : kHang));
+    const auto stream = stub.PrepareCall(
+        &context, "/" + method.service()->full_name() + "/" + method.name(), &queue);
     const auto done = [&] {
       void* tag = nullptr;
       bool ok = false;
@@ -444,13 +482,15 @@ class Fuzz : public Calls {
   int uploads_ = 0;
 };
 
-/// Every call of the three services, from their descriptors: a new one without a template fails here.
+/// Every call of the three services, from their descriptors: a new one without a template fails
+/// here.
 std::vector<const pb::MethodDescriptor*> all_methods() {
   std::vector<const pb::MethodDescriptor*> methods;
   for (const char* name : {"JobService", "BlobService", "WorkerService"}) {
     const pb::ServiceDescriptor* service =
         pb::DescriptorPool::generated_pool()->FindServiceByName(std::string("quasi.v1.") + name);
-    for (int i = 0; service != nullptr && i < service->method_count(); ++i) methods.push_back(service->method(i));
+    for (int i = 0; service != nullptr && i < service->method_count(); ++i)
+      methods.push_back(service->method(i));
   }
   return methods;
 }
@@ -474,7 +514,8 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
     const auto& make = templates.at(method->name());
     // The template itself is taken: what is refused below is refused for what was spoilt.
     const Answer sound = call(*method, make());
-    EXPECT_TRUE(sound.status.ok() || sound.cut || method->name() == "QueryUpload" || method->name() == "ReadLogs")
+    EXPECT_TRUE(sound.status.ok() || sound.cut || method->name() == "QueryUpload" ||
+                method->name() == "ReadLogs")
         << method->name() << ": " << sound.status.error_message();
     if (method->input_type()->field_count() == 0) continue;
     for (int i = 0; i < kEach; ++i) {
@@ -489,8 +530,9 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
       if (answer.cut) continue;
       const std::string reason = wire::reason_of(status);
       ++codes[std::string(wire::code_name(status.error_code())) + " " + reason];
-      SCOPED_TRACE(method->name() + " #" + std::to_string(i) + " spoilt '" + field + "': " + request_text + "\n-> " +
-                   std::string(wire::code_name(status.error_code())) + " " + reason + ": " + status.error_message());
+      SCOPED_TRACE(method->name() + " #" + std::to_string(i) + " spoilt '" + field + "': " +
+                   request_text + "\n-> " + std::string(wire::code_name(status.error_code())) +
+                   " " + reason + ": " + status.error_message());
       for (const grpc::StatusCode never :
            {grpc::StatusCode::INTERNAL, grpc::StatusCode::UNKNOWN, grpc::StatusCode::UNIMPLEMENTED,
             grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED})
@@ -506,16 +548,19 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
           led = true;
         }
         // Refusals that need the store name the field at the beginning of their sentence.
-        const std::string first = status.error_message().substr(0, status.error_message().find(':'));
+        const std::string first =
+            status.error_message().substr(0, status.error_message().find(':'));
         EXPECT_TRUE(led || leads_somewhere(method->input_type(), first)) << first;
       } else {
-        // The object that is missing, fenced or in the wrong state is named by what the request called it.
+        // The object that is missing, fenced or in the wrong state is named by what the request
+        // called it.
         EXPECT_GT(status.error_message().size(), 10U);
       }
     }
   }
   submit();  // Still well.
-  std::cout << sent << " spoilt requests to " << methods.size() << " calls, " << refused << " refused\n";
+  std::cout << sent << " spoilt requests to " << methods.size() << " calls, " << refused
+            << " refused\n";
   for (const auto& [code, count] : codes) std::cout << "  " << code << " " << count << '\n';
   EXPECT_GE(sent, 1'000);
   EXPECT_GE(refused, sent / 3);
@@ -539,16 +584,18 @@ TEST_F(Fuzz, BytesThatAreNoMessageAreRefusedInOrder) {
       grpc::ClientContext context;
       limit(context);
       grpc::CompletionQueue queue;
-      const auto call = stub.PrepareUnaryCall(&context, "/" + method->service()->full_name() + "/" + method->name(),
-                                              request, &queue);
+      const auto call = stub.PrepareUnaryCall(
+          &context, "/" + method->service()->full_name() + "/" + method->name(), request, &queue);
       call->StartCall();
       call->Finish(&response, &status, nullptr);
       void* tag = nullptr;
       bool ok = false;
       ASSERT_TRUE(queue.Next(&tag, &ok));
       ++codes[std::string(wire::code_name(status.error_code()))];
-      EXPECT_NE(status.error_code(), grpc::StatusCode::INTERNAL) << method->name() << ": " << status.error_message();
-      EXPECT_NE(status.error_code(), grpc::StatusCode::UNKNOWN) << method->name() << ": " << status.error_message();
+      EXPECT_NE(status.error_code(), grpc::StatusCode::INTERNAL)
+          << method->name() << ": " << status.error_message();
+      EXPECT_NE(status.error_code(), grpc::StatusCode::UNKNOWN)
+          << method->name() << ": " << status.error_message();
       EXPECT_NE(status.error_code(), grpc::StatusCode::OK) << method->name();
     }
   }

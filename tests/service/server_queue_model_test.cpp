@@ -16,9 +16,9 @@ namespace {
 /// What the model believes of a job.
 struct Belief {
   JobState state = JobState::kQueued;
-  std::optional<AttemptKey> holder;       ///< of an open attempt
-  std::int64_t deadline_ms = 0;           ///< of its lease
-  std::optional<AttemptKey> reinstatable; ///< its lease expired, and nobody else was granted
+  std::optional<AttemptKey> holder;        ///< of an open attempt
+  std::int64_t deadline_ms = 0;            ///< of its lease
+  std::optional<AttemptKey> reinstatable;  ///< its lease expired, and nobody else was granted
   bool started = false;
   std::int64_t ready_ms = 0;
   bool was_cancelled = false;
@@ -31,7 +31,9 @@ class Model {
       : random_(seed),
         ids_(seed + 1),
         world_(system_files(), root_.path(), ":memory:", "", clock_, ids_,
-               {.lease_ttl_ms = 5'000, .restart_grace_ms = 0, .requeue_delay_ms = 1'000,
+               {.lease_ttl_ms = 5'000,
+                .restart_grace_ms = 0,
+                .requeue_delay_ms = 1'000,
                 .retry_back_off_ms = 1'000}) {
     for (std::uint64_t i = 0; i < kWorkers; ++i) {
       workers_.push_back(simple_worker("w_" + std::to_string(i), 1'000 + i, 2));
@@ -41,15 +43,34 @@ class Model {
 
   void step() {
     switch (random_.next() % 10) {
-      case 0: submit(); break;
-      case 1: case 2: acquire(); break;
-      case 3: start(); break;
-      case 4: complete(); break;
-      case 5: release(); break;
-      case 6: cancel(); break;
-      case 7: heartbeat(); break;
-      case 8: stale_write(); break;
-      case 9: pass_time(); break;
+      case 0:
+        submit();
+        break;
+      case 1:
+      case 2:
+        acquire();
+        break;
+      case 3:
+        start();
+        break;
+      case 4:
+        complete();
+        break;
+      case 5:
+        release();
+        break;
+      case 6:
+        cancel();
+        break;
+      case 7:
+        heartbeat();
+        break;
+      case 8:
+        stale_write();
+        break;
+      case 9:
+        pass_time();
+        break;
     }
     compare();
   }
@@ -68,12 +89,13 @@ class Model {
 
   void submit() {
     const std::string request = uuid_of(++requests_);
-    const SubmitJobs command{.request_id = request, .body_sha256 = "b",
+    const SubmitJobs command{.request_id = request,
+                             .body_sha256 = "b",
                              .jobs = {simple_job("j" + std::to_string(requests_),
                                                  static_cast<std::int32_t>(1 + below(3)))}};
     const auto submitted = world_.apply(command);
     jobs_[submitted.uids.at(0)].ready_ms = now();
-    EXPECT_TRUE(world_.apply(command).replayed);                               // I7
+    EXPECT_TRUE(world_.apply(command).replayed);  // I7
     SubmitJobs other = command;
     other.body_sha256 = "c";
     EXPECT_THROW(world_.apply(other), Refused);
@@ -103,7 +125,7 @@ class Model {
       EXPECT_LE(++belief.grants, grant.job.max_attempts + 20) << "I13";
       EXPECT_LE(grant.job.attempts, grant.job.max_attempts) << "I13";
     }
-    const auto again = world_.apply(command).grants;                           // The reply was lost.
+    const auto again = world_.apply(command).grants;  // The reply was lost.
     ASSERT_EQ(again.size(), grants.size());
     for (std::size_t i = 0; i < again.size(); ++i)
       EXPECT_EQ(again[i].attempt.fence, grants[i].attempt.fence);
@@ -163,7 +185,8 @@ class Model {
     const std::string* uid = pick([](const Belief& b) { return b.holder.has_value(); });
     if (uid == nullptr) return;
     Belief& belief = jobs_[*uid];
-    const ReleaseLease command{.key = *belief.holder, .reason = ReleaseReason::kDrain, .message = ""};
+    const ReleaseLease command{
+        .key = *belief.holder, .reason = ReleaseReason::kDrain, .message = ""};
     const std::int32_t counted = world_.engine.store().find_job(*uid)->attempts;
     const JobState after = world_.apply(command).state;
     EXPECT_EQ(world_.apply(command).state, after);
@@ -177,8 +200,8 @@ class Model {
     const std::string* uid = pick([](const Belief&) { return true; });
     if (uid == nullptr || below(3) != 0) return;
     Belief& belief = jobs_[*uid];
-    const auto cancelled = world_.apply(
-        CancelJobs{.request_id = {}, .body_sha256 = {}, .uids = {*uid}, .reason = ""});
+    const auto cancelled =
+        world_.apply(CancelJobs{.request_id = {}, .body_sha256 = {}, .uids = {*uid}, .reason = ""});
     if (!is_final(belief.state)) {
       belief.was_cancelled = true;
       belief.state = belief.holder ? JobState::kCancelling : JobState::kCancelled;
@@ -190,8 +213,10 @@ class Model {
 
   void heartbeat() {
     const RegisterWorker& worker = workers_[below(kWorkers)];
-    Heartbeat command{.worker_id = worker.worker.id, .incarnation = worker.worker.incarnation,
-                      .attempts = {}, .devices = {}};
+    Heartbeat command{.worker_id = worker.worker.id,
+                      .incarnation = worker.worker.incarnation,
+                      .attempts = {},
+                      .devices = {}};
     std::vector<std::string> order;
     for (const auto& [uid, belief] : jobs_) {
       const auto& key = belief.holder ? belief.holder : belief.reinstatable;
@@ -215,8 +240,8 @@ class Model {
         belief.state = belief.started ? JobState::kRunning : JobState::kLeased;
       }
       belief.deadline_ms = now() + 5'000;
-      EXPECT_EQ(answer.directives[i], belief.state == JobState::kCancelling ? Directive::kCancel
-                                                                            : Directive::kContinue);
+      EXPECT_EQ(answer.directives[i],
+                belief.state == JobState::kCancelling ? Directive::kCancel : Directive::kContinue);
     }
   }
 
@@ -230,7 +255,8 @@ class Model {
     EXPECT_THROW(world_.apply(report), Refused);
     EXPECT_THROW(world_.apply(StartAttempt{key}), Refused);
     EXPECT_THROW(world_.apply(AppendLog{.key = key, .offset = 0, .data = "x"}), Refused);
-    EXPECT_THROW(world_.apply(RecordCheckpoint{.key = key, .checkpoint = {.sequence = 9}}), Refused);
+    EXPECT_THROW(world_.apply(RecordCheckpoint{.key = key, .checkpoint = {.sequence = 9}}),
+                 Refused);
   }
 
   void pass_time() {
@@ -245,8 +271,10 @@ class Model {
         end(belief, JobState::kCancelled, 0);
       } else {
         EXPECT_TRUE(actual == JobState::kQueued || actual == JobState::kFailed);
-        if (actual == JobState::kQueued) belief.reinstatable = belief.holder;
-        else stale_.push_back(*belief.holder);
+        if (actual == JobState::kQueued)
+          belief.reinstatable = belief.holder;
+        else
+          stale_.push_back(*belief.holder);
         belief.holder.reset();
         belief.state = actual;
         belief.ready_ms = now() + 1'000;
@@ -258,8 +286,8 @@ class Model {
     for (const auto& [uid, belief] : jobs_) {
       const auto job = world_.engine.store().find_job(uid);
       ASSERT_TRUE(job);
-      ASSERT_EQ(job->state, belief.state) << uid << " is " << name_of(job->state)
-                                          << ", the model says " << name_of(belief.state);
+      ASSERT_EQ(job->state, belief.state)
+          << uid << " is " << name_of(job->state) << ", the model says " << name_of(belief.state);
       ASSERT_EQ(job->open_attempt.has_value(), belief.holder.has_value());
     }
   }
@@ -310,15 +338,19 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kQueued);
 }
 
-// A store restored from an old copy knows less than the workers: a fence that one of them names is not given out again.
+// A store restored from an old copy knows less than the workers: a fence that one of them names is
+// not given out again.
 TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   FakeClock clock;
   SeededRandom random(1);
   const quasi::test::TemporaryDirectory root;
   QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, {});
-  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a"), simple_job("b"), simple_job("c")}});
+  world.apply(SubmitJobs{.request_id = uuid_of(1),
+                         .body_sha256 = "b",
+                         .jobs = {simple_job("a"), simple_job("b"), simple_job("c")}});
   auto worker = simple_worker("w_1", 1, 4);
-  worker.salvage = {{.worker_id = worker.worker.id, .attempt_uid = "a_of_the_lost_future", .fence = 500}};
+  worker.salvage = {
+      {.worker_id = worker.worker.id, .attempt_uid = "a_of_the_lost_future", .fence = 500}};
   const auto registered = world.apply(worker);
   ASSERT_EQ(registered.salvage.size(), 1u);
   EXPECT_EQ(registered.salvage[0], Directive::kFenced);
@@ -341,8 +373,11 @@ TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   worker.worker.devices.clear();
   worker.devices.clear();
   for (const auto& [id, gib] : {std::pair<const char*, int>{"gpu0", 80}, {"gpu1", 24}}) {
-    const DeviceRow device{.id = id, .backend = Backend::kCuda, .model = "fake",
-                           .memory_bytes = std::int64_t{gib} << 30, .slots = 1};
+    const DeviceRow device{.id = id,
+                           .backend = Backend::kCuda,
+                           .model = "fake",
+                           .memory_bytes = std::int64_t{gib} << 30,
+                           .slots = 1};
     worker.worker.devices.push_back(device);
     worker.devices.push_back({.device = device});
   }
@@ -354,10 +389,12 @@ TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   large.row.memory_bytes = std::int64_t{40} << 30;
   NewJob small = simple_job("small");
   small.row.gpus = 1;
-  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {cpu, large, small}});
-  AcquireLeases acquire{.worker_id = "w_1", .incarnation = worker.worker.incarnation,
-                        .acquire_id = uuid_of(2), .slots = {{.device_id = "gpu0"},
-                                                            {.device_id = "gpu1"}}};
+  world.apply(
+      SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {cpu, large, small}});
+  AcquireLeases acquire{.worker_id = "w_1",
+                        .incarnation = worker.worker.incarnation,
+                        .acquire_id = uuid_of(2),
+                        .slots = {{.device_id = "gpu0"}, {.device_id = "gpu1"}}};
   const auto grants = world.apply(acquire).grants;
   ASSERT_EQ(grants.size(), 2U);
   EXPECT_EQ(grants[0].job.name, "large");

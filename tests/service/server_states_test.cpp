@@ -86,8 +86,8 @@ TEST(Retry, Classes) {
 }
 
 TEST(Retry, AnAttemptWithANewCheckpointDoesNotCount) {
-  const auto decision = decide(FailureReason::kTimeLimit,
-                               {.new_checkpoint = true, .attempts = 3, .max_attempts = 3});
+  const auto decision =
+      decide(FailureReason::kTimeLimit, {.new_checkpoint = true, .attempts = 3, .max_attempts = 3});
   EXPECT_TRUE(decision.retry);
   EXPECT_FALSE(decision.counted);
   EXPECT_EQ(decision.delay, RetryDelay::kNone);

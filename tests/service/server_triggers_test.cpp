@@ -17,8 +17,9 @@ class Triggers : public testing::Test {
     NewJob job = simple_job("one");
     job.inputs.push_back({.slot = "deck", .digest = digest_, .size_bytes = 8});
     world_.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {job}});
-    world_.apply(SubmitJobs{
-        .request_id = uuid_of(2), .body_sha256 = "b", .jobs = {simple_job("two"), simple_job("three")}});
+    world_.apply(SubmitJobs{.request_id = uuid_of(2),
+                            .body_sha256 = "b",
+                            .jobs = {simple_job("two"), simple_job("three")}});
     const auto worker = simple_worker("w_1", 1, 2);
     world_.apply(worker);
     const auto grants = world_.apply(simple_acquire(worker, 5, 2)).grants;
@@ -56,20 +57,24 @@ TEST_F(Triggers, EachRefusesWhatItGuards) {
   expect_refused("UPDATE jobs SET spec=x'00' WHERE id=3", "I1: what was submitted");
   expect_refused("DELETE FROM jobs WHERE id=3", "I1: a job is not deleted");
   expect_refused("UPDATE attempts SET fence=99 WHERE id=1", "I4: the fence of an attempt");
-  expect_refused("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, "
-                 "device_ids, acquire_id, granted_ms) VALUES ('a_x', 3, 1, 1, 'w', 'i', '', '', 1)",
-                 "I4: a new attempt takes the newest fence");
+  expect_refused(
+      "INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, "
+      "device_ids, acquire_id, granted_ms) VALUES ('a_x', 3, 1, 1, 'w', 'i', '', '', 1)",
+      "I4: a new attempt takes the newest fence");
   expect_refused("UPDATE attempts SET log_bytes=-1 WHERE id=1", "a log may not become shorter");
   expect_refused("DELETE FROM attempts WHERE id=1", "I13: an attempt is not deleted");
   expect_refused("INSERT INTO checkpoints VALUES (2, 1, 1, 'd', 1, 77, 1)", "I5");
   expect_refused("INSERT INTO artifacts VALUES (1, 'late', 'd', 1, '')", "I2: artefacts come");
-  expect_refused("UPDATE artifacts SET digest='d' WHERE job_id=1", "I2: an artefact does not change");
+  expect_refused("UPDATE artifacts SET digest='d' WHERE job_id=1",
+                 "I2: an artefact does not change");
   expect_refused("DELETE FROM artifacts WHERE job_id=1", "I2: an artefact is not removed");
   expect_refused("UPDATE blobs SET state=2 WHERE digest='" + digest_ + "'", "I11: a referenced");
   expect_refused("DELETE FROM blobs", "I11: a blob is marked");
   expect_refused("UPDATE requests SET response='' ", "I7");
-  expect_refused("INSERT INTO events (job_id, job_seq, time_ms, type, to_state) "
-                 "VALUES (3, 2, 1, 1, 9)", "I8: an event says what its job is");
+  expect_refused(
+      "INSERT INTO events (job_id, job_seq, time_ms, type, to_state) "
+      "VALUES (3, 2, 1, 1, 9)",
+      "I8: an event says what its job is");
   expect_refused("UPDATE events SET to_state=9", "I8: an event does not change");
   expect_refused("DELETE FROM events", "I8: a change of state is not forgotten");
 }
@@ -84,10 +89,11 @@ TEST_F(Triggers, ConstraintsRefuseContradictions) {
   expect_refused("UPDATE jobs SET ended_ms=0 WHERE id=1", "a_final_job_has_ended");
   // A second open attempt of job 2, with the newest fence.
   world_.engine.database().execute("UPDATE counters SET value=value+1 WHERE name='fence'");
-  expect_refused("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, "
-                 "device_ids, acquire_id, granted_ms) SELECT 'a_y', 2, 9, value, 'w', 'i', '', '', "
-                 "1 FROM counters WHERE name='fence'",
-                 "UNIQUE constraint failed: attempts.job_id");
+  expect_refused(
+      "INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, "
+      "device_ids, acquire_id, granted_ms) SELECT 'a_y', 2, 9, value, 'w', 'i', '', '', "
+      "1 FROM counters WHERE name='fence'",
+      "UNIQUE constraint failed: attempts.job_id");
   expect_refused("INSERT INTO job_inputs VALUES (99, 'deck', 'd', 1)", "FOREIGN KEY");
   expect_refused("INSERT INTO meta VALUES ('k', 5)", "cannot store INT value");
 }

@@ -1,11 +1,11 @@
-// The contract on the wire: bytes that were recorded once are understood for as long as there is a v1.
-// A field that changes its number, its type or its name shows here; a new one does not, since inside v1
-// additions are all there is.
+// The contract on the wire: bytes that were recorded once are understood for as long as there is a
+// v1. A field that changes its number, its type or its name shows here; a new one does not, since
+// inside v1 additions are all there is.
 
-#include <gtest/gtest.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/message.h>
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -55,21 +55,39 @@ void fill_field(pb::Message& message, const pb::FieldDescriptor& field, int dept
       list ? reflection.AddString(&message, &field, "text" + std::to_string(number))
            : reflection.SetString(&message, &field, "text" + std::to_string(number));
       break;
-    case Field::CPPTYPE_INT32: put(&pb::Reflection::SetInt32, &pb::Reflection::AddInt32, std::int32_t{-number}); break;
-    case Field::CPPTYPE_INT64: put(&pb::Reflection::SetInt64, &pb::Reflection::AddInt64, std::int64_t{-number}); break;
-    case Field::CPPTYPE_UINT32: put(&pb::Reflection::SetUInt32, &pb::Reflection::AddUInt32, static_cast<std::uint32_t>(number)); break;
-    case Field::CPPTYPE_UINT64: put(&pb::Reflection::SetUInt64, &pb::Reflection::AddUInt64, static_cast<std::uint64_t>(number)); break;
-    case Field::CPPTYPE_DOUBLE: put(&pb::Reflection::SetDouble, &pb::Reflection::AddDouble, number + 0.5); break;
-    case Field::CPPTYPE_FLOAT: put(&pb::Reflection::SetFloat, &pb::Reflection::AddFloat, static_cast<float>(number) + 0.5F); break;
-    case Field::CPPTYPE_BOOL: put(&pb::Reflection::SetBool, &pb::Reflection::AddBool, true); break;
+    case Field::CPPTYPE_INT32:
+      put(&pb::Reflection::SetInt32, &pb::Reflection::AddInt32, std::int32_t{-number});
+      break;
+    case Field::CPPTYPE_INT64:
+      put(&pb::Reflection::SetInt64, &pb::Reflection::AddInt64, std::int64_t{-number});
+      break;
+    case Field::CPPTYPE_UINT32:
+      put(&pb::Reflection::SetUInt32, &pb::Reflection::AddUInt32,
+          static_cast<std::uint32_t>(number));
+      break;
+    case Field::CPPTYPE_UINT64:
+      put(&pb::Reflection::SetUInt64, &pb::Reflection::AddUInt64,
+          static_cast<std::uint64_t>(number));
+      break;
+    case Field::CPPTYPE_DOUBLE:
+      put(&pb::Reflection::SetDouble, &pb::Reflection::AddDouble, number + 0.5);
+      break;
+    case Field::CPPTYPE_FLOAT:
+      put(&pb::Reflection::SetFloat, &pb::Reflection::AddFloat, static_cast<float>(number) + 0.5F);
+      break;
+    case Field::CPPTYPE_BOOL:
+      put(&pb::Reflection::SetBool, &pb::Reflection::AddBool, true);
+      break;
     case Field::CPPTYPE_ENUM: {
       const pb::EnumDescriptor& type = *field.enum_type();
       const int last = type.value(type.value_count() - 1)->number();
-      list ? reflection.AddEnumValue(&message, &field, last) : reflection.SetEnumValue(&message, &field, last);
+      list ? reflection.AddEnumValue(&message, &field, last)
+           : reflection.SetEnumValue(&message, &field, last);
       break;
     }
     case Field::CPPTYPE_MESSAGE: {
-      pb::Message* part = list ? reflection.AddMessage(&message, &field) : reflection.MutableMessage(&message, &field);
+      pb::Message* part = list ? reflection.AddMessage(&message, &field)
+                               : reflection.MutableMessage(&message, &field);
       if (depth > 0) fill(*part, depth - 1);
       break;
     }
@@ -104,7 +122,8 @@ std::map<std::string, Line> examples() {
     for (int i = 0; i < file->message_type_count(); ++i) collect(*file->message_type(i), types);
     for (const pb::Descriptor* type : types) {
       const auto add = [&](const std::string& name, const pb::FieldDescriptor* choice) {
-        const std::unique_ptr<pb::Message> message(pb::MessageFactory::generated_factory()->GetPrototype(type)->New());
+        const std::unique_ptr<pb::Message> message(
+            pb::MessageFactory::generated_factory()->GetPrototype(type)->New());
         fill(*message, 2);
         if (choice != nullptr) fill_field(*message, *choice, 2);
         lines[name] = {message->SerializeAsString(), message->ShortDebugString()};
@@ -123,7 +142,8 @@ TEST(WireGolden, RecordedBytesSayWhatTheySaid) {
   const auto now = examples();
   if (std::getenv("QUASI_WRITE_GOLDEN") != nullptr) {
     std::ofstream out(path);
-    for (const auto& [name, line] : now) out << name << '\t' << hex(line.bytes) << '\t' << line.says << '\n';
+    for (const auto& [name, line] : now)
+      out << name << '\t' << hex(line.bytes) << '\t' << line.says << '\n';
   }
   std::ifstream in(path);
   ASSERT_TRUE(in) << path;
@@ -137,7 +157,8 @@ TEST(WireGolden, RecordedBytesSayWhatTheySaid) {
     const pb::Descriptor* type =
         pb::DescriptorPool::generated_pool()->FindMessageTypeByName(name.substr(0, name.find('/')));
     ASSERT_NE(type, nullptr) << "a message of v1 is gone";
-    const std::unique_ptr<pb::Message> message(pb::MessageFactory::generated_factory()->GetPrototype(type)->New());
+    const std::unique_ptr<pb::Message> message(
+        pb::MessageFactory::generated_factory()->GetPrototype(type)->New());
     const std::string bytes = bytes_of(text.substr(first + 1, second - first - 1));
     ASSERT_TRUE(message->ParseFromString(bytes));
     EXPECT_EQ(message->ShortDebugString(), text.substr(second + 1));

@@ -85,19 +85,20 @@ TEST_P(ExitStatuses, MeanWhatTheContractSays) {
   EXPECT_EQ(machine.ending().exit_status, GetParam().status);
   EXPECT_EQ(machine.log_flushed(now), Acts{Act::kReport});
 }
-INSTANTIATE_TEST_SUITE_P(
-    , ExitStatuses,
-    testing::Values(StatusCase{0, v1::FAILURE_REASON_PROTOCOL},
-                    StatusCase{1, v1::FAILURE_REASON_ENGINE_ERROR},
-                    StatusCase{10, v1::FAILURE_REASON_INVALID_INPUT},
-                    StatusCase{11, v1::FAILURE_REASON_NUMERICAL},
-                    StatusCase{12, v1::FAILURE_REASON_GPU_OOM},
-                    StatusCase{13, v1::FAILURE_REASON_GPU_FAULT},
-                    StatusCase{14, v1::FAILURE_REASON_PROTOCOL},
-                    StatusCase{15, v1::FAILURE_REASON_STORAGE},
-                    StatusCase{16, v1::FAILURE_REASON_ENGINE_ERROR},
-                    StatusCase{99, v1::FAILURE_REASON_ENGINE_ERROR}),
-    [](const auto& test_case) { return "Status" + std::to_string(test_case.param.status); });
+INSTANTIATE_TEST_SUITE_P(, ExitStatuses,
+                         testing::Values(StatusCase{0, v1::FAILURE_REASON_PROTOCOL},
+                                         StatusCase{1, v1::FAILURE_REASON_ENGINE_ERROR},
+                                         StatusCase{10, v1::FAILURE_REASON_INVALID_INPUT},
+                                         StatusCase{11, v1::FAILURE_REASON_NUMERICAL},
+                                         StatusCase{12, v1::FAILURE_REASON_GPU_OOM},
+                                         StatusCase{13, v1::FAILURE_REASON_GPU_FAULT},
+                                         StatusCase{14, v1::FAILURE_REASON_PROTOCOL},
+                                         StatusCase{15, v1::FAILURE_REASON_STORAGE},
+                                         StatusCase{16, v1::FAILURE_REASON_ENGINE_ERROR},
+                                         StatusCase{99, v1::FAILURE_REASON_ENGINE_ERROR}),
+                         [](const auto& test_case) {
+                           return "Status" + std::to_string(test_case.param.status);
+                         });
 
 TEST_F(Machine, TellsTheHostsMemoryFromTheDevices) {
   to_running();

@@ -46,7 +46,8 @@ void expect_right_ending(WorkerWorld& world) {
 bool run_with_crash(std::int64_t point, std::int64_t second, Loss loss, std::uint64_t seed,
                     int* salvaged) {
   SCOPED_TRACE("crash at point " + std::to_string(point) + ", then " + std::to_string(second) +
-               ", loss " + std::to_string(static_cast<int>(loss)) + ", seed " + std::to_string(seed));
+               ", loss " + std::to_string(static_cast<int>(loss)) + ", seed " +
+               std::to_string(seed));
   std::mt19937_64 random(seed);
   WorkerWorld world;
   submit_jobs(world);
@@ -107,7 +108,8 @@ std::string loss_name(const testing::TestParamInfo<Loss>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, WorkerCrash,
-                         testing::Values(Loss::kNothing, Loss::kEverything, Loss::kSome), loss_name);
+                         testing::Values(Loss::kNothing, Loss::kEverything, Loss::kSome),
+                         loss_name);
 
 }  // namespace
 }  // namespace quasi::test

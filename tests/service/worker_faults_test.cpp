@@ -16,22 +16,27 @@ namespace {
 
 class WorkerFaults : public testing::Test {
  protected:
-  explicit WorkerFaults(std::vector<std::string> server_flags = {}) : service(std::move(server_flags)) {}
+  explicit WorkerFaults(std::vector<std::string> server_flags = {})
+      : service(std::move(server_flags)) {}
   void SetUp() override { service.start_server(); }
   void TearDown() override {
     if (HasFailure())
       std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
   }
-  /// The engine of the worker's one attempt. @throws std::runtime_error where there is none any more.
+  /// The engine of the worker's one attempt. @throws std::runtime_error where there is none any
+  /// more.
   pid_t engine() {
     const auto children = children_of(service.worker("w").pid());
     if (children.empty()) throw std::runtime_error("the engine has ended");
     return children.front();
   }
-  v1::Job wait_running(const std::string& id) { return service.wait_state(id, v1::JOB_STATE_RUNNING); }
+  v1::Job wait_running(const std::string& id) {
+    return service.wait_state(id, v1::JOB_STATE_RUNNING);
+  }
 
-  /// A job that lasts some seconds, to whose first attempt something is done while it runs; its end. Where the attempt
-  /// was over before (a machine may be that slow), nothing was done to it: again then, with a job twice as long.
+  /// A job that lasts some seconds, to whose first attempt something is done while it runs; its
+  /// end. Where the attempt was over before (a machine may be that slow), nothing was done to it:
+  /// again then, with a job twice as long.
   v1::Job disturbed(const std::function<v1::JobSpec(double seconds)>& work,
                     const std::function<bool(const v1::Job&)>& ready,
                     const std::function<void(const std::string& id)>& disturb) {
@@ -51,7 +56,9 @@ class WorkerFaults : public testing::Test {
   void expect_second_attempt_went_on(const v1::Job& job) {
     const std::string steps = service.artifact_text(job, "steps.txt");
     std::smatch found;
-    ASSERT_TRUE(std::regex_match(steps, found, std::regex("attempt 1: 1\\.\\.(\\d+)\nattempt 2: (\\d+)\\.\\.40\n"))) << steps;
+    ASSERT_TRUE(std::regex_match(
+        steps, found, std::regex("attempt 1: 1\\.\\.(\\d+)\nattempt 2: (\\d+)\\.\\.40\n")))
+        << steps;
     EXPECT_GE(std::stoi(found[1]), 3);
     EXPECT_EQ(std::stoi(found[2]), std::stoi(found[1]) + 1) << steps;
   }
@@ -82,7 +89,8 @@ TEST_F(WorkerFaults, NoneAtAllLeavesResultLogAndManifest) {
   EXPECT_NE(job.summary_json().find("\"steps\":3"), std::string::npos) << job.summary_json();
   EXPECT_EQ(job.attempt_history_size(), 1);
   EXPECT_GT(job.attempt_history(0).usage().wall_seconds(), 0.0);
-  EXPECT_TRUE(wait_for([&] { return std::filesystem::is_empty(service.worker_state("w") / "attempts"); }));
+  EXPECT_TRUE(
+      wait_for([&] { return std::filesystem::is_empty(service.worker_state("w") / "attempts"); }));
 }
 
 TEST_F(WorkerFaults, TheLogArrives) {
@@ -159,11 +167,13 @@ TEST_F(WorkerFaults, ServerKilledEndsNoAttempt) {
 // first one says afterwards has no effect.
 TEST_F(ShortLeases, LeaseExpiredWhileRunningAndALateComplete) {
   v1::Job job;
-  for (double seconds = 0.5; job.attempt_history_size() < 2; seconds *= 2.0) {  // an attempt that was over before: again
+  for (double seconds = 0.5; job.attempt_history_size() < 2;
+       seconds *= 2.0) {  // an attempt that was over before: again
     ASSERT_LT(seconds, 100.0) << job.DebugString();
     service.start_worker("w");
     const std::string id = service.submit(sleep_for(seconds));
-    service.wait(id, [](const v1::Job& running) { return runs(running) || is_final(running.state()); });
+    service.wait(id,
+                 [](const v1::Job& running) { return runs(running) || is_final(running.state()); });
     service.worker("w").signal(SIGSTOP);
     service.start_worker("second");
     job = service.wait_end(id);
@@ -220,10 +230,12 @@ TEST_F(WorkerFaults, CancelAtEveryPhase) {
   const auto ids = service.submit(specs);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     // Each job a little further on: the waiting is for the one before it.
-    if (i % 3 == 1) service.wait(ids[i], [](const v1::Job& job) { return job.state() != v1::JOB_STATE_QUEUED; });
-    if (i % 3 == 2) service.wait(ids[i], [](const v1::Job& job) {
-      return job.state() == v1::JOB_STATE_RUNNING || is_final(job.state());
-    });
+    if (i % 3 == 1)
+      service.wait(ids[i], [](const v1::Job& job) { return job.state() != v1::JOB_STATE_QUEUED; });
+    if (i % 3 == 2)
+      service.wait(ids[i], [](const v1::Job& job) {
+        return job.state() == v1::JOB_STATE_RUNNING || is_final(job.state());
+      });
     service.cancel(ids[i]);
   }
   for (const auto& id : ids) {
@@ -295,7 +307,8 @@ TEST_F(WorkerFaults, DrainReleasesAndTheJobGoesElsewhere) {
         const auto status = service.worker("w").wait();
         ASSERT_TRUE(status) << "the drained worker did not leave";
         EXPECT_EQ(WEXITSTATUS(*status), 0);
-        service.start_worker("w", {"--state-directory", service.worker_state("another").string(), "--name", "another"});
+        service.start_worker("w", {"--state-directory", service.worker_state("another").string(),
+                                   "--name", "another"});
       });
   ASSERT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(job.attempts(), 1U) << "a drain is not counted";
@@ -319,7 +332,8 @@ TEST_F(WorkerFaults, ASecondSignalStopsAtOnce) {
 
 TEST_F(WorkerFaults, AFaultyDeviceGetsNoWork) {
   const auto file = service.directory() / "devices.toml";
-  std::ofstream(file) << "[[device]]\nuuid = 'GPU-bad'\nfault = 'Xid 79'\n[[device]]\nuuid = 'GPU-good'\n";
+  std::ofstream(file)
+      << "[[device]]\nuuid = 'GPU-bad'\nfault = 'Xid 79'\n[[device]]\nuuid = 'GPU-good'\n";
   service.start_worker("w", {"--devices", "fake:" + file.string()});
   for (int i = 0; i < 3; ++i) {
     const auto job = service.wait_end(service.submit(noop()));
@@ -345,7 +359,8 @@ TEST_F(WorkerFaults, AServerWhoseDirectoryIsMovedAwayEnds) {
   const auto status = service.server().wait();
   ASSERT_TRUE(status);
   EXPECT_EQ(WEXITSTATUS(*status), 65) << service.server().output();
-  EXPECT_NE(service.server().output().find("data_directory_gone"), std::string::npos) << service.server().output();
+  EXPECT_NE(service.server().output().find("data_directory_gone"), std::string::npos)
+      << service.server().output();
   std::filesystem::rename(service.directory() / "elsewhere", service.directory() / "data");
   service.start_server();
   service.start_worker("w");

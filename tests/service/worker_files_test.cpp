@@ -98,7 +98,8 @@ TEST_F(WorkerDevices, AreQuarantinedForFaultsAndComeBack) {
   const auto source = make_fake_devices(directory.path() / "devices.toml");
   DeviceBoard board(*source, log);
   EXPECT_EQ(board.free_slots().size(), 3U);
-  describe("[[device]]\nuuid = 'GPU-0'\nfault = 'Xid 79'\n[[device]]\nuuid = 'GPU-1'\nlost = true\n");
+  describe(
+      "[[device]]\nuuid = 'GPU-0'\nfault = 'Xid 79'\n[[device]]\nuuid = 'GPU-1'\nlost = true\n");
   board.refresh();
   EXPECT_TRUE(board.free_slots().empty());
   EXPECT_EQ(board.describe()[0].state(), v1::DEVICE_STATE_QUARANTINED);
@@ -153,7 +154,8 @@ class WorkerConfiguration : public testing::Test {
     write(directory.path() / "worker.toml", text);
     return (directory.path() / "worker.toml").string();
   }
-  std::string complaint(const std::string& text, const std::map<std::string, std::string>& flags = {}) {
+  std::string complaint(const std::string& text,
+                        const std::map<std::string, std::string>& flags = {}) {
     try {
       load_config(file(text), flags);
     } catch (const ConfigError& error) {
@@ -181,15 +183,19 @@ TEST_F(WorkerConfiguration, FlagsOverruleTheEnvironmentAndThatTheFile) {
 TEST_F(WorkerConfiguration, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_NE(complaint("slotz = 1").find("unknown key 'slotz' in "), std::string::npos);
   EXPECT_NE(complaint("slotz = 1").find("did you mean 'slots'?"), std::string::npos);
-  EXPECT_NE(complaint("colour = 1").find("worker.toml; quasi-worker --help lists the keys"), std::string::npos)
+  EXPECT_NE(complaint("colour = 1").find("worker.toml; quasi-worker --help lists the keys"),
+            std::string::npos)
       << complaint("colour = 1");
   EXPECT_NE(complaint("slots = 0").find("1 ... 256"), std::string::npos);
   EXPECT_NE(complaint("slots = 'many'").find("many"), std::string::npos);
   EXPECT_NE(complaint("slots = ").find("line 1"), std::string::npos);
   EXPECT_NE(complaint("devices = 'gpu'").find("auto, nvml, none"), std::string::npos);
   for (const char* address : {"lab", "http://lab:7460", "lab:", ":7460", "lab:port", "unix:", ""})
-    EXPECT_NE(complaint("server = '" + std::string(address) + "'").find("HOST:PORT or unix:/PATH"), std::string::npos) << address;
-  for (const char* address : {"lab:7460", "[::1]:7460", "10.0.0.1:1", "unix:/run/quasi/server.sock"})
+    EXPECT_NE(complaint("server = '" + std::string(address) + "'").find("HOST:PORT or unix:/PATH"),
+              std::string::npos)
+        << address;
+  for (const char* address :
+       {"lab:7460", "[::1]:7460", "10.0.0.1:1", "unix:/run/quasi/server.sock"})
     EXPECT_EQ(complaint("server = '" + std::string(address) + "'"), "accepted") << address;
   EXPECT_NE(complaint("slots = [1]").find("must be a string, a number"), std::string::npos);
   EXPECT_NE(complaint("", {{"cancel_grace_s", "nan"}}).find("--cancel-grace-s"), std::string::npos);

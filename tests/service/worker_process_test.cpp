@@ -80,7 +80,8 @@ class EngineProcess : public testing::Test {
 
   TemporaryDirectory directory;
   EventLoop loop;
-  LocalSpawner spawner{loop, {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
+  LocalSpawner spawner{loop,
+                       {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
   Recorder events;
   std::unique_ptr<EngineChild> child;
 };
@@ -107,7 +108,8 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   EXPECT_EQ(getpgid(pid), pid);
   const std::string proc = "/proc/" + std::to_string(pid);
   std::set<std::string> descriptors;
-  for (const auto& entry : fs::directory_iterator(proc + "/fd")) descriptors.insert(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(proc + "/fd"))
+    descriptors.insert(entry.path().filename());
   EXPECT_EQ(descriptors, (std::set<std::string>{"0", "1", "2", "3"}));
   const std::string environment = text_of(proc + "/environ");
   EXPECT_EQ(environment.find("QUASI_TEST_SECRET"), std::string::npos);
@@ -189,7 +191,8 @@ TEST_F(EngineProcess, FilesAreLimitedAsConfigured) {
   work.mutable_emit()->set_bytes(4 << 20);  // 1 MiB is allowed
   start(work);
   ASSERT_TRUE(turn_until_exit());
-  EXPECT_TRUE(events.exit->signal == SIGXFSZ || events.exit->exit_status == v1::ENGINE_EXIT_STORAGE);
+  EXPECT_TRUE(events.exit->signal == SIGXFSZ ||
+              events.exit->exit_status == v1::ENGINE_EXIT_STORAGE);
   EXPECT_FALSE(events.has(v1::EngineReport::kResultReady));
 }
 

@@ -76,9 +76,8 @@ TEST_F(WorkerSupervisor, SlotsThatComeFreeWhileAPollWaitsAreOfferedToo) {
   ASSERT_TRUE(two.run_until_all_over());
   auto& second = two.submit("hang");
   auto& third = two.submit("hang");
-  ASSERT_TRUE(two.run_until([&] {
-    return second.state == JobState::kRunning && third.state == JobState::kRunning;
-  }));
+  ASSERT_TRUE(two.run_until(
+      [&] { return second.state == JobState::kRunning && third.state == JobState::kRunning; }));
   EXPECT_TRUE(two.violations.empty());
 }
 
@@ -113,7 +112,8 @@ TEST_F(WorkerSupervisor, AFencedAttemptIsKilledAndKept) {
   EXPECT_TRUE(world.files.list("/state/kept").empty());
 }
 
-// What SIGKILL does not end at once holds its device for as long as it is there, and no longer; only the start waits for it.
+// What SIGKILL does not end at once holds its device for as long as it is there, and no longer;
+// only the start waits for it.
 TEST_F(WorkerSupervisor, AStrayHoldsItsDeviceUntilItIsGone) {
   auto& job = world.submit("hang");
   world.start_daemon();
@@ -124,8 +124,10 @@ TEST_F(WorkerSupervisor, AStrayHoldsItsDeviceUntilItIsGone) {
   world.start_daemon();
   ASSERT_TRUE(world.run_until([&] { return world.stray_looks.size() == 4; }));
   EXPECT_GT(world.stray_looks[0].second, Milliseconds(0));
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(world.stray_looks[i].second, Milliseconds(0)) << "the loop stands still";
-  EXPECT_EQ(job.state, JobState::kQueued) << "the attempt is given back while its engine is still there";
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_EQ(world.stray_looks[i].second, Milliseconds(0)) << "the loop stands still";
+  EXPECT_EQ(job.state, JobState::kQueued)
+      << "the attempt is given back while its engine is still there";
   EXPECT_EQ(job.executions, 1) << "a second engine on a device that the first still holds";
   world.strays_outlive_sigkill = false;
   ASSERT_TRUE(world.run_until([&] { return job.executions == 2; }));
@@ -141,11 +143,13 @@ TEST_F(WorkerSupervisor, AStrayHoldsItsDeviceUntilItIsGone) {
   EXPECT_EQ(world.stray_looks.size(), looks) << "its id may be another process's by now";
 }
 
-// An answer that never comes must leave time for another before the lease ends; a long lease needs no long waiting.
+// An answer that never comes must leave time for another before the lease ends; a long lease needs
+// no long waiting.
 TEST_F(WorkerSupervisor, AHeartbeatWaitsHalfALeaseWithinBounds) {
-  const std::map<Milliseconds, Milliseconds> limit_of{{Milliseconds(500), Milliseconds(1'000)},
-                                                      {Milliseconds(6'000), Milliseconds(3'000)},
-                                                      {Milliseconds(3'600'000), Milliseconds(10'000)}};
+  const std::map<Milliseconds, Milliseconds> limit_of{
+      {Milliseconds(500), Milliseconds(1'000)},
+      {Milliseconds(6'000), Milliseconds(3'000)},
+      {Milliseconds(3'600'000), Milliseconds(10'000)}};
   for (const auto& [lease, limit] : limit_of) {
     WorkerWorld other;
     other.lease_ttl = lease;
@@ -167,8 +171,9 @@ TEST_F(WorkerSupervisor, AFullDiskIsSaidAndTakesNoWork) {
   EXPECT_EQ(world.shown_state, v1::DEVICE_STATE_BUSY_FOREIGN);
   EXPECT_EQ(world.shown_reason, world.scratch_shortage);
   const auto said = [&] {
-    return std::count_if(world.log.lines.begin(), world.log.lines.end(),
-                         [&](const std::string& line) { return line.find("3 MiB free") != std::string::npos; });
+    return std::count_if(
+        world.log.lines.begin(), world.log.lines.end(),
+        [&](const std::string& line) { return line.find("3 MiB free") != std::string::npos; });
   };
   EXPECT_EQ(said(), 1) << "once, not at every look";
   world.scratch_shortage.clear();
@@ -246,8 +251,9 @@ TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
   EXPECT_EQ(job.grants, 1);
 }
 
-// The engine started and finished while the server was away, which therefore never heard that it had started; then
-// the daemon died. A success counts after StartAttempt only: without it the result would be refused.
+// The engine started and finished while the server was away, which therefore never heard that it
+// had started; then the daemon died. A success counts after StartAttempt only: without it the
+// result would be refused.
 TEST_F(WorkerSupervisor, ARestartSalvagesAResultWhoseStartWasNeverHeard) {
   auto& job = world.submit("noop");
   world.start_daemon();
@@ -277,9 +283,11 @@ TEST_F(WorkerSupervisor, ACheckpointThatWasNeverAnnouncedIsResumed) {
 }
 
 TEST_F(WorkerSupervisor, ADyingConnectionCostsNeitherLogNorCheckpoint) {
-  const auto cancelled = grpc::StatusCode::CANCELLED, internal = grpc::StatusCode::INTERNAL, unknown = grpc::StatusCode::UNKNOWN;
+  const auto cancelled = grpc::StatusCode::CANCELLED, internal = grpc::StatusCode::INTERNAL,
+             unknown = grpc::StatusCode::UNKNOWN;
   auto& job = world.submit("silent");
-  world.dying_connections = {cancelled, internal, unknown, unknown, cancelled, internal, internal, unknown, cancelled};
+  world.dying_connections = {cancelled, internal, unknown, unknown,  cancelled,
+                             internal,  internal, unknown, cancelled};
   world.start_daemon();
   ASSERT_TRUE(world.run_until_all_over());
   EXPECT_TRUE(world.dying_connections.empty());

@@ -19,6 +19,6 @@ inline std::string device_name(const testing::TestParamInfo<Device>& info) {
 
 }  // namespace quasi::test
 
-#define QUASI_ON_EVERY_DEVICE(suite)                                                            \
-  INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(quasi::list_devices()),            \
+#define QUASI_ON_EVERY_DEVICE(suite)                                                 \
+  INSTANTIATE_TEST_SUITE_P(Devices, suite, testing::ValuesIn(quasi::list_devices()), \
                            quasi::test::device_name)

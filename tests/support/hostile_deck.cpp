@@ -14,11 +14,34 @@
 namespace quasi::test {
 namespace {
 
-constexpr const char* kValues[]{"-1", "0", "1e300", "-1e300", "1e-300", "nan", "inf", "-0.0", "99999999999999999999",
-                                "2147483648", "1000000", "0.5", "\"\"", "\"big\"", "[]", "[[]]", "[1, 2, 3, 4, 5]", "{}",
-                                "true", "1979-05-27", "0x7fffffffffffffff", "3", "7", ""};
+constexpr const char* kValues[]{"-1",
+                                "0",
+                                "1e300",
+                                "-1e300",
+                                "1e-300",
+                                "nan",
+                                "inf",
+                                "-0.0",
+                                "99999999999999999999",
+                                "2147483648",
+                                "1000000",
+                                "0.5",
+                                "\"\"",
+                                "\"big\"",
+                                "[]",
+                                "[[]]",
+                                "[1, 2, 3, 4, 5]",
+                                "{}",
+                                "true",
+                                "1979-05-27",
+                                "0x7fffffffffffffff",
+                                "3",
+                                "7",
+                                ""};
 
-bool in_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == 'e'; }
+bool in_number(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == 'e';
+}
 
 /// Beginnings of lines.
 std::vector<std::size_t> lines_of(const std::string& text) {
@@ -32,7 +55,8 @@ std::vector<std::size_t> lines_of(const std::string& text) {
 
 std::string HostileDeck::spoil(std::string text, std::string* change) {
   change->clear();
-  for (std::size_t n = 1 + below(2); n > 0 && !text.empty(); --n) text = spoil_once(std::move(text), change);
+  for (std::size_t n = 1 + below(2); n > 0 && !text.empty(); --n)
+    text = spoil_once(std::move(text), change);
   return text;
 }
 
@@ -51,7 +75,9 @@ std::string HostileDeck::spoil_once(std::string text, std::string* change) {
     case 2: {  // another value for a number of the line
       std::vector<std::size_t> numbers;
       for (std::size_t i = begin; i < end; ++i)
-        if (std::isdigit(static_cast<unsigned char>(text[i])) && (i == begin || !in_number(text[i - 1]))) numbers.push_back(i);
+        if (std::isdigit(static_cast<unsigned char>(text[i])) &&
+            (i == begin || !in_number(text[i - 1])))
+          numbers.push_back(i);
       if (numbers.empty()) break;
       const std::size_t from = numbers[below(numbers.size())];
       std::size_t to = from;
@@ -101,7 +127,8 @@ std::string HostileDeck::spoil_once(std::string text, std::string* change) {
 std::string HostileDeck::spoil_bytes(std::string bytes, std::string* change) {
   change->clear();
   for (std::size_t n = 1 + below(2); n > 0 && bytes.size() > 8; --n) {
-    const std::size_t most = below(3) > 0 ? std::min<std::size_t>(bytes.size(), 1200) : bytes.size();
+    const std::size_t most =
+        below(3) > 0 ? std::min<std::size_t>(bytes.size(), 1200) : bytes.size();
     const std::size_t place = below(most - 4);
     const std::string at = " at byte " + std::to_string(place) + "; ";
     switch (below(5)) {
@@ -117,7 +144,8 @@ std::string HostileDeck::spoil_bytes(std::string bytes, std::string* change) {
         break;
       }
       case 2:
-        for (std::size_t i = place; i < std::min(place + 64, bytes.size()); ++i) bytes[i] = static_cast<char>(below(256));
+        for (std::size_t i = place; i < std::min(place + 64, bytes.size()); ++i)
+          bytes[i] = static_cast<char>(below(256));
         *change += "64 random bytes" + at;
         break;
       case 3:
@@ -133,7 +161,8 @@ std::string HostileDeck::spoil_bytes(std::string bytes, std::string* change) {
 }
 
 FuzzTally fuzz(int n_decks, const std::vector<std::string>& names, double most_seconds,
-               const std::function<void(int)>& attempt, const std::function<std::string()>& described) {
+               const std::function<void(int)>& attempt,
+               const std::function<std::string()>& described) {
   FuzzTally tally;
   int failures = 0;
   for (int i = 0; i < n_decks && failures < 10; ++i) {
@@ -151,17 +180,22 @@ FuzzTally fuzz(int n_decks, const std::vector<std::string>& names, double most_s
       });
       if (!named) trouble = "refused without a name: " + message;
     } catch (const std::exception& failure) {
-      trouble = std::string("ended as no deck may: ") + typeid(failure).name() + ": " + failure.what();
+      trouble =
+          std::string("ended as no deck may: ") + typeid(failure).name() + ": " + failure.what();
     }
-    // Processor time, which other programs on the machine do not stretch; with several threads, the wall's.
-    const double seconds = std::min(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(),
-                                    static_cast<double>(std::clock() - cpu_began) / CLOCKS_PER_SEC);
-    if (trouble.empty() && seconds > most_seconds) trouble = "took " + std::to_string(seconds) + " s";
+    // Processor time, which other programs on the machine do not stretch; with several threads, the
+    // wall's.
+    const double seconds =
+        std::min(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(),
+                 static_cast<double>(std::clock() - cpu_began) / CLOCKS_PER_SEC);
+    if (trouble.empty() && seconds > most_seconds)
+      trouble = "took " + std::to_string(seconds) + " s";
     if (trouble.empty()) continue;
     ++failures;
     ADD_FAILURE() << "deck " << i << ": " << trouble << "\n" << described();
   }
-  std::cout << "    " << n_decks << " decks: " << tally.refused << " refused, " << tally.accepted << " accepted\n";
+  std::cout << "    " << n_decks << " decks: " << tally.refused << " refused, " << tally.accepted
+            << " accepted\n";
   return tally;
 }
 

@@ -8,8 +8,9 @@
 
 namespace quasi::test {
 
-/// Spoils decks in the ways in which people and disks do: wrong values, keys misspelt, lines gone or twice,
-/// brackets and quotes that do not close, bytes that are no text, files cut short. One seed, one sequence.
+/// Spoils decks in the ways in which people and disks do: wrong values, keys misspelt, lines gone
+/// or twice, brackets and quotes that do not close, bytes that are no text, files cut short. One
+/// seed, one sequence.
 class HostileDeck {
  public:
   explicit HostileDeck(std::uint64_t seed) : random_(seed) {}
@@ -29,11 +30,13 @@ struct FuzzTally {
   int accepted = 0, refused = 0;
 };
 
-/// Calls `attempt(i)`, which makes the i-th deck and checks it, and judges what it throws: InvalidInput that names
-/// a line or one of `names` is a refusal; any other exception, a message that names nothing, and more than
-/// `most_seconds` for one deck are failures of the test, shown with `described()`.
+/// Calls `attempt(i)`, which makes the i-th deck and checks it, and judges what it throws:
+/// InvalidInput that names a line or one of `names` is a refusal; any other exception, a message
+/// that names nothing, and more than `most_seconds` for one deck are failures of the test, shown
+/// with `described()`.
 FuzzTally fuzz(int n_decks, const std::vector<std::string>& names, double most_seconds,
-               const std::function<void(int)>& attempt, const std::function<std::string()>& described);
+               const std::function<void(int)>& attempt,
+               const std::function<std::string()>& described);
 
 /// From QUASI_SEED, else fixed; printed.
 std::uint64_t fuzz_seed();

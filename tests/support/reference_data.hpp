@@ -14,6 +14,6 @@ std::filesystem::path source_dir();
 }  // namespace quasi::test
 
 /// Skips the test, saying what is missing, when reference data are not on this machine.
-#define QUASI_NEED_REFERENCE(relative)                                                \
-  if (!std::filesystem::exists(quasi::test::reference_dir() / (relative)))            \
+#define QUASI_NEED_REFERENCE(relative)                                     \
+  if (!std::filesystem::exists(quasi::test::reference_dir() / (relative))) \
   GTEST_SKIP() << "reference data not here: " << quasi::test::reference_dir() / (relative)

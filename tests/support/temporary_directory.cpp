@@ -10,8 +10,10 @@ namespace quasi::test {
 
 TemporaryDirectory::TemporaryDirectory() {
   // The six letters are mkdtemp's to replace. Short: a Unix socket's path has 107 characters.
-  std::string name = (std::filesystem::temp_directory_path() / "quasi-").string() + std::string(6, 'X');
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory at " + name);
+  std::string name =
+      (std::filesystem::temp_directory_path() / "quasi-").string() + std::string(6, 'X');
+  if (mkdtemp(name.data()) == nullptr)
+    throw std::runtime_error("no temporary directory at " + name);
   path_ = name;
 }
 
@@ -23,7 +25,8 @@ TemporaryDirectory::~TemporaryDirectory() {
   }
   // The inputs of jobs are read-only folders: open them first.
   std::error_code error;
-  for (fs::recursive_directory_iterator walk(path_, error), end; !error && walk != end; walk.increment(error))
+  for (fs::recursive_directory_iterator walk(path_, error), end; !error && walk != end;
+       walk.increment(error))
     if (walk->is_directory(error)) fs::permissions(walk->path(), fs::perms::owner_all, error);
   fs::remove_all(path_, error);
 }

@@ -4,7 +4,8 @@
 
 namespace quasi::test {
 
-/// A fresh directory, removed when the object goes; kept, and named, where the test has failed and QUASI_KEEP is set.
+/// A fresh directory, removed when the object goes; kept, and named, where the test has failed and
+/// QUASI_KEEP is set.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -1,15 +1,18 @@
 // For the thread sanitizer: the promises of gRPC that it cannot see.
 //
-// Debian's gRPC is not instrumented, so whatever one thread hands to gRPC and another gets back looks
-// like a race. This file stands in front of the few functions of gRPC where that happens and tells the
-// sanitizer what gRPC promises, and no more:
+// Debian's gRPC is not instrumented, so whatever one thread hands to gRPC and another gets back
+// looks like a race. This file stands in front of the few functions of gRPC where that happens and
+// tells the sanitizer what gRPC promises, and no more:
 //
-//   * the start of an operation happens before its completion. Both pass through the C interface: the
-//     start is grpc_call_start_batch(…, tag), and for callbacks the tag is a functor that gRPC runs when
-//     the operation is over: "released" at the start, "acquired" before the functor runs, on that tag;
-//   * OnDone comes after every other reaction of its call, OnCancel after the handler: gRPC counts both
-//     with atomics, partly in its own uninstrumented code. Both reactions are run at once here, instead
-//     of by another thread, which gRPC itself does for reactions that are marked as short;
+//   * the start of an operation happens before its completion. Both pass through the C interface:
+//   the
+//     start is grpc_call_start_batch(…, tag), and for callbacks the tag is a functor that gRPC runs
+//     when the operation is over: "released" at the start, "acquired" before the functor runs, on
+//     that tag;
+//   * OnDone comes after every other reaction of its call, OnCancel after the handler: gRPC counts
+//   both
+//     with atomics, partly in its own uninstrumented code. Both reactions are run at once here,
+//     instead of by another thread, which gRPC itself does for reactions that are marked as short;
 //   * absl::Mutex, which is gRPC's lock, excludes;
 //   * a server is destroyed when its callbacks have returned.
 //
@@ -33,8 +36,8 @@ namespace {
 
 using Run = void (*)(grpc_completion_queue_functor*, int);
 
-// A table and a lock that order nothing for the sanitizer: no memory is allocated, and this file is not
-// instrumented.
+// A table and a lock that order nothing for the sanitizer: no memory is allocated, and this file is
+// not instrumented.
 struct Entry {
   grpc_completion_queue_functor* functor;
   Run original;
@@ -75,8 +78,8 @@ Run recall(grpc_completion_queue_functor* functor) {
   return original;
 }
 
-/// Tags of the callback interface begin with the address of a function; those of the synchronous one
-/// are C++ objects and begin with the address of a virtual table.
+/// Tags of the callback interface begin with the address of a function; those of the synchronous
+/// one are C++ objects and begin with the address of a virtual table.
 bool is_code(void* address) {
   const auto within = [](dl_phdr_info* module, std::size_t, void* wanted) {
     for (int i = 0; i < module->dlpi_phnum; ++i) {
@@ -125,7 +128,8 @@ extern "C" void grpc_server_destroy(grpc_server* server) {
   __tsan_acquire(&calls_over);
 }
 
-// The members of absl::Mutex by their names for the linker: its class is not open to us as gRPC's is.
+// The members of absl::Mutex by their names for the linker: its class is not open to us as gRPC's
+// is.
 extern "C" {
 void absl_mutex_lock(void* mutex) __asm__("_ZN4absl7debian35Mutex4LockEv");
 void absl_mutex_unlock(void* mutex) __asm__("_ZN4absl7debian35Mutex6UnlockEv");

@@ -1,4 +1,5 @@
-// What is kept of the four-phonon collision operator and of its applications, and what is made again.
+// What is kept of the four-phonon collision operator and of its applications, and what is made
+// again.
 
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@
 namespace quasi::thermal {
 namespace {
 
-/// Cancels after some reports of the operator's sums, asks for a checkpoint always, and remembers what the first report
-/// said, the lines of the log and the newest file.
+/// Cancels after some reports of the operator's sums, asks for a checkpoint always, and remembers
+/// what the first report said, the lines of the log and the newest file.
 class Watching : public SilentProgress {
  public:
   explicit Watching(int reports = 1 << 30) : left_(reports) {}
@@ -50,13 +51,15 @@ class Watching : public SilentProgress {
 class CollisionCheckpoint : public quasi::test::OnEveryDevice {
  protected:
   void SetUp() override {
-    whole = test::solve_deck_4ph(test::model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"}, {GetParam()});
+    whole = test::solve_deck_4ph(test::model("silicon-sw"),
+                                 {"ngrid=4,4,4", "four_phonon_iteration=T"}, {GetParam()});
     std::mt19937 random(5);
     std::normal_distribution<double> normal;
     field.resize(static_cast<std::size_t>(3 * whole->run.modes.n_modes()));
     for (double& x : field) x = normal(random);
     const FourPhononRun& four = *whole->four_phonon;
-    bytes = collision_bytes(static_cast<std::int64_t>(four.rates.n_rows), whole->run.modes.n_modes());
+    bytes =
+        collision_bytes(static_cast<std::int64_t>(four.rates.n_rows), whole->run.modes.n_modes());
     applied = four.collision->in_scattering(0, field);
     rates = four.collision->out_scattering(0);
   }
@@ -64,7 +67,8 @@ class CollisionCheckpoint : public quasi::test::OnEveryDevice {
   std::vector<double> attempt(Watching& progress, double limit_bytes) {
     FourPhononRun& four = *whole->four_phonon;
     Checkpoint checkpoint = open_checkpoint({directory.path(), 0.0}, progress);
-    Collision4ph collision(four.problem, whole->deck.control.constants(), {four.kernels.front().get()}, four.rates, true, progress);
+    Collision4ph collision(four.problem, whole->deck.control.constants(),
+                           {four.kernels.front().get()}, four.rates, true, progress);
     collision.keep_in(checkpoint, limit_bytes);
     const std::vector<double> result = collision.in_scattering(0, field);
     EXPECT_EQ(collision.out_scattering(0), rates);
@@ -77,8 +81,8 @@ class CollisionCheckpoint : public quasi::test::OnEveryDevice {
   double bytes = 0.0;
 };
 
-// Cancelled in the middle of its sums it goes on from there, and finished it is not summed again: the same bits. The
-// file has the size that the plan says, within what stands beside the matrix.
+// Cancelled in the middle of its sums it goes on from there, and finished it is not summed again:
+// the same bits. The file has the size that the plan says, within what stands beside the matrix.
 TEST_P(CollisionCheckpoint, IsTakenUpWhereItWasEnded) {
   std::int64_t before = 0;
   for (const int reports : {2, 1 << 30, 1 << 30}) {
@@ -93,13 +97,15 @@ TEST_P(CollisionCheckpoint, IsTakenUpWhereItWasEnded) {
     EXPECT_GT(progress.first_done, before);
     before = progress.first_done;
     if (!progress.file.empty()) {
-      EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(progress.file)) / bytes, 1.0, 0.02);
+      EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(progress.file)) / bytes, 1.0,
+                  0.02);
     }
   }
   EXPECT_EQ(before, TilePlan4ph::kProgressUnits);
 }
 
-// One byte above what is allowed: nothing is written, the log says what and why, and all is built again, to the same bits.
+// One byte above what is allowed: nothing is written, the log says what and why, and all is built
+// again, to the same bits.
 TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
   Watching cancelled(2);
   EXPECT_THROW(attempt(cancelled, bytes - 1.0), Cancelled);
@@ -107,7 +113,9 @@ TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
   Watching progress;
   EXPECT_EQ(attempt(progress, bytes - 1.0), applied);
   EXPECT_EQ(progress.first_done, 0);
-  EXPECT_NE(progress.lines.find("is not checkpointed: checkpoint_limit_mib allows"), std::string::npos) << progress.lines;
+  EXPECT_NE(progress.lines.find("is not checkpointed: checkpoint_limit_mib allows"),
+            std::string::npos)
+      << progress.lines;
 }
 
 QUASI_ON_EVERY_DEVICE(CollisionCheckpoint);
@@ -166,10 +174,11 @@ class ThreadOf : public Ranks {
   Together& together_;
 };
 
-// Rank 0 keeps the sums of all ranks: cancelled in the middle all go on from there, and finished sums are not made
-// again; the bits are those of one process.
+// Rank 0 keeps the sums of all ranks: cancelled in the middle all go on from there, and finished
+// sums are not made again; the bits are those of one process.
 TEST(CollisionOfRanks, IsTakenUpWhereItWasEnded) {
-  const auto whole = test::solve_deck_4ph(test::model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"});
+  const auto whole =
+      test::solve_deck_4ph(test::model("silicon-sw"), {"ngrid=4,4,4", "four_phonon_iteration=T"});
   const FourPhononRun& four = *whole->four_phonon;
   const double bytes = collision_bytes(four.rates.n_rows, whole->run.modes.n_modes());
   std::vector<double> field(static_cast<std::size_t>(3 * whole->run.modes.n_modes()));
@@ -189,8 +198,10 @@ TEST(CollisionOfRanks, IsTakenUpWhereItWasEnded) {
       try {
         const auto kernels = make_scattering_kernels_4ph_cpu();
         kernels->load(four.problem);
-        Checkpoint checkpoint = open_checkpoint({rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, progress);
-        Collision4ph collision(four.problem, whole->deck.control.constants(), Team4ph({kernels.get()}, ranks), four.rates, true, progress);
+        Checkpoint checkpoint = open_checkpoint(
+            {rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, progress);
+        Collision4ph collision(four.problem, whole->deck.control.constants(),
+                               Team4ph({kernels.get()}, ranks), four.rates, true, progress);
         collision.keep_in(checkpoint, bytes);
         EXPECT_EQ(collision.in_scattering(0, field), applied) << "rank " << rank;
         EXPECT_EQ(reports, 1 << 30);
@@ -211,7 +222,9 @@ TEST(CollisionOfRanks, IsTakenUpWhereItWasEnded) {
     EXPECT_GT(first_done[0], 0) << "rank 0 began again";
     for (int rank = 0; rank < kRanks; ++rank) before[rank] = first_done[rank];
   }
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(before[rank], TilePlan4ph::kProgressUnits) << "rank " << rank << " made its sums again";
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(before[rank], TilePlan4ph::kProgressUnits)
+        << "rank " << rank << " made its sums again";
 }
 
 std::vector<double> doubled(std::vector<double> f) {
@@ -219,7 +232,8 @@ std::vector<double> doubled(std::vector<double> f) {
   return f;
 }
 
-// What was applied in an earlier attempt is not applied again, to the same field of the same operator; to any other it is.
+// What was applied in an earlier attempt is not applied again, to the same field of the same
+// operator; to any other it is.
 TEST(RememberedOperator, KnowsItsApplications) {
   const quasi::test::TemporaryDirectory directory;
   SilentProgress silent;
@@ -260,7 +274,9 @@ class InTurn : public Ranks {
     ASSERT_EQ(said_[heard_].size(), bytes);
     said_[heard_++].copy(static_cast<char*>(data), bytes);
   }
-  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override { return {mine, mine}; }
+  std::vector<std::vector<double>> gather(const std::vector<double>& mine) override {
+    return {mine, mine};
+  }
   bool peer_failed() override { return false; }
   Ending end(int status, const std::string& message) override { return {status, 0, message}; }
 
@@ -282,11 +298,15 @@ TEST(RememberedOperator, TellsTheOtherRanks) {
     int applied[2] = {};
     for (const int rank : {0, 1}) {
       InTurn ranks(rank, said);
-      Checkpoint checkpoint = open_checkpoint({rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, silent);
-      const FieldOperator kept = remembered(checkpoint, "test", 7, [&](const std::vector<double>& f) {
-        ++applied[rank];
-        return doubled(f);
-      }, ranks);
+      Checkpoint checkpoint =
+          open_checkpoint({rank == 0 ? directory.path() : std::filesystem::path(), 0.0}, silent);
+      const FieldOperator kept = remembered(
+          checkpoint, "test", 7,
+          [&](const std::vector<double>& f) {
+            ++applied[rank];
+            return doubled(f);
+          },
+          ranks);
       EXPECT_EQ(kept({1.0, 2.0}), (std::vector<double>{2.0, 4.0}));
       EXPECT_EQ(applied[rank], expected) << "rank " << rank;
     }

@@ -23,8 +23,9 @@ TEST(Extrapolation, StraightLinesHaveNoError) {
   EXPECT_THROW(extrapolate_linear({0.1, 0.2, 0.2}, {1, 2, 3}), InvalidInput);
 }
 
-// Points with scatter: the error covers the truth about as often as a standard error does. Curvature
-// that a line cannot know moves the limit when the farthest point is left out, and shows as error.
+// Points with scatter: the error covers the truth about as often as a standard error does.
+// Curvature that a line cannot know moves the limit when the farthest point is left out, and shows
+// as error.
 TEST(Extrapolation, ErrorsAreHonest) {
   std::mt19937 random(9);
   std::normal_distribution<double> noise(0.0, 0.3);
@@ -51,25 +52,34 @@ TEST(Extrapolation, ErrorsAreHonest) {
 
 nlohmann::json run(const std::vector<std::string>& settings, const char* example = "silicon") {
   const quasi::test::TemporaryDirectory out;
-  DeckSource source{.path = quasi::test::source_dir() / "examples/thermal" / example, .settings = {}};
+  DeckSource source{.path = quasi::test::source_dir() / "examples/thermal" / example,
+                    .settings = {}};
   for (const auto& text : settings) source.settings.push_back(parse_setting(text));
   SilentProgress silent;
-  const auto summary = make_thermal_task()->run({.deck = source, .devices = {Device{}}, .output_directory = out.path(),
-                                                 .checkpoint_directory = out.path(), .exports = {}}, silent);
-  EXPECT_EQ(H5Reader(out.path() / "result.h5").has("/convergence/mesh_limit"), summary.contains("convergence"));
+  const auto summary = make_thermal_task()->run({.deck = source,
+                                                 .devices = {Device{}},
+                                                 .output_directory = out.path(),
+                                                 .checkpoint_directory = out.path(),
+                                                 .exports = {}},
+                                                silent);
+  EXPECT_EQ(H5Reader(out.path() / "result.h5").has("/convergence/mesh_limit"),
+            summary.contains("convergence"));
   return summary;
 }
 
 TEST(ConvergenceStudy, HoldsTheKappaOfSeparateRuns) {
-  const auto study = run({"ngrid=6,6,6", "T=300,500", "convergence_study=T", "study_meshes=4,5", "study_scalebroads=0.8,0.6"});
+  const auto study = run({"ngrid=6,6,6", "T=300,500", "convergence_study=T", "study_meshes=4,5",
+                          "study_scalebroads=0.8,0.6"});
   const auto& c = study["convergence"];
   EXPECT_EQ(c["mesh"], nlohmann::json({{4, 4, 4}, {5, 5, 5}, {6, 6, 6}}));
   EXPECT_EQ(c["scale_broad"], nlohmann::json({1.0, 0.8, 0.6}));
   EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][2], study["kappa_w_per_mk"]);
   EXPECT_EQ(c["kappa_by_width_w_per_mk"][0], study["kappa_w_per_mk"]);
   EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][1], run({"ngrid=5,5,5", "T=300,500"})["kappa_w_per_mk"]);
-  EXPECT_EQ(c["kappa_by_width_w_per_mk"][2], run({"ngrid=6,6,6", "T=300,500", "scalebroad=0.6"})["kappa_w_per_mk"]);
-  EXPECT_GT(c["mesh_limit"]["kappa_w_per_mk"][0][0].get<double>(), study["kappa_w_per_mk"][0][0][0].get<double>());
+  EXPECT_EQ(c["kappa_by_width_w_per_mk"][2],
+            run({"ngrid=6,6,6", "T=300,500", "scalebroad=0.6"})["kappa_w_per_mk"]);
+  EXPECT_GT(c["mesh_limit"]["kappa_w_per_mk"][0][0].get<double>(),
+            study["kappa_w_per_mk"][0][0][0].get<double>());
   EXPECT_GT(c["mesh_limit"]["error_w_per_mk"][0][0].get<double>(), 0.0);
   EXPECT_NE(make_thermal_task()->table(study).find("1/N -> 0"), std::string::npos);
 }
@@ -79,22 +89,27 @@ TEST(ConvergenceStudy, HoldsTheKappaOfSeparateRunsWithFourPhonons) {
     settings.insert(settings.end(), {"four_phonon=T", "T=300", "convergence=F"});
     return run(settings, "silicon-sw");
   };
-  const auto study = sw({"ngrid=5,5,5", "convergence_study=T", "study_meshes=3,4", "study_scalebroads=0.8,0.6"});
+  const auto study =
+      sw({"ngrid=5,5,5", "convergence_study=T", "study_meshes=3,4", "study_scalebroads=0.8,0.6"});
   const auto& c = study["convergence"];
   EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][2], study["kappa_rta_w_per_mk"]);
   EXPECT_EQ(c["kappa_by_mesh_w_per_mk"][1], sw({"ngrid=4,4,4"})["kappa_rta_w_per_mk"]);
-  EXPECT_EQ(c["kappa_by_width_w_per_mk"][2], sw({"ngrid=5,5,5", "scalebroad=0.6"})["kappa_rta_w_per_mk"]);
+  EXPECT_EQ(c["kappa_by_width_w_per_mk"][2],
+            sw({"ngrid=5,5,5", "scalebroad=0.6"})["kappa_rta_w_per_mk"]);
   const auto three = run({"ngrid=4,4,4", "T=300", "convergence=F"}, "silicon-sw");
-  EXPECT_LT(c["kappa_by_mesh_w_per_mk"][1][0][0][0].get<double>(), three["kappa_rta_w_per_mk"][0][0][0].get<double>());
+  EXPECT_LT(c["kappa_by_mesh_w_per_mk"][1][0][0][0].get<double>(),
+            three["kappa_rta_w_per_mk"][0][0][0].get<double>());
 }
 
 TEST(ConvergenceStudy, RefusesWhatGivesNoLimit) {
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=8,10"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_scalebroads=2"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "onlyharmonic=T"}), InvalidInput);
-  // Said by validate too, not after the deck's own run; 4³ has but one coarser mesh to offer unasked.
-  const DeckSource coarse{.path = quasi::test::source_dir() / "examples/thermal/silicon",
-                          .settings = {parse_setting("ngrid=4,4,4"), parse_setting("convergence_study=T")}};
+  // Said by validate too, not after the deck's own run; 4³ has but one coarser mesh to offer
+  // unasked.
+  const DeckSource coarse{
+      .path = quasi::test::source_dir() / "examples/thermal/silicon",
+      .settings = {parse_setting("ngrid=4,4,4"), parse_setting("convergence_study=T")}};
   EXPECT_THROW(make_thermal_task()->validate(coarse, Device{}), InvalidInput);
 }
 
@@ -104,19 +119,25 @@ TEST(ConvergenceStudy, NamesTheRunThatFails) {
     run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=2,4"});
     FAIL() << "2x2x2 converged";
   } catch (const NotConverged& failure) {
-    EXPECT_NE(std::string(failure.what()).find("convergence study, mesh 2x2x2, scalebroad 1: "), std::string::npos) << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("convergence study, mesh 2x2x2, scalebroad 1: "),
+              std::string::npos)
+        << failure.what();
   }
 }
 
-// κ in relaxation-time approximation is smooth in 1/N and in the width: neighbouring points lie within a part of what
-// the whole range changes. (Silicon; what remains is how the coarse meshes meet the shell.)
+// κ in relaxation-time approximation is smooth in 1/N and in the width: neighbouring points lie
+// within a part of what the whole range changes. (Silicon; what remains is how the coarse meshes
+// meet the shell.)
 TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
-  const auto kappa = [](const std::vector<std::string>& settings) { return run(settings)["kappa_rta_w_per_mk"][0][0][0].get<double>(); };
+  const auto kappa = [](const std::vector<std::string>& settings) {
+    return run(settings)["kappa_rta_w_per_mk"][0][0][0].get<double>();
+  };
   std::vector<double> inverse, by_mesh;
   for (const int n : {6, 7, 8, 9, 10}) {
     const std::string mesh = std::to_string(n);
     inverse.push_back(1.0 / n);
-    by_mesh.push_back(kappa({"ngrid=" + mesh + "," + mesh + "," + mesh, "convergence=F", "coherence=F"}));
+    by_mesh.push_back(
+        kappa({"ngrid=" + mesh + "," + mesh + "," + mesh, "convergence=F", "coherence=F"}));
   }
   const Extrapolation line = extrapolate_linear(inverse, by_mesh);
   for (std::size_t i = 0; i < by_mesh.size(); ++i) {
@@ -127,8 +148,11 @@ TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
   }
   std::vector<double> by_width;
   for (const char* width : {"1.0", "0.8", "0.6", "0.4", "0.3", "0.2", "0.1"})
-    by_width.push_back(kappa({"ngrid=8,8,8", "convergence=F", "coherence=F", std::string("scalebroad=") + width}));
-  for (std::size_t i = 1; i < by_width.size(); ++i) EXPECT_NEAR(by_width[i] / by_width[i - 1], 1.0, 0.08) << i;  // at 0.1 σ nears the spacing of the levels
+    by_width.push_back(
+        kappa({"ngrid=8,8,8", "convergence=F", "coherence=F", std::string("scalebroad=") + width}));
+  for (std::size_t i = 1; i < by_width.size(); ++i)
+    EXPECT_NEAR(by_width[i] / by_width[i - 1], 1.0, 0.08)
+        << i;  // at 0.1 σ nears the spacing of the levels
 }
 
 }  // namespace

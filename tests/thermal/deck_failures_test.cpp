@@ -1,5 +1,5 @@
-// Decks that cannot be run, each with the sentence that says why and what to do (thermal.md 12.4), and
-// valid decks broken at random.
+// Decks that cannot be run, each with the sentence that says why and what to do (thermal.md 12.4),
+// and valid decks broken at random.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,9 @@ std::string read(const std::filesystem::path& file) {
   EXPECT_TRUE(in) << file;
   return {std::istreambuf_iterator<char>(in), {}};
 }
-void write(const std::filesystem::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
 
 /// A small valid deck in a fresh directory: two atoms, one cell, a few blocks.
 class SmallDeck {
@@ -33,8 +35,10 @@ class SmallDeck {
     write(path() / "CONTROL",
           "&allocations\n nelements=1, natoms=2, ngrid(:)=2 2 2\n/\n"
           "&crystal\n lfactor=0.27, lattvec(:,1)=0 1 1, lattvec(:,2)=1 0 1, lattvec(:,3)=1 1 0,\n"
-          " elements=\"Si\", types=2*1 ! both silicon\n positions(:,1)=3*0.0\n positions(:,2)=0.25 0.25 0.25\n scell(:)=1 1 1\n/\n"
-          "&parameters\n T=300. scalebroad=1.d0\n/\n&flags\n nonanalytic=.false. convergence=.T.\n&end\n");
+          " elements=\"Si\", types=2*1 ! both silicon\n positions(:,1)=3*0.0\n positions(:,2)=0.25 "
+          "0.25 0.25\n scell(:)=1 1 1\n/\n"
+          "&parameters\n T=300. scalebroad=1.d0\n/\n&flags\n nonanalytic=.false. "
+          "convergence=.T.\n&end\n");
     std::string second = "2\n";
     for (int p = 1; p <= 2; ++p)
       for (int q = 1; q <= 2; ++q) {
@@ -47,7 +51,8 @@ class SmallDeck {
     write(path() / "FORCE_CONSTANTS_2ND", second);
     std::string third = "2\n";
     for (int block = 1; block <= 2; ++block) {
-      third += "\n" + std::to_string(block) + "\n 0.0 0.0 0.0\n 0.0 0.0 0.0\n 1 1 " + std::to_string(block) + "\n";
+      third += "\n" + std::to_string(block) + "\n 0.0 0.0 0.0\n 0.0 0.0 0.0\n 1 1 " +
+               std::to_string(block) + "\n";
       for (int a = 1; a <= 3; ++a)
         for (int b = 1; b <= 3; ++b)
           for (int c = 1; c <= 3; ++c)
@@ -76,7 +81,8 @@ void expect_refused(const std::function<void()>& body, const std::vector<std::st
     FAIL() << "accepted; expected a refusal naming " << words.front();
   } catch (const InvalidInput& failure) {
     for (const std::string& word : words)
-      EXPECT_NE(std::string(failure.what()).find(word), std::string::npos) << failure.what() << "\n lacks: " << word;
+      EXPECT_NE(std::string(failure.what()).find(word), std::string::npos)
+          << failure.what() << "\n lacks: " << word;
   }
 }
 
@@ -101,7 +107,11 @@ TEST(DeckFailures, WrongGroupTypeOrCount) {
   expect_refused([&] { deck.load({{"ngrid", "4 4 4"}, {"scell(4)", "1"}}); }, {"scell", "outside"});
   expect_refused([&] { deck.load({{"ngrid", "4 4 4 4"}}); }, {"ngrid", "takes 3"});
   expect_refused([&] { deck.load({{"ngrid", "4 0 4"}}); }, {"ngrid", "between 1 and"});
-  expect_refused([&] { deck.load({{"ngrid", "4"}}); }, {"ngrid", "takes 3 values, got 1", "ngrid(1)"});
+  expect_refused(
+      [&] {
+        deck.load({{"ngrid", "4"}});
+      },
+      {"ngrid", "takes 3 values, got 1", "ngrid(1)"});
   expect_refused([&] { deck.load({{"lattvec", "0 1 1"}}); }, {"lattvec", "takes 9 values, got 3"});
   EXPECT_EQ(deck.load({{"ngrid(2)", "4"}}).control.mesh, (Index3{2, 4, 2}));
   expect_refused([&] { deck.load({{"T", "abc"}}); }, {"'t'", "real", "abc"});
@@ -113,22 +123,60 @@ TEST(DeckFailures, WrongGroupTypeOrCount) {
 
 TEST(DeckFailures, ImpossibleCombinations) {
   const SmallDeck deck;
-  expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}}); }, {"num_sample_process_3ph", "convergence"});
-  expect_refused([&] { deck.load({{"num_sample_process_4ph", "1000"}}); }, {"num_sample_process_4ph", "four_phonon"});
-  expect_refused([&] { deck.load({{"four_phonon_iteration", "T"}}); }, {"four_phonon_iteration", "four_phonon"});
+  expect_refused(
+      [&] {
+        deck.load({{"num_sample_process_3ph", "1000"}});
+      },
+      {"num_sample_process_3ph", "convergence"});
+  expect_refused(
+      [&] {
+        deck.load({{"num_sample_process_4ph", "1000"}});
+      },
+      {"num_sample_process_4ph", "four_phonon"});
+  expect_refused(
+      [&] {
+        deck.load({{"four_phonon_iteration", "T"}});
+      },
+      {"four_phonon_iteration", "four_phonon"});
   expect_refused([&] { deck.load({{"T", "0"}}); }, {"temperatures", "0"});
   expect_refused([&] { deck.load({{"T", "300,-5"}}); }, {"temperatures", "-5"});
   expect_refused([&] { deck.load({{"scell", "1 0 1"}}); }, {"scell"});
-  expect_refused([&] { deck.load({{"solver", "cg"}, {"compat", "fourphonon"}}); }, {"cg", "symmetric"});
+  expect_refused(
+      [&] {
+        deck.load({{"solver", "cg"}, {"compat", "fourphonon"}});
+      },
+      {"cg", "symmetric"});
   expect_refused([&] { deck.load({{"nanowires", "T"}}); }, {"nanowires", "norientations"});
-  expect_refused([&] { deck.load({{"target_kappa_error", "0.1"}}); }, {"target_kappa_error", "convergence"});
-  expect_refused([&] { deck.load({{"num_sample_process_3ph", "1000"}, {"convergence", "F"}, {"precision", "mixed"}}); },
-                 {"precision", "sampled"});
-  expect_refused([&] { deck.load({{"nanowires", "T"}, {"norientations", "1"}, {"orientations", "1 0 0"}, {"boundary_length_nm", "9"}}); },
-                 {"nanowires", "boundary_length_nm"});
-  expect_refused([&] { deck.load({{"precision", "mixed"}, {"strategy", "list-host"}}); }, {"precision", "factorised"});
+  expect_refused(
+      [&] {
+        deck.load({{"target_kappa_error", "0.1"}});
+      },
+      {"target_kappa_error", "convergence"});
+  expect_refused(
+      [&] {
+        deck.load(
+            {{"num_sample_process_3ph", "1000"}, {"convergence", "F"}, {"precision", "mixed"}});
+      },
+      {"precision", "sampled"});
+  expect_refused(
+      [&] {
+        deck.load({{"nanowires", "T"},
+                   {"norientations", "1"},
+                   {"orientations", "1 0 0"},
+                   {"boundary_length_nm", "9"}});
+      },
+      {"nanowires", "boundary_length_nm"});
+  expect_refused(
+      [&] {
+        deck.load({{"precision", "mixed"}, {"strategy", "list-host"}});
+      },
+      {"precision", "factorised"});
   expect_refused([&] { deck.load({{"grain_sizes_nm", "10 0"}}); }, {"grain_sizes_nm", "above 0"});
-  expect_refused([&] { deck.load({{"isotope_factors", "0 1"}, {"isotopes", "F"}}); }, {"isotope_factors", "isotopes"});
+  expect_refused(
+      [&] {
+        deck.load({{"isotope_factors", "0 1"}, {"isotopes", "F"}});
+      },
+      {"isotope_factors", "isotopes"});
   deck.replace("CONTROL", "types=2*1 ", " ");
   expect_refused([&] { deck.load(); }, {"types(1)", "required"});
 }
@@ -137,14 +185,24 @@ TEST(DeckFailures, ImpossibleCombinations) {
 TEST(DeckFailures, TemperaturesThatNoCrystalSurvives) {
   const SmallDeck deck;
   for (const char* given : {"1e9", "100001", "300,1e6"})
-    expect_refused([&] { deck.load({{"T", given}}); }, {"'T'", "at 100000 K", "got 1", "melting point"});
-  expect_refused([&] { deck.load({{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}}); }, {"'T'", "at 100000 K", "got 100100 K"});
+    expect_refused(
+        [&] {
+          deck.load({{"T", given}});
+        },
+        {"'T'", "at 100000 K", "got 1", "melting point"});
+  expect_refused(
+      [&] {
+        deck.load({{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}});
+      },
+      {"'T'", "at 100000 K", "got 100100 K"});
   EXPECT_EQ(deck.load({{"T", "1e5"}}).control.temperatures_k, std::vector<double>{1e5});
 }
 
-// What is found out from several keys, or after all are read, names where they stand: the file and its line, or --set.
+// What is found out from several keys, or after all are read, names where they stand: the file and
+// its line, or --set.
 TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
-  const auto message = [](const SmallDeck& deck, const std::vector<Setting>& settings) -> std::string {
+  const auto message = [](const SmallDeck& deck,
+                          const std::vector<Setting>& settings) -> std::string {
     try {
       deck.load(settings);
     } catch (const InvalidInput& failure) {
@@ -153,22 +211,23 @@ TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
     return "accepted";
   };
   const SmallDeck valid;
-  const std::vector<std::vector<Setting>> impossible{{{"T", "1e9"}},
-                                                     {{"T_min", "300"}, {"T_max", "100"}, {"T_step", "10"}},
-                                                     {{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}},
-                                                     {{"T_min", "1"}, {"T_max", "100"}, {"T_step", "1e-9"}},
-                                                     {{"ngrid", "1024 1024 1024"}},
-                                                     {{"symprec", "7"}},
-                                                     {{"positions(1,2)", "1e6"}},
-                                                     {{"solver", "cg"}, {"broadening", "adaptive-max"}},
-                                                     {{"precision", "mixed"}, {"strategy", "list-host"}},
-                                                     {{"nanowires", "T"}},
-                                                     {{"four_phonon_iteration", "T"}, {"four_phonon", "F"}},
-                                                     {{"grain_sizes_nm", "10"}, {"boundary_length_nm", "5"}},
-                                                     {{"rmin", "10"}, {"rmax", "5"}},
-                                                     {{"lattvec", "1 0 0 1 0 0 0 0 1"}},
-                                                     {{"elements", "'Xx'"}},
-                                                     {{"positions(:,2)", "0 0 0"}}};
+  const std::vector<std::vector<Setting>> impossible{
+      {{"T", "1e9"}},
+      {{"T_min", "300"}, {"T_max", "100"}, {"T_step", "10"}},
+      {{"T_min", "100"}, {"T_max", "2e5"}, {"T_step", "50000"}},
+      {{"T_min", "1"}, {"T_max", "100"}, {"T_step", "1e-9"}},
+      {{"ngrid", "1024 1024 1024"}},
+      {{"symprec", "7"}},
+      {{"positions(1,2)", "1e6"}},
+      {{"solver", "cg"}, {"broadening", "adaptive-max"}},
+      {{"precision", "mixed"}, {"strategy", "list-host"}},
+      {{"nanowires", "T"}},
+      {{"four_phonon_iteration", "T"}, {"four_phonon", "F"}},
+      {{"grain_sizes_nm", "10"}, {"boundary_length_nm", "5"}},
+      {{"rmin", "10"}, {"rmax", "5"}},
+      {{"lattvec", "1 0 0 1 0 0 0 0 1"}},
+      {{"elements", "'Xx'"}},
+      {{"positions(:,2)", "0 0 0"}}};
   for (const auto& settings : impossible) {
     const std::string said = message(valid, settings);
     EXPECT_TRUE(said.starts_with("--set ")) << said;
@@ -193,7 +252,8 @@ TEST(DeckFailures, TdepAndEwaldAreNotRead) {
 
 TEST(DeckFailures, AFileOfTheDeckIsNotTheDeck) {
   const SmallDeck deck;
-  expect_refused([&] { read_deck(deck.path() / "CONTROL", {}); }, {"CONTROL", "directory", deck.path().string()});
+  expect_refused([&] { read_deck(deck.path() / "CONTROL", {}); },
+                 {"CONTROL", "directory", deck.path().string()});
 }
 
 TEST(DeckFailures, MissingAndTruncatedFiles) {
@@ -213,7 +273,11 @@ TEST(DeckFailures, WrongSupercell) {
   const SmallDeck deck;
   expect_refused([&] { deck.load({{"scell", "2 1 1"}}); }, {"2 supercell atoms", "scell", "4"});
   const auto silicon = quasi::test::source_dir() / "examples/thermal/silicon";
-  expect_refused([&] { read_deck(silicon, {{"scell", "5 5 5"}}); }, {"6 6 6", "5 5 5", "espresso.ifc2"});
+  expect_refused(
+      [&] {
+        read_deck(silicon, {{"scell", "5 5 5"}});
+      },
+      {"6 6 6", "5 5 5", "espresso.ifc2"});
 }
 
 TEST(DeckFailures, CellVectorsThatAreNone) {
@@ -233,19 +297,22 @@ TEST(DeckFailures, BrokenSumRulePrintsItsSize) {
 TEST(DeckFailures, InconsistentPosition) {
   const auto silicon = quasi::test::source_dir() / "examples/thermal/silicon";
   const std::vector<Setting> wrong{{"positions(:,2)", "0.25 0.25 0.25"}, {"ngrid", "4 4 4"}};
-  expect_refused([&] { read_deck(silicon, wrong); }, {"positions", "atom 2", "allow_inconsistent_position"});
+  expect_refused([&] { read_deck(silicon, wrong); },
+                 {"positions", "atom 2", "allow_inconsistent_position"});
   auto anyway = wrong;
   anyway.push_back({"allow_inconsistent_position", "T"});
   const Deck deck = read_deck(silicon, anyway);
   SilentProgress silent;
-  const Modes modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent);
+  const Modes modes =
+      solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent);
   EXPECT_GT(modes.star_deviation_rad_ps, 0.3);
   EXPECT_FALSE(modes.warnings.empty());
   // Without the header of espresso.ifc2 to compare with, the broken symmetry of ω gives it away.
   Control control = deck.control;
   control.allow_inconsistent_position = false;
-  expect_refused([&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent); },
-                 {"positions", "allow_inconsistent_position", "rad/ps"});
+  expect_refused(
+      [&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent); },
+      {"positions", "allow_inconsistent_position", "rad/ps"});
 }
 
 TEST(DeckFailures, ImaginaryModes) {
@@ -254,11 +321,13 @@ TEST(DeckFailures, ImaginaryModes) {
   small.replace("FORCE_CONSTANTS_2ND", "2 2\n 13.0", "2 2\n -13.0");
   const Deck deck = small.load({{"symmetry", "F"}, {"allow_inconsistent_position", "T"}});
   SilentProgress silent;
-  expect_refused([&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent); },
-                 {"imaginary", "q = (", "allow_imaginary"});
+  expect_refused(
+      [&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent); },
+      {"imaginary", "q = (", "allow_imaginary"});
   Control control = deck.control;
   control.allow_imaginary = true;
-  EXPECT_FALSE(solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent).warnings.empty());
+  EXPECT_FALSE(solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent)
+                   .warnings.empty());
 }
 
 // A mesh that the symmetry does not map onto itself: operations are dropped and listed.
@@ -266,11 +335,14 @@ TEST(DeckFailures, MeshWithoutTheSymmetry) {
   const auto silicon = quasi::test::source_dir() / "examples/thermal/silicon";
   const Deck deck = read_deck(silicon, {{"ngrid", "4 4 3"}});
   ASSERT_FALSE(deck.warnings.empty());
-  EXPECT_NE(deck.warnings.front().find("operations are dropped: ["), std::string::npos) << deck.warnings.front();
+  EXPECT_NE(deck.warnings.front().find("operations are dropped: ["), std::string::npos)
+      << deck.warnings.front();
 }
 
 TEST(Namelist, ReadsWhatFortranWrites) {
-  const auto read_one = [](const std::string& line) { return parse_namelists("&a " + line + " /", "test"); };
+  const auto read_one = [](const std::string& line) {
+    return parse_namelists("&a " + line + " /", "test");
+  };
   EXPECT_EQ(read_one("x=1,,3")[0].values.size(), 3u);
   EXPECT_FALSE(read_one("x=1,,3")[0].values[1].text.has_value());
   EXPECT_EQ(read_one("x = 3*0.5 2*'a b'")[0].values.size(), 5u);
@@ -292,14 +364,28 @@ TEST(Namelist, ReadsWhatFortranWrites) {
 
 /// One random change to a text.
 std::string mutate(std::string text, std::mt19937& random) {
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % std::max<std::size_t>(n, 1)); };
-  static const char* const kTokens[] = {"nan", "1e999", "-1", "99999999999999999999", "0", "&", "/", "=", "(", ")", "\"", "'",
-                                        "*", ",,", "1000", "\xff\xfe", ".true.", "T_min=1", "natoms=3", "1d400", "-inf", "\n\n", "!"};
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(random() % std::max<std::size_t>(n, 1));
+  };
+  static const char* const kTokens[] = {"nan",    "1e999",   "-1",       "99999999999999999999",
+                                        "0",      "&",       "/",        "=",
+                                        "(",      ")",       "\"",       "'",
+                                        "*",      ",,",      "1000",     "\xff\xfe",
+                                        ".true.", "T_min=1", "natoms=3", "1d400",
+                                        "-inf",   "\n\n",    "!"};
   switch (below(6)) {
-    case 0: text[below(text.size())] = static_cast<char>(random() % 256); break;
-    case 1: text.erase(below(text.size()), 1 + below(40)); break;
-    case 2: text.insert(below(text.size()), kTokens[below(std::size(kTokens))]); break;
-    case 3: text.resize(below(text.size())); break;
+    case 0:
+      text[below(text.size())] = static_cast<char>(random() % 256);
+      break;
+    case 1:
+      text.erase(below(text.size()), 1 + below(40));
+      break;
+    case 2:
+      text.insert(below(text.size()), kTokens[below(std::size(kTokens))]);
+      break;
+    case 3:
+      text.resize(below(text.size()));
+      break;
     case 4: {  // a number becomes something else
       const auto at = text.find_first_of("0123456789", below(text.size()));
       if (at != std::string::npos) text.replace(at, 1, kTokens[below(std::size(kTokens))]);
@@ -314,8 +400,8 @@ std::string mutate(std::string text, std::mt19937& random) {
   return text.empty() ? " " : text;
 }
 
-// 500 refused decks, none of which may do anything but throw InvalidInput with a message that names a
-// line, a key or a file. Seeds are printed with a failure: QUASI_FUZZ_SEED repeats one.
+// 500 refused decks, none of which may do anything but throw InvalidInput with a message that names
+// a line, a key or a file. Seeds are printed with a failure: QUASI_FUZZ_SEED repeats one.
 TEST(DeckFailures, BrokenAtRandomTheySayWhere) {
   const char* given = std::getenv("QUASI_FUZZ_SEED");
   const unsigned first_seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : 20251u;
@@ -336,7 +422,8 @@ TEST(DeckFailures, BrokenAtRandomTheySayWhere) {
     } catch (const InvalidInput& failure) {
       ++refused;
       const std::string message = failure.what();
-      EXPECT_TRUE(message.find("line ") != std::string::npos || message.find('\'') != std::string::npos ||
+      EXPECT_TRUE(message.find("line ") != std::string::npos ||
+                  message.find('\'') != std::string::npos ||
                   message.find("FORCE_CONSTANTS") != std::string::npos)
           << "seed " << seed << ": " << message;
       EXPECT_GT(message.size(), 15u) << "seed " << seed;
@@ -346,8 +433,11 @@ TEST(DeckFailures, BrokenAtRandomTheySayWhere) {
     write(deck.path() / file, whole[file]);
     if (given != nullptr) break;
   }
-  if (given == nullptr) { EXPECT_EQ(refused, 500); }
-  std::printf("    %d refused of %u decks, seeds %u to %u\n", refused, seed - first_seed, first_seed, seed - 1);
+  if (given == nullptr) {
+    EXPECT_EQ(refused, 500);
+  }
+  std::printf("    %d refused of %u decks, seeds %u to %u\n", refused, seed - first_seed,
+              first_seed, seed - 1);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The engine killed again and again in the middle of a four-phonon job.
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -26,7 +26,8 @@ namespace {
 /// quasi-engine run thermal on a mesh of 22 tiles (or blocks of draws), a checkpoint after each.
 pid_t start(const std::filesystem::path& output, const std::vector<std::string>& settings) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
-  std::vector<std::string> words{QUASI_ENGINE, "run", "thermal", deck, "--device", "cpu", "--quiet", "-d", output.string()};
+  std::vector<std::string> words{QUASI_ENGINE, "run",     "thermal", deck,           "--device",
+                                 "cpu",        "--quiet", "-d",      output.string()};
   for (const char* setting : {"four_phonon=.true.", "checkpoint_interval_s=0"})
     words.insert(words.end(), {"--set", setting});
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
@@ -74,16 +75,19 @@ struct KilledJob {
 
 class EngineKill : public testing::TestWithParam<KilledJob> {};
 
-// SIGKILL again and again, at a random moment and after a new checkpoint by turns. Every attempt has a directory of its own, in which a worker would
-// have placed nothing but the newest checkpoint, as "ckpt-STEP"; the last is left to finish. Every number is that
-// of an undisturbed run.
+// SIGKILL again and again, at a random moment and after a new checkpoint by turns. Every attempt
+// has a directory of its own, in which a worker would have placed nothing but the newest
+// checkpoint, as "ckpt-STEP"; the last is left to finish. Every number is that of an undisturbed
+// run.
 TEST_P(EngineKill, SameBitsHoweverOften) {
   const KilledJob& job = GetParam();
   const test::TemporaryDirectory undisturbed, disturbed;
   const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(wait_for(start(undisturbed.path(), job.settings)), 0);
-  const double whole_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  EXPECT_FALSE(std::filesystem::exists(undisturbed.path() / "checkpoint")) << "a finished job leaves checkpoints, or their empty folder";
+  const double whole_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  EXPECT_FALSE(std::filesystem::exists(undisturbed.path() / "checkpoint"))
+      << "a finished job leaves checkpoints, or their empty folder";
 
   const char* given = std::getenv("QUASI_SEED");
   const unsigned seed = given ? static_cast<unsigned>(std::atoi(given)) : std::random_device{}();
@@ -96,7 +100,8 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
   const auto next_attempt = [&](int i) {
     const std::filesystem::path attempt = disturbed.path() / std::to_string(i);
     std::filesystem::create_directories(attempt / "checkpoint");
-    if (!checkpoint.empty()) std::filesystem::copy_file(checkpoint, attempt / "checkpoint" / checkpoint.filename());
+    if (!checkpoint.empty())
+      std::filesystem::copy_file(checkpoint, attempt / "checkpoint" / checkpoint.filename());
     return attempt;
   };
   for (int i = 0; i < job.kills; ++i) {
@@ -107,7 +112,8 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
     if (i % 2 == 0) {
       std::this_thread::sleep_for(std::chrono::duration<double>(haste * moment_s(random)));
     } else {
-      // How long a run takes changes with the machine's load: every other kill follows a new checkpoint.
+      // How long a run takes changes with the machine's load: every other kill follows a new
+      // checkpoint.
       while (!ended && newest_checkpoint(attempt).filename() == checkpoint.filename()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         ended = waitpid(pid, &status, WNOHANG) == pid;
@@ -118,10 +124,12 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
       status = wait_for(pid);
     }
     if (!WIFSIGNALED(status)) {
-      // It ended before the kill, which a loaded machine may let happen and which shows nothing: from the beginning, in more haste.
+      // It ended before the kill, which a loaded machine may let happen and which shows nothing:
+      // from the beginning, in more haste.
       ASSERT_EQ(status, 0);
       ASSERT_LT(++too_late, 10) << "the job is too short to be killed";
-      for (const auto& left : std::filesystem::directory_iterator(disturbed.path())) std::filesystem::remove_all(left);
+      for (const auto& left : std::filesystem::directory_iterator(disturbed.path()))
+        std::filesystem::remove_all(left);
       checkpoint.clear();
       killed = resumed = 0;
       haste *= 0.5;
@@ -135,7 +143,8 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
       ++resumed;
     }
   }
-  std::printf("    %d of %d attempts killed, %d of them after a new checkpoint\n", killed, job.kills, resumed);
+  std::printf("    %d of %d attempts killed, %d of them after a new checkpoint\n", killed,
+              job.kills, resumed);
   EXPECT_EQ(killed, job.kills) << "the job is too short to be killed";
   EXPECT_GE(resumed, job.kills / 2);
   const auto last = next_attempt(job.kills);
@@ -143,9 +152,10 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
 
   const H5Reader a(undisturbed.path() / "result.h5");
   const H5Reader b(last / "result.h5");
-  for (const char* name : {"/rates/4ph_total", "/rates/4ph_recombination_normal", "/rates/4ph_redistribution_umklapp",
-                           "/rates/4ph_splitting_normal", "/phase_space/4ph_weighted_redistribution",
-                           "/phase_space/4ph_processes_redistribution", "/kappa/rta", "/kappa/converged"}) {
+  for (const char* name :
+       {"/rates/4ph_total", "/rates/4ph_recombination_normal", "/rates/4ph_redistribution_umklapp",
+        "/rates/4ph_splitting_normal", "/phase_space/4ph_weighted_redistribution",
+        "/phase_space/4ph_processes_redistribution", "/kappa/rta", "/kappa/converged"}) {
     EXPECT_FALSE(a.doubles(name).empty());
     EXPECT_EQ(a.doubles(name), b.doubles(name)) << name;
   }
@@ -156,13 +166,22 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
 
 INSTANTIATE_TEST_SUITE_P(
     Jobs, EngineKill,
-    testing::Values(KilledJob{"Exact", {"ngrid=7 7 7", "scalebroad=0.1"}, 10, 0.06},
-                    KilledJob{"Iterated", {"ngrid=5 5 5", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9"}, 6, 0.1},
-                    KilledJob{"IteratedAboveTheLimit",
-                              {"ngrid=4 4 4", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9", "checkpoint_limit_mib=0"}, 4, 0.1},
-                    KilledJob{"SampledByWeight", {"ngrid=4 4 4", "target_kappa_error=0.002"}, 4, 0.1},
-                    KilledJob{"SampledUniformly",
-                              {"ngrid=3 3 3", "sampling=uniform", "num_sample_process_4ph=100000"}, 4, 0.1}),
+    testing::Values(
+        KilledJob{"Exact", {"ngrid=7 7 7", "scalebroad=0.1"}, 10, 0.06},
+        KilledJob{"Iterated",
+                  {"ngrid=5 5 5", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9"},
+                  6,
+                  0.1},
+        KilledJob{"IteratedAboveTheLimit",
+                  {"ngrid=4 4 4", "scalebroad=0.2", "four_phonon_iteration=T", "eps=1e-9",
+                   "checkpoint_limit_mib=0"},
+                  4,
+                  0.1},
+        KilledJob{"SampledByWeight", {"ngrid=4 4 4", "target_kappa_error=0.002"}, 4, 0.1},
+        KilledJob{"SampledUniformly",
+                  {"ngrid=3 3 3", "sampling=uniform", "num_sample_process_4ph=100000"},
+                  4,
+                  0.1}),
     [](const testing::TestParamInfo<KilledJob>& job) { return std::string(job.param.name); });
 
 }  // namespace

@@ -55,8 +55,9 @@ TEST_P(ReferenceHarmonic, AgreesWithTheReferenceProgram) {
     const std::size_t i = row % points.size();
     const std::size_t s = row / points.size();
     for (int d = 0; d < 3; ++d)
-      worst = std::max(worst, std::fabs(velocity[row][d] -
-                                        h.modes.velocity_km_s[(h.symmetry.irreducible[i] * nb + s) * 3 + d]));
+      worst = std::max(
+          worst, std::fabs(velocity[row][d] -
+                           h.modes.velocity_km_s[(h.symmetry.irreducible[i] * nb + s) * 3 + d]));
   }
   EXPECT_LT(worst, 1e-7);
 }

@@ -22,7 +22,8 @@ namespace {
 std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
 
 nlohmann::json validate(const std::vector<std::string>& settings) {
-  return make_thermal_task()->validate({.path = silicon(), .settings = test::settings_of(settings)}, Device{});
+  return make_thermal_task()->validate({.path = silicon(), .settings = test::settings_of(settings)},
+                                       Device{});
 }
 bool warns(const nlohmann::json& report, const std::string& part) {
   for (const auto& warning : report["warnings"])
@@ -34,29 +35,39 @@ TEST(Lint, FindsNothingWrongWithTheShippedDeck) {
   const auto report = validate({"ngrid=8,8,8", "four_phonon=T"});
   EXPECT_TRUE(report["ok"].get<bool>());
   EXPECT_TRUE(report["warnings"].empty()) << report["warnings"];
-  for (const auto& [name, check] : report["checks"].items()) EXPECT_TRUE(check["ok"].get<bool>()) << name << check;
-  for (const char* name : {"star_symmetry", "constants_2nd", "constants_3rd", "constants_4th", "positions", "modes", "broadening"})
+  for (const auto& [name, check] : report["checks"].items())
+    EXPECT_TRUE(check["ok"].get<bool>()) << name << check;
+  for (const char* name : {"star_symmetry", "constants_2nd", "constants_3rd", "constants_4th",
+                           "positions", "modes", "broadening"})
     EXPECT_TRUE(report["checks"].contains(name)) << name;
 }
 
-// The plan against what a run then finds: processes of three phonons within 5 %, of four within 10 %.
+// The plan against what a run then finds: processes of three phonons within 5 %, of four within 10
+// %.
 TEST(Lint, PlansWhatWillHappen) {
-  const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5", "T=300"};
+  const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5",
+                                          "T=300"};
   const auto plan = validate(settings)["plan"];
   const auto s = test::solve_deck(silicon(), settings);
-  EXPECT_NEAR(plan["processes_3ph_estimate"].get<double>() /
-                  static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission), 1.0, 0.05);
+  EXPECT_NEAR(
+      plan["processes_3ph_estimate"].get<double>() /
+          static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission),
+      1.0, 0.05);
   SilentProgress silent;
   const quasi::test::TemporaryDirectory place;
   const auto four = run_four_phonon(s->deck, {Device{}}, one_rank(), s->run, place.path(), silent);
   const char* names[] = {"recombination", "redistribution", "splitting"};
   for (int c = 0; c < 3; ++c)
-    EXPECT_NEAR(plan["processes_4ph_estimate"][names[c]].get<double>() / four->rates.total_processes(static_cast<Channel4ph>(c)), 1.0, 0.1)
+    EXPECT_NEAR(plan["processes_4ph_estimate"][names[c]].get<double>() /
+                    four->rates.total_processes(static_cast<Channel4ph>(c)),
+                1.0, 0.1)
         << names[c];
   EXPECT_GT(plan["memory_4ph_bytes"].get<double>(), 1e5);
   // What is kept for the iteration, and the tables of modes.
-  const double kept = 16.0 * static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission);
-  const double modes = static_cast<double>(s->run.modes.n_modes()) * (16.0 * s->run.modes.n_branches + 160.0);
+  const double kept =
+      16.0 * static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission);
+  const double modes =
+      static_cast<double>(s->run.modes.n_modes()) * (16.0 * s->run.modes.n_branches + 160.0);
   EXPECT_NEAR(plan["memory_bytes"].get<double>() / (kept + modes), 1.0, 0.05);
 }
 
@@ -70,9 +81,11 @@ TEST(Lint, PlansIterationsThatComputeAllAgain) {
   EXPECT_TRUE(warns(report, "every iteration computes all of them again"));
 }
 
-// The collision operator with four phonons, one number for every row and mode, is announced before it is built.
+// The collision operator with four phonons, one number for every row and mode, is announced before
+// it is built.
 TEST(Lint, PlansTheIterationOfFourPhonons) {
-  const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon=T", "four_phonon_iteration=T"};
+  const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon=T",
+                                          "four_phonon_iteration=T"};
   const double bytes = 8.0 * 6.0 * 384.0 * 8.0;  // irreducible points, branches, modes
   auto report = validate(settings);
   EXPECT_EQ(report["plan"]["collision_4ph_bytes"].get<double>(), bytes);
@@ -86,9 +99,11 @@ TEST(Lint, PlansTheIterationOfFourPhonons) {
   EXPECT_TRUE(warns(report, "above 'checkpoint_limit_mib'"));
 }
 
-// Seconds within a factor of three; others may use the machine, so one of three tries has to come true.
+// Seconds within a factor of three; others may use the machine, so one of three tries has to come
+// true.
 TEST(Lint, PlansTheTimeThatIsNeeded) {
-  const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5", "T=300"};
+  const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5",
+                                          "T=300"};
   SilentProgress silent;
   bool came_true = false;
   for (int attempt = 0; attempt < 3 && !came_true; ++attempt) {
@@ -96,12 +111,16 @@ TEST(Lint, PlansTheTimeThatIsNeeded) {
     const auto s = test::solve_deck(silicon(), settings);
     const auto start = std::chrono::steady_clock::now();
     run_four_phonon(s->deck, {Device{}}, one_rank(), s->run, {}, silent);
-    const double seconds_4ph = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double ratio_3ph = plan["seconds_3ph_estimate"].get<double>() / s->run.seconds.at("scattering_3ph");
+    const double seconds_4ph =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double ratio_3ph =
+        plan["seconds_3ph_estimate"].get<double>() / s->run.seconds.at("scattering_3ph");
     const double ratio_4ph = plan["seconds_4ph_estimate"].get<double>() / seconds_4ph;
-    std::printf("    seconds planned over needed: three phonons %.2f, four %.2f (%.2f s)\n", ratio_3ph, ratio_4ph, seconds_4ph);
+    std::printf("    seconds planned over needed: three phonons %.2f, four %.2f (%.2f s)\n",
+                ratio_3ph, ratio_4ph, seconds_4ph);
     came_true = true;
-    for (const double ratio : {ratio_3ph, ratio_4ph}) came_true = came_true && ratio > 1.0 / 3.0 && ratio < 3.0;
+    for (const double ratio : {ratio_3ph, ratio_4ph})
+      came_true = came_true && ratio > 1.0 / 3.0 && ratio < 3.0;
   }
   EXPECT_TRUE(came_true);
 }
@@ -114,15 +133,19 @@ TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
 
 // Atom 2 at another image: off the supercell's own wave vectors the stars split.
 TEST(Lint, NoticesAPositionThatIsNotTheConstants) {
-  const auto report = validate({"ngrid=8,8,8", "positions(:,2)=0.25 0.25 0.25", "allow_inconsistent_position=T", "allow_imaginary=T"});
+  const auto report = validate({"ngrid=8,8,8", "positions(:,2)=0.25 0.25 0.25",
+                                "allow_inconsistent_position=T", "allow_imaginary=T"});
   EXPECT_FALSE(report["checks"]["star_symmetry"]["ok"].get<bool>());
 }
 
-// Atom 2 moved along [111], which no star notices: the space group is smaller, and the bond along that axis is still the
-// shortest and strongest. But turning the crystal then exerts forces, as it does in no crystal that is whole.
+// Atom 2 moved along [111], which no star notices: the space group is smaller, and the bond along
+// that axis is still the shortest and strongest. But turning the crystal then exerts forces, as it
+// does in no crystal that is whole.
 TEST(Lint, NoticesAPositionThatNoStarNotices) {
   const auto report = make_thermal_task()->validate(
-      {.path = test::model("silicon-sw"), .settings = test::settings_of({"ngrid=4,4,4", "positions(:,2)=0.3 0.3 0.3"})}, Device{});
+      {.path = test::model("silicon-sw"),
+       .settings = test::settings_of({"ngrid=4,4,4", "positions(:,2)=0.3 0.3 0.3"})},
+      Device{});
   EXPECT_TRUE(report["checks"]["star_symmetry"]["ok"].get<bool>());
   EXPECT_FALSE(report["checks"]["positions"]["ok"].get<bool>());
   EXPECT_TRUE(warns(report, "turning the whole crystal"));
@@ -139,7 +162,8 @@ TEST(Lint, NoticesConstantsThatDoNotCommute) {
   for (const double x : deck.third_order.tensor) largest = std::max(largest, std::fabs(x));
   deck.third_order.tensor[27 * 5 + 1] += 0.01 * largest;
   EXPECT_NEAR(permutation_violation(deck.third_order), 0.01, 2e-4);
-  SparseForceConstants fourth = read_sparse_force_constants(silicon() / "FORCE_CONSTANTS_4TH", 4, deck.crystal);
+  SparseForceConstants fourth =
+      read_sparse_force_constants(silicon() / "FORCE_CONSTANTS_4TH", 4, deck.crystal);
   EXPECT_LT(permutation_violation(fourth), 1e-9);
   SilentProgress silent;
   ConductivityRun run = start_run(deck, silent);
@@ -153,7 +177,8 @@ TEST(Lint, NoticesChargesThatDoNotCancel) {
   const std::vector<std::string> base{"ngrid=4,4,4", "nonanalytic=F", "onlyharmonic=T"};
   EXPECT_FALSE(validate(base)["checks"].contains("born_charges"));
   auto charged = base;
-  charged.insert(charged.end(), {"born(:,:,1)=1 0 0 0 1 0 0 0 1", "born(:,:,2)=-0.9 0 0 0 -0.9 0 0 0 -0.9"});
+  charged.insert(charged.end(),
+                 {"born(:,:,1)=1 0 0 0 1 0 0 0 1", "born(:,:,2)=-0.9 0 0 0 -0.9 0 0 0 -0.9"});
   const auto report = validate(charged);
   EXPECT_NEAR(report["checks"]["born_charges"]["sum_e"].get<double>(), 0.1, 1e-12);
   EXPECT_TRUE(warns(report, "add up to 0.1"));

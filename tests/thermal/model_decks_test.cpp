@@ -178,9 +178,9 @@ TEST(ModelDecks, SiliconHasThePotentialsLattice) {
   EXPECT_NEAR(energy / 2, -2.0 * potential.epsilon_ev, 1e-6);  // two bonds an atom, each -ε
 }
 
-// The two second-order layouts of the polar crystal hold the same crystal: the supercell's constants
-// and the short-ranged ones plus the reciprocal Ewald sum give one dynamical matrix at every wave
-// vector that the supercell allows.
+// The two second-order layouts of the polar crystal hold the same crystal: the supercell's
+// constants and the short-ranged ones plus the reciprocal Ewald sum give one dynamical matrix at
+// every wave vector that the supercell allows.
 TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
   constexpr double kPi = 3.14159265358979323846;
   const RigidIon model;
@@ -218,8 +218,8 @@ TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
           if (g2 < 1e-12) continue;
           double phase = 0.0;  // K·(r_o - r_p), and e^{iq·R} from the cell alone
           for (int x = 0; x < 3; ++x) phase -= g[x] * (rp[x] - ro[x]);
-          const Complex factor = 4.0 * kPi / s.volume() / g2 *
-                                 std::exp(-g2 / (4 * decay * decay)) * std::polar(1.0, phase);
+          const Complex factor = 4.0 * kPi / s.volume() / g2 * std::exp(-g2 / (4 * decay * decay)) *
+                                 std::polar(1.0, phase);
           for (int e = 0; e < 9; ++e) sum[e] += factor * g[e / 3] * g[e % 3];
         }
     return sum;
@@ -234,7 +234,8 @@ TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
         for (int e = 0; e < 9; ++e) d_part[(3 * p + e / 3) * 6 + 3 * o + e % 3] += zz * here[e];
         const auto rest = reciprocal_sum({0, 0, 0}, p, o);
         const double zz_rest = RigidIon::kCoulomb_ev_angstrom * s.charge_e[p] * s.charge_e[o];
-        for (int e = 0; e < 9; ++e) d_part[(3 * p + e / 3) * 6 + 3 * p + e % 3] -= zz_rest * rest[e];
+        for (int e = 0; e < 9; ++e)
+          d_part[(3 * p + e / 3) * 6 + 3 * p + e % 3] -= zz_rest * rest[e];
       }
     // 1e-6 of blocks of order 1 eV/Å²: both files are rounded to 1e-9 and summed over 128 cells.
     for (int row = 0; row < 6; ++row)
@@ -251,8 +252,8 @@ TEST(ModelDecks, ShippedSiliconIsRegenerated) {
   const test::TemporaryDirectory fresh;
   write_deck("silicon-sw", fresh.path());
   const auto shipped = test::source_dir() / "examples/thermal/silicon-sw";
-  for (const char* name : {"CONTROL", "FORCE_CONSTANTS_2ND", "espresso.ifc2",
-                           "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+  for (const char* name : {"CONTROL", "FORCE_CONSTANTS_2ND", "espresso.ifc2", "FORCE_CONSTANTS_3RD",
+                           "FORCE_CONSTANTS_4TH"})
     EXPECT_TRUE(contents(fresh.path() / name) == contents(shipped / name)) << name;
 }
 

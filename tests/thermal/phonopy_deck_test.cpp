@@ -33,7 +33,8 @@ class PhonopyDeckTest : public testing::TestWithParam<bool> {
 TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
   const PhonopyTwin twin(own_, directory_.path(), GetParam());
   ASSERT_TRUE(is_phonopy_deck(directory_.path()));
-  const PhonopyDeck deck = read_phonopy_deck(directory_.path(), assignments_of({{"ngrid", "4 4 4"}, {"T", "300"}}));
+  const PhonopyDeck deck =
+      read_phonopy_deck(directory_.path(), assignments_of({{"ngrid", "4 4 4"}, {"T", "300"}}));
   const DynamicalMatrixBuilder ours(own_.crystal, own_.second, own_.control);
   const DynamicalMatrixBuilder theirs(deck.crystal, deck.second, deck.control);
   std::mt19937 random(11);
@@ -42,7 +43,8 @@ TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
     const Vec3 q{uniform(random), uniform(random), uniform(random)};
     const auto a = ours.at(q, true);
     const auto b = theirs.at(q, true);
-    for (std::size_t e = 0; e < a.d.size(); ++e) EXPECT_LT(std::abs(a.d[e] - b.d[e]), 1e-8 * 9000.0);
+    for (std::size_t e = 0; e < a.d.size(); ++e)
+      EXPECT_LT(std::abs(a.d[e] - b.d[e]), 1e-8 * 9000.0);
     for (int g = 0; g < 3; ++g)
       for (std::size_t e = 0; e < a.d.size(); ++e)
         EXPECT_LT(std::abs(a.gradient[g][e] - b.gradient[g][e]), 1e-8 * 9000.0);
@@ -52,7 +54,8 @@ TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
 // The same sparse third order, block by block.
 TEST_P(PhonopyDeckTest, GivesTheSameThirdOrder) {
   const PhonopyTwin twin(own_, directory_.path(), GetParam());
-  const PhonopyDeck deck = read_phonopy_deck(directory_.path(), assignments_of({{"ngrid", "4 4 4"}, {"T", "300"}}));
+  const PhonopyDeck deck =
+      read_phonopy_deck(directory_.path(), assignments_of({{"ngrid", "4 4 4"}, {"T", "300"}}));
   ASSERT_TRUE(deck.third);
   std::map<std::vector<int>, std::int64_t> ours;
   std::int64_t not_zero = 0;
@@ -73,7 +76,8 @@ TEST_P(PhonopyDeckTest, GivesTheSameThirdOrder) {
     const auto found = ours.find(key(*deck.third, block));
     ASSERT_NE(found, ours.end());
     for (int e = 0; e < 27; ++e)
-      EXPECT_NEAR(deck.third->tensor[block * 27 + e], own_.third.tensor[found->second * 27 + e], 1e-12);
+      EXPECT_NEAR(deck.third->tensor[block * 27 + e], own_.third.tensor[found->second * 27 + e],
+                  1e-12);
   }
 }
 
@@ -93,7 +97,8 @@ TEST(PhonopyDeckErrors, NameFileKeyAndRemedy) {
     return "";
   };
   EXPECT_NE(message({}).find("--set ngrid="), std::string::npos);
-  EXPECT_NE(message({{"ngrid", "4 4 4"}, {"scalebraod", "1"}, {"T", "300"}}).find("scalebroad"), std::string::npos);
+  EXPECT_NE(message({{"ngrid", "4 4 4"}, {"scalebraod", "1"}, {"T", "300"}}).find("scalebroad"),
+            std::string::npos);
   {
     H5Writer out(directory.path() / "fc3.hdf5");
     out.write("/fc3", std::vector<double>(27, 0.0), {1, 1, 1, 3, 3, 3}, "eV/angstrom^3");
@@ -108,16 +113,18 @@ TEST(PhonopyDeckErrors, NameFileKeyAndRemedy) {
   EXPECT_NE(message({{"ngrid", "4 4 4"}}).find("phono3py_disp.yaml"), std::string::npos);
 }
 
-// BORN lists symmetry-distinct atoms; the others follow by the space group. In a hexagonal cell with
-// four equivalent atoms one uniaxial tensor must appear four times.
+// BORN lists symmetry-distinct atoms; the others follow by the space group. In a hexagonal cell
+// with four equivalent atoms one uniaxial tensor must appear four times.
 TEST(PhonopyCells, SpreadBornChargesOverEquivalentAtoms) {
   const quasi::test::TemporaryDirectory directory;
-  std::ofstream(directory.path() / "POSCAR") << "hexagonal\n1.0\n 3.84 0 0\n -1.92 3.3255375 0\n 0 0 6.27\nSi\n4\nDirect\n"
-                                                " 0.3333333333333333 0.6666666666666666 0.0625\n"
-                                                " 0.6666666666666666 0.3333333333333333 0.5625\n"
-                                                " 0.3333333333333333 0.6666666666666666 0.4375\n"
-                                                " 0.6666666666666666 0.3333333333333333 0.9375\n";
-  std::ofstream(directory.path() / "BORN") << "14.4\n 11 0 0 0 11 0 0 0 12\n 0.5 0 0 0 0.5 0 0 0 -0.25\n";
+  std::ofstream(directory.path() / "POSCAR")
+      << "hexagonal\n1.0\n 3.84 0 0\n -1.92 3.3255375 0\n 0 0 6.27\nSi\n4\nDirect\n"
+         " 0.3333333333333333 0.6666666666666666 0.0625\n"
+         " 0.6666666666666666 0.3333333333333333 0.5625\n"
+         " 0.3333333333333333 0.6666666666666666 0.4375\n"
+         " 0.6666666666666666 0.3333333333333333 0.9375\n";
+  std::ofstream(directory.path() / "BORN")
+      << "14.4\n 11 0 0 0 11 0 0 0 12\n 0.5 0 0 0 0.5 0 0 0 -0.25\n";
   PhonopyCells cells;
   cells.primitive = read_poscar(directory.path() / "POSCAR");
   ASSERT_EQ(cells.primitive.n_atoms(), 4);
@@ -133,7 +140,8 @@ TEST(PhonopyCells, SpreadBornChargesOverEquivalentAtoms) {
 TEST(PhonopyCells, PoscarScalesAndCartesianPositions) {
   const quasi::test::TemporaryDirectory directory;
   const auto path = directory.path() / "POSCAR";
-  std::ofstream(path) << "NaCl\n-44.0\n 0 1 1\n 1 0 1\n 1 1 0\nNa Cl\n1 1\nSelective dynamics\nCartesian\n 0 0 0 T T T\n 1 0 0 F F F\n";
+  std::ofstream(path) << "NaCl\n-44.0\n 0 1 1\n 1 0 1\n 1 1 0\nNa Cl\n1 1\nSelective "
+                         "dynamics\nCartesian\n 0 0 0 T T T\n 1 0 0 F F F\n";
   const PhonopyCell cell = read_poscar(path);
   EXPECT_NEAR(std::fabs(determinant(cell.lattice_angstrom)), 44.0, 1e-12);
   EXPECT_EQ(cell.symbol[1], "Cl");

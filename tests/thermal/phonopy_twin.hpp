@@ -22,14 +22,16 @@ struct OwnDeck {
   Control control = read_control(directory, std::vector<Setting>{});
   Crystal crystal = make_crystal(control);
   SecondOrder second = read_second_order(directory, control, crystal);
-  SparseForceConstants third = read_sparse_force_constants(directory / "FORCE_CONSTANTS_3RD", 3, crystal);
+  SparseForceConstants third =
+      read_sparse_force_constants(directory / "FORCE_CONSTANTS_3RD", 3, crystal);
 };
 
-/// The same constants as phono3py would write them for a cubic 2×2×2 supercell: not a multiple of the
-/// primitive vectors one by one, atoms folded into the cell and in an order of its own.
+/// The same constants as phono3py would write them for a cubic 2×2×2 supercell: not a multiple of
+/// the primitive vectors one by one, atoms folded into the cell and in an order of its own.
 class PhonopyTwin {
  public:
-  PhonopyTwin(const OwnDeck& own, const std::filesystem::path& directory, bool compact) : own_(own) {
+  PhonopyTwin(const OwnDeck& own, const std::filesystem::path& directory, bool compact)
+      : own_(own) {
     find_supercell();
     write_yaml(directory);
     write_fc2(directory, compact);
@@ -54,7 +56,8 @@ class PhonopyTwin {
   }
 
   Vec3 folded(int atom, const Index3& cell) const {
-    Vec3 f = to_super_ * (own_.crystal.cartesian_nm(own_.crystal.position[atom]) + own_.crystal.lattice_vector_nm(cell));
+    Vec3 f = to_super_ * (own_.crystal.cartesian_nm(own_.crystal.position[atom]) +
+                          own_.crystal.lattice_vector_nm(cell));
     for (double& x : f) x -= std::floor(x + 1e-9);
     return f;
   }
@@ -71,13 +74,15 @@ class PhonopyTwin {
     return static_cast<int>(position_.size()) - 1;
   }
 
-  void write_cell(std::ostream& out, const char* name, const Mat3& lattice_nm, const std::vector<Vec3>& positions) {
+  void write_cell(std::ostream& out, const char* name, const Mat3& lattice_nm,
+                  const std::vector<Vec3>& positions) {
     out << name << ":\n  lattice:\n";
-    for (const Vec3& row : lattice_nm) out << "  - [ " << 10 * row[0] << ", " << 10 * row[1] << ", " << 10 * row[2] << " ]\n";
+    for (const Vec3& row : lattice_nm)
+      out << "  - [ " << 10 * row[0] << ", " << 10 * row[1] << ", " << 10 * row[2] << " ]\n";
     out << "  points:\n";
     for (const Vec3& p : positions)
-      out << "  - symbol: Si\n    coordinates: [ " << p[0] << ", " << p[1] << ", " << p[2] << " ]\n    mass: "
-          << own_.crystal.mass_amu[0] << '\n';
+      out << "  - symbol: Si\n    coordinates: [ " << p[0] << ", " << p[1] << ", " << p[2]
+          << " ]\n    mass: " << own_.crystal.mass_amu[0] << '\n';
   }
 
   void write_yaml(const std::filesystem::path& directory) {
@@ -102,9 +107,11 @@ class PhonopyTwin {
             for (int j = -(n[1] / 2); j <= n[1] / 2; ++j)
               for (int k = -(n[2] / 2); k <= n[2] / 2; ++k) {
                 const double* block = own_.second.block(other, p, {i, j, k});
-                const int s = index_of(other, {i + origin.cell[0], j + origin.cell[1], k + origin.cell[2]});
+                const int s =
+                    index_of(other, {i + origin.cell[0], j + origin.cell[1], k + origin.cell[2]});
                 for (int a = 0; a < 3; ++a)
-                  for (int b = 0; b < 3; ++b) fc[((origin.row * n_s + s) * 3 + a) * 3 + b] += block[b * 3 + a] / unit;
+                  for (int b = 0; b < 3; ++b)
+                    fc[((origin.row * n_s + s) * 3 + a) * 3 + b] += block[b * 3 + a] / unit;
               }
     H5Writer out(directory / "fc2.hdf5");
     out.write("/force_constants", fc, {n_rows, n_s, 3, 3}, "eV/angstrom^2");
@@ -121,8 +128,10 @@ class PhonopyTwin {
       const int* atom = &own_.third.atom[block * 3];
       const int* cell = &own_.third.cell[block * 6];
       for (const auto& origin : origins(atom[0], compact)) {
-        const int j = index_of(atom[1], {cell[0] + origin.cell[0], cell[1] + origin.cell[1], cell[2] + origin.cell[2]});
-        const int k = index_of(atom[2], {cell[3] + origin.cell[0], cell[4] + origin.cell[1], cell[5] + origin.cell[2]});
+        const int j = index_of(atom[1], {cell[0] + origin.cell[0], cell[1] + origin.cell[1],
+                                         cell[2] + origin.cell[2]});
+        const int k = index_of(atom[2], {cell[3] + origin.cell[0], cell[4] + origin.cell[1],
+                                         cell[5] + origin.cell[2]});
         for (int e = 0; e < 27; ++e)
           fc[((origin.row * n_s + j) * n_s + k) * 27 + e] += own_.third.tensor[block * 27 + e];
       }

@@ -8,9 +8,9 @@
 namespace quasi::thermal {
 namespace {
 
-// The enumeration at production size: processes of the published 16³ example, sb = 1, 7.6e10 of them, from its own
-// position; every point on CUDA (some ten seconds), Γ alone on the CPU (two minutes of one core). No matrix elements, which hang on
-// a file that was not published.
+// The enumeration at production size: processes of the published 16³ example, sb = 1, 7.6e10 of
+// them, from its own position; every point on CUDA (some ten seconds), Γ alone on the CPU (two
+// minutes of one core). No matrix elements, which hang on a file that was not published.
 class Published4ph : public quasi::test::OnEveryDevice {};
 
 TEST_P(Published4ph, ProcessesOfTheExample) {
@@ -20,15 +20,16 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   const Crystal crystal = make_crystal(control);
   const Symmetry symmetry = find_symmetry(crystal, control);
   SilentProgress silent;
-  const Modes modes = solve_harmonic(crystal, read_second_order(run.deck(), control, crystal), symmetry, control, silent);
+  const Modes modes = solve_harmonic(crystal, read_second_order(run.deck(), control, crystal),
+                                     symmetry, control, silent);
   const auto expected = run.table("BTE.Numprocess_4ph");
   const auto nb = static_cast<std::size_t>(modes.n_branches);
   ASSERT_EQ(expected.size(), symmetry.irreducible.size() * nb);
   std::vector<std::int32_t> points = symmetry.irreducible;
   if (GetParam().backend == Backend::kCpu) points.resize(1);
-  const Problem4ph problem =
-      make_problem_4ph(crystal, modes, symmetry, control,
-                       read_sparse_force_constants(run.deck() / "FORCE_CONSTANTS_4TH", 4, crystal), points);
+  const Problem4ph problem = make_problem_4ph(
+      crystal, modes, symmetry, control,
+      read_sparse_force_constants(run.deck() / "FORCE_CONSTANTS_4TH", 4, crystal), points);
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(problem);
   const ThinnedLayout4ph layout{1};
@@ -37,7 +38,9 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   for (std::int32_t first = 0; first < n_q; first += 16) {
     const auto sums = kernels->thinned_sums({.seed = 1}, first, std::min(n_q, first + 16));
     for (std::size_t i = 0; i < count.size(); ++i)
-      count[i] += sums[i * static_cast<std::size_t>(layout.size()) + static_cast<std::size_t>(layout.six_count())] / 6.0;
+      count[i] += sums[i * static_cast<std::size_t>(layout.size()) +
+                       static_cast<std::size_t>(layout.six_count())] /
+                  6.0;
   }
   double found[3] = {}, wanted[3] = {};
   for (std::size_t row = 0; row < points.size() * nb; ++row)
@@ -53,7 +56,8 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
     EXPECT_EQ(wanted[1], 67441450671.0);
     EXPECT_EQ(wanted[2], 2492014586.0);
   }
-  std::printf("    processes: %.0f / %.0f / %.0f, published %.0f / %.0f / %.0f\n", found[0], found[1], found[2], wanted[0], wanted[1], wanted[2]);
+  std::printf("    processes: %.0f / %.0f / %.0f, published %.0f / %.0f / %.0f\n", found[0],
+              found[1], found[2], wanted[0], wanted[1], wanted[2]);
 }
 
 QUASI_ON_EVERY_DEVICE(Published4ph);

@@ -31,7 +31,8 @@ std::vector<Vector> random_unitary(int n, std::mt19937& random) {
 
 }  // namespace
 
-std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, unsigned seed, Broadening broadening) {
+std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, unsigned seed,
+                                                   Broadening broadening) {
   auto c = std::make_unique<RandomCrystal3>();
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
@@ -55,7 +56,8 @@ std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, uns
       oracle::Block3ph block;
       for (int leg = 0; leg < 3; ++leg) {
         block.atom[leg] = seed_block.atom[order[leg]];
-        for (int x = 0; x < 3; ++x) block.cell[leg][x] = seed_block.cell[order[leg]][x] - seed_block.cell[order[0]][x];
+        for (int x = 0; x < 3; ++x)
+          block.cell[leg][x] = seed_block.cell[order[leg]][x] - seed_block.cell[order[0]][x];
       }
       for (int element = 0; element < 27; ++element) {
         const int axis[3] = {element / 9, element / 3 % 3, element % 3};
@@ -65,7 +67,8 @@ std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, uns
       }
       c->oracle.block.push_back(block);
       fc3.atom.insert(fc3.atom.end(), block.atom.begin(), block.atom.end());
-      for (int leg = 1; leg < 3; ++leg) fc3.cell.insert(fc3.cell.end(), block.cell[leg].begin(), block.cell[leg].end());
+      for (int leg = 1; leg < 3; ++leg)
+        fc3.cell.insert(fc3.cell.end(), block.cell[leg].begin(), block.cell[leg].end());
       fc3.tensor.insert(fc3.tensor.end(), block.tensor.begin(), block.tensor.end());
     } while (std::next_permutation(order.begin(), order.end()));
   }
@@ -78,7 +81,7 @@ std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, uns
     std::vector<double> omega(static_cast<std::size_t>(nb));
     for (double& w : omega) w = 30.0 + 28.0 * unit(random);
     std::sort(omega.begin(), omega.end());
-    if (q == 0) omega[0] = 0.0;        // a mode that takes no part
+    if (q == 0) omega[0] = 0.0;         // a mode that takes no part
     if (q == n_q - 1) omega[0] = -3.0;  // an imaginary one
     const auto e = random_unitary(nb, random);
     c->oracle.omega.push_back(omega);

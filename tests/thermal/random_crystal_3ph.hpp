@@ -5,8 +5,9 @@
 
 namespace quasi::thermal::test {
 
-/// A crystal of random numbers, said twice: as the oracle reads it and as the kernels do. Third-order
-/// constants are permutation symmetric; eigenvectors are random unitary matrices; some modes are still.
+/// A crystal of random numbers, said twice: as the oracle reads it and as the kernels do.
+/// Third-order constants are permutation symmetric; eigenvectors are random unitary matrices; some
+/// modes are still.
 struct RandomCrystal3 {
   oracle::Crystal3ph oracle;
   Modes modes;
@@ -16,6 +17,7 @@ struct RandomCrystal3 {
   RandomCrystal3& operator=(const RandomCrystal3&) = delete;
 };
 
-std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, unsigned seed, Broadening broadening);
+std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, unsigned seed,
+                                                   Broadening broadening);
 
 }  // namespace quasi::thermal::test

@@ -10,7 +10,8 @@
 
 namespace quasi::thermal::test {
 
-RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned seed, const Rules4ph& rules) {
+RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned seed,
+                                  const Rules4ph& rules) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> unit(-1.0, 1.0);
   std::uniform_int_distribution<int> atom(0, n_atoms - 1), cell(-2, 2);
@@ -24,8 +25,8 @@ RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned
   for (int a = 0; a < n_atoms; ++a) crystal.mass_amu.push_back(20.0 + 5.0 * a);
   c.oracle.mass_amu = crystal.mass_amu;
   SparseForceConstants constants{.order = 4};
-  // Two random clusters, each in all 24 orders with its tensor permuted: derivatives commute, and the
-  // sums over unordered pairs rely on it.
+  // Two random clusters, each in all 24 orders with its tensor permuted: derivatives commute, and
+  // the sums over unordered pairs rely on it.
   for (int b = 0; b < 2; ++b) {
     oracle::Block4ph seed_block;
     for (int leg = 0; leg < 4; ++leg) {
@@ -45,12 +46,14 @@ RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned
         const int axis[4] = {element / 27, element / 9 % 3, element / 3 % 3, element % 3};
         int from[4];
         for (int leg = 0; leg < 4; ++leg) from[order[leg]] = axis[leg];
-        block.tensor[element] = seed_block.tensor[27 * from[0] + 9 * from[1] + 3 * from[2] + from[3]];
+        block.tensor[element] =
+            seed_block.tensor[27 * from[0] + 9 * from[1] + 3 * from[2] + from[3]];
       }
       for (int leg = 0; leg < 4; ++leg) {
         constants.atom.push_back(block.atom[leg]);
         if (leg > 0)
-          constants.cell.insert(constants.cell.end(), block.cell[leg].begin(), block.cell[leg].end());
+          constants.cell.insert(constants.cell.end(), block.cell[leg].begin(),
+                                block.cell[leg].end());
       }
       constants.tensor.insert(constants.tensor.end(), block.tensor.begin(), block.tensor.end());
       c.oracle.block.push_back(block);
@@ -87,14 +90,16 @@ RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned
   }
   for (const double temperature : p.temperatures_k)
     for (const double omega : p.omega_rad_ps)
-      p.occupation.push_back(omega > 0.0 ? bose_einstein(omega, temperature, kCodata2018.hbar_over_kb_k_ps()) : 0.0);
+      p.occupation.push_back(
+          omega > 0.0 ? bose_einstein(omega, temperature, kCodata2018.hbar_over_kb_k_ps()) : 0.0);
   for (int q = 0; q < nq; ++q) {  // any image of each point will do
     int coordinates[3];
     p.mesh.coordinates(q, coordinates);
     c.oracle.zone.emplace_back();
     for (int x = 0; x < 3; ++x) {
       c.oracle.zone.back()[static_cast<std::size_t>(x)] = coordinates[x] - (q + x) % 2 * mesh[x];
-      p.zone.push_back(static_cast<std::int16_t>(c.oracle.zone.back()[static_cast<std::size_t>(x)]));
+      p.zone.push_back(
+          static_cast<std::int16_t>(c.oracle.zone.back()[static_cast<std::size_t>(x)]));
     }
   }
   p.point = {0, static_cast<std::int32_t>(nq - 1)};
@@ -121,7 +126,8 @@ void impose_time_reversal(RandomCrystal4& crystal) {
   const auto nb = static_cast<std::size_t>(p.n_branches);
   const std::size_t n_modes = p.omega_rad_ps.size();
   for (std::int32_t point = 0; point < p.mesh.size(); ++point) {
-    const auto q = static_cast<std::size_t>(point), minus = static_cast<std::size_t>(p.mesh.minus(point));
+    const auto q = static_cast<std::size_t>(point),
+               minus = static_cast<std::size_t>(p.mesh.minus(point));
     if (minus < q) continue;
     o.omega[minus] = o.omega[q];
     for (std::size_t s = 0; s < nb; ++s) {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "tests/support/reference_data.hpp"
 #include "tests/support/every_device.hpp"
+#include "tests/support/reference_data.hpp"
 #include "tests/thermal/reference_run.hpp"
 #include "tests/thermal/solved_deck.hpp"
 
@@ -18,12 +18,16 @@ struct ReferenceCase {
 
 std::ostream& operator<<(std::ostream& out, const ReferenceCase& c) { return out << c.run; }
 
-constexpr ReferenceCase kCases[] = {
-    {"3ph_m04_sb0.1", 637, 874, true},         {"3ph_m04_sb1.0", 8921, 11314, true},
-    {"3ph_m06_sb0.1", 5418, 6670, true},       {"3ph_m06_sb1.0", 57148, 69860, true},
-    {"3ph_m08_sb0.1", 19084, 23646, true},     {"3ph_m08_sb1.0", 196886, 235980, true},
-    {"3ph_m08_sb1.0_iso", 196886, 235980, true}, {"3ph_m08_sb1.0_iso_T100-500", 196886, 235980, true},
-    {"3ph_m12_sb1.0", 1134591, 1350012, false}, {"3ph_m16_sb1.0", 4102630, 4877030, false}};
+constexpr ReferenceCase kCases[] = {{"3ph_m04_sb0.1", 637, 874, true},
+                                    {"3ph_m04_sb1.0", 8921, 11314, true},
+                                    {"3ph_m06_sb0.1", 5418, 6670, true},
+                                    {"3ph_m06_sb1.0", 57148, 69860, true},
+                                    {"3ph_m08_sb0.1", 19084, 23646, true},
+                                    {"3ph_m08_sb1.0", 196886, 235980, true},
+                                    {"3ph_m08_sb1.0_iso", 196886, 235980, true},
+                                    {"3ph_m08_sb1.0_iso_T100-500", 196886, 235980, true},
+                                    {"3ph_m12_sb1.0", 1134591, 1350012, false},
+                                    {"3ph_m16_sb1.0", 4102630, 4877030, false}};
 
 std::string folder(double temperature_k) {
   std::string name = "T";
@@ -37,12 +41,13 @@ double relative(double found, double expected) {
 }
 
 /// Largest relative difference of sums over degenerate sets.
-double worst_over_subspaces(const test::SolvedDeck& s, const std::vector<double>& found, const double* expected_at,
-                            std::size_t offset) {
+double worst_over_subspaces(const test::SolvedDeck& s, const std::vector<double>& found,
+                            const double* expected_at, std::size_t offset) {
   const int nb = s.run.modes.n_branches;
   double worst = 0.0;
   for (std::int64_t i = 0; i < s.deck.symmetry.n_irreducible(); ++i) {
-    const std::int32_t* subspace = &s.run.modes.subspace[static_cast<std::size_t>(s.deck.symmetry.irreducible[i]) * nb];
+    const std::int32_t* subspace =
+        &s.run.modes.subspace[static_cast<std::size_t>(s.deck.symmetry.irreducible[i]) * nb];
     for (int first = 0; first < nb;) {
       double a = 0.0, b = 0.0;
       int last = first;
@@ -74,12 +79,17 @@ TEST_P(Reference3ph, FromOwnModes) {
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j) {
         EXPECT_NEAR(r.kappa_rta_w_per_mk[i][j], rta[3 * i + j], 2e-4 * rta[0]) << r.temperature_k;
-        EXPECT_NEAR(r.kappa_w_per_mk[i][j], converged[3 * i + j], 2e-4 * converged[0]) << r.temperature_k;
+        EXPECT_NEAR(r.kappa_w_per_mk[i][j], converged[3 * i + j], 2e-4 * converged[0])
+            << r.temperature_k;
       }
     const auto absorption = reference.mode_column(folder(r.temperature_k) + "BTE.w_3ph_plus", nb);
     const auto emission = reference.mode_column(folder(r.temperature_k) + "BTE.w_3ph_minus", nb);
-    EXPECT_LT(worst_over_subspaces(*s, s->run.three_phonon.absorption_per_ps, absorption.data(), t * n_rows), 1e-6);
-    EXPECT_LT(worst_over_subspaces(*s, s->run.three_phonon.emission_per_ps, emission.data(), t * n_rows), 1e-6);
+    EXPECT_LT(worst_over_subspaces(*s, s->run.three_phonon.absorption_per_ps, absorption.data(),
+                                   t * n_rows),
+              1e-6);
+    EXPECT_LT(
+        worst_over_subspaces(*s, s->run.three_phonon.emission_per_ps, emission.data(), t * n_rows),
+        1e-6);
     const auto sg = reference.kappa("BTE.KappaTensorVsT_sg", r.temperature_k);
     EXPECT_NEAR(r.small_grain_w_per_mk_nm[0][0], sg[0], 6e-5 * sg[0]);  // printed as 0.12345
     const auto cv = reference.table("BTE.cvVsT");
@@ -98,9 +108,11 @@ TEST_P(Reference3ph, FromInjectedModes) {
   const test::ReferenceRun reference(GetParam().run);
   for (const Device& device : list_devices()) {
     SCOPED_TRACE(device.name());
-    const auto s = test::solve_deck(reference.deck(), {"compat=fourphonon"}, device, [&](test::SolvedDeck& solved) {
-      reference.inject(solved.deck.crystal, solved.deck.symmetry, solved.deck.control, solved.run.modes);
-    });
+    const auto s = test::solve_deck(reference.deck(), {"compat=fourphonon"}, device,
+                                    [&](test::SolvedDeck& solved) {
+                                      reference.inject(solved.deck.crystal, solved.deck.symmetry,
+                                                       solved.deck.control, solved.run.modes);
+                                    });
     const int nb = s->run.modes.n_branches;
     const auto n_rows = static_cast<std::size_t>(s->n_rows());
     double worst = 0.0;
@@ -113,21 +125,29 @@ TEST_P(Reference3ph, FromInjectedModes) {
       const auto wp_minus = reference.mode_column(at + "BTE.WP3_minus", nb);
       ASSERT_EQ(absorption.size(), n_rows);
       for (std::size_t row = 0; row < n_rows; ++row) {
-        worst = std::max(worst, relative(s->run.three_phonon.absorption_per_ps[t * n_rows + row], absorption[row]));
-        worst = std::max(worst, relative(s->run.three_phonon.emission_per_ps[t * n_rows + row], emission[row]));
-        worst_phase_space = std::max(worst_phase_space, relative(s->run.three_phonon.weighted_absorption_ps4[t * n_rows + row], wp_plus[row]));
-        worst_phase_space = std::max(worst_phase_space, relative(s->run.three_phonon.weighted_emission_ps4[t * n_rows + row], wp_minus[row]));
+        worst = std::max(worst, relative(s->run.three_phonon.absorption_per_ps[t * n_rows + row],
+                                         absorption[row]));
+        worst = std::max(
+            worst, relative(s->run.three_phonon.emission_per_ps[t * n_rows + row], emission[row]));
+        worst_phase_space = std::max(
+            worst_phase_space,
+            relative(s->run.three_phonon.weighted_absorption_ps4[t * n_rows + row], wp_plus[row]));
+        worst_phase_space = std::max(
+            worst_phase_space,
+            relative(s->run.three_phonon.weighted_emission_ps4[t * n_rows + row], wp_minus[row]));
       }
     }
     EXPECT_LT(worst, 1e-7);
     EXPECT_LT(worst_phase_space, 6e-5);  // printed as 0.12345
     for (const TemperatureResult& r : s->run.by_temperature) {
-      EXPECT_NEAR(r.kappa_rta_w_per_mk[0][0], reference.kappa("BTE.KappaTensorVsT_RTA", r.temperature_k)[0],
+      EXPECT_NEAR(r.kappa_rta_w_per_mk[0][0],
+                  reference.kappa("BTE.KappaTensorVsT_RTA", r.temperature_k)[0],
                   2e-5 * r.kappa_rta_w_per_mk[0][0]);
       const double converged = reference.kappa("BTE.KappaTensorVsT_CONV", r.temperature_k)[0];
       EXPECT_NEAR(r.kappa_w_per_mk[0][0], converged, 2e-4 * converged);
     }
-    std::printf("    %s, %s: worst rate difference %.1e\n", GetParam().run, device.name().c_str(), worst);
+    std::printf("    %s, %s: worst rate difference %.1e\n", GetParam().run, device.name().c_str(),
+                worst);
   }
 }
 

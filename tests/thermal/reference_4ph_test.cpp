@@ -53,7 +53,8 @@ class Reference4ph : public quasi::test::OnEveryDevice {
       for (int c = 0; c < 3; ++c) expected[c] += row[c];
     for (int c = 0; c < 3; ++c)
       EXPECT_NEAR(s.rates.total_processes(static_cast<Channel4ph>(c)), expected[c],
-                  c == 1 ? count_tolerance * expected[c] : 2.0) << kChannelFile[c];
+                  c == 1 ? count_tolerance * expected[c] : 2.0)
+          << kChannelFile[c];
 
     for (int c = 0; c < 3; ++c) {
       const auto channel = static_cast<Channel4ph>(c);
@@ -71,7 +72,8 @@ class Reference4ph : public quasi::test::OnEveryDevice {
             EXPECT_EQ(ours, 0.0);
           }
         }
-      // Files hold ten digits. Single +- rates hang on ties between rounding errors (thermal.md 7.5).
+      // Files hold ten digits. Single +- rates hang on ties between rounding errors
+      // (thermal.md 7.5).
       if (c != 1) {
         EXPECT_LT(worst, 1e-6) << kChannelFile[c];
       }
@@ -82,7 +84,8 @@ class Reference4ph : public quasi::test::OnEveryDevice {
       const auto bare = run.table(std::string("BTE.P4_") + (c == 1 ? "plusmius" : kChannelFile[c]));
       double sums[4] = {};
       for (std::int64_t row = 0; row < n_points * nb; ++row) {
-        sums[0] += s.rates.weighted_phase_space[static_cast<std::size_t>(s.rates.at(channel, 0, row))];
+        sums[0] +=
+            s.rates.weighted_phase_space[static_cast<std::size_t>(s.rates.at(channel, 0, row))];
         sums[1] += weighted[static_cast<std::size_t>(row)];
         sums[2] += s.rates.phase_space[static_cast<std::size_t>(s.rates.at(channel, row))];
         sums[3] += bare[static_cast<std::size_t>(row / nb)][static_cast<std::size_t>(row % nb)];

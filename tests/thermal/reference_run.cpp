@@ -12,7 +12,8 @@
 namespace quasi::thermal::test {
 std::vector<std::vector<double>> numbers_of(const std::filesystem::path& plain) {
   const bool zipped = !std::filesystem::exists(plain);
-  const std::string command = zipped ? "gzip -dc '" + plain.string() + ".gz'" : "cat '" + plain.string() + "'";
+  const std::string command =
+      zipped ? "gzip -dc '" + plain.string() + ".gz'" : "cat '" + plain.string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (!pipe) throw std::runtime_error("cannot read " + plain.string());
   std::vector<std::vector<double>> rows;
@@ -43,7 +44,8 @@ ReferenceRun::ReferenceRun(const std::string& name) {
     if (!std::filesystem::exists(at)) std::filesystem::create_symlink(target, at);
   };
   link(run_ / "CONTROL");
-  for (const char* file : {"espresso.ifc2", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"}) link(si / "deck" / file);
+  for (const char* file : {"espresso.ifc2", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+    link(si / "deck" / file);
   char mesh[32];
   std::snprintf(mesh, sizeof mesh, "mesh_%02d.txt", control().mesh[0]);
   eigenvectors_ = si / "eigenvectors" / mesh;
@@ -65,7 +67,8 @@ std::vector<double> ReferenceRun::mode_column(const std::string& file, int n_bra
   const std::size_t n_points = rows.size() / static_cast<std::size_t>(n_branches);
   std::vector<double> values(rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row)
-    values[row % n_points * static_cast<std::size_t>(n_branches) + row / n_points] = rows[row].back();
+    values[row % n_points * static_cast<std::size_t>(n_branches) + row / n_points] =
+        rows[row].back();
   return values;
 }
 
@@ -88,7 +91,8 @@ void ReferenceRun::inject(const Crystal& crystal, const Symmetry& symmetry, cons
   for (std::size_t row = 0; row < velocities.size(); ++row) {
     const auto branch = static_cast<std::int64_t>(row) / modes.n_q;
     const auto point = static_cast<std::int64_t>(row) % modes.n_q;
-    for (int d = 0; d < 3; ++d) modes.velocity_km_s[(point * nb + branch) * 3 + d] = velocities[row].at(d);
+    for (int d = 0; d < 3; ++d)
+      modes.velocity_km_s[(point * nb + branch) * 3 + d] = velocities[row].at(d);
   }
   set_spreads(crystal, symmetry, control, modes);
 }

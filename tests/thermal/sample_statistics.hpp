@@ -35,24 +35,27 @@ class SampleStatistics {
     }
   }
 
-  /// The mean of all seeds within 3 of its standard errors (three in a thousand may be outside by chance; one in
-  /// a hundred is let pass), and 90 to 99 of 100 bars of two standard errors cover the truth (95.4 for normal
-  /// errors; those of few heavy terms are skew).
+  /// The mean of all seeds within 3 of its standard errors (three in a thousand may be outside by
+  /// chance; one in a hundred is let pass), and 90 to 99 of 100 bars of two standard errors cover
+  /// the truth (95.4 for normal errors; those of few heavy terms are skew).
   void expect_honest() const {
     int outside = 0, checked = 0;
     double worst = 0.0;
     for (std::size_t i = 0; i < exact_.size(); ++i) {
       if (!(exact_[i] > 0.0)) continue;
       const double mean = sum_[i] / seeds_;
-      const double error = std::sqrt(std::max(0.0, square_[i] / seeds_ - mean * mean) / (seeds_ - 1));
+      const double error =
+          std::sqrt(std::max(0.0, square_[i] / seeds_ - mean * mean) / (seeds_ - 1));
       const double off = std::fabs(mean - exact_[i]);
       ++checked;
       outside += off > 3.0 * error + 1e-12 * exact_[i];
       worst = std::max(worst, off / (error + 1e-12 * exact_[i]));
     }
     const double share = static_cast<double>(covered_) / static_cast<double>(bars_);
-    std::printf("    %d rates, mean of %d seeds at most %.1f standard errors off (%d beyond 3); %lld bars, 2-sigma coverage %.1f %%\n",
-                checked, seeds_, worst, outside, static_cast<long long>(bars_), 100.0 * share);
+    std::printf(
+        "    %d rates, mean of %d seeds at most %.1f standard errors off (%d beyond 3); %lld bars, "
+        "2-sigma coverage %.1f %%\n",
+        checked, seeds_, worst, outside, static_cast<long long>(bars_), 100.0 * share);
     EXPECT_GT(checked, 20);
     EXPECT_LE(outside, checked / 100);
     EXPECT_GT(share, 0.90);

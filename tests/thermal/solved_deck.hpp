@@ -27,7 +27,8 @@ struct SolvedDeck {
 std::vector<Setting> settings_of(const std::vector<std::string>& texts);
 
 /// Reads, solves and scatters. `adjust` may replace modes (injection) before scattering starts.
-std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory, const std::vector<std::string>& settings,
+std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
+                                       const std::vector<std::string>& settings,
                                        const Device& device = Device{},
                                        const std::function<void(SolvedDeck&)>& adjust = {});
 

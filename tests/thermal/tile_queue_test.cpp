@@ -27,8 +27,8 @@ TEST(TileQueue, HandsOverInOrder) {
   EXPECT_TRUE(queue.all_handed_over());
 }
 
-// A cancellation is noticed once a piece is in the sum and in the checkpoint: the device that finishes next must not
-// add it again, or the resumed job would count its processes twice.
+// A cancellation is noticed once a piece is in the sum and in the checkpoint: the device that
+// finishes next must not add it again, or the resumed job would count its processes twice.
 TEST(TileQueue, APieceWhoseTakerIsCancelledIsNotAddedAgain) {
   TileQueue queue(0, 3, 2);
   queue.finish(0, {1.0});

@@ -1,4 +1,5 @@
-// The documentation speaks of what is there: links, files, tests, keys of decks and of configurations, in both directions.
+// The documentation speaks of what is there: links, files, tests, keys of decks and of
+// configurations, in both directions.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +41,8 @@ std::string name_of(const fs::path& page) { return fs::relative(page, source_dir
 Names matches(const std::string& text, const std::string& pattern) {
   Names found;
   const std::regex regex(pattern);
-  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) found.insert((*match)[1]);
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.insert((*match)[1]);
   return found;
 }
 
@@ -50,38 +52,48 @@ Names in_backticks(const std::string& text) { return matches(text, "`([^`\n]+)`"
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (const char c : heading)
-    if (c == ' ') anchor += '-';
-    else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || static_cast<unsigned char>(c) >= 128)
+    if (c == ' ')
+      anchor += '-';
+    else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ||
+             static_cast<unsigned char>(c) >= 128)
       anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return anchor;
 }
 
 Names anchors_of(const fs::path& page) {
   Names anchors;
-  for (const std::string& heading : matches(text_of(page), "(?:^|\n)#+ ([^\n]+)")) anchors.insert(anchor_of(heading));
+  for (const std::string& heading : matches(text_of(page), "(?:^|\n)#+ ([^\n]+)"))
+    anchors.insert(anchor_of(heading));
   return anchors;
 }
 
 TEST(Docs, LinksAndPicturesLeadSomewhere) {
   for (const fs::path& page : pages())
     for (const std::string& target : matches(text_of(page), "\\]\\(([^)\\s]+)\\)")) {
-      if (target.find("://") != std::string::npos || target.find_first_of("./#") == std::string::npos) continue;  // [Σ](E) is no link
+      if (target.find("://") != std::string::npos ||
+          target.find_first_of("./#") == std::string::npos)
+        continue;  // [Σ](E) is no link
       const auto hash = target.find('#');
       const fs::path file = hash == 0 ? page : page.parent_path() / target.substr(0, hash);
       EXPECT_TRUE(fs::exists(file)) << name_of(page) << " links to " << target;
       if (hash != std::string::npos && fs::exists(file)) {
-        EXPECT_TRUE(anchors_of(file).contains(target.substr(hash + 1))) << name_of(page) << " links to " << target;
+        EXPECT_TRUE(anchors_of(file).contains(target.substr(hash + 1)))
+            << name_of(page) << " links to " << target;
       }
     }
 }
 
 TEST(Docs, FilesThatAreNamedExist) {
-  const std::regex path("(bench|examples|docs|deploy|tests|workers|server|client|proto)/[A-Za-z0-9_./-]+");
+  const std::regex path(
+      "(bench|examples|docs|deploy|tests|workers|server|client|proto)/[A-Za-z0-9_./-]+");
   for (const fs::path& page : pages())
     for (const std::string& name : in_backticks(text_of(page)))
       if (std::regex_match(name, path)) {
-        const bool is_program = fs::exists(source_dir() / (name + ".cpp")) || fs::exists(source_dir() / (name + ".cu"));
-        EXPECT_TRUE(is_program || fs::exists(source_dir() / name) || fs::exists(page.parent_path() / name)) << name_of(page) << " names " << name;
+        const bool is_program =
+            fs::exists(source_dir() / (name + ".cpp")) || fs::exists(source_dir() / (name + ".cu"));
+        EXPECT_TRUE(is_program || fs::exists(source_dir() / name) ||
+                    fs::exists(page.parent_path() / name))
+            << name_of(page) << " names " << name;
       }
 }
 
@@ -101,19 +113,23 @@ TEST(Docs, TestsThatAreNamedExist) {
       std::string pattern;
       for (const char c : name) pattern += c == '*' ? ".*" : c == '.' ? "\\." : std::string(1, c);
       const std::regex wanted(pattern);
-      EXPECT_TRUE(std::any_of(tests.begin(), tests.end(), [&](const auto& test) { return std::regex_match(test, wanted); }))
+      EXPECT_TRUE(std::any_of(tests.begin(), tests.end(),
+                              [&](const auto& test) { return std::regex_match(test, wanted); }))
           << name_of(page) << " names a test " << name;
     }
 }
 
-/// Words in backticks in one column of the tables that begin so, a list between backticks being several words.
+/// Words in backticks in one column of the tables that begin so, a list between backticks being
+/// several words.
 Names words_of_tables(const std::string& text, const std::string& header, int column) {
   Names words;
   std::istringstream lines(text);
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(header)) inside = true;
-    else if (!line.starts_with("|")) inside = false;
+    if (line.starts_with(header))
+      inside = true;
+    else if (!line.starts_with("|"))
+      inside = false;
     if (!inside) continue;
     std::istringstream cells(line.substr(1));
     std::string cell;
@@ -122,9 +138,12 @@ Names words_of_tables(const std::string& text, const std::string& header, int co
       std::istringstream items(list);
       for (std::string item; std::getline(items, item, ',');) {
         std::erase_if(item, [](char c) { return c == ' ' || c == '[' || c == ']'; });  // [[valley]]
-        item.resize(std::min(item.size(), item.find('(')));  // ngrid(3)
-        if (const auto dot = item.rfind('.'); dot != std::string::npos) item.erase(0, dot + 1);  // sigma.bands, .bands
-        if (!item.empty() && std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+        item.resize(std::min(item.size(), item.find('(')));                            // ngrid(3)
+        if (const auto dot = item.rfind('.'); dot != std::string::npos)
+          item.erase(0, dot + 1);  // sigma.bands, .bands
+        if (!item.empty() && std::all_of(item.begin(), item.end(), [](unsigned char c) {
+              return std::isalnum(c) != 0 || c == '_';
+            }))
           words.insert(item);
       }
     }
@@ -135,7 +154,8 @@ Names words_of_tables(const std::string& text, const std::string& header, int co
 Names lower(const Names& names) {
   Names result;
   for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     result.insert(name);
   }
   return result;
@@ -147,38 +167,55 @@ Names together(std::initializer_list<Names> all) {
   return result;
 }
 
-/// Every name of `read` is among the documented ones, and the other way round; `beside` may stand in the tables without being read.
-void expect_same(const Names& read, const Names& documented, const std::string& page, const Names& beside = {}) {
+/// Every name of `read` is among the documented ones, and the other way round; `beside` may stand
+/// in the tables without being read.
+void expect_same(const Names& read, const Names& documented, const std::string& page,
+                 const Names& beside = {}) {
   EXPECT_GT(read.size(), 15u) << page << ": the keys are read in another way than this test knows";
-  for (const std::string& key : read) EXPECT_TRUE(documented.contains(key)) << page << " does not name the key " << key;
-  for (const std::string& key : documented) EXPECT_TRUE(read.contains(key) || beside.contains(key)) << page << " names a key " << key << " that nothing reads";
+  for (const std::string& key : read)
+    EXPECT_TRUE(documented.contains(key)) << page << " does not name the key " << key;
+  for (const std::string& key : documented)
+    EXPECT_TRUE(read.contains(key) || beside.contains(key))
+        << page << " names a key " << key << " that nothing reads";
 }
 
-const std::string kReads = "(?:reader|entry|root)\\.(?:number|integer|boolean|text|choice|numbers|texts|pairs|vectors|table|tables|word|has)\\(\\s*\"(\\w+)\"";
+const std::string kReads =
+    "(?:reader|entry|root)\\.(?:number|integer|boolean|text|choice|numbers|texts|pairs|vectors|"
+    "table|tables|word|has)\\(\\s*\"(\\w+)\"";
 
 TEST(Docs, KeysOfMosfetDecks) {
-  const std::string code = text_of(source_dir() / "workers/mosfet/input/deck.cpp"), page = text_of(source_dir() / "docs/jobs/mosfet.md");
-  const Names read = together({matches(code, kReads), matches(code, "read_waveform\\(reader, \"(\\w+)\"")});
-  expect_same(read, together({words_of_tables(page, "| table | keys", 0), words_of_tables(page, "| table | keys", 1)}), "docs/jobs/mosfet.md",
-              {"x_nm", "N_D_cm3", "h5"});
+  const std::string code = text_of(source_dir() / "workers/mosfet/input/deck.cpp"),
+                    page = text_of(source_dir() / "docs/jobs/mosfet.md");
+  const Names read =
+      together({matches(code, kReads), matches(code, "read_waveform\\(reader, \"(\\w+)\"")});
+  expect_same(read,
+              together({words_of_tables(page, "| table | keys", 0),
+                        words_of_tables(page, "| table | keys", 1)}),
+              "docs/jobs/mosfet.md", {"x_nm", "N_D_cm3", "h5"});
 }
 
 TEST(Docs, KeysOfGwDecks) {
-  const std::string code = text_of(source_dir() / "workers/gw/input/deck.cpp"), page = text_of(source_dir() / "docs/jobs/gw.md");
-  Names read = together({matches(code, kReads), matches(code, "path_of\\(\"(\\w+)\""), matches(code, "(?:vector|grid)_of\\(reader, \"(\\w+)\"")});
-  for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "converge", "job", "kind"}) read.erase(table);  // named with their keys
+  const std::string code = text_of(source_dir() / "workers/gw/input/deck.cpp"),
+                    page = text_of(source_dir() / "docs/jobs/gw.md");
+  Names read = together({matches(code, kReads), matches(code, "path_of\\(\"(\\w+)\""),
+                         matches(code, "(?:vector|grid)_of\\(reader, \"(\\w+)\"")});
+  for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "converge", "job", "kind"})
+    read.erase(table);  // named with their keys
   expect_same(read, words_of_tables(page, "| key | default", 0), "docs/jobs/gw.md");
 }
 
 TEST(Docs, KeysOfThermalDecks) {
   const std::string code = text_of(source_dir() / "workers/thermal/input/control.cpp");
-  const Names read = together({matches(code, "\\b(?:flag|integer|at_least|positive|index3|section)\\(\"\\w*\", \"(\\w+)\""),
-                               matches(code, "\\b(?:samples|reals|word|size)\\(\"(\\w+)\""), matches(code, "keys_\\[\"(\\w+)\"\\]"),
-                               {"t_min", "t_max", "t_step"}});
+  const Names read = together(
+      {matches(code, "\\b(?:flag|integer|at_least|positive|index3|section)\\(\"\\w*\", \"(\\w+)\""),
+       matches(code, "\\b(?:samples|reals|word|size)\\(\"(\\w+)\""),
+       matches(code, "keys_\\[\"(\\w+)\"\\]"),
+       {"t_min", "t_max", "t_step"}});
   Names documented;
   for (const char* name : {"docs/jobs/thermal.md", "docs/jobs/thermal_4ph.md"}) {
     const std::string page = text_of(source_dir() / name);
-    documented = together({documented, words_of_tables(page, "| group | key", 1), words_of_tables(page, "| key | default", 0)});
+    documented = together({documented, words_of_tables(page, "| group | key", 1),
+                           words_of_tables(page, "| key | default", 0)});
     if (std::string(name) == "docs/jobs/thermal.md")
       for (const char* refused : {"`tdep`", "`Ewald`"}) {
         EXPECT_NE(page.find(refused), std::string::npos) << name << " does not name " << refused;
@@ -192,10 +229,15 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
   const std::string page = text_of(source_dir() / "docs/operations.md");
   const auto worker = page.find("\n## Worker");
   ASSERT_NE(worker, std::string::npos);
-  const std::string server_code = text_of(source_dir() / "server/options.cpp"), worker_code = text_of(source_dir() / "workers/daemon/worker_config.cpp");
-  expect_same(together({matches(server_code, "\\b(?:boolean|seconds|integer)\\(\"(\\w+)\""), matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
-              words_of_tables(page.substr(0, worker), "| key | default", 0), "docs/operations.md (server)");
-  expect_same(matches(worker_code, "\\{\"(\\w+)\", \"[^\"]* [^\"]*\""), words_of_tables(page.substr(worker), "| key | default", 0), "docs/operations.md (worker)");
+  const std::string server_code = text_of(source_dir() / "server/options.cpp"),
+                    worker_code = text_of(source_dir() / "workers/daemon/worker_config.cpp");
+  expect_same(together({matches(server_code, "\\b(?:boolean|seconds|integer)\\(\"(\\w+)\""),
+                        matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
+              words_of_tables(page.substr(0, worker), "| key | default", 0),
+              "docs/operations.md (server)");
+  expect_same(matches(worker_code, "\\{\"(\\w+)\", \"[^\"]* [^\"]*\""),
+              words_of_tables(page.substr(worker), "| key | default", 0),
+              "docs/operations.md (worker)");
 }
 
 TEST(Docs, EventsOfTheLogThatAreNamedExist) {
@@ -208,30 +250,41 @@ TEST(Docs, EventsOfTheLogThatAreNamedExist) {
   ASSERT_NE(begin, std::string::npos);
   const Names events = in_backticks(page.substr(begin, page.find("\n\n", begin) - begin));
   EXPECT_GT(events.size(), 10u);
-  for (const std::string& event : events) EXPECT_NE(code.find('"' + event + '"'), std::string::npos) << "docs/operations.md names an event " << event;
+  for (const std::string& event : events)
+    EXPECT_NE(code.find('"' + event + '"'), std::string::npos)
+        << "docs/operations.md names an event " << event;
 }
 
-// What follows two dashes on a page is an option of one of the programs, or of one of the tools that the page is about.
+// What follows two dashes on a page is an option of one of the programs, or of one of the tools
+// that the page is about.
 TEST(Docs, OptionsThatAreNamedExist) {
   std::string code;
-  for (const char* room : {"client", "server", "workers/daemon", "workers/engine", "examples", "bench", "deploy", "tests/run"}) {
-    if (fs::is_regular_file(source_dir() / room)) code += text_of(source_dir() / room);
+  for (const char* room : {"client", "server", "workers/daemon", "workers/engine", "examples",
+                           "bench", "deploy", "tests/run"}) {
+    if (fs::is_regular_file(source_dir() / room))
+      code += text_of(source_dir() / room);
     else
       for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room))
-        if (entry.is_regular_file() && entry.path().extension() != ".md" && entry.file_size() < (1 << 20)) code += text_of(entry.path());
+        if (entry.is_regular_file() && entry.path().extension() != ".md" &&
+            entry.file_size() < (1 << 20))
+          code += text_of(entry.path());
   }
-  for (const Names& keys : {matches(text_of(source_dir() / "server/options.cpp"), "\"(\\w+)\""), matches(text_of(source_dir() / "workers/daemon/worker_config.cpp"), "\"(\\w+)\"")})
+  for (const Names& keys :
+       {matches(text_of(source_dir() / "server/options.cpp"), "\"(\\w+)\""),
+        matches(text_of(source_dir() / "workers/daemon/worker_config.cpp"), "\"(\\w+)\"")})
     for (std::string key : keys) {
       std::replace(key.begin(), key.end(), '_', '-');
       code += " --" + key + ' ';
     }
-  const Names foreign{"--preset", "--append", "--groups", "--system", "--nodes", "--gpus-per-node", "--ntasks-per-node", "--gpus-per-task", "--mpi",
-                      "--bind-to", "--map-by", "--kill-on-bad-exit", "--host",
-                      "--key-with-dashes"};
+  const Names foreign{"--preset", "--append",         "--groups",          "--system",
+                      "--nodes",  "--gpus-per-node",  "--ntasks-per-node", "--gpus-per-task",
+                      "--mpi",    "--bind-to",        "--map-by",          "--kill-on-bad-exit",
+                      "--host",   "--key-with-dashes"};
   for (const fs::path& page : pages())
     for (const std::string& option : matches(text_of(page), "(?:^|[^-\\w])(--[a-z][a-z0-9-]+)")) {
       if (foreign.contains(option)) continue;
-      EXPECT_TRUE(std::regex_search(code, std::regex(option + "(?![a-z0-9-])"))) << name_of(page) << " names an option " << option;
+      EXPECT_TRUE(std::regex_search(code, std::regex(option + "(?![a-z0-9-])")))
+          << name_of(page) << " names an option " << option;
     }
 }
 

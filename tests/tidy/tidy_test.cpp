@@ -66,8 +66,8 @@ std::vector<Direction> directions() {
       {"workers/units/", {"workers/units/"}},
       {"workers/backend/", {"workers/backend/", "workers/units/"}},
       {"workers/io/", {"workers/io/", "workers/backend/"}},
-      // One wording for "unknown key, did you mean", in programs too: the part of workers/io that needs neither
-      // HDF5 nor messages, and that a build without the service has.
+      // One wording for "unknown key, did you mean", in programs too: the part of workers/io that
+      // needs neither HDF5 nor messages, and that a build without the service has.
       {"workers/daemon/", {"workers/daemon/", "proto/", "workers/io/settings.hpp"}},
       {"server/store/", {"server/store/", "server/queue/", "proto/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
@@ -93,11 +93,12 @@ std::vector<Direction> directions() {
     solver.push_back("workers/io/");
     solver.push_back(room + "point_result.hpp");  // what one bias point leaves, plain data
     table.push_back({room + "physics/", with({"physics"})});
-    // The interface of thermal's kernels takes the typed problem as it is: deck, constants, modes, plan.
+    // The interface of thermal's kernels takes the typed problem as it is: deck, constants, modes,
+    // plan.
     auto kernels = with({"physics", "kernels"});
     if (kind == "thermal")
-      for (const char* typed : {"input/control.hpp", "input/force_constants.hpp", "solver/harmonic.hpp",
-                                "solver/contraction_plan_4ph.hpp"})
+      for (const char* typed : {"input/control.hpp", "input/force_constants.hpp",
+                                "solver/harmonic.hpp", "solver/contraction_plan_4ph.hpp"})
         kernels.push_back(room + typed);
     table.push_back({room + "kernels/", kernels});
     table.push_back({room + "input/", input});
@@ -110,7 +111,7 @@ std::vector<Direction> directions() {
 }
 
 bool is_ours(const std::string& name) {
-  static const std::vector<std::string> rooms{"proto/",  "server/", "workers/", "client/",
+  static const std::vector<std::string> rooms{"proto/", "server/", "workers/", "client/",
                                               "tests/", "bench/",  "quasi/v1/"};
   return std::any_of(rooms.begin(), rooms.end(),
                      [&](const std::string& room) { return name.starts_with(room); });
@@ -145,7 +146,9 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
       {"sqlite3.h", {"server/store/", "tests/", "bench/"}},
       {"grpcpp/", {"server/", "client/", "workers/daemon/", "proto/wire/", "tests/", "bench/"}},
       {"hdf5.h", {"workers/io/"}},
-      {"CLI/", {"server/", "client/", "workers/daemon/", "workers/engine/", "tests/", "bench/", "examples/"}},
+      {"CLI/",
+       {"server/", "client/", "workers/daemon/", "workers/engine/", "tests/", "bench/",
+        "examples/"}},
   };
   for (const SourceFile& file : sources()) {
     for (const std::string& line : file.lines) {
@@ -167,7 +170,8 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
 
 TEST(Tidy, OnlyOneConditionalOnTheCompiler) {
   for (const SourceFile& file : sources()) {
-    if (file.path == "workers/backend/host_device.hpp" || file.path.starts_with("tests/tidy/")) continue;
+    if (file.path == "workers/backend/host_device.hpp" || file.path.starts_with("tests/tidy/"))
+      continue;
     for (const std::string& line : file.lines)
       EXPECT_FALSE(line.starts_with("#if") && (line.find("CUDA") != std::string::npos))
           << file.path << ": " << line;
@@ -182,7 +186,8 @@ TEST(Tidy, NoDrawersAndNoUnreadableFiles) {
     EXPECT_LE(file.lines.size(), 600u) << file.path << ": split where the description says 'and'";
     const bool header = has_suffix(file.path, {".hpp", ".cuh"});
     if (header) {
-      EXPECT_TRUE(std::find(file.lines.begin(), file.lines.end(), "#pragma once") != file.lines.end())
+      EXPECT_TRUE(std::find(file.lines.begin(), file.lines.end(), "#pragma once") !=
+                  file.lines.end())
           << file.path;
     }
   }

@@ -38,7 +38,8 @@ Terms split_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rule
     // δ/(4δ + 2) = ½ ω̃/(x + ω̃).
     slopes.sx = -0.5 * pole_ry / ((x_ry + pole_ry) * (x_ry + pole_ry));
   }
-  if (occupied && x_ry < 0.0 && std::abs(pole_ry * pole_ry / square) > rules.screened_exchange_cut) slopes.sx = 0.0;
+  if (occupied && x_ry < 0.0 && std::abs(pole_ry * pole_ry / square) > rules.screened_exchange_cut)
+    slopes.sx = 0.0;
   return slopes;
 }
 
@@ -69,8 +70,9 @@ Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Comp
   return sums;
 }
 
-Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
-                    const std::vector<double>& x_ry, const std::vector<double>& occupation) {
+Sums diagonal_slope(const PoleModel& model, const Rules& rules,
+                    const std::vector<Complex>& products, const std::vector<double>& x_ry,
+                    const std::vector<double>& occupation) {
   Sums sums;
   const int n_g = model.n_g;
   for (std::size_t n = 0; n < x_ry.size(); ++n)
@@ -106,7 +108,8 @@ ComplexTerms imaginary_terms(double x_ry, double pole_ry, bool occupied, const R
 
 ComplexTerms imaginary_slopes(double x_ry, double pole_ry, bool occupied, const Rules& rules) {
   const auto difference = [&](double h) {
-    const ComplexTerms a = imaginary_terms(x_ry + h, pole_ry, occupied, rules), b = imaginary_terms(x_ry - h, pole_ry, occupied, rules);
+    const ComplexTerms a = imaginary_terms(x_ry + h, pole_ry, occupied, rules),
+                       b = imaginary_terms(x_ry - h, pole_ry, occupied, rules);
     return ComplexTerms{(a.sx - b.sx) / (2.0 * h), (a.ch - b.ch) / (2.0 * h)};
   };
   const double h = 2e-4;
@@ -140,7 +143,8 @@ std::vector<Complex> polarizability(int n_g, const std::vector<Complex>& product
   return chi;
 }
 
-std::vector<Complex> pair_product(const std::vector<Complex>& left, const std::vector<Complex>& right,
+std::vector<Complex> pair_product(const std::vector<Complex>& left,
+                                  const std::vector<Complex>& right,
                                   const std::vector<int>& left_frequencies,
                                   const std::vector<int>& right_frequencies,
                                   const std::vector<int>& sphere, const int box[3]) {
@@ -151,8 +155,10 @@ std::vector<Complex> pair_product(const std::vector<Complex>& left, const std::v
       for (std::size_t j = 0; j < right.size(); ++j) {
         bool meets = true;
         for (int d = 0; d < 3; ++d)
-          meets = meets && (left_frequencies[3 * i + d] - right_frequencies[3 * j + d] -
-                            sphere[3 * g + d]) % box[d] == 0;
+          meets = meets &&
+                  (left_frequencies[3 * i + d] - right_frequencies[3 * j + d] - sphere[3 * g + d]) %
+                          box[d] ==
+                      0;
         if (meets) product[g] += std::conj(left[i]) * right[j];
       }
   return product;

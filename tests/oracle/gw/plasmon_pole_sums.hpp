@@ -13,7 +13,7 @@ struct PoleModel {
   int n_g = 0;
   std::vector<Complex> i_minus_epsinv;  ///< I_GG' = δ − ε⁻¹, [n_g][n_g]
   std::vector<double> pole_ry;  ///< ω̃_GG', [n_g][n_g]; infinity: static; 0: the element is skipped
-  std::vector<double> coulomb;          ///< v̄(q+G'), [n_g]
+  std::vector<double> coulomb;  ///< v̄(q+G'), [n_g]
 };
 
 struct Rules {
@@ -45,11 +45,13 @@ Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Comp
               const std::vector<double>& x_ry, const std::vector<double>& occupation);
 
 /// The same with slopes of the terms.
-Sums diagonal_slope(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
-                    const std::vector<double>& x_ry, const std::vector<double>& occupation);
+Sums diagonal_slope(const PoleModel& model, const Rules& rules,
+                    const std::vector<Complex>& products, const std::vector<double>& x_ry,
+                    const std::vector<double>& occupation);
 
-/// The same two for an element with an imaginary pole ω̃ = i·pole: SX = −I ω̃²/(x²−ω̃²), CH = ½ I ω̃/(x−ω̃) in complex numbers with the
-/// same rules; slopes by Richardson's central differences of the terms on one side of every rule.
+/// The same two for an element with an imaginary pole ω̃ = i·pole: SX = −I ω̃²/(x²−ω̃²), CH = ½ I
+/// ω̃/(x−ω̃) in complex numbers with the same rules; slopes by Richardson's central differences of
+/// the terms on one side of every rule.
 struct ComplexTerms {
   Complex sx, ch;
 };
@@ -67,7 +69,8 @@ std::vector<Complex> polarizability(int n_g, const std::vector<Complex>& product
 
 /// M_ln(G) = Σ_{G₁} c*_l(G₁) c_n(G₁ − G), indices modulo the box, by the plain double sum.
 /// @param frequencies  [n_pw][3] of the coefficients; sphere [n_g][3]
-std::vector<Complex> pair_product(const std::vector<Complex>& left, const std::vector<Complex>& right,
+std::vector<Complex> pair_product(const std::vector<Complex>& left,
+                                  const std::vector<Complex>& right,
                                   const std::vector<int>& left_frequencies,
                                   const std::vector<int>& right_frequencies,
                                   const std::vector<int>& sphere, const int box[3]);

@@ -7,7 +7,9 @@ Complex SubspaceMatrix::element(int g, int h) const {
   if (g == h) w += diagonal[static_cast<std::size_t>(g)];
   for (int a = 0; a < n_b; ++a)
     for (int b = 0; b < n_b; ++b)
-      w += basis[static_cast<std::size_t>(g * n_b + a)] * inner[static_cast<std::size_t>(a * n_b + b)] * std::conj(basis[static_cast<std::size_t>(h * n_b + b)]);
+      w += basis[static_cast<std::size_t>(g * n_b + a)] *
+           inner[static_cast<std::size_t>(a * n_b + b)] *
+           std::conj(basis[static_cast<std::size_t>(h * n_b + b)]);
   return w;
 }
 

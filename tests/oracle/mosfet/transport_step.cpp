@@ -12,9 +12,11 @@ double weno(const double v[5], double epsilon) {
   const double q[3] = {(2 * v[0] - 7 * v[1] + 11 * v[2]) / 6, (-v[1] + 5 * v[2] + 2 * v[3]) / 6,
                        (2 * v[2] + 5 * v[3] - v[4]) / 6};
   const double beta[3] = {
-      13.0 / 12 * std::pow(v[0] - 2 * v[1] + v[2], 2) + 0.25 * std::pow(v[0] - 4 * v[1] + 3 * v[2], 2),
+      13.0 / 12 * std::pow(v[0] - 2 * v[1] + v[2], 2) +
+          0.25 * std::pow(v[0] - 4 * v[1] + 3 * v[2], 2),
       13.0 / 12 * std::pow(v[1] - 2 * v[2] + v[3], 2) + 0.25 * std::pow(v[1] - v[3], 2),
-      13.0 / 12 * std::pow(v[2] - 2 * v[3] + v[4], 2) + 0.25 * std::pow(3 * v[2] - 4 * v[3] + v[4], 2)};
+      13.0 / 12 * std::pow(v[2] - 2 * v[3] + v[4], 2) +
+          0.25 * std::pow(3 * v[2] - 4 * v[3] + v[4], 2)};
   const double d[3] = {0.1, 0.6, 0.3};
   double sum = 0, value = 0;
   for (int r = 0; r < 3; ++r) {
@@ -62,8 +64,12 @@ class Step {
   double speed(int v, double e) const {
     return std::sqrt(2 * e * (1 + t_.alpha * e)) / (std::sqrt(t_.mx[v]) * (1 + 2 * t_.alpha * e));
   }
-  double jacobian(int v, double e) const { return std::sqrt(t_.mx[v] * t_.my[v]) * (1 + 2 * t_.alpha * e); }
-  double epsilon(int v, int p, int i) const { return t_.energy[(static_cast<std::size_t>(v) * t_.subbands + p) * t_.nx + i]; }
+  double jacobian(int v, double e) const {
+    return std::sqrt(t_.mx[v] * t_.my[v]) * (1 + 2 * t_.alpha * e);
+  }
+  double epsilon(int v, int p, int i) const {
+    return t_.energy[(static_cast<std::size_t>(v) * t_.subbands + p) * t_.nx + i];
+  }
   double slope(int v, int p, int i) const {
     const auto e = [&](int k) { return epsilon(v, p, k); };
     const int n = t_.nx;
@@ -73,8 +79,12 @@ class Step {
     return (e(i - 2) - 8 * e(i - 1) + 8 * e(i + 1) - e(i + 2)) / (12 * t_.dx);
   }
   double value(const std::vector<double>& f, int v, int p, int i, int l, int m) const {
-    if (i < 0) return cosine(m) > 0 ? t_.inflow_source[(v * t_.subbands + p) * t_.nw + l] : f[at(v, p, 0, l, m)];
-    if (i >= t_.nx) return cosine(m) < 0 ? t_.inflow_drain[(v * t_.subbands + p) * t_.nw + l] : f[at(v, p, t_.nx - 1, l, m)];
+    if (i < 0)
+      return cosine(m) > 0 ? t_.inflow_source[(v * t_.subbands + p) * t_.nw + l]
+                           : f[at(v, p, 0, l, m)];
+    if (i >= t_.nx)
+      return cosine(m) < 0 ? t_.inflow_drain[(v * t_.subbands + p) * t_.nw + l]
+                           : f[at(v, p, t_.nx - 1, l, m)];
     return f[at(v, p, i, l, m)];
   }
   // Flux at i+½.
@@ -101,10 +111,12 @@ class Step {
   double w_flux(const std::vector<double>& f, int v, int p, int i, int l, int m) const {
     if (l == t_.nw - 1) return 0;
     if (l == -1)
-      return 0.5 * (one_sided_w_flux(f, v, p, i, -1, m) - one_sided_w_flux(f, v, p, i, -1, m + t_.nphi / 2));
+      return 0.5 * (one_sided_w_flux(f, v, p, i, -1, m) -
+                    one_sided_w_flux(f, v, p, i, -1, m + t_.nphi / 2));
     return one_sided_w_flux(f, v, p, i, l, m);
   }
-  // Flux at m+½ on 0 < φ < π, where sin φ > 0: wind by the sign of ε'. On π < φ < 2π by F(−φ) = −F(φ).
+  // Flux at m+½ on 0 < φ < π, where sin φ > 0: wind by the sign of ε'. On π < φ < 2π by F(−φ) =
+  // −F(φ).
   double phi_flux(const std::vector<double>& f, int v, int p, int i, int l, int m) const {
     m = (m % t_.nphi + t_.nphi) % t_.nphi;
     if (2 * m >= t_.nphi) return -phi_flux(f, v, p, i, l, t_.nphi - 1 - m);
@@ -127,11 +139,13 @@ class Step {
     std::vector<double> sum(static_cast<std::size_t>(states) * t_.nw, 0.0), gain(sum), loss(sum);
     for (int a = 0; a < states; ++a)
       for (int l = 0; l < t_.nw; ++l)
-        for (int m = 0; m < t_.nphi; ++m) sum[a * t_.nw + l] += dphi_ * f[at(a / t_.subbands, a % t_.subbands, i, l, m)];
+        for (int m = 0; m < t_.nphi; ++m)
+          sum[a * t_.nw + l] += dphi_ * f[at(a / t_.subbands, a % t_.subbands, i, l, m)];
     if (!t_.elastic.empty())
       for (int a = 0; a < states; ++a)
         for (int l = 0; l < t_.nw; ++l) {
-          const double rate = t_.elastic[(static_cast<std::size_t>(a / t_.subbands) * t_.nx + i) * t_.nw + l];
+          const double rate =
+              t_.elastic[(static_cast<std::size_t>(a / t_.subbands) * t_.nx + i) * t_.nw + l];
           for (int m = 0; m < t_.nphi; ++m) {
             const std::size_t k = at(a / t_.subbands, a % t_.subbands, i, l, m);
             (*out)[k] += rate * (sum[a * t_.nw + l] / (2 * kPi) - f[k]);
@@ -164,14 +178,16 @@ class Step {
               b[0] = 1 - b[1];
             }
             if (t_.pauli) {
-              blocked_link(f, i, vl, low % t_.subbands, l, vh, high % t_.subbands, nodes, b, gamma, c * up, c * down,
-                           &sum[low * t_.nw], &sum[high * t_.nw], out);
+              blocked_link(f, i, vl, low % t_.subbands, l, vh, high % t_.subbands, nodes, b, gamma,
+                           c * up, c * down, &sum[low * t_.nw], &sum[high * t_.nw], out);
               continue;
             }
             for (int k = 0; k < 2; ++k) {
               const int h = nodes[k];
-              const double g = jacobian(vh, gamma) * std::exp(-gamma / t_.kt) / (jacobian(vh, w(h)) * std::exp(-w(h) / t_.kt));
-              gain[low * t_.nw + l] += c * down * jacobian(vl, w(l)) * b[k] * g * sum[high * t_.nw + h];
+              const double g = jacobian(vh, gamma) * std::exp(-gamma / t_.kt) /
+                               (jacobian(vh, w(h)) * std::exp(-w(h) / t_.kt));
+              gain[low * t_.nw + l] +=
+                  c * down * jacobian(vl, w(l)) * b[k] * g * sum[high * t_.nw + h];
               loss[high * t_.nw + h] += 2 * kPi * c * down * jacobian(vl, w(l)) * b[k] * g;
               gain[high * t_.nw + h] += c * up * b[k] * jacobian(vh, gamma) * sum[low * t_.nw + l];
             }
@@ -187,9 +203,9 @@ class Step {
   }
 
   // One link with blocking: what goes up and what comes down, spread over the angles of either end.
-  void blocked_link(const std::vector<double>& f, int i, int vl, int pl, int l, int vh, int ph, const int nodes[2],
-                    const double b[2], double gamma, double up, double down, const double* sum_low,
-                    const double* sum_high, std::vector<double>* out) const {
+  void blocked_link(const std::vector<double>& f, int i, int vl, int pl, int l, int vh, int ph,
+                    const int nodes[2], const double b[2], double gamma, double up, double down,
+                    const double* sum_low, const double* sum_high, std::vector<double>* out) const {
     const double full_l = t_.states * jacobian(vl, w(l)), f_l = sum_low[l] / (2 * kPi * full_l);
     double f_h[2], share[2], odds = 0;
     for (int k = 0; k < 2; ++k) {
@@ -208,7 +224,8 @@ class Step {
         if (b[k] == 0) continue;
         const std::size_t high = at(vh, ph, i, nodes[k], m);
         const double there = f[high] / (t_.states * jacobian(vh, w(nodes[k])));
-        (*out)[high] += b[k] * absorbed * (1 - there) / (1 - f_h[k]) - share[k] / odds * emitted * there / f_h[k];
+        (*out)[high] += b[k] * absorbed * (1 - there) / (1 - f_h[k]) -
+                        share[k] / odds * emitted * there / f_h[k];
       }
     }
   }

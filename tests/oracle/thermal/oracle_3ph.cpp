@@ -31,20 +31,22 @@ double pair(const Settings3ph& s, const std::array<double, 3>& a, const std::arr
 
 }  // namespace
 
-std::complex<double> matrix_element_3ph(const Crystal3ph& c, bool emission, int q0, int s0, int q1, int s1, int q2,
-                                        int s2) {
+std::complex<double> matrix_element_3ph(const Crystal3ph& c, bool emission, int q0, int s0, int q1,
+                                        int s1, int q2, int s2) {
   std::complex<double> v = 0.0;
   for (const Block3ph& block : c.block)
     for (int a = 0; a < 3; ++a)
       for (int b = 0; b < 3; ++b)
         for (int g = 0; g < 3; ++g) {
           const std::complex<double> e0 = c.e[q0][s0][3 * block.atom[0] + a];
-          std::complex<double> e1 = c.e[q1][s1][3 * block.atom[1] + b] * std::polar(1.0, phase(c, q1, block.cell[1]));
+          std::complex<double> e1 =
+              c.e[q1][s1][3 * block.atom[1] + b] * std::polar(1.0, phase(c, q1, block.cell[1]));
           if (emission) e1 = std::conj(e1);
-          const std::complex<double> e2 =
-              std::conj(c.e[q2][s2][3 * block.atom[2] + g] * std::polar(1.0, phase(c, q2, block.cell[2])));
+          const std::complex<double> e2 = std::conj(c.e[q2][s2][3 * block.atom[2] + g] *
+                                                    std::polar(1.0, phase(c, q2, block.cell[2])));
           v += block.tensor[9 * a + 3 * b + g] * e0 * e1 * e2 /
-               std::sqrt(c.mass_amu[block.atom[0]] * c.mass_amu[block.atom[1]] * c.mass_amu[block.atom[2]]);
+               std::sqrt(c.mass_amu[block.atom[0]] * c.mass_amu[block.atom[1]] *
+                         c.mass_amu[block.atom[2]]);
         }
   return v;
 }
@@ -55,7 +57,9 @@ Sums3ph three_phonon_sums(const Crystal3ph& c, const Settings3ph& s, int q0, int
   const int n_q = c.mesh[0] * c.mesh[1] * c.mesh[2];
   const double w0 = c.omega[q0][s0];
   if (!(w0 > 0.0)) return sums;
-  const auto bose = [&](double w) { return 1.0 / (std::exp(s.hbar_over_kb * w / s.temperature_k) - 1.0); };
+  const auto bose = [&](double w) {
+    return 1.0 / (std::exp(s.hbar_over_kb * w / s.temperature_k) - 1.0);
+  };
   for (const bool emission : {false, true})
     for (int q1 = 0; q1 < n_q; ++q1) {
       const auto a = coordinates(c, q0);
@@ -73,14 +77,17 @@ Sums3ph three_phonon_sums(const Crystal3ph& c, const Settings3ph& s, int q0, int
           const double mismatch = w0 + (emission ? -w1 : w1) - w2;
           double width = pair(s, c.p[q1][s1], c.p[q2][s2]);
           if (s.width == Width3ph::kSymmetric)
-            width = (width + pair(s, c.p[q0][s0], c.p[q1][s1]) + pair(s, c.p[q0][s0], c.p[q2][s2])) / 3.0;
+            width =
+                (width + pair(s, c.p[q0][s0], c.p[q1][s1]) + pair(s, c.p[q0][s0], c.p[q2][s2])) /
+                3.0;
           const double sigma = s.scale_broad * std::sqrt(width);
           if (std::fabs(mismatch) > s.cut * sigma) continue;
           const double delta = s.delta_factor * std::exp(-mismatch * mismatch / (sigma * sigma)) /
                                (sigma * std::sqrt(kPi));
           const double occupation = emission ? 1.0 + bose(w1) + bose(w2) : bose(w1) - bose(w2);
           const double weight = (emission ? 0.5 : 1.0) * occupation * delta / (w0 * w1 * w2) / n_q;
-          const double rate = s.rate_constant * weight * std::norm(matrix_element_3ph(c, emission, q0, s0, q1, s1, q2, s2));
+          const double rate = s.rate_constant * weight *
+                              std::norm(matrix_element_3ph(c, emission, q0, s0, q1, s1, q2, s2));
           bool normal = true;
           for (int d = 0; d < 3; ++d)
             normal = normal && c.zone[q0][d] + (emission ? -1 : 1) * c.zone[q1][d] == c.zone[q2][d];
@@ -91,7 +98,8 @@ Sums3ph three_phonon_sums(const Crystal3ph& c, const Settings3ph& s, int q0, int
           if (normal) (emission ? sums.normal_emission : sums.normal_absorption) += rate;
           if (!f.empty())
             for (int d = 0; d < 3; ++d)
-              sums.in_scattering[d] += rate * (f[q2][s2][d] + (emission ? 1.0 : -1.0) * f[q1][s1][d]);
+              sums.in_scattering[d] +=
+                  rate * (f[q2][s2][d] + (emission ? 1.0 : -1.0) * f[q1][s1][d]);
         }
     }
   return sums;

@@ -4,8 +4,8 @@
 #include <complex>
 #include <vector>
 
-/// Three-phonon scattering written down literally: every q', every pair of branches, every block, no
-/// symmetry, no factorisation. Includes nothing of the program it checks.
+/// Three-phonon scattering written down literally: every q', every pair of branches, every block,
+/// no symmetry, no factorisation. Includes nothing of the program it checks.
 namespace quasi::oracle {
 
 struct Block3ph {
@@ -21,8 +21,8 @@ struct Crystal3ph {
   std::vector<Block3ph> block;
   std::vector<std::vector<double>> omega;  ///< [point][branch], rad/ps; point = (k N2 + j) N1 + i
   std::vector<std::vector<std::vector<std::complex<double>>>> e;  ///< [point][branch][3κ+α]
-  std::vector<std::vector<std::array<double, 3>>> p;              ///< [point][branch] spread vectors
-  std::vector<std::array<int, 3>> zone;    ///< [point] coordinates of the shortest image of q
+  std::vector<std::vector<std::array<double, 3>>> p;  ///< [point][branch] spread vectors
+  std::vector<std::array<int, 3>> zone;  ///< [point] coordinates of the shortest image of q
 };
 
 enum class Width3ph { kSymmetric, kMax, kRms };
@@ -39,9 +39,9 @@ struct Settings3ph {
 
 /// Sums of one mode.
 struct Sums3ph {
-  double absorption = 0.0;           ///< ΣΓ+
-  double emission = 0.0;             ///< ½ΣΓ−
-  double normal_absorption = 0.0;    ///< their shares without a reciprocal vector
+  double absorption = 0.0;         ///< ΣΓ+
+  double emission = 0.0;           ///< ½ΣΓ−
+  double normal_absorption = 0.0;  ///< their shares without a reciprocal vector
   double normal_emission = 0.0;
   double weighted_absorption = 0.0;  ///< ΣW+/Nq
   double weighted_emission = 0.0;    ///< ½ΣW−/Nq
@@ -52,11 +52,11 @@ struct Sums3ph {
   std::array<double, 3> in_scattering{};  ///< Σ Γ+ (F''−F') + ½ΣΓ−(F''+F')
 };
 
-std::complex<double> matrix_element_3ph(const Crystal3ph& crystal, bool emission, int q0, int s0, int q1,
-                                        int s1, int q2, int s2);
+std::complex<double> matrix_element_3ph(const Crystal3ph& crystal, bool emission, int q0, int s0,
+                                        int q1, int s1, int q2, int s2);
 
 /// @param f  vector field, [point][branch][3]; may be empty
-Sums3ph three_phonon_sums(const Crystal3ph& crystal, const Settings3ph& settings, int point, int branch,
-                          const std::vector<std::vector<std::array<double, 3>>>& f);
+Sums3ph three_phonon_sums(const Crystal3ph& crystal, const Settings3ph& settings, int point,
+                          int branch, const std::vector<std::vector<std::array<double, 3>>>& f);
 
 }  // namespace quasi::oracle

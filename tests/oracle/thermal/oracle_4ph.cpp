@@ -16,8 +16,8 @@ std::array<int, 3> coordinates(const Crystal4ph& c, int point) {
 
 }  // namespace
 
-Complex matrix_element_4ph(const Crystal4ph& c, const std::array<int, 4>& q, const std::array<int, 4>& s,
-                           const std::array<bool, 4>& created) {
+Complex matrix_element_4ph(const Crystal4ph& c, const std::array<int, 4>& q,
+                           const std::array<int, 4>& s, const std::array<bool, 4>& created) {
   Complex v = 0.0;
   for (const Block4ph& block : c.block) {
     Complex factor = 1.0;
@@ -25,7 +25,8 @@ Complex matrix_element_4ph(const Crystal4ph& c, const std::array<int, 4>& q, con
       double phase = 0.0;
       for (int x = 0; x < 3; ++x)
         phase += 2.0 * kPi * coordinates(c, q[leg])[x] * block.cell[leg][x] / c.mesh[x];
-      factor *= std::polar(1.0, created[leg] ? -phase : phase) / std::sqrt(c.mass_amu[block.atom[leg]]);
+      factor *=
+          std::polar(1.0, created[leg] ? -phase : phase) / std::sqrt(c.mass_amu[block.atom[leg]]);
     }
     const auto component = [&](int leg, int axis) {
       const Complex value = c.e[q[leg]][s[leg]][3 * block.atom[leg] + axis];
@@ -57,7 +58,8 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
       for (int q2 = 0; q2 < nq; ++q2) {
         int q3 = 0;
         for (int x = 2; x >= 0; --x) {
-          int k = coordinates(c, point)[x] + sign1 * coordinates(c, q1)[x] + sign2 * coordinates(c, q2)[x];
+          int k = coordinates(c, point)[x] + sign1 * coordinates(c, q1)[x] +
+                  sign2 * coordinates(c, q2)[x];
           k = ((k % c.mesh[x]) + c.mesh[x]) % c.mesh[x];
           q3 = q3 * c.mesh[x] + k;
         }
@@ -75,8 +77,9 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
               const auto same_set = [&](int qa, int sa, int qb, int sb) {
                 return qa == qb && c.set[qa][sa] == c.set[qb][sb];
               };
-              if (channel == 1 && (same_set(q2, s2, point, branch) || same_set(q3, s3, point, branch) ||
-                                   same_set(q2, s2, q1, s1) || same_set(q3, s3, q1, s1)))
+              if (channel == 1 &&
+                  (same_set(q2, s2, point, branch) || same_set(q3, s3, point, branch) ||
+                   same_set(q2, s2, q1, s1) || same_set(q3, s3, q1, s1)))
                 continue;
               const double w0 = c.omega[point][branch], w1 = c.omega[q1][s1], w2 = c.omega[q2][s2],
                            w3 = c.omega[q3][s3];
@@ -89,11 +92,13 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
                 double mean = 0.0;
                 for (int a = 0; a < 4; ++a)
                   for (int b = a + 1; b < 4; ++b)
-                    for (int x = 0; x < 3; ++x) mean += (p[a][x] - p[b][x]) * (p[a][x] - p[b][x]) / 6.0;
+                    for (int x = 0; x < 3; ++x)
+                      mean += (p[a][x] - p[b][x]) * (p[a][x] - p[b][x]) / 6.0;
                 sigma = std::max(set.scale_broad * std::sqrt(mean / 6.0), set.least_sigma);
               } else {
                 double largest = 0.0;
-                for (int x = 0; x < 3; ++x) largest = std::max(largest, std::abs(p[2][x] - p[3][x]));
+                for (int x = 0; x < 3; ++x)
+                  largest = std::max(largest, std::abs(p[2][x] - p[3][x]));
                 sigma = set.scale_broad * largest / std::sqrt(2.0);
               }
               if (std::abs(mismatch) > set.cut * sigma) continue;
@@ -105,21 +110,25 @@ std::array<Sums4ph, 3> four_phonon_sums(const Crystal4ph& c, const Settings4ph& 
               if (std::min({w1, w2, w3}) <= set.slowest_partner) continue;
               const double n1 = bose(w1), n2 = bose(w2), n3 = bose(w3);
               const double n0 = bose(w0);
-              const double b = set.symmetric_occupation
-                                   ? std::sqrt(n1 * (n1 + 1) * n2 * (n2 + 1) * n3 * (n3 + 1) / (n0 * (n0 + 1)))
-                               : channel == 0 ? n1 * n2 * (1 + n3) - (1 + n1) * (1 + n2) * n3
-                               : channel == 1 ? n1 * (1 + n2) * (1 + n3) - (1 + n1) * n2 * n3
-                                              : (1 + n1) * (1 + n2) * (1 + n3) - n1 * n2 * n3;
+              const double b =
+                  set.symmetric_occupation
+                      ? std::sqrt(n1 * (n1 + 1) * n2 * (n2 + 1) * n3 * (n3 + 1) / (n0 * (n0 + 1)))
+                  : channel == 0 ? n1 * n2 * (1 + n3) - (1 + n1) * (1 + n2) * n3
+                  : channel == 1 ? n1 * (1 + n2) * (1 + n3) - (1 + n1) * n2 * n3
+                                 : (1 + n1) * (1 + n2) * (1 + n3) - n1 * n2 * n3;
               const double w = b * std::exp(-mismatch * mismatch / sigma / sigma) /
                                (sigma * std::sqrt(kPi) * set.delta_divisor) / (w0 * w1 * w2 * w3);
               sums[channel].phase_space += weight * w;
-              const double rate = weight * w *
-                                  std::norm(matrix_element_4ph(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
-                                                               {false, sign1 < 0, sign2 < 0, true}));
+              const double rate =
+                  weight * w *
+                  std::norm(matrix_element_4ph(c, {point, q1, q2, q3}, {branch, s1, s2, s3},
+                                               {false, sign1 < 0, sign2 < 0, true}));
               sums[channel].rate += rate;
               bool normal = true;
               for (int x = 0; x < 3; ++x)
-                normal = normal && c.zone[point][x] + sign1 * c.zone[q1][x] + sign2 * c.zone[q2][x] == c.zone[q3][x];
+                normal =
+                    normal && c.zone[point][x] + sign1 * c.zone[q1][x] + sign2 * c.zone[q2][x] ==
+                                  c.zone[q3][x];
               if (normal) sums[channel].normal += rate;
               if (in_scattering) {
                 (*in_scattering)[m1] -= sign1 * rate;

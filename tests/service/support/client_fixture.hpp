@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// How long is waited for what must come. Only a test that hangs waits so long: nothing is concluded from how soon a
-/// thing came, since a machine may be as slow as it likes.
+/// How long is waited for what must come. Only a test that hangs waits so long: nothing is
+/// concluded from how soon a thing came, since a machine may be as slow as it likes.
 constexpr seconds kHang{200};
 
 inline std::string slurp(const fs::path& path) {
@@ -43,7 +43,8 @@ inline std::string slurp(const fs::path& path) {
 /// A child with its streams in files, killed when the object goes.
 class Process {
  public:
-  Process(const std::vector<std::string>& words, const fs::path& log_base, const std::vector<std::string>& variables)
+  Process(const std::vector<std::string>& words, const fs::path& log_base,
+          const std::vector<std::string>& variables)
       : out_(log_base.string() + ".out"), err_(log_base.string() + ".err") {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -58,9 +59,11 @@ class Process {
     for (char** at = environ; *at != nullptr; ++at)
       if (std::string(*at).rfind("QUASI_", 0) != 0 && std::string(*at).rfind("OPENBLAS_", 0) != 0)
         envp.push_back(*at);
-    for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
+    for (const std::string& variable : variables)
+      envp.push_back(const_cast<char*>(variable.c_str()));
     envp.push_back(nullptr);
-    if (posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, argv.data(), envp.data()) != 0) pid_ = -1;
+    if (posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, argv.data(), envp.data()) != 0)
+      pid_ = -1;
     posix_spawn_file_actions_destroy(&actions);
   }
   ~Process() {
@@ -86,7 +89,9 @@ class Process {
     const std::string place = "/proc/" + std::to_string(pid_) + "/stat";
     while (running()) {
       const std::string text = slurp(place);
-      if (const auto name_end = text.rfind(") "); name_end != std::string::npos && text[name_end + 2] == 'T') return true;
+      if (const auto name_end = text.rfind(") ");
+          name_end != std::string::npos && text[name_end + 2] == 'T')
+        return true;
       std::this_thread::sleep_for(milliseconds(1));
     }
     return false;
@@ -187,8 +192,8 @@ class EndToEnd : public testing::Test {
     return id;
   }
 
-  /// A fetch of data.bin into out/, held (SIGSTOP) when some MiB have come and more than half are to come; nothing if it
-  /// is always over before that is seen.
+  /// A fetch of data.bin into out/, held (SIGSTOP) when some MiB have come and more than half are
+  /// to come; nothing if it is always over before that is seen.
   std::unique_ptr<Process> begin_and_hold_midway(const std::string& id, std::uintmax_t size_bytes) {
     const fs::path part = path("out/data.bin.part");
     for (int attempt = 0; attempt < 50; ++attempt) {
@@ -209,8 +214,8 @@ class EndToEnd : public testing::Test {
 
   void start_server() {
     server_ = spawn("server" + std::to_string(++servers_),
-                    {"quasi-server", "--data-directory", path("data").string(), "--listen", socket(),
-                     "--enable-test-work", "true"});
+                    {"quasi-server", "--data-directory", path("data").string(), "--listen",
+                     socket(), "--enable-test-work", "true"});
     ASSERT_TRUE(server_->started());
     const auto deadline = Clock::now() + kHang;
     while (Clock::now() < deadline && server_->running())
@@ -218,15 +223,17 @@ class EndToEnd : public testing::Test {
     FAIL() << "the server does not answer\n" << server_->err();
   }
   void start_worker() {
-    worker_ = spawn("worker", {"quasi-worker", "--server", socket(), "--state-directory", path("worker").string(),
-                               "--devices", "none", "--slots", "2"});
+    worker_ = spawn("worker", {"quasi-worker", "--server", socket(), "--state-directory",
+                               path("worker").string(), "--devices", "none", "--slots", "2"});
     ASSERT_TRUE(worker_->started());
   }
   /// Waits until `text` is in what a command has written so far.
-  void await_output(const Process& process, std::string (Process::*stream)() const, const std::string& text) {
+  void await_output(const Process& process, std::string (Process::*stream)() const,
+                    const std::string& text) {
     const auto deadline = Clock::now() + kHang;
     while ((process.*stream)().find(text) == std::string::npos) {
-      ASSERT_LT(Clock::now(), deadline) << "never said '" << text << "'\n" << process.out() << process.err();
+      ASSERT_LT(Clock::now(), deadline) << "never said '" << text << "'\n"
+                                        << process.out() << process.err();
       std::this_thread::sleep_for(milliseconds(20));
     }
   }

@@ -9,7 +9,8 @@ namespace quasi::test {
 
 namespace fs = std::filesystem;
 
-CrashingFiles::CrashingFiles(CrashPoints& points) : points_(points), root_(std::make_shared<Node>()) {
+CrashingFiles::CrashingFiles(CrashPoints& points)
+    : points_(points), root_(std::make_shared<Node>()) {
   root_->directory = true;
 }
 
@@ -139,7 +140,9 @@ bool CrashingFiles::is_directory(const fs::path& path) const {
   return node && node->directory;
 }
 
-std::uint64_t CrashingFiles::size_bytes(const fs::path& path) const { return file(path)->bytes.size(); }
+std::uint64_t CrashingFiles::size_bytes(const fs::path& path) const {
+  return file(path)->bytes.size();
+}
 
 std::vector<std::string> CrashingFiles::list(const fs::path& path) const {
   std::vector<std::string> names;

@@ -33,8 +33,9 @@ class CrashPoints {
 /// What a power cut does to changes that were not synced.
 enum class Loss { kNothing, kEverything, kSome };
 
-/// A file system in memory that knows what of it is on disk: the bytes of a file once it was synced,
-/// the entries of a directory once that was. Every change passes a crash point before it happens.
+/// A file system in memory that knows what of it is on disk: the bytes of a file once it was
+/// synced, the entries of a directory once that was. Every change passes a crash point before it
+/// happens.
 class CrashingFiles : public FileSystem {
  public:
   explicit CrashingFiles(CrashPoints& points);

@@ -43,7 +43,8 @@ void expect_same(const H5Reader& a, const H5Reader& b, const std::string& group,
 
 }  // namespace
 
-void add_input(Service& service, v1::JobSpec* spec, const std::string& slot, const std::filesystem::path& file) {
+void add_input(Service& service, v1::JobSpec* spec, const std::string& slot,
+               const std::filesystem::path& file) {
   const auto [digest, size_bytes] = wire::digest_file(file);
   const auto status = wire::upload_file(service.channel(), file, digest, size_bytes);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -57,22 +58,27 @@ std::filesystem::path fetch(Service& service, const v1::Job& job, const std::str
   const auto path = service.directory() / (job.id() + "-" + name);
   for (const auto& artifact : job.artifacts()) {
     if (artifact.name() != name) continue;
-    EXPECT_TRUE(wire::download_file(service.channel(), artifact.digest(), artifact.size_bytes(), path).ok());
+    EXPECT_TRUE(
+        wire::download_file(service.channel(), artifact.digest(), artifact.size_bytes(), path)
+            .ok());
   }
   EXPECT_TRUE(std::filesystem::exists(path)) << job.id() << " left no " << name;
   return path;
 }
 
-v1::JobSpec silicon_4ph(Service& service, const std::string& divisions, const std::string& scalebroad) {
+v1::JobSpec silicon_4ph(Service& service, const std::string& divisions,
+                        const std::string& scalebroad) {
   v1::JobSpec spec;
   const auto deck = source_dir() / "examples/thermal/silicon-sw";
-  for (const char* file : {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+  for (const char* file :
+       {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
     add_input(service, &spec, std::string("deck/") + file, deck / file);
   spec.mutable_thermal()->set_deck("deck");
-  const std::pair<const char*, std::string> settings[]{{"four_phonon", ".true."},
-                                                       {"ngrid", divisions + " " + divisions + " " + divisions},
-                                                       {"scalebroad", scalebroad},
-                                                       {"checkpoint_interval_s", "0"}};
+  const std::pair<const char*, std::string> settings[]{
+      {"four_phonon", ".true."},
+      {"ngrid", divisions + " " + divisions + " " + divisions},
+      {"scalebroad", scalebroad},
+      {"checkpoint_interval_s", "0"}};
   for (const auto& [key, value] : settings) {
     auto* setting = spec.mutable_thermal()->add_settings();
     setting->set_key(key);
@@ -81,7 +87,8 @@ v1::JobSpec silicon_4ph(Service& service, const std::string& divisions, const st
   return spec;
 }
 
-void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b, int n_least) {
+void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b,
+                         int n_least) {
   int n_compared = 0;
   expect_same(H5Reader(a), H5Reader(b), "", &n_compared);
   EXPECT_GE(n_compared, n_least);

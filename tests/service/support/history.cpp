@@ -32,7 +32,8 @@ void History::judge_job(const v1::Job& job, Verdict& verdict) const {
     verdict.offences.push_back(job.id() + ": " + what + ";" + attempts);
   };
   if (job.state() != v1::JOB_STATE_SUCCEEDED) {
-    const bool ended = job.state() == v1::JOB_STATE_FAILED || job.state() == v1::JOB_STATE_CANCELLED;
+    const bool ended =
+        job.state() == v1::JOB_STATE_FAILED || job.state() == v1::JOB_STATE_CANCELLED;
     offend(ended ? verdict.failed : verdict.lost,
            "ended as " + v1::JobState_Name(job.state()) + " " + job.failure().message());
     return;
@@ -57,7 +58,8 @@ void History::judge_job(const v1::Job& job, Verdict& verdict) const {
   if (const auto accepted = accepted_.find(job.id()); accepted != accepted_.end())
     for (const std::uint64_t fence : accepted->second)
       if (!successes.contains(fence))
-        offend(verdict.stale, "fence " + std::to_string(fence) + " was accepted but is not the job's");
+        offend(verdict.stale,
+               "fence " + std::to_string(fence) + " was accepted but is not the job's");
   // What the result says of itself must be of the attempt that succeeded.
   const auto summary = nlohmann::json::parse(job.summary_json(), nullptr, false);
   if (summary.is_object() && summary.contains("attempt") && !job.attempt_history().empty() &&

@@ -11,8 +11,8 @@
 
 namespace quasi::test {
 
-/// Judges what happened against what was promised: from the ids that clients were given, the jobs as
-/// the server has them in the end, and the daemons' own logs.
+/// Judges what happened against what was promised: from the ids that clients were given, the jobs
+/// as the server has them in the end, and the daemons' own logs.
 class History {
  public:
   /// The server acknowledged this job.
@@ -21,15 +21,18 @@ class History {
   void dumped(const v1::Job& job) { jobs_[job.id()] = job; }
   /// A daemon's log: every attempt whose end the server accepted is in it.
   void worker_log(const std::string& worker, const std::string& text);
-  /// The wall clock jumped by so much meanwhile, backwards if positive: the jobs' times are of that clock.
-  void clock_set_back(std::int64_t milliseconds) { set_back_ms_ += std::max<std::int64_t>(milliseconds, 0); }
+  /// The wall clock jumped by so much meanwhile, backwards if positive: the jobs' times are of that
+  /// clock.
+  void clock_set_back(std::int64_t milliseconds) {
+    set_back_ms_ += std::max<std::int64_t>(milliseconds, 0);
+  }
 
   struct Verdict {
-    int lost = 0;      ///< acknowledged, but not there or not ended (I1)
-    int failed = 0;    ///< ended otherwise than SUCCEEDED
-    int doubles = 0;   ///< more than one success, or two attempts open at once (I2, I6)
-    int stale = 0;     ///< effects under a fence that was not current (I4, I5)
-    int uncounted = 0; ///< attempts above the limit (I13)
+    int lost = 0;       ///< acknowledged, but not there or not ended (I1)
+    int failed = 0;     ///< ended otherwise than SUCCEEDED
+    int doubles = 0;    ///< more than one success, or two attempts open at once (I2, I6)
+    int stale = 0;      ///< effects under a fence that was not current (I4, I5)
+    int uncounted = 0;  ///< attempts above the limit (I13)
     std::vector<std::string> offences;  ///< a line each
     bool clean() const { return offences.empty(); }
   };
@@ -44,7 +47,8 @@ class History {
 
   std::set<std::string> acknowledged_;
   std::map<std::string, v1::Job> jobs_;
-  std::map<std::string, std::set<std::uint64_t>> accepted_;  ///< fences of accepted successes, by job
+  std::map<std::string, std::set<std::uint64_t>>
+      accepted_;  ///< fences of accepted successes, by job
   std::int64_t set_back_ms_ = 0;
 };
 

@@ -72,7 +72,8 @@ int vfs_read(sqlite3_file* file, void* data, int size, sqlite3_int64 offset) {
   const std::string& bytes = (*self(file)->node)->bytes;
   const auto at = static_cast<std::size_t>(offset);
   const std::size_t got =
-      at >= bytes.size() ? 0 : bytes.copy(static_cast<char*>(data), static_cast<std::size_t>(size), at);
+      at >= bytes.size() ? 0
+                         : bytes.copy(static_cast<char*>(data), static_cast<std::size_t>(size), at);
   if (got == static_cast<std::size_t>(size)) return SQLITE_OK;
   std::memset(static_cast<char*>(data) + got, 0, static_cast<std::size_t>(size) - got);
   return SQLITE_IOERR_SHORT_READ;

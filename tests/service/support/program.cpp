@@ -36,7 +36,8 @@ bool wait_for(const std::function<bool()>& holds, Deadline deadline) {
 
 fs::path Program::path_of(const std::string& name) { return fs::path(QUASI_BINARY_DIR) / name; }
 
-Program::Program(const std::string& name, const std::vector<std::string>& arguments, const fs::path& log)
+Program::Program(const std::string& name, const std::vector<std::string>& arguments,
+                 const fs::path& log)
     : log_(log) {
   std::vector<std::string> words{path_of(name).string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -49,7 +50,8 @@ Program::Program(const std::string& name, const std::vector<std::string>& argume
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   const int error = posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::runtime_error("cannot start " + words[0] + ": " + std::strerror(error));
+  if (error != 0)
+    throw std::runtime_error("cannot start " + words[0] + ": " + std::strerror(error));
 }
 
 Program::~Program() { kill_now(); }

@@ -12,8 +12,8 @@
 
 namespace quasi::test {
 
-/// How long is waited for what must come. Only a test that hangs waits so long: nothing is concluded from how
-/// soon a thing came, since a machine may be as slow as it likes.
+/// How long is waited for what must come. Only a test that hangs waits so long: nothing is
+/// concluded from how soon a thing came, since a machine may be as slow as it likes.
 constexpr double kHangSeconds = 200;
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -50,7 +50,8 @@ class Program {
   std::filesystem::path log_;
 };
 
-/// True once no process of that id runs. One that has ended may keep its id until somebody asks how.
+/// True once no process of that id runs. One that has ended may keep its id until somebody asks
+/// how.
 bool is_gone(pid_t pid);
 
 /// Process ids of the direct children of `pid`.

@@ -96,24 +96,34 @@ inline NewJob simple_job(const std::string& name, std::int32_t max_attempts = 3)
 inline RegisterWorker simple_worker(const std::string& id, std::uint64_t incarnation,
                                     std::int32_t slots) {
   RegisterWorker command;
-  const DeviceRow device{.id = "cpu", .backend = Backend::kCpu, .model = "fake",
-                         .memory_bytes = std::int64_t{1} << 34, .slots = slots};
-  command.worker = {.id = id, .incarnation = uuid_of(incarnation), .name = id, .version = "test",
-                    .pool = "default", .kinds = {"test"}, .devices = {device}};
+  const DeviceRow device{.id = "cpu",
+                         .backend = Backend::kCpu,
+                         .model = "fake",
+                         .memory_bytes = std::int64_t{1} << 34,
+                         .slots = slots};
+  command.worker = {.id = id,
+                    .incarnation = uuid_of(incarnation),
+                    .name = id,
+                    .version = "test",
+                    .pool = "default",
+                    .kinds = {"test"},
+                    .devices = {device}};
   command.devices = {{.device = device}};
   return command;
 }
 
 inline AcquireLeases simple_acquire(const RegisterWorker& worker, std::uint64_t acquire,
                                     std::size_t slots) {
-  AcquireLeases command{.worker_id = worker.worker.id, .incarnation = worker.worker.incarnation,
+  AcquireLeases command{.worker_id = worker.worker.id,
+                        .incarnation = worker.worker.incarnation,
                         .acquire_id = uuid_of(acquire)};
   command.slots.assign(slots, {.device_id = "cpu"});
   return command;
 }
 
 inline AttemptKey key_of(const Grant& grant) {
-  return {.worker_id = grant.attempt.worker_id, .attempt_uid = grant.attempt.uid,
+  return {.worker_id = grant.attempt.worker_id,
+          .attempt_uid = grant.attempt.uid,
           .fence = grant.attempt.fence};
 }
 

@@ -30,7 +30,8 @@ bool away(const grpc::Status& status) {
 }
 
 /// Calls until the server answers. @throws std::runtime_error with a refusal.
-void repeat(const std::string& what, const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+void repeat(const std::string& what,
+            const std::function<grpc::Status(grpc::ClientContext&)>& call) {
   grpc::Status status;
   wait_for([&] {
     grpc::ClientContext context;
@@ -42,7 +43,8 @@ void repeat(const std::string& what, const std::function<grpc::Status(grpc::Clie
 }
 
 /// Flags in pairs; one that is given twice would be refused, so the test's own replace the others.
-std::vector<std::string> with_flags(std::vector<std::string> flags, const std::vector<std::string>& own) {
+std::vector<std::string> with_flags(std::vector<std::string> flags,
+                                    const std::vector<std::string>& own) {
   for (std::size_t i = 0; i + 1 < own.size(); i += 2) {
     bool replaced = false;
     for (std::size_t j = 0; j + 1 < flags.size(); j += 2)
@@ -63,15 +65,24 @@ Service::Service(std::vector<std::string> server_flags)
       stub_(v1::JobService::NewStub(channel_)) {}
 
 void Service::start_server() {
-  std::vector<std::string> flags{"--data-directory",   (directory_.path() / "data").string(),
-                                 "--listen",           address(),
-                                 "--enable-test-work", "true",
-                                 "--lease-ttl",        "600",
-                                 "--heartbeat-interval", "0.5",
-                                 "--requeue-delay",    "0.2",
-                                 "--retry-back-off",   "0.05",
-                                 "--restart-grace",    "1"};
-  server_ = std::make_unique<Program>("quasi-server", with_flags(flags, server_flags_), directory_.path() / "server.log");
+  std::vector<std::string> flags{"--data-directory",
+                                 (directory_.path() / "data").string(),
+                                 "--listen",
+                                 address(),
+                                 "--enable-test-work",
+                                 "true",
+                                 "--lease-ttl",
+                                 "600",
+                                 "--heartbeat-interval",
+                                 "0.5",
+                                 "--requeue-delay",
+                                 "0.2",
+                                 "--retry-back-off",
+                                 "0.05",
+                                 "--restart-grace",
+                                 "1"};
+  server_ = std::make_unique<Program>("quasi-server", with_flags(flags, server_flags_),
+                                      directory_.path() / "server.log");
   bool up = false;
   wait_for([&] {
     grpc::ClientContext context;
@@ -95,18 +106,29 @@ std::string Service::worker_log(const std::string& name) const {
 }
 
 void Service::start_worker(const std::string& name, const std::vector<std::string>& extra) {
-  std::vector<std::string> flags{"--server",           address(),
-                                 "--state-directory",  worker_state(name).string(),
-                                 "--name",             name,
-                                 "--devices",          "none",
-                                 "--threads",          "1",
-                                 "--cancel-grace-s",   "0.5",
-                                 "--terminate-grace-s", "0.5",
-                                 "--drain-timeout-s",  "1",
-                                 "--start-timeout-s",  "600",
-                                 "--min-free-scratch-bytes", "0"};
+  std::vector<std::string> flags{"--server",
+                                 address(),
+                                 "--state-directory",
+                                 worker_state(name).string(),
+                                 "--name",
+                                 name,
+                                 "--devices",
+                                 "none",
+                                 "--threads",
+                                 "1",
+                                 "--cancel-grace-s",
+                                 "0.5",
+                                 "--terminate-grace-s",
+                                 "0.5",
+                                 "--drain-timeout-s",
+                                 "1",
+                                 "--start-timeout-s",
+                                 "600",
+                                 "--min-free-scratch-bytes",
+                                 "0"};
   workers_.erase(name);
-  workers_.emplace(name, Program("quasi-worker", with_flags(flags, extra), directory_.path() / (name + ".log")));
+  workers_.emplace(
+      name, Program("quasi-worker", with_flags(flags, extra), directory_.path() / (name + ".log")));
 }
 
 std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) {
@@ -114,7 +136,9 @@ std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) 
   request.set_request_id(wire::make_uuid());
   for (const auto& spec : specs) *request.add_jobs() = spec;
   v1::SubmitJobsResponse response;
-  repeat("submit", [&](grpc::ClientContext& context) { return stub_->SubmitJobs(&context, request, &response); });
+  repeat("submit", [&](grpc::ClientContext& context) {
+    return stub_->SubmitJobs(&context, request, &response);
+  });
   return {response.job_ids().begin(), response.job_ids().end()};
 }
 
@@ -122,7 +146,8 @@ v1::Job Service::get(const std::string& id) {
   v1::GetJobRequest request;
   request.set_job_id(id);
   v1::GetJobResponse response;
-  repeat("get " + id, [&](grpc::ClientContext& context) { return stub_->GetJob(&context, request, &response); });
+  repeat("get " + id,
+         [&](grpc::ClientContext& context) { return stub_->GetJob(&context, request, &response); });
   return response.job();
 }
 
@@ -130,7 +155,9 @@ void Service::cancel(const std::string& id) {
   v1::CancelJobsRequest request;
   request.add_job_ids(id);
   v1::CancelJobsResponse response;
-  repeat("cancel", [&](grpc::ClientContext& context) { return stub_->CancelJobs(&context, request, &response); });
+  repeat("cancel", [&](grpc::ClientContext& context) {
+    return stub_->CancelJobs(&context, request, &response);
+  });
 }
 
 v1::Job Service::wait(const std::string& id, const std::function<bool(const v1::Job&)>& holds,
@@ -172,7 +199,8 @@ std::string Service::artifact_text(const v1::Job& job, const std::string& name) 
   const auto path = directory_.path() / (job.id() + "-" + name);
   for (const auto& artifact : job.artifacts()) {
     if (artifact.name() != name) continue;
-    const grpc::Status status = wire::download_file(channel_, artifact.digest(), artifact.size_bytes(), path);
+    const grpc::Status status =
+        wire::download_file(channel_, artifact.digest(), artifact.size_bytes(), path);
     if (!status.ok()) throw std::runtime_error("fetch " + name + ": " + status.error_message());
     std::ifstream in(path);
     std::ostringstream text;

@@ -15,8 +15,8 @@
 namespace quasi::test {
 
 /// A server, its workers and a client's stub in a directory of their own, as real processes over a
-/// Unix socket. Waiting is always for a state. Leases are long, so that no slow machine ends one by itself; a test
-/// of what happens when they end asks for short ones.
+/// Unix socket. Waiting is always for a state. Leases are long, so that no slow machine ends one by
+/// itself; a test of what happens when they end asks for short ones.
 class Service {
  public:
   /// Times that suit tests; `flags` are added to the server's or replace them.
@@ -47,7 +47,8 @@ class Service {
   /// Repeats while the server is away.
   v1::Job get(const std::string& id);
   void cancel(const std::string& id);
-  /// Waits until `holds`; the last view is returned either way, with a test failure if it never did.
+  /// Waits until `holds`; the last view is returned either way, with a test failure if it never
+  /// did.
   v1::Job wait(const std::string& id, const std::function<bool(const v1::Job&)>& holds,
                double seconds = kHangSeconds);
   v1::Job wait_state(const std::string& id, v1::JobState state);

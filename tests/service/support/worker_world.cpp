@@ -23,9 +23,12 @@ class FakeDevice : public DeviceSource {
  public:
   explicit FakeDevice(int n_slots) : n_slots_(n_slots) {}
   std::vector<WorkerDevice> devices() override {
-    return {{.uuid = "cpu", .model = "fake", .memory_bytes = std::int64_t{8} << 30, .slots = n_slots_}};
+    return {
+        {.uuid = "cpu", .model = "fake", .memory_bytes = std::int64_t{8} << 30, .slots = n_slots_}};
   }
-  DeviceHealth health(const WorkerDevice&) override { return {.free_bytes = std::int64_t{8} << 30}; }
+  DeviceHealth health(const WorkerDevice&) override {
+    return {.free_bytes = std::int64_t{8} << 30};
+  }
 
  private:
   int n_slots_;
@@ -46,7 +49,8 @@ class WorkerWorld::Child : public EngineChild {
 
   bool send(const v1::EngineCommand& command) override {
     if (command.has_start()) begin(command.start());
-    if (command.has_cancel() && work_ != "hang") later([this] { leave(v1::ENGINE_EXIT_CANCELLED); });
+    if (command.has_cancel() && work_ != "hang")
+      later([this] { leave(v1::ENGINE_EXIT_CANCELLED); });
     return true;
   }
   void signal_group(int signal) override {
@@ -89,7 +93,8 @@ class WorkerWorld::Child : public EngineChild {
   void steps(const v1::Grant& grant, const v1::EngineStart& start) {
     std::int64_t first = 1;
     for (const auto& name : world_.files.list(root_ / start.checkpoint_directory()))
-      if (name.starts_with("ckpt-")) first = std::max<std::int64_t>(first, std::stoll(name.substr(5)) + 1);
+      if (name.starts_with("ckpt-"))
+        first = std::max<std::int64_t>(first, std::stoll(name.substr(5)) + 1);
     if (first <= grant.checkpoint().step())
       world_.violations.push_back("a checkpoint was granted but not placed");
     for (std::int64_t step = first; step <= 5; ++step)
@@ -114,7 +119,8 @@ class WorkerWorld::Child : public EngineChild {
     later([this, result] {
       world_.files.write_from_outside(root_ / "out" / "result.txt", result);
       world_.files.write_from_outside(root_ / "out" / "T300K" / "BTE.kappa", "of 300 K");
-      world_.files.write_from_outside(root_ / "out" / "summary.json", R"({"summary":{"done":true}})");
+      world_.files.write_from_outside(root_ / "out" / "summary.json",
+                                      R"({"summary":{"done":true}})");
       v1::EngineReport report;
       report.mutable_result_ready();
       events_.on_report(report);
@@ -179,7 +185,8 @@ class WorkerWorld::Blobs : public BlobTransfer {
     if (!world_.server_reachable) return unavailable();
     world_.points.pass();
     const auto blob = world_.blobs_.find(digest);
-    if (blob == world_.blobs_.end()) return refused(grpc::StatusCode::NOT_FOUND, wire::reason::kBlob);
+    if (blob == world_.blobs_.end())
+      return refused(grpc::StatusCode::NOT_FOUND, wire::reason::kBlob);
     world_.files.write_file(to, blob->second);
     return grpc::Status::OK;
   }
@@ -206,7 +213,8 @@ class WorkerWorld::Link : public ServerLink {
  public:
   explicit Link(WorkerWorld& world) : world_(world) {}
 
-  void register_worker(const v1::RegisterRequest& request, Then<v1::RegisterResponse> then) override {
+  void register_worker(const v1::RegisterRequest& request,
+                       Then<v1::RegisterResponse> then) override {
     call<v1::RegisterResponse>(then, [this, request](v1::RegisterResponse& response) {
       *response.mutable_lease_ttl() = TimeUtil::MillisecondsToDuration(world_.lease_ttl.count());
       std::set<std::uint64_t> salvaged;
@@ -229,29 +237,33 @@ class WorkerWorld::Link : public ServerLink {
     });
   }
 
-  void acquire(const v1::AcquireLeasesRequest& request, Then<v1::AcquireLeasesResponse> then) override {
+  void acquire(const v1::AcquireLeasesRequest& request,
+               Then<v1::AcquireLeasesResponse> then) override {
     poll_ = {request, then};
     answer_poll();
   }
   void cancel_acquire() override {
     if (!poll_.then) return;
     auto then = std::exchange(poll_.then, nullptr);
-    world_.events_.push_back(
-        [then] { then({grpc::StatusCode::CANCELLED, "cancelled"}, v1::AcquireLeasesResponse()); });
+    world_.events_.push_back([then] {
+      then({grpc::StatusCode::CANCELLED, "cancelled"}, v1::AcquireLeasesResponse());
+    });
   }
   /// Answers the poll under way if there is something to grant.
   void answer_poll() {
     if (!poll_.then || answering_) return;
     const auto known = world_.acquires_.find(poll_.request.acquire_id());
     const bool work = std::any_of(world_.jobs_.begin(), world_.jobs_.end(), [&](const auto& entry) {
-      return entry.second.state == JobState::kQueued && world_.clock.now() >= entry.second.requeue_at;
+      return entry.second.state == JobState::kQueued &&
+             world_.clock.now() >= entry.second.requeue_at;
     });
     const bool at_once = TimeUtil::DurationToMilliseconds(poll_.request.wait()) == 0;
     if (!work && known == world_.acquires_.end() && !at_once && world_.server_reachable) return;
     answering_ = true;
     const auto poll = std::exchange(poll_, {});
     call<v1::AcquireLeasesResponse>(
-        [this, then = poll.then](const grpc::Status& status, const v1::AcquireLeasesResponse& response) {
+        [this, then = poll.then](const grpc::Status& status,
+                                 const v1::AcquireLeasesResponse& response) {
           then(status, response);
         },
         [this, request = poll.request](v1::AcquireLeasesResponse& response) {
@@ -265,7 +277,8 @@ class WorkerWorld::Link : public ServerLink {
         [this] { answering_ = false; });
   }
 
-  void heartbeat(const v1::HeartbeatRequest& request, Milliseconds limit, Then<v1::HeartbeatResponse> then) override {
+  void heartbeat(const v1::HeartbeatRequest& request, Milliseconds limit,
+                 Then<v1::HeartbeatResponse> then) override {
     world_.heartbeat_limit = limit;
     world_.shown_state = request.devices(0).state();
     world_.shown_reason = request.devices(0).state_reason();
@@ -286,7 +299,8 @@ class WorkerWorld::Link : public ServerLink {
     });
   }
 
-  void start_attempt(const v1::StartAttemptRequest& request, Then<v1::StartAttemptResponse> then) override {
+  void start_attempt(const v1::StartAttemptRequest& request,
+                     Then<v1::StartAttemptResponse> then) override {
     call<v1::StartAttemptResponse>(then, [this, request](v1::StartAttemptResponse&) {
       Job* job = nullptr;
       if (!world_.current(request.attempt(), &job)) return fenced();
@@ -303,10 +317,10 @@ class WorkerWorld::Link : public ServerLink {
       Job* job = nullptr;
       if (!world_.current(request.attempt(), &job)) return fenced();
       std::string& log = world_.logs_[job->fence];
-      const std::size_t overlap = std::min(log.size(), static_cast<std::size_t>(request.offset())) ==
-                                          request.offset()
-                                      ? log.size() - request.offset()
-                                      : std::string::npos;
+      const std::size_t overlap =
+          std::min(log.size(), static_cast<std::size_t>(request.offset())) == request.offset()
+              ? log.size() - request.offset()
+              : std::string::npos;
       if (overlap == std::string::npos ||
           log.compare(request.offset(), std::min(overlap, request.data().size()), request.data(), 0,
                       std::min(overlap, request.data().size())) != 0)
@@ -338,13 +352,14 @@ class WorkerWorld::Link : public ServerLink {
     });
   }
 
-  void complete(const v1::CompleteAttemptRequest& request, Then<v1::CompleteAttemptResponse> then) override {
-    call<v1::CompleteAttemptResponse>(then, [this, request](v1::CompleteAttemptResponse&) {
-      return world_.complete(request);
-    });
+  void complete(const v1::CompleteAttemptRequest& request,
+                Then<v1::CompleteAttemptResponse> then) override {
+    call<v1::CompleteAttemptResponse>(
+        then, [this, request](v1::CompleteAttemptResponse&) { return world_.complete(request); });
   }
 
-  void release(const v1::ReleaseLeaseRequest& request, Then<v1::ReleaseLeaseResponse> then) override {
+  void release(const v1::ReleaseLeaseRequest& request,
+               Then<v1::ReleaseLeaseResponse> then) override {
     call<v1::ReleaseLeaseResponse>(then, [this, request](v1::ReleaseLeaseResponse&) {
       Job* job = nullptr;
       if (!world_.current(request.attempt(), &job)) return fenced();
@@ -417,7 +432,8 @@ WorkerWorld::Job& WorkerWorld::submit(const std::string& work, const std::string
 void WorkerWorld::cancel(const std::string& id) {
   Job& job = jobs_.at(id);
   if (job.state == JobState::kQueued) job.state = JobState::kCancelled;
-  if (job.state == JobState::kLeased || job.state == JobState::kRunning) job.state = JobState::kCancelling;
+  if (job.state == JobState::kLeased || job.state == JobState::kRunning)
+    job.state = JobState::kCancelling;
 }
 
 void WorkerWorld::start_daemon() {
@@ -428,18 +444,17 @@ void WorkerWorld::start_daemon() {
   settings.incarnation = "incarnation-" + std::to_string(incarnation_);
   settings.scratch_shortage = [this] { return scratch_shortage; };
   settings.make_uuid = [this] { return "uuid-" + std::to_string(++uuids_); };
-  daemon_->supervisor = std::make_unique<Supervisor>(
-      settings, engine,
-      WorkerPorts{.clock = clock,
-                  .files = files,
-                  .store = daemon_->store,
-                  .inputs = daemon_->inputs,
-                  .spawner = daemon_->engines,
-                  .server = daemon_->link,
-                  .blobs = daemon_->blobs,
-                  .background = daemon_->background,
-                  .log = log},
-      daemon_->board);
+  daemon_->supervisor = std::make_unique<Supervisor>(settings, engine,
+                                                     WorkerPorts{.clock = clock,
+                                                                 .files = files,
+                                                                 .store = daemon_->store,
+                                                                 .inputs = daemon_->inputs,
+                                                                 .spawner = daemon_->engines,
+                                                                 .server = daemon_->link,
+                                                                 .blobs = daemon_->blobs,
+                                                                 .background = daemon_->background,
+                                                                 .log = log},
+                                                     daemon_->board);
   supervisor_ = daemon_->supervisor.get();
   supervisor_->start();
 }
@@ -478,12 +493,14 @@ bool WorkerWorld::run_until(const std::function<bool()>& done) {
 bool WorkerWorld::all_over() const {
   return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
     const JobState state = entry.second.state;
-    return state == JobState::kSucceeded || state == JobState::kFailed || state == JobState::kCancelled;
+    return state == JobState::kSucceeded || state == JobState::kFailed ||
+           state == JobState::kCancelled;
   });
 }
 
 bool WorkerWorld::run_until_all_over() {
-  return run_until([this] { return supervisor_->registered() && all_over() && supervisor_->attempts() == 0; });
+  return run_until(
+      [this] { return supervisor_->registered() && all_over() && supervisor_->attempts() == 0; });
 }
 
 }  // namespace quasi::test

@@ -32,8 +32,8 @@ class QuietLog : public WorkerLog {
 };
 
 /// Work for the fake engine, by the name of the job: "noop", "steps" (five steps with a checkpoint
-/// each, resumed), "invalid" (exit 10), "crash" (SIGSEGV), "hang" (ignores all but SIGKILL), "silent" (dies after a
-/// checkpoint that it did not announce; resumed).
+/// each, resumed), "invalid" (exit 10), "crash" (SIGSEGV), "hang" (ignores all but SIGKILL),
+/// "silent" (dies after a checkpoint that it did not announce; resumed).
 ///
 /// One machine: a server by the letter of the lease rules, engines that are scripts, files that
 /// forget; everything moves one step at a time and in one order, so that a run with a crash at step
@@ -48,16 +48,16 @@ class WorkerWorld {
     std::string id;
     std::string work;
     JobState state = JobState::kQueued;
-    std::uint64_t fence = 0;      ///< of the newest grant
-    bool open = false;            ///< that grant's attempt is not over
+    std::uint64_t fence = 0;  ///< of the newest grant
+    bool open = false;        ///< that grant's attempt is not over
     int grants = 0;
-    int executions = 0;           ///< children that were started for it
-    int successes = 0;            ///< completions that the server made visible
+    int executions = 0;  ///< children that were started for it
+    int successes = 0;   ///< completions that the server made visible
     v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;
     std::vector<v1::Artifact> artifacts;
     v1::Checkpoint checkpoint;
     std::string log;
-    std::string input;            ///< bytes of the input "deck"; "" for none
+    std::string input;  ///< bytes of the input "deck"; "" for none
     MonotonicTime requeue_at{};
     std::vector<v1::ReleaseReason> releases;
   };
@@ -91,13 +91,14 @@ class WorkerWorld {
   /// How the next calls with log, checkpoint or its bytes end: the connection dies under them.
   std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
-  std::string scratch_shortage;          ///< of the daemon's disk
-  v1::DeviceState shown_state = v1::DEVICE_STATE_UNSPECIFIED;  ///< of the device, in the newest heartbeat
+  std::string scratch_shortage;  ///< of the daemon's disk
+  v1::DeviceState shown_state =
+      v1::DEVICE_STATE_UNSPECIFIED;  ///< of the device, in the newest heartbeat
   std::string shown_reason;
-  Milliseconds heartbeat_limit{0};       ///< of the newest heartbeat
-  bool strays_outlive_sigkill = false;   ///< engines of a daemon that was killed
+  Milliseconds heartbeat_limit{0};      ///< of the newest heartbeat
+  bool strays_outlive_sigkill = false;  ///< engines of a daemon that was killed
   std::vector<std::pair<std::int64_t, Milliseconds>> stray_looks;  ///< process id, patience
-  std::vector<std::string> violations;   ///< of the rules that the world watches
+  std::vector<std::string> violations;  ///< of the rules that the world watches
   int fenced_answers = 0;
 
  private:
@@ -123,7 +124,7 @@ class WorkerWorld {
   std::optional<MonotonicTime> next_server_event() const;
 
   std::map<std::string, Job> jobs_;
-  std::map<std::string, std::string> blobs_;   ///< at the server, by digest
+  std::map<std::string, std::string> blobs_;  ///< at the server, by digest
   std::map<std::uint64_t, MonotonicTime> leases_;
   std::map<std::uint64_t, std::string> lease_incarnation_;
   std::map<std::string, std::vector<std::uint64_t>> acquires_;

@@ -17,7 +17,9 @@ grpc::Status WorkerWorld::refused(grpc::StatusCode code, std::string_view reason
   return wire::make_status(code, std::string(reason),
                            {.reason = std::string(reason), .metadata = std::move(metadata)});
 }
-grpc::Status WorkerWorld::fenced() { return refused(grpc::StatusCode::ABORTED, wire::reason::kFenced); }
+grpc::Status WorkerWorld::fenced() {
+  return refused(grpc::StatusCode::ABORTED, wire::reason::kFenced);
+}
 
 bool WorkerWorld::current(const v1::AttemptRef& ref, Job** found) {
   for (auto& [id, job] : jobs_)
@@ -32,7 +34,8 @@ bool WorkerWorld::stands(const v1::AttemptRef& ref, Job** found) {
   if (current(ref, found)) return true;
   // Expired, but not granted again: reinstated.
   for (auto& [id, job] : jobs_)
-    if (job.fence == ref.fence() && job.state == JobState::kQueued && expired_.contains(ref.fence())) {
+    if (job.fence == ref.fence() && job.state == JobState::kQueued &&
+        expired_.contains(ref.fence())) {
       *found = &job;
       return true;
     }
@@ -65,7 +68,8 @@ void WorkerWorld::expire() {
   }
 }
 
-void WorkerWorld::grant(const v1::AcquireLeasesRequest& request, v1::AcquireLeasesResponse& response) {
+void WorkerWorld::grant(const v1::AcquireLeasesRequest& request,
+                        v1::AcquireLeasesResponse& response) {
   std::vector<Job*> given;
   if (const auto before = acquires_.find(request.acquire_id()); before != acquires_.end()) {
     for (auto& [id, job] : jobs_)
@@ -128,13 +132,14 @@ grpc::Status WorkerWorld::complete(const v1::CompleteAttemptRequest& request) {
   } else if (request.has_succeeded()) {
     job->state = JobState::kSucceeded;
     ++job->successes;
-    job->artifacts.assign(request.succeeded().artifacts().begin(), request.succeeded().artifacts().end());
+    job->artifacts.assign(request.succeeded().artifacts().begin(),
+                          request.succeeded().artifacts().end());
   } else {
     job->reason = request.failed().reason();
-    const bool again = (job->reason == v1::FAILURE_REASON_CHILD_CRASHED ||
-                        job->reason == v1::FAILURE_REASON_STORAGE ||
-                        job->reason == v1::FAILURE_REASON_PROTOCOL) &&
-                       job->grants < 3;
+    const bool again =
+        (job->reason == v1::FAILURE_REASON_CHILD_CRASHED ||
+         job->reason == v1::FAILURE_REASON_STORAGE || job->reason == v1::FAILURE_REASON_PROTOCOL) &&
+        job->grants < 3;
     job->state = again ? JobState::kQueued : JobState::kFailed;
   }
   return grpc::Status::OK;
