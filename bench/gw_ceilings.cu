@@ -11,12 +11,12 @@
 #include <cstdio>
 #include <string>
 
-#include "workers/backend/device_buffer.cuh"
-#include "workers/backend/launch_cuda.cuh"
+#include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/cuda_libraries.cuh"
-#include "workers/gw/kernels/dense_cuda.cuh"
-#include "workers/gw/kernels/products_cuda.cuh"
-#include "workers/gw/kernels/reciprocal.cuh"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
+#include "workers/gw/kernels/dense/products_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/reciprocal.cuh"
 
 namespace {
 

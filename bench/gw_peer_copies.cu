@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "workers/backend/device_buffer.cuh"
+#include "workers/backend/device/device_buffer.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
-#include "workers/mosfet/solver/equilibrium.hpp"
+#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
 
 namespace quasi::mosfet {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "workers/mosfet/kernels/poisson.hpp"
+#include "workers/mosfet/kernels/electrostatics/poisson.hpp"
 
 namespace quasi::mosfet {
 

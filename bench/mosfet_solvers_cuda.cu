@@ -15,10 +15,10 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/mosfet_newton_system.hpp"
-#include "workers/backend/device.hpp"
-#include "workers/mosfet/kernels/cyclic_reduction.cuh"
-#include "workers/mosfet/kernels/refresh_cuda.cuh"
-#include "workers/mosfet/kernels/row_product.cuh"
+#include "workers/backend/device/device.hpp"
+#include "workers/mosfet/kernels/electrostatics/cyclic_reduction.cuh"
+#include "workers/mosfet/kernels/scattering/refresh_cuda.cuh"
+#include "workers/mosfet/kernels/scattering/row_product.cuh"
 
 namespace quasi::mosfet {
 namespace {

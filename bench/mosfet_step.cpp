@@ -10,8 +10,8 @@
 #include <iostream>
 
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/kernels/fc3_transform.hpp"
-#include "workers/thermal/solver/conductivity_run.hpp"
-#include "workers/thermal/solver/scattering.hpp"
+#include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
+#include "workers/thermal/solver/three_phonon/scattering.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/solver/scattering_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
 
 namespace {

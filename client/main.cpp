@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "client/arguments.hpp"
-#include "client/interrupt.hpp"
+#include "client/engine/interrupt.hpp"
+#include "client/input/arguments.hpp"
 
 namespace quasi::client {
 namespace {

@@ -1,11 +1,11 @@
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/backend/memory_budget.hpp"
 #include "workers/backend/view.hpp"
 
 namespace quasi {

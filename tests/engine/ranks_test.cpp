@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/gw/loop_files.hpp"
+#include "tests/gw/support/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"

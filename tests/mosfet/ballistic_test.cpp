@@ -7,7 +7,7 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/kane_band.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/current_average.hpp"
+#include "workers/mosfet/solver/transport/current_average.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/derived.hpp"
+#include "workers/mosfet/solver/sweep/derived.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/equilibrium.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
 
 #include <gtest/gtest.h>
 

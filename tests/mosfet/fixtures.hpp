@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 #include "workers/mosfet/input/deck.hpp"
 
 namespace quasi::test {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/mobility.hpp"
+#include "workers/mosfet/solver/transport/mobility.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/impurity.hpp"
 #include "workers/mosfet/physics/roughness.hpp"
-#include "workers/mosfet/solver/drift_diffusion.hpp"
-#include "workers/mosfet/solver/sweep.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/solver/equilibrium/drift_diffusion.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/kernels/poisson.hpp"
+#include "workers/mosfet/kernels/electrostatics/poisson.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/physics/working_units.hpp"
+#include "workers/mosfet/model/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/refine.hpp"
+#include "workers/mosfet/solver/transport/refine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/solver/mesh_study.hpp"
-#include "workers/mosfet/solver/sweep.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/solver/sweep/mesh_study.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
 namespace {

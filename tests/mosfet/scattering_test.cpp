@@ -7,11 +7,11 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
-#include "workers/mosfet/kernels/transport_cpu.hpp"
+#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
-#include "workers/mosfet/solver/equilibrium.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::mosfet {

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/sweep.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -10,7 +10,7 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/solver/point_progress.hpp"
+#include "workers/mosfet/solver/sweep/point_progress.hpp"
 
 namespace quasi::mosfet {
 namespace {

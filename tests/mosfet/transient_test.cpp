@@ -7,8 +7,8 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/solver/point_progress.hpp"
-#include "workers/mosfet/solver/sweep.hpp"
+#include "workers/mosfet/solver/sweep/point_progress.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -8,11 +8,11 @@
 #include "tests/oracle/mosfet/transport_step.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/kernels/subbands.hpp"
-#include "workers/mosfet/kernels/transport_cpu.hpp"
+#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/physics/kane_band.hpp"
 #include "workers/mosfet/physics/weno5.hpp"
-#include "workers/mosfet/solver/transport_setup.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
 namespace {

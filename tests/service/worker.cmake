@@ -3,8 +3,8 @@ add_library(quasi_worker_world STATIC support/crashing_files.cpp support/worker_
 target_link_libraries(quasi_worker_world PUBLIC quasi_supervisor)
 
 quasi_add_test(worker_supervisor_test
-  SOURCES worker_attempt_machine_test.cpp worker_supervisor_test.cpp worker_crash_test.cpp
-          worker_files_test.cpp
+  SOURCES worker/worker_attempt_machine_test.cpp worker/worker_supervisor_test.cpp worker/worker_crash_test.cpp
+          worker/worker_files_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
 
 # Real processes: the executables are started from where they are built.
@@ -13,25 +13,25 @@ target_link_libraries(quasi_service_fixture PUBLIC quasi_wire quasi_test_support
 target_compile_definitions(quasi_service_fixture PRIVATE
   QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 
-quasi_add_test(worker_process_test SOURCES worker_process_test.cpp
+quasi_add_test(worker_process_test SOURCES worker/worker_process_test.cpp
   LIBS quasi_service_fixture quasi_daemon LABELS service)
 add_dependencies(worker_process_test quasi-engine)
 
 if(TARGET quasi-server)
-  quasi_add_test(worker_faults_test SOURCES worker_faults_test.cpp
+  quasi_add_test(worker_faults_test SOURCES worker/worker_faults_test.cpp
     LIBS quasi_service_fixture LABELS service faults TIMEOUT 600)
   add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine)
 
-  quasi_add_test(kill_test SOURCES kill_test.cpp support/history.cpp
+  quasi_add_test(kill_test SOURCES jobs/kill_test.cpp support/history.cpp
     LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 900)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
   add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
   target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)
-  quasi_add_test(job_kill_test SOURCES job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
+  quasi_add_test(job_kill_test SOURCES jobs/job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
 
   # One attempt on several slots, as one process and as several.
-  quasi_add_test(job_ranks_test SOURCES job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
+  quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
   add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine)
   if(quasi_mpi_enabled)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 
 namespace quasi::test {
 

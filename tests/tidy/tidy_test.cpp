@@ -87,18 +87,20 @@ std::vector<Direction> directions() {
     };
     auto kind_wide = base;
     kind_wide.insert(kind_wide.end(), {room, "workers/io/", "workers/engine/task.hpp"});
-    auto input = with({"physics", "input"});
+    auto input = with({"physics", "model", "input"});
     input.push_back("workers/io/");
-    auto solver = with({"physics", "kernels", "input", "solver"});
+    auto solver = with({"physics", "model", "kernels", "input", "solver"});
     solver.push_back("workers/io/");
     solver.push_back(room + "point_result.hpp");  // what one bias point leaves, plain data
-    table.push_back({room + "physics/", with({"physics"})});
+    table.push_back({room + "model/", with({"physics", "model"})});
+    table.push_back({room + "physics/", with({"physics", "model"})});
     // The interface of thermal's kernels takes the typed problem as it is: deck, constants, modes,
     // plan.
-    auto kernels = with({"physics", "kernels"});
+    auto kernels = with({"physics", "model", "kernels"});
     if (kind == "thermal")
-      for (const char* typed : {"input/control.hpp", "input/force_constants.hpp",
-                                "solver/harmonic.hpp", "solver/contraction_plan_4ph.hpp"})
+      for (const char* typed :
+           {"input/control.hpp", "input/force_constants.hpp", "solver/harmonic/harmonic.hpp",
+            "solver/four_phonon/contraction_plan_4ph.hpp"})
         kernels.push_back(room + typed);
     table.push_back({room + "kernels/", kernels});
     table.push_back({room + "input/", input});

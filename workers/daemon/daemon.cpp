@@ -13,12 +13,12 @@
 
 #include "proto/wire/channel.hpp"
 #include "proto/wire/chunks.hpp"
-#include "workers/daemon/engine_facts.hpp"
+#include "workers/daemon/devices/engine_facts.hpp"
 #include "workers/daemon/error.hpp"
-#include "workers/daemon/event_loop.hpp"
-#include "workers/daemon/grpc_link.hpp"
-#include "workers/daemon/local_spawner.hpp"
-#include "workers/daemon/posix_file_system.hpp"
+#include "workers/daemon/ports/event_loop.hpp"
+#include "workers/daemon/ports/grpc_link.hpp"
+#include "workers/daemon/ports/local_spawner.hpp"
+#include "workers/daemon/ports/posix_file_system.hpp"
 #include "workers/daemon/supervisor.hpp"
 #include "workers/daemon/worker_identity.hpp"
 

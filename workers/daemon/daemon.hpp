@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/daemon/devices.hpp"
+#include "workers/daemon/devices/devices.hpp"
 #include "workers/daemon/worker_config.hpp"
 
 namespace quasi {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "workers/daemon/attempt_runner.hpp"
-#include "workers/daemon/device_board.hpp"
+#include "workers/daemon/attempt/attempt_runner.hpp"
+#include "workers/daemon/devices/device_board.hpp"
 
 namespace quasi {
 

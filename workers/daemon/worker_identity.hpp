@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "workers/daemon/file_system.hpp"
+#include "workers/daemon/ports/file_system.hpp"
 
 namespace quasi {
 

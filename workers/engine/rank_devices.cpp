@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "workers/backend/device_identity.hpp"
+#include "workers/backend/device/device_identity.hpp"
 #include "workers/backend/error.hpp"
 
 namespace quasi {

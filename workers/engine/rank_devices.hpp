@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "workers/backend/device.hpp"
-#include "workers/backend/ranks.hpp"
+#include "workers/backend/device/device.hpp"
+#include "workers/backend/ranks/ranks.hpp"
 
 namespace quasi {
 

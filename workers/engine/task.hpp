@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
-#include "workers/backend/ranks.hpp"
+#include "workers/backend/ranks/ranks.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi {

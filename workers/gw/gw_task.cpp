@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstdio>
 
-#include "workers/gw/convergence_study.hpp"
-#include "workers/gw/cost_estimate.hpp"
-#include "workers/gw/gw_calculation.hpp"
 #include "workers/gw/input/text_files.hpp"
-#include "workers/gw/sigma_results.hpp"
+#include "workers/gw/output/sigma_results.hpp"
+#include "workers/gw/solver/calculation/convergence_study.hpp"
+#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/io/hdf5.hpp"
 
 namespace quasi {

@@ -10,13 +10,13 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/solver/derived.hpp"
-#include "workers/mosfet/solver/drift_diffusion.hpp"
-#include "workers/mosfet/solver/equilibrium.hpp"
-#include "workers/mosfet/solver/mesh_study.hpp"
-#include "workers/mosfet/solver/mobility.hpp"
-#include "workers/mosfet/solver/point_result.hpp"
-#include "workers/mosfet/solver/sweep.hpp"
+#include "workers/mosfet/solver/equilibrium/drift_diffusion.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+#include "workers/mosfet/solver/sweep/derived.hpp"
+#include "workers/mosfet/solver/sweep/mesh_study.hpp"
+#include "workers/mosfet/solver/sweep/point_result.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
+#include "workers/mosfet/solver/transport/mobility.hpp"
 
 namespace quasi {
 namespace mosfet {

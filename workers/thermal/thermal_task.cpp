@@ -2,16 +2,16 @@
 
 #include <optional>
 
-#include "workers/backend/checkpoint.hpp"
+#include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/thermal/convergence_study.hpp"
-#include "workers/thermal/lint.hpp"
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/result_file.hpp"
-#include "workers/thermal/solve_case.hpp"
+#include "workers/thermal/solver/calculation/convergence_study.hpp"
+#include "workers/thermal/solver/calculation/lint.hpp"
+#include "workers/thermal/solver/calculation/solve_case.hpp"
 
 namespace quasi {
 namespace {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "workers/daemon/file_system.hpp"
+#include "workers/daemon/ports/file_system.hpp"
 
 namespace quasi::test {
 

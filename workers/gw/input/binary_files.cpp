@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/fortran_file.hpp"
 #include "workers/gw/input/header_checks.hpp"
-#include "workers/gw/input/mean_field.hpp"
+#include "workers/gw/model/mean_field.hpp"
 
 // The binary files of the field: WFN, RHO, VXC, VSC and VKB (spec 1.1, 1.2).
 namespace quasi::gw {

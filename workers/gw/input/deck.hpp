@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "workers/gw/solver/band_interpolation.hpp"
-#include "workers/gw/solver/coulomb_interaction.hpp"
-#include "workers/gw/solver/empirical_pseudopotential.hpp"
-#include "workers/gw/solver/graphical.hpp"
-#include "workers/gw/solver/outer_loop.hpp"
-#include "workers/gw/solver/sigma_matrix.hpp"
+#include "workers/gw/solver/bands/band_interpolation.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/self_energy/graphical.hpp"
+#include "workers/gw/solver/self_energy/outer_loop.hpp"
+#include "workers/gw/solver/self_energy/sigma_matrix.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::gw {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "workers/gw/input/mean_field.hpp"
+#include "workers/gw/model/mean_field.hpp"
 
 namespace quasi::gw {
 

@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
 #include "workers/gw/input/header_checks.hpp"
-#include "workers/gw/input/mean_field.hpp"
+#include "workers/gw/model/mean_field.hpp"
 #include "workers/io/hdf5.hpp"
 
 // WFN.h5 and the /mf_header that every HDF5 file of the field repeats (spec 1.4).

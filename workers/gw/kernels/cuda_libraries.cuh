@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "workers/backend/check_cuda.cuh"
+#include "workers/backend/device/check_cuda.cuh"
 #include "workers/backend/error.hpp"
 
 /// Owners of the handles that the gw kernels need from CUDA and its libraries, and the turning of

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 #include "workers/backend/view.hpp"
-#include "workers/gw/kernels/partial_chi.hpp"
+#include "workers/gw/kernels/polarizability/partial_chi.hpp"
 
 namespace quasi::gw {
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
-#include "workers/gw/kernels/gpp_offdiagonal_cpu.hpp"
+#include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
-#include "workers/gw/kernels/imaginary_poles_cpu.hpp"
-#include "workers/gw/kernels/pair_products_cpu.hpp"
-#include "workers/gw/kernels/zgemm_cpu.hpp"
+#include "workers/gw/kernels/pair_products/pair_products_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
 #include "workers/gw/physics/dielectric.hpp"
 
 namespace quasi::gw {

@@ -5,18 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "workers/backend/device_buffer.cuh"
-#include "workers/backend/launch_cuda.cuh"
-#include "workers/backend/memory_budget.hpp"
-#include "workers/gw/kernels/chi_pairs_cuda.cuh"
-#include "workers/gw/kernels/dense_cuda.cuh"
-#include "workers/gw/kernels/gpp_diagonal_cpu.hpp"
-#include "workers/gw/kernels/gpp_diagonal_cuda.cuh"
-#include "workers/gw/kernels/gpp_offdiagonal_cuda.cuh"
-#include "workers/gw/kernels/imaginary_poles_cuda.cuh"
-#include "workers/gw/kernels/pair_products_cuda.cuh"
-#include "workers/gw/kernels/partial_chi_cuda.cuh"
+#include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/launch_cuda.cuh"
+#include "workers/backend/device/memory_budget.hpp"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
+#include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
+#include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
+#include "workers/gw/kernels/polarizability/partial_chi_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/imaginary_poles_cuda.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw {

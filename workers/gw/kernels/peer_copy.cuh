@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 #include "workers/gw/kernels/cuda_libraries.cuh"
 
 namespace quasi::gw::cuda {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "workers/backend/ranks.hpp"
+#include "workers/backend/ranks/ranks.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "workers/backend/checkpoint.hpp"
-#include "workers/backend/ranks.hpp"
-#include "workers/gw/kernels/partial_chi.hpp"
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/ranks/ranks.hpp"
+#include "workers/gw/kernels/polarizability/partial_chi.hpp"
 
 namespace quasi::gw {
 

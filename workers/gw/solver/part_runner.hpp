@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/backend/checkpoint.hpp"
+#include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/gw/solver/device_team.hpp"
 
 namespace quasi::gw {

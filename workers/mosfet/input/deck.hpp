@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "workers/io/settings.hpp"
-#include "workers/mosfet/physics/model.hpp"
+#include "workers/mosfet/model/model.hpp"
 #include "workers/mosfet/physics/roughness.hpp"
 
 namespace quasi::mosfet {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "workers/mosfet/input/deck.hpp"
-#include "workers/mosfet/physics/structure.hpp"
+#include "workers/mosfet/model/structure.hpp"
 
 namespace quasi::mosfet {
 

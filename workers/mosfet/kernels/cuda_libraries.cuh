@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "workers/backend/check_cuda.cuh"
+#include "workers/backend/device/check_cuda.cuh"
 
 /// Owners of CUDA's streams, graphs and cuBLAS handle.
 namespace quasi::mosfet::cuda {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "workers/backend/device.hpp"
-#include "workers/mosfet/physics/model.hpp"
+#include "workers/backend/device/device.hpp"
+#include "workers/mosfet/model/model.hpp"
+#include "workers/mosfet/model/structure.hpp"
+#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
-#include "workers/mosfet/physics/structure.hpp"
-#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

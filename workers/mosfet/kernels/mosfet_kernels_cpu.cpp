@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/kernels/iteration_cpu.hpp"
+#include "workers/mosfet/kernels/electrostatics/iteration_cpu.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
-#include "workers/mosfet/kernels/transport_cpu.hpp"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/physics/runge_kutta.hpp"
 
 namespace quasi::mosfet {

@@ -3,17 +3,17 @@
 #include <memory>
 #include <string>
 
-#include "workers/mosfet/kernels/field_cuda.cuh"
-#include "workers/mosfet/kernels/matrix_refresh.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/point_on_device.cuh"
 #include "workers/mosfet/kernels/problem_tables.cuh"
-#include "workers/mosfet/kernels/scattering_cuda.cuh"
-#include "workers/mosfet/kernels/scattering_run_cuda.cuh"
-#include "workers/mosfet/kernels/split_field.cuh"
-#include "workers/mosfet/kernels/step_cuda.cuh"
-#include "workers/mosfet/kernels/transport_cpu.hpp"
-#include "workers/mosfet/kernels/transport_cuda.cuh"
+#include "workers/mosfet/kernels/scattering/matrix_refresh.cuh"
+#include "workers/mosfet/kernels/scattering/scattering_cuda.cuh"
+#include "workers/mosfet/kernels/scattering/scattering_run_cuda.cuh"
+#include "workers/mosfet/kernels/transport/field_cuda.cuh"
+#include "workers/mosfet/kernels/transport/split_field.cuh"
+#include "workers/mosfet/kernels/transport/step_cuda.cuh"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
+#include "workers/mosfet/kernels/transport/transport_cuda.cuh"
 #include "workers/mosfet/physics/runge_kutta.hpp"
 
 namespace quasi::mosfet {

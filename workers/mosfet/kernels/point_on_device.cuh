@@ -4,8 +4,8 @@
 
 #include "workers/mosfet/kernels/cuda_libraries.cuh"
 #include "workers/mosfet/kernels/device_point.cuh"
-#include "workers/mosfet/kernels/transport_cuda.cuh"
-#include "workers/mosfet/kernels/x_flux_cuda.cuh"
+#include "workers/mosfet/kernels/transport/transport_cuda.cuh"
+#include "workers/mosfet/kernels/transport/x_flux_cuda.cuh"
 
 namespace quasi::mosfet::cuda {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
-#include "workers/thermal/solver/symmetry.hpp"
+#include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/solver/harmonic/symmetry.hpp"
 
 namespace quasi::thermal {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/crystal.hpp"
+#include "workers/thermal/model/crystal.hpp"
 
 namespace quasi::thermal {
 

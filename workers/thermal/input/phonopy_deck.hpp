@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/crystal.hpp"
 #include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/model/crystal.hpp"
 
 namespace quasi::thermal {
 

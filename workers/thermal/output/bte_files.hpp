@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "workers/thermal/solve_case.hpp"
+#include "workers/thermal/solver/calculation/solve_case.hpp"
 
 namespace quasi::thermal {
 

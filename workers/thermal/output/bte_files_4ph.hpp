@@ -1,7 +1,7 @@
 #pragma once
 
 #include "workers/thermal/output/bte_text.hpp"
-#include "workers/thermal/solver/scattering_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {
 

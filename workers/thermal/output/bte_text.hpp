@@ -9,7 +9,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {
 

@@ -5,7 +5,7 @@
 
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/tensors.hpp"
-#include "workers/thermal/solver/derived.hpp"
+#include "workers/thermal/solver/transport/derived.hpp"
 
 namespace quasi::thermal {
 

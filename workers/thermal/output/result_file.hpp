@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/solver/conductivity_run.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {
 

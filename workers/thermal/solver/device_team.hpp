@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "workers/backend/device.hpp"
+#include "workers/backend/device/device.hpp"
 
 namespace quasi::thermal {
 

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "workers/backend/checkpoint.hpp"
+#include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/progress.hpp"
-#include "workers/thermal/kernels/scattering_kernels_4ph.hpp"
+#include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/solver/device_team.hpp"
-#include "workers/thermal/solver/team_4ph.hpp"
-#include "workers/thermal/solver/tile_plan_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/team_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
 
 namespace quasi::thermal {
 

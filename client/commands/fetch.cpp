@@ -1,0 +1,174 @@
+#include "client/commands/fetch.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "client/input/job_ids.hpp"
+#include "client/session/durable_file.hpp"
+#include "client/views/job_view.hpp"
+#include "client/views/readable.hpp"
+#include "client/views/transfer_bar.hpp"
+#include "proto/wire/chunks.hpp"
+#include "proto/wire/digest.hpp"
+#include "proto/wire/limits.hpp"
+#include "proto/wire/validate.hpp"
+#include "workers/io/settings.hpp"
+
+namespace quasi::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<v1::Artifact> all_artifacts(Session& session, const std::string& job_id) {
+  std::vector<v1::Artifact> artifacts;
+  v1::ListArtifactsRequest request;
+  request.set_job_id(job_id);
+  request.set_page_size(1000);
+  while (true) {
+    const v1::ListArtifactsResponse page = session.server.call(&Jobs::ListArtifacts, request);
+    artifacts.insert(artifacts.end(), page.artifacts().begin(), page.artifacts().end());
+    if (page.next_page_token().empty()) return artifacts;
+    request.set_page_token(page.next_page_token());
+  }
+}
+
+void refuse_unfinished(const v1::Job& job) {
+  if (job.state() == v1::JOB_STATE_SUCCEEDED) return;
+  const std::string what =
+      "job " + job.id() + " is " + state_word(job.state()) + " and has no results";
+  const std::string remedy = !is_final(job.state()) ? "wait for it: quasi wait " + job.id()
+                             : job.state() == v1::JOB_STATE_FAILED
+                                 ? "see why: quasi show " + job.id() + ", quasi logs " + job.id()
+                                 : "submit it again if you want its results";
+  throw Failure(ExitStatus::kConflict, what, remedy);
+}
+
+std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all,
+                                 const std::vector<std::string>& names, const std::string& job_id) {
+  if (names.empty()) return all;
+  std::vector<v1::Artifact> picked;
+  std::vector<std::string> known;
+  for (const v1::Artifact& artifact : all) known.push_back(artifact.name());
+  for (const std::string& name : names) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const v1::Artifact& artifact) {
+      return artifact.name() == name;
+    });
+    if (found == all.end()) {
+      const std::string nearest = nearest_name(name, known);
+      std::string list;
+      for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
+      throw Failure(ExitStatus::kNotFound,
+                    "job " + job_id + " left no file '" + name + "'" +
+                        (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
+                    list.empty() ? "it left none" : "its files: " + list);
+    }
+    picked.push_back(*found);
+  }
+  return picked;
+}
+
+enum class Already { kAbsent, kSame, kOther };
+
+Already look(const fs::path& path, const v1::Artifact& artifact) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return Already::kAbsent;
+  if (!fs::is_regular_file(status)) return Already::kOther;
+  if (fs::file_size(path, error) != artifact.size_bytes() || error) return Already::kOther;
+  try {
+    return wire::digest_file(path).digest == artifact.digest() ? Already::kSame : Already::kOther;
+  } catch (const std::system_error& failure) {
+    throw Failure(ExitStatus::kLocalFile, failure.what(), "check that the file can be read");
+  }
+}
+
+/// One file. @return true if it was moved, false if it lay here already.
+bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& path, bool force) {
+  // The server promises such names; a path from outside is never trusted to be one.
+  if (!wire::is_relative_path(artifact.name(), limits::kArtifactNameBytes))
+    throw Failure(ExitStatus::kDataIntegrity,
+                  "the server names a file '" + artifact.name() + "', which no file may be called",
+                  "tell the server's operator");
+  const Already already = look(path, artifact);
+  if (already == Already::kSame) return false;
+  if (already == Already::kOther && !force)
+    throw Failure(ExitStatus::kConflict, "'" + path.string() + "' is there already and differs",
+                  "choose another directory with -d, or replace it with --force");
+  make_directory(path.parent_path(), Access::kUmask);
+  TransferBar bar(session.console, "fetching", artifact.name());
+  wire::TransferOptions options;
+  options.on_progress = [&](std::uint64_t done, std::uint64_t total) { bar.show(done, total); };
+  options.cancelled = [] { return interrupt::requested(); };
+  options.attempts = 20;
+  const grpc::Status status = wire::download_file(session.server.channel(), artifact.digest(),
+                                                  artifact.size_bytes(), path, options);
+  bar.clear();
+  if (interrupt::requested())
+    throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
+                  "what came is kept in '" + path.string() + ".part'; the same command continues");
+  if (!status.ok()) {
+    Failure failure = failure_of(status, session.server.address());
+    if (failure.status == ExitStatus::kUnreachable)
+      failure.remedy =
+          "what came is kept in '" + path.string() + ".part'; the same command continues";
+    if (failure.status == ExitStatus::kLocalFile)
+      throw Failure(failure.status, "'" + path.string() + ".part': " + failure.what(),
+                    failure.remedy);
+    throw failure;
+  }
+  return true;
+}
+
+}  // namespace
+
+ExitStatus fetch(Session& session, const FetchOptions& options) {
+  const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
+  Console& console = session.console;
+  Json document{{"jobs", Json::array()}};
+  std::size_t failed = 0;
+  std::optional<Failure> first;
+  for (const std::string& id : ids) {
+    const fs::path directory =
+        options.directory.empty()
+            ? fs::path(id)
+            : (ids.size() > 1 ? fs::path(options.directory) / id : fs::path(options.directory));
+    Json files = Json::array();
+    try {
+      v1::GetJobRequest request;
+      request.set_job_id(id);
+      refuse_unfinished(session.server.call(&Jobs::GetJob, request).job());
+      const auto artifacts = chosen(all_artifacts(session, id), options.artifacts, id);
+      make_directory(directory, Access::kUmask);
+      for (const v1::Artifact& artifact : artifacts) {
+        const fs::path path = directory / artifact.name();
+        const bool moved = fetch_one(session, artifact, path, options.force);
+        Json file = artifact_json(artifact);
+        file["path"] = path.string();
+        file["moved"] = moved;
+        if (console.format() == Format::kJsonl)
+          console.record(file);
+        else if (console.format() == Format::kName)
+          console.data(path.string() + "\n");
+        else if (!console.json())
+          console.data(path.string() + "  " + readable_bytes(artifact.size_bytes()) + "  " +
+                       console.paint(Colour::kGreen, moved ? "ok" : "ok (was here)") + "\n");
+        files.push_back(std::move(file));
+      }
+    } catch (const Failure& failure) {
+      // With several jobs the others are still wanted; a signal ends all.
+      if (ids.size() == 1 || interrupt::requested()) throw;
+      session.console.warn(std::string(failure.what()) +
+                           (failure.remedy.empty() ? "" : "; " + failure.remedy));
+      if (!first) first = failure;
+      ++failed;
+    }
+    document["jobs"].push_back({{"id", id}, {"directory", directory.string()}, {"files", files}});
+  }
+  if (first && failed == ids.size()) throw *first;
+  if (console.format() == Format::kJson) console.document(document);
+  return failed > 0 ? ExitStatus::kPartial : ExitStatus::kOk;
+}
+
+}  // namespace quasi::client

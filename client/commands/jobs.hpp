@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/session/session.hpp"
+
+namespace quasi::client {
+
+struct ListOptions {
+  std::vector<std::string> states;  ///< words, any of these; "active" and "ended" are sets
+  std::vector<std::string> kinds;
+  std::vector<std::string> labels;  ///< "key=value", all of these
+  std::string name;                 ///< beginning of the name
+  std::string since;                ///< a duration before now
+  std::string until;
+  int limit = 20;
+  bool all = false;
+  bool oldest_first = false;
+};
+
+struct ShowOptions {
+  std::vector<std::string> jobs;
+};
+
+struct CancelOptions {
+  std::vector<std::string> jobs;
+  std::string reason;
+  bool yes = false;
+};
+
+ExitStatus list(Session& session, const ListOptions& options);
+ExitStatus show(Session& session, const ShowOptions& options);
+ExitStatus cancel(Session& session, const CancelOptions& options);
+
+/// The table of `quasi list`; ids alone for kName. Exposed for tests.
+std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
+                       std::int64_t now_ms);
+/// The page of `quasi show` for one job.
+std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms);
+
+}  // namespace quasi::client

@@ -1,0 +1,144 @@
+#include "client/commands/logs.hpp"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client/input/job_ids.hpp"
+#include "client/views/job_view.hpp"
+#include "client/views/readable.hpp"
+#include "proto/wire/status.hpp"
+
+namespace quasi::client {
+namespace {
+
+constexpr double kPatience_s = 300.0;
+
+/// Where reading stands, over broken streams.
+struct Position {
+  std::uint32_t attempt = 0;  ///< 0: the newest
+  std::uint64_t offset = 0;
+};
+
+class Output {
+ public:
+  explicit Output(Console& console) : console_(console) {}
+
+  void take(const v1::ReadLogsResponse& part) {
+    if (console_.format() == Format::kJson)
+      text_ += part.data();
+    else if (console_.format() == Format::kJsonl)
+      console_.record(
+          {{"attempt", part.attempt()}, {"offset", part.offset()}, {"text", part.data()}});
+    else
+      console_.data(console_.terminal().out ? printable(part.data()) : part.data());
+    console_.flush();
+  }
+
+  void end(const std::string& job_id, std::uint32_t attempt) {
+    if (console_.format() == Format::kJson)
+      console_.document({{"job", job_id}, {"attempt", attempt}, {"text", text_}});
+  }
+
+ private:
+  Console& console_;
+  std::string text_;
+};
+
+/// One stream, as far as it goes; `at` moves with what came.
+grpc::Status read_once(Session& session, const std::string& job_id, bool follow, Position& at,
+                       Output& output) {
+  grpc::ClientContext context;
+  const interrupt::Scope cancel([&context] { context.TryCancel(); });
+  v1::ReadLogsRequest request;
+  request.set_job_id(job_id);
+  request.set_attempt(at.attempt);
+  request.set_offset(at.offset);
+  request.set_follow(follow);
+  const auto reader = session.server.jobs().ReadLogs(&context, request);
+  v1::ReadLogsResponse part;
+  while (reader->Read(&part)) {
+    at.attempt = part.attempt();
+    at.offset = part.offset() + part.data().size();
+    output.take(part);
+  }
+  return reader->Finish();
+}
+
+v1::Job current(Session& session, const std::string& job_id) {
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  return session.server.call(&Jobs::GetJob, request).job();
+}
+
+std::uint32_t newest_attempt(const v1::Job& job) {
+  return job.attempt_history().empty()
+             ? 0
+             : job.attempt_history(job.attempt_history_size() - 1).number();
+}
+
+bool pause(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end && !interrupt::requested())
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return !interrupt::requested();
+}
+
+[[noreturn]] void interrupted(const std::string& job_id) {
+  throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
+                "the job goes on; come back with: quasi logs -f " + job_id);
+}
+
+}  // namespace
+
+ExitStatus logs(Session& session, const LogsOptions& options) {
+  const std::string id = resolve_job_id(session, options.job);
+  Output output(session.console);
+  Position at{.attempt = options.attempt, .offset = 0};
+  auto last_contact = std::chrono::steady_clock::now();
+  bool away = false;
+  while (true) {
+    const Position before = at;
+    const grpc::Status status = read_once(session, id, options.follow, at, output);
+    if (interrupt::requested()) interrupted(id);
+    if (status.ok() || at.offset != before.offset) {
+      last_contact = std::chrono::steady_clock::now();
+      if (std::exchange(away, false)) session.console.note("the server is back");
+    }
+    if (status.ok()) {
+      if (!options.follow || options.attempt != 0) break;
+      // The attempt has ended. The job may have, or may get another one.
+      const v1::Job job = current(session, id);
+      if (newest_attempt(job) > at.attempt) {
+        if (at.attempt != 0)
+          session.console.note("attempt " + std::to_string(newest_attempt(job)) + " of " + id);
+        at = {.attempt = newest_attempt(job), .offset = 0};
+        continue;
+      }
+      if (is_final(job.state())) break;
+    } else if (wire::reason_of(status) == wire::reason::kAttempt && options.attempt == 0) {
+      // Nothing has run yet.
+      const v1::Job job = current(session, id);
+      if (!options.follow || is_final(job.state())) {
+        session.console.note("no attempt of " + id + " has begun; it is " +
+                             state_word(job.state()));
+        output.end(id, 0);
+        return ExitStatus::kOk;
+      }
+    } else if (options.follow && is_transient(status)) {
+      const double gone =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - last_contact).count();
+      if (gone > kPatience_s) throw failure_of(status, session.server.address());
+      if (!std::exchange(away, true))
+        session.console.note(std::string(failure_of(status, session.server.address()).what()) +
+                             "; trying again");
+    } else {
+      throw failure_of(status, session.server.address());
+    }
+    if (!pause(0.3)) interrupted(id);
+  }
+  if (at.attempt == 0 && at.offset == 0) session.console.note("the log of " + id + " is empty");
+  output.end(id, at.attempt);
+  return ExitStatus::kOk;
+}
+
+}  // namespace quasi::client

@@ -1,0 +1,117 @@
+#include "client/commands/run.hpp"
+
+#include <csignal>
+#include <filesystem>
+
+#include "client/engine/engine_process.hpp"
+#include "client/engine/interrupt.hpp"
+#include "client/engine/local_check.hpp"
+#include "client/input/job_file.hpp"
+#include "proto/wire/validate.hpp"
+
+namespace quasi::client {
+namespace {
+
+/// Kind and deck of the command line; a TOML file says its kind itself, a job file names both.
+struct Target {
+  std::string kind;
+  std::string deck;
+  v1::DeckWork work;  ///< its settings, exports and device
+};
+
+Target target_of(const std::string& kind, const std::filesystem::path& deck) {
+  // A TOML deck's [job] is checked as for a submission; what concerns a queue has no effect here.
+  JobRequest request = deck_settings(kind, deck);
+  deck_work(request.spec)->set_deck("deck");
+  request.files.push_back({.slot = "deck", .path = deck, .size_bytes = 0});  // stays where it is
+  check_limits({request});
+  return {.kind = kind, .deck = deck.string(), .work = *deck_work(request.spec)};
+}
+
+Target target_of(const RunCommandOptions& options) {
+  if (options.words.size() == 2) return target_of(options.words[0], options.words[1]);
+  if (options.words.size() != 1)
+    throw Failure(ExitStatus::kUsage,
+                  options.words.empty() ? "no deck was named" : "one deck is run at a time",
+                  "usage: quasi run KIND DECK, or quasi run DECK.toml");
+  const std::string& word = options.words.front();
+  std::error_code ignored;
+  for (const std::string& kind : wire::offered_kinds())
+    if (word == kind && !std::filesystem::exists(word, ignored))
+      throw Failure(ExitStatus::kUsage, "'" + word + "' is a kind of job; which deck?",
+                    "usage: quasi run " + word + " DECK");
+  if (std::filesystem::is_directory(word, ignored))
+    throw Failure(ExitStatus::kUsage, "'" + word + "' is a directory; which kind of deck is in it?",
+                  "usage: quasi run KIND " + word);
+  if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
+  const std::vector<JobRequest> requests = jobs_from_file(word);
+  if (requests.size() != 1 || requests.front().deck.empty() ||
+      deck_work(requests.front().spec) == nullptr)
+    throw Failure(ExitStatus::kInvalidInput,
+                  "'" + word + "' does not name exactly one deck on this machine",
+                  "give the deck itself: quasi run KIND DECK");
+  const JobRequest& request = requests.front();
+  return {.kind = std::string(wire::kind_of(request.spec)),
+          .deck = request.deck.string(),
+          .work = *deck_work(request.spec)};
+}
+
+std::string device_name(v1::DevicePreference preference) {
+  switch (preference) {
+    case v1::DEVICE_PREFERENCE_CPU:
+      return "cpu";
+    case v1::DEVICE_PREFERENCE_CUDA:
+      return "cuda:0";
+    default:
+      return "";
+  }
+}
+
+/// Who stopped a run must know what the next one may cost.
+void mention_checkpoint(Console& console, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output / "checkpoint";
+  std::error_code absent;
+  if (std::filesystem::is_empty(folder, absent) || absent) return;
+  console.note("what is finished is kept in '" + folder.string() +
+               "': the same command goes on from there, another run into '" + output.string() +
+               "' discards it");
+}
+
+}  // namespace
+
+ExitStatus run(Console& console, const RunCommandOptions& options) {
+  const auto engine = require_engine();
+  const Target target = target_of(options);
+  std::vector<std::string> arguments{"run", target.kind, target.deck};
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (value.empty()) return;
+    arguments.push_back(flag);
+    arguments.push_back(value);
+  };
+  add("--output", options.output);
+  add("--device", options.device.empty() ? device_name(target.work.device()) : options.device);
+  for (const v1::Setting& setting : target.work.settings())
+    add("--set", setting.key() + "=" + setting.value());
+  for (const std::string& setting : options.settings) add("--set", setting);
+  for (const std::string& format : target.work.exports()) add("--export", format);
+  for (const std::string& format : options.exports) add("--export", format);
+  if (console.json()) arguments.emplace_back("--json");
+  if (console.quiet()) arguments.emplace_back("--quiet");
+  console.flush();
+  const ChildEnd end = run_engine(engine, arguments);
+  if (end.signal == SIGPIPE) {
+    // Whoever read our output had enough, as in `quasi run ... | head`: we end like every other
+    // program in a pipe.
+    ::signal(SIGPIPE, SIG_DFL);
+    ::raise(SIGPIPE);
+  }
+  const ExitStatus status = status_of_engine(end);
+  if (const std::string crash = describe_engine_end(end); !crash.empty())
+    throw Failure(status, crash,
+                  "give it more memory or a smaller problem; if it stays so, report it");
+  if (interrupt::requested())
+    mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
+  return status;
+}
+
+}  // namespace quasi::client

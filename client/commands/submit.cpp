@@ -1,0 +1,308 @@
+#include "client/commands/submit.hpp"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/commands/watch.hpp"
+#include "client/engine/local_check.hpp"
+#include "client/session/upload.hpp"
+#include "client/views/job_view.hpp"
+#include "client/views/readable.hpp"
+#include "proto/wire/chunks.hpp"
+#include "proto/wire/status.hpp"
+#include "proto/wire/validate.hpp"
+
+namespace quasi::client {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr std::int64_t kAnswersKeptMs = std::int64_t{7} * 86'400'000;
+
+/// What a submission was answered.
+struct Submitted {
+  std::vector<std::string> ids;
+  std::vector<std::string> names;
+  std::vector<std::string> kinds;
+  bool replayed = false;
+};
+
+std::string to_json(const pb::Message& message) {
+  std::string text;
+  pb::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  const auto status = pb::util::MessageToJsonString(message, &text, options);
+  if (!status.ok())
+    throw Failure(ExitStatus::kUnexpected,
+                  "cannot write the request down: " + std::string(status.message()));
+  return text;
+}
+
+/// Sends a journalled request and takes it out of the journal once it has an answer, whatever the
+/// answer. Without an answer it stays, and the failure says how to repeat it.
+Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(
+      std::chrono::system_clock::now() +
+      std::chrono::milliseconds(static_cast<std::int64_t>(session.server.timeout_s() * 1e3)));
+  v1::SubmitJobsResponse response;
+  grpc::Status status;
+  {
+    const interrupt::Scope cancel([&context] { context.TryCancel(); });
+    status = session.server.jobs().SubmitJobs(&context, request, &response);
+  }
+  if (!status.ok()) {
+    Failure failure = failure_of(status, session.server.address());
+    const bool unanswered = is_transient(status) || interrupt::requested() ||
+                            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    if (!unanswered) {
+      session.state.remove_pending(request.request_id());
+      throw failure;
+    }
+    failure.remedy =
+        "whether the server took it is not known; the request is kept, repeating it is safe: "
+        "quasi submit --resume";
+    throw failure;
+  }
+  Submitted submitted;
+  submitted.ids.assign(response.job_ids().begin(), response.job_ids().end());
+  for (const v1::JobSpec& job : request.jobs()) {
+    submitted.names.push_back(job.name());
+    submitted.kinds.emplace_back(wire::kind_of(job));
+  }
+  const auto& trailer = context.GetServerTrailingMetadata();
+  submitted.replayed = trailer.find("quasi-replayed") != trailer.end();
+  session.state.remember_last(submitted.ids);
+  session.state.remove_pending(request.request_id());
+  return submitted;
+}
+
+Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>& files) {
+  Json document{
+      {"submitted", Json::array()}, {"replayed", submitted.replayed}, {"inputs", Json::array()}};
+  for (std::size_t i = 0; i < submitted.ids.size(); ++i)
+    document["submitted"].push_back(
+        {{"id", submitted.ids[i]},
+         {"name", i < submitted.names.size() ? submitted.names[i] : ""},
+         {"kind", i < submitted.kinds.size() ? submitted.kinds[i] : ""}});
+  for (const UploadedFile& file : files)
+    document["inputs"].push_back({{"slot", file.name},
+                                  {"digest", file.digest},
+                                  {"size_bytes", file.size_bytes},
+                                  {"uploaded", file.sent}});
+  return document;
+}
+
+void print_submitted(Console& console, const Submitted& submitted) {
+  for (std::size_t i = 0; i < submitted.ids.size(); ++i)
+    console.data(console.format() == Format::kName ? submitted.ids[i] + "\n"
+                                                   : "submitted " + submitted.ids[i] + "  " +
+                                                         printable(submitted.names[i]) + "\n");
+}
+
+ExitStatus after_submission(Session& session, const SubmitOptions& options,
+                            const Submitted& submitted, const std::vector<UploadedFile>& files) {
+  Console& console = session.console;
+  const Json head = submitted_json(submitted, files);
+  if (options.watch || options.wait) {
+    if (!console.json()) {
+      // The ids come first, so that whoever interrupts the watching has them.
+      print_submitted(console, submitted);
+      console.flush();
+    }
+    return follow_and_report(session, submitted.ids, Until::kAll,
+                             options.watch ? Narration::kShown : Narration::kSilent, head);
+  }
+  if (console.json()) {
+    console.document(head);
+  } else {
+    print_submitted(console, submitted);
+    if (console.terminal().err)
+      console.note("follow with: quasi watch last; files later: quasi fetch last");
+  }
+  return ExitStatus::kOk;
+}
+
+/// A pending request older than the server keeps its answers could run twice if it were repeated:
+/// jobs of the same name, made since, are what a person must look at first.
+void refuse_if_probably_done(Session& session, const PendingSubmission& pending,
+                             const v1::SubmitJobsRequest& request) {
+  if (now_unix_ms() - pending.created_ms < kAnswersKeptMs) return;
+  v1::ListJobsRequest list;
+  if (request.jobs_size() > 0) list.mutable_filter()->set_name_prefix(request.jobs(0).name());
+  list.mutable_filter()->mutable_created_after()->set_seconds(pending.created_ms / 1000 - 60);
+  list.mutable_filter()->mutable_created_before()->set_seconds(pending.created_ms / 1000 + 3600);
+  list.set_page_size(10);
+  const v1::ListJobsResponse found = session.server.call(&Jobs::ListJobs, list);
+  if (found.jobs().empty()) return;
+  throw Failure(ExitStatus::kConflict,
+                "the pending submission " + pending.request_id + " of " +
+                    local_time(pending.created_ms) + " seems to have been taken then: " +
+                    found.jobs(0).id() + " " + found.jobs(0).spec().name(),
+                "if so, drop it: quasi submit --forget " + pending.request_id);
+}
+
+ExitStatus resume(Session& session, const SubmitOptions& options) {
+  const std::vector<PendingSubmission> entries = session.state.pending();
+  if (entries.empty()) {
+    if (session.console.json())
+      session.console.document(submitted_json({}, {}));
+    else
+      session.console.note("nothing is pending");
+    return ExitStatus::kOk;
+  }
+  Submitted all;
+  for (const PendingSubmission& entry : entries) {
+    v1::SubmitJobsRequest request;
+    const auto status = pb::util::JsonStringToMessage(entry.request_json, &request);
+    if (!status.ok() || request.request_id() != entry.request_id)
+      throw Failure(ExitStatus::kLocalFile,
+                    "the pending submission " + entry.request_id + " is damaged",
+                    "drop it: quasi submit --forget " + entry.request_id);
+    const std::string store =
+        session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest()).store_id();
+    if (!entry.store_id.empty() && store != entry.store_id)
+      throw Failure(
+          ExitStatus::kConflict,
+          "the pending submission " + entry.request_id + " was meant for another server, " +
+              entry.address + "; at " + session.server.address() + " is another store",
+          "name that server with --server, or drop the submission: quasi submit --forget " +
+              entry.request_id);
+    refuse_if_probably_done(session, entry, request);
+    const Submitted submitted = send(session, request);
+    session.console.note(submitted.replayed ? "had been taken: " + entry.request_id
+                                            : "sent again: " + entry.request_id);
+    all.ids.insert(all.ids.end(), submitted.ids.begin(), submitted.ids.end());
+    all.names.insert(all.names.end(), submitted.names.begin(), submitted.names.end());
+    all.kinds.insert(all.kinds.end(), submitted.kinds.begin(), submitted.kinds.end());
+    all.replayed = all.replayed || submitted.replayed;
+  }
+  session.state.remember_last(all.ids);
+  return after_submission(session, options, all, {});
+}
+
+ExitStatus forget(Session& session, const std::string& request_id) {
+  if (!wire::is_uuid(request_id))
+    throw Failure(
+        ExitStatus::kUsage, "--forget: '" + request_id + "' is no request id",
+        "they are the names of the files in " + (session.state.directory() / "pending").string());
+  for (const PendingSubmission& entry : session.state.pending())
+    if (entry.request_id == request_id) {
+      session.state.remove_pending(request_id);
+      session.console.note("dropped " + request_id);
+      return ExitStatus::kOk;
+    }
+  throw Failure(ExitStatus::kNotFound, "no pending submission " + request_id,
+                "pending ones lie in " + (session.state.directory() / "pending").string());
+}
+
+void check_decks(Session& session, const std::vector<JobRequest>& requests, bool overlaid) {
+  for (const JobRequest& request : requests) {
+    if (request.deck.empty()) continue;
+    if (overlaid) {
+      session.console.note("not checked here: --input changes the deck; the worker checks it");
+      return;
+    }
+    const DeckReport report = check_deck(request, "cpu");
+    if (!report.checked) {
+      session.console.note("not checked here: " + report.why_not + "; the worker checks it");
+      return;
+    }
+    if (report.report.contains("warnings"))
+      for (const Json& warning : report.report["warnings"])
+        session.console.warn(request.source + ": " +
+                             (warning.is_string() ? warning.get<std::string>() : warning.dump()));
+  }
+}
+
+/// What the server would accept but a person should know, e.g. that no worker fits at present.
+void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission) {
+  v1::ValidateJobsRequest request;
+  *request.mutable_jobs() = submission.jobs();
+  v1::ValidateJobsResponse response;
+  // Advice only: whatever is wrong with the call, the submission itself will say.
+  if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s())
+           .ok())
+    return;
+  constexpr int kShown = 3;
+  for (int i = 0; i < std::min(kShown, response.warnings_size()); ++i)
+    session.console.warn(readable_field(response.warnings(i).field(), submission.jobs_size()) +
+                         ": " + response.warnings(i).message());
+  if (response.warnings_size() > kShown)
+    session.console.warn("and " + std::to_string(response.warnings_size() - kShown) +
+                         " more, see: quasi validate");
+}
+
+ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
+  v1::ValidateJobsRequest request;
+  for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
+  const v1::ValidateJobsResponse response = session.server.call(&Jobs::ValidateJobs, request);
+  std::vector<Violation> problems;
+  for (const auto& problem : response.problems())
+    if (problem.reason() != wire::reason::kInputsMissing)  // they would be uploaded first
+      problems.push_back({problem.field(), problem.message()});
+  if (!problems.empty()) {
+    Failure failure(ExitStatus::kInvalidInput,
+                    readable_field(problems.front().field, request.jobs_size()) + ": " +
+                        problems.front().message,
+                    "fix it in the job file or on the command line");
+    failure.reason = "FIELD_INVALID";
+    failure.violations = std::move(problems);
+    throw failure;
+  }
+  Console& console = session.console;
+  for (const auto& warning : response.warnings())
+    console.warn(readable_field(warning.field(), request.jobs_size()) + ": " + warning.message());
+  if (console.json()) {
+    Json document{{"dry_run", true}, {"jobs", Json::array()}};
+    for (const JobRequest& job : requests)
+      document["jobs"].push_back(Json::parse(to_json(job.spec)));
+    console.document(document);
+    return ExitStatus::kOk;
+  }
+  for (const JobRequest& job : requests) {
+    std::uint64_t bytes = 0;
+    for (const v1::Input& input : job.spec.inputs()) bytes += input.size_bytes();
+    console.data(
+        "would submit  " + printable(job.spec.name()) + "  " +
+        std::string(wire::kind_of(job.spec)) + "  " + std::to_string(job.spec.inputs_size()) +
+        (job.spec.inputs_size() == 1 ? " input, " : " inputs, ") + readable_bytes(bytes) + "\n");
+  }
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+ExitStatus submit(Session& session, const SubmitOptions& options) {
+  if (!options.forget.empty()) return forget(session, options.forget);
+  if (options.resume) {
+    if (!options.job.words.empty())
+      throw Failure(ExitStatus::kUsage, "--resume repeats what is pending and takes no files",
+                    "first: quasi submit --resume, then submit the new files");
+    return resume(session, options);
+  }
+  std::vector<JobRequest> requests = build_jobs(options.job);
+  check_limits(requests);
+  if (!options.no_check) check_decks(session, requests, !options.job.inputs.empty());
+  const v1::GetCapabilitiesResponse capabilities =
+      session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
+  hash_inputs(requests);
+  if (options.dry_run) return dry_run(session, requests);
+  const std::vector<UploadedFile> files = upload_inputs(session, requests);
+
+  v1::SubmitJobsRequest request;
+  request.set_request_id(wire::make_uuid());
+  for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
+  mention_warnings(session, request);
+  session.state.add_pending({.request_id = request.request_id(),
+                             .created_ms = now_unix_ms(),
+                             .address = session.server.address(),
+                             .store_id = capabilities.store_id(),
+                             .request_json = to_json(request)});
+  const Submitted submitted = send(session, request);
+  return after_submission(session, options, submitted, files);
+}
+
+}  // namespace quasi::client

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/input/job_file.hpp"
+#include "client/session/session.hpp"
+
+namespace quasi::client {
+
+/// What a job is made from: the part of the command line that `submit`, `validate` share.
+struct JobArguments {
+  std::vector<std::string> words;     ///< FILE…, or KIND DECK…
+  std::vector<std::string> settings;  ///< key=value, of the decks
+  std::vector<std::string> inputs;    ///< slot=path
+  std::string name;
+  std::vector<std::string> labels;  ///< key=value
+  std::optional<int> priority;
+  std::string max_runtime;
+  std::string device;  ///< auto, cpu, cuda
+  std::optional<unsigned> gpus;
+  std::optional<unsigned> ranks;
+  std::optional<unsigned> max_attempts;
+  std::vector<std::string> exports;
+};
+
+struct SubmitOptions {
+  JobArguments job;
+  bool watch = false;
+  bool wait = false;
+  bool dry_run = false;
+  bool no_check = false;
+  bool resume = false;
+  std::string forget;  ///< request id of a pending submission to drop
+};
+
+/// Jobs as asked for, with the flags applied.
+/// @throws Failure naming file or flag.
+std::vector<JobRequest> build_jobs(const JobArguments& arguments);
+
+ExitStatus submit(Session& session, const SubmitOptions& options);
+
+}  // namespace quasi::client

@@ -1,0 +1,175 @@
+#include "client/engine/local_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "client/engine/engine_process.hpp"
+#include "client/engine/interrupt.hpp"
+#include "client/views/readable.hpp"
+#include "proto/wire/validate.hpp"
+
+namespace quasi::client {
+namespace {
+
+/// The engine's own sentence: the line after "error: ", or the last one.
+std::string sentence_of(const std::string& err) {
+  std::string last;
+  std::size_t start = 0;
+  while (start < err.size()) {
+    const std::size_t end = std::min(err.find('\n', start), err.size());
+    const std::string line = err.substr(start, end - start);
+    if (line.starts_with("error: ")) return line.substr(7);
+    if (!line.empty()) last = line;
+    start = end + 1;
+  }
+  return last;
+}
+
+void add_lines(const Json& value, const std::string& indent, std::string& text) {
+  std::size_t width = 0;
+  for (const auto& [key, part] : value.items())
+    if (!part.is_object()) width = std::max(width, key.size());
+  for (const auto& [key, part] : value.items()) {
+    std::string name = key;
+    // The unit goes to the value.
+    for (const char* unit : {"_bytes", "_seconds"})
+      if (part.is_number() && name.ends_with(unit))
+        name.resize(name.size() - std::string(unit).size());
+    if (part.is_number() && name.starts_with("seconds_")) name = "time_" + name.substr(8);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    if (part.is_object()) {
+      text += indent + printable(name) + "\n";
+      add_lines(part, indent + "  ", text);
+      continue;
+    }
+    name.resize(std::max(width, name.size()), ' ');
+    text += indent + printable(name + "  " + readable_quantity(key, part)) + "\n";
+  }
+}
+
+}  // namespace
+
+DeckReport check_deck(const JobRequest& request, const std::string& device) {
+  const v1::DeckWork* work = deck_work(request.spec);
+  if (request.deck.empty() || work == nullptr)
+    return {.checked = false, .why_not = "it has no deck on this machine", .report = {}};
+  const auto engine = find_engine();
+  if (!engine)
+    return {.checked = false, .why_not = "there is no quasi-engine beside quasi", .report = {}};
+  std::vector<std::string> arguments{"validate",
+                                     std::string(wire::kind_of(request.spec)),
+                                     request.deck.string(),
+                                     "--json",
+                                     "--device",
+                                     device};
+  for (const v1::Setting& setting : work->settings()) {
+    arguments.push_back("--set");
+    arguments.push_back(setting.key() + "=" + setting.value());
+  }
+  for (const std::string& format : work->exports()) {
+    arguments.push_back("--export");
+    arguments.push_back(format);
+  }
+  const CapturedEnd captured = capture_engine(*engine, arguments);
+  if (interrupt::requested())
+    throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted");
+  const ExitStatus status = status_of_engine(captured.end);
+  if (status != ExitStatus::kOk) {
+    const std::string crash = describe_engine_end(captured.end);
+    const std::string sentence = crash.empty() ? sentence_of(captured.err) : crash;
+    // Most sentences of the engine begin with the file already.
+    const std::string file = std::filesystem::path(request.source).filename().string();
+    const bool named = !file.empty() && sentence.find(file) != std::string::npos;
+    Failure failure(status,
+                    (named ? "" : request.source + ": ") +
+                        (sentence.empty() ? "quasi-engine says no" : sentence),
+                    status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
+                        ? "correct the deck or the --set, then try: quasi validate " +
+                              std::string(wire::kind_of(request.spec)) + " " + request.deck.string()
+                        : "the check runs on this machine; a job for another one is sent "
+                          "unchecked: quasi submit --no-check");
+    failure.reason = "DECK_REFUSED";
+    throw failure;
+  }
+  const Json report = Json::parse(captured.out, nullptr, false);
+  if (!report.is_object())
+    throw Failure(
+        ExitStatus::kUnexpected, "quasi-engine validate did not answer with a JSON document",
+        "is '" + engine->string() + "' of the same version? Skip the check with --no-check");
+  return {.checked = true, .why_not = {}, .report = report};
+}
+
+std::string readable_field(std::string field, int n_jobs) {
+  const auto end = field.find(']');
+  if (!field.starts_with("jobs[") || end == std::string::npos) return field;
+  const std::string job = field.substr(0, end + 1);
+  std::string rest = field.substr(end + 1);
+  if (rest.starts_with(".spec")) rest.erase(0, 5);
+  if (n_jobs > 1 || rest.empty()) return job + rest;
+  return rest.substr(1);
+}
+
+void check_limits(const std::vector<JobRequest>& requests) {
+  wire::Violations violations;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    v1::JobSpec spec = requests[i].spec;
+    for (const LocalInput& file : requests[i].files) {
+      v1::Input& input = *spec.add_inputs();
+      input.set_slot(file.slot);
+      input.set_digest(std::string(64, '0'));  // not hashed yet; its form is all that is checked
+      input.set_size_bytes(file.size_bytes);
+    }
+    wire::validate_spec(spec, "jobs[" + std::to_string(i) + "].spec", {.enable_test_work = true},
+                        violations);
+  }
+  if (violations.empty()) return;
+  const wire::Violation& first = violations.list().front();
+  const std::string source = requests.size() == 1 ? requests.front().source + ": " : "";
+  Failure failure(ExitStatus::kInvalidInput,
+                  source + readable_field(first.field, static_cast<int>(requests.size())) + ": " +
+                      first.description,
+                  "fix it in the job file or on the command line");
+  failure.reason = first.reason;
+  for (const wire::Violation& violation : violations.list())
+    failure.violations.push_back({violation.field, violation.description});
+  throw failure;
+}
+
+std::string readable_quantity(const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "–";
+  if (value.is_number() && value.get<double>() >= 0.0) {
+    const double number = value.get<double>();
+    if (key.ends_with("bytes")) return readable_bytes(static_cast<std::uint64_t>(number));
+    if (key.find("seconds") != std::string::npos) return readable_seconds(number);
+  }
+  if (value.is_number_float()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value.get<double>());
+    return text;
+  }
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 200) text = text.substr(0, 197) + "...";
+  return text;
+}
+
+std::string report_text(const Console& console, const Json& report) {
+  std::string text;
+  Json rest = Json::object();
+  for (const auto& [key, value] : report.items()) {
+    if (key == "warnings" && value.is_array()) {
+      for (const Json& warning : value)
+        text += console.paint(Colour::kYellow, "warning:") + " " +
+                printable(warning.is_string() ? warning.get<std::string>() : warning.dump()) + "\n";
+    } else if (key != "ok" && key != "schema") {
+      rest[key] = value;
+    }
+  }
+  add_lines(rest, "  ", text);
+  return text;
+}
+
+}  // namespace quasi::client

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/commands/devices.hpp"
+#include "client/commands/fetch.hpp"
+#include "client/commands/jobs.hpp"
+#include "client/commands/logs.hpp"
+#include "client/commands/run.hpp"
+#include "client/commands/submit.hpp"
+#include "client/commands/validate.hpp"
+#include "client/commands/watch.hpp"
+#include "client/input/config.hpp"
+#include "client/views/console.hpp"
+
+namespace quasi::client {
+
+/// A command line, parsed: the command and what its options say. Only the options of that command
+/// are meaningful.
+struct Arguments {
+  std::string command;  ///< "text": print `text` and end
+  std::string text;
+
+  ConfigFlags config;
+  Format format = Format::kTable;
+  bool quiet = false;
+  bool no_color = false;
+  bool verbose = false;
+
+  SubmitOptions submit;
+  ValidateOptions validate;
+  ListOptions list;
+  ShowOptions show;
+  WatchOptions watch;
+  WaitOptions wait;
+  LogsOptions logs;
+  FetchOptions fetch;
+  CancelOptions cancel;
+  DevicesOptions devices;
+  RunCommandOptions run;
+};
+
+/// @param words  the command line without the program's name
+/// @throws Failure (kUsage) with the nearest command or flag for a mistyped one.
+Arguments parse_arguments(const std::vector<std::string>& words);
+
+}  // namespace quasi::client

@@ -1,0 +1,120 @@
+#include "client/input/job_ids.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <set>
+
+namespace quasi::client {
+namespace {
+
+constexpr std::size_t kFullLength = 28;
+constexpr std::size_t kShortestPrefix = 8;  // "j_" and 6 characters
+constexpr std::size_t kPage = 1000;
+
+bool is_base32(char c) {
+  return (c >= '0' && c <= '9') ||
+         (c >= 'A' && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U');
+}
+
+/// Ids are written in capitals; people type them as they like.
+std::string canonical(const std::string& typed) {
+  std::string id = typed;
+  for (std::size_t i = 0; i < id.size(); ++i)
+    id[i] = static_cast<char>(i == 0 ? std::tolower(static_cast<unsigned char>(id[i]))
+                                     : std::toupper(static_cast<unsigned char>(id[i])));
+  return id;
+}
+
+bool could_be_id(const std::string& id) {
+  return id.starts_with("j_") && id.size() <= kFullLength &&
+         std::all_of(id.begin() + 2, id.end(), is_base32);
+}
+
+std::vector<std::string> read_standard_input() {
+  std::vector<std::string> words;
+  for (std::string word; std::cin >> word;) words.push_back(word);
+  if (words.empty())
+    throw Failure(ExitStatus::kUsage, "'@' stands for ids from standard input, but none came",
+                  "pipe some in, e.g.: quasi list --state failed -o name | quasi show @");
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std::string>& typed) {
+  std::vector<std::string> words;
+  for (const std::string& word : typed) {
+    if (word == "@") {
+      for (const std::string& piped : read_standard_input()) words.push_back(piped);
+    } else if (word == "last") {
+      const std::vector<std::string> last = session.state.last();
+      if (last.empty())
+        throw Failure(ExitStatus::kNotFound, "'last': no job was submitted from here yet",
+                      "see every job: quasi list");
+      words.insert(words.end(), last.begin(), last.end());
+    } else {
+      words.push_back(word);
+    }
+  }
+
+  std::vector<std::string> ids;
+  std::set<std::string> taken;
+  for (const std::string& word : words) {
+    std::string id = canonical(word);
+    if (!could_be_id(id))
+      throw Failure(
+          ExitStatus::kUsage, "'" + word + "' is no job id",
+          "ids look like j_01J9QK3V8N; 'last' is the newest submission, see also: quasi list");
+    if (id.size() < kShortestPrefix)
+      throw Failure(ExitStatus::kUsage,
+                    "'" + word + "' is too short; at least 6 characters after 'j_' are needed",
+                    "see your jobs: quasi list");
+    if (id.size() < kFullLength) {
+      v1::GetJobRequest request;
+      request.set_job_id(id);
+      id = session.server.call(&Jobs::GetJob, request).job().id();
+    }
+    if (taken.insert(id).second) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string resolve_job_id(Session& session, const std::string& typed) {
+  const std::vector<std::string> ids = resolve_job_ids(session, {typed});
+  if (ids.size() > 1)
+    throw Failure(ExitStatus::kUsage,
+                  "'" + typed + "' stands for " + std::to_string(ids.size()) +
+                      " jobs; this command takes one",
+                  "name one of them: " + ids[0] + " …");
+  return ids.front();
+}
+
+std::vector<v1::Job> list_jobs(Session& session, const std::vector<std::string>& full_ids) {
+  std::map<std::string, v1::Job> found;
+  for (std::size_t start = 0; start < full_ids.size(); start += kPage) {
+    v1::ListJobsRequest request;
+    for (std::size_t i = start; i < std::min(start + kPage, full_ids.size()); ++i)
+      request.mutable_filter()->add_job_ids(full_ids[i]);
+    request.set_page_size(kPage);
+    while (true) {
+      v1::ListJobsResponse page = session.server.call(&Jobs::ListJobs, request);
+      for (v1::Job& job : *page.mutable_jobs()) {
+        const std::string id = job.id();
+        found[id] = std::move(job);
+      }
+      if (page.next_page_token().empty()) break;
+      request.set_page_token(page.next_page_token());
+    }
+  }
+  std::vector<v1::Job> jobs;
+  for (const std::string& id : full_ids) {
+    const auto job = found.find(id);
+    if (job == found.end())
+      throw Failure(ExitStatus::kNotFound, "no job " + id, "see your jobs: quasi list");
+    jobs.push_back(job->second);
+  }
+  return jobs;
+}
+
+}  // namespace quasi::client

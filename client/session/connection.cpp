@@ -1,0 +1,149 @@
+#include "client/session/connection.hpp"
+
+#include <grpcpp/channel.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "proto/wire/channel.hpp"
+#include "proto/wire/status.hpp"
+
+namespace quasi::client {
+namespace {
+
+using grpc::StatusCode;
+namespace reason = wire::reason;
+
+ExitStatus exit_status_of(const grpc::Status& status, const wire::ErrorDetails& details) {
+  if (details.reason == "LOCAL_FILE") return ExitStatus::kLocalFile;
+  if (details.reason == reason::kUnschedulable) return ExitStatus::kEngineUnavailable;
+  switch (status.error_code()) {
+    case StatusCode::INVALID_ARGUMENT:
+      return ExitStatus::kInvalidInput;
+    case StatusCode::NOT_FOUND:
+      return ExitStatus::kNotFound;
+    case StatusCode::ALREADY_EXISTS:
+    case StatusCode::FAILED_PRECONDITION:
+    case StatusCode::ABORTED:
+    case StatusCode::OUT_OF_RANGE:
+      return ExitStatus::kConflict;
+    case StatusCode::UNAUTHENTICATED:
+    case StatusCode::PERMISSION_DENIED:
+      return ExitStatus::kNotAllowed;
+    case StatusCode::RESOURCE_EXHAUSTED:
+      return ExitStatus::kQuota;
+    case StatusCode::UNAVAILABLE:
+    case StatusCode::DEADLINE_EXCEEDED:
+      return ExitStatus::kUnreachable;
+    case StatusCode::DATA_LOSS:
+      return ExitStatus::kDataIntegrity;
+    default:
+      return ExitStatus::kUnexpected;
+  }
+}
+
+std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& details,
+                      const std::string& address) {
+  const std::string& why = details.reason;
+  if (why == reason::kStarting) return "the server is starting; try again in a few seconds";
+  if (why == reason::kDraining) return "the server is shutting down; try again when it is back";
+  if (why == reason::kInputsMissing)
+    return "submit the job file again: its inputs are uploaded anew";
+  if (why == reason::kUnschedulable) return "see what there is: quasi devices";
+  if (why == reason::kStorageLow || why == reason::kStorageFull)
+    return "the server's disk is full; tell its operator";
+  if (why == reason::kJob) return "see your jobs: quasi list";
+  if (why == "LOCAL_FILE")
+    return "free space or choose another place, then run the same command again";
+  switch (status.error_code()) {
+    case StatusCode::UNAVAILABLE:
+      return "start one (quasi-server --help), or name yours: --server HOST:PORT or QUASI_SERVER";
+    case StatusCode::DEADLINE_EXCEEDED:
+      return "try again, with a longer --timeout if the server is busy";
+    case StatusCode::INVALID_ARGUMENT:
+      return "correct what it names, then try again; --verbose shows all of it";
+    case StatusCode::RESOURCE_EXHAUSTED:
+      if (why.empty()) return "submit fewer jobs at once: a request may have 4 MiB";
+      return "try again later";
+    case StatusCode::DATA_LOSS:
+      return "run the job again; tell the operator of " + address;
+    case StatusCode::UNIMPLEMENTED:
+      return "the server at " + address + " is of another version: quasi version";
+    case StatusCode::INTERNAL:
+    case StatusCode::UNKNOWN:
+      return details.metadata.contains("incident")
+                 ? "tell the operator the incident " + details.metadata.at("incident")
+                 : "is it a quasi server that listens at " + address + "?";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Failure failure_of(const grpc::Status& status, const std::string& address) {
+  if (interrupt::requested())
+    return Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted");
+  const wire::ErrorDetails details = wire::parse_details(status);
+  std::string what = status.error_message();
+  if (status.error_code() == StatusCode::UNAVAILABLE && details.reason.empty()) {
+    if (address.starts_with("unix:") && ::access(address.c_str() + 5, W_OK) != 0 && errno == EACCES)
+      return Failure(ExitStatus::kNotAllowed,
+                     "the socket of the server at " + address + " is closed to you",
+                     "ask its operator to add you to the group that the socket belongs to: ls -l " +
+                         address.substr(5));
+    what = "no answer from a server at " + address;
+  }
+  if (status.error_code() == StatusCode::DEADLINE_EXCEEDED && details.reason.empty())
+    what = "the server at " + address + " did not answer in time";
+  if (!details.fields.empty())
+    what = details.fields.front().field + ": " + details.fields.front().description;
+  if (what.empty()) what = std::string(wire::code_name(status.error_code()));
+
+  Failure failure(exit_status_of(status, details), what, remedy_of(status, details, address));
+  failure.reason =
+      details.reason.empty() ? std::string(wire::code_name(status.error_code())) : details.reason;
+  for (const wire::FieldViolation& field : details.fields)
+    failure.violations.push_back({field.field, field.description});
+  for (const wire::PreconditionViolation& violation : details.preconditions)
+    failure.violations.push_back({violation.subject, violation.description});
+  failure.details.push_back("server " + address + " answered " +
+                            std::string(wire::code_name(status.error_code())) + ": " +
+                            status.error_message());
+  for (const auto& [key, value] : details.metadata) failure.details.push_back(key + " = " + value);
+  return failure;
+}
+
+bool is_transient(const grpc::Status& status) {
+  const std::string why = wire::reason_of(status);
+  if (why == reason::kServerBusy || why == reason::kRateLimited || why == reason::kSlowReader)
+    return true;
+  switch (status.error_code()) {
+    case StatusCode::UNAVAILABLE:
+      return true;
+    // A stream that dies with its connection shows as one of these, without details of ours.
+    case StatusCode::CANCELLED:
+    case StatusCode::UNKNOWN:
+    case StatusCode::INTERNAL:
+      return why.empty();
+    default:
+      return false;
+  }
+}
+
+std::shared_ptr<grpc::Channel> Connection::channel() {
+  if (!channel_) channel_ = wire::open_channel(address_);
+  return channel_;
+}
+
+v1::JobService::Stub& Connection::jobs() {
+  if (!jobs_) jobs_ = v1::JobService::NewStub(channel());
+  return *jobs_;
+}
+
+v1::BlobService::Stub& Connection::blobs() {
+  if (!blobs_) blobs_ = v1::BlobService::NewStub(channel());
+  return *blobs_;
+}
+
+}  // namespace quasi::client

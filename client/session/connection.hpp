@@ -1,0 +1,79 @@
+#pragma once
+
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "client/engine/interrupt.hpp"
+#include "client/failure.hpp"
+#include "client/input/config.hpp"
+#include "quasi/v1/blob_service.grpc.pb.h"
+#include "quasi/v1/job_service.grpc.pb.h"
+
+namespace quasi::client {
+
+/// What a status of the server means for the person who typed the command. The only place that
+/// turns grpc::Status into Failure.
+Failure failure_of(const grpc::Status& status, const std::string& address);
+
+/// True if the call may be made again as it is: the server is away or busy, nothing was refused.
+bool is_transient(const grpc::Status& status);
+
+/// The channel to the server of a command, made when first used. Thread-safe once `channel()` has
+/// been called.
+class Connection {
+ public:
+  Connection(std::string address, double timeout_s)
+      : address_(std::move(address)), timeout_s_(timeout_s) {}
+
+  const std::string& address() const { return address_; }
+  std::shared_ptr<grpc::Channel> channel();
+  v1::JobService::Stub& jobs();
+  v1::BlobService::Stub& blobs();
+
+  /// One unary call with the configured time limit; Ctrl-C cancels it.
+  /// @throws Failure for every status but OK.
+  template <typename Stub, typename Request, typename Response>
+  Response call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request) {
+    Response response;
+    const grpc::Status status = try_call(method, request, response, timeout_s_);
+    if (!status.ok()) throw failure_of(status, address_);
+    return response;
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status try_call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                     Response*),
+                        const Request& request, Response& response, double timeout_s) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3)));
+    const interrupt::Scope cancel([&context] { context.TryCancel(); });
+    return (stub<Stub>().*method)(&context, request, &response);
+  }
+
+  double timeout_s() const { return timeout_s_; }
+
+ private:
+  template <typename Stub>
+  Stub& stub() {
+    if constexpr (std::is_same_v<Stub, v1::JobService::Stub>)
+      return jobs();
+    else
+      return blobs();
+  }
+
+  std::string address_;
+  double timeout_s_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::JobService::Stub> jobs_;
+  std::unique_ptr<v1::BlobService::Stub> blobs_;
+};
+
+using Jobs = v1::JobService::Stub;
+using Blobs = v1::BlobService::Stub;
+
+}  // namespace quasi::client

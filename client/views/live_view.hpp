@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/views/console.hpp"
+#include "quasi/v1/job.pb.h"
+
+namespace quasi::client {
+
+/// "[#########.......]" with `share` of 0 … 1 filled; `width` columns in all.
+std::string progress_bar(double share, std::size_t width);
+
+/// Time left in the phase that a job is in, from the pace since this client first saw the phase.
+class PaceOfJob {
+ public:
+  void see(const v1::Progress& progress, std::int64_t now_ms);
+  /// Seconds; negative while nothing can be said.
+  double seconds_left(std::int64_t now_ms) const;
+
+ private:
+  std::string phase_;
+  std::int64_t first_done_ = 0, first_ms_ = 0;
+  std::int64_t done_ = 0, total_ = 0, last_ms_ = 0;
+};
+
+/// A few lines at the bottom of a terminal, one per job, rewritten in place:
+///
+///     j_01J9QK3V8N  T=200  running  scattering 3ph [####....]  52 %  eta 4 min  residual 3.1e-04
+///
+/// Nothing is drawn where standard error is no terminal. Anything else that the console writes
+/// clears the lines first; the next `draw` brings them back below.
+class LiveView {
+ public:
+  LiveView(Console& console, std::vector<std::string> job_ids);
+  ~LiveView();
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+
+  void see(const v1::Progress& progress, const std::string& job_id, std::int64_t now_ms);
+  void set_remark(std::string remark) { remark_ = std::move(remark); }
+  void draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms);
+  void clear();
+
+  /// The lines, as they would be drawn: at most `max_lines`, none wider than `columns`.
+  std::vector<std::string> lines(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms,
+                                 std::size_t columns, std::size_t max_lines) const;
+
+ private:
+  std::string line(const v1::Job& job, const std::string& id, std::int64_t now_ms,
+                   std::size_t columns, std::size_t name_width) const;
+
+  Console& console_;
+  std::vector<std::string> ids_;
+  std::vector<std::string> shown_ids_;
+  std::map<std::string, PaceOfJob> pace_;
+  std::string remark_;
+  std::size_t drawn_ = 0;
+};
+
+}  // namespace quasi::client

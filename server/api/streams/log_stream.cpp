@@ -1,0 +1,86 @@
+// ReadLogs: the bytes of an attempt's log, as far as they are committed.
+
+#include <algorithm>
+
+#include "proto/wire/limits.hpp"
+#include "proto/wire/status.hpp"
+#include "server/api/job_service.hpp"
+#include "server/api/streams/pumped_stream.hpp"
+
+namespace quasi::server {
+namespace {
+
+class LogStream : public PumpedStream<v1::ReadLogsResponse> {
+ public:
+  LogStream(Services& services, grpc::CallbackServerContext* context,
+            const v1::ReadLogsRequest& request)
+      : PumpedStream(services, context), request_(request), offset_(request.offset()) {}
+
+ protected:
+  const char* method() const override { return "ReadLogs"; }
+
+  Next fill(ReadStore& store, std::deque<v1::ReadLogsResponse>& page, grpc::Status&) override {
+    if (job_ == 0) {
+      const auto view = store.find(request_.job_id());
+      if (!view)
+        throw Refused(Refusal::kNotFound, wire::reason::kJob,
+                      "there is no job " + request_.job_id());
+      job_ = view->row.id;
+      number_ = static_cast<std::int32_t>(std::min<std::uint32_t>(request_.attempt(), 1'000'000));
+    }
+    const auto log = store.log_of(job_, number_);
+    if (!log) {
+      if (number_ == 0 && request_.follow()) {
+        // Before the first grant there is nothing to follow yet; a job may also end without one.
+        const auto view = store.find(request_.job_id());
+        return view && is_final(view->row.state) ? Next::kFinish : Next::kIdle;
+      }
+      if (number_ == 0) return Next::kFinish;
+      throw Refused(Refusal::kNotFound, wire::reason::kAttempt,
+                    "job " + request_.job_id() + " has no attempt " + std::to_string(number_));
+    }
+    number_ = log->number;  // The newest when we began; a later one is another log.
+    const auto length = static_cast<std::uint64_t>(log->bytes);
+    if (offset_ > length && log->ended)
+      throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
+                    "offset: the log has " + std::to_string(length) + " bytes, asked from " +
+                        std::to_string(offset_));
+    if (offset_ >= length) return log->ended || !request_.follow() ? Next::kFinish : Next::kIdle;
+    const auto size = std::min<std::uint64_t>(length - offset_, limits::kChunkBytes);
+    v1::ReadLogsResponse response;
+    response.set_attempt(static_cast<std::uint32_t>(number_));
+    response.set_offset(offset_);
+    response.set_data(services_.logs.read(log->attempt_uid, static_cast<std::int64_t>(offset_),
+                                          static_cast<std::int64_t>(size)));
+    if (response.data().empty())
+      throw std::runtime_error("log of " + log->attempt_uid + " is shorter than its committed " +
+                               std::to_string(length) + " bytes");
+    offset_ += response.data().size();
+    page.push_back(std::move(response));
+    return Next::kWrite;
+  }
+
+ private:
+  const v1::ReadLogsRequest request_;
+  RowId job_ = 0;
+  std::int32_t number_ = 0;
+  std::uint64_t offset_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services& services,
+                                                          grpc::CallbackServerContext* context,
+                                                          const v1::ReadLogsRequest& request) {
+  const auto stream = std::make_shared<LogStream>(services, context, request);
+  wire::Violations violations;
+  wire::validate(request, violations);
+  LogStream* reactor = stream.get();
+  if (violations.empty())
+    stream->start();
+  else
+    stream->refuse(to_status(violations));
+  return reactor;
+}
+
+}  // namespace quasi::server

@@ -1,0 +1,198 @@
+// WatchJobs: a cursor over the events table.
+
+#include <map>
+
+#include "proto/wire/limits.hpp"
+#include "proto/wire/status.hpp"
+#include "server/api/convert.hpp"
+#include "server/api/job_service.hpp"
+#include "server/api/streams/pumped_stream.hpp"
+#include "server/api/tokens.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr std::int32_t kPageEvents = 256;
+constexpr std::int32_t kPageSnapshots = 64;
+constexpr std::size_t kPageBytes = 1U << 20;
+
+class WatchStream : public PumpedStream<v1::WatchEvent> {
+ public:
+  WatchStream(Services& services, grpc::CallbackServerContext* context,
+              const v1::WatchJobsRequest& request, JobQuery query)
+      : PumpedStream(services, context),
+        query_(std::move(query)),
+        binding_(canonical_bytes(request.filter()) +
+                 (request.include_progress() ? "/progress" : "/states")),
+        include_progress_(request.include_progress()),
+        resume_token_(request.resume_token()),
+        phase_(request.snapshot() ? Phase::kSnapshot : Phase::kEvents) {}
+
+  bool counted = false;
+
+ protected:
+  const char* method() const override { return "WatchJobs"; }
+
+  Next fill(ReadStore& store, std::deque<v1::WatchEvent>& page, grpc::Status&) override {
+    if (!begun_) begin(store);
+    if (phase_ == Phase::kSnapshot) return fill_snapshots(store, page);
+    const auto events = store.events_after(cursor_, kPageEvents);
+    std::size_t bytes = 0;
+    for (const EventRow& event : events) {
+      cursor_ = event.seq;
+      if (wanted(store, event)) {
+        page.push_back(to_message(event, uid_));
+        page.back().set_resume_token(token());
+        bytes += page.back().ByteSizeLong();
+      }
+      if (bytes > kPageBytes) break;
+    }
+    if (cursor_ >= snapshot_end_) shown_.clear();
+    if (!page.empty()) {
+      last_sent_ms_ = services_.clock.now().monotonic_ms;
+      return Next::kWrite;
+    }
+    if (!events.empty()) return Next::kAgain;
+    if (services_.clock.now().monotonic_ms - last_sent_ms_ >= services_.options.bookmark_ms) {
+      page.push_back(bookmark());
+      return Next::kWrite;
+    }
+    return Next::kIdle;
+  }
+
+  bool tick_due(std::int64_t monotonic_ms) override {
+    return monotonic_ms - last_sent_ms_ >= services_.options.bookmark_ms;
+  }
+
+  void on_done() override {
+    if (counted) --services_.watches;
+  }
+
+ private:
+  enum class Phase { kSnapshot, kEvents };
+
+  void begin(ReadStore& store) {
+    begun_ = true;
+    last_sent_ms_ = services_.clock.now().monotonic_ms;
+    cursor_ = store.newest_event();
+    if (!resume_token_.empty()) {
+      const auto payload = open_token(services_.token_key, "watch", binding_, resume_token_);
+      if (!payload)
+        throw Refused(Refusal::kInvalidArgument, wire::reason::kResumeTokenInvalid,
+                      "resume_token: was not given out for this filter; begin with a snapshot");
+      const std::int64_t seq = std::stoll(*payload);
+      if (seq > cursor_)
+        throw Refused(Refusal::kOutOfRange, wire::reason::kResumeTokenExpired,
+                      "the token is newer than this store, which was restored from an older copy; "
+                      "begin with a snapshot");
+      cursor_ = seq;
+    }
+    last_job_ = store.newest_job();
+    snapshot_end_ = phase_ == Phase::kSnapshot ? -1 : 0;
+  }
+
+  /// Jobs in the order of submission, up to the newest at the beginning; later ones are events.
+  /// What a page shows may be newer than `cursor_`; events that it already includes are skipped.
+  Next fill_snapshots(ReadStore& store, std::deque<v1::WatchEvent>& page) {
+    const auto views =
+        store.list(query_, ReadStore::Order::kAscending, last_shown_, kPageSnapshots);
+    bool over = views.empty();
+    for (const JobView& view : views) {
+      if (view.row.id > last_job_) {
+        over = true;
+        break;
+      }
+      last_shown_ = view.row.id;
+      shown_[view.row.id] = view.row.job_seq;
+      v1::WatchEvent event;
+      event.set_job_id(view.row.uid);
+      event.set_job_seq(static_cast<std::uint64_t>(view.row.job_seq));
+      *event.mutable_time() = to_timestamp(services_.clock.now().wall_ms);
+      *event.mutable_snapshot() = to_job(view);
+      page.push_back(std::move(event));
+    }
+    if (over) {
+      phase_ = Phase::kEvents;
+      snapshot_end_ = store.newest_event();
+      page.push_back(bookmark());
+    }
+    last_sent_ms_ = services_.clock.now().monotonic_ms;
+    return Next::kWrite;
+  }
+
+  /// Fills `uid_` for events that are wanted.
+  bool wanted(ReadStore& store, const EventRow& event) {
+    if (event.type == EventType::kProgress && !include_progress_) return false;
+    if (event.job_seq > 0) {
+      const auto shown = shown_.find(event.job_id);
+      if (shown != shown_.end() && event.job_seq <= shown->second) return false;
+    }
+    // What a filter looks at never changes, so the answer is kept; the newest 1,024 of them.
+    auto known = matches_.find(event.job_id);
+    if (known == matches_.end()) {
+      if (matches_.size() >= 1'024) matches_.clear();
+      std::string uid;
+      if (store.matches(query_, event.job_id)) uid = store.uid_of(event.job_id).value_or("");
+      known = matches_.emplace(event.job_id, uid).first;
+    }
+    uid_ = known->second;
+    return !uid_.empty();
+  }
+
+  std::string token() const {
+    return seal_token(services_.token_key, "watch", binding_, std::to_string(cursor_));
+  }
+
+  v1::WatchEvent bookmark() {
+    v1::WatchEvent event;
+    event.set_seq(static_cast<std::uint64_t>(cursor_));
+    *event.mutable_time() = to_timestamp(services_.clock.now().wall_ms);
+    event.mutable_bookmark();
+    event.set_resume_token(token());
+    last_sent_ms_ = services_.clock.now().monotonic_ms;
+    return event;
+  }
+
+  const JobQuery query_;
+  const std::string binding_;
+  const bool include_progress_;
+  const std::string resume_token_;
+  Phase phase_;
+  bool begun_ = false;
+  std::int64_t cursor_ = 0;
+  std::int64_t snapshot_end_ = 0;
+  RowId last_job_ = 0;
+  RowId last_shown_ = 0;
+  std::map<RowId, std::int64_t> shown_;  ///< job_seq that its snapshot includes
+  std::map<RowId, std::string> matches_;
+  std::string uid_;
+  std::atomic<std::int64_t> last_sent_ms_{0};
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
+                                                     grpc::CallbackServerContext* context,
+                                                     const v1::WatchJobsRequest& request) {
+  wire::Violations violations;
+  wire::validate(request, violations);
+  // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
+  const auto stream = std::make_shared<WatchStream>(
+      services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{});
+  WatchStream* reactor = stream.get();
+  if (!violations.empty()) {
+    stream->refuse(to_status(violations));
+  } else if (++services.watches > static_cast<int>(limits::kWatches)) {
+    --services.watches;
+    stream->refuse(to_status(
+        Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
+                "the server has " + std::to_string(limits::kWatches) + " watchers; try again later")
+            .retry_in(5'000)));
+  } else {
+    stream->counted = true;
+    stream->start();
+  }
+  return reactor;
+}
+
+}  // namespace quasi::server

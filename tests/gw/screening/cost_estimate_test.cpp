@@ -1,0 +1,136 @@
+#include "workers/gw/solver/calculation/cost_estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
+
+namespace quasi::gw {
+namespace {
+
+// What the pre-flight says against what the job then takes: within a factor of 3 either way, once
+// the share of a core that other work on the machine left to the job is taken out (the estimate's
+// short samples escape it). Two methods, so that the counts of pairs, energies and frequencies are
+// all in it.
+TEST(CostEstimate, SecondsWithinAFactorOfThree) {
+  for (const char* method : {"hl-gpp", "contour"}) {
+    SCOPED_TRACE(method);
+    const auto kernels = make_gw_kernels(find_device("cpu"));
+    SilentProgress silent;
+    const std::string size = std::string(method) == "contour"
+                                 ? "cutoff_ry = 4.0\nreal_max_ev = 8.0\nreal_step_ev = 0.5"
+                                 : "cutoff_ry = 7.0";
+    const Deck deck = parse_deck(
+        "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncutoff_ry = 11.0\nbands = 60\nk_grid = [4, "
+        "4, 4]\n[epsilon]\n" +
+            size + "\n[sigma]\nmethod = \"" + method + "\"\nband_max = 8\n",
+        {}, "test", ".");
+    // The share changes while the job runs where the load does; then another run, with another
+    // estimate, is judged.
+    bool came_true = false;
+    for (int attempt = 0; attempt < 5 && !came_true; ++attempt) {
+      const std::clock_t cpu_start = std::clock();
+      const auto wall_start = std::chrono::steady_clock::now();
+      const Calculation run = run_calculation(deck, *kernels, std::int64_t{1} << 30, silent);
+      const double wall_s =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
+      const double share =
+          std::min(1.0, static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC / wall_s);
+      came_true = true;
+      for (const auto& [name, expected] :
+           {std::pair{"epsilon", run.plan.epsilon_seconds}, {"sigma", run.plan.sigma_seconds}}) {
+        const double taken = share * run.seconds.at(name);
+        came_true = came_true && expected > taken / 3.0 && expected < taken * 3.0;
+        std::printf("%s %s: estimated %.3f s, took %.3f s\n", method, name, expected, taken);
+      }
+    }
+    EXPECT_TRUE(came_true);
+  }
+}
+
+// The line before the work starts.
+TEST(CostEstimate, NamesSecondsAndMemory) {
+  Plan plan;
+  plan.epsilon_seconds = 12.0;
+  plan.sigma_seconds = 3.5;
+  plan.memory_bytes = std::int64_t{3} << 29;
+  plan.screening_bytes = std::int64_t{1} << 28;
+  EXPECT_EQ(cost_line(plan),
+            "estimate: ε 12 s, Σ 3.5 s, 1.50 GiB of device memory and 0.25 GiB of the host's for "
+            "ε⁻¹ and W at most");
+}
+
+/// Γ of eight atoms, 100 plane waves in ε.
+Deck small_deck(const std::string& more) {
+  return parse_deck(
+      "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = "
+      "130\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_min = 15\nband_max = 18\n" +
+          more,
+      {}, "test", ".");
+}
+
+// What cannot be cut must fit, and what does not is refused before the work starts, with the
+// cut-off that would.
+TEST(Memory, MatricesThatDoNotFitAreRefused) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = small_deck("");
+  const Calculation whole = run_calculation(deck,
+                                            {.team = team,
+                                             .memory_budget_bytes = std::int64_t{1} << 30,
+                                             .memory_limit_bytes = std::int64_t{1} << 30},
+                                            silent);
+  const std::int64_t need = whole.plan.least_memory_bytes, n = whole.epsilon[0].size();
+  EXPECT_NEAR(static_cast<double>(need), 48.0 * static_cast<double>(n * n),
+              0.25 * static_cast<double>(need))
+      << "spheres of a hundred plane waves are not round";
+  try {
+    run_calculation(deck,
+                    {.team = team,
+                     .memory_budget_bytes = std::int64_t{1} << 30,
+                     .memory_limit_bytes = need / 2},
+                    silent);
+    FAIL() << "no error";
+  } catch (const OutOfMemory& error) {
+    const std::string message = error.what();
+    for (const char* word :
+         {"epsilon.cutoff_ry = 3 ", "Lower the cut-off to 2.36 Ry", "more devices do not help"})
+      EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+}
+
+// What can be cut is: bands on the box and their products in ever smaller blocks, up to the clear
+// error of a budget that holds not one.
+TEST(Memory, BandsComeInBlocks) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  for (const char* more : {"", "full_matrix = true\nmatrix_step_ev = 4.0\n"}) {
+    const Deck deck = small_deck(more);
+    const Calculation whole = run_calculation(deck, *kernels, std::int64_t{1} << 30, silent),
+                      cut = run_calculation(deck, *kernels, std::int64_t{1} << 20, silent);
+    EXPECT_NE(whole.epsilon[0].inverse, cut.epsilon[0].inverse)
+        << "to the last bit: the sums were not cut";
+    ASSERT_EQ(whole.quasiparticles.size(), cut.quasiparticles.size());
+    for (std::size_t i = 0; i < whole.quasiparticles.size(); ++i)
+      EXPECT_NEAR(whole.quasiparticles[i].sigma_ev, cut.quasiparticles[i].sigma_ev, 1e-10);
+    for (std::size_t i = 0; i < whole.self_test.size(); ++i)
+      EXPECT_NEAR(whole.self_test[i].value.value_or(0.0), cut.self_test[i].value.value_or(0.0),
+                  1e-9)
+          << whole.self_test[i].name;
+    for (std::size_t m = 0; m < whole.matrices.size(); ++m)
+      for (std::size_t i = 0; i < whole.matrices[m].correlation_ry.size(); ++i)
+        EXPECT_LT(std::abs(whole.matrices[m].correlation_ry[i] - cut.matrices[m].correlation_ry[i]),
+                  1e-11);
+  }
+  EXPECT_THROW(run_calculation(small_deck(""), *kernels, std::int64_t{1} << 18, silent),
+               OutOfMemory);
+}
+
+}  // namespace
+}  // namespace quasi::gw

@@ -1,0 +1,168 @@
+// --converge: fewer bands, lower cut-offs, coarser grids, and whether the errors it states are
+// honest.
+
+#include "workers/gw/solver/calculation/convergence_study.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/screening/epsilon.hpp"
+#include "workers/gw/solver/screening/sub_grid.hpp"
+
+namespace quasi::gw {
+namespace {
+
+std::string deck_text(int bands, double cutoff_ry, const std::string& grid = "[4, 4, 4]",
+                      const std::string& further = "",
+                      const std::string& mean_field = "cutoff_ry = 6.0\nbands = 48") {
+  return "kind = \"gw\"\n" + further + R"(
+[meanfield]
+source = "epm"
+)" + mean_field +
+         R"(
+k_grid = )" +
+         grid + R"(
+[epsilon]
+cutoff_ry = )" +
+         std::to_string(cutoff_ry) + "\nbands = " + std::to_string(bands) + R"(
+[sigma]
+kpoints = [[0.0, 0.0, 0.0]]
+band_min = 2
+band_max = 8
+bands = )" +
+         std::to_string(bands) + "\n";
+}
+
+struct Solved {
+  std::unique_ptr<GwKernels> kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team{*kernels};
+  SilentProgress silent;
+  Workplace place{
+      .team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = {}};
+  Deck deck;
+  Calculation run;
+  explicit Solved(const std::string& text)
+      : deck(parse_deck(text, {}, "test", ".")), run(run_calculation(deck, place, silent)) {}
+  ConvergenceStudy study() { return study_convergence(deck, place, run, silent); }
+};
+
+const StudyAxis& axis_of(const ConvergenceStudy& study, const std::string& name) {
+  for (const StudyAxis& axis : study.axes)
+    if (axis.name == name) return axis;
+  throw std::runtime_error("no axis " + name);
+}
+
+TEST(ConvergenceLimit, StraightLinesCurvesAndTwoPoints) {
+  const auto line = convergence_limit({0.5, 0.25, 0.1}, {2.0, 1.5, 1.2});
+  EXPECT_NEAR(line.value, 1.0, 1e-14);
+  EXPECT_NEAR(line.error, 0.2 + 0.3, 1e-14);  // what it adds, and the last step
+  const auto two = convergence_limit({0.5, 0.25}, {2.0, 1.5});
+  EXPECT_NEAR(two.value, 1.0, 1e-14);
+  EXPECT_NEAR(two.error, 1.0 + 0.5, 1e-14);
+  // y = x + x²: the truth 0 lies within the error.
+  const auto curve = convergence_limit({0.4, 0.2, 0.1}, {0.56, 0.24, 0.11});
+  EXPECT_NEAR(curve.value, -0.02, 1e-14);
+  EXPECT_NEAR(curve.error, 0.13 + 0.13, 1e-14);
+}
+
+// A coarser grid taken out of a finer one is the mean field made on it: same ε, for either limit q
+// → 0. States of multiplets may come in another gauge, which sums over whole multiplets do not see;
+// 1e-10 of the largest element.
+TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  for (const bool by_velocity : {true, false}) {
+    EmpiricalCrystal crystal;
+    crystal.cutoff_ry = 6.0;
+    crystal.bands = 18;
+    crystal.k_grid = {4, 4, 4};
+    crystal.by_velocity = by_velocity;
+    const MeanField coarse =
+        on_sub_grid(empirical_mean_field(crystal, *kernels, silent), {2, 2, 2});
+    crystal.k_grid = {2, 2, 2};
+    const MeanField made = empirical_mean_field(crystal, *kernels, silent);
+    ASSERT_EQ(coarse.waves.k.size(), made.waves.k.size());
+    ASSERT_EQ(coarse.zone.size(), 8);
+    const CoulombInteraction coulomb(made.crystal(), made.waves.k_grid, {});
+    const EpsilonOptions options{
+        .cutoff_ry = 3.0,
+        .bands = band_count_without_split(made.waves, made.waves.n_bands, 5, "bands")};
+    for (const Vec3& q : screening_points(made)) {
+      const auto a = dielectric_matrix(coarse, q, options, coulomb, *kernels, silent).inverse[0];
+      const auto b = dielectric_matrix(made, q, options, coulomb, *kernels, silent).inverse[0];
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_LE(std::abs(a[i] - b[i]), 1e-10) << i;
+    }
+  }
+  EXPECT_THROW(
+      on_sub_grid(empirical_mean_field({.k_grid = {2, 2, 2}}, *kernels, silent), {3, 3, 3}),
+      InvalidInput);
+  EXPECT_EQ(coarser_grids({4, 4, 1}), (std::vector<IVec3>{{1, 1, 1}, {2, 2, 1}}));
+  EXPECT_EQ(coarser_grids({3, 3, 3}), (std::vector<IVec3>{{1, 1, 1}}));
+  EXPECT_TRUE(coarser_grids({1, 1, 1}).empty());
+}
+
+// Each calculation of the study is what a deck of its own gives, to the bit: only the deck differs.
+TEST(ConvergenceStudy, CalculationsAreThoseOfSeparateDecks) {
+  Solved solved(deck_text(40, 3.0, "[2, 2, 2]"));
+  const ConvergenceStudy study = solved.study();
+  ASSERT_EQ(study.axes.size(), 4u);
+  EXPECT_FALSE(study.quasiparticle);
+  const StudyAxis& bands = axis_of(study, "bands");
+  ASSERT_EQ(bands.setting.size(), 3u);
+  const Solved fewer(deck_text(static_cast<int>(bands.setting[0]), 3.0, "[2, 2, 2]"));
+  for (std::size_t j = 0; j < bands.states.size(); ++j)
+    EXPECT_EQ(bands.energy_ev[0][j], fewer.run.quasiparticles[bands.states[j]].sigma_ev);
+  const StudyAxis& cutoff = axis_of(study, "cutoff_ry");
+  const Solved lower(deck_text(40, cutoff.setting[1], "[2, 2, 2]"));
+  for (std::size_t j = 0; j < cutoff.states.size(); ++j)
+    EXPECT_EQ(cutoff.energy_ev[1][j], lower.run.quasiparticles[cutoff.states[j]].sigma_ev);
+  const StudyAxis& grid = axis_of(study, "k_grid");
+  EXPECT_EQ(grid.grids, (std::vector<IVec3>{{1, 1, 1}, {2, 2, 2}}));
+  // The mean field that was lent is back.
+  EXPECT_EQ(solved.run.field.waves.k.size(), 3u);
+  EXPECT_EQ(axis_of(study, "bare_cutoff_ry").setting.back(), 6.0);
+}
+
+// The stated error covers the truth, for every state: a study of few bands against all bands of the
+// basis, one of a low cut-off against one three times as high.
+TEST(ConvergenceStudy, StatedErrorsCoverBetterCalculations) {
+  const std::string basis = "cutoff_ry = 12.0\nbands = 140";
+  Solved solved(deck_text(40, 4.0, "[2, 2, 2]", "", basis));
+  const ConvergenceStudy study = solved.study();
+  const Solved all_bands(deck_text(140, 4.0, "[2, 2, 2]", "", basis));
+  const StudyAxis& bands = axis_of(study, "bands");
+  for (std::size_t j = 0; j < bands.states.size(); ++j) {
+    const double truth = all_bands.run.quasiparticles[bands.states[j]].sigma_ev;
+    EXPECT_LE(std::abs(bands.limit[j].value - truth), bands.limit[j].error)
+        << j << ": " << bands.energy_ev.back()[j] << " → " << bands.limit[j].value << ", truth "
+        << truth;
+    EXPECT_GT(std::abs(bands.energy_ev.back()[j] - truth), 0.0);
+  }
+  const Solved high_cutoff(deck_text(40, 12.0, "[2, 2, 2]", "", basis));
+  const StudyAxis& cutoff = axis_of(study, "cutoff_ry");
+  for (std::size_t j = 0; j < cutoff.states.size(); ++j) {
+    const double truth = high_cutoff.run.quasiparticles[cutoff.states[j]].sigma_ev;
+    EXPECT_LE(std::abs(cutoff.limit[j].value - truth), cutoff.limit[j].error)
+        << j << ": " << cutoff.energy_ev.back()[j] << " → " << cutoff.limit[j].value << ", truth "
+        << truth;
+  }
+}
+
+TEST(ConvergenceStudy, RefusesWhatItCannotDo) {
+  const auto text_of = [](const std::string& further) {
+    return deck_text(30, 3.0, "[2, 2, 2]", further);
+  };
+  EXPECT_THROW(parse_deck(text_of("") + "[converge]\nbands = [10]\n", {}, "test", "."),
+               InvalidInput);
+  for (const char* further : {"[converge]\nbands = [10, 60]\n", "[converge]\ncutoffs_ry = [3.5]\n",
+                              "[converge]\nk_grids = [[3, 3, 3]]\n"}) {
+    Solved solved(text_of("convergence_study = true") + further);
+    EXPECT_THROW(solved.study(), InvalidInput) << further;
+  }
+}
+
+}  // namespace
+}  // namespace quasi::gw

@@ -1,0 +1,303 @@
+// The life of one attempt as a pure machine: what it asks for, in which order, and how it ends.
+
+#include <gtest/gtest.h>
+
+#include "quasi/v1/engine.pb.h"
+#include "workers/daemon/attempt/attempt_machine.hpp"
+
+namespace quasi::test {
+namespace {
+
+using Acts = AttemptMachine::Acts;
+using State = AttemptMachine::State;
+using Answer = AttemptMachine::Answer;
+using Kind = Ending::Kind;
+
+class Machine : public testing::Test {
+ protected:
+  static constexpr Milliseconds kTimeLimit{1'000'000};
+  static constexpr Milliseconds kStageTimeout{30'000};
+
+  void to_running() {
+    EXPECT_EQ(machine.begin(now), Acts{Act::kStage});
+    EXPECT_EQ(machine.staged(std::nullopt, now), Acts{Act::kSpawn});
+    EXPECT_EQ(machine.engine_started(now), Acts{Act::kAnnounce});
+    EXPECT_EQ(machine.announced(now), Acts{});
+    EXPECT_EQ(machine.state(), State::kRunning);
+  }
+  Acts leave(int status) { return machine.exited({.exit_status = status}, now); }
+  Acts pass(Milliseconds time) {
+    now += time;
+    return machine.tick(now);
+  }
+
+  MonotonicTime now{std::chrono::hours(1)};
+  AttemptMachine machine{AttemptTimes{}, kTimeLimit, kStageTimeout};
+};
+
+TEST_F(Machine, SucceedsByPublishingThenReporting) {
+  to_running();
+  machine.engine_has_result();
+  EXPECT_EQ(leave(0), (Acts{Act::kPublish, Act::kFlushLog}));
+  EXPECT_EQ(machine.log_flushed(now), Acts{});
+  EXPECT_EQ(machine.published(std::nullopt, now), Acts{Act::kReport});
+  EXPECT_EQ(machine.reported(Answer::kAccepted, "", now), Acts{Act::kRemove});
+  EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
+  EXPECT_EQ(machine.state(), State::kOver);
+}
+
+// The server takes a success only of a started attempt, so a child that is faster than the
+// announcement waits for it.
+TEST_F(Machine, ReportsOnlyAfterTheStartIsAcknowledged) {
+  machine.begin(now);
+  machine.staged(std::nullopt, now);
+  machine.engine_started(now);
+  machine.engine_has_result();
+  leave(0);
+  machine.log_flushed(now);
+  EXPECT_EQ(machine.published(std::nullopt, now), Acts{});
+  EXPECT_EQ(machine.announced(now), Acts{Act::kReport});
+}
+
+TEST_F(Machine, AnnouncesAgainUntilTheServerAnswers) {
+  machine.begin(now);
+  machine.staged(std::nullopt, now);
+  machine.engine_started(now);
+  machine.announce_again(now);
+  EXPECT_EQ(machine.next_deadline(), now + Milliseconds(200));
+  EXPECT_EQ(pass(Milliseconds(200)), Acts{Act::kAnnounce});
+  machine.announce_again(now);
+  EXPECT_EQ(pass(Milliseconds(399)), Acts{});
+  EXPECT_EQ(pass(Milliseconds(1)), Acts{Act::kAnnounce});
+}
+
+struct StatusCase {
+  int status;
+  v1::FailureReason reason;
+};
+class ExitStatuses : public Machine, public testing::WithParamInterface<StatusCase> {};
+
+TEST_P(ExitStatuses, MeanWhatTheContractSays) {
+  to_running();
+  EXPECT_EQ(leave(GetParam().status), Acts{Act::kFlushLog});
+  EXPECT_EQ(machine.ending().kind, Kind::kFailed);
+  EXPECT_EQ(machine.ending().reason, GetParam().reason);
+  EXPECT_EQ(machine.ending().exit_status, GetParam().status);
+  EXPECT_EQ(machine.log_flushed(now), Acts{Act::kReport});
+}
+INSTANTIATE_TEST_SUITE_P(, ExitStatuses,
+                         testing::Values(StatusCase{0, v1::FAILURE_REASON_PROTOCOL},
+                                         StatusCase{1, v1::FAILURE_REASON_ENGINE_ERROR},
+                                         StatusCase{10, v1::FAILURE_REASON_INVALID_INPUT},
+                                         StatusCase{11, v1::FAILURE_REASON_NUMERICAL},
+                                         StatusCase{12, v1::FAILURE_REASON_GPU_OOM},
+                                         StatusCase{13, v1::FAILURE_REASON_GPU_FAULT},
+                                         StatusCase{14, v1::FAILURE_REASON_PROTOCOL},
+                                         StatusCase{15, v1::FAILURE_REASON_STORAGE},
+                                         StatusCase{16, v1::FAILURE_REASON_ENGINE_ERROR},
+                                         StatusCase{99, v1::FAILURE_REASON_ENGINE_ERROR}),
+                         [](const auto& test_case) {
+                           return "Status" + std::to_string(test_case.param.status);
+                         });
+
+TEST_F(Machine, TellsTheHostsMemoryFromTheDevices) {
+  to_running();
+  machine.engine_failed(v1::FAILURE_REASON_HOST_OOM, "needs 90 GiB, 64 are there");
+  leave(12);
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_HOST_OOM);
+  EXPECT_EQ(machine.ending().message, "needs 90 GiB, 64 are there");
+}
+
+TEST_F(Machine, ASignalIsACrashUnlessTheKernelTookItForMemory) {
+  to_running();
+  machine.exited({.signal = 11}, now);
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_CHILD_CRASHED);
+  AttemptMachine starved{AttemptTimes{}, kTimeLimit, kStageTimeout};
+  starved.begin(now);
+  starved.staged(std::nullopt, now);
+  starved.engine_started(now);
+  starved.exited({.signal = 9, .killed_for_memory = true}, now);
+  EXPECT_EQ(starved.ending().reason, v1::FAILURE_REASON_HOST_OOM);
+}
+
+TEST_F(Machine, CancelClimbsFromMessageToQuarantine) {
+  to_running();
+  EXPECT_EQ(machine.cancel(now), Acts{Act::kSendCancel});
+  EXPECT_EQ(machine.cancel(now), Acts{});  // said once
+  EXPECT_EQ(pass(Milliseconds(19'999)), Acts{});
+  EXPECT_EQ(pass(Milliseconds(1)), Acts{Act::kTerminate});
+  EXPECT_EQ(pass(Milliseconds(10'000)), Acts{Act::kKill});
+  EXPECT_EQ(pass(Milliseconds(5'000)), Acts{Act::kDeviceStuck});
+  EXPECT_EQ(pass(Milliseconds(3'600'000)), Acts{});  // waits for it, however long
+  EXPECT_EQ(machine.exited({.signal = 9}, now), Acts{Act::kFlushLog});
+  EXPECT_EQ(machine.ending().kind, Kind::kCancelled);
+}
+
+TEST_F(Machine, AResultAfterACancelIsDiscarded) {
+  to_running();
+  machine.cancel(now);
+  machine.engine_has_result();
+  leave(0);
+  EXPECT_EQ(machine.ending().kind, Kind::kCancelled);
+}
+
+TEST_F(Machine, CancelWhileStagingWaitsForTheFetchers) {
+  machine.begin(now);
+  EXPECT_EQ(machine.cancel(now), Acts{Act::kAbandonStaging});
+  EXPECT_EQ(machine.staged(std::nullopt, now), Acts{Act::kFlushLog});
+  EXPECT_EQ(machine.log_flushed(now), Acts{Act::kReport});
+  EXPECT_EQ(machine.ending().kind, Kind::kCancelled);
+}
+
+TEST_F(Machine, CancelWhilePublishingAbandonsIt) {
+  to_running();
+  machine.engine_has_result();
+  leave(0);
+  machine.log_flushed(now);
+  EXPECT_EQ(machine.cancel(now), Acts{Act::kAbandonPublish});
+  EXPECT_EQ(machine.published(std::nullopt, now), Acts{Act::kReport});
+  EXPECT_EQ(machine.ending().kind, Kind::kCancelled);
+}
+
+TEST_F(Machine, TheTimeLimitCountsFromTheEnginesStart) {
+  machine.begin(now);
+  now += Milliseconds(20'000);  // staging does not count
+  machine.staged(std::nullopt, now);
+  machine.engine_started(now);
+  machine.announced(now);
+  EXPECT_EQ(machine.next_deadline(), now + kTimeLimit);
+  EXPECT_EQ(pass(kTimeLimit), Acts{Act::kSendCancel});
+  leave(14);
+  EXPECT_EQ(machine.ending().kind, Kind::kFailed);
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_TIME_LIMIT);
+}
+
+TEST_F(Machine, AResultJustAfterTheTimeLimitCounts) {
+  to_running();
+  pass(kTimeLimit);
+  machine.engine_has_result();
+  leave(0);
+  EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
+}
+
+TEST_F(Machine, AStageTimeoutGivesTheLeaseBack) {
+  machine.begin(now);
+  EXPECT_EQ(pass(kStageTimeout), Acts{Act::kAbandonStaging});
+  machine.staged(Ending::failed(v1::FAILURE_REASON_STORAGE, "cut"), now);
+  EXPECT_EQ(machine.ending().kind, Kind::kReleased);
+  EXPECT_EQ(machine.ending().release, v1::RELEASE_REASON_STAGE_TIMEOUT);
+}
+
+TEST_F(Machine, ASilentEngineIsKilled) {
+  machine.begin(now);
+  machine.staged(std::nullopt, now);
+  EXPECT_EQ(pass(Milliseconds(60'000)), Acts{Act::kKill});
+  machine.exited({.signal = 9}, now);
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_PROTOCOL);
+}
+
+TEST_F(Machine, GarbageKillsAtOnce) {
+  to_running();
+  EXPECT_EQ(machine.engine_broke_protocol("nonsense", now), Acts{Act::kKill});
+  machine.exited({.signal = 9}, now);
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_PROTOCOL);
+  EXPECT_EQ(machine.ending().message, "nonsense");
+}
+
+TEST_F(Machine, FencedKillsAndReportsNothing) {
+  to_running();
+  EXPECT_EQ(machine.fenced(now), Acts{Act::kKill});
+  EXPECT_EQ(machine.exited({.signal = 9}, now), Acts{Act::kKeep});
+  EXPECT_EQ(machine.tick(now + std::chrono::hours(48)), Acts{});
+}
+
+TEST_F(Machine, FencedWhilePublishingWaitsForTheUploader) {
+  to_running();
+  machine.engine_has_result();
+  leave(0);
+  EXPECT_EQ(machine.fenced(now), Acts{Act::kAbandonPublish});
+  EXPECT_EQ(machine.log_flushed(now), Acts{});
+  EXPECT_EQ(machine.published(std::nullopt, now), Acts{Act::kKeep});
+}
+
+TEST_F(Machine, DrainAsksForACheckpointAndStopsOnceItIsRecorded) {
+  to_running();
+  EXPECT_EQ(machine.drain(now), Acts{Act::kSendCheckpointNow});
+  EXPECT_EQ(machine.checkpoint_recorded(now), Acts{Act::kSendCancel});
+  leave(14);
+  EXPECT_EQ(machine.ending().kind, Kind::kReleased);
+  EXPECT_EQ(machine.ending().release, v1::RELEASE_REASON_DRAIN);
+}
+
+TEST_F(Machine, DrainGivesAJobItsTimeToFinish) {
+  to_running();
+  machine.drain(now);
+  EXPECT_EQ(pass(Milliseconds(119'999)), Acts{});
+  EXPECT_EQ(pass(Milliseconds(1)), Acts{Act::kSendCancel});
+  machine.engine_has_result();
+  leave(0);
+  EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
+}
+
+TEST_F(Machine, ReportsAreRepeatedWithGrowingPauses) {
+  to_running();
+  leave(10);
+  machine.log_flushed(now);
+  Milliseconds pause(200);
+  for (int i = 0; i < 8; ++i) {
+    machine.reported(Answer::kAgain, "", now);
+    EXPECT_EQ(machine.next_deadline(), now + pause);
+    EXPECT_EQ(pass(pause), Acts{Act::kReport});
+    pause = std::min(pause * 2, Milliseconds(5'000));
+  }
+}
+
+TEST_F(Machine, LostUploadsAreRepeatedAFewTimes) {
+  to_running();
+  machine.engine_has_result();
+  leave(0);
+  machine.log_flushed(now);
+  machine.published(std::nullopt, now);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(machine.reported(Answer::kBlobsMissing, "gone", now), Acts{Act::kPublish});
+    EXPECT_EQ(machine.published(std::nullopt, now), Acts{Act::kReport});
+  }
+  EXPECT_EQ(machine.reported(Answer::kBlobsMissing, "gone", now), Acts{Act::kReport});
+  EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_STORAGE);
+}
+
+TEST_F(Machine, ARefusedSuccessIsReportedAsAFailure) {
+  to_running();
+  machine.engine_has_result();
+  leave(0);
+  machine.log_flushed(now);
+  machine.published(std::nullopt, now);
+  EXPECT_EQ(machine.reported(Answer::kRefused, "artifacts[0].name", now), Acts{Act::kReport});
+  EXPECT_EQ(machine.ending().kind, Kind::kFailed);
+  EXPECT_EQ(machine.reported(Answer::kRefused, "still", now), Acts{Act::kKeep});
+}
+
+TEST_F(Machine, ASpawnThatFailsIsReported) {
+  machine.begin(now);
+  machine.staged(std::nullopt, now);
+  EXPECT_EQ(machine.spawn_failed("no such file", now), Acts{Act::kFlushLog});
+  EXPECT_EQ(machine.log_flushed(now), Acts{Act::kReport});
+  EXPECT_FALSE(machine.child_alive());
+}
+
+TEST_F(Machine, LateWordsChangeNothing) {
+  to_running();
+  leave(10);
+  machine.log_flushed(now);
+  machine.reported(Answer::kAccepted, "", now);
+  EXPECT_EQ(machine.cancel(now), Acts{});
+  EXPECT_EQ(machine.fenced(now), Acts{});
+  EXPECT_EQ(machine.drain(now), Acts{});
+  EXPECT_EQ(machine.published(std::nullopt, now), Acts{});
+  EXPECT_EQ(machine.announced(now), Acts{});
+  EXPECT_EQ(machine.reported(Answer::kAgain, "", now), Acts{});
+  EXPECT_EQ(machine.next_deadline(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace quasi::test

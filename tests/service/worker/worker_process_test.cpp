@@ -1,0 +1,266 @@
+// Real engines under a real spawner, without a server: what a child is given, and what becomes of
+// one that crashes, hangs, lies or is orphaned.
+
+#include <google/protobuf/util/time_util.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "proto/wire/packet_socket.hpp"
+#include "tests/service/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "workers/daemon/ports/local_spawner.hpp"
+
+namespace quasi::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Recorder : public ChildEvents {
+ public:
+  void on_report(const v1::EngineReport& report) override { reports.push_back(report); }
+  void on_garbage() override { garbage = true; }
+  void on_exit(const ChildExit& how, const ChildUsage& used) override {
+    exit = how;
+    usage = used;
+  }
+  bool has(v1::EngineReport::ReportCase what) const {
+    for (const auto& report : reports)
+      if (report.report_case() == what) return true;
+    return false;
+  }
+  std::vector<v1::EngineReport> reports;
+  bool garbage = false;
+  std::optional<ChildExit> exit;
+  ChildUsage usage;
+};
+
+class EngineProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"in", "out", "ckpt"}) fs::create_directory(directory.path() / name);
+  }
+  LaunchPlan plan() const {
+    return {.working_directory = directory.path(),
+            .log = directory.path() / "log.txt",
+            .environment = {"PATH=/usr/bin", "CUDA_VISIBLE_DEVICES="}};
+  }
+  void start(const v1::TestWork& work) {
+    child = spawner.spawn(plan(), events);
+    v1::EngineCommand command;
+    auto* start = command.mutable_start();
+    start->set_kind("test");
+    *start->mutable_test() = work;
+    start->set_output_directory("out");
+    start->set_checkpoint_directory("ckpt");
+    start->set_attempt_number(1);
+    start->add_devices("cpu");
+    ASSERT_TRUE(child->send(command));
+  }
+  bool turn_until(const std::function<bool()>& holds, double seconds = kHangSeconds) {
+    const auto deadline = within(seconds);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      loop.turn(std::min(deadline, within(0.05)));
+    }
+    return true;
+  }
+  bool turn_until_exit() {
+    return turn_until([&] { return events.exit.has_value(); });
+  }
+  std::string text_of(const fs::path& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+  TemporaryDirectory directory;
+  EventLoop loop;
+  LocalSpawner spawner{loop,
+                       {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
+  Recorder events;
+  std::unique_ptr<EngineChild> child;
+};
+
+TEST_F(EngineProcess, TellsItsStartAndItsResult) {
+  v1::TestWork work;
+  work.mutable_noop();
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->exit_status, 0);
+  EXPECT_TRUE(events.has(v1::EngineReport::kStarted));
+  EXPECT_TRUE(events.has(v1::EngineReport::kResultReady));
+  EXPECT_GT(events.usage.peak_ram_bytes, 1 << 20);
+  EXPECT_NE(text_of(directory.path() / "out" / "summary.json").find("noop"), std::string::npos);
+}
+
+TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
+  setenv("QUASI_TEST_SECRET", "not for children", 1);
+  v1::TestWork work;
+  work.mutable_hang();
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
+  const auto pid = static_cast<pid_t>(child->identity().pid);
+  EXPECT_EQ(getpgid(pid), pid);
+  const std::string proc = "/proc/" + std::to_string(pid);
+  std::set<std::string> descriptors;
+  for (const auto& entry : fs::directory_iterator(proc + "/fd"))
+    descriptors.insert(entry.path().filename());
+  EXPECT_EQ(descriptors, (std::set<std::string>{"0", "1", "2", "3"}));
+  const std::string environment = text_of(proc + "/environ");
+  EXPECT_EQ(environment.find("QUASI_TEST_SECRET"), std::string::npos);
+  EXPECT_NE(environment.find("CUDA_VISIBLE_DEVICES="), std::string::npos);
+  EXPECT_NE(environment.find("GOMP_SPINCOUNT=1000"), std::string::npos);
+  EXPECT_NE(text_of(proc + "/limits").find("Max core file size        0"), std::string::npos);
+  // Where the system permits it, the child has a network namespace with nothing but a loopback.
+  for (const auto& report : events.reports)
+    if (report.has_started() && report.started().network() == "isolated") {
+      EXPECT_EQ(text_of(proc + "/net/dev").find("eth"), std::string::npos);
+    }
+  unsetenv("QUASI_TEST_SECRET");
+  child->signal_group(SIGKILL);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->signal, SIGKILL);
+  EXPECT_FALSE(events.exit->killed_for_memory);
+}
+
+TEST_F(EngineProcess, ObeysACancelLongBeforeItsWorkIsDone) {
+  v1::TestWork work;
+  *work.mutable_sleep()->mutable_duration() =
+      google::protobuf::util::TimeUtil::SecondsToDuration(36'000);
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
+  v1::EngineCommand command;
+  command.mutable_cancel();
+  child->send(command);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->exit_status, v1::ENGINE_EXIT_CANCELLED);
+}
+
+TEST_F(EngineProcess, AStubbornChildDiesOfSigkillAlone) {
+  v1::TestWork work;
+  work.mutable_hang()->set_ignore_sigterm(true);
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
+  v1::EngineCommand command;
+  command.mutable_cancel();
+  child->send(command);
+  // SIGTERM must have been ignored by the time the kill is sent; the engine says so in /proc.
+  const std::string status = "/proc/" + std::to_string(child->identity().pid) + "/status";
+  ASSERT_TRUE(turn_until([&] {
+    const std::string text = text_of(status);
+    const auto ignored = text.find("SigIgn:\t");
+    return ignored != std::string::npos &&
+           (std::stoull(text.substr(ignored + 8, 16), nullptr, 16) & (1ULL << (SIGTERM - 1))) != 0;
+  }));
+  child->signal_group(SIGTERM);
+  EXPECT_FALSE(turn_until([&] { return events.exit.has_value(); }, 0.3));
+  child->signal_group(SIGKILL);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->signal, SIGKILL);
+}
+
+TEST_F(EngineProcess, ACrashIsASignalAndExitIsAStatus) {
+  v1::TestWork work;
+  work.mutable_signal()->set_number(SIGABRT);
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->signal, SIGABRT);
+  events = {};
+  work.mutable_exit()->set_status(15);
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->exit_status, 15);
+}
+
+TEST_F(EngineProcess, GarbageIsNoticed) {
+  v1::TestWork work;
+  work.mutable_garbage_ipc()->set_bytes(100);
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.garbage; }));
+  child->signal_group(SIGKILL);
+  ASSERT_TRUE(turn_until_exit());
+}
+
+TEST_F(EngineProcess, FilesAreLimitedAsConfigured) {
+  v1::TestWork work;
+  work.mutable_emit()->set_bytes(4 << 20);  // 1 MiB is allowed
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_TRUE(events.exit->signal == SIGXFSZ ||
+              events.exit->exit_status == v1::ENGINE_EXIT_STORAGE);
+  EXPECT_FALSE(events.has(v1::EngineReport::kResultReady));
+}
+
+TEST_F(EngineProcess, EmitsTheSameBytesForTheSameSeed) {
+  v1::TestWork work;
+  work.mutable_emit()->set_bytes(100'003);
+  work.mutable_emit()->set_seed(7);
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  const std::string first = text_of(directory.path() / "out" / "data.bin");
+  EXPECT_EQ(first.size(), 100'003U);
+  events = {};
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(text_of(directory.path() / "out" / "data.bin"), first);
+}
+
+TEST_F(EngineProcess, ResumesFromTheNewestCheckpoint) {
+  v1::TestWork work;
+  work.mutable_checkpointing()->set_steps(3);
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  events = {};
+  work.mutable_checkpointing()->set_steps(5);
+  start(work);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(text_of(directory.path() / "out" / "steps.txt"), "attempt 1: 1..3\nattempt 1: 4..5\n");
+}
+
+TEST_F(EngineProcess, AnEngineThatIsNoneCannotBeStarted) {
+  LocalSpawner nothing(loop, {.engine = "/nonexistent/quasi-engine"});
+  EXPECT_THROW(nothing.spawn(plan(), events), std::runtime_error);
+}
+
+TEST_F(EngineProcess, WithoutADaemonItSaysWhoMayStartIt) {
+  Program engine("quasi-engine", {"exec", "--ipc-fd", "0"}, directory.path() / "engine.log");
+  const auto status = engine.wait();
+  ASSERT_TRUE(status);
+  EXPECT_NE(engine.output().find("quasi-worker"), std::string::npos) << engine.output();
+}
+
+// A stray of an earlier daemon is killed by its identity, and a process that merely has its id is
+// left alone.
+TEST_F(EngineProcess, StraysAreEndedByPidAndStartTime) {
+  v1::TestWork work;
+  work.mutable_hang()->set_ignore_sigterm(true);
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
+  ProcessIdentity other = child->identity();
+  ++other.start_ticks;
+  EXPECT_TRUE(spawner.end_stray(other, Milliseconds(0)));
+  EXPECT_FALSE(turn_until([&] { return events.exit.has_value(); }, 0.1));
+  EXPECT_TRUE(spawner.end_stray(child->identity(), Milliseconds(60'000)));
+  ASSERT_TRUE(turn_until_exit());
+}
+
+TEST(PacketSocket, RefusesWhatIsTooLong) {
+  auto [ours, theirs] = PacketSocket::make_pair();
+  v1::EngineReport report;
+  report.mutable_log()->set_line(std::string(kMaxPacketBytes, 'x'));
+  EXPECT_EQ(ours.send(report, PacketSocket::Wait::kYes), PacketSocket::Sent::kTooLarge);
+  const std::string bytes(kMaxPacketBytes + 1, 'x');
+  ASSERT_TRUE(ours.send_bytes(bytes.data(), bytes.size()));
+  EXPECT_EQ(theirs.receive(report, PacketSocket::Wait::kYes), PacketSocket::Received::kGarbage);
+  EXPECT_EQ(theirs.receive(report, PacketSocket::Wait::kNo), PacketSocket::Received::kNothing);
+  ours.close();
+  EXPECT_EQ(theirs.receive(report, PacketSocket::Wait::kYes), PacketSocket::Received::kClosed);
+}
+
+}  // namespace
+}  // namespace quasi::test

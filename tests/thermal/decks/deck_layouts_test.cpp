@@ -1,0 +1,192 @@
+// One crystal in several layouts of deck: CONTROL, TOML, phono3py. The task cannot tell them apart.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tests/support/reference_data.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/thermal/decks/phonopy_twin.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/thermal_task.hpp"
+
+namespace quasi {
+namespace {
+
+namespace fs = std::filesystem;
+
+nlohmann::json run(const fs::path& deck, const std::vector<std::string>& settings = {}) {
+  const test::TemporaryDirectory out;
+  DeckSource source{.path = deck, .settings = {}};
+  for (const auto& text : settings) source.settings.push_back(parse_setting(text));
+  SilentProgress silent;
+  return make_thermal_task()->run({.deck = source,
+                                   .devices = {Device{}},
+                                   .output_directory = out.path(),
+                                   .checkpoint_directory = out.path(),
+                                   .exports = {}},
+                                  silent);
+}
+fs::path example(const char* name) { return test::source_dir() / "examples/thermal" / name; }
+void write(const fs::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+/// What refusing a TOML deck says; "" if it is accepted.
+std::string refusal(const std::string& text, const std::vector<Setting>& settings = {}) {
+  const test::TemporaryDirectory place;
+  write(place.path() / "si.toml", text);
+  try {
+    thermal::read_deck(place.path() / "si.toml", settings);
+  } catch (const InvalidInput& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+// The same keys by --set and by TOML: the same bits.
+TEST(DeckLayouts, TomlLaysItsKeysOverControl) {
+  const test::TemporaryDirectory place;
+  write(place.path() / "si.toml",
+        "kind = \"thermal\"\ndirectory = \"" + example("silicon-sw").string() +
+            "\"\nngrid = [4, 4, 4]\n[parameters]\nT = [200, 300.0]\n[flags]\nisotopes = "
+            "false\n[job]\nname = \"x\"\npriority = 3\n");
+  const auto toml = run(place.path() / "si.toml");
+  const auto control = run(example("silicon-sw"), {"ngrid=4,4,4", "T=200,300", "isotopes=F"});
+  EXPECT_EQ(toml["kappa_w_per_mk"], control["kappa_w_per_mk"]);
+  EXPECT_EQ(toml["temperatures_k"], nlohmann::json({200.0, 300.0}));
+  // --set lies over both, as a namelist or as TOML writes lists.
+  const auto finer = run(place.path() / "si.toml", {"ngrid=[3,3,3]", "t=300"});
+  EXPECT_EQ(finer["mesh"], nlohmann::json({3, 3, 3}));
+  EXPECT_EQ(finer["kappa_rta_w_per_mk"].size(), 1u);
+}
+
+// No CONTROL at all: the whole crystal in TOML.
+TEST(DeckLayouts, TomlMaySayEverything) {
+  const test::TemporaryDirectory place;
+  for (const char* name : {"FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD"})
+    fs::copy(example("silicon-sw") / name, place.path() / name);
+  const thermal::Control c = thermal::read_control(example("silicon-sw"), std::vector<Setting>{});
+  std::ostringstream deck;
+  deck.precision(17);
+  const auto list = [&](const thermal::Vec3& v) {
+    deck << "[" << v[0] << ", " << v[1] << ", " << v[2] << "]";
+  };
+  deck
+      << std::showpoint
+      << "kind = \"thermal\"\ndirectory = \".\"\nnatoms = 2\nnelements = 1\nngrid = [3, 3, 3]\nT = "
+         "300\nlfactor = "
+      << c.lfactor_nm
+      << "\nelements = [\"Si\"]\ntypes = [1, 1]\nautoisotopes = false\nisotopes = false\nmasses = ["
+      << c.masses_amu[0] << "]\nscell = [" << c.supercell[0] << ", " << c.supercell[1] << ", "
+      << c.supercell[2] << "]\nlattvec = [";
+  for (const auto& row : c.lattvec) list(row), deck << ",";
+  deck << "]\npositions = [";
+  for (const auto& position : c.positions) list(position), deck << ",";
+  deck << "]\n";
+  write(place.path() / "deck.toml", deck.str());
+  const auto whole = run(place.path());  // a directory with deck.toml
+  const auto control = run(example("silicon-sw"), {"ngrid=3,3,3", "T=300"});
+  EXPECT_EQ(whole["kappa_w_per_mk"], control["kappa_w_per_mk"]);
+}
+
+TEST(DeckLayouts, RefusedTomlDecksNameLineKeyAndNearest) {
+  const std::string head = "kind = \"thermal\"\ndirectory = \".\"\n";
+  const auto contains = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' lacks '" << part << "'";
+  };
+  const std::string typo = refusal(head + "scalebraod = 0.5\n");
+  contains(typo, "'scalebraod'");
+  contains(typo, "si.toml line 3");
+  contains(typo, "'scalebroad'");
+  contains(refusal(head + "[flags]\nisotope = true\n"), "'isotopes'");
+  contains(refusal("kind = \"thermal\"\ndirektory = \".\"\n"), "directory is required");
+  contains(refusal(head + "drectory = \"x\"\n"), "'directory'");
+  contains(refusal("kind = \"gw\"\ndirectory = \".\"\n"), "\"gw\" is not \"thermal\"");
+  contains(refusal("kind = \"thermal\"\ndirectory = \"gone\"\n"), "no directory");
+  contains(refusal(head + "natoms = 2\nnelements = 1\n[crystal]\nT = 300\n"), "&parameters");
+  contains(refusal(head + "T = \n"), "line 3");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = \"hot\"\n"), "'t'");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = inf\n"), "finite");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = -3\n"), "above 0");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = 1979-05-27\n"), "'T' must be a number");
+  contains(refusal(head + "natoms = 2\nnelements = 1\nT = 300\n"), "'ngrid' is required");
+}
+
+// Bytes of a valid TOML deck changed at random: it is read or refused with a sentence, never
+// anything else.
+TEST(DeckLayouts, TomlBrokenAtRandomIsReadOrRefused) {
+  const std::string valid = "kind = \"thermal\"\ndirectory = \"" + example("silicon-sw").string() +
+                            "\"\nngrid = [2, 2, 2]\nT = [200, 300.0]\nscalebroad = "
+                            "0.5\nonlyharmonic = true\nsolver = \"cg\"\n"
+                            "isotope_factors = [0, 1]\nisotopes = true\n[flags]\nconvergence = "
+                            "true\n[job]\nname = \"x\"\n";
+  ASSERT_EQ(refusal(valid), "");
+  std::mt19937 random(31);
+  int refused = 0;
+  for (int seed = 0; seed < 300; ++seed) {
+    std::string text = valid;
+    for (int change = 0; change < 1 + seed % 3; ++change) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text.erase(at, 1 + random() % 5);
+          break;
+        case 1:
+          text.insert(at, 1, static_cast<char>(random() % 256));
+          break;
+        case 2:
+          text[at] = "0123456789-.=[]\"eE,\n"[random() % 20];
+          break;
+        default:
+          std::swap(text[at], text[random() % text.size()]);
+          break;
+      }
+    }
+    const test::TemporaryDirectory place;
+    write(place.path() / "si.toml", text);
+    try {
+      thermal::read_deck(place.path() / "si.toml", {});
+    } catch (const InvalidInput& failure) {
+      EXPECT_GT(std::string(failure.what()).size(), 10u);
+      ++refused;
+    }  // anything else ends the test
+  }
+  EXPECT_GT(refused, 150);
+}
+
+TEST(DeckLayouts, TheShippedTomlExampleIsValid) {
+  const auto report = make_thermal_task()->validate(
+      {.path = example("silicon.toml"), .settings = {{"ngrid", "6 6 6"}}}, Device{});
+  EXPECT_TRUE(report["ok"].get<bool>());
+  EXPECT_EQ(report["plan"]["temperatures_k"], nlohmann::json({200.0, 300.0, 400.0}));
+}
+
+// A ShengBTE deck rewritten as phono3py writes it (cubic supercell, shuffled atoms, yaml and HDF5):
+// the same κ to 1e-8, which is what the yaml's 15 digits leave.
+TEST(DeckLayouts, Phono3pyGivesTheSameConductivity) {
+  const test::TemporaryDirectory place;
+  const thermal::test::OwnDeck own;
+  const thermal::test::PhonopyTwin twin(own, place.path(), true);
+  write(place.path() / "deck.toml",
+        "kind = \"thermal\"\ndirectory = \".\"\nngrid = [4, 4, 4]\nT = [150, 300]\nisotopes = "
+        "false\n");
+  const auto phono3py = run(place.path());
+  const auto control = run(example("silicon-sw"), {"ngrid=4,4,4", "T=150,300"});
+  EXPECT_EQ(phono3py["processes_3ph"], control["processes_3ph"]);
+  for (const char* name : {"kappa_rta_w_per_mk", "kappa_w_per_mk"})
+    for (int t = 0; t < 2; ++t)
+      for (int i = 0; i < 3; ++i) {
+        const double expected = control[name][t][i][i];
+        EXPECT_NEAR(phono3py[name][t][i][i].get<double>(), expected, 1e-8 * expected) << name;
+      }
+  const auto report =
+      make_thermal_task()->validate({.path = place.path(), .settings = {}}, Device{});
+  EXPECT_TRUE(report["ok"].get<bool>());
+}
+
+}  // namespace
+}  // namespace quasi

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/thermal/support/solved_deck.hpp"
+#include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
+
+namespace quasi::thermal::test {
+
+/// A deck taken through a whole run with three and four phonons.
+struct SolvedDeck4ph : SolvedDeck {
+  SilentProgress silent;
+  std::unique_ptr<FourPhononRun> four_phonon;
+
+  const TemperatureResult& at(std::size_t t = 0) const { return run.by_temperature[t]; }
+  Transport transport() const { return {deck.crystal, deck.symmetry, run.modes, deck.control}; }
+};
+
+/// four_phonon is switched on; `settings` come after it.
+std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& directory,
+                                              const std::vector<std::string>& settings,
+                                              const std::vector<Device>& devices = {Device{}});
+
+}  // namespace quasi::thermal::test

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workers/thermal/solver/three_phonon/scattering.hpp"
+#include "workers/thermal/solver/transport/conductivity.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+
+namespace quasi::thermal::test {
+
+/// A deck taken through a whole run, with its parts at hand.
+struct SolvedDeck {
+  Deck deck;
+  ConductivityRun run;
+  ThreePhononProblem problem;
+  std::unique_ptr<ThreePhononKernels> kernels;
+  SolvedDeck() = default;
+  SolvedDeck(const SolvedDeck&) = delete;
+  SolvedDeck& operator=(const SolvedDeck&) = delete;
+
+  std::int64_t n_rows() const { return problem.n_rows(); }
+};
+
+std::vector<Setting> settings_of(const std::vector<std::string>& texts);
+
+/// Reads, solves and scatters. `adjust` may replace modes (injection) before scattering starts.
+std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
+                                       const std::vector<std::string>& settings,
+                                       const Device& device = Device{},
+                                       const std::function<void(SolvedDeck&)>& adjust = {});
+
+/// ∫ dω of the xx element of a spectrum, to be κ.
+double integral_over_omega(const Cumulative& spectrum);
+
+}  // namespace quasi::thermal::test

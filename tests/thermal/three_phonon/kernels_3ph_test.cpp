@@ -1,0 +1,272 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "tests/support/every_device.hpp"
+#include "tests/thermal/three_phonon/random_crystal_3ph.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/three_phonon/recomputed_sums_3ph.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+const std::vector<double> kTemperatures_k{80.0, 300.0, 900.0};
+
+/// Differences are taken against the largest value: sums of random signs cancel.
+void expect_close(const std::vector<double>& found, const std::vector<double>& expected,
+                  double tolerance, const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  double scale = 0.0;
+  for (const double x : expected) scale = std::max(scale, std::fabs(x));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(found[i], expected[i], tolerance * std::max(std::fabs(expected[i]), 1e-3 * scale))
+        << what << " " << i;
+}
+
+oracle::Width3ph width_of(Broadening kind) {
+  return kind == Broadening::kSymmetric     ? oracle::Width3ph::kSymmetric
+         : kind == Broadening::kAdaptiveMax ? oracle::Width3ph::kMax
+                                            : oracle::Width3ph::kRms;
+}
+
+class Kernels3ph : public quasi::test::OnEveryDevice {};
+
+// Every strategy on every device against plain loops, 1–4 atoms, all kinds of σ. 1e-10: sums of
+// some hundred terms, each a product of a few dozen factors.
+TEST_P(Kernels3ph, AgreeWithTheOracle) {
+  struct Case {
+    int n_atoms;
+    Index3 mesh;
+    Broadening kind;
+  };
+  const Case cases[] = {
+      {1, {4, 3, 5}, Broadening::kSymmetric}, {2, {3, 4, 2}, Broadening::kAdaptiveMax},
+      {2, {3, 3, 3}, Broadening::kSymmetric}, {3, {2, 3, 2}, Broadening::kAdaptiveRms},
+      {4, {2, 1, 3}, Broadening::kSymmetric}, {1, {1, 1, 1}, Broadening::kSymmetric}};
+  unsigned seed = 11;
+  for (const Case& test_case : cases) {
+    const auto c =
+        test::random_crystal_3ph(test_case.n_atoms, test_case.mesh, ++seed, test_case.kind);
+    const int nb = 3 * test_case.n_atoms;
+    const auto n_rows = static_cast<std::size_t>(c->problem.n_rows());
+    std::vector<std::vector<std::array<double, 3>>> field(c->oracle.omega.size());
+    std::vector<double> f;
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> unit(-1.0, 1.0);
+    for (auto& point : field)
+      for (int s = 0; s < nb; ++s) {
+        point.push_back({unit(random), unit(random), unit(random)});
+        f.insert(f.end(), point.back().begin(), point.back().end());
+      }
+    // Expected sums, row by row and temperature by temperature.
+    std::vector<double> absorption, emission, normal_absorption, normal_emission, w_absorption,
+        w_emission, p_absorption, p_emission, in;
+    long n_absorption = 0, n_emission = 0;
+    for (const double temperature : kTemperatures_k)
+      for (std::size_t row = 0; row < n_rows; ++row) {
+        const oracle::Settings3ph settings{.width = width_of(test_case.kind),
+                                           .scale_broad = c->problem.scale_broad,
+                                           .cut = c->problem.cut,
+                                           .delta_factor = c->problem.delta_norm,
+                                           .temperature_k = temperature,
+                                           .rate_constant = c->problem.rate_constant};
+        const auto sums = oracle::three_phonon_sums(c->oracle, settings, c->problem.rows[row / nb],
+                                                    static_cast<int>(row) % nb, field);
+        absorption.push_back(sums.absorption);
+        emission.push_back(sums.emission);
+        normal_absorption.push_back(sums.normal_absorption);
+        normal_emission.push_back(sums.normal_emission);
+        w_absorption.push_back(sums.weighted_absorption);
+        w_emission.push_back(sums.weighted_emission);
+        if (temperature == kTemperatures_k[0]) {
+          p_absorption.push_back(sums.phase_space_absorption);
+          p_emission.push_back(sums.phase_space_emission);
+          n_absorption += sums.n_absorption;
+          n_emission += sums.n_emission;
+        }
+        if (temperature == 300.0)
+          in.insert(in.end(), sums.in_scattering.begin(), sums.in_scattering.end());
+      }
+    for (const Strategy strategy :
+         {Strategy::kFactorised, Strategy::kListHost, Strategy::kListDevice, Strategy::kModeByMode,
+          Strategy::kTestAndSum}) {
+      SCOPED_TRACE("atoms " + std::to_string(test_case.n_atoms) + ", strategy " +
+                   std::to_string(static_cast<int>(strategy)));
+      c->problem.strategy = strategy;
+      const auto kernels = make_three_phonon_kernels(GetParam());
+      kernels->load(c->problem);
+      SilentProgress silent;
+      const ThreePhononRates rates = kernels->rates(kTemperatures_k, true, silent);
+      EXPECT_EQ(rates.n_absorption, n_absorption);
+      EXPECT_EQ(rates.n_emission, n_emission);
+      if (n_absorption + n_emission == 0) continue;
+      expect_close(rates.absorption_per_ps, absorption, 1e-10, "absorption");
+      expect_close(rates.emission_per_ps, emission, 1e-10, "emission");
+      expect_close(rates.normal_absorption_per_ps, normal_absorption, 1e-10, "normal absorption");
+      expect_close(rates.normal_emission_per_ps, normal_emission, 1e-10, "normal emission");
+      expect_close(rates.weighted_absorption_ps4, w_absorption, 1e-10, "WP3+");
+      expect_close(rates.weighted_emission_ps4, w_emission, 1e-10, "WP3-");
+      expect_close(rates.phase_space_absorption_ps, p_absorption, 1e-10, "P3+");
+      expect_close(rates.phase_space_emission_ps, p_emission, 1e-10, "P3-");
+      expect_close(kernels->apply_collision(300.0, OccupationForm::kDifferences, f), in, 1e-10,
+                   "in-scattering");
+      const auto total = kernels->row_rates(300.0, OccupationForm::kDifferences);
+      std::vector<double> expected(n_rows);
+      for (std::size_t row = 0; row < n_rows; ++row)
+        expected[row] = absorption[n_rows + row] + emission[n_rows + row];
+      expect_close(total, expected, 1e-10, "row rates");
+    }
+  }
+}
+
+// Same input, same device: identical bits when run twice, and on the CPU with one thread and with
+// two.
+TEST_P(Kernels3ph, GiveTheSameBitsAgain) {
+  const auto c = test::random_crystal_3ph(2, {4, 3, 4}, 5, Broadening::kSymmetric);
+  const int threads = omp_get_max_threads();
+  for (const Strategy strategy :
+       {Strategy::kFactorised, Strategy::kListDevice, Strategy::kTestAndSum}) {
+    c->problem.strategy = strategy;
+    std::vector<ThreePhononRates> runs;
+    std::vector<std::vector<double>> applied;
+    for (const int n : {1, 2, 2}) {
+      omp_set_num_threads(n);
+      const auto kernels = make_three_phonon_kernels(GetParam());
+      kernels->load(c->problem);
+      SilentProgress silent;
+      runs.push_back(kernels->rates(kTemperatures_k, true, silent));
+      applied.push_back(
+          kernels->apply_collision(300.0, OccupationForm::kSymmetric, c->modes.spread_rad_ps));
+    }
+    omp_set_num_threads(threads);
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      EXPECT_EQ(runs[0].absorption_per_ps, runs[i].absorption_per_ps);
+      EXPECT_EQ(runs[0].emission_per_ps, runs[i].emission_per_ps);
+      EXPECT_EQ(runs[0].normal_absorption_per_ps, runs[i].normal_absorption_per_ps);
+      EXPECT_EQ(runs[0].normal_emission_per_ps, runs[i].normal_emission_per_ps);
+      EXPECT_EQ(applied[0], applied[i]);
+    }
+  }
+}
+
+/// Remembers the log.
+class Listening : public SilentProgress {
+ public:
+  void log(std::string_view line) override { lines += line; }
+  bool cancelled() const override { return stop; }
+  std::string lines;
+  bool stop = false;
+};
+
+// A list that does not fit is made again, part by part, at every application: what a kept one
+// gives, to the bit on the CPU. (1e-12 on CUDA, where the products' order depends on how many rows
+// go together.) A cancel is heard between parts.
+TEST_P(Kernels3ph, RecomputedProcessesGiveWhatKeptOnesGive) {
+  const auto c = test::random_crystal_3ph(2, {4, 4, 3}, 3, Broadening::kSymmetric);
+  Listening progress;
+  const auto kept = make_three_phonon_sums(GetParam());
+  kept->load(c->problem);
+  const ThreePhononRates rates = kept->rates(kTemperatures_k, true, progress);
+  EXPECT_TRUE(progress.lines.empty()) << progress.lines;
+  auto problem = c->problem;
+  problem.memory_budget_bytes =
+      (rates.n_absorption + rates.n_emission) * static_cast<std::int64_t>(sizeof(Process3)) / 5;
+  const auto recomputed = make_three_phonon_sums(GetParam());
+  recomputed->load(problem);
+  const ThreePhononRates again = recomputed->rates(kTemperatures_k, true, progress);
+  EXPECT_NE(progress.lines.find("every iteration computes the three-phonon processes again"),
+            std::string::npos)
+      << progress.lines;
+  const double tolerance = GetParam().backend == Backend::kCpu ? 0.0 : 1e-12;
+  const auto expect_same = [&](const std::vector<double>& a, const std::vector<double>& b,
+                               const char* what) {
+    ASSERT_EQ(a.size(), b.size()) << what;
+    double largest = 0.0;
+    for (const double x : a) largest = std::max(largest, std::fabs(x));
+    EXPECT_GT(largest, 0.0) << what;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      EXPECT_NEAR(a[i], b[i], tolerance * largest) << what << " " << i;
+  };
+  expect_same(rates.absorption_per_ps, again.absorption_per_ps, "absorption");
+  for (const OccupationForm form : {OccupationForm::kSymmetric, OccupationForm::kDifferences})
+    for (const double t : {kTemperatures_k.front(), kTemperatures_k.back()}) {
+      expect_same(kept->row_rates(t, form), recomputed->row_rates(t, form), "rates of rows");
+      expect_same(kept->apply_collision(t, form, c->modes.spread_rad_ps),
+                  recomputed->apply_collision(t, form, c->modes.spread_rad_ps), "in-scattering");
+    }
+  progress.stop = true;
+  EXPECT_THROW(recomputed->row_rates(300.0, OccupationForm::kSymmetric), Cancelled);
+}
+
+// Not even the list of one point: refused by both before the work, with need and budget.
+TEST_P(Kernels3ph, RefuseAListThatCannotFit) {
+  const auto c = test::random_crystal_3ph(2, {4, 4, 4}, 3, Broadening::kSymmetric);
+  c->problem.memory_budget_bytes = 1024;
+  const auto kernels = make_three_phonon_kernels(GetParam());
+  SilentProgress silent;
+  const auto sums = make_three_phonon_sums(GetParam());
+  for (ThreePhononSums* each : {static_cast<ThreePhononSums*>(kernels.get()), sums.get()}) {
+    try {
+      each->load(c->problem);
+      each->rates({300.0}, true, silent);
+      FAIL() << "a list in 1 KiB was accepted";
+    } catch (const OutOfMemory& failure) {
+      EXPECT_NE(std::string(failure.what()).find("MiB"), std::string::npos) << failure.what();
+    }
+  }
+}
+
+QUASI_ON_EVERY_DEVICE(Kernels3ph);
+
+// The matrix element of thermal.md 12.3.6: exchanging two created phonons with their slots changes
+// nothing, and reversing every q (e → e*) conjugates it.
+TEST(MatrixElement3ph, IsSymmetricAndReversible) {
+  const auto c = test::random_crystal_3ph(2, {3, 4, 2}, 21, Broadening::kSymmetric);
+  auto reversed = c->oracle;
+  const QMesh& mesh = c->problem.mesh;
+  for (int q = 0; q < mesh.size(); ++q) {
+    reversed.e[mesh.minus(q)] = c->oracle.e[q];
+    for (auto& vector : reversed.e[mesh.minus(q)])
+      for (auto& x : vector) x = std::conj(x);
+  }
+  for (int q0 = 0; q0 < mesh.size(); q0 += 5)
+    for (int q1 = 0; q1 < mesh.size(); q1 += 3) {
+      const int q2 = mesh.add(q0, q1, -1);
+      const auto v = oracle::matrix_element_3ph(c->oracle, true, q0, 1, q1, 2, q2, 4);
+      const auto exchanged = oracle::matrix_element_3ph(c->oracle, true, q0, 1, q2, 4, q1, 2);
+      EXPECT_NEAR(std::abs(v - exchanged), 0.0, 1e-10 * std::max(1.0, std::abs(v)));
+      const auto back = oracle::matrix_element_3ph(reversed, true, mesh.minus(q0), 1,
+                                                   mesh.minus(q1), 2, mesh.minus(q2), 4);
+      EXPECT_NEAR(std::abs(std::conj(v) - back), 0.0, 1e-10 * std::max(1.0, std::abs(v)));
+    }
+}
+
+// Mixed precision: the same processes, rates within single rounding of the matrix elements. Random
+// crystals have no sum rule, hence no cancellation: 3e-6 is some tens of roundings.
+TEST_P(Kernels3ph, MixedPrecisionIsSinglePrecisionOfTheMatrixElements) {
+  for (const int n_atoms : {1, 2, 3}) {
+    const auto c = test::random_crystal_3ph(
+        n_atoms, {3, 4, 2}, 90u + static_cast<unsigned>(n_atoms), Broadening::kSymmetric);
+    std::vector<ThreePhononRates> rates;
+    for (const Precision precision : {Precision::kDouble, Precision::kMixed}) {
+      c->problem.precision = precision;
+      const auto kernels = make_three_phonon_kernels(GetParam());
+      kernels->load(c->problem);
+      SilentProgress silent;
+      rates.push_back(kernels->rates(kTemperatures_k, true, silent));
+    }
+    EXPECT_EQ(rates[0].n_absorption, rates[1].n_absorption);
+    EXPECT_EQ(rates[0].weighted_absorption_ps4, rates[1].weighted_absorption_ps4);
+    ASSERT_GT(rates[0].n_absorption, 0);
+    expect_close(rates[1].absorption_per_ps, rates[0].absorption_per_ps, 3e-6, "absorption");
+    expect_close(rates[1].emission_per_ps, rates[0].emission_per_ps, 3e-6, "emission");
+    EXPECT_NE(rates[0].absorption_per_ps, rates[1].absorption_per_ps);
+  }
+}
+
+}  // namespace
+}  // namespace quasi::thermal

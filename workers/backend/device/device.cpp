@@ -1,0 +1,88 @@
+#include "workers/backend/device/device.hpp"
+
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <thread>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi {
+namespace {
+
+std::int64_t meminfo_bytes(std::string_view key) {
+  std::ifstream in("/proc/meminfo");
+  std::string word;
+  std::int64_t kib = 0;
+  while (in >> word >> kib) {
+    if (word == key) return kib * 1024;
+    in.ignore(64, '\n');
+  }
+  return 0;
+}
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) {
+      const auto colon = line.find(": ");
+      if (colon != std::string::npos) return line.substr(colon + 2);
+    }
+  }
+  return "CPU";
+}
+
+Device cpu_device() {
+  return {.backend = Backend::kCpu,
+          .index = 0,
+          .model = cpu_model(),
+          .memory_bytes = meminfo_bytes("MemTotal:"),
+          .compute_units = static_cast<int>(std::thread::hardware_concurrency())};
+}
+
+}  // namespace
+
+std::string Device::name() const {
+  return backend == Backend::kCpu ? "cpu" : "cuda:" + std::to_string(index);
+}
+
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.name(); }
+
+std::vector<Device> list_devices() {
+  std::vector<Device> devices{cpu_device()};
+  std::string ignored;
+  for (Device& device : list_cuda_devices(&ignored)) devices.push_back(std::move(device));
+  return devices;
+}
+
+std::string cuda_absence() {
+  std::string why;
+  return list_cuda_devices(&why).empty() ? why : std::string();
+}
+
+Device find_device(std::string_view name) {
+  if (name == "cpu") return cpu_device();
+  std::string why;
+  const auto cuda = list_cuda_devices(&why);
+  if (name == "auto") return cuda.empty() ? cpu_device() : cuda.front();
+  if (name == "cuda" || name.starts_with("cuda:")) {
+    const std::string_view digits = name == "cuda" ? "0" : name.substr(5);
+    if (digits.empty() || digits.size() > 4 ||
+        digits.find_first_not_of("0123456789") != std::string_view::npos)
+      throw InvalidInput("device '" + std::string(name) + "' is not of the form cuda:N");
+    const auto index = static_cast<std::size_t>(std::stoi(std::string(digits)));
+    if (index < cuda.size()) return cuda[index];
+    throw BackendAbsent(
+        "device 'cuda:" + std::string(digits) + "' is not here: " +
+        (cuda.empty() ? why : std::to_string(cuda.size()) + " CUDA device(s) found") +
+        "; use --device cpu, or see 'quasi-engine devices'");
+  }
+  throw InvalidInput("device '" + std::string(name) + "' is unknown: use auto, cpu or cuda:N");
+}
+
+std::int64_t free_memory_bytes(const Device& device) {
+  return device.backend == Backend::kCpu ? meminfo_bytes("MemAvailable:")
+                                         : free_cuda_memory_bytes(device);
+}
+
+}  // namespace quasi

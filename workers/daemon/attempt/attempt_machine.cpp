@@ -1,0 +1,412 @@
+#include "workers/daemon/attempt/attempt_machine.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "quasi/v1/engine.pb.h"
+
+namespace quasi {
+namespace {
+
+constexpr int kMostRepublications = 3;
+
+std::string seconds_text(Milliseconds duration) {
+  const std::string thousandths = std::to_string(1000 + duration.count() % 1000).substr(1);
+  return std::to_string(duration.count() / 1000) + "." + thousandths + " s";
+}
+
+AttemptMachine::Acts operator+(AttemptMachine::Acts first, const AttemptMachine::Acts& then) {
+  first.insert(first.end(), then.begin(), then.end());
+  return first;
+}
+
+}  // namespace
+
+AttemptMachine::AttemptMachine(AttemptTimes times, Milliseconds time_limit,
+                               Milliseconds stage_timeout)
+    : times_(times), time_limit_(time_limit), stage_timeout_(stage_timeout) {}
+
+AttemptMachine::Acts AttemptMachine::begin(MonotonicTime now) {
+  state_since_ = now;
+  return {Act::kStage};
+}
+
+AttemptMachine::Acts AttemptMachine::recover(Ending ending, MonotonicTime now) {
+  // A success counts after StartAttempt only, and nobody knows whether that call got through.
+  announce_pending_ = ending.kind == Ending::Kind::kSucceeded;
+  const Acts first = announce_pending_ ? Acts{Act::kAnnounce} : Acts{};
+  return first + finish(std::move(ending), now);
+}
+
+AttemptMachine::Acts AttemptMachine::staged(std::optional<Ending> trouble, MonotonicTime now) {
+  if (state_ != State::kStaging) return {};
+  if (fenced_) return over(Act::kRemove);
+  if (stop_ != Stop::kNone) return finish(ending_of_stop(), now);
+  if (trouble) return finish(std::move(*trouble), now);
+  state_ = State::kStarting;
+  state_since_ = now;
+  child_alive_ = true;
+  return {Act::kSpawn};
+}
+
+AttemptMachine::Acts AttemptMachine::spawn_failed(std::string message, MonotonicTime now) {
+  child_alive_ = false;
+  return finish(Ending::failed(v1::FAILURE_REASON_PROTOCOL,
+                               "the engine could not be started: " + std::move(message)),
+                now);
+}
+
+AttemptMachine::Acts AttemptMachine::engine_started(MonotonicTime now) {
+  if (state_ != State::kStarting)
+    return engine_broke_protocol("the engine said twice that it had started", now);
+  state_ = State::kRunning;
+  state_since_ = now;
+  running_since_ = now;
+  announce_pending_ = true;
+  return {Act::kAnnounce};
+}
+
+AttemptMachine::Acts AttemptMachine::engine_has_result() {
+  has_result_ = true;
+  return {};
+}
+
+AttemptMachine::Acts AttemptMachine::engine_failed(v1::FailureReason reason, std::string message) {
+  told_ = Ending::failed(reason, std::move(message));
+  return {};
+}
+
+AttemptMachine::Acts AttemptMachine::engine_broke_protocol(std::string message, MonotonicTime now) {
+  if (protocol_trouble_.empty()) protocol_trouble_ = std::move(message);
+  return stop(Stop::kProtocol, Rung::kKilled, now);
+}
+
+AttemptMachine::Acts AttemptMachine::checkpoint_recorded(MonotonicTime now) {
+  return drain_since_ ? stop(Stop::kDrain, Rung::kAsked, now) : Acts{};
+}
+
+AttemptMachine::Acts AttemptMachine::exited(const ChildExit& exit, MonotonicTime now) {
+  if (!child_alive_) return {};
+  child_alive_ = false;
+  if (fenced_) return over(Act::kKeep);
+  return finish(judge(exit), now);
+}
+
+AttemptMachine::Acts AttemptMachine::announced(MonotonicTime) {
+  announce_pending_ = false;
+  retry_delay_ = Milliseconds(0);
+  return maybe_report();
+}
+
+AttemptMachine::Acts AttemptMachine::announce_again(MonotonicTime now) {
+  if (!announce_pending_ || state_ == State::kOver) return {};
+  announce_retry_ = true;
+  retry_delay_ = std::clamp(retry_delay_ * 2, times_.retry_first, times_.retry_most);
+  retry_at_ = now + retry_delay_;
+  return {};
+}
+
+AttemptMachine::Acts AttemptMachine::log_flushed(MonotonicTime) {
+  flush_pending_ = false;
+  return maybe_report();
+}
+
+AttemptMachine::Acts AttemptMachine::published(std::optional<Ending> trouble, MonotonicTime) {
+  if (!publish_pending_) return {};
+  publish_pending_ = false;
+  if (fenced_) return over(Act::kKeep);
+  if (trouble && ending_.kind == Ending::Kind::kSucceeded) ending_ = std::move(*trouble);
+  return maybe_report();
+}
+
+AttemptMachine::Acts AttemptMachine::reported(Answer answer, const std::string& message,
+                                              MonotonicTime now) {
+  if (state_ != State::kReporting) return {};
+  report_in_flight_ = false;
+  switch (answer) {
+    case Answer::kAccepted:
+      return over(Act::kRemove);
+    case Answer::kAgain:
+      retry_delay_ = std::clamp(retry_delay_ * 2, times_.retry_first, times_.retry_most);
+      retry_at_ = now + retry_delay_;
+      return {};
+    case Answer::kBlobsMissing:
+      if (ending_.kind == Ending::Kind::kSucceeded && republished_++ < kMostRepublications) {
+        state_ = State::kFinishing;
+        publish_pending_ = true;
+        return {Act::kPublish};
+      }
+      ending_ = Ending::failed(v1::FAILURE_REASON_STORAGE,
+                               "the server keeps losing the uploaded results: " + message);
+      break;
+    case Answer::kCancelled:
+      if (ending_.kind == Ending::Kind::kCancelled) return over(Act::kKeep);
+      ending_ = Ending::cancelled();
+      break;
+    case Answer::kRefused:
+      if (ending_.kind != Ending::Kind::kSucceeded) return over(Act::kKeep);
+      ending_ =
+          Ending::failed(v1::FAILURE_REASON_PROTOCOL, "the server refused the results: " + message);
+      break;
+  }
+  report_in_flight_ = true;
+  return {Act::kReport};
+}
+
+AttemptMachine::Acts AttemptMachine::cancel(MonotonicTime now) {
+  switch (state_) {
+    case State::kStaging:
+    case State::kStarting:
+    case State::kRunning:
+      return stop(Stop::kCancel, Rung::kAsked, now);
+    case State::kFinishing:
+      ending_ = Ending::cancelled();
+      return publish_pending_ ? Acts{Act::kAbandonPublish} : Acts{};
+    case State::kReporting:
+      // A report under way is judged by the server; one that waits for its turn is changed.
+      if (!report_in_flight_) ending_ = Ending::cancelled();
+      return {};
+    case State::kOver:
+      return {};
+  }
+  return {};
+}
+
+AttemptMachine::Acts AttemptMachine::checkpoint_now() {
+  return state_ == State::kRunning ? Acts{Act::kSendCheckpointNow} : Acts{};
+}
+
+AttemptMachine::Acts AttemptMachine::drain(MonotonicTime now) {
+  if (drain_since_) return {};
+  drain_since_ = now;
+  if (state_ == State::kStaging) return stop(Stop::kDrain, Rung::kAsked, now);
+  return child_alive_ ? Acts{Act::kSendCheckpointNow} : Acts{};
+}
+
+AttemptMachine::Acts AttemptMachine::orphaned(MonotonicTime now) {
+  return stop(Stop::kOrphaned, Rung::kAsked, now);
+}
+
+AttemptMachine::Acts AttemptMachine::fenced(MonotonicTime now) {
+  if (fenced_ || state_ == State::kOver) return {};
+  fenced_ = true;
+  retry_at_.reset();
+  if (state_ == State::kStaging || child_alive_) return stop(Stop::kFenced, Rung::kKilled, now);
+  return publish_pending_ ? Acts{Act::kAbandonPublish} : over(Act::kKeep);
+}
+
+AttemptMachine::Acts AttemptMachine::stop_now(MonotonicTime now) {
+  return stop(Stop::kDrain, Rung::kKilled, now);
+}
+
+AttemptMachine::Acts AttemptMachine::stop(Stop cause, Rung first, MonotonicTime now) {
+  if (state_ == State::kStaging) {
+    const bool abandoned = stop_ != Stop::kNone;
+    stop_ = std::max(stop_, cause);
+    return abandoned ? Acts{} : Acts{Act::kAbandonStaging};
+  }
+  if (!child_alive_) return {};
+  stop_ = std::max(stop_, cause);
+  if (first <= rung_) return {};
+  rung_ = first;
+  rung_since_ = now;
+  return {first == Rung::kKilled ? Act::kKill : Act::kSendCancel};
+}
+
+std::optional<MonotonicTime> AttemptMachine::rung_deadline() const {
+  switch (rung_) {
+    case Rung::kAsked:
+      return rung_since_ + times_.cancel_grace;
+    case Rung::kTerminated:
+      return rung_since_ + times_.terminate_grace;
+    case Rung::kKilled:
+      return rung_since_ + times_.kill_grace;
+    case Rung::kNone:
+    case Rung::kStuck:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+AttemptMachine::Acts AttemptMachine::climb(MonotonicTime now) {
+  const auto deadline = rung_deadline();
+  if (!child_alive_ || !deadline || now < *deadline) return {};
+  rung_since_ = now;
+  switch (rung_) {
+    case Rung::kAsked:
+      rung_ = Rung::kTerminated;
+      return {Act::kTerminate};
+    case Rung::kTerminated:
+      rung_ = Rung::kKilled;
+      return {Act::kKill};
+    default:
+      rung_ = Rung::kStuck;
+      return {Act::kDeviceStuck};
+  }
+}
+
+AttemptMachine::Acts AttemptMachine::tick(MonotonicTime now) {
+  Acts acts;
+  if (state_ == State::kStaging && now >= state_since_ + stage_timeout_)
+    acts = acts + stop(Stop::kStageTimeout, Rung::kAsked, now);
+  if (state_ == State::kStarting && stop_ < Stop::kProtocol &&
+      now >= state_since_ + times_.start_timeout)
+    acts = acts + engine_broke_protocol("the engine said nothing within " +
+                                            seconds_text(times_.start_timeout) + " of its start",
+                                        now);
+  if (state_ == State::kRunning && stop_ < Stop::kTimeLimit && now >= *running_since_ + time_limit_)
+    acts = acts + stop(Stop::kTimeLimit, Rung::kAsked, now);
+  if (child_alive_ && drain_since_ && stop_ < Stop::kDrain &&
+      now >= *drain_since_ + times_.drain_timeout)
+    acts = acts + stop(Stop::kDrain, Rung::kAsked, now);
+  acts = acts + climb(now);
+  if (retry_at_ && now >= *retry_at_) {
+    retry_at_.reset();
+    if (announce_retry_) {
+      announce_retry_ = false;
+      acts.push_back(Act::kAnnounce);
+    } else if (state_ == State::kReporting) {
+      report_in_flight_ = true;
+      acts.push_back(Act::kReport);
+    }
+  }
+  return acts;
+}
+
+std::optional<MonotonicTime> AttemptMachine::next_deadline() const {
+  std::optional<MonotonicTime> next = retry_at_;
+  const auto consider = [&](MonotonicTime time) { next = next ? std::min(*next, time) : time; };
+  if (state_ == State::kStaging && stop_ == Stop::kNone) consider(state_since_ + stage_timeout_);
+  if (state_ == State::kStarting && stop_ < Stop::kProtocol)
+    consider(state_since_ + times_.start_timeout);
+  if (state_ == State::kRunning && stop_ < Stop::kTimeLimit)
+    consider(*running_since_ + time_limit_);
+  if (child_alive_ && drain_since_ && stop_ < Stop::kDrain)
+    consider(*drain_since_ + times_.drain_timeout);
+  if (child_alive_ && rung_deadline()) consider(*rung_deadline());
+  return next;
+}
+
+AttemptMachine::Acts AttemptMachine::finish(Ending ending, MonotonicTime now) {
+  ending_ = std::move(ending);
+  state_ = State::kFinishing;
+  state_since_ = now;
+  flush_pending_ = true;
+  publish_pending_ = ending_.kind == Ending::Kind::kSucceeded;
+  Acts acts;
+  if (publish_pending_) acts.push_back(Act::kPublish);
+  acts.push_back(Act::kFlushLog);
+  return acts;
+}
+
+AttemptMachine::Acts AttemptMachine::maybe_report() {
+  if (state_ != State::kFinishing || fenced_ || flush_pending_ || publish_pending_ ||
+      announce_pending_)
+    return {};
+  state_ = State::kReporting;
+  report_in_flight_ = true;
+  return {Act::kReport};
+}
+
+AttemptMachine::Acts AttemptMachine::over(Act last) {
+  state_ = State::kOver;
+  retry_at_.reset();
+  return {last};
+}
+
+Ending AttemptMachine::ending_of_stop() const {
+  switch (stop_) {
+    case Stop::kCancel:
+      return Ending::cancelled();
+    case Stop::kTimeLimit:
+      return Ending::failed(v1::FAILURE_REASON_TIME_LIMIT,
+                            "ran longer than its limit of " + seconds_text(time_limit_));
+    case Stop::kProtocol:
+      return Ending::failed(v1::FAILURE_REASON_PROTOCOL, protocol_trouble_);
+    case Stop::kStageTimeout:
+      return Ending::released(
+          v1::RELEASE_REASON_STAGE_TIMEOUT,
+          "the inputs could not be fetched within " + seconds_text(stage_timeout_));
+    case Stop::kOrphaned:
+      return Ending::released(v1::RELEASE_REASON_RESTART,
+                              "stopped after too long without contact to the server");
+    default:
+      return Ending::released(v1::RELEASE_REASON_DRAIN, "the worker is shutting down");
+  }
+}
+
+Ending AttemptMachine::judge(const ChildExit& exit) const {
+  Ending ending;
+  if (stop_ == Stop::kCancel || stop_ == Stop::kProtocol)
+    ending = ending_of_stop();
+  else if (exit.exit_status == v1::ENGINE_EXIT_OK && has_result_)
+    ending = Ending::succeeded();  // in spite of any other wish to stop it
+  else if (stop_ != Stop::kNone)
+    ending = ending_of_stop();
+  else if (exit.signal)
+    ending = judge_crash(*exit.signal, exit.killed_for_memory);
+  else
+    ending = judge_status(exit.exit_status.value_or(v1::ENGINE_EXIT_UNEXPECTED));
+  ending.exit_status = exit.exit_status;
+  ending.signal = exit.signal;
+  return ending;
+}
+
+Ending AttemptMachine::judge_crash(int signal, bool killed_for_memory) const {
+  if (killed_for_memory)
+    return Ending::failed(v1::FAILURE_REASON_HOST_OOM,
+                          "the kernel killed the engine: the host is out of memory");
+  return Ending::failed(
+      v1::FAILURE_REASON_CHILD_CRASHED,
+      "the engine died of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
+}
+
+Ending AttemptMachine::judge_status(int status) const {
+  const auto failed = [&](v1::FailureReason reason, const std::string& otherwise) {
+    return Ending::failed(reason, told_ ? told_->message : otherwise);
+  };
+  switch (status) {
+    case v1::ENGINE_EXIT_OK:
+      return Ending::failed(v1::FAILURE_REASON_PROTOCOL,
+                            "the engine left with status 0 but announced no result");
+    case v1::ENGINE_EXIT_INVALID_INPUT:
+      return failed(v1::FAILURE_REASON_INVALID_INPUT, "the engine rejected the input");
+    case v1::ENGINE_EXIT_NUMERICAL:
+      return failed(v1::FAILURE_REASON_NUMERICAL, "the calculation did not converge");
+    case v1::ENGINE_EXIT_OUT_OF_MEMORY:
+      return failed(told_ && told_->reason == v1::FAILURE_REASON_HOST_OOM
+                        ? v1::FAILURE_REASON_HOST_OOM
+                        : v1::FAILURE_REASON_GPU_OOM,
+                    "the engine ran out of memory");
+    case v1::ENGINE_EXIT_DEVICE_FAULT:
+      return failed(v1::FAILURE_REASON_GPU_FAULT, "the device failed");
+    case v1::ENGINE_EXIT_STORAGE:
+      return failed(v1::FAILURE_REASON_STORAGE, "the engine could not write its files");
+    case v1::ENGINE_EXIT_CANCELLED:
+      return Ending::failed(v1::FAILURE_REASON_PROTOCOL,
+                            "the engine stopped as cancelled, but nobody had cancelled it");
+    default:
+      return failed(v1::FAILURE_REASON_ENGINE_ERROR,
+                    "the engine left with status " + std::to_string(status));
+  }
+}
+
+std::string_view AttemptMachine::state_name() const {
+  switch (state_) {
+    case State::kStaging:
+      return "staging";
+    case State::kStarting:
+      return "starting";
+    case State::kRunning:
+      return "running";
+    case State::kFinishing:
+      return "finishing";
+    case State::kReporting:
+      return "reporting";
+    case State::kOver:
+      return "over";
+  }
+  return "?";
+}
+
+}  // namespace quasi

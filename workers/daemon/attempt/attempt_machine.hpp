@@ -1,0 +1,180 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quasi/v1/job.pb.h"
+#include "quasi/v1/worker_service.pb.h"
+#include "workers/daemon/ports/clock.hpp"
+
+namespace quasi {
+
+/// How an attempt is to be reported.
+struct Ending {
+  enum class Kind { kSucceeded, kFailed, kCancelled, kReleased };
+  Kind kind = Kind::kFailed;
+  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;   ///< where kFailed
+  v1::ReleaseReason release = v1::RELEASE_REASON_UNSPECIFIED;  ///< where kReleased
+  std::string message;
+  std::optional<int> exit_status;
+  std::optional<int> signal;
+
+  static Ending succeeded() { return {.kind = Kind::kSucceeded}; }
+  static Ending cancelled() { return {.kind = Kind::kCancelled}; }
+  static Ending failed(v1::FailureReason reason, std::string message) {
+    return {.kind = Kind::kFailed, .reason = reason, .message = std::move(message)};
+  }
+  static Ending released(v1::ReleaseReason why, std::string message) {
+    return {.kind = Kind::kReleased, .release = why, .message = std::move(message)};
+  }
+};
+
+/// How a child left.
+struct ChildExit {
+  std::optional<int> exit_status;
+  std::optional<int> signal;
+  bool killed_for_memory = false;  ///< by the kernel, as its cgroup's counters say
+};
+
+/// Durations that govern one attempt.
+struct AttemptTimes {
+  Milliseconds start_timeout{60'000};    ///< from spawn to the engine's first word
+  Milliseconds cancel_grace{20'000};     ///< from the cancel message to SIGTERM
+  Milliseconds terminate_grace{10'000};  ///< from SIGTERM to SIGKILL
+  Milliseconds kill_grace{5'000};        ///< from SIGKILL to the device's quarantine
+  Milliseconds drain_timeout{120'000};   ///< from the wish to drain to the cancel message
+  Milliseconds retry_first{200};         ///< back-off of reports: doubled up to retry_most
+  Milliseconds retry_most{5'000};
+};
+
+/// What the owner of an attempt has to do next; carried out in the order given.
+enum class Act {
+  kStage,           ///< fetch the inputs, then `staged`
+  kAbandonStaging,  ///< stop fetching; `staged` is still called
+  kSpawn,           ///< start the engine; `spawn_failed` if that cannot be
+  kAnnounce,        ///< StartAttempt, then `announced` or `report_again`
+  kSendCancel,
+  kSendCheckpointNow,
+  kTerminate,       ///< SIGTERM to the process group
+  kKill,            ///< SIGKILL to the process group
+  kDeviceStuck,     ///< the child outlived SIGKILL: quarantine its devices
+  kFlushLog,        ///< send what is left of the log and the checkpoints, then `log_flushed`
+  kPublish,         ///< hash, record and upload the results, then `published`
+  kAbandonPublish,  ///< stop uploading; `published` is still called
+  kReport,          ///< CompleteAttempt or ReleaseLease by `ending`, then `reported`
+  kRemove,          ///< the server has it: delete the directory. The attempt is over.
+  kKeep,            ///< it is ours no more: put the directory aside for 24 h. The attempt is over.
+};
+
+/// The life of one attempt on its worker: a pure machine, fed with what happened and answering with
+/// what to do. It knows no sockets, processes or files, and time only as an argument.
+///
+///   staging → starting → running → finishing → reporting → over
+///
+/// Every path ends in exactly one of kRemove and kKeep, after any child has been seen to exit.
+class AttemptMachine {
+ public:
+  enum class State { kStaging, kStarting, kRunning, kFinishing, kReporting, kOver };
+  using Acts = std::vector<Act>;
+
+  AttemptMachine(AttemptTimes times, Milliseconds time_limit, Milliseconds stage_timeout);
+
+  Acts begin(MonotonicTime now);
+  /// Takes up an attempt of an earlier incarnation, whose child is gone, as far as it came.
+  Acts recover(Ending ending, MonotonicTime now);
+
+  Acts staged(std::optional<Ending> trouble, MonotonicTime now);
+  Acts spawn_failed(std::string message, MonotonicTime now);
+  Acts engine_started(MonotonicTime now);
+  Acts engine_has_result();
+  Acts engine_failed(v1::FailureReason reason, std::string message);
+  Acts engine_broke_protocol(std::string message, MonotonicTime now);
+  Acts checkpoint_recorded(MonotonicTime now);
+  Acts exited(const ChildExit& exit, MonotonicTime now);
+  Acts announced(MonotonicTime now);
+  Acts log_flushed(MonotonicTime now);
+  Acts published(std::optional<Ending> trouble, MonotonicTime now);
+
+  enum class Answer {
+    kAccepted,
+    kAgain,         ///< no contact or no room: the same report later
+    kBlobsMissing,  ///< the server lacks a file: publish anew
+    kCancelled,     ///< the job was cancelled: say that instead
+    kRefused,       ///< the server will never take this report; `message` says why
+  };
+  Acts reported(Answer answer, const std::string& message, MonotonicTime now);
+  Acts announce_again(MonotonicTime now);
+
+  Acts cancel(MonotonicTime now);
+  Acts checkpoint_now();
+  Acts drain(MonotonicTime now);
+  /// Contact was lost for longer than the server allows a child to live.
+  Acts orphaned(MonotonicTime now);
+  /// The fence stands no more: nothing is reported.
+  Acts fenced(MonotonicTime now);
+  /// At once, without waiting: the daemon was told twice to stop.
+  Acts stop_now(MonotonicTime now);
+
+  Acts tick(MonotonicTime now);
+  /// When tick has something to do, if ever.
+  std::optional<MonotonicTime> next_deadline() const;
+
+  State state() const { return state_; }
+  bool child_alive() const { return child_alive_; }
+  const Ending& ending() const { return ending_; }
+  std::string_view state_name() const;
+
+ private:
+  /// Why the child is being stopped; a later member overrules an earlier one.
+  enum class Stop {
+    kNone,
+    kDrain,
+    kStageTimeout,
+    kOrphaned,
+    kTimeLimit,
+    kCancel,
+    kProtocol,
+    kFenced
+  };
+  enum class Rung { kNone, kAsked, kTerminated, kKilled, kStuck };
+
+  Acts stop(Stop cause, Rung first, MonotonicTime now);
+  Acts climb(MonotonicTime now);
+  Acts finish(Ending ending, MonotonicTime now);
+  Acts maybe_report();
+  Acts over(Act last);
+  Ending judge(const ChildExit& exit) const;
+  Ending judge_crash(int signal, bool killed_for_memory) const;
+  Ending judge_status(int status) const;
+  Ending ending_of_stop() const;
+  std::optional<MonotonicTime> rung_deadline() const;
+
+  AttemptTimes times_;
+  Milliseconds time_limit_;
+  Milliseconds stage_timeout_;
+  State state_ = State::kStaging;
+  Stop stop_ = Stop::kNone;
+  Rung rung_ = Rung::kNone;
+  MonotonicTime rung_since_{};
+  MonotonicTime state_since_{};
+  std::optional<MonotonicTime> running_since_;
+  std::optional<MonotonicTime> drain_since_;
+  std::optional<MonotonicTime> retry_at_;
+  Milliseconds retry_delay_{0};
+  bool child_alive_ = false;
+  bool has_result_ = false;
+  bool fenced_ = false;
+  bool announce_pending_ = false;
+  bool announce_retry_ = false;
+  bool flush_pending_ = false;
+  bool publish_pending_ = false;
+  bool report_in_flight_ = false;
+  int republished_ = 0;
+  std::optional<Ending> told_;  ///< what the engine said of its failure
+  std::string protocol_trouble_;
+  Ending ending_;
+};
+
+}  // namespace quasi

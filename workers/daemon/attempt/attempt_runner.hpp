@@ -1,0 +1,128 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/daemon/attempt/attempt_machine.hpp"
+#include "workers/daemon/attempt/attempt_store.hpp"
+#include "workers/daemon/attempt/checkpoint_shipper.hpp"
+#include "workers/daemon/attempt/engine_launch.hpp"
+#include "workers/daemon/attempt/input_cache.hpp"
+#include "workers/daemon/attempt/log_shipper.hpp"
+#include "workers/daemon/attempt/publication.hpp"
+#include "workers/daemon/devices/devices.hpp"
+#include "workers/daemon/ports/server_link.hpp"
+#include "workers/daemon/ports/spawner.hpp"
+#include "workers/daemon/worker_log.hpp"
+
+namespace quasi {
+
+/// Everything outside the daemon that an attempt touches. All outlive it.
+struct WorkerPorts {
+  Clock& clock;
+  FileSystem& files;
+  AttemptStore& store;
+  InputCache& inputs;
+  Spawner& spawner;
+  ServerLink& server;
+  BlobTransfer& blobs;
+  Background& background;
+  WorkerLog& log;
+};
+
+/// Carries out what one attempt's machine decides: files, child, server. Lives on the loop's
+/// thread; answers that arrive after it is gone are dropped.
+class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, private ChildEvents {
+ public:
+  struct Hooks {
+    std::function<bool()> in_contact;  ///< the lease is believed in: reports may be sent
+    std::function<void()> contacted;   ///< the server answered
+    std::function<void(const std::string& reason)> device_stuck;
+    std::function<void(const Ending&)> child_ended;  ///< for the devices' record
+  };
+
+  AttemptRunner(const WorkerPorts& ports, const EngineSettings& settings, v1::Grant grant,
+                std::vector<WorkerDevice> devices, Hooks hooks);
+
+  /// Records the grant and starts. @throws StorageFailure: nothing was started.
+  void begin();
+  /// As begin, but only to report `ending`.
+  void decline(Ending ending);
+  /// Continues what an earlier incarnation left; its child is gone.
+  void recover(const AttemptStore::Recovered& left);
+
+  void obey(v1::Directive directive);
+  void drain() { perform(machine_.drain(now())); }
+  void orphaned() { perform(machine_.orphaned(now())); }
+  void stop_now() { perform(machine_.stop_now(now())); }
+  void checkpoint_now() { perform(machine_.checkpoint_now()); }
+
+  void tick();
+  std::optional<MonotonicTime> next_deadline() const;
+
+  bool over() const { return over_; }
+  bool child_alive() const { return machine_.child_alive(); }
+  /// True if the directory was put aside rather than removed.
+  bool kept() const { return kept_; }
+  std::uint64_t fence() const { return grant_.attempt().fence(); }
+  const v1::Grant& grant() const { return grant_; }
+  const std::vector<WorkerDevice>& devices() const { return devices_; }
+  const AttemptMachine& machine() const { return machine_; }
+  /// Progress that was not taken before.
+  std::optional<v1::Progress> take_progress();
+
+ private:
+  void on_report(const v1::EngineReport& report) override;
+  void on_garbage() override;
+  void on_exit(const ChildExit& exit, const ChildUsage& usage) override;
+
+  MonotonicTime now() const { return ports_.clock.now(); }
+  nlohmann::json facts() const;
+  void make_shippers();
+  void perform(AttemptMachine::Acts acts);
+  void act(Act next);
+  void stage();
+  void spawn();
+  void announce();
+  void announce_answered(const grpc::Status& status);
+  void flush();
+  void publish();
+  void uploaded(const grpc::Status& status);
+  void report();
+  void report_answered(const grpc::Status& status);
+  void finish_over(bool keep);
+  bool send(const v1::EngineCommand& command);
+  v1::CompleteAttemptRequest completion() const;
+  void offer_newest_checkpoint();
+
+  WorkerPorts ports_;
+  const EngineSettings& settings_;
+  v1::Grant grant_;
+  std::vector<WorkerDevice> devices_;
+  Hooks hooks_;
+  AttemptPaths paths_;
+  AttemptMachine machine_;
+  std::shared_ptr<LogShipper> log_shipper_;
+  std::shared_ptr<CheckpointShipper> checkpoints_;
+  std::unique_ptr<EngineChild> child_;
+  std::deque<Act> todo_;
+  bool performing_ = false;
+  bool over_ = false;
+  bool kept_ = false;
+  std::shared_ptr<std::atomic<bool>> abandon_ = std::make_shared<std::atomic<bool>>(false);
+  std::optional<v1::Progress> progress_;
+  std::string engine_version_;
+  MonotonicTime spawned_at_{};
+  double wall_seconds_ = 0.0;
+  ChildUsage usage_;
+  v1::CompleteAttemptRequest publication_;
+  MonotonicTime next_pump_{};
+  std::optional<MonotonicTime> restage_at_;
+  std::optional<MonotonicTime> republish_at_;
+};
+
+}  // namespace quasi

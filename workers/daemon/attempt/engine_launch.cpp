@@ -1,0 +1,75 @@
+#include "workers/daemon/attempt/engine_launch.hpp"
+
+#include <algorithm>
+
+#include "proto/wire/waiting_threads.hpp"
+
+namespace quasi {
+
+v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDevice>& devices) {
+  const v1::JobSpec& spec = grant.spec();
+  v1::EngineStart start;
+  const auto set_deck = [&](const char* kind, const v1::DeckWork& work) {
+    start.set_kind(kind);
+    start.set_deck_path("in/" + work.deck());
+    *start.mutable_settings() = work.settings();
+    *start.mutable_exports() = work.exports();
+  };
+  switch (spec.work_case()) {
+    case v1::JobSpec::kThermal:
+      set_deck("thermal", spec.thermal());
+      break;
+    case v1::JobSpec::kMosfet:
+      set_deck("mosfet", spec.mosfet());
+      break;
+    case v1::JobSpec::kGw:
+      set_deck("gw", spec.gw());
+      break;
+    case v1::JobSpec::kTest:
+      start.set_kind("test");
+      *start.mutable_test() = spec.test();
+      break;
+    case v1::JobSpec::WORK_NOT_SET:
+      break;
+  }
+  int n_cuda = 0;
+  for (const auto& device : devices)
+    if (device.cuda) start.add_devices("cuda:" + std::to_string(n_cuda++));
+  if (n_cuda == 0) start.add_devices("cpu");
+  start.set_output_directory("out");
+  start.set_checkpoint_directory("ckpt");
+  start.set_memory_budget_bytes(spec.resources().gpu_mem_bytes());
+  start.set_attempt_number(grant.attempt_number());
+  start.set_ranks(spec.resources().ranks());
+  return start;
+}
+
+LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices,
+                       const EngineSettings& settings, const AttemptPaths& paths) {
+  const int n_ranks = std::max(1, static_cast<int>(grant.spec().resources().ranks()));
+  LaunchPlan plan{.working_directory = paths.root,
+                  .log = paths.log,
+                  .environment = settings.environment,
+                  .isolate_network = devices.size() <= 1 && n_ranks == 1};
+  std::string visible;
+  for (const auto& device : devices)
+    if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
+  plan.environment.push_back("CUDA_VISIBLE_DEVICES=" + visible);
+  plan.environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  const int threads = grant.spec().resources().cpus() > 0
+                          ? static_cast<int>(grant.spec().resources().cpus())
+                          : settings.threads;
+  const auto is_said = [&](const std::string& name) {
+    return std::ranges::any_of(settings.environment, [&](const std::string& entry) {
+      return entry.starts_with(name + "=");
+    });
+  };
+  if (std::ranges::none_of(kWaitingVariables, is_said))
+    plan.environment.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
+  if (threads > 0)
+    for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})
+      plan.environment.push_back(name + std::to_string(std::max(1, threads / n_ranks)));
+  return plan;
+}
+
+}  // namespace quasi

@@ -1,0 +1,26 @@
+#include "workers/daemon/ports/transient.hpp"
+
+#include "proto/wire/status.hpp"
+
+namespace quasi {
+
+bool did_not_get_through(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return true;
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::UNKNOWN:
+      return wire::reason_of(status).empty();  // a server that answers gives its reason
+    default:
+      return false;
+  }
+}
+
+bool is_transient(const grpc::Status& status) {
+  return did_not_get_through(status) || status.error_code() == grpc::StatusCode::INTERNAL;
+}
+
+}  // namespace quasi

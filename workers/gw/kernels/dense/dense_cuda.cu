@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
+
+namespace quasi::gw::cuda {
+namespace {
+
+using quasi::cuda::check_launch;
+using quasi::cuda::DeviceBuffer;
+using quasi::cuda::for_each_index;
+
+int read_info(const DeviceBuffer<int>& info, cudaStream_t stream, const char* what) {
+  check(cudaStreamSynchronize(stream), what);
+  return quasi::cuda::to_host(info, what).front();
+}
+
+struct MirrorUpper {
+  double2* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t i = index / n, j = index % n;
+    if (i <= j) return;
+    const double2 value = matrix[j * n + i];
+    matrix[i * n + j] = {value.x, -value.y};
+  }
+};
+
+struct MakeUnit {
+  double2* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    matrix[index] = {index / n == index % n ? 1.0 : 0.0, 0.0};
+  }
+};
+
+struct Conjugate {
+  double2* matrix;
+  __device__ void operator()(std::int64_t index) const { matrix[index].y = -matrix[index].y; }
+};
+
+}  // namespace
+
+void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
+                   const double2* a, double2* c) {
+  // Column-major lower is row-major upper: element (j, i) = Σ a(j) a*(i).
+  const double one = 1.0;
+  const int order = static_cast<int>(n);
+  check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
+                    &sign, a, order, &one, c, order),
+        "Hermitian product");
+}
+
+void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream) {
+  for_each_index(n * n, MirrorUpper{matrix, n}, "mirroring a Hermitian matrix", stream);
+}
+
+namespace {
+
+struct AnyImaginaryPart {
+  const double2* values;
+  int* found;
+  __device__ void operator()(std::int64_t i) const {
+    if (values[i].y != 0.0) *found = 1;
+  }
+};
+
+struct SplitReal {
+  const double2* from;
+  double* to;
+  __device__ void operator()(std::int64_t index) const { to[index] = from[index].x; }
+};
+
+/// The upper triangle of a real symmetric matrix, as a whole complex one.
+struct FillFromUpper {
+  const double* real;
+  double2* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t i = index / n, j = index % n;
+    matrix[index] = {real[i <= j ? index : j * n + i], 0.0};
+  }
+};
+
+/// In real arithmetic, a quarter of the flops, where no element has an imaginary part; false:
+/// nothing is done.
+bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                   std::int64_t n) {
+  constexpr const char* kWhat = "Cholesky inversion";
+  DeviceBuffer<int> info(1, kWhat);
+  info.zero(kWhat, stream);
+  for_each_index(n * n, AnyImaginaryPart{matrix, info.data()}, kWhat, stream);
+  if (read_info(info, stream, kWhat) != 0) return false;
+  DeviceBuffer<double> real(static_cast<std::size_t>(n * n), kWhat);
+  for_each_index(n * n, SplitReal{matrix, real.data()}, kWhat, stream);
+  const int order = static_cast<int>(n);
+  int factor_size = 0, inverse_size = 0;
+  check(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
+                                    &factor_size),
+        kWhat);
+  check(cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
+                                    &inverse_size),
+        kWhat);
+  const int size = std::max(factor_size, inverse_size);
+  DeviceBuffer<double> work(static_cast<std::size_t>(size), kWhat);
+  check(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
+                         size, info.data()),
+        kWhat);
+  if (const int minor = read_info(info, stream, kWhat); minor > 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                       " is not positive definite at its leading minor " + std::to_string(minor));
+  check(cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
+                         size, info.data()),
+        kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+  // Column-major lower is row-major upper.
+  for_each_index(n * n, FillFromUpper{real.data(), matrix, n}, kWhat, stream);
+  check(cudaStreamSynchronize(stream), kWhat);
+  return true;
+}
+
+}  // namespace
+
+void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                              std::int64_t n) {
+  constexpr const char* kWhat = "Cholesky inversion";
+  if (invert_real_positive_definite(solver, stream, matrix, n)) return;
+  const int order = static_cast<int>(n);
+  int factor_size = 0, inverse_size = 0;
+  // Column-major lower is row-major upper; the conjugation of the transposed view cancels.
+  check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                    &factor_size),
+        kWhat);
+  check(cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                    &inverse_size),
+        kWhat);
+  const int size = std::max(factor_size, inverse_size);
+  DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
+  DeviceBuffer<int> info(1, kWhat);
+  check(cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
+                         info.data()),
+        kWhat);
+  if (const int minor = read_info(info, stream, kWhat); minor > 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                       " is not positive definite at its leading minor " + std::to_string(minor));
+  check(cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
+                         info.data()),
+        kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+  mirror_upper(matrix, n, stream);
+}
+
+DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
+                                     double2* matrix, std::int64_t n) {
+  constexpr const char* kWhat = "LU inversion";
+  const int order = static_cast<int>(n);
+  int size = 0;
+  check(cusolverDnZgetrf_bufferSize(solver, order, order, matrix, order, &size), kWhat);
+  DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
+  DeviceBuffer<int> info(1, kWhat);
+  DeviceBuffer<int> pivot(static_cast<std::size_t>(n), kWhat);
+  DeviceBuffer<double2> inverse(static_cast<std::size_t>(n * n), kWhat);
+  for_each_index(n * n, MakeUnit{inverse.data(), n}, kWhat, stream);
+  check(
+      cusolverDnZgetrf(solver, order, order, matrix, order, work.data(), pivot.data(), info.data()),
+      kWhat);
+  if (read_info(info, stream, kWhat) != 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
+  // The inverse of the transposed view is the transposed view of the inverse.
+  check(cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order, pivot.data(),
+                         inverse.data(), order, info.data()),
+        kWhat);
+  check(cudaStreamSynchronize(stream), kWhat);
+  return inverse;
+}
+
+namespace {
+
+/// All pairs by divide and conquer, real or complex; eigenvectors replace the matrix.
+std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix,
+                          cudaDataType type, std::int64_t n) {
+  constexpr const char* kWhat = "diagonalisation";
+  DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
+  std::size_t device_bytes = 0, host_bytes = 0;
+  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR,
+                                    CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
+                                    values.data(), type, &device_bytes, &host_bytes),
+        kWhat);
+  DeviceBuffer<char> device_work(device_bytes, kWhat);
+  std::vector<char> host_work(host_bytes);
+  DeviceBuffer<int> info(1, kWhat);
+  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type,
+                         matrix, n, CUDA_R_64F, values.data(), type, device_work.data(),
+                         device_bytes, host_work.data(), host_bytes, info.data()),
+        kWhat);
+  if (const int failed = read_info(info, stream, kWhat); failed != 0)
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
+                       std::to_string(failed));
+  return quasi::cuda::to_host(values, kWhat);
+}
+
+struct MakeComplex {
+  const double* from;
+  double2* to;
+  __device__ void operator()(std::int64_t index) const { to[index] = {from[index], 0.0}; }
+};
+
+struct MoveReal {
+  double2* matrix;
+  double* real;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    if (index / n <= index % n) matrix[index].x += real[index];
+    real[index] = 0.0;
+  }
+};
+
+}  // namespace
+
+std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n) {
+  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the
+  // columns cuSOLVER returns are rows of ours.
+  for_each_index(n * n, Conjugate{matrix}, "diagonalisation", stream);
+  return eigen(solver, stream, matrix, CUDA_C_64F, n);
+}
+
+std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                    std::int64_t n, std::int64_t n_lowest) {
+  DeviceBuffer<double> real(static_cast<std::size_t>(n * n), "diagonalisation");
+  for_each_index(n * n, SplitReal{matrix, real.data()}, "diagonalisation", stream);
+  auto values = eigen(solver, stream, real.data(), CUDA_R_64F, n);
+  for_each_index(n_lowest * n, MakeComplex{real.data(), matrix}, "diagonalisation", stream);
+  check(cudaStreamSynchronize(stream), "diagonalisation");
+  return values;
+}
+
+void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
+                   const double* a, double* c) {
+  const double one = 1.0;
+  const int order = static_cast<int>(n);
+  // The library's own product of a large triangle reaches half of what its general product does;
+  // panels of columns from the diagonal down issue an eighth more than the triangle.
+  constexpr int kPanelsFrom = 2048, kPanels = 8, kTile = 128;
+  if (order >= kPanelsFrom) {
+    const int width = ((order + kPanels - 1) / kPanels + kTile - 1) / kTile * kTile;
+    for (int first = 0; first < order; first += width)
+      check(
+          cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, order - first, std::min(width, order - first),
+                      static_cast<int>(n_rows), &sign, a + first, order, a + first, order, &one,
+                      c + first + std::int64_t{first} * order, order),
+          "symmetric product");
+    return;
+  }
+  check(cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
+                    &sign, a, order, &one, c, order),
+        "symmetric product");
+}
+
+void move_real_part(double2* matrix, double* real, std::int64_t n, cudaStream_t stream) {
+  for_each_index(n * n, MoveReal{matrix, real, n}, "polarizability", stream);
+}
+
+}  // namespace quasi::gw::cuda

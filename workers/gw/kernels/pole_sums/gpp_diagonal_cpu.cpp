@@ -1,0 +1,304 @@
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/gw/physics/plasmon_pole.hpp"
+
+// Compiled with -fno-trapping-math: the rules near poles become blends, and the loops vectorise.
+
+namespace quasi::gw {
+namespace {
+
+/// Rows G of one parallel task, and columns G' of one tile: 16·512 elements of 32 B stay in a
+/// core's second-level cache while all bands pass.
+constexpr std::int64_t kRowsPerTask = 16;
+constexpr std::int64_t kColumnsPerTile = 512;
+
+/// One pair product in separate planes of real and imaginary parts.
+struct SplitProduct {
+  const double* re;
+  const double* im;
+};
+
+/// The elements of one row G of a tile: planes starting at its first column.
+struct TileRow {
+  const double* b_re;
+  const double* b_im;
+  const double* tau;
+  const double* pole;
+  std::int64_t first_column;
+  std::int64_t n_columns;
+};
+
+/// t_m += Σ_G' M(G) B_GG' M*(G') τ^m / D(τ) over one tile row.
+template <int K, bool kReal>
+void add_smooth(const TileRow& row, SplitProduct m, double mg_re, double mg_im, const double* d,
+                double* t_re, double* t_im) {
+  const double* __restrict__ b_re = row.b_re;
+  const double* __restrict__ b_im = row.b_im;
+  const double* __restrict__ tau = row.tau;
+  const double* __restrict__ m_re = m.re + row.first_column;
+  const double* __restrict__ m_im = m.im + row.first_column;
+  double r0 = 0, r1 = 0, r2 = 0, r3 = 0, i0 = 0, i1 = 0, i2 = 0, i3 = 0;
+#pragma omp simd reduction(+ : r0, r1, r2, r3, i0, i1, i2, i3)
+  for (std::int64_t h = 0; h < row.n_columns; ++h) {
+    const double u_re = std::fma(b_re[h], m_re[h], b_im[h] * m_im[h]);
+    const double u_im = std::fma(b_im[h], m_re[h], -b_re[h] * m_im[h]);
+    const double c_re = std::fma(mg_re, u_re, -mg_im * u_im);
+    const double x = tau[h];
+    double polynomial = d[K - 1];
+    if constexpr (K > 3) polynomial = std::fma(polynomial, x, d[2]);
+    if constexpr (K > 2) polynomial = std::fma(polynomial, x, d[1]);
+    if constexpr (K > 1) polynomial = std::fma(polynomial, x, d[0]);
+    const double p0 = 1.0 / std::fma(polynomial, x, 1.0);
+    r0 = std::fma(c_re, p0, r0);
+    const double p1 = p0 * x;
+    if constexpr (K > 1) r1 = std::fma(c_re, p1, r1);
+    const double p2 = p1 * x;
+    if constexpr (K > 2) r2 = std::fma(c_re, p2, r2);
+    const double p3 = p2 * x;
+    if constexpr (K > 3) r3 = std::fma(c_re, p3, r3);
+    if constexpr (!kReal) {
+      const double c_im = std::fma(mg_re, u_im, mg_im * u_re);
+      i0 = std::fma(c_im, p0, i0);
+      if constexpr (K > 1) i1 = std::fma(c_im, p1, i1);
+      if constexpr (K > 2) i2 = std::fma(c_im, p2, i2);
+      if constexpr (K > 3) i3 = std::fma(c_im, p3, i3);
+    }
+  }
+  const double sums_re[] = {r0, r1, r2, r3};
+  const double sums_im[] = {i0, i1, i2, i3};
+  for (int k = 0; k < K; ++k) {
+    t_re[k] += sums_re[k];
+    t_im[k] += sums_im[k];
+  }
+}
+
+/// Σ_G' M(G) A_GG' M*(G') factor(ω̃) over one tile row, for one of the rules near poles.
+template <typename Factor>
+Cplx sum_direct(const TileRow& row, SplitProduct m, double mg_re, double mg_im, Factor factor) {
+  const double* __restrict__ b_re = row.b_re;
+  const double* __restrict__ b_im = row.b_im;
+  const double* __restrict__ pole = row.pole;
+  const double* __restrict__ m_re = m.re + row.first_column;
+  const double* __restrict__ m_im = m.im + row.first_column;
+  double re = 0, im = 0;
+#pragma omp simd reduction(+ : re, im)
+  for (std::int64_t h = 0; h < row.n_columns; ++h) {
+    const double u_re = std::fma(b_re[h], m_re[h], b_im[h] * m_im[h]);
+    const double u_im = std::fma(b_im[h], m_re[h], -b_re[h] * m_im[h]);
+    const double f = pole[h] * factor(pole[h]);
+    re = std::fma(std::fma(mg_re, u_re, -mg_im * u_im), f, re);
+    im = std::fma(std::fma(mg_re, u_im, mg_im * u_re), f, im);
+  }
+  return {re, im};
+}
+
+/// What one task adds to, for the energies of one group: [n_left][K] of complex.
+struct Partial {
+  std::vector<Cplx> total, sx;
+};
+
+template <int K>
+class GroupSum {
+ public:
+  GroupSum(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
+           const double* split, std::int64_t n_right)
+      : model_(model), rules_(rules), group_(group), split_(split), n_right_(n_right) {}
+
+  void run(std::int64_t first_row, std::int64_t end_row, Partial& partial) const {
+    const std::int64_t n_left = static_cast<std::int64_t>(group_.smooth_begin.size()) - 1;
+    for (std::int64_t column = 0; column < model_.n_g; column += kColumnsPerTile) {
+      if (model_.folded && column >= end_row) break;
+      for (std::int64_t l = 0; l < n_left; ++l) {
+        for (int i = group_.smooth_begin[l]; i < group_.smooth_begin[l + 1]; ++i)
+          smooth_band(l, i, first_row, end_row, column, partial.total.data() + l * K);
+        for (int i = group_.direct_begin[l]; i < group_.direct_begin[l + 1]; ++i)
+          direct_band(l, i, first_row, end_row, column, partial.total.data() + l * K,
+                      partial.sx.data() + l * K);
+      }
+    }
+  }
+
+ private:
+  SplitProduct product(std::int64_t l, std::int64_t n) const {
+    const double* at = split_ + (l * n_right_ + n) * 2 * model_.n_g;
+    return {at, at + model_.n_g};
+  }
+
+  TileRow tile_row(std::int64_t g, std::int64_t column) const {
+    const std::int64_t end = std::min(column + kColumnsPerTile, model_.folded ? g + 1 : model_.n_g);
+    const auto at = static_cast<std::size_t>(g * model_.n_g + column);
+    return {model_.b_re.data() + at,
+            model_.b_im.data() + at,
+            model_.tau_per_ry.data() + at,
+            model_.pole_ry.data() + at,
+            column,
+            std::max<std::int64_t>(0, end - column)};
+  }
+
+  void smooth_band(std::int64_t l, int i, std::int64_t first_row, std::int64_t end_row,
+                   std::int64_t column, Cplx* total) const {
+    const SplitProduct m = product(l, group_.smooth_band[i]);
+    const double* d = group_.smooth_row.data() + std::int64_t{i} * smooth_row_length(K);
+    double t_re[K] = {}, t_im[K] = {};
+    for (std::int64_t g = first_row; g < end_row; ++g) {
+      const TileRow row = tile_row(g, column);
+      if (model_.folded)
+        add_smooth<K, true>(row, m, m.re[g], m.im[g], d, t_re, t_im);
+      else
+        add_smooth<K, false>(row, m, m.re[g], m.im[g], d, t_re, t_im);
+    }
+    const double* c = d + K;
+    for (int j = 0; j < K; ++j)
+      for (int k = 0; k < K; ++k) total[j] += Cplx(c[j * K + k] * t_re[k], c[j * K + k] * t_im[k]);
+  }
+
+  void direct_band(std::int64_t l, int i, std::int64_t first_row, std::int64_t end_row,
+                   std::int64_t column, Cplx* total, Cplx* sx) const {
+    const SplitProduct m = product(l, group_.direct_band[i]);
+    const double* x = group_.direct_row.data() + std::int64_t{i} * direct_row_length(K);
+    const double occupied = x[K], empty = x[K + 1], exchange = x[K + 2];
+    const PoleRules rules = rules_;
+    for (std::int64_t g = first_row; g < end_row; ++g) {
+      const TileRow row = tile_row(g, column);
+      const auto add = [&](double weight, Cplx& to, auto factor) {
+        const Cplx sum = weight * sum_direct(row, m, m.re[g], m.im[g], factor);
+        to += model_.folded ? Cplx(sum.real(), 0.0) : sum;
+      };
+      for (int k = 0; k < K; ++k) {
+        const double xk = x[k];
+        if (k == 1 && group_.second_is_slope) {
+          // d/dx of 1/(x ± ω̃), and of the 0 of a dropped term, is −f².
+          if (occupied != 0.0)
+            add(-occupied, total[k], [=](double pole) {
+              const double f = pole_factor_occupied(xk, pole, rules.screened_exchange_cut);
+              return f * f;
+            });
+          if (empty != 0.0)
+            add(-empty, total[k], [=](double pole) {
+              const double f = pole_factor_empty(xk, pole, rules.half_width_ry, rules.max_ratio);
+              return f * f;
+            });
+          continue;
+        }
+        if (occupied != 0.0)
+          add(occupied, total[k], [=](double pole) {
+            return pole_factor_occupied(xk, pole, rules.screened_exchange_cut);
+          });
+        if (empty != 0.0)
+          add(empty, total[k], [=](double pole) {
+            return pole_factor_empty(xk, pole, rules.half_width_ry, rules.max_ratio);
+          });
+        if (exchange != 0.0)
+          add(exchange, sx[k], [=](double pole) {
+            return pole_factor_screened_exchange(xk, pole, rules.half_width_ry, rules.max_ratio,
+                                                 rules.screened_exchange_cut);
+          });
+      }
+    }
+  }
+
+  const PolePlanes& model_;
+  PoleRules rules_;
+  const PoleGroup& group_;
+  const double* split_;
+  std::int64_t n_right_;
+};
+
+template <int K>
+void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
+               View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx) {
+  const std::int64_t n_left = products.extent[0];
+  const std::int64_t n_right = products.extent[1];
+  const std::int64_t n_g = products.extent[2];
+  std::vector<double> split(static_cast<std::size_t>(2 * products.size()));
+#pragma omp parallel for schedule(static)
+  for (std::int64_t p = 0; p < n_left * n_right; ++p)
+    for (std::int64_t g = 0; g < n_g; ++g) {
+      const Cplx value = products.data[p * n_g + g];
+      split[static_cast<std::size_t>(p * 2 * n_g + g)] = value.real();
+      split[static_cast<std::size_t>((p * 2 + 1) * n_g + g)] = value.imag();
+    }
+
+  const GroupSum<K> sum(model, rules, group, split.data(), n_right);
+  const std::int64_t n_tasks = (n_g + kRowsPerTask - 1) / kRowsPerTask;
+  std::vector<Partial> partials(static_cast<std::size_t>(n_tasks));
+  // Folded tasks grow with their row: the longest go first.
+#pragma omp parallel for schedule(dynamic)
+  for (std::int64_t turn = 0; turn < n_tasks; ++turn) {
+    const std::int64_t task = n_tasks - 1 - turn;
+    Partial& partial = partials[static_cast<std::size_t>(task)];
+    partial.total.assign(static_cast<std::size_t>(n_left * K), Cplx());
+    partial.sx.assign(static_cast<std::size_t>(n_left * K), Cplx());
+    sum.run(task * kRowsPerTask, std::min(n_g, (task + 1) * kRowsPerTask), partial);
+  }
+  for (const Partial& partial : partials)
+    for (std::int64_t l = 0; l < n_left; ++l)
+      for (int k = 0; k < K; ++k) {
+        total(l, group.first_energy + k) += partial.total[static_cast<std::size_t>(l * K + k)];
+        if (sx.data)
+          sx(l, group.first_energy + k) += partial.sx[static_cast<std::size_t>(l * K + k)];
+      }
+}
+
+}  // namespace
+
+bool is_hermitian(const PlasmonPoleView& model) {
+  if (model.hermitian) return true;
+  constexpr std::int64_t kTile =
+      64;  // rows and columns compared at a time, so that both stay in cache
+  const std::int64_t n_g = model.pole_ry.extent[0], n_tiles = (n_g + kTile - 1) / kTile;
+  std::int64_t departures = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : departures)
+  for (std::int64_t tile = 0; tile < n_tiles; ++tile)
+    for (std::int64_t first = 0; first <= tile * kTile; first += kTile)
+      for (std::int64_t g = tile * kTile; g < std::min(n_g, (tile + 1) * kTile); ++g)
+        for (std::int64_t h = first; h < std::min(g + 1, first + kTile); ++h) {
+          const double pole = model.pole_ry(g, h);
+          const Cplx strength = model.strength(g, h);
+          if (!(std::abs(pole - model.pole_ry(h, g)) <= kHermitianTolerance * pole) ||
+              !(std::abs(strength - std::conj(model.strength(h, g))) <=
+                kHermitianTolerance * std::abs(strength)))
+            ++departures;
+        }
+  return departures == 0;
+}
+
+PolePlanes make_pole_planes(const PlasmonPoleView& model) {
+  PolePlanes planes;
+  const std::int64_t n_g = planes.n_g = model.pole_ry.extent[0];
+  planes.folded = is_hermitian(model);
+  for (auto* plane : {&planes.b_re, &planes.b_im, &planes.tau_per_ry, &planes.pole_ry})
+    plane->resize(static_cast<std::size_t>(n_g * n_g));
+#pragma omp parallel for schedule(static)
+  for (std::int64_t g = 0; g < n_g; ++g)
+    for (std::int64_t h = 0; h < n_g; ++h) {
+      const auto at = static_cast<std::size_t>(g * n_g + h);
+      const double pole = model.pole_ry(g, h);
+      const double weight = !planes.folded || g == h ? 1.0 : 2.0;
+      const Cplx b = weight * (model.strength(g, h) / pole);
+      planes.b_re[at] = b.real();
+      planes.b_im[at] = b.imag();
+      planes.tau_per_ry[at] = pole >= kStaticPole_ry ? 0.0 : 1.0 / pole;
+      planes.pole_ry[at] = pole;
+    }
+  return planes;
+}
+
+void add_gpp_diagonal_cpu(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
+                          View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx) {
+  switch (group.n_energies) {
+    case 1:
+      return add_group<1>(model, rules, group, products, total, sx);
+    case 2:
+      return add_group<2>(model, rules, group, products, total, sx);
+    case 3:
+      return add_group<3>(model, rules, group, products, total, sx);
+    case 4:
+      return add_group<4>(model, rules, group, products, total, sx);
+  }
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+
+namespace quasi::gw {
+
+/// A plasmon-pole model laid out for vector units: separate planes of B = A/ω̃, τ = 1/ω̃ and ω̃.
+///
+/// Where the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`) the sum
+/// over both triangles is real and equals the sum over the lower one with the off-diagonal doubled:
+/// `folded` says that the planes hold that, and half the work is left.
+struct PolePlanes {
+  std::int64_t n_g = 0;
+  bool folded = false;
+  std::vector<double> b_re, b_im, tau_per_ry, pole_ry;  ///< each [n_g][n_g]
+};
+
+/// Largest relative departure, element by element, that still counts as Hermitian.
+inline constexpr double kHermitianTolerance = 1e-13;
+bool is_hermitian(const PlasmonPoleView& model);
+
+PolePlanes make_pole_planes(const PlasmonPoleView& model);
+
+/// Adds the diagonal plasmon-pole sums of one group of energies: GwKernels::sigma_diagonal.
+///
+/// Parallel over blocks of G of fixed size whose partial sums are added in order, so the result
+/// does not depend on the number of threads.
+///
+/// @param products  M, [n_left][n_right][n_g]
+/// @param total     [n_left][n_energies of the whole call]
+/// @param sx        the same, or empty if screened exchange is not wanted
+void add_gpp_diagonal_cpu(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
+                          View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx);
+
+}  // namespace quasi::gw

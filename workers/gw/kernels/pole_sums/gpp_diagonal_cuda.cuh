@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+
+namespace quasi::gw::cuda {
+
+/// A plasmon-pole model in device memory, as PlasmonPoleView has it.
+struct PoleModelOnDevice {
+  const double2* strength = nullptr;  ///< A, [n_g][n_g]
+  const double* pole_ry = nullptr;    ///< ω̃, [n_g][n_g]
+  std::int64_t n_g = 0;
+  /// The model is Hermitian: sums run over the lower triangle, off-diagonal doubled, and are real.
+  bool folded = false;
+};
+
+/// Diagonal plasmon-pole sums of one group of energies (GwKernels::sigma_diagonal).
+struct DiagonalSums {
+  std::vector<Cplx> total;  ///< [n_left][group.n_energies]
+  std::vector<Cplx> sx;     ///< the same; zeros if no row asks for it
+};
+
+/// Each thread block owns a tile of (G, G') with B and τ in registers and passes all rows (l, n)
+/// through it; M(G) and M(G') of a few rows at a time sit in shared memory, the next ones in
+/// flight. Tile sums are added by a second kernel in fixed order: same bits every time.
+///
+/// FP64 instructions of an element, a smooth row and its K energies: 6 for Re[M B M*], K for D, 3
+/// for the reciprocal, 2K − 1 for the powers and sums: 17 for K = 3, and K²/16 to finish the row. A
+/// model that is not Hermitian takes K + 2 more for the imaginary part.
+///
+/// @param products  M, [n_left][n_right][n_g], on the device
+DiagonalSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
+                               const PoleGroup& group, const double2* products, std::int64_t n_left,
+                               std::int64_t n_right, cudaStream_t stream);
+
+}  // namespace quasi::gw::cuda

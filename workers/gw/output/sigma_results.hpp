@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::gw {
+
+/// What Σ on a grid of energies, the full matrix and outer loops add to the summary and to
+/// result.h5.
+void add_sigma_summary(const Calculation& run, nlohmann::json& summary);
+void write_sigma_results(const Calculation& run, H5Writer& file);
+
+/// Plain tables for plots: bands.dat (path, E_mf and E_qp of each band) and spectra.dat (E, Re Σ,
+/// Im Σ, A of each multiplet), where there are any.
+void write_sigma_tables(const std::filesystem::path& directory, const Calculation& run);
+
+}  // namespace quasi::gw

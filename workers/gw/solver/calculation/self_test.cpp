@@ -1,0 +1,281 @@
+#include "workers/gw/solver/calculation/self_test.hpp"
+
+#include <lapacke.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "workers/backend/device/memory_budget.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/mean_field/density.hpp"
+#include "workers/gw/solver/self_energy/sigma_subspace.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// v^−½ ε⁻¹(0) v^½ and its largest departure from its adjoint.
+std::pair<UnsetVector<Cplx>, double> symmetrised(const DielectricMatrix& m) {
+  constexpr std::size_t kTile =
+      64;  // rows and columns compared at a time, so that both stay in cache
+  const auto n = static_cast<std::size_t>(m.size());
+  std::vector<double> root(n);
+  for (std::size_t g = 0; g < n; ++g) root[g] = std::sqrt(m.coulomb[g]);
+  UnsetVector<Cplx> matrix(n * n);
+#pragma omp parallel for schedule(static)
+  for (std::size_t g = 0; g < n; ++g)
+    for (std::size_t h = 0; h < n; ++h)
+      matrix[g * n + h] = m.inverse[0][g * n + h] * (root[h] / root[g]);
+  double asymmetry = 0.0;
+#pragma omp parallel for schedule(dynamic) reduction(max : asymmetry)
+  for (std::size_t tile = 0; tile < n; tile += kTile)
+    for (std::size_t first = 0; first <= tile; first += kTile)
+      for (std::size_t g = tile; g < std::min(n, tile + kTile); ++g)
+        for (std::size_t h = first; h < std::min(g + 1, first + kTile); ++h)
+          asymmetry =
+              std::max(asymmetry, std::abs(matrix[g * n + h] - std::conj(matrix[h * n + g])));
+  return {std::move(matrix), asymmetry};
+}
+
+/// Smallest and largest eigenvalue of a Hermitian matrix by Lanczos steps with full
+/// orthogonalisation, from a fixed start: never outside the spectrum, and at its ends within
+/// rounding where they stand apart from the rest.
+std::pair<double, double> extreme_eigenvalues(const UnsetVector<Cplx>& matrix, std::size_t n) {
+  constexpr std::size_t kSteps = 48;
+  std::vector<std::vector<Cplx>> basis;
+  std::vector<double> alpha, beta;
+  std::vector<Cplx> next(n);
+  for (std::size_t i = 0; i < n; ++i)
+    next[i] = std::polar(1.0, 0.7 * static_cast<double>(i * i % 1009));
+  double norm = std::sqrt(static_cast<double>(n));
+  while (basis.size() < std::min(kSteps, n) && norm > 1e-10) {
+    if (!basis.empty()) beta.push_back(norm);
+    for (Cplx& x : next) x /= norm;
+    basis.push_back(next);
+    const std::vector<Cplx>& v = basis.back();
+#pragma omp parallel for schedule(static)
+    for (std::size_t g = 0; g < n; ++g) {
+      Cplx sum;
+      for (std::size_t h = 0; h < n; ++h) sum += matrix[g * n + h] * v[h];
+      next[g] = sum;
+    }
+    Cplx diagonal;
+    for (std::size_t g = 0; g < n; ++g) diagonal += std::conj(v[g]) * next[g];
+    alpha.push_back(diagonal.real());
+    for (int turn = 0; turn < 2; ++turn)
+      for (const auto& b : basis) {
+        Cplx overlap;
+        for (std::size_t g = 0; g < n; ++g) overlap += std::conj(b[g]) * next[g];
+        for (std::size_t g = 0; g < n; ++g) next[g] -= overlap * b[g];
+      }
+    norm = 0.0;
+    for (const Cplx& x : next) norm += std::norm(x);
+    norm = std::sqrt(norm);
+  }
+  beta.resize(alpha.size());
+  if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'N', static_cast<lapack_int>(alpha.size()), alpha.data(),
+                    beta.data(), nullptr, 1) != 0)
+    throw NotConverged("the eigenvalues of ε⁻¹ for the self-test were not found");
+  return {alpha.front(), alpha.back()};
+}
+
+/// The multiplet to look at: the largest among the outer states, the one nearest to the gap of
+/// several.
+struct Chosen {
+  int k_index = 0, begin = 0, end = 0;
+};
+Chosen choose(const MeanField& field, const SigmaOptions& options) {
+  Chosen best;
+  double best_distance = kInfinity;
+  for (const int ik : options.kpoints)
+    for (const auto& [begin, end] :
+         multiplets(field.waves, 0, ik, options.band_min - 1, options.band_max)) {
+      const double distance = std::abs(begin + 0.5 - field.n_occupied_of_spin[0]);
+      if (end - begin < best.end - best.begin ||
+          (end - begin == best.end - best.begin && distance >= best_distance))
+        continue;
+      best = {ik, begin, end};
+      best_distance = distance;
+    }
+  return best;
+}
+
+/// Orthonormality of the chosen multiplet and of the lowest one, and the latter's f-sum, from pair
+/// products at q = 0. From the lowest states every transition leads up, so that the sum grows with
+/// the number of bands.
+void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOptions& options,
+                         GwKernels& kernels, std::vector<SelfCheck>& list) {
+  const int bands = options.bands;
+  const Mat3& bdot = field.crystal().bdot;
+  // The shortest G ≠ 0 and their opposites.
+  double shortest = kInfinity;
+  for (const IVec3& g : field.density.header.g)
+    if (g != IVec3{}) shortest = std::min(shortest, metric_dot(bdot, to_real(g), to_real(g)));
+  std::vector<IVec3> kept{{0, 0, 0}};
+  for (const IVec3& g : field.density.header.g) {
+    const double length2 = metric_dot(bdot, to_real(g), to_real(g));
+    if (g == IVec3{} || length2 > shortest * (1.0 + 1e-6)) continue;
+    kept.push_back(g);
+    kept.push_back(-g);
+  }
+  const auto n_g = static_cast<std::int64_t>(kept.size());
+  const auto box = sum_box(field, kept);
+  kernels.set_box(box);
+  std::vector<std::int32_t> index;
+  for (const IVec3& g : kept) index.push_back(box_position(g, box));
+  kernels.load_sphere(view<const std::int32_t>(index, n_g), {});
+  const Vec3& k = field.waves.k[static_cast<std::size_t>(at.k_index)];
+  double overlap = 0.0, f_sum = 0.0;
+  const int lowest = multiplets(field.waves, 0, at.k_index, 0, bands).front().second;
+  for (const auto& [begin, end] : {std::pair(0, lowest), std::pair(at.begin, at.end)}) {
+    const auto n_l = static_cast<std::int64_t>(end - begin);
+    load(kernels, Side::kLeft, waves_at(field, k, 0, begin, end, box));
+    const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
+    const auto step = static_cast<int>(
+        std::min<std::int64_t>(bands, items_that_fit(options.memory_budget_bytes, box_bytes * n_l,
+                                                     box_bytes + 16 * n_l * n_g, "self-test")));
+    double sum = 0.0;
+    for (int first = 0; first < bands; first += step) {
+      const int count = std::min(step, bands - first);
+      load(kernels, Side::kRight, waves_at(field, k, 0, first, first + count, box));
+      kernels.pair_products({0, n_l}, {0, count});
+      std::vector<Cplx> m(static_cast<std::size_t>(n_l * count * n_g));
+      kernels.read_pair_products(view<Cplx>(m, n_l, count, n_g));
+      for (std::int64_t l = 0; l < n_l; ++l)
+        for (int i = 0; i < count; ++i) {
+          const int n = first + i;
+          const Cplx* of_pair = m.data() + (l * count + i) * n_g;
+          overlap = std::max(overlap, std::abs(of_pair[0] - (n == begin + l ? 1.0 : 0.0)));
+          const double transition = field.waves.energy(0, at.k_index, n) -
+                                    field.waves.energy(0, at.k_index, begin + static_cast<int>(l));
+          for (std::int64_t g = 1; g < n_g; ++g) sum += transition * std::norm(of_pair[g]);
+        }
+    }
+    if (begin == 0) f_sum = sum / (shortest * static_cast<double>(n_l * (n_g - 1)));
+  }
+  list.push_back({"orthonormality", overlap, 0.0, 1e-5, "1",
+                  "the states of WFN are not orthonormal: it is damaged, or from another cell"});
+  list.push_back({"f_sum", f_sum, 0.1, 1.4, "1",
+                  "the energies do not belong to the states, or are in other units"});
+}
+
+void check_density(const MeanField& field, GwKernels& kernels, std::vector<SelfCheck>& list) {
+  const auto rho = summed_density(field.waves, field.zone, field.n_occupied_of_spin,
+                                  field.density.header.g, kernels);
+  double difference = 0.0;
+  for (std::size_t s = 0; s < rho.size(); ++s)
+    for (std::size_t i = 0; i < rho[s].size(); ++i)
+      difference = std::max(difference, std::abs(rho[s][i] - field.density.values[s][i]));
+  list.push_back(
+      {"density", difference / field.n_electrons(), 0.0, 0.05, "1",
+       "RHO is not the density of these states: another crystal, or another number of electrons"});
+}
+
+}  // namespace
+
+std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsilon) {
+  double asymmetry = 0.0, least = kInfinity, largest = 0.0;
+  bool positive = true;
+  for (const DielectricMatrix& m : epsilon) {
+    positive = positive &&
+               std::all_of(m.coulomb.begin(), m.coulomb.end(), [](double v) { return v > 0.0; });
+    if (!positive) break;
+    const auto n = static_cast<std::size_t>(m.size());
+    const auto [matrix, departure] = symmetrised(m);
+    asymmetry = std::max(asymmetry, departure);
+    const auto [low, high] = extreme_eigenvalues(matrix, n);
+    least = std::min(least, 1.0 / high);
+    largest = low > 0.0 ? std::max(largest, 1.0 / low) : kInfinity;
+  }
+  const auto value = [&](double x) { return positive ? std::optional(x) : std::nullopt; };
+  // 1e-6: ε⁻¹ from files carries the rounding of whoever wrote it; our own stays below 1e-12.
+  return {
+      {"hermiticity", value(asymmetry), 0.0, 1e-6, "1",
+       "ε⁻¹ is not that of a ground state without magnetic field, or its file is damaged"},
+      {"smallest_epsilon", value(least), 1.0 - 1e-6, kInfinity, "1",
+       "ε⁻¹ enhances an interaction: energies or states of χ are wrong, or its file is damaged"},
+      {"largest_epsilon", value(largest), 1.0 - 1e-6, 1e8, "1",
+       "ε is singular: a metal, or states below and above the gap are mixed up"}};
+}
+
+std::vector<SelfCheck> check_states(const MeanField& field,
+                                    const std::vector<DielectricMatrix>& epsilon,
+                                    const SigmaOptions& options, const CoulombInteraction& coulomb,
+                                    DeviceTeam& team, Progress& progress, StepTimes* times) {
+  const Chosen at = choose(field, options);
+  const auto n_l = static_cast<std::size_t>(at.end - at.begin);
+  SigmaOptions chosen = options;
+  chosen.method = SigmaMethod::kCohsex;
+  chosen.kpoints = {at.k_index};
+  chosen.band_min = at.begin + 1;
+  chosen.band_max = at.end;
+  chosen.offsets_ry = {0.0};
+  chosen.slope = false;
+  SharedScreening shared;  // both sums below are with the same W
+  std::map<const GwKernels*, ScreeningOnDevice> screening;
+  for (GwKernels* member : team.members()) screening[member].shared = &shared;
+  const auto cohsex = [&](const SigmaOptions& o, GwKernels& kernels) {
+    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands}, coulomb,
+                                 kernels, progress, nullptr, &screening.at(&kernels));
+    finish_self_energy(field, o, sums);
+    return std::move(sums.front());
+  };
+  const auto mean_and_spread = [&](const auto& of_state) {
+    double mean = 0.0, spread = 0.0;
+    for (std::size_t l = 0; l < n_l; ++l) mean += of_state(l) / static_cast<double>(n_l);
+    for (std::size_t l = 0; l < n_l; ++l) spread = std::max(spread, std::abs(of_state(l) - mean));
+    return std::pair(mean, spread);
+  };
+  // Averages that follow the field's program are not symmetric to more than this.
+  const bool symmetric =
+      coulomb.options().wing_rule == WingRule::kShortest && coulomb.options().average_file.empty();
+  std::vector<SelfCheck> lists[3];  // in the order in which they are reported
+  team.run_here(3, [&](std::int64_t task, GwKernels& kernels) {
+    StepClock clock(times);
+    SigmaOptions o = chosen;
+    if (task == 0) {
+      // Of all bands: the longest, and by the device that has W first.
+      o.closure = true;
+      const SelfEnergyAtK sum = cohsex(o, kernels);
+      const double missing_ev =
+          kRydberg_ev * mean_and_spread([&](std::size_t l) {
+                          return sum.ch_static_ry[l].real() - sum.ch_exact_ry[l].real();
+                        }).first;
+      lists[2].push_back({"ch_truncation", missing_ev, symmetric ? -1e-3 : -2e-2, kInfinity, "eV",
+                          "the band sum exceeds the sum over all bands: states are not "
+                          "orthonormal, or ε⁻¹ is wrong"});
+      clock.step("ch_truncation");
+    } else if (task == 1) {
+      std::optional<double> spread_ev;
+      if (n_l > 1) {
+        // Whole stars: sums over a wedge leave members apart by right. The occupied bands suffice.
+        o.reduce_q = o.closure = false;
+        o.bands = field.n_occupied_of_spin[0];
+        const SelfEnergyAtK s = cohsex(o, kernels);
+        spread_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) {
+                                    return s.x_ry[l] + s.sx_ry[0][l].real();
+                                  }).second;
+      }
+      lists[1].push_back({"multiplets", spread_ev, 0.0, symmetric ? 1e-3 : 2e-2, "eV",
+                          "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
+      clock.step("multiplets");
+    } else {
+      check_pair_products(field, at, options, kernels, lists[0]);
+      clock.step("pair_products");
+      check_density(field, kernels, lists[0]);
+      clock.step("density");
+    }
+  });
+  if (times != nullptr)
+    for (const auto& [step, seconds] : shared.times().seconds())
+      times->add("cohsex_" + step, seconds);
+  std::vector<SelfCheck> list;
+  for (auto& part : lists)
+    for (SelfCheck& check : part) list.push_back(std::move(check));
+  return list;
+}
+
+}  // namespace quasi::gw

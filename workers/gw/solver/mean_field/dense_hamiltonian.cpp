@@ -1,0 +1,210 @@
+#include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/brillouin_zone.hpp"
+#include "workers/gw/solver/mean_field/gauge.hpp"
+#include "workers/gw/solver/screening/long_wave.hpp"
+#include "workers/gw/solver/screening/mini_zone.hpp"
+
+namespace quasi::gw {
+namespace {
+
+int projector_k_index(const Projectors& p, const Vec3& k) {
+  for (std::size_t i = 0; i < p.k.size(); ++i) {
+    const Vec3 d = p.k[i] - k;
+    if (std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < 1e-6) return static_cast<int>(i);
+  }
+  throw InvalidInput("VKB has no projectors for the k-point (" + std::to_string(k[0]) + ", " +
+                     std::to_string(k[1]) + ", " + std::to_string(k[2]) + ") of WFN");
+}
+
+}  // namespace
+
+namespace {
+
+/// Kinetic energy and local potential at k on the plane waves `g`.
+std::vector<Cplx> local_hamiltonian(const Crystal& crystal, const Vec3& k,
+                                    const std::vector<IVec3>& g, const PlaneWaveField& potential,
+                                    int spin) {
+  const std::size_t n = g.size();
+  const GIndex field_index(potential.header.g);
+  const auto& v = potential.values[static_cast<std::size_t>(
+      std::min<int>(spin, static_cast<int>(potential.values.size()) - 1))];
+  std::vector<Cplx> h(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::int32_t at = field_index.find(g[i] - g[j]);
+      if (at >= 0) h[i * n + j] = v[static_cast<std::size_t>(at)];
+    }
+  for (std::size_t i = 0; i < n; ++i) {
+    const Vec3 p = k + to_real(g[i]);
+    h[i * n + i] += metric_dot(crystal.bdot, p, p);
+  }
+  return h;
+}
+
+/// H += Σ_p β_p(G) right_p(G'), right = D β*; both [n_projectors][n].
+void add_projectors(const std::vector<Cplx>& beta, const std::vector<Cplx>& right, std::size_t n,
+                    std::vector<Cplx>& h) {
+  const Cplx one{1.0, 0.0};
+  const auto edge = static_cast<int>(n);
+  if (beta.empty()) return;
+  cblas_zgemm(CblasRowMajor, CblasTrans, CblasNoTrans, edge, edge,
+              static_cast<int>(beta.size() / n), &one, beta.data(), edge, right.data(), edge, &one,
+              h.data(), edge);
+}
+
+std::vector<Cplx> conjugate(std::vector<Cplx> values) {
+  for (Cplx& value : values) value = std::conj(value);
+  return values;
+}
+
+}  // namespace
+
+std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin,
+                                    const PlaneWaveField& potential, const Projectors& projectors) {
+  const auto& g = waves.waves[static_cast<std::size_t>(k_index)].g;
+  const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
+  const std::size_t n = g.size();
+  std::vector<Cplx> h = local_hamiltonian(waves.header.crystal, k, g, potential, spin);
+  const int pk = projector_k_index(projectors, k);
+  const auto& list = projectors.g[static_cast<std::size_t>(pk)];
+  const GIndex projector_index(list);
+  const auto n_proj = static_cast<std::size_t>(projectors.n_projectors);
+  std::vector<Cplx> beta(n_proj * n);
+  const Cplx* from = projectors.beta[static_cast<std::size_t>(pk)].data() +
+                     static_cast<std::size_t>(spin) * n_proj * list.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int32_t at = projector_index.find(g[i]);
+    if (at < 0)
+      throw InvalidInput("VKB lacks a plane wave of k-point " + std::to_string(k_index + 1) +
+                         " of WFN");
+    for (std::size_t p = 0; p < n_proj; ++p)
+      beta[p * n + i] = from[p * list.size() + static_cast<std::size_t>(at)];
+  }
+  add_projectors(beta, apply_d(projectors, conjugate(beta), n, spin), n, h);
+  return h;
+}
+
+std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
+                                       const std::vector<IVec3>& g, int spin,
+                                       const PlaneWaveField& potential,
+                                       const RadialProjectors& projectors) {
+  std::vector<Cplx> h = local_hamiltonian(crystal, k, g, potential, spin);
+  std::vector<Vec3> points;
+  for (const IVec3& v : g)
+    points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr, k + to_real(v)));
+  const std::vector<Cplx> beta = projectors.at(points);
+  add_projectors(beta, projectors.apply_d(conjugate(beta), g.size(), spin), g.size(), h);
+  return h;
+}
+
+DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands,
+                            int spin, const PlaneWaveField& potential,
+                            const RadialProjectors& projectors, GwKernels& kernels) {
+  DenseStates states{
+      .sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
+  const std::int64_t n = states.sphere.size();
+  if (n < n_bands)
+    throw InvalidInput(std::to_string(n_bands) + " bands are wanted but the cut-off of " +
+                       std::to_string(cutoff_ry) + " Ry gives only " + std::to_string(n) +
+                       " plane waves at (" + std::to_string(k[0]) + ", " + std::to_string(k[1]) +
+                       ", " + std::to_string(k[2]) + ")");
+  const auto h = dense_hamiltonian_at(crystal, k, states.sphere.g, spin, potential, projectors);
+  states.energy_ry.resize(static_cast<std::size_t>(n_bands));
+  states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
+  kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(states.energy_ry, n_bands),
+                          view<Cplx>(states.coefficients, n_bands, n));
+  fix_gauge(states.sphere.g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
+  return states;
+}
+
+Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
+                                   const PlaneWaveField& potential,
+                                   const RadialProjectors& projectors, GwKernels& kernels,
+                                   Progress& progress) {
+  Wavefunctions w;
+  w.header = waves.header;
+  w.wave_cutoff_ry = waves.wave_cutoff_ry;
+  w.k_grid = waves.k_grid;
+  for (int i = 0; i < 3; ++i) w.k_shift[i] = q0[i] * waves.k_grid[i];
+  const Crystal& crystal = waves.header.crystal;
+  std::vector<SymmetryOperation> group;
+  for (const int s : little_group(crystal.symmetries, q0, true))
+    group.push_back(crystal.symmetries[static_cast<std::size_t>(s)]);
+  irreducible_points(waves.k_grid, q0, group, &w.k, &w.weight);
+  const int n_spins = waves.header.n_spins;
+  for (int spin = 0; spin < n_spins; ++spin)
+    w.n_bands =
+        std::max(w.n_bands, waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())] + 1);
+  w.waves.resize(w.k.size());
+  for (int spin = 0; spin < n_spins; ++spin) {
+    const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
+    for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
+      DenseStates states = dense_states_at(crystal, w.k[ik], w.wave_cutoff_ry, w.n_bands, spin,
+                                           potential, projectors, kernels);
+      w.waves[ik].g = std::move(states.sphere.g);
+      w.waves[ik].coefficients.push_back(std::move(states.coefficients));
+      w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
+      for (int band = 0; band < w.n_bands; ++band) w.occupation.push_back(band < n_v ? 1.0 : 0.0);
+      w.first_occupied.push_back(1);
+      w.last_occupied.push_back(n_v);
+      progress.report(
+          "states at k + q0",
+          static_cast<std::int64_t>(static_cast<std::size_t>(spin) * w.k.size() + ik) + 1,
+          n_spins * static_cast<std::int64_t>(w.k.size()));
+    }
+  }
+  return w;
+}
+
+void replace_by_dense_states(Wavefunctions& waves, int n_bands, const PlaneWaveField& potential,
+                             const Projectors& projectors, GwKernels& kernels, Progress& progress) {
+  require_same_crystal(waves.header, "WFN", potential.header, "VSC");
+  require_same_crystal(waves.header, "WFN", projectors.header, "VKB");
+  const int n_spins = waves.header.n_spins;
+  std::vector<double> energies, occupations;
+  for (int spin = 0; spin < n_spins; ++spin)
+    for (int ik = 0; ik < waves.n_k(); ++ik) {
+      const auto& g = waves.waves[static_cast<std::size_t>(ik)].g;
+      const auto n = static_cast<std::int64_t>(g.size());
+      if (n < n_bands)
+        throw InvalidInput(std::to_string(n_bands) + " bands are wanted but k-point " +
+                           std::to_string(ik + 1) + " has only " + std::to_string(n) +
+                           " plane waves");
+      const auto h = dense_hamiltonian(waves, ik, spin, potential, projectors);
+      std::vector<double> values(static_cast<std::size_t>(n_bands));
+      std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
+      kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands),
+                              view<Cplx>(vectors, n_bands, n));
+      for (int band = 0; band < std::min(waves.n_bands, n_bands); ++band)
+        if (std::abs(values[static_cast<std::size_t>(band)] - waves.energy(spin, ik, band)) > 1e-4)
+          throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " +
+                             std::to_string(values[static_cast<std::size_t>(band)]) +
+                             " Ry for band " + std::to_string(band + 1) + " at k-point " +
+                             std::to_string(ik + 1) + ", WFN has " +
+                             std::to_string(waves.energy(spin, ik, band)) +
+                             "; are meanfield.vsc and meanfield.vxc exchanged?");
+      fix_gauge(g, values, kDegenerateStates_ry, vectors);
+      energies.insert(energies.end(), values.begin(), values.end());
+      for (int band = 0; band < n_bands; ++band)
+        occupations.push_back(
+            band < waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k() + ik)] ? 1.0
+                                                                                          : 0.0);
+      waves.waves[static_cast<std::size_t>(ik)].coefficients[static_cast<std::size_t>(spin)] =
+          std::move(vectors);
+      progress.report("diagonalisation", std::int64_t{1} * spin * waves.n_k() + ik + 1,
+                      std::int64_t{1} * n_spins * waves.n_k());
+    }
+  waves.energy_ry = std::move(energies);
+  waves.occupation = std::move(occupations);
+  waves.n_bands = n_bands;
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/model/mean_field.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/screening/long_wave.hpp"
+
+namespace quasi::gw {
+
+/// The mean-field Hamiltonian in plane waves at one k (spec 9), Ry, [n_pw][n_pw]:
+///
+///   H_GG' = |k+G|² δ + V_scf(G−G') + Σ_a Σ_pq β_ap(k+G) D^a_pq β*_aq(k+G')
+///
+/// with V_scf zero outside the density sphere. `g` may be in any order; projectors are looked up by
+/// G.
+/// @throws InvalidInput if the projector file lacks the k-point or a plane wave of it.
+std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin,
+                                    const PlaneWaveField& potential, const Projectors& projectors);
+
+/// The same at any k, with projectors fitted between the plane waves of their file.
+std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
+                                       const std::vector<IVec3>& g, int spin,
+                                       const PlaneWaveField& potential,
+                                       const RadialProjectors& projectors);
+
+/// Lowest eigenstates of H at one k on its own sphere |k+G|² < cut-off, in a gauge that depends on
+/// H alone.
+struct DenseStates {
+  GSphere sphere;
+  std::vector<double> energy_ry;   ///< [n_bands]
+  std::vector<Cplx> coefficients;  ///< [n_bands][n_pw]
+};
+/// The n_bands lowest states of a mean field at any k and spin.
+using StatesAt = std::function<DenseStates(const Vec3& k, int spin, int n_bands)>;
+/// @throws InvalidInput if the sphere has fewer plane waves than n_bands
+DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands,
+                            int spin, const PlaneWaveField& potential,
+                            const RadialProjectors& projectors, GwKernels& kernels);
+
+/// What a file WFNq would hold: the occupied bands and one more on the grid of `waves` shifted by
+/// q₀, each on its own sphere |k+q₀+G|² < cut-off.
+Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
+                                   const PlaneWaveField& potential,
+                                   const RadialProjectors& projectors, GwKernels& kernels,
+                                   Progress& progress);
+
+/// Replaces all states by the n_bands lowest eigenstates of H, in a gauge that depends on H alone.
+/// Occupations stay with the band numbers. Matrix elements of V_xc must be made anew from VXC.
+/// @throws InvalidInput if a k-point has fewer plane waves, or if the eigenvalues differ from those
+/// of
+///         the file by more than 1e-4 Ry: the potential then belongs to another calculation.
+void replace_by_dense_states(Wavefunctions& waves, int n_bands, const PlaneWaveField& potential,
+                             const Projectors& projectors, GwKernels& kernels, Progress& progress);
+
+}  // namespace quasi::gw

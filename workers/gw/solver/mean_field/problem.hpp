@@ -1,0 +1,92 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/gw/model/mean_field.hpp"
+#include "workers/gw/solver/mean_field/brillouin_zone.hpp"
+#include "workers/gw/solver/screening/long_wave.hpp"
+
+namespace quasi::gw {
+
+/// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
+/// density and what follows from them.
+struct MeanField {
+  Wavefunctions waves;
+  BrillouinZone zone;
+  std::optional<Wavefunctions> shifted;  ///< WFNq: at least the occupied bands on k + q₀
+  std::optional<BrillouinZone> shifted_zone;
+  /// Where the states lie on a shifted grid (WFN_outer): the Γ-centred zone of q = k − k′, which
+  /// ε⁻¹ belongs to. Absent: `zone`.
+  std::optional<BrillouinZone> q_zone;
+  Vec3 q0{};                 ///< reduced
+  bool by_velocity = false;  ///< q → 0 by k·p from `waves` alone; `shifted` is then absent
+  std::shared_ptr<const RadialProjectors>
+      nonlocal;            ///< non-local part of H, for by_velocity; null: H is local
+  PlaneWaveField density;  ///< ρ(G); ρ(0) is the number of electrons
+  int n_occupied = 0;      ///< occupied bands per spin, the same at every k
+  std::vector<int> n_occupied_of_spin;
+
+  /// Energies of the mean field itself, [spin][k][band], where an outer loop has put others into
+  /// waves.energy_ry, which are those of G; else empty.
+  std::vector<double> reference_energy_ry;
+
+  /// ⟨n|H|n⟩ of the mean field for the present states, beside reference_energy_ry: what dipoles are
+  /// divided by. ⟨v|r|c⟩ = ⟨v|∂H/∂k|c⟩/(E_v − E_c) is a property of states; energies of G must not
+  /// change it.
+  std::vector<double> dipole_energy_ry;
+
+  double reference_energy(int spin, int ik, int band) const {
+    return of_state(reference_energy_ry, spin, ik, band);
+  }
+  double dipole_energy(int spin, int ik, int band) const {
+    return of_state(dipole_energy_ry, spin, ik, band);
+  }
+  double of_state(const std::vector<double>& list, int spin, int ik, int band) const {
+    if (list.empty()) return waves.energy(spin, ik, band);
+    return list[(static_cast<std::size_t>(spin) * waves.k.size() + static_cast<std::size_t>(ik)) *
+                    static_cast<std::size_t>(waves.n_bands) +
+                static_cast<std::size_t>(band)];
+  }
+  const Crystal& crystal() const { return waves.header.crystal; }
+  const BrillouinZone& transfers() const { return q_zone ? *q_zone : zone; }
+  int n_spins() const { return waves.header.n_spins; }
+  double n_electrons() const;
+  /// Ω N_k, the normalisation of every zone sum.
+  double zone_volume_bohr3() const {
+    return crystal().volume_bohr3 * static_cast<double>(zone.size());
+  }
+};
+
+/// Puts the pieces together and checks that they fit: same crystal, complete grids, a gap at every
+/// k, q₀ from the two lists, occupied bands present in WFNq.
+/// @throws InvalidInput
+MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted,
+                          PlaneWaveField density);
+
+/// The mean field whose states are those of WFN_outer, on the grid of `field` shifted by any k: Σ
+/// at its points, with ε⁻¹ of `field`. The outer state at k and the inner ones at k − q are all its
+/// own, since q lies on the unshifted grid.
+/// @throws InvalidInput if cell, cut-off, grid or occupied bands differ, or the points are no
+/// complete grid
+MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer);
+
+/// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the k-points `at`
+/// (empty: all).
+/// @throws InvalidInput if `wanted` exceeds the bands of the file, or nothing above `minimum` is
+/// left.
+int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum,
+                             const std::string& what, const std::vector<int>& at = {});
+
+/// All numbers of bands in [low, high] that split no multiplet at any k-point.
+std::vector<int> whole_band_counts(const Wavefunctions& waves, int low, int high);
+
+/// Multiplets within [begin, end) of one spin and k: (first, last + 1) of each.
+std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin,
+                                            int end);
+
+inline constexpr double kDegenerate_ry = 1e-6;
+
+}  // namespace quasi::gw

@@ -1,0 +1,192 @@
+#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/physics/coulomb.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr double kZero = 1e-9;  // |k| below which k is 0, 1/Bohr
+constexpr int kMiniZoneOrder = 24;
+
+double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
+
+void require_single_point(const IVec3& grid, const std::vector<int>& axes, const char* name) {
+  for (const int axis : axes)
+    if (grid[axis] > 1)
+      throw InvalidInput(std::string("coulomb.truncation = \"") + name +
+                         "\" cuts the interaction along axis " + std::to_string(axis + 1) +
+                         ", where the k-grid must have 1 point; it has " +
+                         std::to_string(grid[axis]));
+}
+
+}  // namespace
+
+CoulombInteraction::CoulombInteraction(const Crystal& crystal, const IVec3& q_grid,
+                                       const CoulombOptions& options)
+    : crystal_(crystal),
+      options_(options),
+      q_grid_{std::max(1, q_grid[0]), std::max(1, q_grid[1]), std::max(1, q_grid[2])},
+      mini_zone_(crystal.bvec, crystal.blat_per_bohr, q_grid_) {
+  if (!options.average_file.empty()) table_ = CoulombTable::read(options.average_file);
+  switch (options.truncation) {
+    case Truncation::kNone:
+      break;
+    case Truncation::kSlab: {
+      require_single_point(q_grid_, {2}, "slab");
+      if (!perpendicular_axis(crystal, 2))
+        throw InvalidInput(
+            "coulomb.truncation = \"slab\" needs the third lattice vector perpendicular to the "
+            "others");
+      planar_zone_ = std::make_shared<const PlanarCell>((1.0 / q_grid_[0]) * cartesian({1, 0, 0}),
+                                                        (1.0 / q_grid_[1]) * cartesian({0, 1, 0}));
+      normal_ = (1.0 / length(cartesian({0, 0, 1}))) * cartesian({0, 0, 1});
+      half_length_bohr_ = 0.5 * std::sqrt(crystal.adot[2][2]);
+      break;
+    }
+    case Truncation::kWire:
+      require_single_point(q_grid_, {0, 1}, "wire");
+      if (!perpendicular_axis(crystal, 2))
+        throw InvalidInput(
+            "coulomb.truncation = \"wire\" needs the third lattice vector perpendicular to the "
+            "others");
+      wire_ = std::make_shared<const WireCoulomb>(crystal);
+      break;
+    case Truncation::kBox:
+      require_single_point(q_grid_, {0, 1, 2}, "box");
+      box_ = std::make_shared<const BoxCoulomb>(crystal);
+      break;
+    case Truncation::kSphere: {
+      require_single_point(q_grid_, {0, 1, 2}, "sphere");
+      const double limit = BoxCoulomb(crystal).inscribed_radius();
+      if (options.sphere_radius_bohr <= 0.0 || options.sphere_radius_bohr > limit * (1.0 + 1e-9))
+        throw InvalidInput("coulomb.radius_bohr = " + std::to_string(options.sphere_radius_bohr) +
+                           " must lie in (0, " + std::to_string(limit) +
+                           "], the radius of the sphere inside the cell");
+      break;
+    }
+  }
+}
+
+Vec3 CoulombInteraction::cartesian(const Vec3& k) const {
+  return to_cartesian(crystal_.bvec, crystal_.blat_per_bohr, k);
+}
+
+double CoulombInteraction::slab(const Vec3& k) const {
+  const double k_z = dot(k, normal_);
+  const Vec3 in_plane = k - k_z * normal_;
+  return coulomb_slab(length(in_plane), k_z, half_length_bohr_);
+}
+
+double CoulombInteraction::plain(const Vec3& q, const IVec3& g) const {
+  const Vec3 k = q + to_real(g);
+  switch (options_.truncation) {
+    case Truncation::kNone:
+      return coulomb_3d(metric_dot(crystal_.bdot, k, k));
+    case Truncation::kSlab:
+      return slab(cartesian(k));
+    case Truncation::kWire:
+      return (*wire_)(cartesian(k));
+    case Truncation::kBox:
+      return (*box_)(cartesian(k));
+    case Truncation::kSphere:
+      return coulomb_sphere(metric_dot(crystal_.bdot, k, k), options_.sphere_radius_bohr);
+  }
+  return 0.0;
+}
+
+namespace {
+
+/// value(k), or what it was before. k to 1e-9: points of a grid differ by far more.
+template <typename Value>
+double remembered(std::mutex& mutex, std::map<std::array<std::int64_t, 3>, double>& known,
+                  const Vec3& k, Value value) {
+  const std::array<std::int64_t, 3> key{std::llround(k[0] * 1e9), std::llround(k[1] * 1e9),
+                                        std::llround(k[2] * 1e9)};
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  const double made = value();
+  const std::lock_guard lock(mutex);
+  return known.emplace(key, made).first->second;
+}
+
+}  // namespace
+
+double CoulombInteraction::average(const Vec3& k_reduced) const {
+  const Vec3 k = cartesian(k_reduced);
+  const bool zero = length(k) < kZero;
+  switch (options_.truncation) {
+    case Truncation::kNone:
+      return mini_zone_.inverse_square(k);
+    case Truncation::kSlab:
+      if (!zero) return slab(k);
+      return planar_zone_->integral(kMiniZoneOrder, [&](const Vec3& p) { return slab(p); }) /
+             planar_zone_->area();
+    case Truncation::kWire:
+      return zero ? wire_->average_at_zero(0.5 * length(cartesian({0, 0, 1})) / q_grid_[2])
+                  : (*wire_)(k);
+    case Truncation::kBox:
+      return (*box_)(k);
+    case Truncation::kSphere:
+      return coulomb_sphere(dot(k, k), options_.sphere_radius_bohr);
+  }
+  return 0.0;
+}
+
+double CoulombInteraction::averaged(const Vec3& q, const IVec3& g) const {
+  if (table_) return table_->at(q, g);
+  const Vec3 k = q + to_real(g);
+  return remembered(known_->mutex, known_->square, k, [&] { return average(k); });
+}
+
+double CoulombInteraction::averaged_inverse(const Vec3& q) const {
+  return remembered(known_->mutex, known_->inverse, q,
+                    [&] { return mini_zone_.inverse(cartesian(q)); });
+}
+
+std::complex<double> CoulombInteraction::head_at_zero(std::complex<double> inverse_head,
+                                                      const Vec3& q0) const {
+  if (options_.truncation != Truncation::kSlab) return inverse_head;
+  // 1/ε⁻¹ − 1 = γ q² v_c(q) holds for all short q of a slab; v = 8π v_c.
+  const double k2 = dot(cartesian(q0), cartesian(q0));
+  const std::complex<double> gamma =
+      (1.0 / inverse_head - 1.0) / (k2 * slab(cartesian(q0)) / kEightPi);
+  const auto screened = [&](const Vec3& p) {
+    return slab(p) / (1.0 + gamma * (dot(p, p) * slab(p) / kEightPi));
+  };
+  return planar_zone_->integral(kMiniZoneOrder, screened) / planar_zone_->area() / averaged({}, {});
+}
+
+void CoulombInteraction::require_charge_inside(
+    const std::vector<IVec3>& g, const std::vector<std::complex<double>>& density) const {
+  std::vector<int> axes;
+  switch (options_.truncation) {
+    case Truncation::kNone:
+      return;
+    case Truncation::kSlab:
+      axes = {2};
+      break;
+    case Truncation::kWire:
+      axes = {0, 1};
+      break;
+    case Truncation::kBox:
+    case Truncation::kSphere:
+      axes = {0, 1, 2};
+      break;
+  }
+  const double outside = charge_outside_half(g, density, axes);
+  if (outside > options_.max_charge_outside)
+    throw InvalidInput(std::to_string(100.0 * outside) +
+                       " % of the charge lies outside half of the cell, where the truncated "
+                       "interaction misses it; " +
+                       "add vacuum, or choose another coulomb.truncation (limit " +
+                       std::to_string(100.0 * options_.max_charge_outside) + " %)");
+}
+
+}  // namespace quasi::gw

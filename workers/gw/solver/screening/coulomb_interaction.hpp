@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "workers/gw/input/text_files.hpp"
+#include "workers/gw/physics/crystal.hpp"
+#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/truncated_coulomb.hpp"
+
+namespace quasi::gw {
+
+enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
+
+/// Which row and column of W carry the average of the wings at q ≠ 0.
+enum class WingRule {
+  kShortest,     ///< those of the shortest q+G: independent of how the q-list was written
+  kListedPoint,  ///< those of G = 0 of the irreducible q, as the field's program has them
+};
+
+struct CoulombOptions {
+  Truncation truncation = Truncation::kNone;
+  double sphere_radius_bohr = 0.0;
+  double max_charge_outside =
+      0.01;  ///< share of the charge outside half the cell that truncation allows
+  WingRule wing_rule = WingRule::kShortest;
+  std::string average_file;  ///< stored v̄(q+G) instead of our own average
+};
+
+/// v(q+G) as ε uses it and v̄(q+G), its mini-zone average, as Σ uses it (spec 5). Ry Bohr³.
+class CoulombInteraction {
+ public:
+  CoulombInteraction(const Crystal& crystal, const IVec3& q_grid, const CoulombOptions& options);
+
+  /// Plain v(q+G); q + G must not be 0 without truncation.
+  double plain(const Vec3& q, const IVec3& g) const;
+  /// ⟨v(q+G+p)⟩ over the mini-zone; q = G = 0 included.
+  double averaged(const Vec3& q, const IVec3& g) const;
+  /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
+  double averaged_inverse(const Vec3& q) const;
+  /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q²
+  /// v_c(q) vanishes at q → 0 within the mini-zone and W is averaged as a whole (spec 5).
+  std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
+  /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
+  void require_charge_inside(const std::vector<IVec3>& g,
+                             const std::vector<std::complex<double>>& density) const;
+  /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
+  bool averages() const { return options_.truncation == Truncation::kNone; }
+  const CoulombOptions& options() const { return options_; }
+  const MiniZone& mini_zone() const { return mini_zone_; }
+
+ private:
+  Vec3 cartesian(const Vec3& k) const;
+  double slab(const Vec3& k_cartesian) const;
+  double average(const Vec3& k) const;
+  /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for
+  /// the same ones.
+  struct Known {
+    std::mutex mutex;
+    std::map<std::array<std::int64_t, 3>, double> square, inverse;
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
+  Crystal crystal_;
+  CoulombOptions options_;
+  IVec3 q_grid_;
+  MiniZone mini_zone_;
+  std::optional<CoulombTable> table_;
+  // Of the truncations; shared, because they are large and constant.
+  std::shared_ptr<const PlanarCell> planar_zone_;
+  std::shared_ptr<const WireCoulomb> wire_;
+  std::shared_ptr<const BoxCoulomb> box_;
+  Vec3 normal_{};
+  double half_length_bohr_ = 0.0;
+};
+
+}  // namespace quasi::gw

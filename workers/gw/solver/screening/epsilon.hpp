@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/progress.hpp"
+#include "workers/backend/unset_vector.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/device_team.hpp"
+#include "workers/gw/solver/mean_field/problem.hpp"
+#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/screening/long_wave_tensor.hpp"
+#include "workers/gw/solver/step_times.hpp"
+
+namespace quasi::gw {
+
+/// ε̃⁻¹ = v^−½ ε⁻¹ v^½ of one q in a static subspace (spec 4.2), kept instead of matrices between
+/// plane waves:
+///
+///   ε̃⁻¹(ω) = 1 + C inner(ω) C^H + share(ω) rest,   rest = ε̃⁻¹(0) − 1 − C inner(0) C^H,   share(0)
+///   = 1
+///
+/// 16 (n_b² + n²/n_f) bytes a frequency instead of 16 n². At q → 0 by k·p G = 0 stands three times,
+/// and n is 2 more than the sphere has.
+struct ReducedFrequencies {
+  std::int64_t n = 0, n_b = 0;
+  std::vector<Cplx> basis;               ///< C, [n][n_b]
+  std::vector<std::vector<Cplx>> inner;  ///< (1 − χ̃_BB(ω))⁻¹ − 1, [n_frequencies][n_b][n_b]
+  std::vector<Cplx> share;  ///< ω_c²/(ω_c² − ω²), or 0 without the complement, [n_frequencies]
+  UnsetVector<Cplx> rest;  ///< [n][n]
+  Vec3 direction{};        ///< of q₀, Cartesian, where G = 0 stands three times
+
+  bool used() const { return n_b > 0; }
+};
+
+/// ε⁻¹(q; ω) of one irreducible q.
+struct DielectricMatrix {
+  Vec3 q{};               ///< q₀ where `at_gamma`
+  bool at_gamma = false;  ///< stands for q → 0; its sphere is then that of q = 0
+  GSphere sphere;
+  std::vector<double> coulomb;             ///< plain v(q+G), Ry Bohr³ (no average), [n]
+  std::vector<UnsetVector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0, the
+                                           ///< only one where there is a subspace
+  ReducedFrequencies reduced;              ///< the others, where there is a subspace
+  std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
+  int n_real = 0;                          ///< the last so many lie on the real axis
+  int subspace_vectors = 0;                ///< kept, where a subspace was used; else 0
+  double subspace_error =
+      0.0;  ///< ‖ε̃⁻¹(0) − its subspace part‖₂: what the other frequencies owe to the complement
+  std::vector<Cplx> epsilon_diagonal;  ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
+  std::vector<LongWaveLimit> long_wave;  ///< of each frequency: every direction of q → 0, where k·p
+                                         ///< has made it; else empty
+
+  std::int64_t size() const { return sphere.size(); }
+  std::size_t n_frequencies() const {
+    return reduced.used() ? reduced.inner.size() : inverse.size();
+  }
+};
+
+/// ε⁻¹ of one frequency, [n][n]: as it is kept, or made of the subspace in `room`.
+const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequency,
+                                    UnsetVector<Cplx>& room);
+/// ε⁻¹_00 of one frequency, in the direction of q₀.
+Cplx head_of(const DielectricMatrix& m, std::size_t frequency);
+/// ε̃⁻¹ between the plane waves that stand for G = 0, of which there are three.
+CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency);
+
+/// Static subspace (spec 4.2): frequencies other than 0 are calculated between the eigenvectors of
+/// χ̃(0) that screen most, and the rest follows the static matrix.
+struct SubspaceOptions {
+  double tolerance =
+      0.0;  ///< vectors whose share |λ|/(1+|λ|) of δ − ε̃⁻¹(0) exceeds this are kept; 0: no subspace
+  int vectors = 0;         ///< instead: so many
+  bool complement = true;  ///< adds [ε̃⁻¹(0) − its subspace part] ω_c²/(ω_c² − ω²)
+  double complement_ry = 2.5;  ///< ω_c
+  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
+};
+
+struct EpsilonOptions {
+  double cutoff_ry = 10.0;
+  int bands = 0;                             ///< counted from 1, multiplets complete
+  std::vector<Cplx> frequencies_ry{Cplx{}};  ///< first: 0; then iu or ω + iη
+  int n_real = 0;                            ///< the last so many lie on the real axis
+  SubspaceOptions subspace;
+  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+};
+
+/// Where the time of ε goes, and whether real arithmetic was used.
+class EpsilonProfile : public StepTimes {
+ public:
+  void count(std::int64_t pairs, bool real) {
+    pairs_ += pairs;
+    real_pairs_ += real ? pairs : 0;
+  }
+  std::int64_t pairs() const { return pairs_; }
+  std::int64_t real_pairs() const { return real_pairs_; }
+
+ private:
+  std::atomic<std::int64_t> pairs_{0}, real_pairs_{0};
+};
+
+/// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
+std::vector<Vec3> screening_points(const MeanField& field);
+
+/// ε⁻¹ of one q: ε̃ = 1 − v½ χ v½ inverted by Cholesky at ω = 0 and on the imaginary axis, by LU
+/// elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
+DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
+                                   const EpsilonOptions& options, const CoulombInteraction& coulomb,
+                                   GwKernels& kernels, Progress& progress);
+
+/// ε⁻¹ of all `points`. Whole q-points go to the devices where there are enough of them, else the
+/// portions of one after the other; finished portions and matrices are kept.
+std::vector<DielectricMatrix> dielectric_matrices(
+    const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
+    const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
+    EpsilonProfile* profile = nullptr);
+
+}  // namespace quasi::gw

@@ -1,0 +1,385 @@
+#include "workers/gw/solver/screening/epsilon_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/hdf5_header.hpp"
+#include "workers/gw/input/header_checks.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::gw {
+namespace {
+
+// Codes of the field's files.
+constexpr int kStatic = 0, kFullFrequency = 2, kTwoFrequencies = 3;
+
+int truncation_code(Truncation truncation) {
+  switch (truncation) {
+    case Truncation::kNone:
+      return 0;
+    case Truncation::kSphere:
+      return 2;
+    case Truncation::kWire:
+      return 4;
+    case Truncation::kBox:
+      return 5;
+    case Truncation::kSlab:
+      return 6;
+  }
+  return 0;
+}
+
+std::string text(const Vec3& v) {
+  char buffer[80];
+  std::snprintf(buffer, sizeof buffer, "(%.6f, %.6f, %.6f)", v[0], v[1], v[2]);
+  return buffer;
+}
+
+/// Which of our matrices stands at each place of the file: the real axis first, then 0 and the
+/// imaginary one.
+std::vector<std::size_t> file_order(const std::vector<Cplx>& frequencies, int n_real) {
+  std::vector<std::size_t> order;
+  const std::size_t n_imaginary = frequencies.size() - static_cast<std::size_t>(n_real);
+  for (std::size_t f = n_imaginary; f < frequencies.size(); ++f) order.push_back(f);
+  for (std::size_t f = 0; f < n_imaginary; ++f) order.push_back(f);
+  return order;
+}
+
+void write_int(H5Writer& file, const std::string& path, std::int64_t value) {
+  file.write(path, std::vector<std::int32_t>{static_cast<std::int32_t>(value)}, {}, "1");
+}
+
+/// Middle of the gap, Ry.
+double fermi_energy(const MeanField& field) {
+  double top = -INFINITY, bottom = INFINITY;
+  for (int spin = 0; spin < field.n_spins(); ++spin)
+    for (int ik = 0; ik < field.waves.n_k(); ++ik) {
+      const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+      if (n_v > 0) top = std::max(top, field.waves.energy(spin, ik, n_v - 1));
+      bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
+    }
+  return 0.5 * (top + bottom);
+}
+
+void write_one(const std::filesystem::path& path, const MeanField& field,
+               const std::vector<const DielectricMatrix*>& list, const EpsilonOptions& options,
+               const CoulombInteraction& coulomb) {
+  H5Writer file(path);
+  write_hdf5_header(file, field.waves);
+  write_int(file, "/eps_header/versionnumber", 3);
+  write_int(file, "/eps_header/flavor", 2);
+  const auto n_f = static_cast<std::int64_t>(options.frequencies_ry.size());
+  const int dependence = n_f == 1                          ? kStatic
+                         : n_f == 2 && options.n_real == 0 ? kTwoFrequencies
+                                                           : kFullFrequency;
+  const std::string p = "/eps_header/params/";
+  write_int(file, p + "matrix_type", 0);
+  write_int(file, p + "has_advanced", 0);
+  write_int(file, p + "nmatrix", 1);
+  write_int(file, p + "matrix_flavor", 2);
+  write_int(file, p + "icutv", truncation_code(coulomb.options().truncation));
+  file.write_scalar(p + "ecuts", options.cutoff_ry, "Ry");
+  write_int(file, p + "nband", options.bands);
+  file.write_scalar(p + "efermi", fermi_energy(field), "Ry");
+  write_int(file, p + "intraband_flag", 0);
+  file.write_scalar(p + "intraband_overlap_min", 0.5, "1");
+  write_int(file, p + "subsample", 0);
+  write_int(file, p + "subspace", 0);
+
+  const auto order = file_order(options.frequencies_ry, options.n_real);
+  write_int(file, "/eps_header/freqs/freq_dep", dependence);
+  write_int(file, "/eps_header/freqs/nfreq", n_f);
+  write_int(file, "/eps_header/freqs/nfreq_imag",
+            dependence == kStatic           ? 0
+            : dependence == kTwoFrequencies ? 1
+                                            : n_f - options.n_real);
+  std::vector<double> frequencies;
+  for (const std::size_t f : order) {
+    frequencies.push_back(options.frequencies_ry[f].real() * kRydberg_ev);
+    frequencies.push_back(options.frequencies_ry[f].imag() * kRydberg_ev);
+  }
+  file.write("/eps_header/freqs/freqs", frequencies, {n_f, 2}, "eV");
+
+  const auto n_q = static_cast<std::int64_t>(list.size());
+  std::vector<double> q;
+  for (const DielectricMatrix* m : list) q.insert(q.end(), m->q.begin(), m->q.end());
+  write_int(file, "/eps_header/qpoints/nq", n_q);
+  file.write("/eps_header/qpoints/qpts", q, {n_q, 3}, "1");
+  file.write("/eps_header/qpoints/qgrid",
+             std::vector<std::int32_t>(field.waves.k_grid.begin(), field.waves.k_grid.end()), {3},
+             "1");
+  file.write("/eps_header/qpoints/qpt_done",
+             std::vector<std::int32_t>(static_cast<std::size_t>(n_q), 1), {n_q}, "1");
+
+  const auto& master = field.waves.header.g;
+  const auto n_rho = static_cast<std::int64_t>(master.size());
+  const GIndex index(master);
+  std::int64_t edge = 0;
+  for (const DielectricMatrix* m : list) edge = std::max(edge, m->size());
+  std::vector<std::int32_t> size, to_rho, from_rho;
+  std::vector<double> kinetic, v;
+  for (const DielectricMatrix* m : list) {
+    size.push_back(static_cast<std::int32_t>(m->size()));
+    std::vector<double> k2(static_cast<std::size_t>(n_rho));
+    for (std::size_t g = 0; g < k2.size(); ++g) {
+      const Vec3 at = m->sphere.q + to_real(master[g]);
+      k2[g] = metric_dot(field.crystal().bdot, at, at);
+    }
+    // The sphere first, in its own order; then the rest by |q+G|².
+    std::vector<std::int32_t> sorted;
+    std::vector<char> in_sphere(k2.size(), 0);
+    for (const IVec3& g : m->sphere.g) {
+      const std::int32_t at = index.find(g);
+      if (at < 0)
+        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.cutoff_ry) +
+                           " reaches beyond the density's plane waves (" +
+                           std::to_string(field.waves.header.density_cutoff_ry) + " Ry); lower it");
+      sorted.push_back(at + 1);
+      in_sphere[static_cast<std::size_t>(at)] = 1;
+    }
+    std::vector<std::int32_t> rest;
+    for (std::int32_t g = 0; g < n_rho; ++g)
+      if (!in_sphere[static_cast<std::size_t>(g)]) rest.push_back(g + 1);
+    std::stable_sort(rest.begin(), rest.end(), [&](std::int32_t a, std::int32_t b) {
+      return std::llround(k2[static_cast<std::size_t>(a - 1)] * 1e8) <
+             std::llround(k2[static_cast<std::size_t>(b - 1)] * 1e8);
+    });
+    sorted.insert(sorted.end(), rest.begin(), rest.end());
+    std::vector<std::int32_t> back(sorted.size());
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+      back[static_cast<std::size_t>(sorted[i] - 1)] = static_cast<std::int32_t>(i) + 1;
+    to_rho.insert(to_rho.end(), sorted.begin(), sorted.end());
+    from_rho.insert(from_rho.end(), back.begin(), back.end());
+    kinetic.insert(kinetic.end(), k2.begin(), k2.end());
+    std::vector<double> coulomb_of(static_cast<std::size_t>(edge), 0.0);
+    std::copy(m->coulomb.begin(), m->coulomb.end(), coulomb_of.begin());
+    v.insert(v.end(), coulomb_of.begin(), coulomb_of.end());
+  }
+  const std::string g = "/eps_header/gspace/";
+  file.write(g + "nmtx", size, {n_q}, "1");
+  write_int(file, g + "nmtx_max", edge);
+  file.write(g + "ekin", kinetic, {n_q, n_rho}, "Ry");
+  file.write(g + "gind_eps2rho", to_rho, {n_q, n_rho}, "1");
+  file.write(g + "gind_rho2eps", from_rho, {n_q, n_rho}, "1");
+  file.write(g + "vcoul", v, {n_q, edge}, "Ry bohr^3");
+
+  file.create("/mats/matrix", {n_q, 1, n_f, edge, edge, 2}, "1");
+  std::vector<double> diagonal;
+  std::vector<double> slab(static_cast<std::size_t>(2 * edge * edge));
+  for (std::int64_t iq = 0; iq < n_q; ++iq) {
+    const DielectricMatrix& m = *list[static_cast<std::size_t>(iq)];
+    const std::int64_t n = m.size();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      std::fill(slab.begin(), slab.end(), 0.0);
+      UnsetVector<Cplx> room;
+      const auto& inverse = inverse_of(m, order[i], room);
+      for (std::int64_t row = 0; row < n; ++row)
+        for (std::int64_t column = 0; column < n; ++column) {
+          const Cplx value = inverse[static_cast<std::size_t>(row * n + column)];
+          const auto at = static_cast<std::size_t>(2 * (column * edge + row));
+          slab[at] = value.real();
+          slab[at + 1] = value.imag();
+        }
+      const std::int64_t start[] = {iq, 0, static_cast<std::int64_t>(i), 0, 0, 0};
+      const std::int64_t count[] = {1, 1, 1, edge, edge, 2};
+      file.write_slab("/mats/matrix", start, count, slab);
+    }
+    for (std::int64_t row = 0; row < edge; ++row) {
+      const Cplx value = row < n ? m.inverse[0][static_cast<std::size_t>(row * n + row)] : Cplx{};
+      diagonal.push_back(value.real());
+      diagonal.push_back(value.imag());
+    }
+  }
+  file.write("/mats/matrix-diagonal", diagonal, {n_q, edge, 2}, "1");
+  file.commit();
+}
+
+struct Opened {
+  H5Reader file;
+  std::string name;
+};
+
+/// Frequencies in our order, and where each of ours stands in the file.
+void read_frequencies(const Opened& in, std::vector<Cplx>* frequencies, int* n_real,
+                      std::vector<std::int64_t>* place) {
+  const std::int64_t dependence = in.file.integer("/eps_header/freqs/freq_dep");
+  if (dependence != kStatic && dependence != kFullFrequency && dependence != kTwoFrequencies)
+    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freq_dep = " +
+                       std::to_string(dependence) + "; known: 0, 2, 3");
+  const std::int64_t n = in.file.integer("/eps_header/freqs/nfreq");
+  require_in_range(n, 1, 100000, "/eps_header/freqs/nfreq", in.name);
+  const auto flat = in.file.doubles("/eps_header/freqs/freqs");
+  if (flat.size() != static_cast<std::size_t>(2 * n))
+    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freqs does not hold nfreq entries");
+  std::int64_t n_imaginary =
+      dependence == kStatic ? n : in.file.integer("/eps_header/freqs/nfreq_imag");
+  if (dependence == kTwoFrequencies) n_imaginary = n;
+  require_in_range(n_imaginary, dependence == kFullFrequency ? 0 : 1, n,
+                   "/eps_header/freqs/nfreq_imag", in.name);
+  *n_real = static_cast<int>(n - n_imaginary);
+  frequencies->clear();
+  place->clear();
+  const auto take = [&](std::int64_t i) {
+    frequencies->emplace_back(flat[static_cast<std::size_t>(2 * i)] / kRydberg_ev,
+                              flat[static_cast<std::size_t>(2 * i + 1)] / kRydberg_ev);
+    place->push_back(i);
+  };
+  for (std::int64_t i = n - n_imaginary; i < n; ++i) take(i);
+  if (frequencies->empty() || std::abs(frequencies->front()) > 1e-9)
+    throw InvalidInput("'" + in.name + "' has no ω = 0 on its imaginary axis; calculate ε with it");
+  frequencies->front() = 0.0;
+  for (std::int64_t i = 0; i < n - n_imaginary; ++i) take(i);
+}
+
+DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool at_gamma,
+                          const MeanField& field, const MeanFieldHeader& header,
+                          const CoulombInteraction& coulomb) {
+  const H5Reader& file = in.file;
+  DielectricMatrix m;
+  m.q = q;
+  m.at_gamma = at_gamma;
+  std::vector<std::int64_t> place;
+  read_frequencies(in, &m.frequencies_ry, &m.n_real, &place);
+  const std::int64_t n = file.integers("/eps_header/gspace/nmtx").at(static_cast<std::size_t>(iq));
+  const std::int64_t edge = file.integer("/eps_header/gspace/nmtx_max");
+  const auto n_rho = static_cast<std::int64_t>(header.g.size());
+  require_in_range(n, 1, edge, "/eps_header/gspace/nmtx", in.name);
+  const std::int64_t start_row[] = {iq, 0};
+  const std::int64_t count_row[] = {1, n};
+  if (file.shape("/eps_header/gspace/gind_eps2rho") !=
+      std::vector<std::int64_t>{file.integer("/eps_header/qpoints/nq"), n_rho})
+    throw InvalidInput("'" + in.name + "': /eps_header/gspace/gind_eps2rho must be [nq][ng]");
+  const auto to_rho = file.slab("/eps_header/gspace/gind_eps2rho", start_row, count_row);
+  m.sphere.q = at_gamma ? Vec3{} : q;
+  for (const double one_based : to_rho) {
+    const auto at = static_cast<std::int64_t>(one_based) - 1;
+    require_in_range(at + 1, 1, n_rho, "/eps_header/gspace/gind_eps2rho", in.name);
+    const IVec3& g = header.g[static_cast<std::size_t>(at)];
+    const Vec3 k = m.sphere.q + to_real(g);
+    m.sphere.g.push_back(g);
+    m.sphere.kinetic_ry.push_back(metric_dot(field.crystal().bdot, k, k));
+    m.coulomb.push_back(coulomb.plain(q, g));
+  }
+  for (std::size_t g = 1; g < m.sphere.g.size(); ++g)
+    if (m.sphere.kinetic_ry[g] < m.sphere.kinetic_ry[g - 1] - 1e-6)
+      throw InvalidInput("'" + in.name + "': the plane waves of q = " + text(q) +
+                         " are not sorted by |q+G|²");
+  const std::int64_t parts = file.shape("/mats/matrix").back();
+  for (const std::int64_t f : place) {
+    const std::int64_t start[] = {iq, 0, f, 0, 0, 0};
+    const std::int64_t count[] = {1, 1, 1, n, n, parts};
+    const auto flat = file.slab("/mats/matrix", start, count);
+    UnsetVector<Cplx> inverse(static_cast<std::size_t>(n * n));
+    for (std::int64_t column = 0; column < n; ++column)
+      for (std::int64_t row = 0; row < n; ++row) {
+        const auto at = static_cast<std::size_t>(parts * (column * n + row));
+        const Cplx value{flat[at], parts == 2 ? flat[at + 1] : 0.0};
+        if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
+          throw InvalidInput("'" + in.name + "': an element of ε⁻¹ at q = " + text(q) +
+                             " is not finite");
+        inverse[static_cast<std::size_t>(row * n + column)] = value;
+      }
+    m.inverse.push_back(std::move(inverse));
+  }
+  return m;
+}
+
+void check_kind(const Opened& in) {
+  if (in.file.integer("/eps_header/params/matrix_type") != 0)
+    throw InvalidInput("'" + in.name + "' does not hold ε⁻¹ (matrix_type must be 0)");
+  if (in.file.integer("/eps_header/params/nmatrix") != 1)
+    throw InvalidInput("'" + in.name +
+                       "' holds several matrices a frequency (nmatrix); only one is supported");
+  if (in.file.integer("/eps_header/params/subspace") != 0 &&
+      in.file.has("/eps_header/subspace/matrix_in_subspace_basis") &&
+      in.file.integer("/eps_header/subspace/matrix_in_subspace_basis") != 0)
+    throw InvalidInput(
+        "'" + in.name +
+        "' holds ε⁻¹ in a subspace basis, which is not read; write it in plane waves");
+}
+
+std::vector<Vec3> q_points(const Opened& in) {
+  const auto flat = in.file.doubles("/eps_header/qpoints/qpts");
+  const auto done = in.file.integers("/eps_header/qpoints/qpt_done");
+  std::vector<Vec3> q;
+  for (std::size_t i = 0; i + 2 < flat.size(); i += 3)
+    q.push_back({flat[i], flat[i + 1], flat[i + 2]});
+  for (std::size_t i = 0; i < q.size(); ++i)
+    if (i >= done.size() || done[i] == 0)
+      throw InvalidInput("'" + in.name + "': ε⁻¹ of q = " + text(q[i]) +
+                         " is not finished (qpt_done)");
+  return q;
+}
+
+}  // namespace
+
+void write_epsilon(const EpsilonFiles& files, const MeanField& field,
+                   const std::vector<DielectricMatrix>& epsilon, const EpsilonOptions& options,
+                   const CoulombInteraction& coulomb) {
+  std::vector<const DielectricMatrix*> gamma, others;
+  for (const DielectricMatrix& m : epsilon) (m.at_gamma ? gamma : others).push_back(&m);
+  if (!gamma.empty()) write_one(files.gamma, field, gamma, options, coulomb);
+  if (!others.empty()) write_one(files.others, field, others, options, coulomb);
+}
+
+StoredEpsilon describe_epsilon(const EpsilonFiles& files) {
+  StoredEpsilon stored;
+  for (const auto& path : {files.gamma, files.others}) {
+    if (path.empty()) continue;
+    const Opened in{H5Reader(path), path.filename().string()};
+    check_kind(in);
+    std::vector<Cplx> frequencies;
+    std::vector<std::int64_t> place;
+    int n_real = 0;
+    read_frequencies(in, &frequencies, &n_real, &place);
+    const double cutoff = in.file.number("/eps_header/params/ecuts");
+    if (stored.q.empty()) {
+      stored.cutoff_ry = cutoff;
+      stored.bands = static_cast<int>(in.file.integer("/eps_header/params/nband"));
+      stored.frequencies_ry = frequencies;
+      stored.n_real = n_real;
+    } else if (std::abs(cutoff - stored.cutoff_ry) > 1e-9 || frequencies != stored.frequencies_ry) {
+      throw InvalidInput("'" + files.gamma.filename().string() + "' and '" + in.name +
+                         "' have different cut-offs or frequencies");
+    }
+    for (const Vec3& q : q_points(in)) stored.q.push_back(q);
+  }
+  return stored;
+}
+
+std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const MeanField& field,
+                                           const CoulombInteraction& coulomb) {
+  std::vector<DielectricMatrix> epsilon(field.waves.k.size());
+  std::vector<char> found(epsilon.size(), 0);
+  for (const auto& path : {files.gamma, files.others}) {
+    if (path.empty()) continue;
+    const Opened in{H5Reader(path), path.filename().string()};
+    check_kind(in);
+    const MeanFieldHeader header = read_hdf5_header(in.file, in.name);
+    require_same_crystal(field.waves.header, "WFN", header, in.name);
+    const auto list = q_points(in);
+    const bool gamma = path == files.gamma;
+    for (std::size_t iq = 0; iq < list.size(); ++iq)
+      for (std::size_t ik = 0; ik < field.waves.k.size(); ++ik) {
+        const Vec3& k = field.waves.k[ik];
+        const bool k_is_gamma = dot(k, k) < 1e-12;
+        const Vec3 d = list[iq] - k;
+        if (k_is_gamma != gamma ||
+            (!gamma && std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) > 1e-5))
+          continue;
+        epsilon[ik] = read_one(in, static_cast<std::int64_t>(iq), gamma ? list[iq] : k, gamma,
+                               field, header, coulomb);
+        found[ik] = 1;
+      }
+  }
+  for (std::size_t ik = 0; ik < found.size(); ++ik)
+    if (!found[ik])
+      throw InvalidInput("the stored ε⁻¹ has no q = " + text(field.waves.k[ik]) +
+                         ", an irreducible point of WFN; calculate it, or leave epsilon.eps0mat "
+                         "and epsilon.epsmat out");
+  return epsilon;
+}
+
+}  // namespace quasi::gw

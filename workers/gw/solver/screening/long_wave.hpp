@@ -1,0 +1,66 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/model/mean_field.hpp"
+#include "workers/gw/physics/crystal.hpp"
+
+namespace quasi::gw {
+
+/// First projector of each atom: projectors are grouped by species, atoms of one species in file
+/// order.
+std::vector<int> first_projectors(const Projectors& projectors);
+
+/// Σ_q D_pq b_q within each atom: acts on the first index of [n_projectors][n].
+std::vector<Cplx> apply_d(const Projectors& projectors, const std::vector<Cplx>& b, std::size_t n,
+                          int spin);
+
+/// Kleinman–Bylander projectors between the plane waves of a VKB file: for each projector
+///   β(K) = e^{−iK·R} Σ_m R_lm(K) Σ_j c_mj T_j(K²)
+/// with real solid harmonics R_lm, Chebyshev polynomials T_j and the atom's position R. l and the
+/// number of polynomials are those that predict best the shells of |K| left out of the fit; what
+/// they miss there is residual(). Derivatives of the non-local potential with respect to k follow,
+/// and with them the limit q → 0 without a second set of wavefunctions.
+class RadialProjectors {
+ public:
+  /// @throws InvalidInput if a projector is no function of this form.
+  explicit RadialProjectors(const Projectors& projectors);
+
+  /// Largest |fit − β| on shells left out, over all projectors, relative to the largest |β| of
+  /// each.
+  double residual() const { return residual_; }
+  /// β_p(K) at Cartesian K = k+G, 1/Bohr; [n_projectors][n].
+  std::vector<Cplx> at(const std::vector<Vec3>& k_plus_g) const;
+  std::vector<Cplx> apply_d(const std::vector<Cplx>& b, std::size_t n, int spin) const {
+    return gw::apply_d(description_, b, n, spin);
+  }
+  int count() const { return description_.n_projectors; }
+
+ private:
+  struct Channel {
+    int l = 0;
+    int n_polynomials = 0;
+    std::vector<Cplx> coefficient;  ///< [2l+1][n_polynomials]
+  };
+  Cplx radial(const Channel& channel, const Vec3& k) const;
+  Channel fit(const std::vector<Vec3>& k, const std::vector<Cplx>& value, double* residual) const;
+
+  Projectors description_;  ///< without its plane waves and β
+  double k_max_ = 0.0;
+  double sign_ = -1.0;                         ///< of the phase e^{±iK·R}
+  std::vector<Vec3> position_;                 ///< of the atoms, Cartesian Bohr
+  std::vector<int> first_;                     ///< first projector of each atom
+  std::vector<std::vector<Channel>> channel_;  ///< [species][projector]
+  double residual_ = 0.0;
+};
+
+/// ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) at an irreducible k, Ry; [v][c], bands counted from 0.
+/// d in reduced coordinates. The kinetic part is 2 (k+G)·d; the local potential gives none; the
+/// non-local one is differenced over λ = ±1e-4.
+/// @param nonlocal  null: H is local
+std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v,
+                                  BandRange c, const Vec3& direction,
+                                  const RadialProjectors* nonlocal, GwKernels& kernels);
+
+}  // namespace quasi::gw

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <vector>
+
+#include "workers/backend/unset_vector.hpp"
+#include "workers/gw/physics/crystal.hpp"
+#include "workers/gw/solver/screening/mini_zone.hpp"
+
+namespace quasi::gw {
+
+using Cplx = std::complex<double>;
+using CMat3 = std::array<std::array<Cplx, 3>, 3>;
+
+/// ε⁻¹(q → 0) in every direction q̂ (Cartesian) at one frequency. With ε̃⁻¹ = v^−½ ε⁻¹ v^½,
+///
+///   ε̃⁻¹_00 = 1/s,  ε̃⁻¹_G0 = l_G/s,  ε̃⁻¹_0G' = r_G'/s,  ε̃⁻¹_GG' = B⁻¹_GG' + l_G r_G'/s
+///   s = q̂ᵀ ε_M q̂,  l = Σ_i q̂_i l_i,  r = Σ_i q̂_i r_i
+///
+/// since head and wings of ε̃ are quadratic and linear in q̂ and its body B does not depend on it.
+struct LongWaveLimit {
+  CMat3 epsilon{};  ///< ε_M, Cartesian: the macroscopic dielectric tensor, local fields included
+  std::array<std::vector<Cplx>, 3> left,
+      right;  ///< l_i and r_i, [n]; element 0, which stands for G = 0, is 0
+};
+
+CMat3 inverse(const CMat3& m);
+/// q̂_i q̂_j/(q̂ᵀ ε q̂).
+CMat3 along(const CMat3& epsilon, const Vec3& q);
+/// q as a Cartesian unit vector.
+Vec3 unit_direction(const Crystal& crystal, const Vec3& q);
+/// The reduced vectors of one length, 1/Bohr, along x, y and z.
+std::array<Vec3, 3> along_cartesian_axes(const Crystal& crystal, double length_per_bohr);
+
+/// ε⁻¹ of one direction from one in which G = 0 stands three times, for q along x, y and z, as its
+/// first plane waves: the inverse of its 3 × 3 corner is ε_M.
+/// @param wide     [n + 2][n + 2];  @param coulomb  v(q+G), [n], positive where `wave` is wanted
+/// @param inverse  of the direction, [n][n];  @param wave  null: not wanted
+void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& coulomb,
+                     const Vec3& direction, UnsetVector<Cplx>& inverse, LongWaveLimit* wave);
+
+/// What turns ε̃⁻¹(q → 0) of one direction into that of another, or into an average over directions:
+/// body += Σ_ij l_i body_ij r_j, wings and head anew.
+struct ChangeOfDirection {
+  CMat3 body{};
+  Vec3 wings{};  ///< by which Σ_i wings_i l_i and Σ_i wings_i r_i become wings, times the head
+  Cplx head;
+  /// To row g of the matrix, [n]: rows are changed side by side, while whoever makes them has them
+  /// in cache.
+  void apply(const LongWaveLimit& wave, std::size_t g, Cplx* row) const;
+};
+/// From the direction `from` to the direction `to`.
+ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to);
+/// To the average over a mini-zone; its wings, odd in q, become 0.
+/// @param epsilon  ε_M as it is to be averaged
+ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from,
+                                      const CMat3& epsilon, const MiniZone& zone);
+/// ⟨8π/(pᵀ ε p)⟩ and ⟨p_i p_j/(pᵀ ε p)⟩ over p of a mini-zone.
+Cplx average_of_screened(const MiniZone& zone, const CMat3& epsilon);
+CMat3 average_of_directions(const MiniZone& zone, const CMat3& epsilon);
+
+/// (1/|G|) Σ_S S ε Sᵀ of the symmetric part: all that a quadratic form of the crystal can have.
+CMat3 with_symmetry_of(const Crystal& crystal, const std::vector<SymmetryOperation>& operations,
+                       const CMat3& epsilon);
+/// True if the operations leave no symmetric tensor invariant but the metric: ε_M is a number.
+bool is_isotropic(const Crystal& crystal, const std::vector<SymmetryOperation>& operations);
+
+}  // namespace quasi::gw

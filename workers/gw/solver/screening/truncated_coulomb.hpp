@@ -1,0 +1,65 @@
+#pragma once
+
+#include <complex>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "workers/gw/physics/crystal.hpp"
+#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/planar_cell.hpp"
+
+namespace quasi::gw {
+
+/// 2/r cut to the Wigner–Seitz cell of the lattice (a molecule): v(k) = ∫_WS 2/r cos(k·r) d³r, Ry
+/// Bohr³.
+///
+/// The cell is cut into pyramids; along a ray to the face point f the radius is integrated
+/// analytically, ∫₀¹ s cos(s k·f) ds / |f|, and the faces by Gauss–Legendre of an order that
+/// follows |k|.
+class BoxCoulomb {
+ public:
+  explicit BoxCoulomb(const Crystal& crystal);
+  double operator()(const Vec3& k_cartesian) const;
+  double inscribed_radius() const { return cell_.inscribed_radius(); }
+
+ private:
+  MiniZone cell_;
+};
+
+/// 2/r cut to the Wigner–Seitz cell of the cross-section, periodic along the third axis (a wire):
+///   v(k) = 4 ∫_WS K₀(|k_z| ρ) cos(k_⊥·ρ) d²ρ,   −4 ∫_WS ln ρ cos(k_⊥·ρ) d²ρ at k_z = 0.
+/// At k = 0 the logarithm's zero of energy is arbitrary, and no value is given. Values of K₀ are
+/// kept for each |k_z|.
+class WireCoulomb {
+ public:
+  explicit WireCoulomb(const Crystal& crystal);
+  /// k ≠ 0.
+  double operator()(const Vec3& k_cartesian) const;
+  /// Mean over −half < k_z < half at k_⊥ = 0.
+  double average_at_zero(double half_per_bohr) const;
+  double inscribed_radius() const { return cell_.inscribed_radius(); }
+
+ private:
+  struct Weighted {
+    Vec3 at;
+    double weight;  ///< with 4 K₀ or −4 ln ρ
+  };
+  const std::vector<Weighted>& kernel(double k_z, int order) const;
+  Vec3 axis_{};
+  PlanarCell cell_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<long long, int>, std::vector<Weighted>> kernels_;
+};
+
+/// True if lattice vector `axis` is perpendicular to the other two.
+bool perpendicular_axis(const Crystal& crystal, int axis);
+
+/// Share of the charge farther than a quarter of the cell from its centre along any of `axes`: what
+/// a truncated interaction would miss. ρ(G) of one spin summed outside.
+double charge_outside_half(const std::vector<IVec3>& g,
+                           const std::vector<std::complex<double>>& density,
+                           const std::vector<int>& axes);
+
+}  // namespace quasi::gw

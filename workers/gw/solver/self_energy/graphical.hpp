@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "workers/gw/solver/self_energy/quasiparticle.hpp"
+
+namespace quasi::gw {
+
+/// Uniform energies around each state at which Σ is wanted for the graphical solution and for A(ω).
+struct SpectrumGrid {
+  double window_ev = 0.0;  ///< Σ from E_l − window to E_l + window; 0: none
+  double step_ev = 0.25;
+  double broadening_ev = 0.1;  ///< added to |Im Σ| in A(ω)
+
+  bool wanted() const { return window_ev > 0.0; }
+  std::vector<double> offsets_ry() const;
+};
+
+/// A solution of E = E_mf − V_xc + Re Σ(E) and its weight Z = 1/(1 − dΣ/dE) there.
+struct Root {
+  double energy_ev = 0.0, z = 1.0;
+};
+enum class RootStatus {
+  kUnique,
+  kMultiple,      ///< several within the window
+  kExtrapolated,  ///< none within; the nearest beyond it, from the slope at the window's end
+  kNone,
+};
+const char* name_of(RootStatus status);
+
+/// Σ(E) of one multiplet and what follows from it.
+struct Spectrum {
+  Vec3 k{};
+  int k_index = 0, spin = 1;
+  int band_begin = 1, band_end = 1;  ///< counted from 1, last included
+  std::vector<double> energy_ev;
+  std::vector<Cplx> sigma_ev;           ///< X + SX − X + CH, remainder included
+  std::vector<double> spectral_per_ev;  ///< A(ω); empty without V_xc
+  double norm = 0.0;                    ///< ∫A over the window
+  RootStatus status = RootStatus::kNone;
+  std::vector<Root> roots;   ///< ascending; one if extrapolated
+  std::optional<Root> best;  ///< of largest Z
+};
+
+/// Roots of E − offset − Re Σ(E) by sign changes, each refined on the cubic through four
+/// neighbours.
+/// @param sigma_ev  Re Σ on the ascending grid `energy_ev`, at least 4 points
+/// @param offset_ev E_mf − V_xc
+std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
+                                  const std::vector<double>& sigma_ev, double offset_ev);
+
+/// @param sigma  with SpectrumGrid::offsets_ry() as the offsets from `first_offset` on
+std::vector<Spectrum> spectra(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,
+                              const std::vector<std::vector<double>>& vxc_ev,
+                              const SigmaOptions& options, std::size_t first_offset,
+                              const SpectrumGrid& grid, bool remainder);
+
+/// Puts the best root, where there is one, in the place of the linearised energy and Z.
+void use_graphical_solution(const std::vector<Spectrum>& spectra, std::vector<Quasiparticle>& list);
+
+}  // namespace quasi::gw

@@ -1,0 +1,293 @@
+#include "workers/gw/solver/self_energy/plasmon_pole_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/backend/ranks/parallel_failure.hpp"
+#include "workers/gw/physics/coulomb.hpp"
+
+namespace quasi::gw {
+namespace {
+
+// Below these an element is left out (spec 6.2; thresholds are in eV² in the field's programs).
+constexpr double kNegligible = 1e-6;
+constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
+constexpr double kFallbackPole_ry = 2.0;
+
+/// What one row of elements adds to the model's lists: rows are filled side by side and noted in
+/// order.
+struct RowNotes {
+  std::int64_t skipped = 0, invalid = 0;
+  std::vector<ImaginaryPole> imaginary;
+};
+
+void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
+  for (const RowNotes& row : rows) {
+    model.skipped += row.skipped;
+    model.invalid += row.invalid;
+    model.imaginary.insert(model.imaginary.end(), row.imaginary.begin(), row.imaginary.end());
+  }
+}
+
+/// Fills one element from I and ω̃², real; below 0 the policy decides.
+void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
+              double pole2, double coulomb, InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(g * model.n + h);
+  model.strength[at] = Cplx{};
+  model.pole_ry[at] = kStaticPole_ry;
+  double pole = 0.0;
+  if (pole2 >= 0.0) {
+    pole = std::min(std::sqrt(pole2), kStaticPole_ry);
+  } else {
+    ++row.invalid;
+    switch (policy) {
+      case InvalidMode::kSkip:
+        return;
+      case InvalidMode::kImaginary:
+        row.imaginary.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(h),
+                                 std::sqrt(-pole2), 0.5 * i * coulomb});
+        return;
+      case InvalidMode::kTwoRydberg:
+        pole = kFallbackPole_ry;
+        break;
+      case InvalidMode::kStatic:
+        pole = kStaticPole_ry;
+        break;
+    }
+  }
+  if (pole == 0.0) return;
+  model.strength[at] = 0.5 * pole * coulomb * i;
+  model.pole_ry[at] = pole;
+}
+
+/// Fills one element from I and the squared frequency ω̃'² (complex).
+void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
+                 Cplx squared, double coulomb, InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(g * model.n + h);
+  model.strength[at] = Cplx{};
+  model.pole_ry[at] = kStaticPole_ry;
+  const double lambda = std::abs(squared);
+  const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
+  if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
+    ++row.skipped;
+    return;
+  }
+  set_pole(model, row, g, h, i, lambda / cosine, coulomb, policy);
+}
+
+/// δ − ε⁻¹ of one element, wings scaled.
+inline Cplx screening_element(const UnsetVector<Cplx>& inverse, std::int64_t edge,
+                              const WingFactors& wings, const std::vector<char>& is_wing,
+                              std::int64_t g, std::int64_t h) {
+  const bool row = is_wing[static_cast<std::size_t>(g)] != 0,
+             column = is_wing[static_cast<std::size_t>(h)] != 0;
+  const double factor = row == column ? 1.0 : row ? wings.row : wings.column;
+  return (g == h ? 1.0 : 0.0) - factor * inverse[static_cast<std::size_t>(g * edge + h)];
+}
+
+PlasmonPoleModel empty_model(std::int64_t n) {
+  PlasmonPoleModel model;
+  model.n = n;
+  model.strength.resize(static_cast<std::size_t>(n * n));
+  model.pole_ry.resize(model.strength.size());
+  return model;
+}
+
+}  // namespace
+
+WingFactors wing_factors(const DielectricMatrix& epsilon) {
+  if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
+  return {};
+}
+
+WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon,
+                                         const CoulombInteraction& coulomb, const Mat3& bdot,
+                                         const Vec3& q) {
+  if (epsilon.at_gamma) return {{0}, 0.0, 0.0};
+  if (!coulomb.averages()) return {};
+  const auto found = std::find(epsilon.sphere.g.begin(), epsilon.sphere.g.end(), IVec3{});
+  if (found == epsilon.sphere.g.end()) return {};
+  const double length = std::sqrt(metric_dot(bdot, q, q));
+  const double average = coulomb.averaged_inverse(q);
+  return {{found - epsilon.sphere.g.begin()},
+          average * length / kEightPi,
+          average / (coulomb.averaged(epsilon.q, epsilon.sphere.g[0]) * length)};
+}
+
+UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency,
+                                 std::int64_t n, const WingFactors& wings) {
+  const std::int64_t edge = epsilon.size();
+  const auto& inverse = epsilon.inverse.at(frequency);
+  UnsetVector<Cplx> part(static_cast<std::size_t>(n * n));
+  std::vector<char> is_wing(static_cast<std::size_t>(edge), 0);
+  for (const std::int64_t g : wings.wings) is_wing[static_cast<std::size_t>(g)] = 1;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h)
+      part[static_cast<std::size_t>(g * n + h)] =
+          screening_element(inverse, edge, wings, is_wing, g, h);
+  return part;
+}
+
+std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere,
+                                     const CoulombInteraction& coulomb) {
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  std::vector<double> values(sphere.g.size());
+  ParallelFailure failure;
+#pragma omp parallel for schedule(dynamic, 8)
+  for (std::size_t g = 0; g < values.size(); ++g)
+    failure.guard([&] { values[g] = coulomb.averaged(q, sphere.g[g]); });
+  failure.rethrow();
+  return values;
+}
+
+namespace {
+
+/// Where W is Hermitian (all interactions averaged alike) so is the model, to the last bit:
+/// elements of the lower triangle are made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.)
+/// with r = v̄^½, and mirrored. Rules that compare an element with a threshold would otherwise part
+/// it from its mirror image by rounding, and sums over a model that is not Hermitian take twice the
+/// time. Elsewhere (the field's wing rule, interactions that vanish or change sign) every element
+/// is made for itself.
+class Elements {
+ public:
+  Elements(const DielectricMatrix& epsilon, std::int64_t n, const WingFactors& wings,
+           const CoulombInteraction& coulomb)
+      : epsilon_(epsilon),
+        edge_(epsilon.size()),
+        n_(n),
+        wings_(wings),
+        coulomb_(averaged_coulomb(epsilon, epsilon.sphere, coulomb)),
+        is_wing_(static_cast<std::size_t>(edge_), 0) {
+    for (const std::int64_t g : wings.wings) is_wing_[static_cast<std::size_t>(g)] = 1;
+    // An interaction that is not averaged changes between q₀, where ε⁻¹ was made, and q = 0.
+    hermitian_ =
+        coulomb.options().wing_rule == WingRule::kShortest &&
+        (coulomb.averages() || !epsilon.at_gamma) &&
+        std::all_of(coulomb_.begin(), coulomb_.begin() + n, [](double v) { return v > 0.0; });
+    for (std::int64_t g = 0; g < n && hermitian_; ++g)
+      root_.push_back(std::sqrt(coulomb_[static_cast<std::size_t>(g)]));
+  }
+
+  /// δ − ε⁻¹ in the form that goes with row() and column().
+  Cplx screening(std::size_t frequency, std::int64_t g, std::int64_t h) const {
+    if (!hermitian_) return plain(frequency, g, h);
+    const double ratio = root_[static_cast<std::size_t>(h)] / root_[static_cast<std::size_t>(g)];
+    return 0.5 * (ratio * plain(frequency, g, h) + std::conj(plain(frequency, h, g)) / ratio);
+  }
+  /// The interaction as it enters Ω²_GG', and as it follows I_GG' in W.
+  double of_plasma(std::int64_t g, std::int64_t h) const {
+    return hermitian_ ? root_[static_cast<std::size_t>(g)] * root_[static_cast<std::size_t>(h)]
+                      : coulomb_[static_cast<std::size_t>(g)];
+  }
+  double of_screening(std::int64_t g, std::int64_t h) const {
+    return hermitian_ ? of_plasma(g, h) : coulomb_[static_cast<std::size_t>(h)];
+  }
+
+  /// fill(g, h, notes) for every element of the model, or of its lower triangle.
+  template <typename Fill>
+  PlasmonPoleModel model(const Fill& fill) const {
+    constexpr std::int64_t kTile =
+        64;  // rows and columns at a time, so that both triangles stay in cache
+    PlasmonPoleModel model = empty_model(n_);
+    model.hermitian = hermitian_;
+    std::vector<RowNotes> rows(static_cast<std::size_t>(n_));
+    const std::int64_t n_tiles = (n_ + kTile - 1) / kTile;
+#pragma omp parallel for schedule(dynamic)
+    for (std::int64_t turn = 0; turn < n_tiles; ++turn) {
+      const std::int64_t tile = n_tiles - 1 - turn;  // the longest first
+      for (std::int64_t first = 0; first <= (hermitian_ ? tile * kTile : n_ - 1); first += kTile)
+        for (std::int64_t g = tile * kTile; g < std::min(n_, (tile + 1) * kTile); ++g)
+          for (std::int64_t h = first; h < std::min(hermitian_ ? g + 1 : n_, first + kTile); ++h) {
+            RowNotes& notes = rows[static_cast<std::size_t>(g)];
+            const std::int64_t skipped = notes.skipped, invalid = notes.invalid;
+            const std::size_t poles = notes.imaginary.size();
+            fill(model, notes, g, h);
+            if (!hermitian_ || g == h) continue;
+            const auto at = static_cast<std::size_t>(g * n_ + h),
+                       mirrored = static_cast<std::size_t>(h * n_ + g);
+            model.strength[mirrored] = std::conj(model.strength[at]);
+            model.pole_ry[mirrored] = model.pole_ry[at];
+            notes.skipped += notes.skipped - skipped;
+            notes.invalid += notes.invalid - invalid;
+            if (notes.imaginary.size() == poles) continue;
+            const ImaginaryPole pole = notes.imaginary.back();
+            notes.imaginary.push_back({pole.h, pole.g, pole.pole_ry, std::conj(pole.half_i_v)});
+          }
+    }
+    take(model, rows);
+    return model;
+  }
+
+ private:
+  Cplx plain(std::size_t frequency, std::int64_t g, std::int64_t h) const {
+    return screening_element(epsilon_.inverse[frequency], edge_, wings_, is_wing_, g, h);
+  }
+  const DielectricMatrix& epsilon_;
+  std::int64_t edge_, n_;
+  const WingFactors& wings_;
+  std::vector<double> coulomb_, root_;
+  std::vector<char> is_wing_;
+  bool hermitian_ = false;
+};
+
+}  // namespace
+
+PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon,
+                                 std::int64_t n, const CoulombInteraction& coulomb,
+                                 const WingFactors& wings, InvalidMode policy) {
+  const Mat3& bdot = field.crystal().bdot;
+  const GIndex index(field.density.header.g);
+  const auto rho = [&](const IVec3& g) {
+    const std::int32_t at = index.find(g);
+    Cplx sum;
+    if (at >= 0)
+      for (const auto& spin : field.density.values) sum += spin[static_cast<std::size_t>(at)];
+    return sum;
+  };
+  const double electrons = rho({}).real();
+  const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
+  const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
+  const Elements elements(epsilon, n, wings, coulomb);
+  return elements.model(
+      [&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g, std::int64_t h) {
+        const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
+        const IVec3& gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
+        Cplx omega2;
+        if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{}))
+          omega2 = gg == gh ? plasma2 : 0.0;
+        else
+          omega2 = plasma2 / electrons * rho(gg - gh) *
+                   metric_dot(bdot, q + to_real(gg), q + to_real(gh)) * elements.of_plasma(g, h) /
+                   kEightPi;
+        const Cplx i = elements.screening(0, g, h);
+        const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
+        set_element(model, notes, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i,
+                    elements.of_screening(g, h), policy);
+      });
+}
+
+PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
+                             const CoulombInteraction& coulomb, const WingFactors& wings,
+                             InvalidMode policy, double frequency_ry) {
+  const Elements elements(epsilon, n, wings, coulomb);
+  return elements.model([&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g,
+                            std::int64_t h) {
+    const Cplx at_zero = elements.screening(0, g, h), at_imaginary = elements.screening(1, g, h);
+    // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a
+    // distant pole and acts statically, which is not nothing.
+    if (std::abs(at_zero) < kNegligible && std::abs(at_imaginary) < kNegligible) {
+      set_element(model, notes, g, h, {}, {}, 0.0, policy);
+      return;
+    }
+    const Cplx difference = at_zero - at_imaginary;
+    const double squared = frequency_ry * frequency_ry * (at_imaginary / difference).real();
+    // No change at all: ω̃ is infinite.
+    set_pole(model, notes, g, h, at_zero,
+             difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared,
+             elements.of_screening(g, h), policy);
+  });
+}
+
+}  // namespace quasi::gw

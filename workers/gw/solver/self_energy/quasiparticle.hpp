@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "workers/gw/solver/self_energy/sigma.hpp"
+
+namespace quasi::gw {
+
+/// One quasiparticle energy with its parts, eV, averaged over the multiplet of its state.
+struct Quasiparticle {
+  Vec3 k{};
+  int k_index = 0;
+  int band = 1;  ///< counted from 1
+  int spin = 1;  ///< counted from 1
+  double mean_field_ev = 0.0;
+  std::optional<double> vxc_ev;  ///< absent where the mean field has no V_xc
+  double x_ev = 0.0, sx_ev = 0.0, ch_ev = 0.0;
+  double sigma_ev = 0.0;    ///< X + (SX − X) + CH, remainder included
+  double ch_bare_ev = 0.0;  ///< CH without static remainder
+  std::optional<double> qp0_ev, qp1_ev;
+  double z = 1.0;
+};
+
+/// How the slope dΣ/dE of the linearised quasiparticle equation is found.
+enum class Derivative { kAnalytic, kCentral, kForward };
+
+struct DerivativeRule {
+  Derivative kind = Derivative::kCentral;
+  double step_ry = 0.02 / kRydberg_ev;
+  /// Energies, relative to E_l, at which Σ is needed: 0 first.
+  std::vector<double> offsets_ry() const {
+    switch (kind) {
+      case Derivative::kAnalytic:
+        return {0.0};
+      case Derivative::kCentral:
+        return {0.0, -step_ry, step_ry};
+      case Derivative::kForward:
+        return {0.0, step_ry};
+    }
+    return {0.0};
+  }
+};
+
+/// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)   (spec 6.6)
+/// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop.
+/// @param sigma   offsets: those of `rule` first; others may follow
+/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
+/// @param remainder  adds ½ (CH_exact − CH_partial), static
+std::vector<Quasiparticle> quasiparticles(const MeanField& field,
+                                          const std::vector<SelfEnergyAtK>& sigma,
+                                          const std::vector<std::vector<double>>& vxc_ev,
+                                          const SigmaOptions& options, const DerivativeRule& rule,
+                                          bool remainder);
+
+struct GapAtK {
+  Vec3 k{};
+  int spin = 1;
+  double mean_field_ev = 0.0;
+  std::optional<double> quasiparticle_ev;
+};
+struct Gaps {
+  std::vector<GapAtK> direct;
+  std::optional<double> fundamental_mean_field_ev, fundamental_ev;
+};
+/// Gaps between the highest occupied and the lowest empty state among those calculated.
+Gaps gaps(const MeanField& field, const std::vector<Quasiparticle>& list);
+
+}  // namespace quasi::gw

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workers/gw/physics/contour.hpp"
+#include "workers/gw/solver/self_energy/plasmon_pole_model.hpp"
+
+namespace quasi::gw {
+
+/// kRealAxis and kImaginaryAxis find the same Σ as kContour from Im ε⁻¹ on a dense real grid and by
+/// analytic continuation; they check it.
+enum class SigmaMethod {
+  kCohsex,
+  kHybertsenLouie,
+  kGodbyNeeds,
+  kContour,
+  kRealAxis,
+  kImaginaryAxis
+};
+inline bool uses_frequencies(SigmaMethod method) { return method >= SigmaMethod::kContour; }
+
+/// Frequencies at which the three full-frequency methods need ε⁻¹; their order in
+/// DielectricMatrix::inverse is: ω = 0, then the imaginary points after the first, then the real
+/// points.
+struct ContourGrid {
+  std::vector<double> imaginary_ry;  ///< u_j; the first is 0
+  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
+  ImaginaryRule rule = ImaginaryRule::kQuadratic;
+  /// iω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap; then continued to E.
+  std::vector<double> continuation_ry;
+
+  std::vector<Cplx> frequencies_ry(double broadening_ry, double broadening_at_zero_ry) const {
+    std::vector<Cplx> all{Cplx{}};
+    for (std::size_t j = 1; j < imaginary_ry.size(); ++j) all.emplace_back(0.0, imaginary_ry[j]);
+    for (std::size_t i = 0; i < real_ry.size(); ++i)
+      all.emplace_back(real_ry[i], i == 0 ? broadening_at_zero_ry : broadening_ry);
+    return all;
+  }
+};
+
+/// Full-frequency Σ between the eigenvectors of W(0) that carry most of it.
+struct SigmaSubspaceOptions {
+  double tolerance = 0.0;  ///< share of Σ|λ| of W(0) that may be left out; 0: no subspace
+  int vectors = 0;         ///< instead: so many
+  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
+};
+
+struct SigmaOptions {
+  SigmaMethod method = SigmaMethod::kHybertsenLouie;
+  int bands = 0;  ///< inner sum, multiplets complete
+  double bare_cutoff_ry = 0.0;
+  double screened_cutoff_ry = 0.0;
+  int band_min = 1, band_max = 1;  ///< outer states, counted from 1
+  std::vector<int> kpoints;        ///< indices into the irreducible list
+  InvalidMode invalid = InvalidMode::kStatic;
+  PoleRules rules;
+  bool exact_static_ch = false;  ///< for the static remainder and exact COHSEX
+  bool closure = true;           ///< static CH also in its completed form, where it is made at all
+  bool reduce_q = true;  ///< sum q over the little group's wedge (diagonal elements, averaged)
+  double godby_needs_ry = 2.0;
+  std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is wanted; the first is 0
+  bool slope = false;                   ///< plasmon poles: dΣ/dE at the first offset, analytic
+  ContourGrid contour;                  ///< frequencies of ε⁻¹, for kContour
+  SigmaSubspaceOptions subspace;        ///< of the full-frequency methods' diagonal
+  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+};
+
+/// Diagonal self-energy of the outer states at one k and spin; Ry. Values are raw: averages over
+/// multiplets are taken by whoever reports them.
+struct SelfEnergyAtK {
+  int k_index = 0;
+  int spin = 0;
+  std::vector<double> x_ry;              ///< bare exchange, [n_l]
+  std::vector<std::vector<Cplx>> sx_ry;  ///< SX − X; residues for kContour; [n_offsets][n_l]
+  std::vector<std::vector<Cplx>> ch_ry;  ///< CH; integral along iu for kContour; [n_offsets][n_l]
+  std::vector<Cplx> slope;               ///< dΣ/dE, [n_l]; where asked for
+  std::vector<Cplx> ch_static_ry;        ///< static CH by the band sum, [n_l]; with exact_static_ch
+  std::vector<Cplx> ch_exact_ry;         ///< static CH, completed; with exact_static_ch
+  std::vector<std::vector<Cplx>> axis_ry;  ///< kImaginaryAxis: Σ_c(μ + iω), [n_points][n_l]
+  std::vector<double> subspace_error_ry;   ///< bound of what the subspace costs (FormsOfBlock),
+                                           ///< [n_l]; where one is used
+};
+
+struct SigmaStatistics {
+  std::int64_t elements = 0, skipped = 0, invalid = 0;
+  std::int64_t subspace_vectors = 0, plane_waves = 0;  ///< summed over q, where a subspace is used
+  std::map<std::string, double> seconds;  ///< by step, added up over devices; of this process
+};
+
+/// A part of the double sum over irreducible q and inner bands; what does not depend on the inner
+/// band (exchange, completed CH, statistics) belongs to the part that begins with band 0.
+struct SigmaPart {
+  std::size_t q_begin = 0, q_end = 0;
+  std::int64_t band_begin = 0, band_end = 0;
+};
+
+/// Σ of all wanted k by sums over irreducible q and their stars. `epsilon` is in the order of
+/// screening_points().
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
+                                       const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options,
+                                       const CoulombInteraction& coulomb, GwKernels& kernels,
+                                       Progress& progress, SigmaStatistics* statistics);
+
+/// Sums of the right shape, all 0.
+std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const SigmaOptions& options);
+struct ScreeningOnDevice;
+/// `kept`, if given, holds the screening of the last q on these kernels: the next part of that q
+/// takes it over. One part of it; finish_self_energy() completes the sum of all parts.
+std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
+                                            const std::vector<DielectricMatrix>& epsilon,
+                                            const SigmaOptions& options, const SigmaPart& part,
+                                            const CoulombInteraction& coulomb, GwKernels& kernels,
+                                            Progress& progress, SigmaStatistics* statistics,
+                                            ScreeningOnDevice* kept = nullptr);
+void finish_self_energy(const MeanField& field, const SigmaOptions& options,
+                        std::vector<SelfEnergyAtK>& sums);
+
+/// Is given an estimate of Σ after each part: bands so far where there is one q; else q → 0 and the
+/// mean of the other q so far for all of them. From any thread, one at a time.
+using RunningSums = std::function<void(const std::vector<SelfEnergyAtK>&)>;
+
+/// The same Σ by parts that do not depend on the number of devices, added in order; finished parts
+/// are kept.
+std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
+                                       const std::vector<DielectricMatrix>& epsilon,
+                                       const SigmaOptions& options,
+                                       const CoulombInteraction& coulomb, DeviceTeam& team,
+                                       Checkpoint& checkpoint, Progress& progress,
+                                       SigmaStatistics* statistics,
+                                       const RunningSums& running = {});
+
+/// ⟨n|V|m⟩ of a local potential for bands [begin, end) at one k; Ry, [n][m].
+std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential,
+                                   int k_index, int spin, int begin, int end, GwKernels& kernels);
+
+}  // namespace quasi::gw

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/solver/self_energy/sigma.hpp"
+
+namespace quasi::gw {
+
+/// How the full matrix Σ_lm(E) is found.
+struct SigmaMatrixOptions {
+  GwKernels::OffDiagonalOptions kernel;
+  std::vector<double>
+      energies_ry;         ///< common to all k; empty: a uniform grid over the window at each k
+  bool at_states = false;  ///< at the energies of the outer states themselves, in their order
+  double step_ry = 0.5 / kRydberg_ev;  ///< of that grid
+  double margin_ry =
+      4.0 / kRydberg_ev;  ///< by which it exceeds the states' energies on either side
+};
+
+/// Σ_lm(E) between the outer states at one k and spin, Ry. The static method has one energy.
+struct SigmaMatrixAtK {
+  int k_index = 0;
+  int spin = 0;
+  std::int64_t n = 0;                ///< outer states
+  std::vector<double> energy_ry;     ///< [n_e]
+  std::vector<Cplx> x_ry;            ///< bare exchange, [l][m]
+  std::vector<Cplx> correlation_ry;  ///< SX − X and CH together, [n_e][l][m]
+
+  const Cplx* at(std::size_t e) const {
+    return correlation_ry.data() + e * static_cast<std::size_t>(n * n);
+  }
+};
+
+/// Full matrices by sums over all q of the zone (spec 7): off-diagonal elements need the whole
+/// star. Plasmon poles by two products or separable sums, contour deformation, and static COHSEX
+/// with the band sum. Parts of (k, q, block of inner bands) go to the devices and into the
+/// checkpoint as they are finished; they are added in order.
+/// @param report  totals of the kernel's reports
+/// @throws InvalidInput for methods without a matrix form: real and imaginary axis, imaginary
+/// poles, completed CH.
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
+                                               const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options,
+                                               const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb, DeviceTeam& team,
+                                               Checkpoint& checkpoint, Progress& progress,
+                                               GwKernels::OffDiagonalReport* report);
+/// The same on one device, nothing kept.
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
+                                               const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options,
+                                               const SigmaMatrixOptions& matrix,
+                                               const CoulombInteraction& coulomb,
+                                               GwKernels& kernels, Progress& progress,
+                                               GwKernels::OffDiagonalReport* report);
+
+/// Uniform energies from margin below the lowest to margin above the highest outer state at one k.
+std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int spin,
+                                       const SigmaOptions& options,
+                                       const SigmaMatrixOptions& matrix);
+
+}  // namespace quasi::gw

@@ -1,0 +1,187 @@
+#include "workers/gw/solver/self_energy/sigma_stage.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/bands/band_character.hpp"
+#include "workers/gw/solver/screening/epsilon.hpp"
+#include "workers/io/table_reader.hpp"
+
+namespace quasi::gw {
+
+bool wants_matrix(const Deck& deck) {
+  return deck.sigma.full_matrix || turns_states(deck.sigma.outer.kind);
+}
+
+namespace {
+
+/// Quasiparticles of the last turn: E_qp0 = E_qp1 = the energies that reproduce themselves.
+void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
+  for (Quasiparticle& qp : list) {
+    qp.qp1_ev = field.waves.energy(qp.spin - 1, qp.k_index, qp.band - 1) * kRydberg_ev;
+    qp.qp0_ev = qp.qp1_ev;
+  }
+}
+
+/// Of the names in the checkpoint: what the job's own digest leaves open, because it enters after
+/// the diagonal Σ.
+std::string scope_of(const Deck& deck, const ExchangeCorrelation& vxc) {
+  ProblemDigest d;
+  const SigmaMatrixOptions& m = deck.sigma.matrix;
+  for (const double value :
+       {1.0 * static_cast<int>(deck.sigma.outer.kind), deck.sigma.outer.start_shift_ev,
+        deck.sigma.remainder ? 1.0 : 0.0, 1.0 * static_cast<int>(deck.sigma.derivative),
+        deck.sigma.derivative_step_ev, 1.0 * static_cast<int>(m.kernel.method),
+        1.0 * static_cast<int>(m.kernel.products), m.kernel.tolerance_relative, m.step_ry,
+        m.margin_ry})
+    d.add(value);
+  for (const auto& matrix : vxc.matrix_ev) d.add(matrix);
+  for (const auto& list : vxc.diagonal_ev()) d.add(list);
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx/", static_cast<unsigned long long>(d.value()));
+  return text;
+}
+
+void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb,
+             DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, Calculation& run) {
+  const OuterLoopOptions& loop = deck.sigma.outer;
+  const std::string scope = scope_of(deck, vxc);
+  const OuterLoopProblem problem{run.field, run.epsilon, run.plan.sigma, coulomb,
+                                 team,      checkpoint,  scope,          progress};
+  const auto screening = [&](const MeanField& field) {
+    return dielectric_matrices(field, screening_points(field), run.plan.epsilon, coulomb, team,
+                               checkpoint, progress);
+  };
+  if (turns_states(loop.kind)) {
+    iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, screening, &run.outer);
+    // Parts of Σ between the converged states; their V_xc is no longer that of the file.
+    checkpoint.enter(scope + "end/");
+    run.statistics = {};
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, team, checkpoint,
+                            progress, &run.statistics);
+    run.quasiparticles = quasiparticles(run.field, run.sigma, {}, run.plan.sigma,
+                                        run.plan.derivative, deck.sigma.remainder);
+    report_states(run.field, run.quasiparticles);
+    return;
+  }
+  run.quasiparticles = iterate_eigenvalues(problem, loop, run.plan.derivative, deck.sigma.remainder,
+                                           vxc.diagonal_ev(), screening, &run.sigma, &run.outer);
+}
+
+}  // namespace
+
+void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,
+                   const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint,
+                   Progress& progress, Calculation& run) {
+  if (deck.sigma.outer.kind != OuterLoop::kNone)
+    iterate(deck, vxc, coulomb, team, checkpoint, progress, run);
+  if (!deck.sigma.full_matrix) return;
+  checkpoint.enter(scope_of(deck, vxc) + "full/");
+  run.matrices = self_energy_matrix(run.field, run.epsilon, run.plan.sigma, deck.sigma.matrix,
+                                    coulomb, team, checkpoint, progress, &run.matrix_report);
+  if (vxc.empty()) {
+    if (deck.sigma.solution == Solution::kDyson)
+      throw InvalidInput("sigma.solution = \"dyson\" needs V_xc: give meanfield.vxc");
+    return;
+  }
+  run.dyson = solve_dyson(run.field, run.matrices, vxc.matrix_ev, run.plan.sigma);
+  if (deck.sigma.solution != Solution::kDyson) return;
+  for (std::size_t i = 0; i < run.quasiparticles.size(); ++i) {
+    Quasiparticle& qp = run.quasiparticles[i];
+    const DysonState& state = run.dyson[i];
+    if (!state.energy_ev)
+      throw NotConverged("the Dyson equation has no solution for band " + std::to_string(qp.band) +
+                         " at k-point " + std::to_string(qp.k_index + 1) +
+                         " within the energies of the matrix; raise sigma.matrix_margin_ev");
+    qp.qp1_ev = state.energy_ev;
+    qp.z = state.z;
+  }
+}
+
+PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kernels) {
+  const BandOrder order = deck.sigma.path_order;
+  if (order == BandOrder::kEnergy) return {nullptr, "energy, as sigma.band_order asks"};
+  if (turns_states(deck.sigma.outer.kind))
+    return {nullptr, "energy: the loop over states leaves none of the mean field to compare with"};
+  const auto& files = deck.mean_field;
+  if (files.empirical)
+    return {empirical_states(files.crystal, field.crystal(), kernels),
+            "character, by the states of the built-in crystal's Hamiltonian"};
+  if (files.vkb.empty())
+    return {
+        nullptr,
+        "energy: without meanfield.vsc and meanfield.vkb no states are known between the k-points"};
+  const Projectors projectors = read_projectors(files.vkb);
+  require_same_crystal(field.waves.header, "WFN", projectors.header, "VKB");
+  auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
+  if (nonlocal->residual() > files.max_projector_residual) {
+    const std::string what = "the projectors of VKB are known between its plane waves only to " +
+                             shown(nonlocal->residual()) + " of their maximum, more than " +
+                             shown(files.max_projector_residual) +
+                             " (meanfield.max_projector_residual)";
+    if (order == BandOrder::kCharacter)
+      throw InvalidInput("sigma.band_order = \"character\": " + what + "; choose \"energy\"");
+    return {nullptr, "energy: " + what};
+  }
+  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
+  const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wave_cutoff_ry,
+                           potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {
+    return dense_states_at(crystal, k, cutoff, n_bands, spin, *potential, *nonlocal, kernels);
+  };
+  const DenseStates first = states(field.waves.k[0], 0, field.n_occupied);
+  for (int band = 0; band < field.n_occupied; ++band)
+    if (std::abs(first.energy_ry[static_cast<std::size_t>(band)] - field.waves.energy(0, 0, band)) >
+        1e-4)
+      throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " +
+                         shown(first.energy_ry[static_cast<std::size_t>(band)]) + " Ry for band " +
+                         std::to_string(band + 1) + " at the first k-point, WFN has " +
+                         shown(field.waves.energy(0, 0, band)) +
+                         "; are meanfield.vsc and meanfield.vxc exchanged?");
+  return {states, "character, by the states of the Hamiltonian of VSC and VKB"};
+}
+
+void bands_along_path(const BandPath& path, const PathStates& states, Progress& progress,
+                      Calculation& run) {
+  const SigmaOptions& o = run.plan.sigma;
+  const auto n = static_cast<std::size_t>(o.band_max - o.band_min + 1),
+             n_k = run.field.waves.k.size();
+  run.band_order = states.why;
+  progress.log("bands along the path are followed by " + states.why);
+  for (int spin = 1; spin <= run.field.n_spins(); ++spin) {
+    std::vector<std::vector<double>> mean_field(n, std::vector<double>(n_k)),
+        quasiparticle = mean_field;
+    bool known = true;
+    for (const Quasiparticle& qp : run.quasiparticles) {
+      if (qp.spin != spin) continue;
+      const auto band = static_cast<std::size_t>(qp.band - o.band_min),
+                 k = static_cast<std::size_t>(qp.k_index);
+      mean_field[band][k] = qp.mean_field_ev;
+      known = known && qp.qp1_ev.has_value();
+      quasiparticle[band][k] = qp.qp1_ev.value_or(0.0);
+    }
+    if (!states.states) {
+      run.mean_field_bands.push_back(interpolate_bands(run.field, mean_field, path));
+      if (known)
+        run.quasiparticle_bands.push_back(interpolate_bands(run.field, quasiparticle, path));
+      continue;
+    }
+    std::vector<std::vector<double>> correction;
+    if (known) correction = quasiparticle;
+    for (std::size_t b = 0; b < correction.size(); ++b)
+      for (std::size_t ik = 0; ik < n_k; ++ik) correction[b][ik] -= mean_field[b][ik];
+    CharacterBands bands =
+        bands_by_character(run.field, spin - 1, o.band_min - 1, static_cast<int>(n), mean_field,
+                           correction, path, states.states, progress);
+    if (known) {
+      run.quasiparticle_bands.push_back(bands.mean_field);
+      run.quasiparticle_bands.back().energy_ev = std::move(bands.corrected_ev);
+      run.band_share.push_back(std::move(bands.share));
+    }
+    run.mean_field_bands.push_back(std::move(bands.mean_field));
+  }
+}
+
+}  // namespace quasi::gw

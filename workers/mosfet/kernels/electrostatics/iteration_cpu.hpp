@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "workers/mosfet/kernels/electrostatics/poisson.hpp"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+namespace quasi::mosfet {
+
+/// How one Schrödinger–Poisson iteration went.
+struct IterationReport {
+  int iterations = 0;
+  double last_step_v = 0;  ///< last max |δV|
+  double residual = 0;     ///< ‖P‖∞/‖(e/ε0)N_D‖∞ at the last evaluated V
+  bool converged = false;
+};
+
+/// Schrödinger–Poisson with ϱ given, on the CPU: chord iteration with a frozen matrix.
+class FieldIteration {
+ public:
+  explicit FieldIteration(const TransportProblem& problem);
+
+  /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
+  /// negative weight are left out, so that it is positive definite. @throws NotConverged where
+  /// LAPACK finds no states
+  void refresh(const PointBoundary& boundary, const PointState& state,
+               const std::vector<double>& sheet_nm2);
+
+  /// Finds V, ε, ψ for `sheet_nm2` [n_valleys][subbands][nx] from the guess in *potential_v and
+  /// warm levels. Stops when max|δV| ≤ tol_v and the residual ≤ 1e-6; levels then follow the last
+  /// δV to first order.
+  IterationReport solve(const PointBoundary& boundary, const std::vector<double>& sheet_nm2,
+                        std::vector<double>* potential_v, std::vector<double>* energy_ev,
+                        std::vector<double>* psi) const;
+
+  double lead_fs() const { return problem_.lead_fs; }
+  /// The published iteration starts from the V of the stage before.
+  bool predicts() const { return problem_.field != FieldPlace::kPublished; }
+
+ private:
+  const TransportProblem& problem_;
+  double residual_unit_;  ///< ‖(e/ε0) N_D Δx Δz‖∞
+  std::unique_ptr<ColumnMatrix> matrix_;
+};
+
+/// The field of one Runge–Kutta step: V is predicted to third order in Δt at every stage, then
+/// solved for.
+class FieldStep {
+ public:
+  FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs,
+            PointState* state);
+
+  /// V, ε, ψ of `state` for ϱ of stage 0, 1 or 2.
+  IterationReport solve(int stage, const std::vector<double>& sheet_nm2);
+  /// What the next step's predictor and its lead need.
+  void keep_trend();
+
+ private:
+  const FieldIteration& iteration_;
+  const PointBoundary& boundary_;
+  PointState& state_;
+  double ratio_, lead_per_step_;
+  std::vector<double> v_n_, v_1_, v_2_, energy_n_;
+};
+
+}  // namespace quasi::mosfet

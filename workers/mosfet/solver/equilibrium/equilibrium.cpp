@@ -1,0 +1,236 @@
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/backend/ranks/parallel_failure.hpp"
+#include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+constexpr double kTolerance_v = 1e-11;
+constexpr double kLargestStep_v = 0.2;
+constexpr int kMaxIterations = 60;
+
+double top_gate_v(const Deck& deck, const BiasPoint& bias) {
+  return bias.vgs_v - (deck.gate.workfunction_top_ev - deck.material.affinity_ev);
+}
+double bottom_gate_v(const Deck& deck, const BiasPoint& bias) {
+  return bias.vgs_v + deck.gate.bottom_offset_v -
+         (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev);
+}
+
+// Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
+void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& fermi_ev,
+              Equilibrium* state, std::vector<double>* responses) {
+  const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
+  const auto levels = static_cast<std::size_t>(nf) * np * s.nx;
+  state->subbands.energy_ev.assign(levels, 0.0);
+  state->subbands.psi.assign(levels * s.nz, 0.0);
+  state->sheet_nm2.assign(static_cast<std::size_t>(nv) * np * s.nx, 0.0);
+  state->density_nm3.assign(static_cast<std::size_t>(s.nx) * s.nz, 0.0);
+  responses->resize(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
+  ParallelFailure failure;
+#pragma omp parallel
+  {
+    std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
+    std::vector<double> sheet(static_cast<std::size_t>(nv) * np), slope(sheet.size());
+    std::vector<const double*> energies(nf), families(nf);
+#pragma omp for schedule(static)
+    for (int i = 0; i < s.nx; ++i)
+      failure.guard([&] {
+        for (int f = 0; f < nf; ++f) {
+          energies[f] = &energy[static_cast<std::size_t>(f) * n];
+          families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
+          all_states(s, f, &state->potential_v[static_cast<std::size_t>(i) * s.nz],
+                     &energy[static_cast<std::size_t>(f) * n],
+                     &vectors[static_cast<std::size_t>(f) * n * n]);
+          for (int p = 0; p < np; ++p) {
+            const std::size_t at = (static_cast<std::size_t>(f) * np + p) * s.nx + i;
+            state->subbands.energy_ev[at] = energies[f][p];
+            std::copy_n(families[f] + static_cast<std::size_t>(p) * n, n,
+                        &state->subbands.psi[at * s.nz + 1]);
+          }
+        }
+        double* density = &state->density_nm3[static_cast<std::size_t>(i) * s.nz];
+        for (int v = 0; v < nv; ++v) {
+          const int f = s.family_of[v];
+          for (int p = 0; p < np; ++p) {
+            const double gap = fermi_ev[i] - energies[f][p] - s.valleys[v].offset_ev;
+            const SheetDensity rho = sheet_density(deck, s.valleys[v], gap);
+            sheet[static_cast<std::size_t>(v) * np + p] = rho.density_nm2;
+            slope[static_cast<std::size_t>(v) * np + p] = rho.slope_nm2_ev;
+            state->sheet_nm2[(static_cast<std::size_t>(v) * np + p) * s.nx + i] = rho.density_nm2;
+            const double* psi = families[f] + static_cast<std::size_t>(p) * n;
+            for (int k = 0; k < n; ++k) density[k + 1] += 2.0 * rho.density_nm2 * psi[k] * psi[k];
+          }
+        }
+        column_response(s, energies, families, sheet.data(), slope.data(), false,
+                        &(*responses)[static_cast<std::size_t>(i) * s.nz * s.nz]);
+      });
+  }
+  failure.rethrow();
+}
+
+std::string history(const std::vector<double>& steps) {
+  std::string text;
+  const std::size_t from = steps.size() > 8 ? steps.size() - 8 : 0;
+  for (std::size_t k = from; k < steps.size(); ++k)
+    text += (text.empty() ? "" : ", ") + shown(steps[k]);
+  return text;
+}
+
+void newton(const Deck& deck, const Structure& s, const PotentialBoundary& boundary,
+            const std::vector<double>& fermi_ev, const std::string& what, Equilibrium* state) {
+  std::vector<double> responses;
+  for (int iteration = 0;; ++iteration) {
+    evaluate(deck, s, fermi_ev, state, &responses);
+    std::vector<double> step =
+        poisson_residual(s, boundary, state->potential_v, state->density_nm3);
+    ColumnMatrix matrix(s, boundary, responses);
+    matrix.factorise();
+    matrix.solve(step.data());
+    const double largest = largest_magnitude(step);
+    if (!std::isfinite(largest))
+      throw NotConverged(what +
+                         ": Newton left the finite numbers; |δV|: " + history(state->newton_v));
+    state->newton_v.push_back(largest);
+    if (iteration >= kMaxIterations)
+      throw NotConverged(what + ": no convergence after " + std::to_string(kMaxIterations) +
+                         " Newton steps; last |δV| in V: " + history(state->newton_v));
+    const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
+    for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
+    if (largest <= kTolerance_v) break;
+  }
+  evaluate(deck, s, fermi_ev, state, &responses);
+}
+
+}  // namespace
+
+SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev) {
+  const KaneBand band{valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
+  return deck.statistics == StatisticsKind::kFermi ? sheet_fermi(band, deck.kt_ev(), gap_ev)
+                                                   : sheet_maxwell(band, deck.kt_ev(), gap_ev);
+}
+
+double Equilibrium::sheet_total_nm2(const Structure& s, int i) const {
+  double total = 0.0;
+  for (int k = 0; k < s.n_valleys() * s.subbands; ++k)
+    total += 2.0 * sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
+  return total;
+}
+
+Structure column_structure(const Structure& device, int i) {
+  Structure column = device;
+  column.nx = 1;
+  column.x_nm = {device.x_nm[i]};
+  column.doping_nm3.assign(
+      device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i) * device.nz,
+      device.doping_nm3.begin() + static_cast<std::ptrdiff_t>(i + 1) * device.nz);
+  column.gate_first = 1;
+  column.gate_last = 0;
+  return column;
+}
+
+Equilibrium solve_contact(const Deck& deck, const Structure& device, int i) {
+  const Structure column = column_structure(device, i);
+  PotentialBoundary free_ends{std::vector<char>(column.nz, 0), std::vector<double>(column.nz, 0.0)};
+  // Start: the flat ladder shifted until it holds the doping.
+  Equilibrium state;
+  state.potential_v.assign(column.nz, 0.0);
+  double donors_nm2 = 0.0;
+  for (const double n : column.doping_nm3) donors_nm2 += n * column.dz_nm;
+  std::vector<double> responses;
+  double low = -3.0, high = 3.0;
+  while (high - low > 1e-3) {
+    const double fermi = 0.5 * (low + high);
+    evaluate(deck, column, {fermi}, &state, &responses);
+    (state.sheet_total_nm2(column, 0) > donors_nm2 ? high : low) = fermi;
+  }
+  state.potential_v.assign(column.nz, 0.5 * (low + high));
+  newton(deck, column, free_ends, {0.0}, "contact column", &state);
+  return state;
+}
+
+Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias) {
+  const auto count = static_cast<std::size_t>(column.nz);
+  PotentialBoundary gates{std::vector<char>(count, 0), std::vector<double>(count, 0.0)};
+  gates.fixed.front() = gates.fixed.back() = 1;
+  gates.value_v.front() = top_gate_v(deck, bias);
+  gates.value_v.back() = bottom_gate_v(deck, bias);
+  Equilibrium state;
+  // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far
+  // too many.
+  state.potential_v.assign(count,
+                           std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
+  state.potential_v.front() = gates.value_v.front();
+  state.potential_v.back() = gates.value_v.back();
+  newton(deck, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
+  return state;
+}
+
+PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                     const Equilibrium& source, const Equilibrium& drain) {
+  const auto count = static_cast<std::size_t>(s.nx) * s.nz;
+  PotentialBoundary boundary{std::vector<char>(count, 0), std::vector<double>(count, 0.0)};
+  const auto fix = [&](int i, int j, double value) {
+    boundary.fixed[static_cast<std::size_t>(i) * s.nz + j] = 1;
+    boundary.value_v[static_cast<std::size_t>(i) * s.nz + j] = value;
+  };
+  for (int i = s.gate_first; i <= s.gate_last; ++i) {
+    fix(i, 0, top_gate_v(deck, bias));
+    fix(i, s.nz - 1, bottom_gate_v(deck, bias));
+  }
+  if (deck.contact == ContactKind::kColumn)
+    for (int j = 0; j < s.nz; ++j) {
+      fix(0, j, source.potential_v[j]);
+      fix(s.nx - 1, j, drain.potential_v[j] + bias.vds_v);
+    }
+  return boundary;
+}
+
+std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double vds_v) {
+  std::vector<double> level(static_cast<std::size_t>(s.nx));
+  for (int i = 0; i < s.nx; ++i) {
+    const double share =
+        std::clamp((s.x_nm[i] - deck.geometry.source_nm) / deck.geometry.channel_nm, 0.0, 1.0);
+    level[i] = -vds_v * share;
+  }
+  return level;
+}
+
+Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                    const Equilibrium& source, const Equilibrium& drain,
+                                    const std::vector<double>& fermi_ev,
+                                    const std::vector<double>& start_v) {
+  const PotentialBoundary boundary = potential_boundary(deck, s, bias, source, drain);
+  Equilibrium state;
+  state.potential_v = start_v;
+  if (start_v.empty()) {
+    state.potential_v.resize(boundary.fixed.size());
+    for (int i = 0; i < s.nx; ++i)
+      for (int j = 0; j < s.nz; ++j)
+        state.potential_v[static_cast<std::size_t>(i) * s.nz + j] =
+            source.potential_v[j] - fermi_ev[i];
+  }
+  for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
+    if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
+  newton(deck, s, boundary, fermi_ev,
+         "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V",
+         &state);
+  return state;
+}
+
+Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                              const Equilibrium& source, const Equilibrium& drain,
+                              const std::vector<double>& start_v) {
+  return solve_quasi_equilibrium(deck, s, bias, source, drain, quasi_fermi_ev(deck, s, bias.vds_v),
+                                 start_v);
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/kernels/electrostatics/poisson.hpp"
+#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/model/structure.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
+
+namespace quasi::mosfet {
+
+/// A self-consistent solution of Schrödinger and Poisson with ϱ a function of ε.
+struct Equilibrium {
+  std::vector<double> potential_v;  ///< [nx][nz]
+  std::vector<double> density_nm3;  ///< N [nx][nz]
+  Subbands subbands;
+  std::vector<double> sheet_nm2;  ///< ϱ [n_valleys][subbands][nx], one valley of the pair
+  std::vector<double> newton_v;   ///< max |δV| of every iteration
+
+  double energy(const Structure& s, int valley, int p, int i) const {
+    return subbands
+               .energy_ev[(static_cast<std::size_t>(s.family_of[valley]) * s.subbands + p) * s.nx +
+                          i] +
+           s.valleys[valley].offset_ev;
+  }
+  /// Σ_{ν,p} 2ϱ of one column: both valleys of every pair.
+  double sheet_total_nm2(const Structure& s, int i) const;
+};
+
+/// ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
+SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev);
+
+/// The contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z = 0, H,
+/// Fermi level 0 and the doping of column `i` of the device. Neutral by Gauss' law. The result has
+/// nx = 1.
+/// @throws NotConverged with the Newton history.
+Equilibrium solve_contact(const Deck& deck, const Structure& device, int i);
+
+/// A column of the channel between its two gates, far from source and drain; Fermi level 0.
+/// @throws NotConverged with the Newton history.
+Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias);
+
+/// A Structure of one column cut out of `device`.
+Structure column_structure(const Structure& device, int i);
+
+/// Where V is given for a bias: gates V_GS − (Φ_M − χ), and (contact = "column") the whole edges
+/// x = 0, L with V_b(z) and V_b(z) + V_DS.
+PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                     const Equilibrium& source, const Equilibrium& drain);
+
+/// Quasi-Fermi level of the start: 0 in the source, −V_DS in the drain, linear in the channel.
+std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double vds_v);
+
+/// Quasi-equilibrium of the device: Newton on V with the complete-set response and −∂ϱ/∂ε.
+/// @param start_v  first V [nx][nz]; empty: V_b(z) − E_F(x)
+/// @throws NotConverged with bias and Newton history.
+Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                              const Equilibrium& source, const Equilibrium& drain,
+                              const std::vector<double>& start_v = {});
+
+/// The same for a given quasi-Fermi level E_F(x) [nx].
+Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+                                    const Equilibrium& source, const Equilibrium& drain,
+                                    const std::vector<double>& fermi_ev,
+                                    const std::vector<double>& start_v);
+
+}  // namespace quasi::mosfet

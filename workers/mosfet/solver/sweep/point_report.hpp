@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/solver/sweep/checkpoint.hpp"
+#include "workers/mosfet/solver/sweep/point_progress.hpp"
+#include "workers/mosfet/solver/sweep/point_result.hpp"
+
+namespace quasi::mosfet {
+
+/// What a finished bias point says: numbers, histories and the fields that the deck asks for.
+/// @param present  the bias at the end, waveforms included
+PointResult report_point(const Deck& deck, const TransportProblem& problem,
+                         const BiasPoint& present, const PointProgress& at, double dt_fs,
+                         const PointState& state, const Moments& moments, PointStatus status);
+
+/// Currents into the device at source, drain and gate between consecutive rows of the terminals:
+/// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of
+/// Poisson.
+/// @param terminals  [rows][kTerminalWidth]
+/// @return [rows−1][kTerminalCurrentWidth]
+std::vector<double> terminal_currents(const std::vector<double>& terminals);
+
+PdfSnapshot take_snapshot(const PointState& state, double pdf_scale);
+/// pdf_<point>_<number>.h5 in `directory`.
+void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, int number,
+                    const PdfSnapshot& snapshot, const std::filesystem::path& directory);
+
+}  // namespace quasi::mosfet

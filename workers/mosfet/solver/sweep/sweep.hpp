@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "workers/backend/device/device.hpp"
+#include "workers/backend/progress.hpp"
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/solver/sweep/point_progress.hpp"
+#include "workers/mosfet/solver/sweep/point_result.hpp"
+
+namespace quasi::mosfet {
+
+/// How a sweep runs beside what its deck says.
+struct SweepOptions {
+  std::vector<Device> devices;
+  std::filesystem::path checkpoint_directory;  ///< empty: none
+  std::filesystem::path output_directory;      ///< of snapshots of the pdf; empty: none are written
+  int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, 4 to 12 on a GPU
+  std::function<void(int point, const PointResult&)>
+      on_finished;  ///< under a lock; on a resume also for what is done
+  /// The last state of a finished point and its Φ*; may be empty.
+  std::function<void(int point, const PointState&, double pdf_scale)> on_state;
+};
+
+/// Runs every bias point of a transient or steady deck.
+///
+/// Steady points of one V_GS form a chain along V_DS: each starts from its predecessor's pdf, with
+/// V shifted by the solution of the linear Poisson problem of the bias change. Chains are
+/// independent; lanes of a device advance together, devices share a queue. A point's numbers depend
+/// on its chain alone, not on what ran beside it. A checkpoint is written when a point ends and
+/// every run.checkpoint_s; the newest one in the directory is resumed from, with the same bits.
+///
+/// @return one result per point of the deck, in its order.
+/// @throws NotConverged, InvalidInput (w_max too low), Cancelled, StorageError.
+std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options,
+                                   Progress& progress);
+
+}  // namespace quasi::mosfet

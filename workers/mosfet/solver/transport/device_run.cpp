@@ -1,0 +1,570 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/solver/sweep/point_report.hpp"
+#include "workers/mosfet/solver/sweep/sweep_state.hpp"
+#include "workers/mosfet/solver/transport/observables.hpp"
+#include "workers/mosfet/solver/transport/refine.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3,
+                 kNegativeError = 1e-3;
+constexpr double kBallisticWarning =
+    1.02;  // The reference current is itself good to the parabola of its barrier.
+constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
+constexpr double kLeastInflow = 0.2;
+constexpr double kCallSeconds = 0.25;  // Between looks at a cancellation.
+constexpr double kInstant_fs = 1e-9;   // Two times that mean the same.
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string name_of(const BiasPoint& bias) {
+  return "V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
+}
+
+/// Speaks for a run on a coarser mesh that only makes a start: its points are nobody's results.
+class StartProgress : public Progress {
+ public:
+  explicit StartProgress(Progress& whole) : whole_(whole) {}
+  void metric(std::string_view, double) override {}
+  void log(std::string_view) override {}
+  void checkpoint_ready(const std::string&, std::int64_t) override {}
+  bool cancelled() const override { return whole_.cancelled(); }
+  bool checkpoint_wanted() override { return false; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t done, std::int64_t total) override {
+    whole_.report("coarse start", done, total);
+  }
+
+ private:
+  Progress& whole_;
+};
+
+/// For the log.
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.5g", value);
+  return text;
+}
+
+/// One device's lanes: each holds a chain's current point, all advance together.
+class DeviceRun {
+ public:
+  DeviceRun(SweepState* sweep, const Device& device)
+      : sweep_(*sweep), deck_(sweep->deck), device_(device), problem_(sweep->problem) {
+    use_device(device);
+    kernels_ = make_mosfet_kernels(device);
+    int lanes = sweep_.options.lanes;
+    // Four points hide each other's latencies on the standard mesh (9e6 cells); small meshes take
+    // more.
+    if (lanes == 0)
+      lanes = device.backend == Backend::kCuda
+                  ? std::clamp(static_cast<int>(3.6e7 / static_cast<double>(problem_.pdf_size())),
+                               4, 12)
+                  : 1;
+    // Every device its share: none takes chains that another could begin at once.
+    const auto devices = static_cast<int>(sweep_.options.devices.size()),
+               chains = static_cast<int>(sweep_.chains.size());
+    lanes = std::clamp((chains + devices - 1) / devices, 1, lanes);
+    lanes_.resize(static_cast<std::size_t>(lanes));
+    kernels_->load(problem_, lanes);
+  }
+
+  void run() {
+    for (;;) {
+      for (int lane = 0; lane < size(); ++lane) {
+        sweep_.progress.throw_if_cancelled();  // A point's equilibrium takes half a second.
+        if (!lanes_[lane].active) take_chain(lane);
+      }
+      if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; }))
+        return;
+      batch();
+      for (int lane = 0; lane < size(); ++lane)
+        if (lanes_[lane].active) look(lane);
+      maybe_checkpoint();
+    }
+  }
+
+ private:
+  /// One point at a time of one chain.
+  struct Lane {
+    bool active = false;
+    int chain = -1;
+    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the truth
+    double time_fs = 0;
+    double dt_fs = 0;
+  };
+
+  int size() const { return static_cast<int>(lanes_.size()); }
+  const BiasPoint& bias(const Lane& lane) const {
+    return deck_.points[static_cast<std::size_t>(lane.at.point)];
+  }
+
+  void take_chain(int lane) {
+    std::optional<PointProgress> resumed;
+    std::optional<PointState> waiting;
+    int position = 0;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      if (sweep_.queue.empty()) return;
+      const int chain = sweep_.queue.front();
+      sweep_.queue.pop_front();
+      lanes_[lane] = Lane{};
+      lanes_[lane].chain = chain;
+      position = sweep_.next_position_locked(chain);
+      const auto found = sweep_.snapshot.running.find(chain);
+      if (found != sweep_.snapshot.running.end()) resumed = found->second;
+      const auto before = sweep_.snapshot.chain_state.find(chain);
+      if (position > 0 && before != sweep_.snapshot.chain_state.end()) waiting = before->second;
+    }
+    Lane& l = lanes_[lane];
+    l.active = true;
+    if (resumed) {
+      l.at = std::move(*resumed);
+      l.time_fs = l.at.state.time_fs;
+      l.dt_fs = l.at.state.last_dt_fs;
+      kernels_->set_boundary(lane, boundary_of(l));
+      kernels_->set_state(lane, l.at.state);
+      l.at.state = {};
+      return;
+    }
+    start_point(lane, position, waiting ? &*waiting : nullptr);
+  }
+
+  PointBoundary boundary_of(const Lane& lane) const {
+    return make_point_boundary(deck_, problem_, sweep_.bias_at(lane.at.point, lane.time_fs),
+                               sweep_.source, sweep_.drain);
+  }
+
+  // From the predecessor's end if there is one, else from the quasi-equilibrium of the bias.
+  void start_point(int lane, int position, const PointState* before) {
+    Lane& l = lanes_[lane];
+    l.at = PointProgress{};
+    l.at.average = CurrentAverage(deck_.run.window_fs);
+    l.at.point = sweep_.chains[l.chain][static_cast<std::size_t>(position)];
+    l.time_fs = l.dt_fs = 0.0;
+    const PointBoundary boundary = boundary_of(l);
+    kernels_->set_boundary(lane, boundary);
+    if (before == nullptr && deck_.run.coarse_start)
+      if (const auto coarse = coarse_steady_state(l, boundary))
+        return kernels_->set_state(lane, *coarse);
+    if (before == nullptr) {
+      const Equilibrium start = solve_equilibrium(
+          deck_, problem_.structure, sweep_.bias_at(l.at.point, 0.0), sweep_.source, sweep_.drain);
+      kernels_->set_state(lane, make_start(deck_, problem_, sweep_.bias_at(l.at.point, 0.0),
+                                           boundary, sweep_.source, sweep_.drain, start));
+      return;
+    }
+    PointState next;
+    next.pdf = before->pdf;
+    next.potential_v = shifted_potential(before->potential_v, boundary);
+    Subbands levels = solve_subbands(problem_.structure, next.potential_v);
+    next.energy_ev = std::move(levels.energy_ev);
+    next.psi = std::move(levels.psi);
+    kernels_->set_state(lane, next);
+  }
+
+  // The steady state of this bias on a coarser mesh, on this one. Deterministic: a restart finds
+  // the same.
+  std::optional<PointState> coarse_steady_state(const Lane& l,
+                                                const PointBoundary& boundary) const {
+    std::optional<Deck> coarse = coarser_deck(deck_);
+    if (!coarse) return {};
+    coarse->points = {bias(l)};
+    std::optional<PointState> refined;
+    const Structure structure = make_structure(*coarse);
+    const TransportProblem problem = make_transport_problem(*coarse, structure);
+    SweepOptions options{
+        .devices = {device_}, .checkpoint_directory = {}, .output_directory = {}, .lanes = 1};
+    options.on_state = [&](int, const PointState& state, double scale) {
+      refined = refine_state(problem, state, scale, problem_, boundary.pdf_scale);
+    };
+    StartProgress progress(sweep_.progress);
+    // The mesh asked for may yet do what a coarser one cannot.
+    const auto without = [&](const Error& failure) {
+      sweep_.progress.log(name_of(bias(l)) + ": no coarse start (" + failure.what() +
+                          "); from the quasi-equilibrium");
+      return std::optional<PointState>{};
+    };
+    try {
+      run_sweep(*coarse, options, progress);
+    } catch (const NotConverged& failure) {
+      return without(failure);
+    } catch (const InvalidInput& failure) {
+      return without(failure);
+    }
+    for (std::size_t k = 0; k < boundary.fixed_v.size(); ++k)
+      if (problem_.fixed[k]) refined->potential_v[k] = boundary.fixed_v[k];
+    return refined;
+  }
+
+  // V plus the solution of Laplace's equation for the change of the given potentials.
+  std::vector<double> shifted_potential(const std::vector<double>& before,
+                                        const PointBoundary& boundary) const {
+    const Structure& s = problem_.structure;
+    std::vector<double> change(before.size(), 0.0);
+    for (std::size_t k = 0; k < before.size(); ++k)
+      if (problem_.fixed[k]) change[k] = boundary.fixed_v[k] - before[k];
+    const PotentialBoundary edges{problem_.fixed, change};
+    std::vector<double> step = poisson_residual(s, edges, change, s.doping_nm3);
+    ColumnMatrix laplace(s, edges,
+                         std::vector<double>(static_cast<std::size_t>(s.nx) * s.nz * s.nz, 0.0));
+    laplace.factorise();
+    laplace.solve(step.data());
+    std::vector<double> after(before);
+    for (std::size_t k = 0; k < before.size(); ++k) after[k] += change[k] - step[k];
+    return after;
+  }
+
+  // At most run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord
+  // iteration fails is taken back and repeats the batch with half the step.
+  void batch() {
+    std::vector<double> stop(lanes_.size(), -1.0);
+    for (int lane = 0; lane < size(); ++lane)
+      if (lanes_[lane].active) {
+        kernels_->refresh(lane);
+        kernels_->save(lane);
+        stop[lane] = next_event(lanes_[lane]);
+      }
+    struct Clocks {
+      double time_fs, dt_fs;
+    };
+    std::vector<Clocks> clocks;
+    for (const Lane& l : lanes_) clocks.push_back({l.time_fs, l.dt_fs});
+    std::vector<std::vector<StepRecord>> records(lanes_.size());
+    std::vector<int> failed = steps(stop, 1.0, &records);
+    for (const int lane : failed) {
+      sweep_.progress.log(name_of(bias(lanes_[lane])) + ": chord iteration failed near " +
+                          shown(lanes_[lane].time_fs) + " fs; batch repeated with half the step");
+      std::vector<double> alone(lanes_.size(), -1.0);
+      alone[lane] = stop[lane];
+      records[lane].clear();
+      kernels_->roll_back(lane);
+      lanes_[lane].time_fs = clocks[static_cast<std::size_t>(lane)].time_fs;
+      lanes_[lane].dt_fs = clocks[static_cast<std::size_t>(lane)].dt_fs;
+      if (!steps(alone, 0.5, &records).empty())
+        throw NotConverged(name_of(bias(lanes_[lane])) +
+                           ": Schrödinger–Poisson did not converge in 30 chord "
+                           "steps near t = " +
+                           shown(lanes_[lane].time_fs) +
+                           " fs, nor with half the time step; "
+                           "residual " +
+                           shown(records[lane].empty() ? 0.0 : records[lane].back().residual) +
+                           "; lower run.refresh_steps or run.cfl");
+    }
+    for (int lane = 0; lane < size(); ++lane)
+      if (lanes_[lane].active) sample(&lanes_[lane], records[lane]);
+  }
+
+  // Steps until the matrix is refreshed and ∫I dt is taken: a quarter of a window at most, by the
+  // last Δt.
+  int batch_steps(const Lane& lane) const {
+    if (lane.dt_fs <= 0.0) return 1;
+    return static_cast<int>(std::clamp(std::ceil(0.25 * deck_.run.window_fs / lane.dt_fs), 1.0,
+                                       static_cast<double>(deck_.run.refresh_steps)));
+  }
+
+  // The next time that a step must not cross: a corner of a waveform, a snapshot, the end.
+  double next_event(const Lane& lane) const {
+    double event =
+        std::min({deck_.run.t_end_fs, deck_.gate_wave.next_corner(lane.time_fs + kInstant_fs),
+                  deck_.drain_wave.next_corner(lane.time_fs + kInstant_fs)});
+    for (const double t : deck_.output.pdf_at_fs)
+      if (t > lane.time_fs + kInstant_fs) return std::min(event, t);
+    return event;
+  }
+
+  bool moves(const Lane& lane) const {
+    return deck_.gate_wave.moves(lane.time_fs + kInstant_fs) ||
+           deck_.drain_wave.moves(lane.time_fs + kInstant_fs);
+  }
+
+  // While a bias moves, every step of its lane sees the values at the step's end.
+  void drive(int lane, double stop_fs) {
+    const Lane& l = lanes_[lane];
+    const double ahead = std::min(l.time_fs + l.dt_fs, stop_fs);
+    kernels_->set_fixed_potential(
+        lane, potential_boundary(deck_, problem_.structure, sweep_.bias_at(l.at.point, ahead),
+                                 sweep_.source, sweep_.drain)
+                  .value_v);
+  }
+
+  std::vector<int> steps(const std::vector<double>& stop, double shrink,
+                         std::vector<std::vector<StepRecord>>* records) {
+    std::set<int> failed;
+    std::vector<double> left = stop;
+    std::vector<int> budget;
+    for (const Lane& l : lanes_) budget.push_back(batch_steps(l));
+    std::vector<Advance> last(lanes_.size());
+    for (;;) {
+      // Calls are short enough for a cancellation; their length does not enter the numbers.
+      int n = calls_ == 0 ? 1 : std::max(1, static_cast<int>(kCallSeconds / seconds_per_step_));
+      bool waiting = true;
+      std::vector<double> until(left);
+      for (int lane = 0; lane < size(); ++lane) {
+        if (budget[lane] == 0) until[lane] = -1.0;  // Waits for the others.
+        if (until[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
+        waiting = false;
+        n = std::min(n, budget[lane]);
+      }
+      if (waiting) break;
+      for (int lane = 0; lane < size(); ++lane) {
+        if (until[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
+        if (!moves(lanes_[lane])) continue;
+        n = 1;
+        drive(lane, left[lane]);
+      }
+      const auto start = Clock::now();
+      const std::vector<Advance> advanced = kernels_->advance(n, until, shrink);
+      seconds_per_step_ = std::max(1e-6, seconds_since(start) / n);
+      ++calls_;
+      for (int lane = 0; lane < size(); ++lane) {
+        if (until[lane] < 0.0) continue;
+        budget[lane] -= n;
+        const Advance& a = advanced[lane];
+        auto& kept = (*records)[lane];
+        kept.insert(kept.end(), a.steps.begin(), a.steps.end());
+        if (a.chord_failed) {
+          failed.insert(lane);
+          left[lane] = -1.0;
+        }
+        Lane& l = lanes_[lane];
+        if (!kept.empty()) {
+          l.time_fs = kept.back().time_fs;
+          l.dt_fs = kept.back().dt_fs;
+        }
+        last[lane] = a;
+      }
+      tell();
+    }
+    for (int lane = 0; lane < size(); ++lane) {  // Not in between: calls have no fixed length.
+      if (left[lane] < 0.0) continue;
+      PointProgress& at = lanes_[lane].at;
+      const Advance& a = last[lane];
+      at.min_pdf = std::isnan(a.min_pdf) ? a.min_pdf : std::min(at.min_pdf, a.min_pdf);
+      at.top_share = std::max(at.top_share, a.top_share);
+      at.filling.lowest = std::min(at.filling.lowest, a.filling.lowest);
+      at.filling.highest = std::max(at.filling.highest, a.filling.highest);
+      at.filling.outside = a.filling.outside;
+      at.inflow_scale = a.inflow_scale;
+    }
+    return {failed.begin(), failed.end()};
+  }
+
+  void tell() {
+    const Lane& first =
+        *std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; });
+    std::int64_t finished = 0;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      finished = static_cast<std::int64_t>(sweep_.snapshot.finished.size());
+    }
+    sweep_.progress.metric("point", first.at.point);
+    sweep_.progress.metric("time_fs", first.time_fs);
+    if (!first.at.history.empty()) {
+      const double* last = &first.at.history[first.at.history.size() - kHistoryWidth];
+      sweep_.progress.metric("current_a_per_m", last[3]);
+      sweep_.progress.metric("residual", last[7]);
+    }
+    if (first.at.window.drift_known)
+      sweep_.progress.metric("spread_a_per_m", first.at.window.spread * kCurrentUnit_a_m);
+    const auto share =
+        static_cast<std::int64_t>(1000.0 * std::min(1.0, first.time_fs / deck_.run.t_end_fs));
+    sweep_.progress.report("bias points", 1000 * finished + share,
+                           1000 * static_cast<std::int64_t>(deck_.points.size()));
+  }
+
+  void sample(Lane* lane, const std::vector<StepRecord>& records) {
+    PointProgress& at = lane->at;
+    for (const StepRecord& r : records) {
+      lane->dt_fs = r.dt_fs;
+      if (r.time_fs < at.next_sample_fs && &r != &records.back()) continue;
+      if (r.time_fs >= at.next_sample_fs)
+        at.next_sample_fs =
+            (std::floor(r.time_fs / deck_.output.every_fs) + 1.0) * deck_.output.every_fs;
+      else if (r.time_fs < deck_.run.t_end_fs - 1e-6)
+        continue;
+      for (const double value :
+           {r.time_fs, r.dt_fs, r.current_source * kCurrentUnit_a_m,
+            r.current_mid * kCurrentUnit_a_m, r.current_drain * kCurrentUnit_a_m, r.charge_nm,
+            static_cast<double>(r.chord_iterations), r.residual, at.top_share, at.min_pdf})
+        at.history.push_back(value);
+    }
+  }
+
+  void warn(const PointProgress& at, double ballistic_ratio) const {
+    const std::string name = name_of(deck_.points[static_cast<std::size_t>(at.point)]);
+    if (problem_.scheme != ScatteringScheme::kNone && ballistic_ratio > kBallisticWarning)
+      sweep_.progress.log(name + ": the current is " + brief(ballistic_ratio) +
+                          " of what its own barriers would pass without "
+                          "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
+    if (at.top_share >= kTopWarning)
+      sweep_.progress.log(name + ": the highest energy cell holds " + brief(at.top_share) +
+                          " of the largest occupation; consider a higher mesh.wmax_eV");
+    if (at.min_pdf < kUndershootWarning)
+      sweep_.progress.log(name + ": the pdf undershoots to " + brief(at.min_pdf) +
+                          " of its maximum; refine the mesh");
+    if (at.filling.highest > kOverfilledWarning)
+      sweep_.progress.log(name + ": the discretisation fills a cell to " +
+                          shown(at.filling.highest) + " of its states; refine mesh.nw and mesh.nx");
+  }
+
+  // At a refresh boundary: windows, limits, the end of a point.
+  void look(int lane) {
+    Lane& l = lanes_[lane];
+    PointProgress& at = l.at;
+    collect_current(lane);
+    const TerminalCharge charge = terminal_charge(problem_, kernels_->potential(lane));
+    for (const double value :
+         {l.time_fs, charge.source, charge.drain, charge.gate, at.passed_source, at.passed_drain})
+      at.terminals.push_back(value);
+    if (!(std::isfinite(at.min_pdf) && std::isfinite(charge.source)))
+      throw NotConverged(name_of(bias(l)) + ": the solution left the finite numbers at t = " +
+                         shown(l.time_fs) + " fs; lower run.cfl");
+    if (at.top_share >= kTopError)
+      throw InvalidInput(name_of(bias(l)) + ": the highest energy cell holds " +
+                         shown(at.top_share) +
+                         " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
+                         shown(deck_.mesh.wmax_ev) + " and mesh.nw with it");
+    for (const int side : {0, 1})
+      if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
+        throw NotConverged(name_of(bias(l)) + ": neutrality would need " +
+                           shown(at.inflow_scale[side]) + " times the inflow of the " +
+                           (side == 0 ? "source" : "drain") + " at t = " + shown(l.time_fs) +
+                           " fs (limits 0.2 and 5); use contact.inflow = \"fixed\"");
+    if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
+      throw NotConverged(
+          name_of(bias(l)) + ": the mean occupation of a cell reached " +
+          (at.filling.lowest < -kNegativeError ? shown(at.filling.lowest) + " (limit -1e-3)"
+                                               : shown(at.filling.highest) + " (limit 1.25)") +
+          "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(l.time_fs) +
+          " fs; refine mesh.nw and mesh.nx or lower run.cfl");
+    for (int k = 0; k < static_cast<int>(deck_.output.pdf_at_fs.size()); ++k)
+      if (std::fabs(deck_.output.pdf_at_fs[static_cast<std::size_t>(k)] - l.time_fs) <=
+              kInstant_fs &&
+          !sweep_.options.output_directory.empty()) {
+        PdfSnapshot snapshot = take_snapshot(kernels_->state(lane), boundary_of(l).pdf_scale);
+        write_snapshot(deck_, problem_, l.at.point, k, snapshot, sweep_.options.output_directory);
+        const std::lock_guard lock(sweep_.mutex);
+        sweep_.snapshot.pdfs[{l.at.point, k}] = std::move(snapshot);
+      }
+    if (average(lane)) {
+      finish(lane, PointStatus::kConverged);
+    } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {
+      finish(lane, deck_.run.mode == RunMode::kTransient ? PointStatus::kFinished
+                                                         : PointStatus::kTimeLimit);
+    }
+  }
+
+  // ∫I dt since the last look, for the average and into what the terminals passed.
+  void collect_current(int lane) {
+    PointProgress& at = lanes_[lane].at;
+    const std::vector<double> integral = kernels_->take_current_integral(lane);
+    at.average.add(lanes_[lane].time_fs, integral);
+    // The half nodes next to the contacts: charge on the contact nodes belongs to the terminals.
+    at.passed_source += integral[1];
+    at.passed_drain += integral[integral.size() - 2];
+  }
+
+  // The window that ends now, and whether it is a steady one.
+  bool average(int lane) {
+    Lane& l = lanes_[lane];
+    SteadyWindow& w = l.at.window;
+    const auto now = l.at.average.window(
+        {deck_.run.steady_tol, deck_.run.steady_floor_a_per_m / kCurrentUnit_a_m});
+    if (!now) return false;
+    w = *now;
+    for (const double value : {l.time_fs, w.length_fs}) l.at.steadiness.push_back(value);
+    for (const double value : {w.mean, w.spread, w.spread_contacts, w.drift})
+      l.at.steadiness.push_back(value * kCurrentUnit_a_m);
+    return deck_.run.mode == RunMode::kSteady && w.steady;
+  }
+
+  void finish(int lane, PointStatus status) {
+    Lane& l = lanes_[lane];
+    const PointState state = kernels_->state(lane);
+    const Moments moments = kernels_->moments(lane);
+    PointResult result = report_point(deck_, problem_, sweep_.bias_at(l.at.point, l.time_fs), l.at,
+                                      l.dt_fs, state, moments, status);
+    warn(l.at, result.numbers.at("ballistic_ratio"));
+    int position = 0;
+    bool more = false;
+    {
+      const std::lock_guard lock(sweep_.mutex);
+      position = sweep_.next_position_locked(l.chain);
+      sweep_.snapshot.finished[l.at.point] = result;
+      sweep_.snapshot.running.erase(l.chain);
+      more = position + 1 < static_cast<int>(sweep_.chains[l.chain].size());
+      if (more)
+        sweep_.snapshot.chain_state[l.chain] = state;
+      else
+        sweep_.snapshot.chain_state.erase(l.chain);
+      more = more &&
+             !sweep_.failure;  // Another device has failed: the job ends with the points in hand.
+      sweep_.save_checkpoint_locked();
+      if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
+      if (sweep_.options.on_state)
+        sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
+    }
+    sweep_.progress.log(
+        name_of(bias(l)) + ": I = " + brief(result.numbers["current_a_per_m"]) + " A/m, spread " +
+        brief(result.numbers["current_spread_a_per_m"]) + ", drift " +
+        (l.at.window.drift_known ? brief(result.numbers["current_drift_a_per_m"]) : "not known") +
+        " A/m, " + brief(l.time_fs) + " fs, " +
+        (status == PointStatus::kTimeLimit ? "NOT steady at run.t_end_fs" : status_name(status)));
+    if (more)
+      start_point(lane, position + 1, &state);
+    else
+      l.active = false;
+  }
+
+  // Each device keeps its own lanes' part of the snapshot; states are fetched only when one is due.
+  void maybe_checkpoint() {
+    const std::lock_guard lock(sweep_.mutex);
+    if (sweep_.options.checkpoint_directory.empty()) return;
+    const bool wanted = sweep_.progress.checkpoint_wanted();
+    if (!wanted && seconds_since(sweep_.last_checkpoint) < deck_.run.checkpoint_s) return;
+    for (int lane = 0; lane < size(); ++lane) {
+      if (!lanes_[lane].active || lanes_[lane].time_fs <= 0.0)
+        continue;  // Nothing is lost of a point that has not stepped.
+      PointProgress kept = lanes_[lane].at;
+      kept.state = kernels_->state(lane);
+      sweep_.snapshot.chain_state.erase(lanes_[lane].chain);
+      sweep_.snapshot.running[lanes_[lane].chain] = std::move(kept);
+    }
+    sweep_.save_checkpoint_locked();
+  }
+
+  SweepState& sweep_;
+  const Deck& deck_;
+  Device device_;
+  const TransportProblem& problem_;
+  std::unique_ptr<MosfetKernels> kernels_;
+  std::vector<Lane> lanes_;
+  double seconds_per_step_ = 0;
+  std::int64_t calls_ = 0;
+};
+
+}  // namespace
+
+void run_on_device(SweepState* sweep, const Device& device) { DeviceRun(sweep, device).run(); }
+
+}  // namespace quasi::mosfet

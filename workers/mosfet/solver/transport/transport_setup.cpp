@@ -1,0 +1,315 @@
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/physics/impurity.hpp"
+#include "workers/mosfet/physics/kane_band.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+KaneBand band_of(const Deck& deck, const ValleyPair& valley) {
+  return {valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
+}
+
+// Golden-rule prefactors c_μ Z, divided by ħ² so that the Jacobian s stays a mass.
+ScatteringProcess make_process(const Deck& deck, const PhononProcess& phonon) {
+  const auto& m = deck.material;
+  const double kt = deck.kt_ev();
+  const double density_ev_fs2_nm5 = m.density_kg_m3 * 1e-15 / units::kElementaryCharge_c;
+  ScatteringProcess process{.kind = phonon.kind, .energy_ev = phonon.energy_ev};
+  const double hbar2 = kHbar_ev_fs * kHbar_ev_fs;
+  if (phonon.kind == ProcessKind::kElastic) {
+    const double sound_nm_fs = m.sound_m_s * 1e-6;
+    process.coupling =
+        0.5 * phonon.coupling_ev_per_nm * phonon.coupling_ev_per_nm * kt /
+        (2.0 * units::kPi * kHbar_ev_fs * density_ev_fs2_nm5 * sound_nm_fs * sound_nm_fs) / hbar2;
+    return process;
+  }
+  const double omega_fs = phonon.energy_ev / kHbar_ev_fs;
+  const double final_valleys = phonon.kind == ProcessKind::kF ? 2.0 : 1.0;
+  process.coupling = final_valleys * phonon.coupling_ev_per_nm * phonon.coupling_ev_per_nm /
+                     (4.0 * units::kPi * density_ev_fs2_nm5 * omega_fs) / hbar2;
+  process.occupation = 1.0 / std::expm1(phonon.energy_ev / kt);
+  return process;
+}
+
+/// Ŝ_ν(w,w'): mean over both angles of S(|k−k'|)(1−cos(φ−φ')). The weight makes isotropic
+/// scattering of this rate relax momentum as the true angular kernel does; it is symmetric in w and
+/// w', so that links stay balanced.
+std::vector<double> roughness_spectrum(const TransportProblem& problem, const Roughness& roughness,
+                                       const ValleyPair& valley) {
+  constexpr int kAngles =
+      24;  // The mean converges geometrically; 24 points give 1e-4 at Λ = 1.5 nm.
+  const int nw = problem.nw;
+  std::vector<double> kx(static_cast<std::size_t>(nw) * kAngles), ky(kx.size());
+  for (int l = 0; l < nw; ++l) {
+    const double w = problem.grid().w(l),
+                 kinetic = w * (1.0 + problem.alpha_per_ev * w) / kHbar2Over2m0_ev_nm2;
+    for (int m = 0; m < kAngles; ++m) {
+      const double phi = (m + 0.5) * 2.0 * units::kPi / kAngles;
+      kx[static_cast<std::size_t>(l) * kAngles + m] =
+          std::sqrt(kinetic * valley.mx_m0) * std::cos(phi);
+      ky[static_cast<std::size_t>(l) * kAngles + m] =
+          std::sqrt(kinetic * valley.my_m0) * std::sin(phi);
+    }
+  }
+  std::vector<double> spectrum(static_cast<std::size_t>(nw) * nw);
+#pragma omp parallel for schedule(dynamic)
+  for (int a = 0; a < nw; ++a)
+    for (int b = 0; b <= a; ++b) {
+      double sum = 0.0;
+      for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing.
+        for (int n = 0; n < kAngles; ++n) {
+          const double x = kx[static_cast<std::size_t>(a) * kAngles + m] -
+                           kx[static_cast<std::size_t>(b) * kAngles + n];
+          const double y = ky[static_cast<std::size_t>(a) * kAngles + m] -
+                           ky[static_cast<std::size_t>(b) * kAngles + n];
+          sum += roughness_power(roughness, x * x + y * y) *
+                 (1.0 - std::cos((m - n) * 2.0 * units::kPi / kAngles));
+        }
+      sum *= 2.0 / (kAngles * kAngles);
+      spectrum[static_cast<std::size_t>(a) * nw + b] = sum;
+      spectrum[static_cast<std::size_t>(b) * nw + a] = sum;
+    }
+  return spectrum;
+}
+
+// Momentum relaxation by the donors of each column, screened by the carriers that neutralise them.
+std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& problem,
+                                   const Equilibrium& contact) {
+  const Structure& s = problem.structure;
+  double density = 0.0, slope = 0.0;
+  const Structure column = column_structure(s, 0);
+  for (int v = 0; v < s.n_valleys(); ++v)
+    for (int p = 0; p < s.subbands; ++p) {
+      const SheetDensity sheet =
+          sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0));
+      density += sheet.density_nm2;
+      slope += sheet.slope_nm2_ev;
+    }
+  std::vector<double> rates;
+  for (const ValleyPair& valley : s.valleys)
+    for (int i = 0; i < s.nx; ++i) {
+      const double donors =
+          s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
+      const double screening2 =
+          kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * slope / density;
+      for (int l = 0; l < problem.nw; ++l)
+        rates.push_back(donors <= 0.0 ? 0.0
+                                      : brooks_herring_rate(
+                                            problem.grid().w(l), donors, deck.material.eps_si,
+                                            std::sqrt(valley.mx_m0 * valley.my_m0), screening2));
+    }
+  return rates;
+}
+
+// 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the
+// critical.
+double plasma_lead_fs(const Deck& deck, const Structure& s) {
+  double lightness = 0.0;
+  for (const ValleyPair& valley : s.valleys)
+    lightness += 1.0 / (valley.mx_m0 * kElectronMass_ev_fs2_nm2 * s.n_valleys());
+  const double donors = *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end());
+  const double omega2_fs2 = kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * lightness;
+  return omega2_fs2 > 0.0 ? 2.0 * deck.run.plasma_damping / std::sqrt(omega2_fs2) : 0.0;
+}
+
+void make_angles(TransportProblem* problem) {
+  const int n = problem->nphi, quarter = n / 4;
+  const bool half = problem->range == AngleRange::kHalf;
+  problem->angles = half ? n / 2 + 1 : n;
+  problem->dphi = 2.0 * units::kPi / n;
+  // One quadrant is computed, the others are its images: zeros exact, symmetries bitwise.
+  std::vector<double> quadrant_sin(static_cast<std::size_t>(quarter) + 1);
+  for (int k = 0; k <= quarter; ++k) quadrant_sin[k] = std::sin(k * problem->dphi);
+  quadrant_sin[0] = 0.0;
+  quadrant_sin[quarter] = 1.0;
+  for (int m = 0; m < problem->angles; ++m) {
+    const int image = m <= n / 2 ? m : n - m;  // φ → −φ
+    const bool forward = image <= quarter;
+    const int k = forward ? image : n / 2 - image;
+    problem->sin_phi.push_back(m <= n / 2 ? quadrant_sin[k] : -quadrant_sin[k]);
+    problem->cos_phi.push_back(forward ? quadrant_sin[quarter - k] : -quadrant_sin[quarter - k]);
+    problem->mirror.push_back(half ? n / 2 - m : (m + n / 2) % n);
+    const bool end = half && (m == 0 || m == n / 2);
+    problem->weight.push_back(half ? (end ? 1.0 : 2.0) * problem->dphi : problem->dphi);
+  }
+}
+
+}  // namespace
+
+TransportProblem make_transport_problem(const Deck& deck, const Structure& structure) {
+  const auto& scattering = deck.scattering;
+  const bool rough = scattering.roughness.height_nm > 0.0;
+  TransportProblem p;
+  p.structure = structure;
+  p.nw = deck.mesh.nw;
+  p.nphi = deck.mesh.nphi;
+  p.range = deck.mesh.range;
+  p.phi_flux = deck.mesh.phi_flux;
+  p.dw_ev = deck.mesh.wmax_ev / deck.mesh.nw;
+  p.alpha_per_ev = deck.material.alpha_per_ev;
+  p.kt_ev = deck.kt_ev();
+  p.weno_epsilon = deck.run.weno_epsilon;
+  p.scheme = scattering.processes.empty() && !rough && !scattering.impurities
+                 ? ScatteringScheme::kNone
+                 : scattering.scheme;
+  p.pauli = deck.pauli;
+  p.tol_v = deck.run.tol_v;
+  p.cfl = deck.run.cfl;
+  p.field = deck.run.field;
+  p.neutral_inflow = deck.neutral_inflow;
+  p.lead_fs = plasma_lead_fs(deck, structure);
+  make_angles(&p);
+  for (const ValleyPair& valley : structure.valleys) {
+    const KaneBand band = band_of(deck, valley);
+    p.root_mass.push_back(band_jacobian(band, 0.0));
+    for (int l = 0; l < p.nw; ++l) {
+      p.speed_nm_fs.push_back(band_speed(band, p.grid().w(l)));
+      p.turning_nm_ev_fs.push_back(band_turning(band, p.grid().w(l)));
+    }
+  }
+  for (const PhononProcess& phonon : deck.scattering.processes)
+    p.processes.push_back(make_process(deck, phonon));
+  if (rough) {
+    // λ = |F|² s(w') Ŝ/ħ³ = 2π c s(w') |F|² Ŝ; each ordered pair of states has half of c.
+    p.processes.push_back(
+        {.kind = ProcessKind::kRoughness,
+         .coupling = 0.5 / (2.0 * units::kPi * kHbar_ev_fs * kHbar_ev_fs * kHbar_ev_fs)});
+    for (const ValleyPair& valley : structure.valleys) {
+      const std::vector<double> spectrum = roughness_spectrum(p, scattering.roughness, valley);
+      p.roughness_spectrum.insert(p.roughness_spectrum.end(), spectrum.begin(), spectrum.end());
+    }
+  }
+  if (scattering.impurities)
+    p.elastic_rate_fs = impurity_rates(deck, p, solve_contact(deck, structure, 0));
+  const Equilibrium none{.potential_v =
+                             std::vector<double>(static_cast<std::size_t>(structure.nz), 0.0)};
+  p.fixed = potential_boundary(deck, structure, {}, none, none).fixed;
+  return p;
+}
+
+double maxwell_correction(const TransportProblem& problem) {
+  const double kt = problem.kt_ev, alpha = problem.alpha_per_ev;
+  double sum = 0.0;
+  for (int l = 0; l < problem.nw; ++l) {
+    const double w = problem.grid().w(l);
+    sum += (1.0 + 2.0 * alpha * w) * std::exp(-w / kt);
+  }
+  return kt * (1.0 + 2.0 * alpha * kt) / (problem.dw_ev * sum);
+}
+
+double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+                        const Equilibrium& contact) {
+  const double kt = problem.kt_ev;
+  if (deck.statistics == StatisticsKind::kMaxwell)
+    return kt * std::log(maxwell_correction(problem));
+  const Structure& s = problem.structure;
+  const Structure column = column_structure(s, 0);
+  double target = 0.0;
+  for (int v = 0; v < s.n_valleys(); ++v)
+    for (int p = 0; p < s.subbands; ++p)
+      target += sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0)).density_nm2;
+  // The sum grows with the shift: Newton from zero, safe because the sum is convex to second order
+  // here.
+  double shift = 0.0;
+  for (int step = 0; step < 50; ++step) {
+    double sum = 0.0, slope = 0.0;
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p)
+        for (int l = 0; l < problem.nw; ++l) {
+          const double w = problem.grid().w(l);
+          const double f = fermi_function((shift - contact.energy(column, v, p, 0) - w) / kt);
+          const double states = 2.0 * units::kPi * problem.dw_ev * kStates_per_ev2_fs2 *
+                                band_jacobian(band_of(deck, s.valleys[v]), w);
+          sum += states * f;
+          slope += states * f * (1.0 - f) / kt;
+        }
+    const double change = (target - sum) / slope;
+    shift += change;
+    if (std::fabs(change) < 1e-15) return shift;
+  }
+  throw NotConverged(
+      "the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_eV");
+}
+
+double occupation(const Deck& deck, double gap_ev) {
+  return deck.statistics == StatisticsKind::kFermi ? fermi_function(gap_ev / deck.kt_ev())
+                                                   : std::exp(gap_ev / deck.kt_ev());
+}
+
+PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& problem,
+                                  const BiasPoint& bias, const Equilibrium& source,
+                                  const Equilibrium& drain) {
+  const Structure& s = problem.structure;
+  PointBoundary boundary;
+  boundary.fixed_v = potential_boundary(deck, s, bias, source, drain).value_v;
+  const Structure column = column_structure(s, 0);
+  const auto inflow = [&](const Equilibrium& contact) {
+    const double shift = contact_shift_ev(deck, problem, contact);
+    std::vector<double> values;
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p)
+        for (int l = 0; l < problem.nw; ++l) {
+          const double w = problem.grid().w(l);
+          // At the drain ε and E_F are both lower by V_DS.
+          values.push_back(kStates_per_ev2_fs2 * band_jacobian(band_of(deck, s.valleys[v]), w) *
+                           occupation(deck, shift - contact.energy(column, v, p, 0) - w));
+        }
+    return values;
+  };
+  boundary.inflow_source = inflow(source);
+  boundary.inflow_drain = inflow(drain);
+  boundary.pdf_scale =
+      *std::max_element(boundary.inflow_source.begin(), boundary.inflow_source.end());
+  for (double& value : boundary.inflow_source) value /= boundary.pdf_scale;
+  for (double& value : boundary.inflow_drain) value /= boundary.pdf_scale;
+  double entering = 0.0;
+  for (int m = 0; m < problem.angles; ++m)
+    if (problem.cos_phi[m] > 0.0) entering += problem.weight[m];
+  for (const int side : {0, 1}) {
+    const std::vector<double>& entered = side == 0 ? boundary.inflow_source : boundary.inflow_drain;
+    const Equilibrium& contact = side == 0 ? source : drain;
+    boundary.neutral[side].sheet = 0.5 * contact.sheet_total_nm2(column, 0) / boundary.pdf_scale;
+    boundary.neutral[side].entering =
+        entering * problem.dw_ev * std::accumulate(entered.begin(), entered.end(), 0.0);
+  }
+  return boundary;
+}
+
+PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
+                      const PointBoundary& boundary, const Equilibrium& source,
+                      const Equilibrium& drain, const Equilibrium& equilibrium) {
+  const Structure& s = problem.structure;
+  PointState state;
+  state.potential_v = equilibrium.potential_v;
+  state.energy_ev = equilibrium.subbands.energy_ev;
+  state.psi = equilibrium.subbands.psi;
+  state.pdf.resize(static_cast<std::size_t>(problem.pdf_size()));
+  const double at_source = contact_shift_ev(deck, problem, source),
+               at_drain = contact_shift_ev(deck, problem, drain);
+  const double factor = kStates_per_ev2_fs2 / boundary.pdf_scale;
+  const std::vector<double> fermi_ev = quasi_fermi_ev(deck, s, bias.vds_v);
+#pragma omp parallel for schedule(static)
+  for (int cell = 0; cell < problem.n_states() * s.nx; ++cell) {
+    const int i = cell % s.nx, a = cell / s.nx, v = a / s.subbands, p = a % s.subbands;
+    const double share = s.x_nm[i] / s.x_nm.back();
+    const double gap =
+        fermi_ev[i] + (1.0 - share) * at_source + share * at_drain - equilibrium.energy(s, v, p, i);
+    for (int l = 0; l < problem.nw; ++l) {
+      const double w = problem.grid().w(l);
+      const double value =
+          factor * band_jacobian(band_of(deck, s.valleys[v]), w) * occupation(deck, gap - w);
+      for (int m = 0; m < problem.angles; ++m)
+        state.pdf[(static_cast<std::size_t>(cell) * problem.nw + l) * problem.angles + m] = value;
+    }
+  }
+  return state;
+}
+
+}  // namespace quasi::mosfet

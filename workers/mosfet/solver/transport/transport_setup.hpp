@@ -1,0 +1,35 @@
+#pragma once
+
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+
+namespace quasi::mosfet {
+
+/// Grids, bands, fluxes and scattering of a deck, ready for the kernels.
+TransportProblem make_transport_problem(const Deck& deck, const Structure& structure);
+
+/// c_n = kT(1+2αkT)/(Δw Σ_ℓ(1+2αw_ℓ)e^{−w_ℓ/kT}): with it the sum over the w grid of a Maxwellian
+/// equals its integral exactly.
+double maxwell_correction(const TransportProblem& problem);
+
+/// Shift of the Fermi level at which the sums over the w grid hold the contact column's density: kT
+/// ln c_n for Maxwell's statistics, else one number for all levels, so that Fermi–Dirac stays
+/// Fermi–Dirac.
+double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+                        const Equilibrium& contact);
+
+/// f of the deck's statistics at E_F − E = gap.
+double occupation(const Deck& deck, double gap_ev);
+
+/// Potential and inflow of one bias; Φ* is the largest inflow value of the source.
+PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& problem,
+                                  const BiasPoint& bias, const Equilibrium& source,
+                                  const Equilibrium& drain);
+
+/// The start: V, ε, ψ of the quasi-equilibrium and Φ = K s f(E_F − ε − w).
+PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
+                      const PointBoundary& boundary, const Equilibrium& source,
+                      const Equilibrium& drain, const Equilibrium& equilibrium);
+
+}  // namespace quasi::mosfet

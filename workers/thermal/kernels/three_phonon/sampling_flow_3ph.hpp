@@ -1,0 +1,117 @@
+#pragma once
+
+#include <complex>
+#include <optional>
+
+#include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
+#include "workers/thermal/kernels/three_phonon/process_rules_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling_kernels_3ph.hpp"
+#include "workers/thermal/physics/occupation.hpp"
+
+namespace quasi::thermal {
+
+/// SamplingKernels3 over a back end: OnDevice::Array<T> (of a size, or from a host vector; data()),
+/// for_each(n, body), to_host(array), which waits, and kChunks: into how many pieces a row's work
+/// is cut.
+template <typename OnDevice>
+class SamplingFlow3 : public SamplingKernels3 {
+ public:
+  explicit SamplingFlow3(const Device& device) : device_(device) {}
+
+  void load(const ThreePhononProblem& problem, const std::vector<double>& temperatures_k) override {
+    OnDevice::use(device_);
+    const Modes& modes = *problem.modes;
+    const auto n_modes = modes.n_modes();
+    std::vector<double> omega(static_cast<std::size_t>(n_modes));
+    for (std::int64_t mode = 0; mode < n_modes; ++mode)
+      omega[mode] = modes.active(mode, problem.omega_max_rad_ps) ? modes.omega_rad_ps[mode]
+                                                                 : ProcessRules3::kInactive;
+    std::vector<double> occupation;
+    for (const double temperature : temperatures_k)
+      for (const double w : omega)
+        occupation.push_back(w < ProcessRules3::kInactive
+                                 ? bose_einstein(w, temperature, problem.hbar_over_kb_k_ps)
+                                 : 0.0);
+    std::vector<int> zone;
+    for (const Index3& z : problem.first_zone) zone.insert(zone.end(), z.begin(), z.end());
+    held_.emplace(Held{Reals(omega),
+                       Reals(modes.spread_rad_ps),
+                       Reals(occupation),
+                       Reals(mass_scaled_tensors(problem.fc3, problem.mass_amu)),
+                       Complexes(plain(modes.eigenvector)),
+                       {Complexes(plain(unit_roots(problem.mesh.n[0]))),
+                        Complexes(plain(unit_roots(problem.mesh.n[1]))),
+                        Complexes(plain(unit_roots(problem.mesh.n[2])))},
+                       Places(problem.rows),
+                       Indices(zone),
+                       Indices(problem.fc3.atom),
+                       Indices(problem.fc3.cell)});
+    Held& h = *held_;
+    tables_ = {.mesh = problem.mesh,
+               .nb = problem.n_branches(),
+               .n_temperatures = static_cast<int>(temperatures_k.size()),
+               .rules = rules_of(problem, h.omega.data(), h.spread.data()),
+               .e = h.e.data(),
+               .point = h.point.data(),
+               .first_zone = h.zone.data(),
+               .occupation = h.occupation.data(),
+               .blocks = {problem.fc3.n_blocks(), h.atom.data(), h.cell.data(), h.tensor.data()},
+               .phase = {{h.roots[0].data(), h.roots[1].data(), h.roots[2].data()},
+                         {problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2]}}};
+  }
+
+  std::vector<double> uniform(std::uint64_t seed, std::int64_t draws, bool elements,
+                              std::int64_t first, std::int64_t last) override {
+    return in_chunks((last - first) * kChannels3, UniformLayout{tables_.n_temperatures}.size(),
+                     [&](double* sums) {
+                       return SampleUniform3{tables_,           first,    seed, draws,
+                                             OnDevice::kChunks, elements, sums};
+                     });
+  }
+
+  std::vector<double> thinned(std::uint64_t seed, double draws,
+                              const std::vector<double>& weight_sum, std::int64_t first,
+                              std::int64_t last) override {
+    OnDevice::use(device_);
+    Reals weights(weight_sum);
+    return in_chunks((last - first) * kChannels3, ThinnedLayout{tables_.n_temperatures}.size(),
+                     [&](double* sums) {
+                       return SampleThinned3{tables_,           first, seed, draws, weights.data(),
+                                             OnDevice::kChunks, sums};
+                     });
+  }
+
+ private:
+  using Reals = typename OnDevice::template Array<double>;
+  using Complexes = typename OnDevice::template Array<Complex<double>>;
+  using Places = typename OnDevice::template Array<std::int32_t>;
+  using Indices = typename OnDevice::template Array<int>;
+  struct Held {
+    Reals omega, spread, occupation, tensor;
+    Complexes e, roots[3];
+    Places point;
+    Indices zone, atom, cell;
+  };
+
+  static std::vector<Complex<double>> plain(const std::vector<std::complex<double>>& values) {
+    std::vector<Complex<double>> result;
+    for (const auto& value : values) result.push_back({value.real(), value.imag()});
+    return result;
+  }
+
+  template <typename MakeBody>
+  std::vector<double> in_chunks(std::int64_t n, int size, const MakeBody& make_body) {
+    OnDevice::use(device_);
+    Reals sums(static_cast<std::size_t>(n * OnDevice::kChunks * size));
+    Reals total(static_cast<std::size_t>(n * size));
+    OnDevice::for_each(n * OnDevice::kChunks, make_body(sums.data()));
+    OnDevice::for_each(n, AddChunks{sums.data(), OnDevice::kChunks, size, total.data()});
+    return OnDevice::to_host(total);
+  }
+
+  Device device_;
+  std::optional<Held> held_;
+  SampleTables3 tables_{};
+};
+
+}  // namespace quasi::thermal

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "workers/io/hdf5.hpp"
+#include "workers/thermal/solver/calculation/solve_case.hpp"
+#include "workers/thermal/solver/transport/extrapolation.hpp"
+
+namespace quasi::thermal {
+
+/// κ of one deck on several meshes and with several widths, and what both limits and their errors
+/// are.
+struct ConvergenceStudy {
+  std::vector<Index3> mesh;         ///< [n_meshes], ascending; the deck's own is the last
+  std::vector<double> scale_broad;  ///< [n_widths], descending; the deck's own is the first
+  std::vector<Mat3>
+      kappa_by_mesh;  ///< [n_meshes][nT] W/m/K: converged, or RTA without `convergence`
+  std::vector<Mat3> kappa_by_width;  ///< [n_widths][nT] on the deck's own mesh
+  /// Diagonal elements, [nT][3].
+  std::vector<std::array<Extrapolation, 3>> mesh_limit;   ///< against 1/N
+  std::vector<std::array<Extrapolation, 3>> width_limit;  ///< against sb
+};
+
+/// Before anything is computed. @throws InvalidInput where the control asks for a study that gives
+/// no limit.
+void require_possible_study(const Control& control);
+
+/// Solves the deck on the other meshes (`study_meshes`: divisions of the first axis, the others in
+/// proportion; default 1/2, 5/8, 3/4, 7/8 of its own) and, on its own, with the other widths
+/// (`study_scalebroads`; default ¾ and ½ of its own).
+/// @param own  the deck's solution, which is the last mesh and the first width
+ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices,
+                                   Ranks& ranks, const SolvedCase& own,
+                                   const std::filesystem::path& checkpoint_directory,
+                                   Progress& progress);
+
+void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out);
+nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study);
+
+}  // namespace quasi::thermal

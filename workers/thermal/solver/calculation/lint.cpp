@@ -1,0 +1,350 @@
+#include "workers/thermal/solver/calculation/lint.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
+#include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
+#include "workers/thermal/solver/harmonic/force_constant_checks.hpp"
+#include "workers/thermal/solver/three_phonon/scattering.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+constexpr double kPermutationWarning = 1e-6;
+constexpr double kChargeWarning_e = 0.01;
+constexpr double kBondWarning =
+    1.1;  // strongest block this much farther than the nearest neighbour
+constexpr double kRotationWarning = 0.02;   // of forces: an atom moved by a tenth of its bond
+constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
+constexpr double kFewWarning = 0.02;        // share of such modes
+
+nlohmann::json within(bool ok, nlohmann::json more) {
+  more["ok"] = ok;
+  return more;
+}
+
+void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& checks) {
+  const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
+    const double sum = sum_rule_violation(fc);
+    const double exchange = permutation_violation(fc);
+    checks["constants_" + order] =
+        within(sum <= 1e-6 && exchange <= kPermutationWarning, {{"sum_rule", sum},
+                                                                {"permutation", exchange},
+                                                                {"limit", kPermutationWarning},
+                                                                {"blocks", fc.n_blocks()}});
+    if (exchange > kPermutationWarning)
+      run.warnings.push_back("the constants of " + order + " order change by up to " +
+                             std::to_string(exchange) +
+                             " of the largest element when two atoms are exchanged; a matrix "
+                             "element then depends on the order of its phonons");
+  };
+  const double raw = deck.second_order.raw_acoustic_sum;
+  checks["constants_2nd"] =
+      within(run.modes.largest_raw_omega_gamma_rad_ps < 0.5,
+             {{"acoustic_sum_as_read", raw},
+              {"acoustic_omega_at_gamma_rad_ps", run.modes.largest_raw_omega_gamma_rad_ps},
+              {"limit_rad_ps", 0.5}});
+  if (deck.third_order.n_blocks() > 0) sparse(deck.third_order, "3rd");
+  if (deck.fourth_order) sparse(*deck.fourth_order, "4th");
+  double charge = 0.0;
+  double charge_sum = 0.0;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0.0;
+      for (const Mat3& z : deck.crystal.born) {
+        sum += z[i][j];
+        charge = std::max(charge, std::fabs(z[i][j]));
+      }
+      charge_sum = std::max(charge_sum, std::fabs(sum));
+    }
+  if (charge > 0.0) {
+    checks["born_charges"] =
+        within(charge_sum <= kChargeWarning_e, {{"largest_e", charge},
+                                                {"sum_e", charge_sum},
+                                                {"limit_e", kChargeWarning_e},
+                                                {"used", deck.control.nonanalytic}});
+    if (charge_sum > kChargeWarning_e)
+      run.warnings.push_back(
+          "the effective charges 'born' of the cell add up to " + std::to_string(charge_sum) +
+          " e; translations then feel a field, and the acoustic modes near Γ are wrong");
+  }
+  const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
+  const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
+  const bool turns = bonds.rotation <= kRotationWarning;
+  checks["positions"] = within(at_home && turns, {{"nearest_neighbour_nm", bonds.nearest_nm},
+                                                  {"strongest_block_nm", bonds.strongest_nm},
+                                                  {"rotation", bonds.rotation},
+                                                  {"rotation_limit", kRotationWarning}});
+  if (!turns)
+    run.warnings.push_back("turning the whole crystal would exert forces of " +
+                           std::to_string(static_cast<int>(100.0 * bonds.rotation + 0.5)) +
+                           " % of what the second-order constants exert: are 'positions' and "
+                           "'lattvec' those of the crystal that "
+                           "they were made for?");
+  if (!at_home)
+    run.warnings.push_back(
+        "the largest second-order block joins atoms " + std::to_string(bonds.strongest_nm) +
+        " nm apart, the nearest neighbours are " + std::to_string(bonds.nearest_nm) +
+        " nm apart; do 'positions' belong to these constants?");
+}
+
+void check_modes(const Deck& deck, const ConductivityRun& run, double largest,
+                 nlohmann::json& checks) {
+  std::int64_t imaginary = 0;
+  for (const double omega : run.modes.omega_rad_ps) imaginary += omega < 0.0 ? 1 : 0;
+  checks["modes"] =
+      within(imaginary == 0, {{"imaginary", imaginary},
+                              {"lowest_omega_rad_ps", run.modes.most_negative_omega_rad_ps},
+                              {"highest_omega_rad_ps", largest}});
+  checks["star_symmetry"] = within(run.modes.star_deviation_rad_ps <= 1e-5 * largest,
+                                   {{"deviation_rad_ps", run.modes.star_deviation_rad_ps},
+                                    {"limit_rad_ps", 1e-5 * largest},
+                                    {"space_group", deck.symmetry.space_group},
+                                    {"dropped_operations", deck.symmetry.dropped.size()}});
+}
+
+/// Processes of a sample of rows: width against mesh, and the number of all.
+std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhononProblem& problem,
+                              double largest, nlohmann::json& checks) {
+  const auto kernels =
+      make_three_phonon_kernels(Device{});  // counting a sample is a matter of milliseconds
+  kernels->load(problem);
+  std::vector<std::int64_t> sample;
+  const std::int64_t n_rows = problem.n_rows();
+  const std::int64_t n_sampled = std::min<std::int64_t>(n_rows, 96);
+  for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
+  const std::vector<std::int64_t> counts = kernels->count(sample);
+  std::int64_t counted = 0, few = 0, considered = 0;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    const std::int64_t of_row = counts[2 * i] + counts[2 * i + 1];
+    counted += of_row;
+    if (!transport.conducts(sample[i])) continue;
+    ++considered;
+    few += of_row < kFewProcesses ? 1 : 0;
+  }
+  const double share =
+      considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
+  const double sigma = typical_sigma_rad_ps(run.modes, deck.control);
+  checks["broadening"] =
+      within(share <= kFewWarning,
+             {{"typical_sigma_rad_ps", sigma},
+              {"of_highest_omega", sigma / largest},
+              {"processes_per_mode", static_cast<double>(counted) / static_cast<double>(n_sampled)},
+              {"share_of_modes_with_fewer_than_10", share},
+              {"limit", kFewWarning}});
+  if (share > kFewWarning)
+    run.warnings.push_back(
+        "'scalebroad' = " + std::to_string(deck.control.scale_broad) +
+        " is small for this mesh: " + std::to_string(static_cast<int>(100.0 * share + 0.5)) +
+        " % of the modes have fewer than 10 three-phonon processes; use a finer 'ngrid' or a "
+        "larger 'scalebroad'");
+  return static_cast<std::int64_t>(static_cast<double>(counted) * static_cast<double>(n_rows) /
+                                   static_cast<double>(n_sampled));
+}
+
+/// Seconds of the three-phonon step, from one to eight of its points on the device itself.
+double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProblem problem,
+                   const Device& device, bool keep) {
+  const std::vector<std::int32_t> all = problem.rows;
+  SilentProgress silent;
+  double seconds = 0.0;
+  for (std::size_t n = 1; n <= 8 && n <= all.size(); n *= 8) {
+    problem.rows.clear();
+    for (std::size_t i = 0; i < n; ++i) problem.rows.push_back(all[(i + 1) * all.size() / (n + 1)]);
+    problem.modes = &run.modes;
+    const auto kernels = make_three_phonon_kernels(device);
+    kernels->load(problem);
+    if (n == 1 && device.backend != Backend::kCpu)
+      kernels->rates(deck.control.temperatures_k, false, silent);  // first touch
+    const auto start = std::chrono::steady_clock::now();
+    kernels->rates(deck.control.temperatures_k, keep, silent);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() *
+              static_cast<double>(all.size()) / static_cast<double>(n);
+    if (seconds > 0.2 * static_cast<double>(all.size()) / 8.0)
+      break;  // one point is slow enough to tell
+  }
+  return seconds;
+}
+
+/// Of the collision operator with four phonons: how large, whether it is kept from one iteration to
+/// the next, and on disk.
+void plan_iteration_4ph(const Deck& deck, ConductivityRun& run, const Problem4ph& problem,
+                        const ScatteringKernels4ph& kernels, nlohmann::json& plan) {
+  const double bytes = collision_bytes(
+      static_cast<std::int64_t>(problem.point.size()) * problem.n_branches, run.modes.n_modes());
+  const double limit = deck.control.checkpoint_limit_mib * 1048576.0;
+  const auto text = [](double x, double unit) { return std::to_string(std::llround(x / unit)); };
+  const auto fit = kernels.collision_points_that_fit(),
+             n_points = static_cast<std::int64_t>(problem.point.size());
+  plan["collision_4ph_bytes"] = bytes;
+  plan["collision_4ph_passes_per_iteration"] = fit >= n_points ? 0 : 1;
+  plan["checkpoint_4ph_bytes"] = bytes <= limit ? bytes : 0.0;
+  if (fit < n_points)
+    run.warnings.push_back(
+        "the collision operator with four phonons takes " + text(bytes, 1048576.0) +
+        " MiB, of which the device holds " +
+        text(100.0 * static_cast<double>(fit) / static_cast<double>(n_points), 1.0) +
+        " % at once: every iteration computes all four-phonon processes again; use several "
+        "devices, or raise "
+        "'memory_budget_mib' if it is set");
+  if (bytes > limit)
+    run.warnings.push_back("the collision operator with four phonons takes " +
+                           text(bytes, 1048576.0) +
+                           " MiB, above 'checkpoint_limit_mib' = " + text(limit, 1048576.0) +
+                           ": it is not checkpointed, and a job that is killed builds it again");
+}
+
+void plan_4ph(const Deck& deck, ConductivityRun& run, const Device& device, nlohmann::json& plan) {
+  const auto processes = estimate_processes_4ph(deck, run.modes, 2'000'000);
+  plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
+                                    {"redistribution", std::llround(processes[1])},
+                                    {"splitting", std::llround(processes[2])}};
+  const Problem4ph problem = make_problem_4ph(deck.crystal, run.modes, deck.symmetry, deck.control,
+                                              *deck.fourth_order, deck.symmetry.irreducible);
+  const auto kernels = make_scattering_kernels_4ph(
+      device, static_cast<std::int64_t>(deck.control.memory_budget_mib * 1048576.0));
+  kernels->load(problem);
+  plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
+  if (deck.control.four_phonon_iteration) plan_iteration_4ph(deck, run, problem, *kernels, plan);
+  const auto seconds_of = [&](std::int32_t first, std::int32_t last) {
+    const auto start = std::chrono::steady_clock::now();
+    kernels->sums(first, last);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double seconds = 0.0;
+  double share = 0.0;
+  if (device.backend == Backend::kCpu) {  // total momenta here and there, for two seconds
+    const auto n = static_cast<std::int32_t>(problem.mesh.size());
+    for (int i = 1; i <= 16 && seconds < 2.0; ++i) {
+      const double at = 0.6180339887498949 * i;
+      const auto total = static_cast<std::int32_t>((at - std::floor(at)) * n);
+      seconds += seconds_of(total, total + 1);
+      share += 1.0 / n;
+    }
+  } else {  // a tile of middling work, once the device is awake
+    const TilePlan4ph tiles = plan_tiles_4ph(problem);
+    const std::int64_t place = tiles.size() / 2;
+    seconds_of(tiles.first_total(place), tiles.last_total(place));
+    seconds = seconds_of(tiles.first_total(place), tiles.last_total(place));
+    share = tiles.work(place) / tiles.work_before.back();
+  }
+  plan["seconds_4ph_estimate"] = seconds / share;
+}
+
+}  // namespace
+
+std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& modes,
+                                             std::int64_t n_draws) {
+  const Rules4ph rules = rules_4ph(deck.control, modes);
+  const QMesh& mesh = deck.symmetry.mesh;
+  const int nb = modes.n_branches;
+  const Control& control = deck.control;
+  const auto set = [&](std::int32_t mode) {
+    return control.average_degenerate
+               ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)]
+               : mode;
+  };
+  const double rows = static_cast<double>(deck.symmetry.n_irreducible()) * nb;
+  const double box =
+      rows * std::pow(static_cast<double>(mesh.size()), 2) * std::pow(static_cast<double>(nb), 3);
+  std::array<double, 3> result{};
+  constexpr std::int64_t kStreams =
+      64;  // fixed, so that the estimate does not depend on the threads
+  for (const Channel4ph channel :
+       {Channel4ph::kRecombination, Channel4ph::kRedistribution, Channel4ph::kSplitting}) {
+    std::array<double, kStreams> sums{};
+#pragma omp parallel for schedule(dynamic, 1)
+    for (std::int64_t stream = 0; stream < kStreams; ++stream) {
+      std::mt19937_64 random(
+          static_cast<std::uint64_t>(7919 * (stream + 1) + static_cast<int>(channel)));
+      const auto below = [&](std::int64_t n) {
+        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+      };
+      for (std::int64_t draw = 0; draw < n_draws / kStreams; ++draw) {
+        const std::int64_t q0 =
+            deck.symmetry
+                .irreducible[static_cast<std::size_t>(below(deck.symmetry.n_irreducible()))];
+        const std::int64_t q1 = below(mesh.size());
+        const std::int64_t q2 = below(mesh.size());
+        const std::int64_t q3 =
+            mesh.add(mesh.add(q0, q1, sign_second(channel)), q2, sign_third(channel));
+        const std::int32_t mode[4] = {static_cast<std::int32_t>(q0 * nb + below(nb)),
+                                      static_cast<std::int32_t>(q1 * nb + below(nb)),
+                                      static_cast<std::int32_t>(q2 * nb + below(nb)),
+                                      static_cast<std::int32_t>(q3 * nb + below(nb))};
+        bool active = true;
+        for (const std::int32_t m : mode)
+          active = active && modes.active(m, control.omega_max_rad_ps);
+        if (!active || (channel != Channel4ph::kRecombination && mode[2] > mode[3])) continue;
+        const double multiplicity =
+            multiplicity_4ph(channel, rules.exact_weights, mode[1], mode[2], mode[3]);
+        if (channel == Channel4ph::kRedistribution &&
+            exchanges_nothing(set(mode[0]), set(mode[1]), set(mode[2]), set(mode[3])))
+          continue;
+        double omega[4];
+        const double* p[4];
+        for (int i = 0; i < 4; ++i) {
+          omega[i] = modes.omega_rad_ps[static_cast<std::size_t>(mode[i])];
+          p[i] = &modes.spread_rad_ps[static_cast<std::size_t>(3 * mode[i])];
+        }
+        sums[static_cast<std::size_t>(stream)] +=
+            find_process_4ph(channel, rules, multiplicity, omega, p[0], p[1], p[2], p[3])
+                .multiplicity;
+      }
+    }
+    double sum = 0.0;
+    for (const double s : sums) sum += s;
+    result[static_cast<std::size_t>(channel)] =
+        box * sum / static_cast<double>(n_draws / kStreams * kStreams);
+  }
+  return result;
+}
+
+nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device) {
+  const double largest =
+      *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end());
+  nlohmann::json checks;
+  nlohmann::json plan{{"mesh", {deck.control.mesh[0], deck.control.mesh[1], deck.control.mesh[2]}},
+                      {"irreducible_points", deck.symmetry.n_irreducible()},
+                      {"modes", run.modes.n_modes()},
+                      {"space_group", deck.symmetry.space_group},
+                      {"symmetry_operations", deck.symmetry.operations.size()},
+                      {"temperatures_k", deck.control.temperatures_k},
+                      {"third_order_blocks", deck.third_order.n_blocks()},
+                      {"device", device.name()}};
+  check_modes(deck, run, largest, checks);
+  check_constants(deck, run, checks);
+  if (!deck.control.only_harmonic) {
+    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
+                                                           deck.symmetry, run.modes, deck.control);
+    const std::int64_t processes = check_broadening(deck, run, problem, largest, checks);
+    plan["processes_3ph_estimate"] = processes;
+    plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) +
+                           run.modes.n_modes() * (16 * run.modes.n_branches + 160);
+    plan["free_memory_bytes"] = free_memory_bytes(device);
+    const double budget = deck.control.memory_budget_mib > 0.0
+                              ? deck.control.memory_budget_mib * 1048576.0
+                              : 0.8 * static_cast<double>(free_memory_bytes(device));
+    const bool again =
+        deck.control.converge && static_cast<double>(processes) * sizeof(Process3) > budget;
+    plan["processes_3ph_passes_per_iteration"] = again ? 1 : 0;
+    if (again)
+      run.warnings.push_back(
+          "the list of some " + std::to_string(processes) + " three-phonon processes takes " +
+          std::to_string(processes * static_cast<std::int64_t>(sizeof(Process3)) >> 20) +
+          " MiB, more than 'memory_budget_mib' or the free memory allow (" +
+          std::to_string(static_cast<std::int64_t>(budget) >> 20) +
+          " MiB): every iteration computes all of them again");
+    plan["seconds_3ph_estimate"] =
+        measure_3ph(deck, run, std::move(problem), device, deck.control.converge && !again);
+    if (deck.fourth_order) plan_4ph(deck, run, device, plan);
+  }
+  return {{"checks", checks}, {"plan", plan}};
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/ranks/ranks.hpp"
+#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
+#include "workers/thermal/solver/three_phonon/precision_check.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+#include "workers/thermal/solver/transport/derived.hpp"
+
+namespace quasi::thermal {
+
+/// One deck taken from modes to κ.
+struct SolvedCase {
+  ConductivityRun run;
+  std::unique_ptr<Checkpoint> checkpoint;       ///< of the iteration and its collision operator
+  std::unique_ptr<FourPhononRun> four_phonon;   ///< with four_phonon
+  std::optional<PrecisionError> precision;      ///< with precision = mixed
+  std::optional<PrecisionError> precision_4ph;  ///< the same of four phonons, where they are summed
+  std::optional<Derived> derived;               ///< not with onlyharmonic
+};
+
+/// @throws InvalidInput where κ is wanted and no mode carries heat.
+void require_transport(const Deck& deck, const Modes& modes);
+
+/// Together. Sums over processes are shared out among all devices of all ranks; every rank does the
+/// rest for itself.
+SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
+                      const std::filesystem::path& checkpoint_directory, Progress& progress);
+
+}  // namespace quasi::thermal

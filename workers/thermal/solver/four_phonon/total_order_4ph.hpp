@@ -1,0 +1,13 @@
+#pragma once
+
+#include "workers/thermal/kernels/four_phonon/total_order_4ph.hpp"
+#include "workers/thermal/solver/harmonic/symmetry.hpp"
+
+namespace quasi::thermal {
+
+/// Total momenta star by star. For rules under which a process and its images are alike: the
+/// symmetric width, and velocities averaged over degenerate sets.
+/// @return nothing where the mesh is not folded.
+TotalOrder4ph order_totals_4ph(const Symmetry& symmetry);
+
+}  // namespace quasi::thermal

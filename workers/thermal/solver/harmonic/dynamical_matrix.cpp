@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/harmonic/harmonic.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+using Complex64 = std::complex<double>;
+
+constexpr double kSameDistance_nm = 1e-5;  // images this close are equally near (thermal.md 3.1)
+// (G+q)ε(G+q)/4α below this; the reference's 14 leaves errors of 1e-5 in ω².
+constexpr double kEwaldCut = 32.0;
+constexpr double kEwaldCutReference = 14.0;
+
+/// Weight of the pair vector d: 0 if a supercell translation brings it nearer, else one over the
+/// number of images at the same distance.
+double wigner_seitz_weight(const Vec3& d, const std::vector<Vec3>& translations) {
+  const double tolerance = kSameDistance_nm * std::max(length(d), kSameDistance_nm);
+  int images = 1;
+  for (const Vec3& l : translations) {
+    const double c = dot(d, l) - 0.5 * dot(l, l);  // (|d|² − |d − L|²)/2
+    if (c > tolerance) return 0.0;
+    if (std::fabs(c) <= tolerance) ++images;
+  }
+  return 1.0 / images;
+}
+
+Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
+
+}  // namespace
+
+DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
+                                               const Control& control)
+    : crystal_(crystal), control_(control), n_cells_(static_cast<double>(constants.n_cells())) {
+  const int n_atoms = crystal.n_atoms();
+  const int nb = crystal.n_branches();
+  std::map<Index3, Shell> shells;
+  const auto add = [&](int atom, int other, const Index3& cell, double weight,
+                       const double* block) {
+    Shell& shell = shells[cell];
+    if (shell.matrix.empty())
+      shell = {cell, crystal.lattice_vector_nm(cell),
+               std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
+               std::vector<double>(static_cast<std::size_t>(n_atoms * n_atoms), 0.0)};
+    shell.weight[atom * n_atoms + other] = weight;
+    const double factor = weight / std::sqrt(crystal.mass_amu[atom] * crystal.mass_amu[other]);
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b)
+        shell.matrix[(3 * atom + a) * nb + 3 * other + b] = factor * block[a * 3 + b];
+  };
+  const auto check_total = [&](int atom, int other, double total) {
+    if (std::fabs(total - n_cells_) > 1e-6 * n_cells_)
+      throw InvalidInput(
+          "the images of atoms " + std::to_string(atom + 1) + " and " + std::to_string(other + 1) +
+          " weigh " + std::to_string(total) + " instead of " + std::to_string(constants.n_cells()) +
+          " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+  };
+
+  std::vector<double> total(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
+  for (const SecondOrder::Image& image : constants.images) {
+    add(image.atom, image.other, image.cell, image.weight, image.value.data());
+    total[image.atom * n_atoms + image.other] += image.weight;
+  }
+  std::vector<Vec3> translations;
+  const Index3& n = constants.supercell;
+  for (int i = -2; i <= 2; ++i)
+    for (int j = -2; j <= 2; ++j)
+      for (int k = -2; k <= 2; ++k)
+        if (i != 0 || j != 0 || k != 0)
+          translations.push_back(crystal.lattice_vector_nm({i * n[0], j * n[1], k * n[2]}));
+  for (int atom = 0; atom < n_atoms; ++atom)
+    for (int other = 0; other < n_atoms; ++other) {
+      double& sum = total[atom * n_atoms + other];
+      const Vec3 base = crystal.cartesian_nm(crystal.position[atom] - crystal.position[other]);
+      Index3 cell;
+      for (cell[0] = -2 * n[0]; cell[0] <= 2 * n[0] && constants.images.empty(); ++cell[0])
+        for (cell[1] = -2 * n[1]; cell[1] <= 2 * n[1]; ++cell[1])
+          for (cell[2] = -2 * n[2]; cell[2] <= 2 * n[2]; ++cell[2]) {
+            const double weight =
+                wigner_seitz_weight(base + crystal.lattice_vector_nm(cell), translations);
+            if (weight == 0.0) continue;
+            sum += weight;
+            add(atom, other, cell, weight, constants.block(atom, other, cell));
+          }
+      check_total(atom, other, sum);
+    }
+  for (auto& [cell, shell] : shells) shells_.push_back(std::move(shell));
+
+  bool charged = false;
+  for (const Mat3& z : crystal.born)
+    for (const Vec3& row : z)
+      for (const double value : row) charged = charged || value != 0.0;
+  if (control.nonanalytic && charged) {
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < i; ++j)
+        if (std::fabs(crystal.epsilon[i][j] - crystal.epsilon[j][i]) > 1e-6)
+          throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
+    if (!(crystal.epsilon[0][0] > 0.0) || !(determinant(crystal.epsilon) > 0.0) ||
+        !(crystal.epsilon[0][0] * crystal.epsilon[1][1] >
+          crystal.epsilon[0][1] * crystal.epsilon[1][0]))
+      throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
+    ewald_ = control.espresso;
+    mixed_space_ = !control.espresso;
+    if (ewald_) prepare_ewald();
+  }
+}
+
+DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) const {
+  const auto size = static_cast<std::size_t>(crystal_.n_branches() * crystal_.n_branches());
+  DynamicalMatrix out;
+  out.d.assign(size, 0.0);
+  if (with_gradient)
+    for (auto& g : out.gradient) g.assign(size, 0.0);
+  for (const Shell& shell : shells_) {
+    // Whole turns are taken off before the sine: R is an integer vector, q often a fraction.
+    const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
+    const double angle = -2.0 * units::kPi * (turns - std::round(turns));
+    const double c = std::cos(angle);
+    const double s = std::sin(angle);
+    for (std::size_t e = 0; e < size; ++e)
+      out.d[e] += Complex64(c * shell.matrix[e], s * shell.matrix[e]);
+    if (!with_gradient) continue;
+    for (int g = 0; g < 3; ++g) {  // factor −i R_γ
+      const double re = s * shell.vector_nm[g];
+      const double im = -c * shell.vector_nm[g];
+      for (std::size_t e = 0; e < size; ++e)
+        out.gradient[g][e] += Complex64(re * shell.matrix[e], im * shell.matrix[e]);
+    }
+  }
+  if (mixed_space_) add_mixed_space(q, with_gradient, out);
+  if (ewald_) add_ewald(q, with_gradient, out);
+  // Hermitian to the last bit, so that both triangles describe one matrix.
+  const int nb = crystal_.n_branches();
+  const auto symmetrise = [nb](std::vector<Complex64>& m) {
+    for (int i = 0; i < nb; ++i)
+      for (int j = 0; j <= i; ++j) {
+        const Complex64 mean = 0.5 * (m[i * nb + j] + std::conj(m[j * nb + i]));
+        m[i * nb + j] = mean;
+        m[j * nb + i] = std::conj(mean);
+      }
+  };
+  symmetrise(out.d);
+  if (with_gradient)
+    for (auto& g : out.gradient) symmetrise(g);
+  return out;
+}
+
+void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient,
+                                             DynamicalMatrix& out) const {
+  const int n_atoms = crystal_.n_atoms();
+  const int nb = crystal_.n_branches();
+  const Mat3 to_cartesian = transpose(crystal_.reciprocal_per_nm());
+  Vec3 k = to_cartesian * q;
+  double shortest = dot(k, k);
+  for (int i = -2; i <= 2; ++i)
+    for (int j = -2; j <= 2; ++j)
+      for (int l = -2; l <= 2; ++l) {
+        const Vec3 image = to_cartesian * Vec3{q[0] + i, q[1] + j, q[2] + l};
+        if (dot(image, image) < shortest * (1.0 - 1e-12)) {
+          shortest = dot(image, image);
+          k = image;
+        }
+      }
+  if (shortest < 1e-20) return;  // no direction is assumed at Γ
+
+  // D^NA is spread evenly over the supercell, so it enters times the structure factor of the
+  // weights.
+  std::vector<Complex64> factor(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
+  std::vector<Complex64> slope[3];
+  for (auto& s : slope) s.assign(factor.size(), 0.0);
+  for (const Shell& shell : shells_) {
+    const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
+    const Complex64 phase =
+        std::polar(1.0 / n_cells_, -2.0 * units::kPi * (turns - std::round(turns)));
+    for (std::size_t pair = 0; pair < factor.size(); ++pair) {
+      factor[pair] += shell.weight[pair] * phase;
+      for (int g = 0; g < 3; ++g)
+        slope[g][pair] += shell.weight[pair] * phase * Complex64(0.0, -shell.vector_nm[g]);
+    }
+  }
+  const Vec3 ek = crystal_.epsilon * k;
+  const double kek = dot(k, ek);
+  const double unit = control_.constants().born_charge_factor / crystal_.volume_nm3();
+  for (int atom = 0; atom < n_atoms; ++atom)
+    for (int other = 0; other < n_atoms; ++other) {
+      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+      const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
+      const double scale =
+          unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) / kek;
+      const std::size_t pair = static_cast<std::size_t>(atom * n_atoms + other);
+      for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 3; ++b) {
+          const double value = scale * kz[a] * kz_other[b];
+          const std::size_t at = static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
+          out.d[at] += value * factor[pair];
+          if (!with_gradient) continue;
+          for (int g = 0; g < 3; ++g) {
+            const double derivative = scale * (kz[a] * crystal_.born[other][g][b] +
+                                               kz_other[b] * crystal_.born[atom][g][a] -
+                                               2.0 * kz[a] * kz_other[b] * ek[g] / kek);
+            out.gradient[g][at] += derivative * factor[pair] + value * slope[g][pair];
+          }
+        }
+    }
+}
+
+namespace {
+
+/// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the Ewald sphere, in 1/bohr.
+template <typename Visit>
+void for_each_ewald_vector(const Mat3& reciprocal_per_bohr, const Mat3& epsilon, double alpha,
+                           double cut, const Vec3& q, bool skip_g_zero, const Visit& visit) {
+  // KεK < 4α·cut bounds |K_fractional,i| by the metric's inverse diagonal.
+  const Mat3 to_cartesian = transpose(reciprocal_per_bohr);
+  const Mat3 metric = transpose(to_cartesian) * epsilon * to_cartesian;
+  const Mat3 metric_inverse = inverse(metric);
+  int range[3];
+  for (int d = 0; d < 3; ++d)
+    range[d] =
+        static_cast<int>(std::sqrt(4.0 * alpha * cut * metric_inverse[d][d]) + std::fabs(q[d])) + 1;
+  for (int i = -range[0]; i <= range[0]; ++i)
+    for (int j = -range[1]; j <= range[1]; ++j)
+      for (int l = -range[2]; l <= range[2]; ++l) {
+        if (skip_g_zero && i == 0 && j == 0 && l == 0) continue;
+        const Vec3 k = to_cartesian * Vec3{q[0] + i, q[1] + j, q[2] + l};
+        const double kek = dot(k, epsilon * k);
+        if (kek < 1e-12 || kek / (4.0 * alpha) >= cut) continue;
+        visit(k, kek, std::exp(-kek / (4.0 * alpha)) / kek);
+      }
+}
+
+}  // namespace
+
+void DynamicalMatrixBuilder::prepare_ewald() {
+  const double bohr = control_.constants().bohr_nm;
+  const int n_atoms = crystal_.n_atoms();
+  Mat3 reciprocal = crystal_.reciprocal_per_nm();
+  for (Vec3& row : reciprocal) row = bohr * row;
+  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
+  ewald_diagonal_.assign(static_cast<std::size_t>(n_atoms * 9), 0.0);
+  for_each_ewald_vector(
+      reciprocal, crystal_.epsilon, root_alpha * root_alpha,
+      control_.compat ? kEwaldCutReference : kEwaldCut, {0, 0, 0}, true,
+      [&](const Vec3& k, double, double weight) {
+        for (int atom = 0; atom < n_atoms; ++atom) {
+          Vec3 field{};
+          for (int other = 0; other < n_atoms; ++other) {
+            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
+                                                                crystal_.position[other]);
+            field = field + std::cos(dot(k, r)) * apply_transposed(crystal_.born[other], k);
+          }
+          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+          for (int a = 0; a < 3; ++a)
+            for (int b = 0; b < 3; ++b)
+              ewald_diagonal_[atom * 9 + a * 3 + b] += weight * kz[a] * field[b];
+        }
+      });
+}
+
+void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient,
+                                       DynamicalMatrix& out) const {
+  const PhysicalConstants& constants = control_.constants();
+  const double bohr = constants.bohr_nm;
+  const int n_atoms = crystal_.n_atoms();
+  const int nb = crystal_.n_branches();
+  Mat3 reciprocal = crystal_.reciprocal_per_nm();
+  for (Vec3& row : reciprocal) row = bohr * row;
+  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
+  const double alpha = root_alpha * root_alpha;
+  const double volume = crystal_.volume_nm3() / (bohr * bohr * bohr);
+  const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps *
+                      constants.rydberg_rad_ps / constants.amu_rydberg_mass;
+  const auto scale = [&](int atom, int other) {
+    return unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
+  };
+  for_each_ewald_vector(
+      reciprocal, crystal_.epsilon, alpha, control_.compat ? kEwaldCutReference : kEwaldCut, q,
+      false, [&](const Vec3& k, double kek, double weight) {
+        const Vec3 ek = crystal_.epsilon * k;
+        for (int atom = 0; atom < n_atoms; ++atom) {
+          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+          for (int other = 0; other < n_atoms; ++other) {
+            const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
+            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
+                                                                crystal_.position[other]);
+            const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
+            for (int a = 0; a < 3; ++a)
+              for (int b = 0; b < 3; ++b) {
+                const std::size_t at =
+                    static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
+                const double value = kz[a] * kz_other[b];
+                out.d[at] += value * phase;
+                if (!with_gradient) continue;
+                for (int g = 0; g < 3; ++g) {
+                  const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
+                                                 kz[a] * crystal_.born[other][g][b] -
+                                                 value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
+                                             value * r[g]);
+                  out.gradient[g][at] += bohr * derivative * phase;
+                }
+              }
+          }
+        }
+      });
+  for (int atom = 0; atom < n_atoms; ++atom)
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b)
+        out.d[(3 * atom + a) * nb + 3 * atom + b] -=
+            scale(atom, atom) * ewald_diagonal_[atom * 9 + a * 3 + b];
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/solver/transport/conductivity.hpp"
+
+namespace quasi::thermal {
+
+/// Mode Grüneisen parameters γ = −∂ln ω/∂ln V of every row, [n_rows], from the third order:
+///
+///   γ = −1/(6ω²) Σ Φ_αβγ(κ0, κ'R', κ''R'') e*_κα e_κ'β e^{iq·R'} r_γ(κ''R'')/√(m_κ m_κ')
+///
+/// the cell growing alike along its axes with the atoms at fixed fractional positions; charges are
+/// taken not to change. Means over degenerate subspaces; 0 for modes that take no part.
+std::vector<double> gruneisen_parameters(const Transport& transport,
+                                         const SparseForceConstants& third_order);
+
+/// Mean weighted by heat capacity over the whole mesh, Γ's zero modes left out.
+double mean_gruneisen(const Transport& transport, const std::vector<double>& gruneisen,
+                      double temperature_k);
+
+}  // namespace quasi::thermal

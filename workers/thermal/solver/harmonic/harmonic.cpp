@@ -1,0 +1,302 @@
+#include "workers/thermal/solver/harmonic/harmonic.hpp"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <sstream>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+using Complex64 = std::complex<double>;
+
+constexpr double kRawGammaWarning_rad_ps = 0.5;
+constexpr double kStarWarning = 1e-5;  // of the largest ω
+constexpr double kStarError = 3e-3;
+
+std::string number_text(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return out.str();
+}
+
+/// Diagonalises a Hermitian matrix; eigenvalues ascend, vector[branch][component].
+void diagonalise(int n, const std::vector<Complex64>& matrix, double* values, Complex64* vectors) {
+  // Row-major Hermitian is column-major conjugated; conjugating gives LAPACK the matrix itself.
+  for (std::size_t e = 0; e < matrix.size(); ++e) vectors[e] = std::conj(matrix[e]);
+  const auto info = LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n,
+                                  reinterpret_cast<lapack_complex_double*>(vectors), n, values);
+  if (info != 0)
+    throw NotConverged("diagonalising a dynamical matrix failed (LAPACK info " +
+                       std::to_string(info) + ")");
+}
+
+/// e_a† M e_b.
+Complex64 element(int n, const Complex64* a, const std::vector<Complex64>& m, const Complex64* b) {
+  Complex64 sum = 0.0;
+  for (int i = 0; i < n; ++i) {
+    Complex64 row = 0.0;
+    for (int j = 0; j < n; ++j) row += m[i * n + j] * b[j];
+    sum += std::conj(a[i]) * row;
+  }
+  return sum;
+}
+
+/// Inside a degenerate subspace, diagonalises the velocity along a fixed generic direction, so that
+/// eigenvectors do not depend on the eigensolver (thermal.md 3.2).
+void fix_gauge(int nb, int first, int last, const DynamicalMatrix& matrix, Complex64* vectors) {
+  constexpr Vec3 kGeneric{0.5377, 0.6180, 0.5736};
+  const int size = last - first;
+  std::vector<Complex64> along(static_cast<std::size_t>(nb * nb));
+  for (std::size_t e = 0; e < along.size(); ++e)
+    along[e] = kGeneric[0] * matrix.gradient[0][e] + kGeneric[1] * matrix.gradient[1][e] +
+               kGeneric[2] * matrix.gradient[2][e];
+  std::vector<Complex64> block(static_cast<std::size_t>(size * size));
+  for (int a = 0; a < size; ++a)
+    for (int b = 0; b < size; ++b)
+      block[a * size + b] =
+          element(nb, vectors + (first + a) * nb, along, vectors + (first + b) * nb);
+  std::vector<double> values(static_cast<std::size_t>(size));
+  std::vector<Complex64> mixing(block.size());
+  diagonalise(size, block, values.data(), mixing.data());
+  std::vector<Complex64> rotated(static_cast<std::size_t>(size * nb), 0.0);
+  for (int a = 0; a < size; ++a)
+    for (int b = 0; b < size; ++b)
+      for (int i = 0; i < nb; ++i)
+        rotated[a * nb + i] += mixing[a * size + b] * vectors[(first + b) * nb + i];
+  std::copy(rotated.begin(), rotated.end(), vectors + first * nb);
+}
+
+/// First branch of the degenerate set of every branch: neighbours closer than the tolerance.
+void find_subspaces(const double* omega, int nb, double tolerance, std::int32_t* subspace) {
+  subspace[0] = 0;
+  for (int s = 1; s < nb; ++s)
+    subspace[s] = omega[s] - omega[s - 1] < tolerance ? subspace[s - 1] : s;
+}
+
+void average_velocities(int nb, const std::int32_t* subspace, double* velocity) {
+  for (int first = 0; first < nb;) {
+    int last = first + 1;
+    while (last < nb && subspace[last] == first) ++last;
+    for (int g = 0; g < 3; ++g) {
+      double sum = 0.0;
+      for (int s = first; s < last; ++s) sum += velocity[s * 3 + g];
+      for (int s = first; s < last; ++s) velocity[s * 3 + g] = sum / (last - first);
+    }
+    first = last;
+  }
+}
+
+void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes) {
+  const double largest = *std::max_element(modes.omega_rad_ps.begin(), modes.omega_rad_ps.end());
+  std::int64_t worst_mode = 0;
+  std::int64_t n_imaginary = 0;
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
+    if (modes.omega_rad_ps[mode] >= 0.0) continue;
+    ++n_imaginary;
+    if (modes.omega_rad_ps[mode] < modes.most_negative_omega_rad_ps) {
+      modes.most_negative_omega_rad_ps = modes.omega_rad_ps[mode];
+      worst_mode = mode;
+    }
+  }
+  for (std::int64_t q = 0; q < modes.n_q; ++q)
+    for (int s = 0; s < modes.n_branches; ++s) {
+      const std::int64_t star = symmetry.irreducible[symmetry.star_of[q]];
+      modes.star_deviation_rad_ps = std::max(
+          modes.star_deviation_rad_ps, std::fabs(modes.omega_rad_ps[q * modes.n_branches + s] -
+                                                 modes.omega_rad_ps[star * modes.n_branches + s]));
+    }
+  if (modes.star_deviation_rad_ps > kStarError * largest && !control.allow_inconsistent_position)
+    throw InvalidInput(
+        control.where({"positions"}) + ": frequencies differ by up to " +
+        number_text(modes.star_deviation_rad_ps) +
+        " rad/ps between wave vectors that the space group " + symmetry.space_group +
+        " makes equal (limit " + number_text(kStarError * largest) +
+        "); 'positions' and the second-order constants do not belong together (the periodic "
+        "image of each atom matters); correct them, or set allow_inconsistent_position = "
+        ".true. to run the deck as it is");
+  if (modes.star_deviation_rad_ps > kStarWarning * largest)
+    modes.warnings.push_back("frequencies differ by up to " +
+                             number_text(modes.star_deviation_rad_ps) +
+                             " rad/ps over a star of space group " + symmetry.space_group);
+  if (n_imaginary > 0) {
+    int c[3];
+    symmetry.mesh.coordinates(worst_mode / modes.n_branches, c);
+    const std::string where = std::to_string(n_imaginary) + " of " +
+                              std::to_string(modes.n_modes()) +
+                              " modes are imaginary, the worst with ω = " +
+                              number_text(modes.most_negative_omega_rad_ps) + "i rad/ps at q = (" +
+                              number_text(static_cast<double>(c[0]) / symmetry.mesh.n[0]) + ", " +
+                              number_text(static_cast<double>(c[1]) / symmetry.mesh.n[1]) + ", " +
+                              number_text(static_cast<double>(c[2]) / symmetry.mesh.n[2]) + ")";
+    if (!control.allow_imaginary)
+      throw InvalidInput(
+          "harmonic modes: " + where +
+          "; the structure is not stable with these constants. Relax it, check the supercell "
+          "and 'scell', or set allow_imaginary = .true. to leave these modes out");
+    modes.warnings.push_back(where + "; they take no part in scattering or in κ");
+  }
+  if (modes.largest_raw_omega_gamma_rad_ps > kRawGammaWarning_rad_ps)
+    modes.warnings.push_back(
+        "the acoustic modes at Γ have |ω| up to " +
+        number_text(modes.largest_raw_omega_gamma_rad_ps) +
+        " rad/ps before being set to zero: the acoustic sum rule of the second-order "
+        "constants is broken (acoustic_sum_rule = .true. imposes it)");
+}
+
+}  // namespace
+
+Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
+                     const Control& control, Progress& progress) {
+  openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
+  const DynamicalMatrixBuilder builder(crystal, constants, control);
+  const int nb = crystal.n_branches();
+  const QMesh& mesh = symmetry.mesh;
+  Modes modes;
+  modes.n_q = mesh.size();
+  modes.n_branches = nb;
+  const auto n_modes = static_cast<std::size_t>(modes.n_modes());
+  modes.omega_rad_ps.resize(n_modes);
+  modes.eigenvector.resize(n_modes * static_cast<std::size_t>(nb));
+  modes.velocity_km_s.assign(n_modes * 3, 0.0);
+  modes.subspace.resize(n_modes);
+
+  std::atomic<bool> failed{false};
+  constexpr std::int64_t kChunk = 4096;
+  for (std::int64_t start = 0; start < modes.n_q; start += kChunk) {
+    progress.report("harmonic", start, modes.n_q);
+    const std::int64_t stop = std::min(modes.n_q, start + kChunk);
+#pragma omp parallel for schedule(dynamic, 16)
+    for (std::int64_t q = start; q < stop; ++q) {
+      const std::int64_t minus = mesh.minus(q);
+      if (minus < q || failed) continue;
+      int c[3];
+      mesh.coordinates(q, c);
+      const Vec3 fractional{static_cast<double>(c[0]) / mesh.n[0],
+                            static_cast<double>(c[1]) / mesh.n[1],
+                            static_cast<double>(c[2]) / mesh.n[2]};
+      const DynamicalMatrix matrix = builder.at(fractional, true);
+      double* omega = &modes.omega_rad_ps[q * nb];
+      Complex64* vectors = &modes.eigenvector[q * nb * nb];
+      double* velocity = &modes.velocity_km_s[q * nb * 3];
+      try {
+        diagonalise(nb, matrix.d, omega, vectors);
+        for (int s = 0; s < nb; ++s)
+          omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
+        find_subspaces(omega, nb, control.degeneracy_rad_ps, &modes.subspace[q * nb]);
+        if (!control.compat)
+          for (int first = 0; first < nb;) {
+            int last = first + 1;
+            while (last < nb && modes.subspace[q * nb + last] == first) ++last;
+            if (last - first > 1 && q != 0) fix_gauge(nb, first, last, matrix, vectors);
+            first = last;
+          }
+      } catch (const NotConverged&) {
+        failed = true;  // exceptions do not leave a parallel region
+        continue;
+      }
+      for (int s = 0; s < nb; ++s)
+        for (int g = 0; g < 3; ++g)
+          velocity[s * 3 + g] =
+              omega[s] > 0.0
+                  ? element(nb, vectors + s * nb, matrix.gradient[g], vectors + s * nb).real() /
+                        (2.0 * omega[s])
+                  : 0.0;
+      const auto project = [&](std::int64_t point) {
+        const Mat3 projector = symmetry.vector_projector(point, control.compat);
+        double* v = &modes.velocity_km_s[point * nb * 3];
+        for (int s = 0; s < nb; ++s) {
+          const Vec3 projected = projector * Vec3{v[s * 3], v[s * 3 + 1], v[s * 3 + 2]};
+          std::copy(projected.begin(), projected.end(), v + s * 3);
+        }
+        if (control.average_degenerate) average_velocities(nb, &modes.subspace[point * nb], v);
+      };
+      if (minus != q) {
+        // Time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
+        std::copy(omega, omega + nb, &modes.omega_rad_ps[minus * nb]);
+        std::copy(&modes.subspace[q * nb], &modes.subspace[q * nb] + nb,
+                  &modes.subspace[minus * nb]);
+        for (int e = 0; e < nb * nb; ++e)
+          modes.eigenvector[minus * nb * nb + e] = std::conj(vectors[e]);
+        for (int e = 0; e < nb * 3; ++e) modes.velocity_km_s[minus * nb * 3 + e] = -velocity[e];
+        project(minus);
+      }
+      project(q);
+    }
+  }
+  if (failed)
+    throw NotConverged(
+        "diagonalising a dynamical matrix failed; are the force constants finite and sane?");
+  progress.report("harmonic", modes.n_q, modes.n_q);
+
+  // The three translations at Γ: zero by definition, whatever rounding or a broken sum rule left.
+  std::vector<int> order(static_cast<std::size_t>(nb));
+  for (int s = 0; s < nb; ++s) order[s] = s;
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::fabs(modes.omega_rad_ps[a]) < std::fabs(modes.omega_rad_ps[b]);
+  });
+  for (int i = 0; i < 3; ++i) {
+    const int s = order[i];
+    modes.largest_raw_omega_gamma_rad_ps =
+        std::max(modes.largest_raw_omega_gamma_rad_ps, std::fabs(modes.omega_rad_ps[s]));
+    modes.omega_rad_ps[s] = 0.0;
+    for (int g = 0; g < 3; ++g) modes.velocity_km_s[s * 3 + g] = 0.0;
+  }
+  find_subspaces(modes.omega_rad_ps.data(), nb, control.degeneracy_rad_ps, modes.subspace.data());
+  check_modes(symmetry, control, modes);
+  set_spreads(crystal, symmetry, control, modes);
+  return modes;
+}
+
+void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control,
+                 Modes& modes) {
+  Mat3 step = crystal.reciprocal_per_nm();  // rows b_i / N_i
+  for (int i = 0; i < 3; ++i) step[i] = (1.0 / symmetry.mesh.n[i]) * step[i];
+  Mat3 transform = step;
+  if (control.broadening == Broadening::kSymmetric) {
+    // M = Σ_i b_i b_iᵀ/N_i², averaged over the group, M = L Lᵀ; p = Lᵀ v.
+    const Mat3 m = symmetry.symmetrised(transpose(step) * step);
+    Mat3 l{};
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j <= i; ++j) {
+        double sum = m[i][j];
+        for (int k = 0; k < j; ++k) sum -= l[i][k] * l[j][k];
+        l[i][j] = i == j ? std::sqrt(sum) : sum / l[j][j];
+      }
+    transform = transpose(l);
+  }
+  modes.spread_rad_ps.resize(modes.velocity_km_s.size());
+  for (std::size_t mode = 0; mode < modes.velocity_km_s.size() / 3; ++mode) {
+    const Vec3 v{modes.velocity_km_s[mode * 3], modes.velocity_km_s[mode * 3 + 1],
+                 modes.velocity_km_s[mode * 3 + 2]};
+    const Vec3 p = transform * v;
+    std::copy(p.begin(), p.end(), &modes.spread_rad_ps[mode * 3]);
+  }
+}
+
+double mean_square_spread(const Modes& modes, const Control& control) {
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
+    if (!modes.active(mode, control.omega_max_rad_ps)) continue;
+    for (int x = 0; x < 3; ++x) {
+      const double p = modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)];
+      sum += p * p;
+    }
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
+double typical_sigma_rad_ps(const Modes& modes, const Control& control) {
+  return control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/solver/harmonic/symmetry.hpp"
+
+namespace quasi::thermal {
+
+/// Harmonic modes on the full mesh. A mode's number is point·n_branches + branch.
+struct Modes {
+  std::int64_t n_q = 0;
+  int n_branches = 0;
+  std::vector<double> omega_rad_ps;  ///< [n_q][nb]; the three acoustic modes at Γ are exactly 0
+  std::vector<std::complex<double>> eigenvector;  ///< [n_q][nb: branch][nb: 3κ+α], unit length;
+                                                  ///< phases of lattice vectors only: periodic in q
+  std::vector<double> velocity_km_s;              ///< [n_q][nb][3]; nm/ps
+  std::vector<double> spread_rad_ps;   ///< [n_q][nb][3]; p of physics/broadening.hpp, without sb
+  std::vector<std::int32_t> subspace;  ///< [n_q][nb] first branch of the degenerate set
+
+  std::vector<std::string> warnings;
+  double largest_raw_omega_gamma_rad_ps = 0.0;  ///< |ω| of the acoustic modes before zeroing
+  double most_negative_omega_rad_ps = 0.0;      ///< 0 when all are real
+  double star_deviation_rad_ps = 0.0;           ///< largest difference of ω over a star
+
+  std::int64_t n_modes() const { return n_q * n_branches; }
+  /// Modes that take part in scattering: ω > 0 (not the zero modes, not imaginary ones) and ω ≤
+  /// max.
+  bool active(std::int64_t mode, double omega_max_rad_ps) const {
+    return omega_rad_ps[mode] > 0.0 && omega_rad_ps[mode] <= omega_max_rad_ps;
+  }
+};
+
+/// Dynamical matrices on the mesh, diagonalised; velocities by Hellmann–Feynman, projected on each
+/// point's symmetry (thermal.md 3).
+/// @throws InvalidInput for imaginary modes (unless control.allow_imaginary) and for frequencies
+/// that
+///         break the crystal's symmetry (unless control.allow_inconsistent_position).
+Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
+                     const Control& control, Progress& progress);
+
+/// The dynamical matrix and its three q-derivatives at any fractional q; Hermitian, row-major
+/// [nb][nb] each. Units (rad/ps)² and (rad/ps)² nm.
+struct DynamicalMatrix {
+  std::vector<std::complex<double>> d;
+  std::vector<std::complex<double>> gradient[3];
+};
+
+/// Prepares the weights of thermal.md 3.1 once; evaluates D(q) anywhere. Keeps references to the
+/// crystal and the control it was made with.
+class DynamicalMatrixBuilder {
+ public:
+  DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
+                         const Control& control);
+  DynamicalMatrix at(const Vec3& q_fractional, bool with_gradient) const;
+
+ private:
+  /// What all pairs of atoms contribute at one lattice vector R.
+  struct Shell {
+    Index3 cell;
+    Vec3 vector_nm;
+    std::vector<double> matrix;  ///< [nb][nb] w C / √(m m'), (rad/ps)²
+    std::vector<double> weight;  ///< [atom][other] w_κκ'(R)
+  };
+  void add_mixed_space(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
+  void add_ewald(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
+  void prepare_ewald();
+
+  const Crystal& crystal_;
+  const Control& control_;
+  double n_cells_;
+  std::vector<Shell> shells_;
+  bool mixed_space_ = false;            ///< non-analytic term of supercell (phonopy) decks
+  bool ewald_ = false;                  ///< dipole–dipole term of espresso decks
+  std::vector<double> ewald_diagonal_;  ///< [atom][3][3], rydberg units
+};
+
+/// Fills spread_rad_ps from the velocities for the broadening of `control`, and `subspace`. Public
+/// so that injected velocities can be used.
+void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control,
+                 Modes& modes);
+
+/// ⟨|p|²⟩ of the modes that take part, (rad/ps)²; 0 if none does.
+double mean_square_spread(const Modes& modes, const Control& control);
+/// The width sb √(⟨|p|²⟩/3) that independent p give on the average.
+double typical_sigma_rad_ps(const Modes& modes, const Control& control);
+
+}  // namespace quasi::thermal

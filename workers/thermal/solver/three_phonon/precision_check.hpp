@@ -1,0 +1,28 @@
+#pragma once
+
+#include "workers/backend/device/device.hpp"
+#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+
+namespace quasi::thermal {
+
+/// Rates below this share of the largest are zero by symmetry, but for rounding: how far two of
+/// them are apart says nothing.
+inline constexpr double kVanishingRate = 1e-10;
+
+/// How far rates of mixed precision lie from those of FP64, on a sample of points computed with
+/// both.
+struct PrecisionError {
+  std::int64_t sampled_rows = 0;
+  double largest_rate_error =
+      0.0;  ///< largest |δw|/w of a row that does not vanish, any temperature
+  double rms_rate_error = 0.0;
+  double kappa_error = 0.0;  ///< |Σ κ_λ δw/w| / Σ κ_λ over the sample: what κ in relaxation-time
+                             ///< approximation changes by; the largest of all temperatures
+};
+
+/// @param run  of add_conductivity, with rates of `problem` in mixed precision
+PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& problem,
+                                 const ConductivityRun& run, const Device& device);
+
+}  // namespace quasi::thermal

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling_kernels_3ph.hpp"
+#include "workers/thermal/solver/three_phonon/running_sums.hpp"
+
+namespace quasi::thermal {
+
+/// Three-phonon rates from draws. Rows are shared out among the devices in tiles of fixed size,
+/// each computed by one device: any number of devices gives the same bits.
+class Sampler3 {
+ public:
+  /// @param kernels  one for each device, loaded with the problem and the temperatures; must
+  /// outlive this
+  Sampler3(const ThreePhononProblem& problem, std::vector<double> temperatures_k,
+           std::vector<SamplingKernels3*> kernels, std::uint64_t seed, const CheckpointRule& rule,
+           Progress& progress);
+
+  /// The published estimator: `draws` tuples for each mode and channel, uniformly from the Nq nb²
+  /// of the box, so that Γ = box·mean; phase spaces and counts too, from `phase_space_draws` where
+  /// that is another number.
+  /// @param draws  0: phase spaces only
+  ThreePhononRates uniform(std::int64_t draws, std::int64_t phase_space_draws);
+
+  /// Processes drawn by their Bose factor times δ, about `draws` for each mode and channel
+  /// (ratio_estimate); phase spaces and counts are exact. While `good_enough` says no, twice as
+  /// many are drawn, the former among them.
+  ThreePhononRates by_weight(std::int64_t draws,
+                             const std::function<bool(const ThreePhononRates&)>& good_enough);
+
+ private:
+  using Compute =
+      std::function<std::vector<double>(SamplingKernels3&, std::int64_t first, std::int64_t last)>;
+  std::vector<double> sums(const char* name, double draws, bool seeded, int size, const char* phase,
+                           const Compute& compute);
+  ThreePhononRates empty() const;
+
+  const ThreePhononProblem& problem_;
+  std::vector<double> temperatures_k_;
+  std::vector<SamplingKernels3*> kernels_;
+  std::uint64_t seed_;
+  std::uint64_t digest_;
+  Checkpoint checkpoint_;
+  Progress& progress_;
+};
+
+}  // namespace quasi::thermal

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
+#include "workers/thermal/solver/harmonic/symmetry.hpp"
+
+namespace quasi::thermal {
+
+/// Gathers what the three-phonon kernels need; rows are the irreducible points. Keeps a pointer to
+/// `modes`.
+ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForceConstants fc3,
+                                             const Symmetry& symmetry, const Modes& modes,
+                                             const Control& control);
+
+/// Mesh coordinates of the shortest image of every point, for the normal/Umklapp split. On the zone
+/// boundary, where several images are equally short, the first in lexicographic order.
+std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh);
+
+/// Replaces per-branch values by their mean over each degenerate subspace.
+/// @param values  [points][n_branches][components]
+void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points,
+                            int components, double* values);
+
+}  // namespace quasi::thermal

@@ -1,0 +1,288 @@
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/solver/harmonic/isotope.hpp"
+#include "workers/thermal/solver/three_phonon/remembered_operator.hpp"
+#include "workers/thermal/solver/three_phonon/sampling_3ph.hpp"
+#include "workers/thermal/solver/three_phonon/scattering.hpp"
+#include "workers/thermal/solver/transport/kappa_error.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+/// Adds the time until it goes out of scope to one phase.
+class PhaseTimer {
+ public:
+  PhaseTimer(ConductivityRun& run, const char* phase) : run_(run), phase_(phase) {}
+  ~PhaseTimer() {
+    run_.seconds[phase_] +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  PhaseTimer(const PhaseTimer&) = delete;
+  PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+ private:
+  ConductivityRun& run_;
+  const char* phase_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void check_finite(const std::vector<double>& values, const char* what) {
+  for (const double value : values)
+    if (!std::isfinite(value))
+      throw NotConverged(std::string(what) + " gave a number that is not finite");
+}
+
+void average_degenerate_3ph(const Modes& modes, const std::vector<std::int32_t>& points,
+                            ThreePhononRates& rates) {
+  const std::size_t n_rows = points.size() * static_cast<std::size_t>(modes.n_branches);
+  for (auto* values :
+       {&rates.absorption_per_ps, &rates.emission_per_ps, &rates.normal_absorption_per_ps,
+        &rates.normal_emission_per_ps, &rates.weighted_absorption_ps4, &rates.weighted_emission_ps4,
+        &rates.phase_space_absorption_ps, &rates.phase_space_emission_ps})
+    for (std::size_t at = 0; at < values->size(); at += n_rows)
+      average_over_subspaces(modes, points, 1, values->data() + at);
+  for (auto* values : {&rates.absorption_error_per_ps, &rates.emission_error_per_ps})
+    for (std::size_t at = 0; at < values->size(); at += n_rows)
+      average_errors_over_subspaces(modes, points, values->data() + at);
+}
+
+/// Where k_BT is below the width of δ, occupations change by more than e within it: processes that
+/// miss the energy shell count for more than those on it, and the two forms of the Bose factors,
+/// equal on the shell, lead to κ of different size.
+void warn_of_cold(const Control& control, ConductivityRun& run) {
+  const double coldest_k =
+      *std::min_element(control.temperatures_k.begin(), control.temperatures_k.end());
+  const double thermal_rad_ps = coldest_k / control.constants().hbar_over_kb_k_ps();
+  const double sigma = typical_sigma_rad_ps(run.modes, control);
+  if (thermal_rad_ps < sigma)
+    run.warnings.push_back("at 'T' = " + number_text(coldest_k) +
+                           " K k_BT = " + number_text(thermal_rad_ps) +
+                           " rad/ps is below the typical width σ = " + number_text(sigma) +
+                           " rad/ps: energy is not conserved to within k_BT, and κ there is that "
+                           "of the width; use a finer 'ngrid', "
+                           "a smaller 'scalebroad' or a higher 'T'");
+}
+
+/// Puts sampled rates, or with the key of the phase spaces alone these, into run.three_phonon.
+void sample_three_phonons(const Deck& deck, const ThreePhononProblem& problem,
+                          const SamplingSite& site, ConductivityRun& run, Progress& progress) {
+  constexpr std::int64_t kFirstDraws = 32;  // by weight, where only an error is asked for
+  constexpr std::int64_t kFirstUniform = 10000;
+  const Control& control = deck.control;
+  std::vector<std::unique_ptr<SamplingKernels3>> owned;
+  std::vector<SamplingKernels3*> kernels;
+  for (const Device& device : site.devices) {
+    owned.push_back(make_sampling_kernels_3ph(device));
+    kernels.push_back(owned.back().get());
+    kernels.back()->load(problem, control.temperatures_k);
+  }
+  Sampler3 sampler(problem, control.temperatures_k, kernels,
+                   static_cast<std::uint64_t>(control.seed),
+                   {site.checkpoint_directory, control.checkpoint_interval_s}, progress);
+  if (!control.samples_rates_3ph()) {
+    ThreePhononRates drawn = sampler.uniform(0, control.samples_3ph_phase_space);
+    run.three_phonon.weighted_absorption_ps4 = std::move(drawn.weighted_absorption_ps4);
+    run.three_phonon.weighted_emission_ps4 = std::move(drawn.weighted_emission_ps4);
+    run.three_phonon.phase_space_absorption_ps = std::move(drawn.phase_space_absorption_ps);
+    run.three_phonon.phase_space_emission_ps = std::move(drawn.phase_space_emission_ps);
+    run.three_phonon.n_absorption = drawn.n_absorption;
+    run.three_phonon.n_emission = drawn.n_emission;
+    return;
+  }
+  const auto good_enough = [&](const ThreePhononRates& rates) {
+    if (!(control.target_kappa_error > 0.0)) return true;
+    run.three_phonon = rates;
+    if (control.average_degenerate)
+      average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
+    double worst = 0.0;
+    for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
+      worst = std::max(worst, relative_kappa_error(deck, run, t, {}, [&](std::int64_t row) {
+                         return run.three_phonon.error_per_ps(t, row);
+                       }));
+    progress.metric("kappa_relative_error", worst);
+    return worst <= control.target_of_one_order();
+  };
+  if (control.sampling == Sampling::kByWeight) {
+    run.three_phonon =
+        sampler.by_weight(control.samples_3ph > 0 ? control.samples_3ph : kFirstDraws, good_enough);
+    return;
+  }
+  for (std::int64_t draws = control.samples_3ph > 0 ? control.samples_3ph : kFirstUniform;;
+       draws *= 2) {
+    ThreePhononRates rates = sampler.uniform(
+        draws, control.samples_3ph_phase_space > 0 ? control.samples_3ph_phase_space : draws);
+    const bool enough = good_enough(rates);
+    run.three_phonon = std::move(rates);
+    if (enough) return;
+    if (draws > (std::int64_t{1} << 40))
+      throw NotConverged(
+          "uniform sampling of three phonons does not reach 'target_kappa_error' = " +
+          std::to_string(control.target_kappa_error) + "; use sampling = by-weight");
+  }
+}
+
+}  // namespace
+
+ConductivityRun start_run(const Deck& deck, Progress& progress) {
+  ConductivityRun run;
+  PhaseTimer timer(run, "harmonic");
+  run.modes =
+      solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, progress);
+  run.warnings = deck.warnings;
+  run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
+  if (!deck.control.only_harmonic) warn_of_cold(deck.control, run);
+  return run;
+}
+
+void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
+                    ConductivityRun& run, Progress& progress, const SamplingSite& site) {
+  const Control& control = deck.control;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  if (control.isotopes) {
+    PhaseTimer timer(run, "isotopes");
+    run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes, control);
+    if (control.average_degenerate)
+      average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, run.isotope_per_ps.data());
+  }
+  if (control.boundary_length_nm > 0.0)
+    run.boundary_per_ps = boundary_rates_per_ps(transport, control.boundary_length_nm);
+  {
+    PhaseTimer timer(run, "load_3ph");
+    kernels.load(problem);
+  }
+  {
+    PhaseTimer timer(run, "scattering_3ph");
+    if (!control.samples_rates_3ph())
+      run.three_phonon = kernels.rates(control.temperatures_k, control.converge, progress);
+    if (control.samples_rates_3ph() || control.samples_3ph_phase_space > 0)
+      sample_three_phonons(deck, problem, site, run, progress);
+  }
+  const ThreePhononRates& rates = run.three_phonon;
+  if (control.average_degenerate)
+    average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
+  check_finite(rates.absorption_per_ps, "three-phonon absorption");
+  check_finite(rates.emission_per_ps, "three-phonon emission");
+}
+
+TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
+                                  const FurtherScattering& further, ConductivityRun& run,
+                                  Progress& progress, Checkpoint* checkpoint, Ranks& ranks) {
+  const Control& control = deck.control;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  const std::int64_t n_rows = transport.n_rows();
+  const auto fixed = [&](std::int64_t row) {  // what is never iterated, 1/ps
+    double rate = 0.0;
+    if (!run.isotope_per_ps.empty()) rate += run.isotope_per_ps[row];
+    if (!run.boundary_per_ps.empty()) rate += run.boundary_per_ps[row];
+    if (!further.rate_per_ps.empty() && !(further.in_scattering && further.diagonal_per_ps))
+      rate +=
+          further.rate_per_ps[t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row)];
+    return rate;
+  };
+  TemperatureResult result;
+  result.temperature_k = control.temperatures_k[t];
+  result.rate_per_ps.resize(static_cast<std::size_t>(n_rows));
+  for (std::int64_t row = 0; row < n_rows; ++row) {
+    const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
+    result.rate_per_ps[row] =
+        run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] + fixed(row);
+    if (!further.rate_per_ps.empty() && further.in_scattering && further.diagonal_per_ps)
+      result.rate_per_ps[row] += further.rate_per_ps[at];
+  }
+  {
+    PhaseTimer timer(run, "conductivity");
+    result.field_rta = relaxation_time_field(transport, result.rate_per_ps);
+    result.mode_kappa_rta = mode_conductivity(transport, result.temperature_k, result.field_rta);
+    result.kappa_rta_w_per_mk = total(result.mode_kappa_rta);
+    result.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport, result.temperature_k);
+    result.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport, result.temperature_k);
+  }
+  if (control.converge) {
+    PhaseTimer timer(run, "iterate");
+    const bool symmetric = control.broadening == Broadening::kSymmetric &&
+                           (!further.in_scattering || further.symmetric);
+    const OccupationForm form =
+        symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
+    CollisionOperator collision{
+        .diagonal_per_ps = result.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
+    ProblemDigest digest;
+    if (checkpoint != nullptr) {
+      // The rates are a fingerprint of all that the operator is made of.
+      digest.add(result.temperature_k);
+      digest.add(symmetric ? 1.0 : 0.0);
+      digest.add(control.compat ? 1.0 : 0.0);
+      for (const std::vector<double>* values : std::initializer_list<const std::vector<double>*>{
+               &result.rate_per_ps, &run.modes.omega_rad_ps, &run.three_phonon.absorption_per_ps,
+               &run.three_phonon.emission_per_ps, &further.rate_per_ps})
+        digest.add(*values);
+      digest.add(deck.third_order.tensor);
+    }
+    const auto kept = [&](const char* name, FieldOperator apply) {
+      return checkpoint != nullptr
+                 ? remembered(*checkpoint, name, digest.value(), std::move(apply), ranks)
+                 : apply;
+    };
+    if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
+      collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
+      if (control.average_degenerate)
+        average_over_subspaces(run.modes, deck.symmetry.irreducible, 1,
+                               collision.diagonal_per_ps.data());
+      std::vector<double> more;
+      if (further.in_scattering &&
+          further.diagonal_per_ps)  // remembered too: else a finished iteration would be built to
+                                    // be replayed
+        more = kept("out-scattering",
+                    [&](const std::vector<double>&) { return further.diagonal_per_ps(t); })({});
+      for (std::int64_t row = 0; row < n_rows; ++row)
+        collision.diagonal_per_ps[row] += fixed(row) + (more.empty() ? 0.0 : more[row]);
+    }
+    collision.in_scattering = kept("in-scattering", [&, t](const std::vector<double>& f) {
+      std::vector<double> out = kernels.apply_collision(control.temperatures_k[t], form, f);
+      if (further.in_scattering) {
+        const std::vector<double> more = further.in_scattering(t, f);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+      }
+      return out;
+    });
+    result.solution = solve_bte(transport, result.temperature_k, collision, progress);
+    result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
+    result.kappa_w_per_mk = total(result.mode_kappa);
+    result.final_rate_per_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
+    for (std::int64_t row = 0; row < n_rows; ++row) {
+      if (!transport.conducts(row)) continue;
+      const std::int64_t mode = transport.mode_of_row(row);
+      const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
+      const double* f = &result.solution.f[static_cast<std::size_t>(row * 3)];
+      const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
+      if (along != 0.0)
+        result.final_rate_per_ps[row] =
+            run.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
+    }
+    result.converged = true;
+  }
+  return result;
+}
+
+void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
+                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint,
+                      Ranks& ranks) {
+  for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
+    run.by_temperature.push_back(
+        conductivity_at(t, deck, kernels, further, run, progress, checkpoint, ranks));
+}
+
+double sheet_factor(const Deck& deck) {
+  if (!(deck.control.sheet_thickness_nm > 0.0)) return 1.0;
+  const int axis = deck.control.sheet_axis - 1;
+  const Mat3& a = deck.crystal.lattice_nm;
+  const double area = length(cross(a[(axis + 1) % 3], a[(axis + 2) % 3]));
+  return deck.crystal.volume_nm3() / area / deck.control.sheet_thickness_nm;
+}
+
+}  // namespace quasi::thermal

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/thermal/solver/transport/coherence.hpp"
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+#include "workers/thermal/solver/transport/sweep.hpp"
+#include "workers/thermal/solver/transport/wire.hpp"
+
+namespace quasi::thermal {
+
+/// What follows from rates and modes once they are known, at no cost worth a plan.
+struct Derived {
+  std::vector<double> gruneisen;            ///< [n_rows]
+  std::vector<double> mean_gruneisen;       ///< [nT]
+  std::vector<Coherence> coherence;         ///< [nT]; empty when not asked for
+  std::vector<WireConductivity> wires_rta;  ///< [nT]; empty without nanowires
+  std::vector<WireConductivity>
+      wires;  ///< [nT] of converged_wires, which the caller adds; else empty
+  Sweep sweep;
+};
+
+/// @param third_order  of the deck
+Derived derive(const Deck& deck, const SparseForceConstants& third_order, ConductivityRun& run);
+
+/// Spectrum of what rows carry: Σ_row value δ(ω − ω_row) with the widths of elastic scattering, at
+/// the ticks of the density of states. W ps/(m K rad).
+Cumulative spectrum_by_omega(const Transport& transport, const std::vector<Mat3>& by_row);
+
+}  // namespace quasi::thermal

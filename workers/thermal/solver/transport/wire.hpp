@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "workers/thermal/solver/transport/conductivity_run.hpp"
+
+namespace quasi::thermal {
+
+/// By how much diffuse walls reduce a mode's share in a cylindrical wire: the mean over the cross
+/// section of 1 − e^{−s/Λ}, s the way to the wall across the axis,
+///
+///   f = (2Λ/πR²) ∫_0^R [2√(R²−x²)/Λ − 1 + e^{−2√(R²−x²)/Λ}] dx,   Λ = v_ρ τ.
+///
+/// 1 for Λ → 0; 8R/(3πΛ) for Λ → ∞ (Casimir).
+double diffuse_wire_reduction(double path_nm, double radius_nm);
+
+/// κ along the axis of wires, in W/m/K.
+struct WireConductivity {
+  std::vector<Vec3> axis;              ///< [n_axes] unit vectors
+  std::vector<double> radius_nm;       ///< [n_radii]
+  std::vector<double> kappa_w_per_mk;  ///< [n_axes][n_radii]
+};
+
+/// Axes and radii of the control.
+WireConductivity wires_of(const Transport& transport);
+
+/// In relaxation-time approximation: each mode's F along the axis is reduced by the f of its own
+/// relaxation time, all members of a star by themselves, since a wire has less symmetry than its
+/// crystal.
+/// @param rate_per_ps  [n_rows] total rates without boundaries
+WireConductivity wire_conductivity(const Transport& transport, double temperature_k,
+                                   const std::vector<double>& rate_per_ps);
+
+/// From the BTE: F = f τ (ωv + in-scattering of F), that is a diagonal of w/f. The wire's own
+/// symmetry folds the mesh, so the processes of its irreducible points are listed anew for every
+/// axis; rates are those of the run. Needs the symmetric operator.
+/// @param further_per_ps  [nT][n_rows] rates beside those of the run's three phonons and isotopes,
+/// in relaxation-time
+///                        approximation; may be empty
+/// @param iterated_along  makes what is iterated instead of these rates, with the rows of a wire's
+/// symmetry; null: none
+/// @return [nT]
+std::vector<WireConductivity> converged_wires(
+    const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
+    const std::vector<double>& further_per_ps,
+    const std::function<FurtherScattering(const Symmetry&)>& iterated_along, const Device& device,
+    Progress& progress);
+
+}  // namespace quasi::thermal
