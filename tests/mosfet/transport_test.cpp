@@ -319,6 +319,8 @@ TEST_P(Transport, AgreesWithTheCpu) {
         {{"scattering.scheme", "paper"}},
         {{"scattering.scheme", "none"}},
         {{"mesh.nw", "40"}, {"mesh.nphi", "24"}},
+        {{"mesh.nw", "60"}, {"mesh.nphi", "8"}},
+        {{"mesh.nw", "40"}, {"mesh.nphi", "12"}},
         {{"statistics.kind", "fermi"}},
         {{"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}},
         {{"statistics.kind", "fermi"}, {"scattering.roughness.spectrum", "gaussian"}}}) {
@@ -326,6 +328,7 @@ TEST_P(Transport, AgreesWithTheCpu) {
     if (c.problem.pauli) c.boundary.pdf_scale = 0.1;
     const Outcome here = one_step(c, GetParam()), there = one_step(c, find_device("cpu"));
     EXPECT_LT(largest_difference(here.state.pdf, there.state.pdf), 1e-12);
+    EXPECT_LT(largest_difference(here.after.pdf_w, there.after.pdf_w), 1e-11);
     EXPECT_NEAR(here.dt_fs / there.dt_fs, 1.0, 1e-13);
     for (std::size_t i = 0; i < here.current_integral.size(); ++i)
       EXPECT_NEAR(here.current_integral[i], there.current_integral[i], 1e-12);

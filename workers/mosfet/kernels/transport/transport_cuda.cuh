@@ -231,17 +231,17 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       partial[half_node] = (stage.first ? 0.0 : partial[half_node]) + stage.flux_weight * sum;
   };
   const int sum_row = 1 + warp * 4 + lane / 8;
-  const bool sums = 1 + warp * 4 <= tile,
-             keeps = (lane & 7) == 0 && sum_row <= tile && first - 1 + sum_row < p.nw;
-  const double* const sum_from = shared + frame.fluxes_at() + 2 * rows + min(sum_row, tile) * n;
-  double* sum_to =
-      q.angle_sum + (static_cast<long long>(state) * p.nx + begin) * p.nw + first - 1 + sum_row;
+  const double* const sum_from = shared + frame.fluxes_at() + 2 * rows;
+  double* sum_to = q.angle_sum + (static_cast<long long>(state) * p.nx + begin) * p.nw + first - 1;
   const auto sum_rows = [&](int at) {
-    if (!sums) return;
-    double sum = 0.0;
-    for (int a = lane & 7; a < n; a += 8) sum += sum_from[at + a];
-    for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
-    if (keeps) *sum_to = sum;
+    for (int row = sum_row; row - lane / 8 <= tile; row += 4 * shape.warps()) {
+      const double* from = sum_from + at + min(row, tile) * n;
+      double sum = 0.0;
+      for (int a = lane & 7; a < n; a += 8) sum += from[a];
+      for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
+      if ((lane & 7) == 0 && row <= tile && first - 1 + row < p.nw) sum_to[row] = sum;
+      if constexpr (kAngles >= 8) break;  // A row has a warp's quarter: one round sums the tile.
+    }
     sum_to += p.nw;
   };
   // A plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
