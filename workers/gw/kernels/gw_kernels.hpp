@@ -8,6 +8,7 @@
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/polarizability/partial_chi.hpp"
+#include "workers/gw/model/pole_options.hpp"
 
 namespace quasi::gw {
 
@@ -26,14 +27,6 @@ struct PlasmonPoleView {
   View<const Cplx, 2> strength;   ///< A_GG' = ½ I_GG' ω̃_GG' v̄(q+G'), Ry² Bohr³; [n_g][n_g]
   View<const double, 2> pole_ry;  ///< ω̃_GG' > 0; [n_g][n_g]
   bool hermitian = false;         ///< known to be, to the last bit; false: kernels look
-};
-
-/// Where the plasmon-pole sum departs from the plain formulas, near poles (spec 6.2). Written in
-/// full in physics/plasmon_pole.hpp; every kernel must agree with the functions there.
-struct PoleRules {
-  double half_width_ry = 0.5 / 13.60569253;  ///< γ: an empty band within γ of its pole gives 0
-  double max_ratio = 500.0;                  ///< … or nearer than ω̃ / max_ratio
-  double screened_exchange_cut = 4.0;  ///< x < 0: SX is dropped if |ω̃²/(x²−ω̃²)| exceeds it
 };
 
 /// One element whose ω̃ is imaginary (a policy for invalid modes): kept apart, because poles of the
@@ -196,19 +189,7 @@ class GwKernels {
                                         View<Cplx, 2> total, View<Cplx, 2> sx,
                                         View<Cplx, 1> slope) = 0;
 
-  /// How sigma_offdiagonal works.
-  struct OffDiagonalOptions {
-    /// The two products of spec 7 for every (n, E); or, for pairs that cross no pole, sums of terms
-    /// separable in |E − E_n| and ω̃ (separable_pole.hpp), the two products for the others only.
-    enum class Method { kTwoProducts, kExponentialSums, kRationalSums };
-    /// Complex products: as they are; with three real ones for four; in integer arithmetic
-    /// emulating FP64. The last two are CUDA's alone.
-    enum class Products { kNative, kThreeMultiplications, kEmulated };
-    Method method = Method::kTwoProducts;
-    Products products = Products::kNative;
-    double tolerance_relative = 1e-7;  ///< of the separable sums
-    double max_residual = 1e-9;        ///< of products that are not native; above it the call fails
-  };
+  using OffDiagonalOptions = gw::OffDiagonalOptions;
   struct OffDiagonalReport {
     std::int64_t pairs = 0;           ///< (n, E)
     std::int64_t direct_pairs = 0;    ///< of them treated by the two products
