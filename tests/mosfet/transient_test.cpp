@@ -7,6 +7,8 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
 #include "workers/mosfet/solver/sweep/point_progress.hpp"
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 
@@ -123,6 +125,28 @@ TEST(Transient, TerminalCurrentsAddToNothing) {
     largest_gate = std::max(largest_gate, std::fabs(currents[row + 3]));
   }
   EXPECT_GT(largest_gate, 100.0);  // A/m: charging the gate is no small current.
+}
+
+// A ramp that is shorter than a time step leaves the terminals at the waveform's last value.
+TEST(Transient, ARampEndsAtItsValue) {
+  const Deck deck =
+      transient_deck({{"run.t_end_fs", "1.0"}, {"bias.waveform_vgs", "[[0.0, 0.0], [0.05, 0.1]]"}});
+  const Structure s = make_structure(deck);
+  const Equilibrium source = solve_contact(deck, s, 0), drain = solve_contact(deck, s, s.nx - 1);
+  const PotentialBoundary expected = potential_boundary(deck, s, {0.6, 0.1}, source, drain);
+  for (const Device& device : test::one_device_of_each_kind()) {
+    SCOPED_TRACE(device.name());
+    std::vector<double> potential_v;
+    SweepOptions options{.devices = {device}, .checkpoint_directory = {}, .output_directory = {}};
+    options.on_state = [&](int, const PointState& state, double) {
+      potential_v = state.potential_v;
+    };
+    SilentProgress silent;
+    run_sweep(deck, options, silent);
+    ASSERT_EQ(potential_v.size(), expected.value_v.size());
+    for (std::size_t k = 0; k < potential_v.size(); ++k)
+      if (expected.fixed[k]) ASSERT_NEAR(potential_v[k], expected.value_v[k], 1e-12) << k;
+  }
 }
 
 // Corners and single steps do not depend on how calls were cut: a resumed pulse has the same bits.

@@ -240,6 +240,7 @@ class DeviceRun {
     std::vector<double> stop(lanes_.size(), -1.0);
     for (int lane = 0; lane < size(); ++lane)
       if (lanes_[lane].active) {
+        if (!moves(lanes_[lane])) set_bias_at(lane, lanes_[lane].time_fs);
         kernels_->refresh(lane);
         kernels_->save(lane);
         stop[lane] = next_event(lanes_[lane]);
@@ -297,13 +298,19 @@ class DeviceRun {
            deck_.drain_wave.moves(lane.time_fs + kInstant_fs);
   }
 
-  // While a bias moves, every step of its lane sees the values at the step's end.
+  // A step of a moving bias sees the values at its end, as far as the last time step foretells it.
+  // Where the bias stands again, batch() sets the values themselves.
   void drive(int lane, double stop_fs) {
     const Lane& l = lanes_[lane];
-    const double ahead = std::min(l.time_fs + l.dt_fs, stop_fs);
+    set_bias_at(lane, std::min(l.time_fs + l.dt_fs, stop_fs));
+  }
+
+  void set_bias_at(int lane, double time_fs) {
+    if (deck_.gate_wave.t_fs.empty() && deck_.drain_wave.t_fs.empty()) return;
     kernels_->set_fixed_potential(
-        lane, potential_boundary(deck_, problem_.structure, sweep_.bias_at(l.at.point, ahead),
-                                 sweep_.source, sweep_.drain)
+        lane, potential_boundary(deck_, problem_.structure,
+                                 sweep_.bias_at(lanes_[lane].at.point, time_fs), sweep_.source,
+                                 sweep_.drain)
                   .value_v);
   }
 
