@@ -3,7 +3,7 @@
 namespace quasi::client {
 
 /// What `quasi` returns to the shell. Scripts rely on these numbers: they are part of the interface
-/// (docs/cli.md) and never change their meaning.
+/// (docs/reference/cli.md) and never change their meaning.
 enum class ExitStatus : int {
   kOk = 0,
   kUnexpected = 1,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A current-voltage map on CUDA devices, and the files that docs/jobs/figures is drawn from. Every finished point is in OUTPUT/iv.csv
+# A current-voltage map on CUDA devices, and the files that docs/figures is drawn from. Every finished point is in OUTPUT/iv.csv
 # at once; a second call goes on where the first was stopped.
 #
 #   bench/gpu/mosfet_map.sh [BIN] [OUTPUT]

@@ -35,7 +35,7 @@ struct CapturedEnd {
 CapturedEnd capture_engine(const std::filesystem::path& engine,
                            const std::vector<std::string>& arguments);
 
-/// What `quasi` returns for an end of the engine: the table of docs/cli.md.
+/// What `quasi` returns for an end of the engine: the table of docs/reference/cli.md.
 ExitStatus status_of_engine(const ChildEnd& end);
 
 /// One sentence for an end by a signal or without a word of its own; "" if the engine explains

@@ -38,8 +38,9 @@ void require_address(const Configured<std::string>& address) {
 }
 
 [[noreturn]] void refuse(const fs::path& file, const toml::node& node, const std::string& what) {
-  throw Failure(ExitStatus::kInvalidInput, where(file, node) + ": " + what,
-                "see 'Configuration' in docs/cli.md, or check with: quasi --print-config");
+  throw Failure(
+      ExitStatus::kInvalidInput, where(file, node) + ": " + what,
+      "see 'Configuration' in docs/reference/cli.md, or check with: quasi --print-config");
 }
 
 std::string text_of(const fs::path& file, const std::string& key, const toml::node& node) {

@@ -163,7 +163,7 @@ class Adapter {
     std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
     throw Failure(ExitStatus::kInvalidInput, document_.where(path) + ": " + what + ", got " + shown,
-                  "the fields of a job are listed in docs/cli.md");
+                  "the fields of a job are listed in docs/reference/cli.md");
   }
 
   Json any_field(const Json& value, const pb::FieldDescriptor& field,
@@ -337,7 +337,7 @@ void fill_message(const SourceDocument& document, const Json& value, const std::
   if (!status.ok())
     throw Failure(ExitStatus::kInvalidInput,
                   document.where(path) + ": " + std::string(status.message()),
-                  "the fields of a job are listed in docs/cli.md");
+                  "the fields of a job are listed in docs/reference/cli.md");
 }
 
 }  // namespace quasi::client

@@ -27,6 +27,14 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// The text of all .cpp files below a folder.
+std::string code_below(const std::string& folder) {
+  std::string code;
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir() / folder))
+    if (entry.path().extension() == ".cpp") code += text_of(entry.path());
+  return code;
+}
+
 std::vector<fs::path> pages() {
   std::vector<fs::path> found{source_dir() / "README.md"};
   for (const char* room : {"docs", "examples", "deploy"})
@@ -184,75 +192,74 @@ const std::string kReads =
     "table|tables|word|has)\\(\\s*\"(\\w+)\"";
 
 TEST(Docs, KeysOfMosfetDecks) {
-  const std::string code = text_of(source_dir() / "workers/mosfet/input/deck.cpp"),
-                    page = text_of(source_dir() / "docs/jobs/mosfet.md");
+  const std::string code = code_below("workers/mosfet/input"),
+                    page = text_of(source_dir() / "docs/reference/mosfet.md");
   const Names read =
-      together({matches(code, kReads), matches(code, "read_waveform\\(reader, \"(\\w+)\"")});
+      together({matches(code, kReads), matches(code, "read_waveform\\(\\s*reader,\\s*\"(\\w+)\"")});
   expect_same(read,
               together({words_of_tables(page, "| table | keys", 0),
                         words_of_tables(page, "| table | keys", 1)}),
-              "docs/jobs/mosfet.md", {"x_nm", "N_D_cm3", "h5"});
+              "docs/reference/mosfet.md", {"x_nm", "N_D_cm3", "h5"});
 }
 
 TEST(Docs, KeysOfGwDecks) {
-  const std::string code = text_of(source_dir() / "workers/gw/input/deck.cpp"),
-                    page = text_of(source_dir() / "docs/jobs/gw.md");
-  Names read = together({matches(code, kReads), matches(code, "path_of\\(\"(\\w+)\""),
-                         matches(code, "(?:vector|grid)_of\\(reader, \"(\\w+)\"")});
+  const std::string code = code_below("workers/gw/input"),
+                    page = text_of(source_dir() / "docs/reference/gw.md");
+  Names read = together({matches(code, kReads), matches(code, "path_of\\(\\s*\"(\\w+)\""),
+                         matches(code, "(?:vector|grid)_of\\(\\s*reader,\\s*\"(\\w+)\"")});
   for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "converge", "job", "kind"})
     read.erase(table);  // named with their keys
-  expect_same(read, words_of_tables(page, "| key | default", 0), "docs/jobs/gw.md");
+  expect_same(read, words_of_tables(page, "| key | default", 0), "docs/reference/gw.md");
 }
 
 TEST(Docs, KeysOfThermalDecks) {
-  const std::string code = text_of(source_dir() / "workers/thermal/input/control.cpp");
+  const std::string code = code_below("workers/thermal/input");
   const Names read = together(
-      {matches(code, "\\b(?:flag|integer|at_least|positive|index3|section)\\(\"\\w*\", \"(\\w+)\""),
-       matches(code, "\\b(?:samples|reals|word|size)\\(\"(\\w+)\""),
+      {matches(
+           code,
+           "\\b(?:flag|integer|at_least|positive|index3|section)\\(\\s*\"\\w*\",\\s*\"(\\w+)\""),
+       matches(code, "\\b(?:samples|reals|word|size)\\(\\s*\"(\\w+)\""),
        matches(code, "keys_\\[\"(\\w+)\"\\]"),
        {"t_min", "t_max", "t_step"}});
   Names documented;
-  for (const char* name : {"docs/jobs/thermal.md", "docs/jobs/thermal_4ph.md"}) {
+  for (const char* name : {"docs/reference/thermal.md", "docs/reference/thermal_4ph.md"}) {
     const std::string page = text_of(source_dir() / name);
     documented = together({documented, words_of_tables(page, "| group | key", 1),
                            words_of_tables(page, "| key | default", 0)});
-    if (std::string(name) == "docs/jobs/thermal.md")
+    if (std::string(name) == "docs/reference/thermal.md")
       for (const char* refused : {"`tdep`", "`Ewald`"}) {
         EXPECT_NE(page.find(refused), std::string::npos) << name << " does not name " << refused;
       }
   }
   documented = lower(together({documented, {"tdep", "Ewald"}}));
-  expect_same(lower(read), documented, "docs/jobs/thermal.md or thermal_4ph.md");
+  expect_same(lower(read), documented, "docs/reference/thermal.md or thermal_4ph.md");
 }
 
 TEST(Docs, KeysOfTheServerAndTheWorker) {
-  const std::string page = text_of(source_dir() / "docs/operations.md");
+  const std::string page = text_of(source_dir() / "docs/reference/operations.md");
   const auto worker = page.find("\n## Worker");
   ASSERT_NE(worker, std::string::npos);
   const std::string server_code = text_of(source_dir() / "server/options.cpp"),
                     worker_code = text_of(source_dir() / "workers/daemon/worker_config.cpp");
-  expect_same(together({matches(server_code, "\\b(?:boolean|seconds|integer)\\(\"(\\w+)\""),
+  expect_same(together({matches(server_code, "\\b(?:boolean|seconds|integer)\\(\\s*\"(\\w+)\""),
                         matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
               words_of_tables(page.substr(0, worker), "| key | default", 0),
-              "docs/operations.md (server)");
-  expect_same(matches(worker_code, "\\{\"(\\w+)\", \"[^\"]* [^\"]*\""),
+              "docs/reference/operations.md (server)");
+  expect_same(matches(worker_code, "\\{\\s*\"(\\w+)\",\\s*\"[^\"]* [^\"]*\""),
               words_of_tables(page.substr(worker), "| key | default", 0),
-              "docs/operations.md (worker)");
+              "docs/reference/operations.md (worker)");
 }
 
 TEST(Docs, EventsOfTheLogThatAreNamedExist) {
-  std::string code;
-  for (const char* room : {"server", "workers/daemon"})
-    for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room))
-      if (entry.path().extension() == ".cpp") code += text_of(entry.path());
-  const std::string page = text_of(source_dir() / "docs/operations.md");
+  const std::string code = code_below("server") + code_below("workers/daemon");
+  const std::string page = text_of(source_dir() / "docs/reference/operations.md");
   const auto begin = page.find("**Worth an alarm**");
   ASSERT_NE(begin, std::string::npos);
   const Names events = in_backticks(page.substr(begin, page.find("\n\n", begin) - begin));
   EXPECT_GT(events.size(), 10u);
   for (const std::string& event : events)
     EXPECT_NE(code.find('"' + event + '"'), std::string::npos)
-        << "docs/operations.md names an event " << event;
+        << "docs/reference/operations.md names an event " << event;
 }
 
 // What follows two dashes on a page is an option of one of the programs, or of one of the tools

@@ -290,8 +290,8 @@ TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
 }
 
-// Broken job files over the whole way: an answer of the table of docs/cli.md, never a crash, never
-// an INTERNAL of the server.
+// Broken job files over the whole way: an answer of the table of docs/reference/cli.md, never a
+// crash, never an INTERNAL of the server.
 TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
   const std::string sound =
       R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", "test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3}, "resources": {"gpus": 1, "cpus": 2}})";

@@ -24,7 +24,7 @@ enum class Solution { kLinearised, kGraphical, kDyson };
 /// or k·p.
 enum class LongWave { kStates, kDense, kVelocity };
 
-/// A GW job as the user wrote it; every key is described in docs/jobs/gw.md.
+/// A GW job as the user wrote it; every key is described in docs/reference/gw.md.
 struct Deck {
   struct {
     bool empirical = false;

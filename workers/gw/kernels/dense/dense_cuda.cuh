@@ -8,7 +8,7 @@ namespace quasi::gw::cuda {
 
 /// C[i][j] += sign Σ_p a_p*(i) a_p(j) for the triangle i ≤ j of a row-major [n][n], a row-major
 /// [n_rows][n]. The library's own Hermitian product: blocks of general products and products of
-/// real and imaginary planes were tried and are slower (docs/performance.md).
+/// real and imaginary planes were tried and are slower (docs/performance/README.md).
 void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
                    const double2* a, double2* c);
 

@@ -13,7 +13,7 @@ namespace quasi::thermal {
 ///
 /// Process numbers: three phonons from counting up to 96 rows, four phonons from 2e6 random tuples.
 /// Times: three phonons from a few points solved on the device, four phonons from measured rates of
-/// arithmetic (docs/performance.md), good to a factor of two.
+/// arithmetic (docs/performance/README.md), good to a factor of two.
 nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device);
 
 /// Estimated four-phonon tuples by channel, from `n_draws` random ones of each; deterministic.

@@ -13,7 +13,7 @@ namespace quasi::thermal {
 namespace {
 
 // Costs beside the multiply-adds of a matrix element and of the contraction with λ', in complex
-// multiply-adds; from the times of the parts on one H200 (docs/performance.md).
+// multiply-adds; from the times of the parts on one H200 (docs/performance/README.md).
 constexpr double kPerProcess = 250.0;  ///< test, width, δ, Bose factors, sums
 constexpr double kPerPair = 150.0;     ///< sorting and filling the table of last pairs
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Pictures of gw jobs from the tables beside their results.
 #
-#   docs/jobs/figures/gw-plots.sh bands RESULTS OUT.png [LABELS]
+#   docs/figures/gw-plots.sh bands RESULTS OUT.png [LABELS]
 #       bands.dat of a job with sigma.band_path: mean field and quasiparticles, energies from the top of each valence band.
 #       LABELS names the corners of the path, e.g. "L Γ X W Γ"; VALENCE (environment, default 4) counts the valence bands.
-#   docs/jobs/figures/gw-plots.sh sigma RESULTS OUT.png BLOCK
+#   docs/figures/gw-plots.sh sigma RESULTS OUT.png BLOCK
 #       spectra.dat of a job with sigma.spectrum_window_ev: Re Σ, Im Σ and A(ω) of one block, counted from 0.
 set -euo pipefail
 what=${1:?bands or sigma} results=${2:?folder of results} out=${3:?picture}
