@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "client/failure.hpp"
 
@@ -109,8 +110,14 @@ void make_directory(const fs::path& path, Access access) {
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     throw Failure(ExitStatus::kLocalFile, "'" + path.string() + "' is a file, not a directory",
                   "name another directory");
+  // Each new name is synced in the directory that holds it, or a power loss could take the whole
+  // tree with the files in it.
+  std::vector<fs::path> missing;
+  for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path())
+    missing.push_back(at);
   fs::create_directories(path, error);
   if (error) fail("create the directory", path, error.value());
+  for (const fs::path& created : missing) sync_directory(directory_of(created));
   if (access == Access::kOwner) fs::permissions(path, fs::perms::owner_all, error);
 }
 
