@@ -6,9 +6,9 @@
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/backend/device/memory_budget.hpp"
-#include "workers/thermal/kernels/four_phonon/host_walk_4ph.hpp"
-#include "workers/thermal/kernels/four_phonon/pair_table_store_4ph_cuda.cuh"
-#include "workers/thermal/kernels/four_phonon/scatter_4ph_cuda.cuh"
+#include "workers/thermal/kernels/four_phonon/cell_path_4ph.hpp"
+#include "workers/thermal/kernels/four_phonon/scatter/pair_table_store_4ph_cuda.cuh"
+#include "workers/thermal/kernels/four_phonon/scatter/scatter_kernel_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 
 namespace quasi::thermal {
@@ -88,7 +88,7 @@ struct Lane {
   PairTableStore tables;
   DeviceBuffer<double> partial, exchanged, total;
   DeviceBuffer<std::int32_t> partner;
-  DeviceBuffer<Meeting4ph> meeting;
+  DeviceBuffer<PartnerPoint4ph> partner_point;
   PinnedNumbers result;
   std::int32_t first = 0, last = 0;  ///< the range of which sums are under way; empty: none
 };
@@ -174,54 +174,54 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                          ContractFirst4ph{t_, contracted_.data()}, "contraction with λ");
     t_.contracted = contracted_.data();
 
-    const HostWalk walk = walk_through(p.plan);
+    const HostCellPath path = find_cell_path(p.plan);
     std::vector<ZonePoint> zone(static_cast<std::size_t>(p.mesh.size()));
     for (std::size_t q = 0; q < zone.size(); ++q)
       zone[q] = {p.zone[3 * q], p.zone[3 * q + 1], p.zone[3 * q + 2], 0};
     for (int i = 0; i < 3; ++i) {
       const int n = p.mesh.n[i];
-      std::vector<Complex<double>> turn;
+      std::vector<Complex<double>> factor;
       for (int m = -2 * n; m < 2 * n; ++m) {
         const double angle = 2.0 * units::kPi * QMesh::wrap(m, n) / n;
-        turn.push_back({std::cos(angle), std::sin(angle)});
+        factor.push_back({std::cos(angle), std::sin(angle)});
       }
-      walk_turn_[i] = upload(turn, "walk");
+      step_phase_[i] = upload(factor, "path");
     }
     std::vector<std::int32_t> stop;
-    for (std::size_t s = 0; s < walk.step.size(); ++s)
-      if (walk.first[s + 1] > walk.first[s]) stop.push_back(walk.first[s]);
+    for (std::size_t s = 0; s < path.step.size(); ++s)
+      if (path.first[s + 1] > path.first[s]) stop.push_back(path.first[s]);
     stops_ = static_cast<int>(stop.size());
     stop.push_back(p.plan.n_pairs);
-    walk_stop_ = upload(stop, "walk");
+    path_stop_ = upload(stop, "path through the cells");
     std::vector<Complex<double>> half;
     for (std::size_t mode = 0; p.plan.swapped && mode < p.omega_rad_ps.size(); ++mode)
       for (std::size_t x = 0; x < 3; ++x)
         half.push_back({p.eigenvector[6 * mode + x].real(), p.eigenvector[6 * mode + x].imag()});
-    walk_half_ = upload(half, "first halves of eigenvectors");
+    path_half_ = upload(half, "first halves of eigenvectors");
     std::vector<std::uint32_t> program;
-    for (std::size_t s = 0; s < walk.step.size() && t_.n_atoms <= 4; ++s) {
+    for (std::size_t s = 0; s < path.step.size() && t_.n_atoms <= 4; ++s) {
       program.push_back(
-          static_cast<std::uint32_t>(walk.step[s] >= 0 ? walk.step[s] : 3 - walk.step[s]));
-      for (std::int32_t p0 = walk.first[s]; p0 < walk.first[s + 1]; ++p0)
-        program.back() |= 1u << (8 + walk.atoms[p0] / 256 * t_.n_atoms + walk.atoms[p0] % 256);
+          static_cast<std::uint32_t>(path.step[s] >= 0 ? path.step[s] : 3 - path.step[s]));
+      for (std::int32_t p0 = path.first[s]; p0 < path.first[s + 1]; ++p0)
+        program.back() |= 1u << (8 + path.atoms[p0] / 256 * t_.n_atoms + path.atoms[p0] % 256);
     }
-    walk_program_ = upload(program, "walk");
-    walk_step_ = upload(walk.step, "walk");
-    walk_first_ = upload(walk.first, "walk");
-    walk_atoms_ = upload(walk.atoms, "walk");
-    walk_order_ = upload(walk.order, "walk");
-    walk_zone_ = upload(zone, "walk");
-    walk_ = {static_cast<int>(walk.step.size()),
-             walk_step_.data(),
-             walk_first_.data(),
-             walk_atoms_.data(),
-             walk_program_.data(),
+    path_program_ = upload(program, "path through the cells");
+    path_step_ = upload(path.step, "path through the cells");
+    path_first_ = upload(path.first, "path through the cells");
+    path_atoms_ = upload(path.atoms, "path through the cells");
+    path_order_ = upload(path.order, "path through the cells");
+    path_zone_ = upload(zone, "path through the cells");
+    path_ = {static_cast<int>(path.step.size()),
+             path_step_.data(),
+             path_first_.data(),
+             path_atoms_.data(),
+             path_program_.data(),
              stops_,
-             walk_stop_.data(),
-             walk_half_.data(),
-             walk_zone_.data(),
+             path_stop_.data(),
+             path_half_.data(),
+             path_zone_.data(),
              {}};
-    for (int i = 0; i < 3; ++i) walk_.turn[i] = walk_turn_[i].data() + 2 * p.mesh.n[i];
+    for (int i = 0; i < 3; ++i) path_.step_phase[i] = step_phase_[i].data() + 2 * p.mesh.n[i];
 
     double largest_omega = 0.0;
     double largest_spread = 0.0;
@@ -265,7 +265,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
           "sums by λ'");
       lane.partner =
           DeviceBuffer<std::int32_t>(p.star.empty() ? 0 : p.point.size() * places, "partners");
-      lane.meeting = DeviceBuffer<Meeting4ph>(2 * p.point.size() * places, "points that meet");
+      lane.partner_point =
+          DeviceBuffer<PartnerPoint4ph>(2 * p.point.size() * places, "partner points");
       lane.total = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
       if (lane.result.count != static_cast<std::size_t>(n_values_))
         lane.result = PinnedNumbers(static_cast<std::size_t>(n_values_));
@@ -389,8 +390,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t multiply_adds_per_process() const override {
     // One phase a step, e'' times the phase at every cell, nine for each pair, e''' at the end.
     if (problem_->plan.swapped)  // of half of e'', and of real and imaginary parts only what counts
-      return 3LL * walk_.n_steps + 9LL * stops_ + 3;
-    return walk_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
+      return 3LL * path_.n_steps + 9LL * stops_ + 3;
+    return path_.n_steps + 3LL * t_.n_atoms * stops_ + 9LL * t_.n_pairs + 3LL * t_.n_atoms;
   }
 
   std::int64_t memory_bytes(const Problem4ph& p) const override {
@@ -454,7 +455,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                (sums_in_shared(use, channels, t_.n_temperatures) +
                 exchanged_in_shared(t_, use, channels == 2 ? 1 : -1, group)) *
                8 +
-           kWarps * queue_bytes(form()) + slot_bytes(form()) + walk_.n_steps * 4;
+           kWarps * queue_bytes(form()) + slot_bytes(form()) + path_.n_steps * 4;
   }
 
   void choose_group() {
@@ -464,8 +465,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                       shared_bytes<double>(group_, 2, Use::kRates));
     };
     while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
-    const int turns = (t_.n_branches + group_ - 1) / group_;  // as many branches in each
-    group_ = (t_.n_branches + turns - 1) / turns;
+    const int groups = (t_.n_branches + group_ - 1) / group_;  // as many branches in each
+    group_ = (t_.n_branches + groups - 1) / groups;
     if (needed() > kSharedLimit_bytes)
       throw InvalidInput(
           "four phonons on CUDA: " + std::to_string(t_.n_pairs) +
@@ -477,7 +478,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   template <int kSign, int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
   void scatter_sign(const ScatterArguments& arguments, std::int32_t places, cudaStream_t stream) {
     const int bytes = shared_bytes<Real>(group_, kSign > 0 ? 2 : 1, kUse);
-    const auto kernel = scatter_kernel<kSign, kAtoms, kForm, kUse, Real, kBlocks>;
+    const auto kernel = scatter_kernel<ScatterVariant<kSign, kAtoms, kForm, kUse, Real>, kBlocks>;
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
                 "four-phonon scattering");
     kernel<<<dim3(static_cast<unsigned>(arguments.n_rows), static_cast<unsigned>(places)), kThreads,
@@ -564,10 +565,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   ScatterArguments arguments() const {
     return {.tables = t_,
             .keys = keys_,
-            .walk = walk_,
-            .walk_order = walk_order_.data(),
+            .path = path_,
+            .path_order = path_order_.data(),
             .kind = {},
-            .meeting = nullptr,
+            .partner_point = nullptr,
             .energy_number = energy_number_.data(),
             .n_pairs_table = n_pairs_,
             .first_total = 0,
@@ -601,10 +602,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       cuda::check(cudaStreamWaitEvent(lane.work.stream, lane.made.event), "four-phonon scattering");
       scatter.first_total = first;
       scatter.first_star = star;
-      scatter.meeting = lane.meeting.data();
+      scatter.partner_point = lane.partner_point.data();
       cuda::for_each_index(std::int64_t{2} * (end - first) * t_.n_points,
-                           MakeMeetings4ph{scatter.tables, first, lane.meeting.data()},
-                           "points that meet", lane.work.stream);
+                           FindPartnerPoints4ph{scatter.tables, first, lane.partner_point.data()},
+                           "partner points", lane.work.stream);
       scatter_both<kUse>(scatter, end - first, lane.work.stream);
       cuda::check(cudaEventRecord(lane.used.event, lane.work.stream), "four-phonon scattering");
       add(first, end - first);
@@ -618,17 +619,17 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   const Problem4ph* problem_ = nullptr;
   Tables4ph t_;
   PairKeys4ph keys_{};
-  Walk4ph walk_{};
-  int stops_ = 0;  ///< cells of the walk that have pairs
+  CellPath4ph path_{};
+  int stops_ = 0;  ///< cells of the path that have pairs
   int group_ = 1;
   std::int64_t n_pairs_ = 0;
   std::int64_t n_values_ = 0;
   Batch batch_;
   int n_lanes_ = 1;
   DeviceBuffer<double> omega_, spread_, occupation_, tensor_;
-  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, walk_turn_[3], walk_half_;
-  DeviceBuffer<std::uint32_t> walk_program_;
-  DeviceBuffer<ZonePoint> walk_zone_;
+  DeviceBuffer<Complex<double>> eigenvector_, phase_, contracted_, step_phase_[3], path_half_;
+  DeviceBuffer<std::uint32_t> path_program_;
+  DeviceBuffer<ZonePoint> path_zone_;
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;  ///< the latter of a lane
   CollisionOperator4ph operator_;
   DeviceBuffer<double> thinned_partial_;
@@ -636,7 +637,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   DeviceBuffer<std::int16_t> zone_;
   DeviceBuffer<std::int32_t> totals_[kTotals];
   DeviceBuffer<std::int32_t> set_, point_, list_[kLists], star_, star_size_, precedence_,
-      walk_stop_, walk_step_, walk_first_, walk_atoms_, walk_order_;
+      path_stop_, path_step_, path_first_, path_atoms_, path_order_;
   DeviceBuffer<std::uint16_t> partner_weight_;
   Lane lanes_[2];
 };

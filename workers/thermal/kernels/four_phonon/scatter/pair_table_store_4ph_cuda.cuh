@@ -6,7 +6,7 @@
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
-#include "workers/thermal/kernels/four_phonon/pair_tables_4ph_cuda.cuh"
+#include "workers/thermal/kernels/four_phonon/scatter/pair_tables_4ph_cuda.cuh"
 
 namespace quasi::thermal::cuda4ph {
 

@@ -8,19 +8,19 @@ namespace quasi::thermal::cuda4ph {
 
 /// Where a row's point q meets its q' for one total momentum: the same for all blocks of its
 /// branches, with the divisions that mesh coordinates take.
-struct alignas(16) Meeting4ph {
-  std::int32_t q1;         ///< q' = Q − q (++, +-) or q − Q (--)
-  std::int32_t turned_q0;  ///< q and q' in the frame of the leader of Q's star
-  std::int32_t turned_q1;
+struct alignas(16) PartnerPoint4ph {
+  std::int32_t q1;                 ///< q' = Q − q (++, +-) or q − Q (--)
+  std::int32_t representative_q0;  ///< q and q' in the frame of the leader of Q's star
+  std::int32_t representative_q1;
   std::int32_t
       weight;  ///< points that q' stands for, negative where Visit4ph::kBoth, 0 where kNone
 };
 
 /// index = (place·n_points + point)·2 + (0: ++ and +-, 1: --)
-struct MakeMeetings4ph {
+struct FindPartnerPoints4ph {
   Tables4ph tables;
   std::int32_t first_total;  ///< place in the order
-  Meeting4ph* meeting;
+  PartnerPoint4ph* partner_point;
 
   QUASI_HD void operator()(std::int64_t index) const {
     const Tables4ph& t = tables;
@@ -29,17 +29,17 @@ struct MakeMeetings4ph {
     const auto place = first_total + static_cast<std::int32_t>(index / 2 / t.n_points);
     const std::int32_t total = t.total_at(place), leader = t.leader_of(t.star_at(place)),
                        q0 = t.point[point];
-    const std::int32_t turned_q0 = t.turn_back(place, q0);
+    const std::int32_t representative_q0 = t.turn_back(place, q0);
     const std::int32_t q1 = sign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
-    const std::int32_t turned_q1 =
-        sign > 0 ? t.mesh.add(leader, turned_q0, -1) : t.mesh.add(turned_q0, leader, -1);
+    const std::int32_t representative_q1 = sign > 0 ? t.mesh.add(leader, representative_q0, -1)
+                                                    : t.mesh.add(representative_q0, leader, -1);
     const Visit4ph visit = visit_4ph(t, sign, point, q1);
     const std::int32_t weight =
         t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];
-    meeting[index] = {q1, turned_q0, turned_q1,
-                      visit == Visit4ph::kNone   ? 0
-                      : visit == Visit4ph::kBoth ? -weight
-                                                 : weight};
+    partner_point[index] = {q1, representative_q0, representative_q1,
+                            visit == Visit4ph::kNone   ? 0
+                            : visit == Visit4ph::kBoth ? -weight
+                                                       : weight};
   }
 };
 

@@ -10,13 +10,13 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// A walk through the cells of the plan by single lattice vectors, nearest unvisited cell next. It
-/// begins at cell 0, where it stays for a step; every further step moves.
-struct HostWalk {
+/// A path through the cells of the plan in steps of one lattice vector, to the nearest cell that is
+/// left. It begins at cell 0, where it stays for one step; every further step moves.
+struct HostCellPath {
   std::vector<std::int32_t> step, first, atoms, order;
 };
 
-inline HostWalk walk_through(const ContractionPlan4ph& plan) {
+inline HostCellPath find_cell_path(const ContractionPlan4ph& plan) {
   struct Stop {
     Index3 cell;
     std::vector<std::int32_t> pairs;
@@ -30,15 +30,15 @@ inline HostWalk walk_through(const ContractionPlan4ph& plan) {
     if (stop == left.end()) stop = left.insert(left.end(), {cell, {}});
     stop->pairs.push_back(pair);
   }
-  HostWalk walk;
+  HostCellPath path;
   Index3 here{0, 0, 0};
   const auto distance = [&](const Stop& s) {
     return std::abs(s.cell[0] - here[0]) + std::abs(s.cell[1] - here[1]) +
            std::abs(s.cell[2] - here[2]);
   };
   if (std::none_of(left.begin(), left.end(), [&](const Stop& s) { return s.cell == here; })) {
-    walk.step.push_back(0);
-    walk.first.push_back(0);
+    path.step.push_back(0);
+    path.first.push_back(0);
   }
   while (!left.empty()) {
     const auto next = std::min_element(left.begin(), left.end(), [&](const Stop& a, const Stop& b) {
@@ -51,21 +51,21 @@ inline HostWalk walk_through(const ContractionPlan4ph& plan) {
           direction = next->cell[i] > here[i] ? i + 1 : -(i + 1);
           here[i] += direction > 0 ? 1 : -1;
         }
-      walk.step.push_back(direction);
-      walk.first.push_back(static_cast<std::int32_t>(walk.order.size()));
+      path.step.push_back(direction);
+      path.first.push_back(static_cast<std::int32_t>(path.order.size()));
     } while (distance(*next) > 0);
     std::sort(next->pairs.begin(), next->pairs.end(), [&](std::int32_t a, std::int32_t b) {
       return std::pair(plan.pair_third[a], plan.pair_fourth[a]) <
              std::pair(plan.pair_third[b], plan.pair_fourth[b]);
     });
     for (const std::int32_t pair : next->pairs) {
-      walk.atoms.push_back(plan.pair_third[pair] * 256 + plan.pair_fourth[pair]);
-      walk.order.push_back(pair);
+      path.atoms.push_back(plan.pair_third[pair] * 256 + plan.pair_fourth[pair]);
+      path.order.push_back(pair);
     }
     left.erase(next);
   }
-  walk.first.push_back(static_cast<std::int32_t>(walk.order.size()));
-  return walk;
+  path.first.push_back(static_cast<std::int32_t>(path.order.size()));
+  return path;
 }
 
 }  // namespace quasi::thermal::cuda4ph
