@@ -12,8 +12,10 @@
 #include <string>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/event.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
-#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/library_handle.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/dense/products_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/reciprocal.cuh"
@@ -45,21 +47,15 @@ DeviceBuffer<double2> random_there(std::int64_t count) {
 /// Best of `turns` after one to warm up (0: the first), by events.
 template <typename Work>
 double seconds_of(cudaStream_t stream, int turns, Work work) {
-  cudaEvent_t start, stop;
-  check(cudaEventCreate(&start), "timing");
-  check(cudaEventCreate(&stop), "timing");
+  const cuda::Event start(cuda::EventTiming::kOn), stop(cuda::EventTiming::kOn);
   double best = 1e30;
   for (int turn = 0; turn <= turns; ++turn) {
-    check(cudaEventRecord(start, stream), "timing");
+    start.record(stream);
     work();
-    check(cudaEventRecord(stop, stream), "timing");
-    check(cudaEventSynchronize(stop), "timing");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, start, stop), "timing");
-    if ((turn > 0 || turns == 0) && ms * 1e-3 < best) best = ms * 1e-3;
+    stop.record(stream);
+    stop.synchronize("timing");
+    if (turn > 0 || turns == 0) best = std::min(best, stop.seconds_since(start));
   }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
   return best;
 }
 
@@ -107,8 +103,8 @@ __global__ void reciprocals(double* out, int turns) {
 
 int main(int argc, char** argv) {
   const bool sustained = argc > 1 && std::string(argv[1]) == "sustained";
-  const auto stream = gw::cuda::make_stream();
-  const auto blas = gw::cuda::make_cublas(stream.get());
+  const auto stream = cuda::Stream(cuda::StreamPriority::kNormal);
+  const auto blas = cuda::CublasHandle(stream.get());
   constexpr std::int64_t n_g = 11075;
   if (sustained) {
     const std::int64_t columns = 6 * n_g;

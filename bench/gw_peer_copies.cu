@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
 
 namespace {
@@ -19,7 +20,7 @@ using gw::cuda::check;
 /// Seconds from the start of the first copy to the end of the last, best of three after one to warm
 /// up; a stream of each receiver.
 template <typename Copy>
-double seconds_of(const std::vector<Device>& devices, const std::vector<cudaStream_t>& streams,
+double seconds_of(const std::vector<Device>& devices, const std::vector<cuda::Stream>& streams,
                   Copy copy) {
   double best = 1e30;
   for (int turn = 0; turn < 4; ++turn) {
@@ -29,7 +30,7 @@ double seconds_of(const std::vector<Device>& devices, const std::vector<cudaStre
       copy(to);
     }
     for (std::size_t to = 1; to < devices.size(); ++to)
-      check(cudaStreamSynchronize(streams[to]), "copying between devices");
+      streams[to].synchronize("copying between devices");
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (turn > 0) best = std::min(best, seconds);
@@ -49,11 +50,11 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::vector<cuda::DeviceBuffer<char>> buffers;
-  std::vector<cudaStream_t> streams(devices.size());
+  std::vector<cuda::Stream> streams;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     use_device(devices[i]);
     buffers.emplace_back(static_cast<std::size_t>(bytes), "copies between devices");
-    check(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking), "making a stream");
+    streams.emplace_back(cuda::StreamPriority::kNormal);
   }
   const auto report = [&](const char* what, double seconds) {
     std::printf(
@@ -61,18 +62,14 @@ int main(int argc, char** argv) {
         what, devices.size() - 1, seconds, static_cast<double>(bytes) / seconds / 1e9);
   };
   report("by way of the host", seconds_of(devices, streams, [&](std::size_t to) {
-           check(
-               cudaMemcpyPeerAsync(buffers[to].data(), devices[to].index, buffers[0].data(),
-                                   devices[0].index, static_cast<std::size_t>(bytes), streams[to]),
-               "copying between devices");
+           check(cudaMemcpyPeerAsync(buffers[to].data(), devices[to].index, buffers[0].data(),
+                                     devices[0].index, static_cast<std::size_t>(bytes),
+                                     streams[to].get()),
+                 "copying between devices");
          }));
   report("from device to device", seconds_of(devices, streams, [&](std::size_t to) {
            gw::cuda::peer_copy(buffers[to].data(), devices[to], buffers[0].data(), devices[0],
-                               bytes, streams[to], "copying between devices");
+                               bytes, streams[to].get(), "copying between devices");
          }));
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    use_device(devices[i]);
-    cudaStreamDestroy(streams[i]);
-  }
   return 0;
 }

@@ -16,6 +16,9 @@
 
 #include "bench/mosfet_newton_system.hpp"
 #include "workers/backend/device/device.hpp"
+#include "workers/backend/device/event.cuh"
+#include "workers/backend/device/library_handle.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/mosfet/kernels/electrostatics/cyclic_reduction.cuh"
 #include "workers/mosfet/kernels/scattering/refresh_cuda.cuh"
 #include "workers/mosfet/kernels/scattering/row_product.cuh"
@@ -25,53 +28,29 @@ namespace {
 
 namespace cg = cooperative_groups;
 using cuda::BlockCyclicReduction;
-using cuda::check_blas;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
+using quasi::cuda::Event;
+using quasi::cuda::EventTiming;
 using quasi::cuda::to_host;
 using Vector = std::vector<double>;
-
-void check_solver(cusolverStatus_t status, const char* what) {
-  if (status != CUSOLVER_STATUS_SUCCESS)
-    throw DeviceLost(std::string(what) + ": cuSOLVER status " + std::to_string(status));
-}
-
-class DenseSolver {
- public:
-  explicit DenseSolver(cudaStream_t stream) {
-    check_solver(cusolverDnCreate(&handle_), "cuSOLVER");
-    check_solver(cusolverDnSetStream(handle_, stream), "cuSOLVER");
-  }
-  ~DenseSolver() { cusolverDnDestroy(handle_); }
-  DenseSolver(const DenseSolver&) = delete;
-  DenseSolver& operator=(const DenseSolver&) = delete;
-  cusolverDnHandle_t get() const { return handle_; }
-
- private:
-  cusolverDnHandle_t handle_ = nullptr;
-};
 
 constexpr int kThreads = 512,
               kBlocks = 130;  ///< as the product's field kernel on the standard mesh
 
 /// Median milliseconds of one call, of `repeats`.
 double ms(cudaStream_t stream, int repeats, const std::function<void()>& work) {
-  cudaEvent_t from = nullptr, to = nullptr;
-  check(cudaEventCreate(&from), "event");
-  check(cudaEventCreate(&to), "event");
+  const Event from(EventTiming::kOn), to(EventTiming::kOn);
   std::vector<float> each;
   work();
   for (int k = 0; k < repeats; ++k) {
-    check(cudaEventRecord(from, stream), "event");
+    from.record(stream);
     work();
-    check(cudaEventRecord(to, stream), "event");
-    check(cudaEventSynchronize(to), "timing");
-    each.push_back(0.0f);
-    check(cudaEventElapsedTime(&each.back(), from, to), "event");
+    to.record(stream);
+    to.synchronize("timing");
+    each.push_back(static_cast<float>(1e3 * to.seconds_since(from)));
   }
-  cudaEventDestroy(from);
-  cudaEventDestroy(to);
   std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
   return each[static_cast<std::size_t>(repeats) / 2];
 }
@@ -460,10 +439,9 @@ class Comparison {
     *dense = {static_cast<std::size_t>(nodes_) * nodes_, "inverse"};
     const auto lower = CUBLAS_FILL_MODE_LOWER;
     int factor = 0, inverse = 0;
-    check_solver(
-        cusolverDnDpotrf_bufferSize(solver_.get(), lower, nodes_, dense->data(), nodes_, &factor),
-        "Cholesky factor");
-    check_solver(
+    check(cusolverDnDpotrf_bufferSize(solver_.get(), lower, nodes_, dense->data(), nodes_, &factor),
+          "Cholesky factor");
+    check(
         cusolverDnDpotri_bufferSize(solver_.get(), lower, nodes_, dense->data(), nodes_, &inverse),
         "inverse");
     DeviceBuffer<double> workspace(static_cast<std::size_t>(std::max(factor, inverse)),
@@ -472,14 +450,12 @@ class Comparison {
     return ms(stream_.get(), 3, [&] {
       dense_kernel<<<static_cast<unsigned>(nodes_), 256, 0, stream_.get()>>>(
           nz_, nodes_, blocks.data(), couplings.data(), dense->data());
-      check_solver(
-          cusolverDnDpotrf(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(),
-                           static_cast<int>(workspace.size()), info.data()),
-          "Cholesky factor");
-      check_solver(
-          cusolverDnDpotri(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(),
-                           static_cast<int>(workspace.size()), info.data() + 1),
-          "inverse");
+      check(cusolverDnDpotrf(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(),
+                             static_cast<int>(workspace.size()), info.data()),
+            "Cholesky factor");
+      check(cusolverDnDpotri(solver_.get(), lower, nodes_, dense->data(), nodes_, workspace.data(),
+                             static_cast<int>(workspace.size()), info.data() + 1),
+            "inverse");
     });
   }
   DeviceBuffer<__nv_bfloat16> bfloat(const DeviceBuffer<double>& dense) {
@@ -498,11 +474,11 @@ class Comparison {
     DeviceBuffer<double> dense;
     const double renew = invert(blocks_, couplings_, &dense);
     const double one = 1.0, zero = 0.0, full = 8.0 * nodes_ * nodes_;
-    libraries_.use(stream_.get());
+    blas_.set_stream(stream_.get());
     report("(a) explicit inverse, FP64, cublasDsymv", renew, solve_ms([&] {
-             check_blas(cublasDsymv(libraries_.blas(), CUBLAS_FILL_MODE_LOWER, nodes_, &one,
-                                    dense.data(), nodes_, b_.data(), 1, &zero, x_.data(), 1),
-                        "symv");
+             check(cublasDsymv(blas_.get(), CUBLAS_FILL_MODE_LOWER, nodes_, &one, dense.data(),
+                               nodes_, b_.data(), 1, &zero, x_.data(), 1),
+                   "symv");
            }),
            0.5 * full, "one product");
     const DeviceBuffer<__nv_bfloat16> narrow = bfloat(dense);
@@ -522,9 +498,9 @@ class Comparison {
       reduction.invert(rows.data(), stream_.get());
     });
     report("(a) explicit inverse, FP64, cublasDgemv, renewed by (b)", by_reduction, solve_ms([&] {
-             check_blas(cublasDgemv(libraries_.blas(), CUBLAS_OP_T, nodes_, nodes_, &one,
-                                    rows.data(), nodes_, b_.data(), 1, &zero, x_.data(), 1),
-                        "gemv");
+             check(cublasDgemv(blas_.get(), CUBLAS_OP_T, nodes_, nodes_, &one, rows.data(), nodes_,
+                               b_.data(), 1, &zero, x_.data(), 1),
+                   "gemv");
            }),
            full, "one product");
   }
@@ -579,7 +555,7 @@ class Comparison {
     DeviceBuffer<double*> out(table, "pointers"),
         in(std::vector<double*>{factors.data(), factors.data() + square}, "pointers");
     check(cudaStreamSynchronize(nullptr), "pointers");
-    libraries_.use(stream_.get());
+    blas_.set_stream(stream_.get());
     const double renew = ms(stream_.get(), 3, [&] {
       check(cudaMemcpyAsync(schur.data(), blocks_.data(), sizeof(double) * nodes_ * nz_,
                             cudaMemcpyDeviceToDevice, stream_.get()),
@@ -591,12 +567,12 @@ class Comparison {
                                 schur.data() + (k == 0 ? left : right) * square,
                                 sizeof(double) * square, cudaMemcpyDeviceToDevice, stream_.get()),
                 "Schur complement");
-        check_blas(cublasDgetrfBatched(libraries_.blas(), nz_, in.data(), nz_, pivots.data(),
-                                       info.data(), batch),
-                   "factors");
-        check_blas(cublasDgetriBatched(libraries_.blas(), nz_, in.data(), nz_, pivots.data(),
-                                       out.data() + 2 * step, nz_, info.data(), batch),
-                   "inverses");
+        check(cublasDgetrfBatched(blas_.get(), nz_, in.data(), nz_, pivots.data(), info.data(),
+                                  batch),
+              "factors");
+        check(cublasDgetriBatched(blas_.get(), nz_, in.data(), nz_, pivots.data(),
+                                  out.data() + 2 * step, nz_, info.data(), batch),
+              "inverses");
         if (step < mid)
           schur_kernel<<<2, 256, 0, stream_.get()>>>(nz_, couplings_.data(), left, right,
                                                      schur.data(), inverse.data());
@@ -666,9 +642,9 @@ class Comparison {
   int repeats_;
   NewtonSystem system_;
   int nx_, nz_, nodes_;
-  cuda::Stream stream_{cuda::Urgency::kFirst};
-  cuda::LinearAlgebra libraries_;
-  DenseSolver solver_{stream_.get()};
+  quasi::cuda::Stream stream_{quasi::cuda::StreamPriority::kUrgent};
+  quasi::cuda::CublasHandle blas_{nullptr};
+  quasi::cuda::CusolverHandle solver_{stream_.get()};
   DeviceBuffer<double> blocks_, couplings_, b_, x_;
   Vector expected_;
 };

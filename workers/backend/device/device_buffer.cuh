@@ -10,9 +10,9 @@
 
 namespace quasi::cuda {
 
-/// Waits for copies and fills of the default stream. Even cudaMemcpy to the device returns while
-/// the last part of pageable memory is on its way, and a stream made with cudaStreamNonBlocking
-/// does not wait for it: a kernel there could read what was before.
+/// Waits for the kernels, copies and fills of the default stream. Other streams do not wait for the
+/// default stream (stream.cuh). Even cudaMemcpy from pageable memory returns while its last part is
+/// on the way to the device, so that a kernel of another stream could read the old values.
 inline void finish_default_stream(const char* what) { check(cudaStreamSynchronize(nullptr), what); }
 
 /// Owns one array in GPU memory. Movable, never copied by accident, freed on every exit path.
@@ -40,14 +40,14 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
 
-  // In a stream: in its order. Without one: done for every stream when it returns
-  // (finish_default_stream).
+  /// Copies from the host: in the order of `stream`, or complete on return if none is named.
   void copy_from(const T* host, std::size_t count, const char* what,
                  cudaStream_t stream = nullptr) {
     if (count == 0) return;
     check(cudaMemcpyAsync(data_, host, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);
     if (stream == nullptr) finish_default_stream(what);
   }
+  /// Fills with zero bytes: in the order of `stream`, or complete on return if none is named.
   void zero(const char* what, cudaStream_t stream = nullptr) {
     if (count_ == 0) return;
     check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), what);
@@ -59,13 +59,17 @@ class DeviceBuffer {
   std::size_t count_ = 0;
 };
 
-/// Copies a whole buffer to the host and waits for it: faults of earlier kernels surface here.
+/// Copies a whole buffer to the host in the order of `stream` and waits for it. Faults of earlier
+/// kernels of that stream surface here.
 template <typename T>
-std::vector<T> to_host(const DeviceBuffer<T>& buffer, const char* what) {
+std::vector<T> to_host(const DeviceBuffer<T>& buffer, const char* what,
+                       cudaStream_t stream = nullptr) {
   std::vector<T> host(buffer.size());
-  if (!host.empty())
-    check(cudaMemcpy(host.data(), buffer.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost),
-          what);
+  if (host.empty()) return host;
+  check(cudaMemcpyAsync(host.data(), buffer.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost,
+                        stream),
+        what);
+  check(cudaStreamSynchronize(stream), what);
   return host;
 }
 

@@ -106,10 +106,10 @@ class CudaGwKernels : public GwKernels {
  public:
   explicit CudaGwKernels(const Device& device) : device_(device) {
     use_device(device);
-    stream_ = cuda::make_stream();
-    preparation_ = cuda::make_urgent_stream();
-    blas_ = cuda::make_cublas(stream_.get());
-    solver_ = cuda::make_cusolver(stream_.get());
+    stream_ = quasi::cuda::Stream(quasi::cuda::StreamPriority::kNormal);
+    preparation_ = quasi::cuda::Stream(quasi::cuda::StreamPriority::kUrgent);
+    blas_ = quasi::cuda::CublasHandle(stream_.get());
+    solver_ = quasi::cuda::CusolverHandle(stream_.get());
   }
   const Device& device() const override { return device_; }
 
@@ -650,9 +650,9 @@ class CudaGwKernels : public GwKernels {
   }
 
   Device device_;
-  cuda::Stream stream_, preparation_;
-  cuda::CublasHandle blas_;
-  cuda::CusolverHandle solver_;
+  quasi::cuda::Stream stream_, preparation_;
+  quasi::cuda::CublasHandle blas_;
+  quasi::cuda::CusolverHandle solver_;
   cuda::PairProducts pairs_;
   DeviceBuffer<double2> products_;  ///< [n_left][n_right][n_g]
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;

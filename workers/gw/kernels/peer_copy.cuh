@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include "workers/backend/device/check_cuda.cuh"
 #include "workers/backend/device/device.hpp"
-#include "workers/gw/kernels/cuda_libraries.cuh"
 
 namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
 
 /// Lets the device in use read the other one's memory itself (NVLink, PCIe); where it cannot,
 /// CUDA's copies between the two go by way of the host, which peer_copy does not care about.

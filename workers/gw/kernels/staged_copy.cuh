@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
-#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/event.cuh"
+#include "workers/backend/device/pinned_buffer.cuh"
 
 namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
 
 /// Copies between device memory and pageable host memory through two page-locked buffers: while the
 /// device copies one piece, all threads of the host copy the other. A plain copy of pageable memory
@@ -20,14 +24,14 @@ class StagedCopy {
     run(
         bytes, what,
         [&](int turn, std::int64_t first, std::int64_t count) {
-          check(cudaMemcpyAsync(stage_[turn].data(), static_cast<const char*>(from) + first,
+          check(cudaMemcpyAsync(pieces_[turn].memory.data(), static_cast<const char*>(from) + first,
                                 static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream),
                 what);
-          check(cudaEventRecord(done_[turn].get(), stream), what);
+          pieces_[turn].copied.record(stream, what);
         },
         [&](int turn, std::int64_t first, std::int64_t count) {
-          check(cudaEventSynchronize(done_[turn].get()), what);
-          copy(static_cast<char*>(to) + first, stage_[turn].data(), count);
+          pieces_[turn].copied.synchronize(what);
+          copy(static_cast<char*>(to) + first, pieces_[turn].memory.data(), count);
         });
   }
   /// Complete on return.
@@ -37,12 +41,12 @@ class StagedCopy {
     run(
         bytes, what,
         [&](int turn, std::int64_t first, std::int64_t count) {
-          if (begun++ >= 2) check(cudaEventSynchronize(done_[turn].get()), what);
-          copy(stage_[turn].data(), static_cast<const char*>(from) + first, count);
-          check(cudaMemcpyAsync(static_cast<char*>(to) + first, stage_[turn].data(),
+          if (begun++ >= 2) pieces_[turn].copied.synchronize(what);
+          copy(pieces_[turn].memory.data(), static_cast<const char*>(from) + first, count);
+          check(cudaMemcpyAsync(static_cast<char*>(to) + first, pieces_[turn].memory.data(),
                                 static_cast<std::size_t>(count), cudaMemcpyHostToDevice, stream),
                 what);
-          check(cudaEventRecord(done_[turn].get(), stream), what);
+          pieces_[turn].copied.record(stream, what);
         },
         [](int, std::int64_t, std::int64_t) {});
     check(cudaStreamSynchronize(stream), what);
@@ -51,14 +55,17 @@ class StagedCopy {
  private:
   static constexpr std::int64_t kPiece_bytes = std::int64_t{32} << 20;
 
+  /// Page-locked memory of one piece, and the end of the latest copy that used it.
+  struct Piece {
+    explicit Piece(const char* what) : memory(kPiece_bytes, what) {}
+    quasi::cuda::PinnedBuffer<char> memory;
+    quasi::cuda::Event copied;
+  };
+
   /// begin(piece 0), begin(1), end(0), begin(2), end(1), …
   template <typename Begin, typename End>
   void run(std::int64_t bytes, const char* what, Begin begin, End end) {
-    if (stage_[0].data() == nullptr)
-      for (int turn = 0; turn < 2; ++turn) {
-        stage_[turn] = PinnedBuffer<char>(kPiece_bytes, what);
-        done_[turn] = make_event();
-      }
+    while (pieces_.size() < 2) pieces_.emplace_back(what);
     const std::int64_t pieces = (bytes + kPiece_bytes - 1) / kPiece_bytes;
     const auto size = [&](std::int64_t piece) {
       return std::min(kPiece_bytes, bytes - piece * kPiece_bytes);
@@ -78,8 +85,7 @@ class StagedCopy {
                   static_cast<std::size_t>(std::min(kShare, bytes - first)));
   }
 
-  PinnedBuffer<char> stage_[2];
-  Event done_[2];
+  std::vector<Piece> pieces_;  ///< empty before the first copy, two afterwards
 };
 
 }  // namespace quasi::gw::cuda

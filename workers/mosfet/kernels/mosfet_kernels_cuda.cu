@@ -29,6 +29,8 @@ using cuda::TransportShape;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
+using quasi::cuda::Event;
+using quasi::cuda::EventTiming;
 using quasi::cuda::to_host;
 
 class CudaMosfetKernels : public MosfetKernels {
@@ -243,20 +245,16 @@ class CudaMosfetKernels : public MosfetKernels {
     clock.shrink = 1.0;
     clock.dt = clock.last_dt;
     p.clock.copy_from(&clock, 1, "clock");
-    cudaEvent_t begin = nullptr, end = nullptr;
-    check(cudaEventCreate(&begin), "event");
-    check(cudaEventCreate(&end), "event");
+    const Event begin(EventTiming::kOn), end(EventTiming::kOn);
     std::vector<KernelTime> times;
     const auto measure = [&](const char* name, int calls, const auto& work) {
       std::vector<float> each;
       for (int k = 0; k < repeats; ++k) {
-        check(cudaEventRecord(begin, p.stream.get()), "event");
+        begin.record(p.stream.get());
         work();
-        check(cudaEventRecord(end, p.stream.get()), "event");
-        check(cudaEventSynchronize(end), name);
-        float one = 0.0f;
-        check(cudaEventElapsedTime(&one, begin, end), "event");
-        each.push_back(one);
+        end.record(p.stream.get());
+        end.synchronize(name);
+        each.push_back(static_cast<float>(1e3 * end.seconds_since(begin)));
       }
       std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});
@@ -279,8 +277,6 @@ class CudaMosfetKernels : public MosfetKernels {
                               p.stream.get()>>>(device_problem_, p.device, shape_);
       });
     if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
     check_launch("profile");
     roll_back(point);
     return times;

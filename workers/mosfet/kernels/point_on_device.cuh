@@ -2,8 +2,10 @@
 
 #include <memory>
 
-#include "workers/mosfet/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/event.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/mosfet/kernels/device_point.cuh"
+#include "workers/mosfet/kernels/step_graph.cuh"
 #include "workers/mosfet/kernels/transport/transport_cuda.cuh"
 #include "workers/mosfet/kernels/transport/x_flux_cuda.cuh"
 
@@ -104,8 +106,10 @@ class PointOnDevice {
     device.records = records.data();
   }
 
-  Stream stream{Urgency::kFirst}, side{Urgency::kBeside};  ///< `side` runs beside it within a step
-  Event fork, join;
+  quasi::cuda::Stream stream{quasi::cuda::StreamPriority::kUrgent};
+  /// Runs beside `stream` within a step.
+  quasi::cuda::Stream side{quasi::cuda::StreamPriority::kNormal};
+  quasi::cuda::Event fork, join;
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
   DevicePoint device{};
   PointBoundary boundary;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/library_handle.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
 
 /// C[i][j] += sign Σ_p a_p*(i) a_p(j) for the triangle i ≤ j of a row-major [n][n], a row-major
 /// [n_rows][n]. The library's own Hermitian product: blocks of general products and products of

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/library_handle.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
 
 using Products = GwKernels::OffDiagonalOptions::Products;
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/cuda_libraries.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pair_products/fft_plan_cuda.cuh"
 #include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw::cuda {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "workers/backend/device/event.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
@@ -22,23 +23,18 @@ class StepClock {
   void stop() { mark(); }
   double seconds() const {
     double sum = 0.0;
-    for (std::size_t i = 0; i + 1 < marks_.size(); i += 2) {
-      float ms = 0.0f;
-      check(cudaEventElapsedTime(&ms, marks_[i].get(), marks_[i + 1].get()), kWhat);
-      sum += 1e-3 * static_cast<double>(ms);
-    }
+    for (std::size_t i = 0; i + 1 < marks_.size(); i += 2)
+      sum += marks_[i + 1].seconds_since(marks_[i]);
     return sum;
   }
 
  private:
   void mark() {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), kWhat);
-    marks_.emplace_back(event);
-    check(cudaEventRecord(event, stream_), kWhat);
+    marks_.emplace_back(quasi::cuda::EventTiming::kOn);
+    marks_.back().record(stream_, kWhat);
   }
   cudaStream_t stream_;
-  std::vector<Event> marks_;
+  std::vector<quasi::cuda::Event> marks_;
 };
 
 }  // namespace
@@ -69,20 +65,17 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
       n_g * static_cast<std::int64_t>(context.real ? sizeof(double) : sizeof(double2));
   const std::int64_t rows = std::min(n_pairs, std::max(batch, context.block_bytes / row_bytes));
   DeviceBuffer<char> block[2];
-  Event filled[2], used[2];
-  for (int i = 0; i < 2; ++i) {
-    block[i] = DeviceBuffer<char>(static_cast<std::size_t>(rows * row_bytes), kWhat);
-    filled[i] = make_event();
-    used[i] = make_event();
-  }
+  const quasi::cuda::Event filled[2], used[2];
+  for (DeviceBuffer<char>& one : block)
+    one = DeviceBuffer<char>(static_cast<std::size_t>(rows * row_bytes), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   StepClock transforms(context.transforms), products(context.products);
   int turn = 0;
   std::int64_t in_block = 0, flushed = 0;
   const auto flush = [&] {
     transforms.stop();
-    check(cudaEventRecord(filled[turn].get(), context.transforms), kWhat);
-    check(cudaStreamWaitEvent(context.products, filled[turn].get()), kWhat);
+    filled[turn].record(context.transforms, kWhat);
+    filled[turn].hold(context.products, kWhat);
     products.start();
     if (context.real)
       add_symmetric(context.blas, n_g, in_block, sign,
@@ -91,7 +84,7 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
       add_hermitian(context.blas, n_g, in_block, sign,
                     reinterpret_cast<const double2*>(block[turn].data()), chi);
     products.stop();
-    check(cudaEventRecord(used[turn].get(), context.products), kWhat);
+    used[turn].record(context.products, kWhat);
     in_block = 0;
     ++flushed;
     turn = 1 - turn;
@@ -101,7 +94,7 @@ GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context
       const std::int64_t count = std::min(batch, right.size() - n), first = l * right.size() + n;
       if (in_block + count > rows) flush();
       if (in_block == 0) {
-        if (flushed >= 2) check(cudaStreamWaitEvent(context.transforms, used[turn].get()), kWhat);
+        if (flushed >= 2) used[turn].hold(context.transforms, kWhat);
         transforms.start();
       }
       context.pairs.run_weighted({.left = left.begin + l,

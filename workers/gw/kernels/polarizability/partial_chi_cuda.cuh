@@ -2,11 +2,14 @@
 
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/library_handle.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/kernels/staged_copy.cuh"
 
 namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
 
 /// χ in the memory of one device.
 class CudaChi final : public PartialChi {

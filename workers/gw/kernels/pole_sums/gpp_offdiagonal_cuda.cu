@@ -4,7 +4,10 @@
 #include <string>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/event.cuh"
 #include "workers/backend/device/memory_budget.hpp"
+#include "workers/backend/device/pinned_buffer.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/gw/kernels/pole_sums/gpp_fused_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/reciprocal.cuh"
@@ -135,9 +138,10 @@ void add_to_host(const double2* from, std::int64_t count, Cplx* to) {
   const std::int64_t piece_size =
       std::clamp<std::int64_t>(count / 16, std::int64_t{1} << 16, std::int64_t{1} << 20);
   constexpr const char* kWhat = "copying the self-energy back";
-  const PinnedBuffer<double2> pinned[2] = {PinnedBuffer<double2>(piece_size, kWhat),
-                                           PinnedBuffer<double2>(piece_size, kWhat)};
-  const Stream stream = make_stream();
+  using quasi::cuda::PinnedBuffer;
+  const auto capacity = static_cast<std::size_t>(piece_size);
+  const PinnedBuffer<double2> pinned[2] = {{capacity, kWhat}, {capacity, kWhat}};
+  const quasi::cuda::Stream stream(quasi::cuda::StreamPriority::kNormal);
   const auto start = [&](std::int64_t first) {
     check(cudaMemcpyAsync(
               pinned[first / piece_size % 2].data(), from + first,
@@ -235,8 +239,7 @@ class OffDiagonalSum {
                                 "P of the off-diagonal sum");
     DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_),
                             "T of the off-diagonal sum");
-    Event made[2] = {make_event(), make_event()};
-    Event used[2] = {make_event(), make_event()};
+    const quasi::cuda::Event made[2], used[2];
     const MakerShape maker = maker_shape(in_.n_left);
     int buffer = 0;
     for (const EnergyRun& run : plan_.direct)
@@ -248,19 +251,19 @@ class OffDiagonalSum {
                             .count = static_cast<int>(std::min(per_buffer, end - first))};
           for (int e = 0; e < energies.count; ++e)
             energies.x_ry[e] = energies_ry(first + e) - band_ry(run.band);
-          check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
+          used[buffer].hold(streams_.preparation, kWhat);
           make_p<<<maker.blocks, maker.threads, maker.shared_bytes, streams_.preparation>>>(
               in_.model, in_.rules, energies, occupation(run.band), p_[buffer].data());
           check_launch(kWhat);
-          check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
-          check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
+          made[buffer].record(streams_.preparation, kWhat);
+          made[buffer].hold(streams_.products, kWhat);
           const std::int64_t columns = energies.count * n_g_;
           double2* to = t.data() + (first - begin) * n_g_;
           multiply_blocks(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns}, to,
                           t_stride);
           measure_residual_once(in_.n_left, columns, n_g_, bands_of(run.band),
                                 {p_[buffer].data(), columns}, {to, t_stride});
-          check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
+          used[buffer].record(streams_.products, kWhat);
         }
         add_t(t.data(), run.band, begin, end, in_.model.folded ? 0.5 : 1.0);
         report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) *
@@ -337,18 +340,17 @@ class OffDiagonalSum {
                             "D of a separable term");
     const DeviceBuffer<double> coefficient(plan_.coefficient,
                                            "coefficients of the separable terms");
-    Event made[2] = {make_event(), make_event()};
-    Event used[2] = {make_event(), make_event()};
+    const quasi::cuda::Event made[2], used[2];
     check(cudaDeviceSynchronize(), kWhat);
     for (std::int64_t k = 0; k < n_terms; ++k) {
       const int buffer = static_cast<int>(k % 2);
-      check(cudaStreamWaitEvent(streams_.preparation, used[buffer].get()), kWhat);
+      used[buffer].hold(streams_.preparation, kWhat);
       make_q<<<maker.blocks, maker.threads, maker.shared_bytes, streams_.preparation>>>(
           in_.model, plan_.pole.family, plan_.pole.node[static_cast<std::size_t>(k)],
           plan_.pole.constant, in_.model.folded ? width : 0, q[buffer].data());
       check_launch(kWhat);
-      check(cudaEventRecord(made[buffer].get(), streams_.preparation), kWhat);
-      check(cudaStreamWaitEvent(streams_.products, made[buffer].get()), kWhat);
+      made[buffer].record(streams_.preparation, kWhat);
+      made[buffer].hold(streams_.products, kWhat);
       for (std::int64_t band = 0; band < in_.n_right; band += block) {
         const std::int64_t n_bands = std::min(block, in_.n_right - band);
         multiply_rows(band, n_bands, width, q[buffer].data(), t.data());
@@ -369,7 +371,7 @@ class OffDiagonalSum {
                      in_.n_right);
         count_adjoint(n_bands);
       }
-      check(cudaEventRecord(used[buffer].get(), streams_.products), kWhat);
+      used[buffer].record(streams_.products, kWhat);
     }
     check(cudaStreamSynchronize(streams_.products), kWhat);
   }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/mosfet/kernels/cuda_libraries.cuh"
+#include "workers/backend/device/library_handle.cuh"
 
 /// Odd-even reduction of a symmetric block-tridiagonal matrix by batched products: at every level
 /// the odd columns are eliminated, all at once.
@@ -75,7 +75,7 @@ class BlockCyclicReduction {
 
   /// @param blocks [nx][nz][nz] on the diagonal, couplings [nx−1][nz]
   void factorise(const double* blocks, const double* couplings, cudaStream_t stream) {
-    libraries_.use(stream);
+    blas_.set_stream(stream);
     const long long square = static_cast<long long>(nz_) * nz_;
     const std::size_t bytes = sizeof(double) * square;
     const Level& first = levels_.front();
@@ -89,12 +89,13 @@ class BlockCyclicReduction {
       const int odd = last ? 1 : l.odd();
       copy(l.factors.data(), bytes, l.diagonal.data() + (last ? 0 : square), 2 * bytes, odd,
            stream);
-      check_blas(cublasDgetrfBatched(libraries_.blas(), nz_, l.factor_of.data(), nz_,
-                                     pivots_.data(), info_.data(), odd),
-                 "block factors");
-      check_blas(cublasDgetriBatched(libraries_.blas(), nz_, l.factor_of.data(), nz_,
-                                     pivots_.data(), l.inverse_of.data(), nz_, info_.data(), odd),
-                 "block inverses");
+      quasi::cuda::check(cublasDgetrfBatched(blas_.get(), nz_, l.factor_of.data(), nz_,
+                                             pivots_.data(), info_.data(), odd),
+                         "block factors");
+      quasi::cuda::check(
+          cublasDgetriBatched(blas_.get(), nz_, l.factor_of.data(), nz_, pivots_.data(),
+                              l.inverse_of.data(), nz_, info_.data(), odd),
+          "block inverses");
       if (last) return;
       const Level& next = levels_[at + 1];
       const double *before = l.coupling.data(), *after = before + square;  // C_{j−1}, C_j
@@ -103,9 +104,9 @@ class BlockCyclicReduction {
                                long long step_a, cublasOperation_t op_b, const double* b,
                                long long step_b, double keep, double* c, int count) {
         if (count > 0)
-          check_blas(
-              cublasDgemmStridedBatched(libraries_.blas(), op_a, op_b, nz_, nz_, nz_, &factor, a,
-                                        nz_, step_a, b, nz_, step_b, &keep, c, nz_, square, count),
+          quasi::cuda::check(
+              cublasDgemmStridedBatched(blas_.get(), op_a, op_b, nz_, nz_, nz_, &factor, a, nz_,
+                                        step_a, b, nz_, step_b, &keep, c, nz_, square, count),
               "block reduction");
       };
       product(1.0, t, after, 2 * square, n, l.inverse.data(), square, 0.0, l.left.data(),
@@ -128,7 +129,7 @@ class BlockCyclicReduction {
   /// The whole inverse, [nodes][nodes]: every column of the identity solved for at once. Needs
   /// factorise().
   void invert(double* inverse, cudaStream_t stream) {
-    libraries_.use(stream);
+    blas_.set_stream(stream);
     if (identity_.size() == 0)
       identity_ = {static_cast<std::size_t>(nodes_) * nodes_, "right sides of the inverse"};
     double* const right = identity_.data();
@@ -138,10 +139,10 @@ class BlockCyclicReduction {
     const auto product = [&](double factor, cublasOperation_t op, const double* a, const double* b,
                              double keep, double* c, int count) {
       if (count > 0)
-        check_blas(cublasDgemmStridedBatched(libraries_.blas(), op, CUBLAS_OP_N, nz_, nodes_, nz_,
-                                             &factor, a, nz_, square, b, nodes_, 2 * step, &keep, c,
-                                             nodes_, 2 * step, count),
-                   "inverse by blocks");
+        quasi::cuda::check(cublasDgemmStridedBatched(blas_.get(), op, CUBLAS_OP_N, nz_, nodes_, nz_,
+                                                     &factor, a, nz_, square, b, nodes_, 2 * step,
+                                                     &keep, c, nodes_, 2 * step, count),
+                           "inverse by blocks");
     };
     std::size_t at = 0;
     for (; at + 1 < levels_.size(); ++at, step *= 2) {
@@ -172,7 +173,7 @@ class BlockCyclicReduction {
   std::vector<Level> levels_;
   DeviceBuffer<double> identity_;
   DeviceBuffer<int> pivots_, info_;
-  LinearAlgebra libraries_;
+  quasi::cuda::CublasHandle blas_{nullptr};
 };
 
 }  // namespace quasi::mosfet::cuda

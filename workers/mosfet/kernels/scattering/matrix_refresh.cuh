@@ -46,11 +46,11 @@ class MatrixRefresh {
     pair_products_kernel<<<dim3(rank, nx), 64, 0, stream>>>(p, q, energies_.data(), vectors_.data(),
                                                             products_.data(), weighted_.data());
     check_launch("pair products");
-    libraries_.use(stream);
+    blas_.set_stream(stream);
     const double one = 1.0, zero = 0.0;
     // Row-major [rank][n] is column-major n × rank: A = weighted · productsᵀ.
-    check_blas(
-        cublasDgemmStridedBatched(libraries_.blas(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
+    quasi::cuda::check(
+        cublasDgemmStridedBatched(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
                                   weighted_.data(), n, static_cast<long long>(rank) * n,
                                   products_.data(), n, static_cast<long long>(rank) * n, &zero,
                                   responses_.data(), n, static_cast<long long>(n) * n, nx),
@@ -68,7 +68,7 @@ class MatrixRefresh {
   DeviceBuffer<double> energies_, vectors_, products_, weighted_, responses_, blocks_, couplings_,
       inverse_;
   std::unique_ptr<BlockCyclicReduction> reduction_;
-  LinearAlgebra libraries_;
+  quasi::cuda::CublasHandle blas_{nullptr};
 };
 
 }  // namespace quasi::mosfet::cuda

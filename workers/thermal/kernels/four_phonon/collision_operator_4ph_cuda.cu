@@ -91,10 +91,10 @@ CollisionTarget CollisionOperator4ph::target(const double* occupation) const {
   return {matrix_.data(), scale_.data(), {occupation, request_.symmetric}};
 }
 
-void CollisionOperator4ph::add_places(std::int32_t places) {
+void CollisionOperator4ph::add_places(std::int32_t places, cudaStream_t stream) {
   cuda::for_each_index(2 * rows(),
                        AddCollisionPlaces{partial_.data(), rows(), places, out_scattering_.data()},
-                       "sums of rows");
+                       "sums of rows", stream);
 }
 
 std::vector<double> CollisionOperator4ph::state() const {

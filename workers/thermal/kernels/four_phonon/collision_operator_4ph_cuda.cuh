@@ -34,7 +34,8 @@ class CollisionOperator4ph {
   double* partial() const {
     return partial_.data();
   }  ///< [places][rows][2 signs][2]: Σ Γ and Σ|Γ| of a launch
-  void add_places(std::int32_t places);  ///< what a launch left there, in order
+  /// Adds the partial sums of a launch on `stream` in order of place, on the same stream.
+  void add_places(std::int32_t places, cudaStream_t stream);
 
   std::vector<double> state() const;
   bool restore(const double* state, std::size_t count);

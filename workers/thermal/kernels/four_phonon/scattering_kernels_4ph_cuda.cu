@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/event.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/backend/device/memory_budget.hpp"
+#include "workers/backend/device/pinned_buffer.cuh"
+#include "workers/backend/device/stream.cuh"
 #include "workers/thermal/kernels/four_phonon/cell_path_4ph.hpp"
 #include "workers/thermal/kernels/four_phonon/scatter/pair_table_store_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/scatter_kernel_4ph_cuda.cuh"
@@ -32,64 +35,25 @@ struct AddPlaces {
   }
 };
 
-/// Waits for the default stream, which waits for it.
-struct Stream {
-  /// @param first  whether its blocks go before those of other streams
-  explicit Stream(bool first) {
-    int least = 0, greatest = 0;
-    cuda::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
-    cuda::check(cudaStreamCreateWithPriority(&stream, cudaStreamDefault, first ? greatest : least),
-                "stream");
-  }
-  ~Stream() { cudaStreamDestroy(stream); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t stream = nullptr;
-};
-
-struct Event {
-  Event() { cuda::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event"); }
-  ~Event() { cudaEventDestroy(event); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  cudaEvent_t event = nullptr;
-};
-
-/// Numbers on the host that the device can write while the host does something else.
-struct PinnedNumbers {
-  PinnedNumbers() = default;
-  explicit PinnedNumbers(std::size_t n) : count(n) {
-    cuda::check(cudaMallocHost(reinterpret_cast<void**>(&data),
-                               std::max<std::size_t>(1, n) * sizeof(double)),
-                "sums on the host");
-  }
-  ~PinnedNumbers() { cudaFreeHost(data); }
-  PinnedNumbers(PinnedNumbers&& o) noexcept
-      : data(std::exchange(o.data, nullptr)), count(o.count) {}
-  PinnedNumbers& operator=(PinnedNumbers&& o) noexcept {
-    std::swap(data, o.data);
-    std::swap(count, o.count);
-    return *this;
-  }
-  double* data = nullptr;
-  std::size_t count = 0;
-};
-
 /// What the sums over one range of total momenta need while they are made: two of them, so that the
 /// next range begins while the last blocks of the present one are at work and the host takes its
 /// sums.
 struct Lane {
   Lane() = default;
-  ~Lane() { cudaStreamSynchronize(work.stream); }  // nothing is freed that is still at work
+  ~Lane() {  // nothing is freed that is still at work
+    cudaStreamSynchronize(tables_first.get());
+    cudaStreamSynchronize(work.get());
+  }
 
-  Stream tables_first{true};  ///< tables are small and waited for
-  Stream work{false};
-  Event made, used, done;
+  /// Makes the tables, which are small and which `work` waits for.
+  cuda::Stream tables_first{cuda::StreamPriority::kUrgent};
+  cuda::Stream work{cuda::StreamPriority::kNormal};
+  cuda::Event made, used, done;
   PairTableStore tables;
   DeviceBuffer<double> partial, exchanged, total;
   DeviceBuffer<std::int32_t> partner;
   DeviceBuffer<PartnerPoint4ph> partner_point;
-  PinnedNumbers result;
+  cuda::PinnedBuffer<double> result;
   std::int32_t first = 0, last = 0;  ///< the range of which sums are under way; empty: none
 };
 
@@ -109,6 +73,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   void load(const Problem4ph& p) override {
     use_device(device_);
+    for (const Lane& lane : lanes_) lane.work.synchronize("four-phonon scattering");
     if (p.plan.n_atoms > 255)
       throw InvalidInput("four phonons on CUDA: more than 255 atoms in the cell");
     problem_ = &p;
@@ -172,6 +137,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
         static_cast<std::size_t>(t_.n_rows() * t_.n_triples * 27), "constants contracted with λ");
     cuda::for_each_index(static_cast<std::int64_t>(contracted_.size()),
                          ContractFirst4ph{t_, contracted_.data()}, "contraction with λ");
+    cuda::finish_default_stream("contraction with λ");  // the lanes read it on their own streams
     t_.contracted = contracted_.data();
 
     const HostCellPath path = find_cell_path(p.plan);
@@ -268,8 +234,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       lane.partner_point =
           DeviceBuffer<PartnerPoint4ph>(2 * p.point.size() * places, "partner points");
       lane.total = DeviceBuffer<double>(static_cast<std::size_t>(n_values_), "sums");
-      if (lane.result.count != static_cast<std::size_t>(n_values_))
-        lane.result = PinnedNumbers(static_cast<std::size_t>(n_values_));
+      if (lane.result.size() != static_cast<std::size_t>(n_values_))
+        lane.result = {static_cast<std::size_t>(n_values_), "sums on the host"};
     }
   }
 
@@ -277,9 +243,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     use_device(device_);
     Lane* lane = lane_of(first_total, last_total);
     if (lane == nullptr) lane = begin_sums(first_total, last_total);
-    cuda::check(cudaEventSynchronize(lane->done.event), "four-phonon scattering");
+    lane->done.synchronize("four-phonon scattering");
     lane->first = lane->last = 0;
-    return {lane->result.data, lane->result.data + lane->result.count};
+    return {lane->result.data(), lane->result.data() + lane->result.size()};
   }
 
   void expect(std::int32_t first_total, std::int32_t last_total) override {
@@ -336,9 +302,9 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
           const auto n_values = static_cast<std::int64_t>(values);
           cuda::for_each_index(n_values,
                                AddPlaces{thinned_partial_.data(), n_values, places, total.data()},
-                               "sums by total momentum");
+                               "sums by total momentum", lanes_[0].work.get());
         });
-    return cuda::to_host(total, "four-phonon sampling");
+    return cuda::to_host(total, "four-phonon sampling", lanes_[0].work.get());
   }
 
   std::int64_t collision_points_that_fit() const override {
@@ -361,10 +327,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scatter.n_rows = operator_.rows();
     scatter.partial = operator_.partial();
     scatter.collision = operator_.target(t_.occupation + request.temperature * t_.n_modes());
-    scatter_all<Use::kCollision>(
-        lanes_[0], first_total, last_total, scatter,
-        [&](std::int32_t, std::int32_t places) { operator_.add_places(places); });
-    cuda::check(cudaDeviceSynchronize(), "collision operator of four phonons");
+    scatter_all<Use::kCollision>(lanes_[0], first_total, last_total, scatter,
+                                 [&](std::int32_t, std::int32_t places) {
+                                   operator_.add_places(places, lanes_[0].work.get());
+                                 });
+    lanes_[0].work.synchronize("collision operator of four phonons");
   }
 
   std::vector<double> collision_state() const override {
@@ -531,7 +498,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                                  !(lanes_[1].first < lanes_[1].last)
                              ? 1
                              : 0];
-    cudaStream_t stream = lane->work.stream;
+    cudaStream_t stream = lane->work.get();
     lane->total.zero("sums", stream);
     ScatterArguments scatter = arguments();
     scatter.partial = lane->partial.data();
@@ -553,10 +520,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
               "sums by total momentum", stream);
         });
     cuda::check(
-        cudaMemcpyAsync(lane->result.data, lane->total.data(), lane->result.count * sizeof(double),
-                        cudaMemcpyDeviceToHost, stream),
+        cudaMemcpyAsync(lane->result.data(), lane->total.data(),
+                        lane->result.size() * sizeof(double), cudaMemcpyDeviceToHost, stream),
         "sums");
-    cuda::check(cudaEventRecord(lane->done.event, stream), "sums");
+    lane->done.record(stream, "sums");
     lane->first = first_total;
     lane->last = last_total;
     return lane;
@@ -593,21 +560,19 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
       while (end < last_total && end - first < batch_.places &&
              host.star_at(end) - star < batch_.stars)
         ++end;
-      cuda::check(cudaStreamWaitEvent(lane.tables_first.stream, lane.used.event),
-                  "four-phonon scattering");
+      lane.used.hold(lane.tables_first.get(), "four-phonon scattering");
       lane.tables.make(star, host.star_at(end - 1) - star + 1, scatter.kind,
-                       lane.tables_first.stream);
-      cuda::check(cudaEventRecord(lane.made.event, lane.tables_first.stream),
-                  "four-phonon scattering");
-      cuda::check(cudaStreamWaitEvent(lane.work.stream, lane.made.event), "four-phonon scattering");
+                       lane.tables_first.get());
+      lane.made.record(lane.tables_first.get(), "four-phonon scattering");
+      lane.made.hold(lane.work.get(), "four-phonon scattering");
       scatter.first_total = first;
       scatter.first_star = star;
       scatter.partner_point = lane.partner_point.data();
       cuda::for_each_index(std::int64_t{2} * (end - first) * t_.n_points,
                            FindPartnerPoints4ph{scatter.tables, first, lane.partner_point.data()},
-                           "partner points", lane.work.stream);
-      scatter_both<kUse>(scatter, end - first, lane.work.stream);
-      cuda::check(cudaEventRecord(lane.used.event, lane.work.stream), "four-phonon scattering");
+                           "partner points", lane.work.get());
+      scatter_both<kUse>(scatter, end - first, lane.work.get());
+      lane.used.record(lane.work.get(), "four-phonon scattering");
       add(first, end - first);
     }
   }

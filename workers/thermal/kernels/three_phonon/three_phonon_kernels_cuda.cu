@@ -1,5 +1,3 @@
-#include <cublas_v2.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/backend/device/library_handle.cuh"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/kernels/three_phonon/bodies_3ph_cuda.cuh"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
@@ -27,51 +26,33 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Owns a cuBLAS handle.
-class CublasHandle {
- public:
-  CublasHandle() { check(cublasCreate(&handle_), "starting cuBLAS"); }
-  ~CublasHandle() { cublasDestroy(handle_); }
-  CublasHandle(const CublasHandle&) = delete;
-  CublasHandle& operator=(const CublasHandle&) = delete;
-
-  /// Row-major C[m][n] = A[m][k] B[k][n] for a batch; A is the same for all.
-  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Complex<double>* a,
-                const Complex<double>* b, std::int64_t b_stride, Complex<double>* c,
-                std::int64_t c_stride, std::int64_t batch, const char* what) {
-    const cuDoubleComplex one{1.0, 0.0};
-    const cuDoubleComplex zero{0.0, 0.0};
-    check(cublasZgemmStridedBatched(
-              handle_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
-              static_cast<int>(k), &one, reinterpret_cast<const cuDoubleComplex*>(b),
-              static_cast<int>(n), b_stride, reinterpret_cast<const cuDoubleComplex*>(a),
-              static_cast<int>(k), 0, &zero, reinterpret_cast<cuDoubleComplex*>(c),
-              static_cast<int>(n), c_stride, static_cast<int>(batch)),
-          what);
-  }
-  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Complex<float>* a,
-                const Complex<float>* b, std::int64_t b_stride, Complex<float>* c,
-                std::int64_t c_stride, std::int64_t batch, const char* what) {
-    const cuComplex one{1.0f, 0.0f};
-    const cuComplex zero{0.0f, 0.0f};
-    check(cublasCgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n),
-                                    static_cast<int>(m), static_cast<int>(k), &one,
-                                    reinterpret_cast<const cuComplex*>(b), static_cast<int>(n),
-                                    b_stride, reinterpret_cast<const cuComplex*>(a),
-                                    static_cast<int>(k), 0, &zero, reinterpret_cast<cuComplex*>(c),
-                                    static_cast<int>(n), c_stride, static_cast<int>(batch)),
-          what);
-  }
-
- private:
-  static void check(cublasStatus_t status, const char* what) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    const std::string message = std::string(what) + ": " + cublasGetStatusString(status);
-    if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
-    throw DeviceLost(message);
-  }
-  cublasHandle_t handle_ = nullptr;
-};
+/// Row-major C[m][n] = A[m][k] B[k][n] for a batch; A is the same for all.
+void multiply(const cuda::CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int64_t k,
+              const Complex<double>* a, const Complex<double>* b, std::int64_t b_stride,
+              Complex<double>* c, std::int64_t c_stride, std::int64_t batch, const char* what) {
+  const cuDoubleComplex one{1.0, 0.0};
+  const cuDoubleComplex zero{0.0, 0.0};
+  cuda::check(cublasZgemmStridedBatched(
+                  cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
+                  static_cast<int>(k), &one, reinterpret_cast<const cuDoubleComplex*>(b),
+                  static_cast<int>(n), b_stride, reinterpret_cast<const cuDoubleComplex*>(a),
+                  static_cast<int>(k), 0, &zero, reinterpret_cast<cuDoubleComplex*>(c),
+                  static_cast<int>(n), c_stride, static_cast<int>(batch)),
+              what);
+}
+void multiply(const cuda::CublasHandle& cublas, std::int64_t m, std::int64_t n, std::int64_t k,
+              const Complex<float>* a, const Complex<float>* b, std::int64_t b_stride,
+              Complex<float>* c, std::int64_t c_stride, std::int64_t batch, const char* what) {
+  const cuComplex one{1.0f, 0.0f};
+  const cuComplex zero{0.0f, 0.0f};
+  cuda::check(
+      cublasCgemmStridedBatched(
+          cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
+          static_cast<int>(k), &one, reinterpret_cast<const cuComplex*>(b), static_cast<int>(n),
+          b_stride, reinterpret_cast<const cuComplex*>(a), static_cast<int>(k), 0, &zero,
+          reinterpret_cast<cuComplex*>(c), static_cast<int>(n), c_stride, static_cast<int>(batch)),
+      what);
+}
 
 template <typename T>
 DeviceBuffer<T> upload(const std::vector<T>& host, const char* what) {
@@ -92,7 +73,10 @@ std::vector<Complex<float>> rounded(const std::vector<std::complex<double>>& val
 
 class CudaThreePhononKernels : public ThreePhononKernels {
  public:
-  explicit CudaThreePhononKernels(const Device& device) : device_(device) { use_device(device_); }
+  explicit CudaThreePhononKernels(const Device& device) : device_(device) {
+    use_device(device_);  // the handle belongs to the device in use
+    cublas_ = cuda::CublasHandle(nullptr);
+  }
   void load(const ThreePhononProblem& problem) override;
   std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) override;
   std::vector<Process3> list(std::int64_t first, std::int64_t last,
@@ -137,7 +121,7 @@ class CudaThreePhononKernels : public ThreePhononKernels {
   std::vector<double> omega_host_;
   ProcessRules3 rules_;
   Fc3Transform transform_;
-  CublasHandle cublas_;
+  cuda::CublasHandle cublas_;  ///< on the default stream, as all kernels of this class
   DeviceBuffer<double> omega_, spread_, tensor_, occupation_;
   DeviceBuffer<Complex<double>> e_, roots_[3], axis_phase_[3];
   DeviceBuffer<Complex<float>> e32_, phase32_;  ///< with mixed precision
@@ -299,25 +283,25 @@ void CudaThreePhononKernels::evaluate_factorised(std::int64_t first, std::int64_
                                      .box_size = t.box_size(),
                                      .box = box.data()};
     cuda::for_each_index(count * nb_ * n_groups_ * 9, contract, "contraction with λ");
-    cublas_.multiply(mesh.n[0], x, t.extent[0], axis_phase_[0].data(), box.data(), t.extent[0] * x,
-                     stage1.data(), mesh.n[0] * x, count * t.extent[2] * t.extent[1],
-                     "Fourier sum along axis 1");
-    cublas_.multiply(mesh.n[1], mesh.n[0] * x, t.extent[1], axis_phase_[1].data(), stage1.data(),
-                     t.extent[1] * mesh.n[0] * x, stage2.data(),
-                     static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x, count * t.extent[2],
-                     "Fourier sum along axis 2");
+    multiply(cublas_, mesh.n[0], x, t.extent[0], axis_phase_[0].data(), box.data(), t.extent[0] * x,
+             stage1.data(), mesh.n[0] * x, count * t.extent[2] * t.extent[1],
+             "Fourier sum along axis 1");
+    multiply(cublas_, mesh.n[1], mesh.n[0] * x, t.extent[1], axis_phase_[1].data(), stage1.data(),
+             t.extent[1] * mesh.n[0] * x, stage2.data(),
+             static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x, count * t.extent[2],
+             "Fourier sum along axis 2");
     const std::int64_t plane = static_cast<std::int64_t>(mesh.n[1]) * mesh.n[0] * x;
     const Complex<Real>* e;
     if constexpr (kMixed) {
       e = e32_.data();
       cuda::for_each_index(count * stage2_size, RoundComplex{stage2.data(), rounded.data()},
                            "rounding to FP32");
-      cublas_.multiply(mesh.n[2], plane, t.extent[2], phase32_.data(), rounded.data(), stage2_size,
-                       a.data(), a_size, count, "Fourier sum along axis 3");
+      multiply(cublas_, mesh.n[2], plane, t.extent[2], phase32_.data(), rounded.data(), stage2_size,
+               a.data(), a_size, count, "Fourier sum along axis 3");
     } else {
       e = e_.data();
-      cublas_.multiply(mesh.n[2], plane, t.extent[2], axis_phase_[2].data(), stage2.data(),
-                       stage2_size, a.data(), a_size, count, "Fourier sum along axis 3");
+      multiply(cublas_, mesh.n[2], plane, t.extent[2], axis_phase_[2].data(), stage2.data(),
+               stage2_size, a.data(), a_size, count, "Fourier sum along axis 3");
     }
     std::int64_t longest = 0;
     for (std::int64_t row = first + at * nb_; row < first + (at + count) * nb_; ++row)

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cufft.h>
+#include <cusolverDn.h>
+
+#include <string>
+
+#include "workers/backend/device/check_cuda.cuh"
+#include "workers/backend/device/owned_handle.cuh"
+#include "workers/backend/error.hpp"
+
+/// Owners of the handles of cuBLAS and cuSOLVER, and the status codes of CUDA's libraries as
+/// failures. A handle belongs to the device that is in use at its construction.
+namespace quasi::cuda {
+
+/// @throws OutOfMemory where the library could not allocate, DeviceLost for any other failure.
+inline void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string message = std::string(what) + ": " + cublasGetStatusString(status);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
+  throw DeviceLost(message);
+}
+
+inline void check(cusolverStatus_t status, const char* what) {
+  if (status == CUSOLVER_STATUS_SUCCESS) return;
+  const std::string message = std::string(what) + ": cuSOLVER status " + std::to_string(status);
+  if (status == CUSOLVER_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
+  throw DeviceLost(message);
+}
+
+inline void check(cufftResult status, const char* what) {
+  if (status == CUFFT_SUCCESS) return;
+  const std::string message = std::string(what) + ": cuFFT status " + std::to_string(status);
+  if (status == CUFFT_ALLOC_FAILED) throw OutOfMemory(message);
+  throw DeviceLost(message);
+}
+
+/// cuBLAS on a stream; nullptr names the default stream. The default-constructed object owns none.
+class CublasHandle {
+ public:
+  CublasHandle() = default;
+  explicit CublasHandle(cudaStream_t stream) {
+    cublasHandle_t handle = nullptr;
+    check(cublasCreate(&handle), "starting cuBLAS");
+    handle_ = OwnedHandle<cublasHandle_t, cublasDestroy>(handle);
+    set_stream(stream);
+  }
+  void set_stream(cudaStream_t stream) const {
+    check(cublasSetStream(handle_.get(), stream), "choosing the stream of cuBLAS");
+  }
+  cublasHandle_t get() const { return handle_.get(); }
+
+ private:
+  OwnedHandle<cublasHandle_t, cublasDestroy> handle_;
+};
+
+/// cuSOLVER's dense part on a stream. The default-constructed object owns none.
+class CusolverHandle {
+ public:
+  CusolverHandle() = default;
+  explicit CusolverHandle(cudaStream_t stream) {
+    cusolverDnHandle_t handle = nullptr;
+    check(cusolverDnCreate(&handle), "starting cuSOLVER");
+    handle_ = OwnedHandle<cusolverDnHandle_t, cusolverDnDestroy>(handle);
+    check(cusolverDnSetStream(handle, stream), "choosing the stream of cuSOLVER");
+  }
+  cusolverDnHandle_t get() const { return handle_.get(); }
+
+ private:
+  OwnedHandle<cusolverDnHandle_t, cusolverDnDestroy> handle_;
+};
+
+}  // namespace quasi::cuda

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <utility>
+
+#include "workers/backend/device/library_handle.cuh"
+
+namespace quasi::gw::cuda {
+
+using quasi::cuda::check;
+
+/// Owns a cuFFT plan. Its handle is an integer whose value 0 is valid, so a flag marks an empty
+/// owner.
+class FftPlanCuda {
+ public:
+  FftPlanCuda() = default;
+  /// Batched complex transforms of a box, in place, consecutive in memory.
+  FftPlanCuda(const int (&box)[3], int batch) {
+    int dimensions[3] = {box[0], box[1], box[2]};
+    check(cufftPlanMany(&plan_, 3, dimensions, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2Z, batch),
+          "planning FFTs");
+    valid_ = true;
+  }
+  ~FftPlanCuda() {
+    if (valid_) cufftDestroy(plan_);
+  }
+  FftPlanCuda(FftPlanCuda&& other) noexcept
+      : plan_(other.plan_), valid_(std::exchange(other.valid_, false)) {}
+  FftPlanCuda& operator=(FftPlanCuda&& other) noexcept {
+    std::swap(plan_, other.plan_);
+    std::swap(valid_, other.valid_);
+    return *this;
+  }
+  /// Σ_G c(G) e^{+iGr}: the sign of every transform here.
+  void run(double2* data, cudaStream_t stream) const {
+    check(cufftSetStream(plan_, stream), "giving cuFFT its stream");
+    check(cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");
+  }
+
+ private:
+  cufftHandle plan_ = 0;
+  bool valid_ = false;
+};
+
+}  // namespace quasi::gw::cuda
