@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/published/mosfet_newton.hpp"
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/backend/error.hpp"
@@ -35,13 +36,21 @@ Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings
   return c;
 }
 
-std::unique_ptr<MosfetKernels> loaded(const Coupled& c, const Device& device) {
-  auto kernels = make_mosfet_kernels(device);
+std::unique_ptr<MosfetKernels> start(const Coupled& c, std::unique_ptr<MosfetKernels> kernels) {
   kernels->load(c.problem, 1);
   kernels->set_boundary(0, c.boundary);
   kernels->set_state(0, c.start);
   kernels->refresh(0);
   return kernels;
+}
+
+std::unique_ptr<MosfetKernels> loaded(const Coupled& c, const Device& device) {
+  return start(c, make_mosfet_kernels(device));
+}
+
+/// CPU kernels with the published Newton method.
+std::unique_ptr<MosfetKernels> loaded_published(const Coupled& c) {
+  return start(c, make_mosfet_kernels_cpu(std::make_shared<PublishedNewton>()));
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -50,13 +59,13 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-// The threads of a refresh, and of the published iteration, meet a column without levels: their
-// failure is one of the caller.
+// The threads of a refresh, and of the published iteration, meet a column without levels: the
+// caller gets their failure.
 TEST(CoupledCpu, AColumnWithoutLevelsIsAFailureOfTheCaller) {
-  for (const char* field : {"device", "published"}) {
-    SCOPED_TRACE(field);
-    Coupled c = coupled(0.6, 0.4, {{"run.field", field}, {"mesh.range", "full"}});
-    const auto kernels = loaded(c, find_device("cpu"));
+  for (const bool published : {false, true}) {
+    SCOPED_TRACE(published);
+    Coupled c = coupled(0.6, 0.4, {{"mesh.range", "full"}});
+    const auto kernels = published ? loaded_published(c) : loaded(c, find_device("cpu"));
     std::fill(c.start.potential_v.begin(), c.start.potential_v.end(), std::nan(""));
     kernels->set_state(0, c.start);
     EXPECT_THROW(
@@ -88,21 +97,15 @@ TEST_P(CoupledStep, AgreesWithTheCpu) {
   EXPECT_NEAR(a.top_share, b.top_share, 1e-12);
 }
 
-// The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends and with the field
-// on the host.
+// The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends.
 TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"contact.inflow", "neutral"}});
   ASSERT_NEAR(c.problem.lead_fs, 6.18, 0.01);  // 2/ω_p at 1e20 cm⁻³ and m = 0.26
-  Coupled split = c;
-  split.problem.field = FieldPlace::kHost;
-  const auto here = loaded(c, GetParam()), apart = loaded(split, GetParam()),
-             there = loaded(c, find_device("cpu"));
+  const auto here = loaded(c, GetParam()), there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(3, {1e9}, 1.0)[0], b = there->advance(3, {1e9}, 1.0)[0];
-  apart->advance(3, {1e9}, 1.0);
   ASSERT_FALSE(a.chord_failed);
-  const PointState x = here->state(0), y = there->state(0), z = apart->state(0);
+  const PointState x = here->state(0), y = there->state(0);
   EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
-  EXPECT_LT(largest_difference(z.pdf, y.pdf), 1e-10);
   EXPECT_LT(largest_difference(x.lead_ev, y.lead_ev), 1e-8);  // 40 times a difference of levels.
   EXPECT_GT(largest_difference(y.lead_ev, std::vector<double>(y.lead_ev.size())), 1e-3);
   for (const int side : {0, 1}) EXPECT_NEAR(a.inflow_scale[side], b.inflow_scale[side], 1e-10);
@@ -124,50 +127,12 @@ TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
   }
 }
 
-// The published split, field on the host: the same step to the same tolerance. (On the CPU the key
-// changes nothing.)
-TEST_P(CoupledStep, FieldOnTheHostAgrees) {
-  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
-  Coupled split = c;
-  split.problem.field = FieldPlace::kHost;
-  const auto here = loaded(split, GetParam()), there = loaded(c, find_device("cpu"));
-  const Advance a = here->advance(2, {1e9}, 1.0)[0], b = there->advance(2, {1e9}, 1.0)[0];
-  ASSERT_FALSE(a.chord_failed);
-  ASSERT_EQ(a.steps.size(), 2u);
-  const PointState x = here->state(0), y = there->state(0);
-  EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
-  EXPECT_LT(largest_difference(x.potential_v, y.potential_v), 1e-10);
-  EXPECT_NEAR(a.steps[1].current_mid, b.steps[1].current_mid, 1e-10);
-  EXPECT_EQ(x.step, y.step);
-}
-
-// The x flux of the next stage on the GPU while the host solves for the field, as published, or
-// after it: the same bits.
-TEST_P(CoupledStep, OverlappingTheXFluxWithTheHostChangesNoBit) {
-  Coupled beside = coupled(0.6, 0.4, {{"mesh.nphi", "24"}});
-  beside.problem.field = FieldPlace::kHost;
-  Coupled after = beside;
-  after.problem.overlap = false;
-  const auto one = loaded(beside, GetParam()), other = loaded(after, GetParam());
-  for (const int n : {1, 6}) {
-    const Advance a = one->advance(n, {1e9}, 1.0)[0], b = other->advance(n, {1e9}, 1.0)[0];
-    ASSERT_EQ(a.steps.size(), static_cast<std::size_t>(n));
-    EXPECT_EQ(a.steps.back().current_mid, b.steps.back().current_mid);
-  }
-  const PointState x = one->state(0), y = other->state(0);
-  EXPECT_EQ(x.pdf, y.pdf);
-  EXPECT_EQ(x.potential_v, y.potential_v);
-  EXPECT_EQ(x.current_integral, y.current_integral);
-}
-
-// The published iteration, cold and with the transported subbands only, has the same solution; a
-// GPU finds the loss rate for every angle then.
-TEST_P(CoupledStep, ThePublishedIterationAgrees) {
+// The published iteration, cold and with the transported subbands only, has the same solution and
+// takes more steps.
+TEST(CoupledCpu, ThePublishedIterationAgrees) {
   const Coupled c =
       coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
-  Coupled published = c;
-  published.problem.field = FieldPlace::kPublished;
-  const auto here = loaded(published, GetParam()), there = loaded(c, find_device("cpu"));
+  const auto here = loaded_published(c), there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(2, {1e9}, 1.0)[0], b = there->advance(2, {1e9}, 1.0)[0];
   ASSERT_FALSE(a.chord_failed);
   EXPECT_GT(a.steps[1].chord_iterations, b.steps[1].chord_iterations);

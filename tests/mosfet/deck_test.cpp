@@ -98,7 +98,6 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[mesh]\nnxx = 65", "did you mean 'nx'"},
         BadDeck{"kind = \"gw\"", "is not \"mosfet\""},
         BadDeck{"[mesh]\nnx = 65.5", "mesh.nx must be a whole number, got 65.5"},
-        BadDeck{"[run]\nfield = \"published\"", "needs mesh.range = \"full\""},
         BadDeck{"convergence_study = true\n[run]\nmode = \"transient\"",
                 "(--converge) needs run.mode"},
         BadDeck{"[mesh]\nnx = 5", "mesh.nx = 5 is outside"},

@@ -392,12 +392,6 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
        {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
     if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))
       reader.fail(key, "= true needs run.mode = \"steady\" and the Boltzmann equation");
-  r.field = std::array{
-      FieldPlace::kDevice, FieldPlace::kHost,
-      FieldPlace::kPublished}[reader.choice("field", 0, {"device", "host", "published"})];
-  if (r.field == FieldPlace::kPublished && deck->mesh.range != AngleRange::kFull)
-    reader.fail("field",
-                "= \"published\" counts the published operations; it needs mesh.range = \"full\"");
   const std::string precision = reader.text("precision", "fp64");
   if (precision != "fp64")
     reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");

@@ -106,7 +106,6 @@ struct Deck {
     bool coarse_start = true;  ///< steady mode: reach the first steady state of a chain on a
                                ///< coarser mesh, if there is one
     bool mesh_study = false;   ///< repeat with half of every axis and state the error that implies
-    FieldPlace field = FieldPlace::kDevice;
   } run;
 
   struct Output {

@@ -53,15 +53,10 @@ struct PointClock {
 
 /// One bias point; passed to kernels by value.
 struct DevicePoint {
-  double *pdf, *stage_a, *stage_b;  ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
-  double *angle_sum, *gain, *loss;  ///< [n_states][nx][nw]
-  double*
-      loss_of_angle;  ///< [n_states][nx][nw][angles], the published count of operations; else null
-  double* current_partial;  ///< [n_states][tiles][nx+1]
-  double*
-      along_x;  ///< F_{i+½} − F_{i−½} of the x flux where it is formed apart, like a pdf; else null
-  double* x_partial;  ///< Σ weight·F^x of every warp that formed it [3][nx+1][warps]
-  double *current, *current_integral;                       ///< [nx+1]
+  double *pdf, *stage_a, *stage_b;     ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
+  double *angle_sum, *gain, *loss;     ///< [n_states][nx][nw]
+  double* current_partial;             ///< [n_states][tiles][nx+1]
+  double *current, *current_integral;  ///< [nx+1]
   double *potential, *v_n, *v_1, *v_2, *trend, *curvature;  ///< [nx][nz]
   double *energy, *psi;                                     ///< [n_levels][nx](×[nz])
   double *lead, *energy_n;  ///< τ_d ∂ε/∂t of the last step; ε at its start [n_levels][nx]

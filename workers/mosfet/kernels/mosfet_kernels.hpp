@@ -48,9 +48,6 @@ struct TransportProblem {
   bool pauli = false;   ///< final states block in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
-  FieldPlace field = FieldPlace::kDevice;
-  bool overlap =
-      true;  ///< field on the host: the x flux of the next stage on the GPU meanwhile, not after it
   bool neutral_inflow =
       false;                  ///< rescale what enters so that the contact columns hold their charge
   bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
@@ -136,6 +133,8 @@ struct Moments {
   std::vector<double> pdf_w;          ///< Φ̃ [n_valleys][subbands][nx][nw], 1/(nm² eV)
 };
 
+class NewtonMethod;
+
 /// Time of one kernel, as profile() finds it.
 struct KernelTime {
   std::string name;
@@ -182,7 +181,9 @@ class MosfetKernels {
 };
 
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device);
-std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu();
+/// @param newton  replaces the frozen Newton matrix of the field iteration; null: the frozen matrix
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu(
+    std::shared_ptr<const NewtonMethod> newton = nullptr);
 /// @throws BackendAbsent in a build without CUDA.
 std::unique_ptr<MosfetKernels> make_mosfet_kernels_cuda(const Device& device);
 

@@ -23,12 +23,15 @@ struct Point {
 
 class CpuMosfetKernels : public MosfetKernels {
  public:
+  explicit CpuMosfetKernels(std::shared_ptr<const NewtonMethod> newton)
+      : newton_(std::move(newton)) {}
+
   void load(const TransportProblem& problem, int n_points) override {
     problem_ = problem;
     points_.assign(static_cast<std::size_t>(n_points), Point{});
     iterations_.clear();
     for (int k = 0; k < n_points; ++k)
-      iterations_.push_back(std::make_unique<FieldIteration>(problem_));
+      iterations_.push_back(std::make_unique<FieldIteration>(problem_, newton_));
     const auto rows = static_cast<std::size_t>(problem_.rows());
     const auto size = static_cast<std::size_t>(problem_.pdf_size());
     stage_a_.resize(size);
@@ -271,6 +274,7 @@ class CpuMosfetKernels : public MosfetKernels {
       result->filling = filling_of(problem_, p.boundary.pdf_scale, p.angle_sum.data());
   }
 
+  std::shared_ptr<const NewtonMethod> newton_;
   TransportProblem problem_;
   std::vector<Point> points_, saved_;
   std::vector<std::unique_ptr<FieldIteration>> iterations_;
@@ -279,8 +283,8 @@ class CpuMosfetKernels : public MosfetKernels {
 
 }  // namespace
 
-std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu() {
-  return std::make_unique<CpuMosfetKernels>();
+std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu(std::shared_ptr<const NewtonMethod> newton) {
+  return std::make_unique<CpuMosfetKernels>(std::move(newton));
 }
 
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device) {

@@ -10,7 +10,6 @@
 #include "workers/mosfet/kernels/scattering/scattering_cuda.cuh"
 #include "workers/mosfet/kernels/scattering/scattering_run_cuda.cuh"
 #include "workers/mosfet/kernels/transport/field_cuda.cuh"
-#include "workers/mosfet/kernels/transport/split_field.cuh"
 #include "workers/mosfet/kernels/transport/step_cuda.cuh"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/kernels/transport/transport_cuda.cuh"
@@ -60,16 +59,9 @@ class CudaMosfetKernels : public MosfetKernels {
                          "or --device cpu");
     choose_state_groups();
     set_shared_memory_limits();
-    x_shape_ = cuda::x_shape(problem_, multiprocessors_);
     for (int k = 0; k < n_points; ++k)
-      points_.push_back(
-          std::make_unique<PointOnDevice>(problem_, shape_, field_on_host() ? &x_shape_ : nullptr));
-    splits_.clear();
-    if (field_on_host())
-      for (int k = 0; k < n_points; ++k)
-        splits_.push_back(std::make_unique<cuda::SplitField>(problem_));
-    else if (!problem_.frozen_field)
-      refresh_.allocate(device_problem_);
+      points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
+    if (!problem_.frozen_field) refresh_.allocate(device_problem_);
   }
 
   void set_boundary(int point, const PointBoundary& boundary) override {
@@ -175,11 +167,9 @@ class CudaMosfetKernels : public MosfetKernels {
   void refresh(int point) override {
     if (problem_.frozen_field) return;
     PointOnDevice& p = at(point);
-    const cudaStream_t stream = p.stream.get();
-    if (field_on_host()) return splits_[static_cast<std::size_t>(point)]->refresh(p);
     // The scratch of a refresh is shared by all points: the last one must be done with it.
     for (const auto& other : points_) wait(*other);
-    refresh_.run(device_problem_, p.device, p.inverse.data(), stream);
+    refresh_.run(device_problem_, p.device, p.inverse.data(), p.stream.get());
   }
 
   std::vector<Advance> advance(int n, const std::vector<double>& stop_fs, double shrink) override {
@@ -194,22 +184,14 @@ class CudaMosfetKernels : public MosfetKernels {
       clock.active = 1;
       clock.records = 0;
       p.clock.copy_from(&clock, 1, "clock");
-      if (stop_fs[k] >= 0.0 && !p.step && !field_on_host()) {
+      if (stop_fs[k] >= 0.0 && !p.step) {
         p.step = std::make_unique<StepGraph>();
         p.step->capture(p.stream.get(), [&] { one_step(p); });
       }
     }
-    for (std::size_t k = 0; k < points_.size() && field_on_host();
-         ++k)  // The pdf may be another than the last step left.
-      if (stop_fs[k] >= 0.0) x_flux(*points_[k], points_[k]->pdf.data(), 0, false);
     for (int step = 0; step < n; ++step)
       for (std::size_t k = 0; k < points_.size(); ++k)
-        if (stop_fs[k] < 0.0)
-          continue;
-        else if (field_on_host())
-          split_step(*points_[k], *splits_[k]);
-        else
-          points_[k]->step->launch(points_[k]->stream.get());
+        if (stop_fs[k] >= 0.0) points_[k]->step->launch(points_[k]->stream.get());
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       PointOnDevice& p = *points_[k];
@@ -263,19 +245,14 @@ class CudaMosfetKernels : public MosfetKernels {
       cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
     });
     if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
-    if (field_on_host())
-      measure("x flux", 3, [&] {
-        x_flux(p, p.pdf.data(), 0, false);
-        p.join.hold(p.stream.get());
-      });
     measure("transport, stage 1", 1, [&] { transport(p, buffers(p, 0)); });
     measure("transport, stage 2", 2, [&] { transport(p, buffers(p, 1)); });
-    if (!field_on_host()) measure("field", 3, [&] { field(p, 1); });
-    if (!field_on_host())
-      measure("current", 1, [&] {
-        cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0,
-                              p.stream.get()>>>(device_problem_, p.device, shape_);
-      });
+    measure("field", 3, [&] { field(p, 1); });
+    measure("current", 1, [&] {
+      cuda::
+          record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(
+              device_problem_, p.device, shape_);
+    });
     if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
     check_launch("profile");
     roll_back(point);
@@ -283,7 +260,6 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
  private:
-  bool field_on_host() const { return problem_.field != FieldPlace::kDevice; }
   PointOnDevice& at(int point) { return *points_.at(static_cast<std::size_t>(point)); }
   void wait(const PointOnDevice& p) {
     check(cudaStreamSynchronize(p.stream.get()), "steps of a bias point");
@@ -311,12 +287,11 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
   }
 
-  // Several energies a thread where no rate needs more of its partner than F; the published count
-  // has one, for every angle.
+  // A thread owns several energies where no rate needs more of its partner than F.
   bool scatters_in_runs() const {
     return device_problem_.balanced && !device_problem_.pauli &&
            device_problem_.roughness_spectrum == nullptr &&
-           device_problem_.nw % cuda::kRunNodes == 0 && problem_.field != FieldPlace::kPublished;
+           device_problem_.nw % cuda::kRunNodes == 0;
   }
   std::size_t scattering_bytes(int states_per_block) const {
     return scatters_in_runs() ? cuda::scattering_run_shared_bytes(device_problem_, states_per_block)
@@ -364,8 +339,7 @@ class CudaMosfetKernels : public MosfetKernels {
   }
 
   void set_shared_memory_limits() {
-    allow(cuda::transport_kernel_of(problem_, shape_, field_on_host()),
-          shape_.shared_bytes(problem_), "transport");
+    allow(cuda::transport_kernel_of(problem_, shape_), shape_.shared_bytes(problem_), "transport");
     if (device_problem_.scatters)
       allow(scattering_kernel(), scattering_bytes(states_per_block_), "scattering");
     allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
@@ -389,10 +363,7 @@ class CudaMosfetKernels : public MosfetKernels {
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
     const dim3 grid(static_cast<unsigned>(device_problem_.nx),
-                    static_cast<unsigned>(device_problem_.n_states / states_per_block_),
-                    problem_.field == FieldPlace::kPublished
-                        ? static_cast<unsigned>(device_problem_.angles)
-                        : 1u);
+                    static_cast<unsigned>(device_problem_.n_states / states_per_block_));
     // Whole rounds of the block over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
     const int threads = scatters_in_runs()
@@ -403,19 +374,18 @@ class CudaMosfetKernels : public MosfetKernels {
     check_launch("scattering");
   }
 
-  void neutral_inflow(PointOnDevice& p, const double* pdf_s, cudaStream_t stream) {
+  void neutral_inflow(PointOnDevice& p, const double* pdf_s) {
     if (!problem_.neutral_inflow) return;
-    cuda::neutral_inflow_kernel<<<2, 1024, 0, stream>>>(device_problem_, p.device, pdf_s);
+    cuda::neutral_inflow_kernel<<<2, 1024, 0, p.stream.get()>>>(device_problem_, p.device, pdf_s);
     check_launch("neutral inflow");
   }
 
   void transport(PointOnDevice& p, const StageBuffers& stage) {
-    if (!field_on_host()) neutral_inflow(p, stage.pdf_s, p.stream.get());
+    neutral_inflow(p, stage.pdf_s);
     const dim3 grid(static_cast<unsigned>(shape_.tiles),
                     static_cast<unsigned>(device_problem_.n_states),
                     static_cast<unsigned>(shape_.segments));
-    const cuda::TransportKernel kernel =
-        cuda::transport_kernel_of(problem_, shape_, field_on_host());
+    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_);
     kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_),
              p.stream.get()>>>(device_problem_, p.device, stage, shape_);
     check_launch("transport");
@@ -431,33 +401,11 @@ class CudaMosfetKernels : public MosfetKernels {
           "field");
   }
 
-  // The x flux of a stage, on the side stream, from when the main one has its Φ. The current of a
-  // step is summed before the first stage of the next takes the place of its own.
-  void x_flux(PointOnDevice& p, const double* pdf, int stage, bool sum_current) {
-    p.fork.record(p.stream.get());
-    p.fork.hold(p.side.get());
-    if (sum_current) {
-      cuda::
-          x_current_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.side.get()>>>(
-              device_problem_, p.device, x_shape_);
-      check_launch("current");
-    }
-    const dim3 grid(static_cast<unsigned>(x_shape_.blocks),
-                    static_cast<unsigned>(device_problem_.n_states),
-                    static_cast<unsigned>(x_shape_.segments));
-    neutral_inflow(p, pdf, p.side.get());
-    cuda::x_flux_kernel<<<grid, cuda::kXThreads, 0, p.side.get()>>>(device_problem_, p.device, pdf,
-                                                                    stage, x_shape_);
-    check_launch("x flux");
-    p.join.record(p.side.get());
-  }
-
   StageBuffers buffers(PointOnDevice& p, int stage) const {
     const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
     double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
     const RungeKuttaStage c = runge_kutta_stage(stage);
-    return {p.pdf.data(), from[stage],   to[stage],  c.share_n,
-            c.share_s,    c.flux_weight, stage == 0, p.along_x.data()};
+    return {p.pdf.data(), from[stage], to[stage], c.share_n, c.share_s, c.flux_weight, stage == 0};
   }
 
   void one_step(PointOnDevice& p) {
@@ -476,28 +424,6 @@ class CudaMosfetKernels : public MosfetKernels {
     cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(
         device_problem_, p.device, shape_);
     check_launch("current");
-    tick(p);
-  }
-
-  // One step with the field on the host, see SplitField. The x flux of the next stage runs
-  // meanwhile, or after it.
-  void split_step(PointOnDevice& p, cuda::SplitField& split) {
-    cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
-    check_launch("time step");
-    split.begin(p);
-    if (!split.active()) return;
-    for (int stage = 0; stage < 3; ++stage) {
-      scatter(p);
-      p.join.hold(p.stream.get());
-      const StageBuffers at = buffers(p, stage);
-      transport(p, at);
-      sheet(p);
-      if (problem_.overlap) x_flux(p, at.out, (stage + 1) % 3, stage == 2);
-      wait(p);
-      if (!problem_.frozen_field) split.solve(p, stage);
-      if (!problem_.overlap) x_flux(p, at.out, (stage + 1) % 3, stage == 2);
-    }
-    p.join.hold(p.stream.get());
     tick(p);
   }
 
@@ -546,10 +472,8 @@ class CudaMosfetKernels : public MosfetKernels {
   TransportProblem problem_;
   DeviceProblem device_problem_{};
   TransportShape shape_{};
-  cuda::XShape x_shape_{};
   cuda::ProblemTables tables_;
   cuda::MatrixRefresh refresh_;
-  std::vector<std::unique_ptr<cuda::SplitField>> splits_;
   DeviceBuffer<double> extremes_, fixed_v_;
   std::vector<std::unique_ptr<PointOnDevice>> points_;
 };

@@ -7,7 +7,6 @@
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/step_graph.cuh"
 #include "workers/mosfet/kernels/transport/transport_cuda.cuh"
-#include "workers/mosfet/kernels/transport/x_flux_cuda.cuh"
 
 namespace quasi::mosfet::cuda {
 
@@ -20,9 +19,7 @@ constexpr int kMaxRecords = 4096;
 /// another's transport.
 class PointOnDevice {
  public:
-  /// @param x_apart  where the x flux is formed by itself; null: with the rest of the transport
-  PointOnDevice(const TransportProblem& problem, const TransportShape& shape,
-                const XShape* x_apart) {
+  PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
     const Structure& s = problem.structure;
     const auto rows = static_cast<std::size_t>(problem.rows()),
                size = static_cast<std::size_t>(problem.pdf_size());
@@ -37,13 +34,7 @@ class PointOnDevice {
     saved_sum = {rows, "saved angular sums"};
     gain = {rows, "scattering gain"};
     loss = {rows, "scattering loss"};
-    if (problem.field == FieldPlace::kPublished) loss_of_angle = {size, "scattering loss"};
     current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
-    if (x_apart != nullptr) {
-      along_x = {size, "x derivative"};
-      x_partial = {3 * (static_cast<std::size_t>(s.nx) + 1) * x_apart->groups(problem.n_states()),
-                   "partial currents"};
-    }
     current = {static_cast<std::size_t>(s.nx) + 1, "current"};
     // One block of doubles for all that a roll-back restores beside the pdf.
     const std::size_t sizes[] = {
@@ -78,10 +69,7 @@ class PointOnDevice {
     device.angle_sum = angle_sum.data();
     device.gain = gain.data();
     device.loss = loss.data();
-    device.loss_of_angle = loss_of_angle.size() > 0 ? loss_of_angle.data() : nullptr;
     device.current_partial = current_partial.data();
-    device.along_x = along_x.data();
-    device.x_partial = x_partial.data();
     device.current = current.data();
     double* at = fields.data();
     double** const places[] = {&device.potential,       &device.trend, &device.curvature,
@@ -114,8 +102,8 @@ class PointOnDevice {
   DevicePoint device{};
   PointBoundary boundary;
   DeviceBuffer<double> pdf, stage_a, stage_b, saved_pdf, angle_sum, saved_sum, gain, loss,
-      loss_of_angle, current_partial, along_x, x_partial, current, fields, saved_fields, v_n, v_1,
-      v_2, energy_n, sheet, family_density, block_max, inflow_source, inflow_drain, inflow_scale;
+      current_partial, current, fields, saved_fields, v_n, v_1, v_2, energy_n, sheet,
+      family_density, block_max, inflow_source, inflow_drain, inflow_scale;
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;
   DeviceBuffer<StepRecord> records;

@@ -36,15 +36,6 @@ enum class ScatteringScheme { kNone, kBalanced, kPaper };
 /// How ∂_φ(a³Φ) is upwinded: on the half circle the sign of a³ is that of ε'; else split the flux.
 enum class PhiFlux { kUpwind, kSplit };
 
-/// Where and how Schrödinger and Poisson are solved when the transport runs on a GPU.
-enum class FieldPlace {
-  kDevice,     ///< with the transport
-  kHost,       ///< on the host's cores, by the same algorithm: predicted, warm, a frozen matrix
-  kPublished,  ///< on the host's cores, as published: cold levels of every valley, a new matrix in
-               ///< every Newton step, no prediction; and the GPU finds the loss rate anew for every
-               ///< angle
-};
-
 /// φ = 0 … π with mirror symmetry, or the whole circle.
 enum class AngleRange { kHalf, kFull };
 

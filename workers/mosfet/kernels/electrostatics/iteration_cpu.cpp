@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "workers/backend/ranks/parallel_failure.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/electrostatics/subbands.hpp"
-#include "workers/mosfet/kernels/transport/published_field.hpp"
 #include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/chord.hpp"
 
@@ -20,7 +18,9 @@ PotentialBoundary as_boundary(const TransportProblem& problem, const PointBounda
 
 }  // namespace
 
-FieldIteration::FieldIteration(const TransportProblem& problem) : problem_(problem) {
+FieldIteration::FieldIteration(const TransportProblem& problem,
+                               std::shared_ptr<const NewtonMethod> newton)
+    : problem_(problem), newton_(std::move(newton)) {
   const Structure& s = problem.structure;
   const double largest = *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end());
   residual_unit_ = kChargeOverEpsilon0_v_nm * largest * s.dx_nm * s.dz_nm;
@@ -28,7 +28,7 @@ FieldIteration::FieldIteration(const TransportProblem& problem) : problem_(probl
 
 void FieldIteration::refresh(const PointBoundary& boundary, const PointState& state,
                              const std::vector<double>& sheet_nm2) {
-  if (problem_.field == FieldPlace::kPublished) return;  // It renews the matrix in every step.
+  if (newton_ != nullptr) return;
   const Structure& s = problem_.structure;
   const int n = s.interior(), nf = s.n_families(), count = s.n_valleys() * s.subbands;
   std::vector<double> responses(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
@@ -70,9 +70,9 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
   IterationReport report;
   while (report.iterations < kMaxChordSteps) {
     ++report.iterations;
-    std::optional<PublishedNewtonStep> published;
-    if (problem_.field == FieldPlace::kPublished)
-      published.emplace(problem_, edges, sheet_nm2, *potential_v, energy_ev, psi);
+    std::unique_ptr<NewtonMatrix> matrix;
+    if (newton_ != nullptr)
+      matrix = newton_->linearise(problem_, edges, sheet_nm2, *potential_v, energy_ev, psi);
     else if (!solve_levels(s, *potential_v, true, energy_ev, psi))
       return report;
     std::fill(density.begin(), density.end(), 0.0);
@@ -90,7 +90,7 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
         }
     std::vector<double> step = poisson_residual(s, edges, *potential_v, density);
     report.residual = largest_magnitude(step) / residual_unit_;
-    published ? published->solve(step.data()) : matrix_->solve(step.data());
+    matrix != nullptr ? matrix->solve(step.data()) : matrix_->solve(step.data());
     const double largest = largest_magnitude(step);
     if (!(largest < kHopelessChordStep_v)) return report;
     report.last_step_v = largest;

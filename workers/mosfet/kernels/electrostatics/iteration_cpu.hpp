@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "workers/mosfet/kernels/electrostatics/newton_method.hpp"
 #include "workers/mosfet/kernels/electrostatics/poisson.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 
@@ -19,7 +20,9 @@ struct IterationReport {
 /// Schrödinger–Poisson with ϱ given, on the CPU: chord iteration with a frozen matrix.
 class FieldIteration {
  public:
-  explicit FieldIteration(const TransportProblem& problem);
+  /// @param newton  replaces warm levels and frozen matrix; null: neither
+  explicit FieldIteration(const TransportProblem& problem,
+                          std::shared_ptr<const NewtonMethod> newton = nullptr);
 
   /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
   /// negative weight are left out, so that it is positive definite. @throws NotConverged where
@@ -35,11 +38,12 @@ class FieldIteration {
                         std::vector<double>* psi) const;
 
   double lead_fs() const { return problem_.lead_fs; }
-  /// The published iteration starts from the V of the stage before.
-  bool predicts() const { return problem_.field != FieldPlace::kPublished; }
+  /// True if a stage starts from the extrapolated V; a NewtonMethod starts from the last V.
+  bool predicts() const { return newton_ == nullptr; }
 
  private:
   const TransportProblem& problem_;
+  std::shared_ptr<const NewtonMethod> newton_;
   double residual_unit_;  ///< ‖(e/ε0) N_D Δx Δz‖∞
   std::unique_ptr<ColumnMatrix> matrix_;
 };

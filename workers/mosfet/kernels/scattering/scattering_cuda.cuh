@@ -18,8 +18,7 @@ inline std::size_t scattering_shared_bytes(const DeviceProblem& p, int states_pe
 
 /// Gain and loss of one column for a group of states. Block: (x, group); F = Φ̃/(1+2αw) of all
 /// states and both links of every (state, partner, process) lie in shared memory; a thread owns one
-/// (state, w) and gathers. The published code does all this for every angle (blockIdx.z), though
-/// the rates depend on none.
+/// (state, w) and gathers.
 template <bool kBlocked, bool kSpectrum>
 __global__ void __launch_bounds__(768, 1)
     scattering_kernel(const __grid_constant__ DeviceProblem p,
@@ -120,7 +119,6 @@ __global__ void __launch_bounds__(768, 1)
     }
     q.gain[row] = gain;
     q.loss[row] = loss;
-    if (q.loss_of_angle != nullptr) q.loss_of_angle[row * p.angles + blockIdx.z] = loss;
   }
 }
 

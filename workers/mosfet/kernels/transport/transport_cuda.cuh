@@ -95,7 +95,6 @@ struct StageBuffers {
   double* out;
   double share_n, share_s, flux_weight;
   bool first;
-  const double* along_x = nullptr;  ///< F_{i+½} − F_{i−½} where the x flux was formed apart
 };
 
 /// One Runge–Kutta stage of the transport of one point, fused: fluxes in x, w and φ, gain and loss,
@@ -106,7 +105,7 @@ struct StageBuffers {
 /// shared memory. Sums run in a fixed tree: same bits every time. A number of angles known to the
 /// compiler (kAngles > 0, with the tile that fills a block) folds the index arithmetic, which
 /// otherwise issues as many instructions as the fluxes.
-template <bool kSplit, bool kFull, bool kApart, int kAngles>
+template <bool kSplit, bool kFull, int kAngles>
 __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1 : kHalfBlocks)
     transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
                      const __grid_constant__ StageBuffers stage,
@@ -202,16 +201,10 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       kAngles == 0 && !kFull && m <= 3 && m >= n - 4 && m <= n - 2 ? 2 * (n - 1 - m) : 0;
   const int turn = kFull && m == 0 ? n - 1 : -1;  // The φ flux at m−½, from here.
 
-  // Planes i−3 … i+3, of which the x flux needs all but the last; without it i … i+2 are enough.
-  constexpr int kReach = kApart ? 3 : 4;
-  double v0 = 0.0, v1 = 0.0, v2 = 0.0, v3 = value(begin), v4 = value(begin + 1), v5 = 0.0,
-         ahead = value(begin + kReach - 1);
-  if constexpr (!kApart) {
-    v0 = value(begin - 3);
-    v1 = value(begin - 2);
-    v2 = value(begin - 1);
-    v5 = value(begin + 2);
-  }
+  // Planes i−3 … i+3, of which the x flux needs all but the last.
+  constexpr int kReach = 4;
+  double v0 = value(begin - 3), v1 = value(begin - 2), v2 = value(begin - 1), v3 = value(begin),
+         v4 = value(begin + 1), v5 = value(begin + 2), ahead = value(begin + kReach - 1);
   const double* next = base_s + static_cast<long long>(begin + kReach) * plane_size + at_lm;
   const auto x_flux = [&]() {
     return x_factor * weno5(forward ? v0 : v5, forward ? v1 : v4, forward ? v2 : v3,
@@ -222,7 +215,7 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
   const bool last_warp = warp == shape.warps() - 1;
   // The current through a half node, by the last warp; Φ̃ of a finished column, eight lanes a row.
   const auto sum_current = [&](int half_node, int at) {
-    if (kApart || !last_warp) return;
+    if (!last_warp) return;
     const double* from = shared + at + frame.fluxes_at() + 3 * rows;
     double sum = 0.0;
     for (int k = lane; k < rows; k += 32) sum += from[k];
@@ -281,11 +274,9 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       base_s + static_cast<long long>(begin) * plane_size + (edge ? halo_offset(l, m) : 0);
   double slope = slope_of[0];
   publish(0, v3, fetches ? *halo_from : 0.0, edge ? *edge_from : 0.0, slope);
-  double flux_behind = 0.0;  // At the half node before `begin`; only the first segment counts it.
-  if constexpr (!kApart) {
-    flux_behind = x_flux();
-    if (begin == 0 && in_block) moved[size] = weight_m * flux_behind;
-  }
+  double flux_behind =
+      x_flux();  // At the half node before `begin`; only the first segment counts it.
+  if (begin == 0 && in_block) moved[size] = weight_m * flux_behind;
   double flux_ahead = 0.0, along_w = 0.0, along_phi = 0.0, halo_ahead = 0.0, edge_ahead = 0.0;
   halo_from += plane_size;
   edge_from += plane_size;
@@ -300,13 +291,12 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
   const auto column = [&](int i, int here) {
     const int there = size - here;
     const bool finishes = own && i > begin;
-    double old = 0.0, gain = 0.0, loss = 0.0, along_x = 0.0;
+    double old = 0.0, gain = 0.0, loss = 0.0;
     if (finishes) {
-      if constexpr (kApart) along_x = stage.along_x[cell];
       if (stage.share_n != 0.0) old = stage.pdf_n[cell];
       if (p.scatters) {
         gain = q.gain[row];
-        loss = kFull && q.loss_of_angle != nullptr ? q.loss_of_angle[cell] : q.loss[row];
+        loss = q.loss[row];
       }
     }
     const double before_w = along_w, before_phi = along_phi, flux_before = flux_behind,
@@ -314,18 +304,12 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
     const double centre = v2;  // Of column i−1.
     const double slope_before = slope_of[max(i - 1 - begin, 0)];
     if (i < end) {
-      if constexpr (kApart) {
-        v2 = v3;
-        v3 = v4;
-        v4 = ahead;
-      } else {
-        v0 = v1;
-        v1 = v2;
-        v2 = v3;
-        v3 = v4;
-        v4 = v5;
-        v5 = ahead;
-      }
+      v0 = v1;
+      v1 = v2;
+      v2 = v3;
+      v3 = v4;
+      v4 = v5;
+      v5 = ahead;
       if (i + kReach < p.nx) {
         ahead = *next;
         next += plane_size;
@@ -344,10 +328,8 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       }
       // Three reconstructions in one stretch of code. x: wind by cos φ. w: against ε' cos φ. φ: on
       // the half circle by ε' alone, F at m+½.
-      if constexpr (!kApart) {
-        if (i > begin) flux_behind = flux_ahead;
-        flux_ahead = x_flux();
-      }
+      if (i > begin) flux_behind = flux_ahead;
+      flux_ahead = x_flux();
       const bool up_wind = forward == (slope < 0.0);
       const int stride = up_wind ? n : -n;
       const double* h = own_speed + here + (up_wind ? -2 * n : 3 * n);
@@ -367,7 +349,7 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       }
       w_flux[here] = along_w;
       phi_flux[here] = along_phi;
-      if (!kApart && in_block) moved[here] = weight_m * flux_ahead;
+      if (in_block) moved[here] = weight_m * flux_ahead;
       slope = slope_next;
     }
     // What the phase before left: the current behind column i−1, the sums of column i−2.
@@ -377,8 +359,7 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
       const double beside = phi_flux[there + turn];
       const double after = !kFull && m == n - 1 ? -beside : before_phi;
       const double before = !kFull && m == 0 ? -before_phi : beside;
-      if constexpr (!kApart) along_x = flux_after - flux_before;
-      const double rhs = gain - loss * centre - along_x * per_dx -
+      const double rhs = gain - loss * centre - (flux_after - flux_before) * per_dx -
                          (before_w - w_flux[there - n]) * per_dw -
                          fabs(slope_before) * turning_l * (after - before);
       const double fresh = stage.share_n * old + stage.share_s * centre + dt_share * rhs;
@@ -401,22 +382,17 @@ using TransportKernel = void (*)(DeviceProblem, DevicePoint, StageBuffers, Trans
 
 /// The variant that a problem and its shape need; the angles of the standard mesh and of its halves
 /// are known to the compiler.
-template <bool kApart>
-TransportKernel transport_kernel_of(const TransportProblem& problem, const TransportShape& shape) {
+inline TransportKernel transport_kernel_of(const TransportProblem& problem,
+                                           const TransportShape& shape) {
   const bool full = problem.range == AngleRange::kFull;
   const bool whole = shape.tile == full_tile(full, problem.angles);
   if (full)
-    return whole && problem.angles == 48 ? transport_kernel<true, true, kApart, 48>
-                                         : transport_kernel<true, true, kApart, 0>;
-  if (problem.phi_flux == PhiFlux::kSplit) return transport_kernel<true, false, kApart, 0>;
-  if (whole && problem.angles == 25) return transport_kernel<false, false, kApart, 25>;
-  if (whole && problem.angles == 13) return transport_kernel<false, false, kApart, 13>;
-  return transport_kernel<false, false, kApart, 0>;
-}
-inline TransportKernel transport_kernel_of(const TransportProblem& problem,
-                                           const TransportShape& shape, bool apart) {
-  return apart ? transport_kernel_of<true>(problem, shape)
-               : transport_kernel_of<false>(problem, shape);
+    return whole && problem.angles == 48 ? transport_kernel<true, true, 48>
+                                         : transport_kernel<true, true, 0>;
+  if (problem.phi_flux == PhiFlux::kSplit) return transport_kernel<true, false, 0>;
+  if (whole && problem.angles == 25) return transport_kernel<false, false, 25>;
+  if (whole && problem.angles == 13) return transport_kernel<false, false, 13>;
+  return transport_kernel<false, false, 0>;
 }
 
 }  // namespace quasi::mosfet::cuda

@@ -130,7 +130,7 @@ std::string resume_key(const Deck& deck) {
   key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' '
       << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
       << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' '
-      << static_cast<int>(r.field) << ' ' << r.coarse_start << ' ' << r.plasma_damping;
+      << r.coarse_start << ' ' << r.plasma_damping;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

@@ -162,7 +162,6 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   p.pauli = deck.pauli;
   p.tol_v = deck.run.tol_v;
   p.cfl = deck.run.cfl;
-  p.field = deck.run.field;
   p.neutral_inflow = deck.neutral_inflow;
   p.lead_fs = plasma_lead_fs(deck, structure);
   make_angles(&p);

@@ -1,0 +1,138 @@
+// Times one time step of the kind mosfet with the published field iteration on the host's cores:
+// cold levels of every valley and a new matrix in every Newton step. One JSON line.
+//
+// On the CPU the whole step runs so. On a GPU the transport of a step is timed with a frozen field;
+// then the host solves for the field of the new density. A step has three stages, so its time is
+// that of the transport and of three such solutions. The copies are not included.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "bench/mosfet_point.hpp"
+#include "bench/published/mosfet_newton.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/kernels/electrostatics/iteration_cpu.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+struct Arguments {
+  std::string device = "auto";
+  BenchMesh mesh{.range = "full"};
+  int steps = 40, warmup = 10;
+};
+
+/// Times of one step, ms.
+struct StepTime {
+  double transport_ms = 0;  ///< zero where the step is timed as a whole
+  double field_ms = 0;      ///< one solution; zero likewise
+  double step_ms = 0;
+  double newton_steps = 0;  ///< of one stage
+};
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point from) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
+  return values[values.size() / 2];
+}
+
+StepTime time_on_cpu(const Arguments& a, const BenchPoint& point) {
+  const auto kernels = make_mosfet_kernels_cpu(std::make_shared<PublishedNewton>());
+  kernels->load(point.problem, 1);
+  kernels->set_boundary(0, point.boundary);
+  kernels->set_state(0, point.start);
+  std::vector<double> each_ms, newton_steps;
+  for (int step = 0; step < a.warmup + a.steps; ++step) {
+    const auto from = Clock::now();
+    const Advance advance = kernels->advance(1, {1e9}, 1.0)[0];
+    if (advance.chord_failed) throw NotConverged("the published iteration failed");
+    if (step < a.warmup) continue;
+    each_ms.push_back(ms_since(from));
+    newton_steps.push_back(advance.steps[0].chord_iterations / 3.0);
+  }
+  return {.step_ms = median(each_ms), .newton_steps = median(newton_steps)};
+}
+
+StepTime time_on_gpu(const Arguments& a, BenchPoint point, const Device& device) {
+  point.problem.frozen_field = true;
+  use_device(device);
+  const auto kernels = make_mosfet_kernels(device);
+  kernels->load(point.problem, 1);
+  kernels->set_boundary(0, point.boundary);
+  kernels->set_state(0, point.start);
+  const FieldIteration field(point.problem, std::make_shared<PublishedNewton>());
+  std::vector<double> transport_ms, field_ms, newton_steps;
+  for (int step = 0; step < a.warmup + a.steps; ++step) {
+    auto from = Clock::now();
+    kernels->advance(1, {1e9}, 1.0);
+    const double transported_ms = ms_since(from);
+    PointState state = kernels->state(0);
+    const std::vector<double> sheet_nm2 = kernels->moments(0).sheet_nm2;
+    from = Clock::now();
+    const IterationReport report =
+        field.solve(point.boundary, sheet_nm2, &state.potential_v, &state.energy_ev, &state.psi);
+    const double solved_ms = ms_since(from);
+    if (!report.converged) throw NotConverged("the published iteration failed");
+    kernels->set_state(0, state);
+    if (step < a.warmup) continue;
+    transport_ms.push_back(transported_ms);
+    field_ms.push_back(solved_ms);
+    newton_steps.push_back(report.iterations);
+  }
+  const double transport = median(transport_ms), one = median(field_ms);
+  return {transport, one, transport + 3.0 * one, median(newton_steps)};
+}
+
+void run(const Arguments& a) {
+  const BenchPoint point = make_bench_point(a.mesh);
+  const Device device = find_device(a.device);
+  const StepTime time =
+      device.backend == Backend::kCpu ? time_on_cpu(a, point) : time_on_gpu(a, point, device);
+  std::cout << nlohmann::json{{"case", "published step"},
+                              {"device", device.name()},
+                              {"model", device.model},
+                              {"range", a.mesh.range},
+                              {"mesh",
+                               {a.mesh.subbands, a.mesh.nx, a.mesh.nz, a.mesh.nw, a.mesh.nphi}},
+                              {"steps", a.steps},
+                              {"step_ms", time.step_ms},
+                              {"transport_ms", time.transport_ms},
+                              {"field_ms", time.field_ms},
+                              {"newton_steps_per_stage", time.newton_steps}}
+                   .dump()
+            << std::endl;
+}
+
+}  // namespace
+}  // namespace quasi::mosfet
+
+int main(int argc, char** argv) {
+  quasi::mosfet::Arguments a;
+  CLI::App app{"times a step of the kind mosfet with the published field iteration"};
+  app.add_option("--device", a.device);
+  app.add_option("--range", a.mesh.range);
+  app.add_option("--nx", a.mesh.nx);
+  app.add_option("--nz", a.mesh.nz);
+  app.add_option("--subbands", a.mesh.subbands);
+  app.add_option("--nw", a.mesh.nw);
+  app.add_option("--nphi", a.mesh.nphi);
+  app.add_option("--steps", a.steps);
+  app.add_option("--warmup", a.warmup);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    quasi::mosfet::run(a);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "error: %s\n", failure.what());
+    return 1;
+  }
+  return 0;
+}
