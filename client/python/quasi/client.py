@@ -1,0 +1,205 @@
+"""Jobs on a server: submit, wait, fetch, cancel.
+
+    client = quasi.Client()                      # the context that the command line uses
+    job = client.submit("thermal", "silicon/", T="100 200 300", ngrid="12 12 12")
+    result = job.wait().result()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from quasi import config, transfer
+from quasi.result import Result, open_result
+
+try:
+    from quasi.v1 import blob_service_pb2, blob_service_pb2_grpc
+    from quasi.v1 import job_pb2, job_service_pb2, job_service_pb2_grpc
+except ImportError as error:  # pragma: no cover - an installation without its stubs
+    raise ImportError(
+        "the gRPC stubs of quasi are missing; install python3-quasi, or run "
+        "client/python/make_stubs in a checkout"
+    ) from error
+
+ENDED = {
+    job_pb2.JOB_STATE_SUCCEEDED,
+    job_pb2.JOB_STATE_FAILED,
+    job_pb2.JOB_STATE_CANCELLED,
+}
+
+
+class JobError(Exception):
+    """A job that failed or was cancelled, or a server that refused a call."""
+
+
+def _state_name(state: int) -> str:
+    return str(job_pb2.JobState.Name(state)).removeprefix("JOB_STATE_").lower()
+
+
+class Job:
+    """A job on a server."""
+
+    def __init__(self, client: "Client", job_id: str) -> None:
+        self.client = client
+        self.id = job_id
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}>"
+
+    def refresh(self) -> Any:
+        """The job as the server knows it now, a ``quasi.v1.Job`` message."""
+        request = job_service_pb2.GetJobRequest(job_id=self.id)
+        return self.client.call(self.client.jobs.GetJob, request).job
+
+    @property
+    def state(self) -> str:
+        """State in lower case, e.g. ``running`` or ``succeeded``."""
+        return _state_name(self.refresh().state)
+
+    def wait(self, timeout_s: float | None = None, poll_s: float = 0.5) -> "Job":
+        """Waits until the job has succeeded and returns it.
+
+        Raises ``JobError`` where it failed or was cancelled, ``TimeoutError`` after ``timeout_s``.
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            job = self.refresh()
+            if job.state in ENDED:
+                break
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(f"{self.id} is {_state_name(job.state)} after {timeout_s} s")
+            time.sleep(poll_s)
+        if job.state != job_pb2.JOB_STATE_SUCCEEDED:
+            reason = job.failure.message or "no reason was recorded"
+            raise JobError(f"{self.id} {_state_name(job.state)}: {reason}")
+        return self
+
+    async def wait_async(self, timeout_s: float | None = None) -> "Job":
+        """``wait`` for asynchronous programs."""
+        return await asyncio.to_thread(self.wait, timeout_s)
+
+    def cancel(self, reason: str = "") -> str:
+        """Asks the server to cancel the job and returns its state after the call."""
+        request = job_service_pb2.CancelJobsRequest(job_ids=[self.id], reason=reason)
+        return _state_name(self.client.call(self.client.jobs.CancelJobs, request).results[0].state)
+
+    def fetch(self, directory: Any) -> list[Path]:
+        """Downloads every result file below ``directory``, each verified by its digest."""
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        return [self._fetch_one(artifact, folder) for artifact in self.refresh().artifacts]
+
+    def _fetch_one(self, artifact: Any, folder: Path) -> Path:
+        target = transfer.safe_target(folder, artifact.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        request = blob_service_pb2.ReadBlobRequest(digest=artifact.digest)
+        with part.open("wb") as file:
+            for answer in self.client.stream(self.client.blobs.ReadBlob, request):
+                file.write(answer.data)
+        if transfer.digest_of(part) != artifact.digest:
+            part.unlink()
+            raise transfer.TransferError(f"'{artifact.name}' arrived damaged; fetch it again")
+        part.replace(target)
+        return target
+
+    def result(self, directory: Any = None) -> Result:
+        """Fetches the results (into a new temporary folder, if none is given) and opens them."""
+        folder = Path(directory) if directory else Path(tempfile.mkdtemp(prefix="quasi-"))
+        self.fetch(folder)
+        return open_result(folder)
+
+
+class Client:
+    """A connection to one server."""
+
+    def __init__(
+        self, context: str | None = None, server: str | None = None, timeout_s: float = 15.0
+    ) -> None:
+        self.address = config.address_of(context, server)
+        self.timeout_s = timeout_s
+        self._channel = grpc.insecure_channel(self.address)
+        self.jobs = job_service_pb2_grpc.JobServiceStub(self._channel)
+        self.blobs = blob_service_pb2_grpc.BlobServiceStub(self._channel)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._channel.close()
+
+    def call(self, method: Any, request: Any) -> Any:
+        """One unary call; a refusal becomes ``JobError`` with the server's sentence."""
+        try:
+            return method(request, timeout=self.timeout_s)
+        except grpc.RpcError as error:
+            raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
+
+    def stream(self, method: Any, request: Any) -> Iterator[Any]:
+        """One streaming call, without a limit on its time."""
+        try:
+            yield from method(request)
+        except grpc.RpcError as error:
+            raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
+
+    def submit(self, kind: str, deck: Any, name: str = "", device: str = "auto",
+               **settings: Any) -> Job:
+        """Submits one job and returns it.
+
+        ``deck`` is a folder or a TOML file; ``settings`` are keys of the deck with their values,
+        as ``--set`` of the command line. Lists become words: ``T=[200, 300]``.
+        """
+        slot, inputs = transfer.collect(kind, Path(deck))
+        self._upload(inputs)
+        spec = job_pb2.JobSpec(name=name)
+        work = getattr(spec, kind, None)
+        if not isinstance(work, job_pb2.DeckWork):
+            raise JobError(f"no kind '{kind}'")
+        work.SetInParent()
+        work.deck = slot
+        work.device = job_pb2.DevicePreference.Value(f"DEVICE_PREFERENCE_{device.upper()}")
+        for key, value in settings.items():
+            text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+            work.settings.add(key=key.replace("__", "."), value=text)
+        for item in inputs:
+            spec.inputs.add(slot=item.slot, digest=item.digest, size_bytes=item.size_bytes)
+        request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), jobs=[spec])
+        return Job(self, self.call(self.jobs.SubmitJobs, request).job_ids[0])
+
+    async def submit_async(self, kind: str, deck: Any, **settings: Any) -> Job:
+        """``submit`` for asynchronous programs."""
+        return await asyncio.to_thread(lambda: self.submit(kind, deck, **settings))
+
+    def _upload(self, inputs: list[transfer.LocalInput]) -> None:
+        digests = sorted({item.digest for item in inputs})
+        request = blob_service_pb2.FindMissingBlobsRequest(digests=digests)
+        missing = set(self.call(self.blobs.FindMissingBlobs, request).missing)
+        for item in inputs:
+            if item.digest in missing:
+                missing.discard(item.digest)
+                messages = transfer.requests_of(item, blob_service_pb2)
+                try:
+                    self.blobs.WriteBlob(messages)
+                except grpc.RpcError as error:
+                    raise JobError(f"'{item.path}': {error.details()}") from error
+
+    def job(self, job_id: str) -> Job:
+        """A job by its id."""
+        return Job(self, job_id)
+
+    def list(self, limit: int = 50) -> list[Job]:
+        """The newest jobs."""
+        request = job_service_pb2.ListJobsRequest(page_size=limit)
+        return [Job(self, job.id) for job in self.call(self.jobs.ListJobs, request).jobs]

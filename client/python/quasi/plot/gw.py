@@ -1,0 +1,115 @@
+"""Figures of quasiparticle energies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quasi.gw import GwResult
+from quasi.plot.style import COLOURS, legend
+from quasi.result import ResultError
+
+
+def _corners(k: np.ndarray) -> list[int]:
+    """Numbers of the points where a path changes its direction, ends included."""
+    steps = np.diff(k, axis=0)
+    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
+    moving = np.flatnonzero(lengths[:, 0] > 0)
+    unit = steps[moving] / lengths[moving]
+    turns = np.flatnonzero(np.linalg.norm(np.diff(unit, axis=0), axis=1) > 1e-3)
+    return [0, *(int(moving[t + 1]) for t in turns), len(k) - 1]
+
+
+def _corner_name(k: np.ndarray) -> str:
+    if np.allclose(k, 0.0):
+        return "Γ"
+    return "(" + " ".join(f"{value:g}" for value in np.round(k, 3)) + ")"
+
+
+def bands(results: list[GwResult], labels: list[str], figure: Any) -> None:
+    """Quasiparticle bands over the mean field's along the path of the job."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        path = result.band_path()
+        prefix = f"{label}, " if len(results) > 1 else ""
+        mean = axes.plot(path.distance, path.mean_field.T, color="#999999", linewidth=1.0)
+        mean[0].set_label(f"{prefix}mean field")
+        if np.isfinite(path.quasiparticle).any():
+            own = axes.plot(path.distance, path.quasiparticle.T, color=COLOURS[number % 7])
+            own[0].set_label(f"{prefix}quasiparticles")
+        if number == 0:
+            corners = _corners(path.k)
+            axes.set_xticks(path.distance[corners])
+            axes.set_xticklabels([_corner_name(path.k[i]) for i in corners])
+            axes.set_xlim(path.distance[0], path.distance[-1])
+    axes.xaxis.set_minor_locator(_no_ticks())
+    axes.grid(axis="x", color="#bbbbbb", linewidth=0.6)
+    axes.set_ylabel("energy (eV)")
+    legend(axes)
+
+
+def _no_ticks() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
+def _state_name(label: str) -> str:
+    """Title of a block such as "k 0.25 0.5 0.75 spin 1 bands 3-4"."""
+    words = label.split()
+    if len(words) < 8 or words[0] != "k":
+        return label
+    k = _corner_name(np.array([float(word) for word in words[1:4]]))
+    return f"k = {k}, bands {words[-1]}" + ("" if words[5] == "1" else f", spin {words[5]}")
+
+
+def sigma(results: list[GwResult], labels: list[str], figure: Any) -> None:
+    """Σ(E) and the spectral function A(E) of the state with the sharpest peak."""
+    above, below = figure.subplots(2, 1, sharex=True)
+    for number, (result, label) in enumerate(zip(results, labels)):
+        state = max(result.spectra(), key=lambda each: float(each.spectral.max()))
+        line = ("-", "--", ":")[number % 3]
+        prefix = f"{label}, " if len(results) > 1 else ""
+        above.plot(state.energy, state.sigma.real, line, color=COLOURS[0], label=f"{prefix}Re Σ")
+        above.plot(state.energy, state.sigma.imag, line, color=COLOURS[1], label=f"{prefix}Im Σ")
+        below.plot(state.energy, state.spectral, line, color=COLOURS[2], label=label)
+        above.set_title(_state_name(state.label))
+    above.set_ylabel("self-energy (eV)")
+    below.set_ylabel("$A$ (eV$^{-1}$)")
+    below.set_xlabel("energy (eV)")
+    below.set_ylim(bottom=0.0)
+    legend(above)
+
+
+def corrections(results: list[GwResult], labels: list[str], figure: Any) -> None:
+    """Quasiparticle correction of every state against its mean-field energy."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        mean = np.asarray(result.mean_field)
+        try:
+            values = np.asarray(result.quasiparticle) - mean
+            name = "$E_{QP} - E_{MF}$ (eV)"
+        except ResultError:
+            values = np.asarray(result.sigma)
+            name = "Σ (eV)"
+        axes.plot(mean, values, "o", color=COLOURS[number % 7], label=label)
+        axes.set_ylabel(name)
+    axes.set_xlabel("mean-field energy (eV)")
+    if len(results) > 1:
+        legend(axes)
+
+
+def _has_bands(result: GwResult) -> bool:
+    return result.path.with_name("bands.dat").exists()
+
+
+def _has_spectra(result: GwResult) -> bool:
+    return result.path.with_name("spectra.dat").exists()
+
+
+FIGURES = {
+    "bands": (bands, _has_bands, 1.0),
+    "corrections": (corrections, ("quasiparticles/sigma_ev",), 1.0),
+    "sigma": (sigma, _has_spectra, 1.0),
+}

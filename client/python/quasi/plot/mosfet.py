@@ -1,0 +1,142 @@
+"""Figures of transistors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quasi.mosfet import MosfetResult
+from quasi.plot.style import COLOURS, MARKERS, legend
+
+PER_CM3 = 1e21  #: one per nm³, in cm⁻³
+
+
+def _curves(results: list[MosfetResult], labels: list[str], of: str, axes: Any) -> None:
+    symbol = "V_{GS}" if of == "vds" else "V_{DS}"
+    for number, (result, label) in enumerate(zip(results, labels)):
+        for curve, (fixed, (voltage, current)) in enumerate(result.family(of).items()):
+            prefix = f"{label}, " if len(results) > 1 else ""
+            axes.plot(
+                voltage, current, ("-", "--", ":", "-.")[number % 4],
+                marker=MARKERS[number % len(MARKERS)], color=COLOURS[curve % len(COLOURS)],
+                label=f"{prefix}${symbol}$ = {fixed:g} V",
+            )
+
+
+def output_curves(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """I(V_DS), one curve a gate voltage."""
+    axes = figure.subplots()
+    _curves(results, labels, "vds", axes)
+    axes.set_xlabel("$V_{DS}$ (V)")
+    axes.set_ylabel("$I_D$ (A/m = µA/µm)")
+    axes.set_ylim(bottom=0.0)
+    legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _swing_text(result: MosfetResult) -> str:
+    """Swing and DIBL as the result states them; empty where it states none."""
+    lines = []
+    curve = 0
+    while f"derived/{curve}/vds" in result:
+        name = f"derived/{curve}/subthreshold_swing"
+        if name in result:
+            voltage = float(result[f"derived/{curve}/vds"])
+            lines.append(f"$V_{{DS}}$ = {voltage:g} V: {float(result[name]):.0f} mV/decade")
+        curve += 1
+    if "derived/dibl" in result:
+        lines.append(f"DIBL {float(result['derived/dibl']):.0f} mV/V")
+    return "\n".join(lines)
+
+
+def transfer(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """I(V_GS) on a logarithmic and a linear scale, one curve a drain voltage."""
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        _curves(results, labels, "vgs", axes)
+        axes.set_xlabel("$V_{GS}$ (V)")
+    left.set_yscale("log")
+    left.set_ylabel("$I_D$ (A/m = µA/µm)")
+    right.set_ylim(bottom=0.0)
+    legend(right)
+    if len(results) == 1 and (text := _swing_text(results[0])):
+        left.text(0.96, 0.05, text, transform=left.transAxes, ha="right", va="bottom", fontsize=7)
+
+
+def _last_point(result: MosfetResult) -> int:
+    """The point of the highest voltages: the one that people look at first."""
+    return max(result.points, key=lambda point: (point.vgs_v, point.vds_v)).index
+
+
+def _title(result: MosfetResult, index: int) -> str:
+    point = next(point for point in result.points if point.index == index)
+    return f"$V_{{GS}}$ = {point.vgs_v:g} V, $V_{{DS}}$ = {point.vds_v:g} V"
+
+
+def density(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Map of the electron density at the highest bias."""
+    from matplotlib.colors import LogNorm
+
+    result = results[0]
+    index = _last_point(result)
+    axes = figure.subplots()
+    x, z = np.asarray(result.at(index, "x")), np.asarray(result.at(index, "z"))
+    values = np.asarray(result.at(index, "density")) * PER_CM3
+    values = values if values.shape == (x.size, z.size) else values.T
+    top = values.max()
+    image = axes.pcolormesh(
+        x, z, np.clip(values.T, top * 1e-5, None), norm=LogNorm(top * 1e-5, top), cmap="viridis",
+        shading="gouraud", rasterized=True,
+    )
+    axes.tick_params(which="both", color="white")
+    axes.set_xlabel("$x$ (nm)")
+    axes.set_ylabel("$z$ (nm)")
+    axes.set_title(_title(result, index))
+    figure.colorbar(image, ax=axes, label="electrons (cm$^{-3}$)")
+
+
+def subbands(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Subband energies along the channel at the highest bias."""
+    result = results[0]
+    index = _last_point(result)
+    axes = figure.subplots()
+    x = np.asarray(result.at(index, "x"))
+    levels = np.asarray(result.at(index, "subband_energy"))
+    levels = levels.reshape(levels.shape[0], -1, x.size) if levels.ndim == 2 else levels
+    for valley, of_valley in enumerate(levels):
+        for number, level in enumerate(np.atleast_2d(of_valley)):
+            axes.plot(
+                x, level, color=COLOURS[valley % len(COLOURS)], linewidth=1.4 - 0.15 * number,
+                label=f"valley pair {valley + 1}" if number == 0 else None,
+            )
+    axes.set_xlim(x[0], x[-1])
+    axes.set_xlabel("$x$ (nm)")
+    axes.set_ylabel("subband energy (eV)")
+    axes.set_title(_title(result, index))
+    legend(axes)
+
+
+def current(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Current along the channel at the highest bias: a level line where the state is steady."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        index = _last_point(result)
+        x = np.asarray(result.at(index, "x"))
+        profile = np.asarray(result.at(index, "current_x"))
+        middle = 0.5 * (x[1:] + x[:-1]) if profile.size == x.size - 1 else \
+            np.linspace(x[0], x[-1], profile.size)
+        axes.plot(middle, profile, color=COLOURS[number % len(COLOURS)], label=label)
+    axes.set_xlabel("$x$ (nm)")
+    axes.set_ylabel("current (A/m)")
+    axes.set_title(_title(results[0], _last_point(results[0])))
+    if len(results) > 1:
+        legend(axes)
+
+
+FIGURES = {
+    "iv": (output_curves, ("points/0/numbers/current_a_per_m",), 1.35),
+    "transfer": (transfer, ("points/0/numbers/current_a_per_m",), 1.8),
+    "density": (density, ("points/0/density",), 1.2),
+    "subbands": (subbands, ("points/0/subband_energy",), 1.0),
+    "current": (current, ("points/0/current_x",), 1.0),
+}

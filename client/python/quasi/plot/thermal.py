@@ -1,0 +1,178 @@
+"""Figures of lattice thermal conductivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quasi.plot.style import COLOURS, MARKERS, legend
+from quasi.thermal import RAD_PS_PER_THZ, ThermalResult
+
+KAPPA_LABEL = "thermal conductivity (W m$^{-1}$ K$^{-1}$)"
+
+
+def _mean_diagonal(tensor: np.ndarray) -> np.ndarray:
+    """A third of the trace of tensors [...][3][3]."""
+    return np.trace(np.asarray(tensor), axis1=-2, axis2=-1) / 3.0
+
+
+def _is_isotropic(tensor: np.ndarray) -> bool:
+    diagonal = np.diagonal(np.asarray(tensor), axis1=-2, axis2=-1)
+    scale = np.abs(diagonal).max() or 1.0
+    return bool(np.abs(diagonal - diagonal[..., :1]).max() < 1e-3 * scale)
+
+
+def _components(tensor: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """Curves that stand for a tensor: one for cubic crystals, else the three diagonal elements."""
+    if _is_isotropic(tensor):
+        return [("", _mean_diagonal(tensor))]
+    values = np.asarray(tensor)
+    return [(f" {a}{a}", values[..., i, i]) for i, a in enumerate("xyz")]
+
+
+def kappa(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """κ(T): iterated, relaxation time, coherences and their total."""
+    axes = figure.subplots()
+    parts = (
+        ("kappa/converged", "iterated", "-"),
+        ("kappa/rta", "relaxation time", "--"),
+        ("kappa/coherence", "coherences", ":"),
+    )
+    for number, (result, label) in enumerate(zip(results, labels)):
+        temperature = np.asarray(result.temperature)
+        colour = COLOURS[number % len(COLOURS)]
+        for path, name, line in parts:
+            if path not in result:
+                continue
+            for component, values in _components(result[path]):
+                prefix = f"{label}, " if len(results) > 1 else ""
+                marker = MARKERS[("", " xx", " yy", " zz").index(component)]
+                filled = colour if line == "-" else "white"
+                axes.plot(
+                    temperature, values, line, color=colour, marker=marker,
+                    markerfacecolor=filled, label=f"{prefix}{name}{component}",
+                )
+    axes.set_xlabel("temperature (K)")
+    axes.set_ylabel(KAPPA_LABEL)
+    if len(results[0].temperature) > 1:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        _plain_log_ticks(axes.xaxis)
+        _plain_log_ticks(axes.yaxis)
+    legend(axes)
+
+
+def _plain_log_ticks(axis: Any) -> None:
+    """Numbers such as 200 instead of powers of ten, at 1, 2 and 5 of each decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _middle_temperature(result: ThermalResult) -> float:
+    """The temperature nearest to 300 K."""
+    temperature = np.asarray(result.temperature)
+    return float(temperature[np.argmin(np.abs(temperature - 300.0))])
+
+
+def rates(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """Scattering rates against frequency, by channel, at the temperature nearest to 300 K."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        temperature = _middle_temperature(result)
+        frequency = np.asarray(result.frequency)[np.asarray(result.irreducible)].ravel()
+        for channel, (name, values) in enumerate(result.rates(temperature).items()):
+            rate = np.asarray(values).ravel()
+            shown = (rate > 0.0) & (frequency > 0.0)
+            prefix = f"{label}, " if len(results) > 1 else ""
+            axes.plot(
+                frequency[shown], rate[shown], MARKERS[number % len(MARKERS)],
+                color=COLOURS[channel % len(COLOURS)], markersize=2.0, markeredgewidth=0.0,
+                alpha=0.7, label=f"{prefix}{name}", rasterized=rate.size > 20000,
+            )
+    axes.set_yscale("log")
+    axes.set_xlim(left=0.0)
+    axes.set_xlabel("frequency (THz)")
+    axes.set_ylabel("scattering rate (ps$^{-1}$)")
+    axes.set_title(f"{_middle_temperature(results[0]):g} K")
+    legend(axes, markerscale=2.0)
+
+
+def cumulative(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """Share of κ carried by mean free paths below a length, and by frequencies below a value."""
+    left, right = figure.subplots(1, 2, sharey=True)
+    shortest, longest = np.inf, 0.0
+    for number, (result, label) in enumerate(zip(results, labels)):
+        temperature = _middle_temperature(result)
+        colour = COLOURS[number % len(COLOURS)]
+        for axes, name, scale in (
+            (left, "cumulative_by_path", 1.0),
+            (right, "cumulative_by_omega", 1.0 / RAD_PS_PER_THZ),
+        ):
+            along = np.asarray(result.at(temperature, f"{name}/abscissa")) * scale
+            share = _mean_diagonal(result.at(temperature, f"{name}/kappa"))
+            share = share / share[-1]
+            axes.plot(along, share, color=colour, label=label)
+            if axes is left:
+                within = along[(share > 1e-3) & (share < 0.9999)]
+                shortest = min(shortest, within.min(initial=np.inf))
+                longest = max(longest, within.max(initial=0.0))
+    left.set_xscale("log")
+    if shortest < longest:
+        left.set_xlim(0.5 * shortest, 3.0 * longest)
+    left.set_xlabel("mean free path (nm)")
+    left.set_ylabel("share of the conductivity")
+    right.set_xlabel("frequency (THz)")
+    right.set_xlim(left=0.0)
+    left.set_ylim(0.0, 1.02)
+    if len(results) > 1:
+        legend(left)
+
+
+def dos(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """Density of states: total, and by atom where it is one result."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        frequency = np.asarray(result["density_of_states/omega"]) / RAD_PS_PER_THZ
+        total = np.asarray(result["density_of_states/total"]) * RAD_PS_PER_THZ
+        axes.plot(frequency, total, color=COLOURS[number], label=label if number or len(results) > 1
+                  else "total")
+        if len(results) == 1:
+            by_atom = np.asarray(result["density_of_states/by_atom"]) * RAD_PS_PER_THZ
+            for atom in range(by_atom.shape[1]):
+                axes.plot(frequency, by_atom[:, atom], "--", color=COLOURS[(atom + 1) % 7],
+                          linewidth=1.0, label=f"atom {atom + 1}")
+    axes.set_xlim(left=0.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("frequency (THz)")
+    axes.set_ylabel("density of states (THz$^{-1}$)")
+    legend(axes)
+
+
+def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """Phonon dispersion along the path of the deck."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        distance = np.asarray(result["dispersion/distance"])
+        frequency = np.asarray(result["dispersion/omega"]) / RAD_PS_PER_THZ
+        lines = axes.plot(distance, frequency, color=COLOURS[number % len(COLOURS)])
+        lines[0].set_label(label)
+        if number == 0:
+            axes.set_xlim(distance[0], distance[-1])
+    axes.axhline(0.0, color="#999999", linewidth=0.6)
+    axes.set_xlabel("path in the zone (nm$^{-1}$)")
+    axes.set_ylabel("frequency (THz)")
+    if len(results) > 1:
+        legend(axes)
+
+
+FIGURES = {
+    "kappa": (kappa, ("kappa/rta",), 1.0),
+    "rates": (rates, ("rates/isotope", "rates/3ph_absorption"), 1.0),
+    "cumulative": (cumulative, ("temperature_000/cumulative_by_path/kappa",), 1.8),
+    "dos": (dos, ("density_of_states/total",), 1.0),
+    "dispersion": (dispersion, ("dispersion/omega",), 1.0),
+}

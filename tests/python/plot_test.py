@@ -1,0 +1,123 @@
+"""Figures and pages: every figure is drawn, in every format, and twice with the same bytes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+import quasi
+from quasi import plot, report
+from quasi.__main__ import main
+from quasi.plot.style import PlotError
+
+PICTURES = Path(__file__).parent / "pictures"
+
+
+def ink(path: Path) -> float:
+    """Share of the pixels of a PNG that are not white."""
+    image = matplotlib.image.imread(path)[..., :3]
+    return float((image < 0.99).any(axis=-1).mean())
+
+
+@pytest.mark.parametrize("name", ["silicon", "transistor", "quasiparticles"])
+def test_every_figure_of_the_engine_has_ink(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    result = quasi.open(request.getfixturevalue(name))
+    names = result.plots()
+    assert len(names) >= 2
+    for what in names:
+        target = tmp_path / f"{what}.png"
+        result.plot(target, what)
+        assert 0.02 < ink(target) < 0.95, what
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_equal_figures_have_equal_bytes(made_thermal: Path, tmp_path: Path, ending: str) -> None:
+    for run in ("a", "b"):
+        quasi.open(made_thermal).plot(tmp_path / f"{run}.{ending}", "kappa")
+    assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_png_has_300_dpi(made_thermal: Path, tmp_path: Path) -> None:
+    quasi.open(made_thermal).plot(tmp_path / "k.png", "kappa")
+    assert matplotlib.image.imread(tmp_path / "k.png").shape[1] == round(3.4 * 300)
+
+
+@pytest.mark.parametrize("what", ["kappa", "rates", "dos"])
+def test_figures_look_as_they_did(made_thermal: Path, tmp_path: Path, what: str) -> None:
+    """Root mean square of the difference to the stored picture, averaged over 8×8 pixels so that
+    another version of the font renderer passes: below 4 % of the full scale."""
+    drawn = tmp_path / f"{what}.png"
+    quasi.open(made_thermal).plot(drawn, what)
+    ours = matplotlib.image.imread(drawn)[..., :3]
+    stored = matplotlib.image.imread(PICTURES / f"{what}.png")[..., :3]
+    rows, columns = (size // 8 * 8 for size in ours.shape[:2])
+    coarse = ours[:rows, :columns].reshape(rows // 8, 8, columns // 8, 8, 3).mean(axis=(1, 3))
+    assert coarse.shape == stored.shape
+    assert np.sqrt(np.mean((coarse - stored) ** 2)) < 0.04
+
+
+def test_overlay_names_both(made_thermal: Path, silicon: Path, tmp_path: Path) -> None:
+    figure = plot.draw([quasi.open(made_thermal), quasi.open(silicon)], labels=["made", "silicon"])
+    texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert any(text.startswith("made, ") for text in texts)
+    assert any(text.startswith("silicon, ") for text in texts)
+
+
+def test_different_kinds_do_not_share_a_figure(made_thermal: Path, transistor: Path) -> None:
+    with pytest.raises(PlotError, match="different kinds"):
+        plot.draw([quasi.open(made_thermal), quasi.open(transistor)])
+
+
+def test_an_unknown_figure_gets_the_nearest_name(made_thermal: Path) -> None:
+    with pytest.raises(PlotError, match="did you mean 'kappa'"):
+        quasi.open(made_thermal).plot(what="kapa")
+
+
+def test_a_figure_without_data_says_what_there_is(made_thermal: Path) -> None:
+    with pytest.raises(PlotError, match="not in .*; it has: kappa, rates, dos"):
+        quasi.open(made_thermal).plot(what="dispersion")
+
+
+def test_an_unknown_ending_is_refused(made_thermal: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlotError, match="'.gif'"):
+        quasi.open(made_thermal).plot(tmp_path / "k.gif")
+
+
+def test_the_report_is_one_file_that_loads_nothing(silicon: Path, tmp_path: Path) -> None:
+    page = report.write(quasi.open(silicon), tmp_path / "report.html").read_text()
+    for heading in ("Result", "Figures", "Numbers", "Provenance", "How to cite"):
+        assert f"<h2>{heading}</h2>" in page
+    assert page.count("<svg") == len(quasi.open(silicon).plots())
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+    assert "<script" not in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids)), "ids of several figures must not collide"
+
+
+def test_the_report_escapes_what_users_wrote(made_thermal: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "<b>"
+    folder.mkdir()
+    (folder / "result.h5").write_bytes((made_thermal / "result.h5").read_bytes())
+    (folder / "table.txt").write_text("<script>alert(1)</script>")
+    page = report.render(quasi.open(folder))
+    assert "<script>" not in page and "<b>" not in page
+
+
+def test_command_line(made_thermal: Path, tmp_path: Path,
+                      capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "k.svg"
+    assert main(["plot", str(made_thermal), "kappa", "-o", str(target)]) == 0
+    assert target.read_text().startswith("<?xml")
+    assert main(["plot", str(made_thermal), "--list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["kappa", "rates", "dos"]
+    assert main(["plot", str(made_thermal), "all", "-o", str(tmp_path / "all")]) == 0
+    assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["dos.svg", "kappa.svg",
+                                                                    "rates.svg"]
+    assert main(["plot", str(tmp_path / "absent")]) == 4
+    assert "does not exist" in capsys.readouterr().err

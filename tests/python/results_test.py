@@ -1,0 +1,116 @@
+"""Results: types, units, tables, and what happens where something is missing."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import quasi
+from quasi import quantity
+from quasi.gw import GwResult, read_blocks
+from quasi.mosfet import MosfetResult
+from quasi.thermal import ThermalResult
+
+
+def test_doctests() -> None:
+    assert doctest.testmod(quantity).failed == 0
+
+
+def test_kappa_has_its_units_and_values(made_thermal: Path) -> None:
+    result = quasi.open(made_thermal)
+    assert isinstance(result, ThermalResult)
+    assert result.kappa.units == "W/(m K)"
+    assert np.allclose(result.kappa[2], 100.0 * np.eye(3))
+    assert np.allclose(result.kappa_rta, 0.95 * np.asarray(result.kappa))
+
+
+def test_frequencies_are_angular_ones_over_two_pi(made_thermal: Path) -> None:
+    result = quasi.open(made_thermal)
+    assert isinstance(result, ThermalResult)
+    assert result.frequency.units == "THz"
+    assert result.frequency.max() == pytest.approx(60.0 / (2.0 * np.pi), rel=1e-15)
+
+
+def test_mesh_points_count_the_first_axis_fastest(made_thermal: Path) -> None:
+    result = quasi.open(made_thermal)
+    assert isinstance(result, ThermalResult)
+    assert result.qpoint[1].tolist() == [0.2, 0.0, 0.0]
+    assert result.qpoint[5].tolist() == [0.0, 0.5, 0.0]
+
+
+def test_a_missing_temperature_names_the_known_ones(made_thermal: Path) -> None:
+    result = quasi.open(made_thermal)
+    assert isinstance(result, ThermalResult)
+    with pytest.raises(quasi.ResultError, match="250 K; it has 100, 200, 300, 600"):
+        result.at(250, "kappa")
+
+
+def test_pandas_has_a_row_a_temperature(made_thermal: Path) -> None:
+    table = quasi.open(made_thermal).to_pandas()
+    assert list(table["temperature (K)"]) == [100.0, 200.0, 300.0, 600.0]
+    assert table["kappa bte xx (W/(m K))"][0] == pytest.approx(300.0)
+
+
+def test_results_of_the_engine(silicon: Path) -> None:
+    result = quasi.open(silicon / "result.h5")
+    assert isinstance(result, ThermalResult)
+    assert result.omega.shape == (216, 6)
+    kappa = np.asarray(result.kappa)
+    assert np.all(np.diff(kappa[:, 0, 0]) < 0.0), "κ falls with temperature"
+    # Rates at irreducible points and channels add up to the total that the solver used.
+    total = sum(np.asarray(rate) for rate in result.rates(300.0).values())
+    used = np.asarray(result.at(300, "rate_total"))
+    moving = used > 0.0
+    assert np.allclose(total[moving], used[moving], rtol=1e-9)
+    assert result.summary["kind"] == "thermal"
+
+
+def test_transistor(transistor: Path) -> None:
+    result = quasi.open(transistor)
+    assert isinstance(result, MosfetResult)
+    assert result.vgs.tolist() == pytest.approx([0.2, 0.4, 0.6])
+    assert result.vgs.units == "V"
+    assert np.isnan(result.current).all(), "an equilibrium carries no current"
+    assert result.point(0.4, 0.0) == 1
+    with pytest.raises(quasi.ResultError, match="V_GS = 0.45 V"):
+        result.point(0.45, 0.0)
+    assert list(result.to_pandas()["status"]) == ["equilibrium"] * 3
+
+
+def test_quasiparticles(quasiparticles: Path) -> None:
+    result = quasi.open(quasiparticles)
+    assert isinstance(result, GwResult)
+    path = result.band_path()
+    assert path.mean_field.shape[1] == path.distance.size == path.k.shape[0]
+    assert np.allclose(path.k[0], 0.5) and np.all(np.diff(path.distance) >= 0.0)
+    assert result.spectra()[0].energy.size > 3
+    with pytest.raises(quasi.ResultError, match="no V_xc"):
+        _ = result.quasiparticle
+
+
+def test_blocks_of_text_tables() -> None:
+    blocks = read_blocks("# head\n1 2\n3 4\n\n\n# next\n5 6\n")
+    assert [comments for comments, _ in blocks] == [["head"], ["next"]]
+    assert blocks[0][1].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_nothing_there_says_what_to_name(tmp_path: Path) -> None:
+    with pytest.raises(quasi.ResultError, match="does not exist; name a folder"):
+        quasi.open(tmp_path)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "result.h5").write_bytes(b"not HDF5")
+    with pytest.raises(quasi.ResultError, match="no HDF5 file"):
+        quasi.open(tmp_path)
+
+
+def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "result.h5", "w") as file:
+        file.attrs["kind"] = "elastic"
+    with pytest.raises(quasi.ResultError, match="kind 'elastic'; known kinds: thermal, mosfet"):
+        quasi.open(tmp_path)
