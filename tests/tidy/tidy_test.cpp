@@ -4,47 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "tests/support/reference_data.hpp"
+#include "tests/tidy/source_tree.hpp"
 
 namespace quasi::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct SourceFile {
-  std::string path;  ///< from the root of the tree, e.g. "workers/io/hdf5.cpp"
-  std::vector<std::string> lines;
-};
-
-bool has_suffix(const std::string& path, std::initializer_list<std::string_view> suffixes) {
-  return std::any_of(suffixes.begin(), suffixes.end(),
-                     [&](std::string_view suffix) { return path.ends_with(suffix); });
-}
-
-std::vector<SourceFile> read_tree(std::initializer_list<std::string_view> suffixes) {
-  std::vector<SourceFile> files;
-  for (const char* room : {"proto", "server", "workers", "client", "tests", "bench", "examples"}) {
-    if (!fs::exists(source_dir() / room)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room)) {
-      const std::string path = fs::relative(entry.path(), source_dir()).string();
-      if (!entry.is_regular_file() || !has_suffix(path, suffixes)) continue;
-      SourceFile file{.path = path, .lines = {}};
-      std::ifstream in(entry.path());
-      for (std::string line; std::getline(in, line);) file.lines.push_back(line);
-      files.push_back(std::move(file));
-    }
-  }
-  return files;
-}
-
-const std::vector<SourceFile>& sources() {
-  static const auto files = read_tree({".hpp", ".cpp", ".cu", ".cuh"});
-  return files;
-}
 
 std::string included(const std::string& line) {
   if (!line.starts_with("#include ")) return {};
@@ -121,7 +89,7 @@ bool is_ours(const std::string& name) {
 
 TEST(Tidy, IncludesPointOneWay) {
   const auto table = directions();
-  for (const SourceFile& file : sources()) {
+  for (const SourceFile& file : all_cpp_files()) {
     const Direction* rule = nullptr;
     for (const Direction& candidate : table)
       if (file.path.starts_with(candidate.room) &&
@@ -152,7 +120,7 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
        {"server/", "client/", "workers/daemon/", "workers/engine/", "tests/", "bench/",
         "examples/"}},
   };
-  for (const SourceFile& file : sources()) {
+  for (const SourceFile& file : all_cpp_files()) {
     for (const std::string& line : file.lines) {
       const std::string name = included(line);
       for (const Fence& fence : fences)
@@ -171,7 +139,7 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
 }
 
 TEST(Tidy, OnlyOneConditionalOnTheCompiler) {
-  for (const SourceFile& file : sources()) {
+  for (const SourceFile& file : all_cpp_files()) {
     if (file.path == "workers/backend/host_device.hpp" || file.path.starts_with("tests/tidy/"))
       continue;
     for (const std::string& line : file.lines)
@@ -181,7 +149,7 @@ TEST(Tidy, OnlyOneConditionalOnTheCompiler) {
 }
 
 TEST(Tidy, NoDrawersAndNoUnreadableFiles) {
-  for (const SourceFile& file : sources()) {
+  for (const SourceFile& file : all_cpp_files()) {
     const std::string stem = fs::path(file.path).stem().string();
     for (const char* drawer : {"util", "utils", "common", "helpers", "misc"})
       EXPECT_NE(stem, drawer) << file.path << ": name the idea";
@@ -199,7 +167,7 @@ TEST(Tidy, NothingIsLeftUnfinished) {
   // Spelled in halves, or this file would accuse itself.
   const std::vector<std::string> marks{std::string("TO") + "DO", std::string("FIX") + "ME",
                                        std::string("DISABLED") + "_"};
-  for (const SourceFile& file : sources())
+  for (const SourceFile& file : all_cpp_files())
     for (std::size_t at = 0; at < file.lines.size(); ++at)
       for (const std::string& mark : marks)
         EXPECT_EQ(file.lines[at].find(mark), std::string::npos) << file.path << ":" << at + 1;

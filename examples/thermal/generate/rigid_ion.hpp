@@ -7,7 +7,7 @@
 namespace quasi::model {
 
 /// Point ions ±Z on rock salt with a Born–Mayer repulsion B exp(-r/ρ) between nearest neighbours:
-/// the model of Kellermann, Phil. Trans. R. Soc. A 238, 513 (1940), for NaCl. B follows from zero
+/// the model of Kellermann [kellermann1940] for NaCl. B follows from zero
 /// pressure at the given lattice constant. Ions do not polarise: ε∞ = 1, Z* = ±Z, and
 ///   ω²_LO − ω²_TO = Z² e²/(ε0 V μ)   at q → 0 (V cell volume, μ reduced mass).
 struct RigidIon {

@@ -6,7 +6,7 @@
 
 namespace quasi::model {
 
-/// The potential of Stillinger and Weber for silicon, Phys. Rev. B 31, 5262 (1985), with the
+/// The potential of Stillinger and Weber for silicon [stillinger1985], with the
 /// parameters of that paper.
 struct StillingerWeber {
   double epsilon_ev = 2.1678;

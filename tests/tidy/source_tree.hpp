@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quasi::test {
+
+/// One text file of the project.
+struct SourceFile {
+  std::string path;  ///< from the root of the tree, e.g. "workers/io/hdf5.cpp"
+  std::vector<std::string> lines;
+
+  std::string text() const;
+};
+
+/// True if the path ends with one of the suffixes.
+bool has_suffix(std::string_view path, const std::vector<std::string>& suffixes);
+
+/// True for C++ and CUDA sources and headers.
+bool is_cpp(std::string_view path);
+
+/// True for a file that people write and read: code, build files, scripts, pages, configuration.
+/// Data (tables of numbers, pictures, force constants, recorded messages) are none.
+bool is_written_by_people(const SourceFile& file);
+
+/// Paths of all files of the project's folders and of its root, sorted, data included. Build
+/// folders and hidden files other than those of .ci are left out.
+const std::vector<std::string>& all_paths();
+
+/// The text files among them, read once.
+const std::vector<SourceFile>& all_text_files();
+
+/// The C++ and CUDA files among them.
+const std::vector<SourceFile>& all_cpp_files();
+
+}  // namespace quasi::test
