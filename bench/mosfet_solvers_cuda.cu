@@ -20,8 +20,8 @@
 #include "workers/backend/device/library_handle.cuh"
 #include "workers/backend/device/stream.cuh"
 #include "workers/mosfet/kernels/electrostatics/cyclic_reduction.cuh"
-#include "workers/mosfet/kernels/scattering/refresh_cuda.cuh"
-#include "workers/mosfet/kernels/scattering/row_product.cuh"
+#include "workers/mosfet/kernels/electrostatics/refresh_cuda.cuh"
+#include "workers/mosfet/kernels/electrostatics/row_product.cuh"
 
 namespace quasi::mosfet {
 namespace {

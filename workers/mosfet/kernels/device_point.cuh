@@ -1,8 +1,8 @@
 #pragma once
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/mosfet/kernels/electrostatics/row_product.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
-#include "workers/mosfet/kernels/scattering/row_product.cuh"
 #include "workers/mosfet/physics/poisson_stencil.hpp"
 
 /// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain

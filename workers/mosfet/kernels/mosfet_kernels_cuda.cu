@@ -3,13 +3,13 @@
 #include <memory>
 #include <string>
 
+#include "workers/mosfet/kernels/electrostatics/field_cuda.cuh"
+#include "workers/mosfet/kernels/electrostatics/matrix_refresh.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/point_on_device.cuh"
 #include "workers/mosfet/kernels/problem_tables.cuh"
-#include "workers/mosfet/kernels/scattering/matrix_refresh.cuh"
 #include "workers/mosfet/kernels/scattering/scattering_cuda.cuh"
 #include "workers/mosfet/kernels/scattering/scattering_run_cuda.cuh"
-#include "workers/mosfet/kernels/transport/field_cuda.cuh"
 #include "workers/mosfet/kernels/transport/step_cuda.cuh"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/kernels/transport/transport_cuda.cuh"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "workers/backend/device/event.cuh"
 #include "workers/backend/device/stream.cuh"
@@ -20,73 +21,16 @@ constexpr int kMaxRecords = 4096;
 class PointOnDevice {
  public:
   PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
-    const Structure& s = problem.structure;
-    const auto rows = static_cast<std::size_t>(problem.rows()),
-               size = static_cast<std::size_t>(problem.pdf_size());
-    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz,
-               levels = static_cast<std::size_t>(problem.level_count());
-    const auto states = static_cast<std::size_t>(problem.n_states());
-    pdf = {size, "pdf"};
-    stage_a = {size, "pdf of stage 1"};
-    stage_b = {size, "pdf of stage 2"};
-    saved_pdf = {size, "saved pdf"};
-    angle_sum = {rows, "angular sums"};
-    saved_sum = {rows, "saved angular sums"};
-    gain = {rows, "scattering gain"};
-    loss = {rows, "scattering loss"};
-    current_partial = {states * shape.tiles * (s.nx + 1), "partial currents"};
-    current = {static_cast<std::size_t>(s.nx) + 1, "current"};
-    // One block of doubles for all that a roll-back restores beside the pdf.
-    const std::size_t sizes[] = {
-        nodes, nodes, nodes, levels, levels, levels * s.nz, static_cast<std::size_t>(s.nx) + 1};
-    std::size_t total = 0;
-    for (const std::size_t one : sizes) total += one;
-    fields = {total, "fields"};
-    saved_fields = {total, "saved fields"};
-    fields.zero("fields");
-    v_n = {nodes, "potential"};
-    energy_n = {levels, "levels before the step"};
-    v_1 = {nodes, "potential of stage 1"};
-    v_2 = {nodes, "potential of stage 2"};
-    sheet = {states * s.nx, "sheet density"};
-    family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
-    family_density.zero("density");
-    block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
-    inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))),
-               "inverse of the Newton matrix"};
-    inflow_source = {states * problem.nw, "inflow"};
-    inflow_drain = {states * problem.nw, "inflow"};
+    allocate_pdf(problem, shape);
+    allocate_fields(problem);
+    inflow_source = {static_cast<std::size_t>(problem.n_states()) * problem.nw, "inflow"};
+    inflow_drain = {inflow_source.size(), "inflow"};
     const double fixed_inflow[] = {1.0, 1.0};
     inflow_scale = {2, "inflow"};
     inflow_scale.copy_from(fixed_inflow, 2, "inflow");
     clock = {1, "clock"};
     saved_clock = {1, "saved clock"};
     records = {kMaxRecords, "records"};
-
-    device.pdf = pdf.data();
-    device.stage_a = stage_a.data();
-    device.stage_b = stage_b.data();
-    device.angle_sum = angle_sum.data();
-    device.gain = gain.data();
-    device.loss = loss.data();
-    device.current_partial = current_partial.data();
-    device.current = current.data();
-    double* at = fields.data();
-    double** const places[] = {&device.potential,       &device.trend, &device.curvature,
-                               &device.energy,          &device.lead,  &device.psi,
-                               &device.current_integral};
-    for (int k = 0; k < 7; ++k) {
-      *places[k] = at;
-      at += sizes[k];
-    }
-    device.v_n = v_n.data();
-    device.energy_n = energy_n.data();
-    device.v_1 = v_1.data();
-    device.v_2 = v_2.data();
-    device.sheet = sheet.data();
-    device.family_density = family_density.data();
-    device.block_max = block_max.data();
-    device.inverse = inverse.data();
     device.inflow_source = inflow_source.data();
     device.inflow_drain = inflow_drain.data();
     device.inflow_scale = inflow_scale.data();
@@ -107,6 +51,75 @@ class PointOnDevice {
   DeviceBuffer<__nv_bfloat16> inverse;
   DeviceBuffer<PointClock> clock, saved_clock;
   DeviceBuffer<StepRecord> records;
+
+ private:
+  void allocate_pdf(const TransportProblem& problem, const TransportShape& shape) {
+    const auto rows = static_cast<std::size_t>(problem.rows()),
+               size = static_cast<std::size_t>(problem.pdf_size()),
+               half_nodes = static_cast<std::size_t>(problem.structure.nx) + 1;
+    pdf = {size, "pdf"};
+    stage_a = {size, "pdf of stage 1"};
+    stage_b = {size, "pdf of stage 2"};
+    saved_pdf = {size, "saved pdf"};
+    angle_sum = {rows, "angular sums"};
+    saved_sum = {rows, "saved angular sums"};
+    gain = {rows, "scattering gain"};
+    loss = {rows, "scattering loss"};
+    current_partial = {static_cast<std::size_t>(problem.n_states()) * shape.tiles * half_nodes,
+                       "partial currents"};
+    current = {half_nodes, "current"};
+    device.pdf = pdf.data();
+    device.stage_a = stage_a.data();
+    device.stage_b = stage_b.data();
+    device.angle_sum = angle_sum.data();
+    device.gain = gain.data();
+    device.loss = loss.data();
+    device.current_partial = current_partial.data();
+    device.current = current.data();
+  }
+
+  void allocate_fields(const TransportProblem& problem) {
+    const Structure& s = problem.structure;
+    const auto nodes = static_cast<std::size_t>(s.nx) * s.nz,
+               levels = static_cast<std::size_t>(problem.level_count());
+    // All that a roll-back restores beside the pdf lies in one block of doubles.
+    const std::pair<double**, std::size_t> parts[] = {
+        {&device.potential, nodes},
+        {&device.trend, nodes},
+        {&device.curvature, nodes},
+        {&device.energy, levels},
+        {&device.lead, levels},
+        {&device.psi, levels * s.nz},
+        {&device.current_integral, static_cast<std::size_t>(s.nx) + 1}};
+    std::size_t total = 0;
+    for (const auto& [place, size] : parts) total += size;
+    fields = {total, "fields"};
+    saved_fields = {total, "saved fields"};
+    fields.zero("fields");
+    double* at = fields.data();
+    for (const auto& [place, size] : parts) {
+      *place = at;
+      at += size;
+    }
+    v_n = {nodes, "potential"};
+    energy_n = {levels, "levels before the step"};
+    v_1 = {nodes, "potential of stage 1"};
+    v_2 = {nodes, "potential of stage 2"};
+    sheet = {static_cast<std::size_t>(problem.n_states()) * s.nx, "sheet density"};
+    family_density = {static_cast<std::size_t>(s.n_families()) * nodes, "density"};
+    family_density.zero("density");
+    block_max = {2 * static_cast<std::size_t>(s.nx) * s.n_families() + nodes, "field step"};
+    inverse = {nodes * static_cast<std::size_t>(inverse_stride(static_cast<int>(nodes))),
+               "inverse of the Newton matrix"};
+    device.v_n = v_n.data();
+    device.energy_n = energy_n.data();
+    device.v_1 = v_1.data();
+    device.v_2 = v_2.data();
+    device.sheet = sheet.data();
+    device.family_density = family_density.data();
+    device.block_max = block_max.data();
+    device.inverse = inverse.data();
+  }
 };
 
 }  // namespace quasi::mosfet::cuda

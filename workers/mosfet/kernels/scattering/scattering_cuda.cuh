@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/mosfet/kernels/transport/column_link.cuh"
+#include "workers/mosfet/kernels/scattering/column_link.cuh"
 #include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
 

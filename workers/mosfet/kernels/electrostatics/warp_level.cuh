@@ -65,8 +65,60 @@ __device__ inline void outward_products(int n, int twist, const double* up, cons
   if (lane == 0) y[twist] = 1.0;
 }
 
-/// solve_level() with a warm start, by one warp: forward and backward recurrences on two lanes at
-/// once, everything else spread over the lanes. Falls back to the plain cold solver on lane 0.
+/// The row of smallest |γ| and its γ, the same on all lanes.
+struct Twist {
+  double gamma = 1e300;
+  int row = 0;
+};
+
+/// Finds the twist from the minors of both ends, and the quotients of neighbouring components on
+/// either side of it. Ties go to the lowest row.
+__device__ inline Twist find_twist(const Tridiagonal& t, double shift, const LevelWorkspace& work) {
+  constexpr FastQuotient quotient{};
+  const double per_scale = 4.0 / t.scale_ev;
+  Twist twist;
+  for (int k = threadIdx.x & 31; k < t.n; k += 32) {
+    const double forward = work.forward[k], forward_before = k > 0 ? work.forward[k - 1] : 1.0;
+    const double backward = work.backward[k],
+                 backward_before = k + 1 < t.n ? work.backward[k + 1] : 1.0;
+    const double candidate =
+        (quotient(forward, forward_before) + quotient(backward, backward_before)) *
+            (0.25 * t.scale_ev) -
+        (t.diagonal[k] - shift);
+    work.up[k] = k + 1 < t.n ? -t.off[k] * per_scale * quotient(forward_before, forward) : 0.0;
+    work.down[k] = k > 0 ? -t.off[k - 1] * per_scale * quotient(backward_before, backward) : 0.0;
+    if (fabs(candidate) < fabs(twist.gamma)) twist = {candidate, k};
+  }
+  for (int step = 16; step > 0; step >>= 1) {
+    const double other = __shfl_xor_sync(0xffffffffu, twist.gamma, step);
+    const int at = __shfl_xor_sync(0xffffffffu, twist.row, step);
+    if (fabs(other) < fabs(twist.gamma) || (fabs(other) == fabs(twist.gamma) && at < twist.row))
+      twist = {other, at};
+  }
+  return twist;
+}
+
+/// Normalises ψ to Δz Σψ² = 1. Its first component above 1e-3 of the largest becomes positive.
+__device__ inline void normalise_level(int n, double step_nm, double norm2, double* psi) {
+  constexpr unsigned kAll = 0xffffffffu;
+  const int lane = threadIdx.x & 31;
+  double largest = 0.0;
+  for (int k = lane; k < n; k += 32) largest = fmax(largest, fabs(psi[k]));
+  for (int step = 16; step > 0; step >>= 1)
+    largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
+  int first = n;
+  for (int k = lane; k < n; k += 32)
+    if (fabs(psi[k]) > 1e-3 * largest && k < first) first = k;
+  for (int step = 16; step > 0; step >>= 1) first = min(first, __shfl_xor_sync(kAll, first, step));
+  const double factor = (psi[first] > 0.0 ? 1.0 : -1.0) / sqrt(step_nm * norm2);
+  __syncwarp();
+  for (int k = lane; k < n; k += 32) psi[k] *= factor;
+  __syncwarp();
+}
+
+/// solve_level() with a warm start, by one warp (docs/theory/mosfet.md 9.4): forward and backward
+/// recurrences run on two lanes at once, everything else is spread over the lanes. Falls back to
+/// the plain cold solver on lane 0.
 /// @return true if the pair converged and is certified; *lambda_ev is the same on all lanes.
 __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double step_nm,
                                         double* lambda_ev, const LevelWorkspace& work) {
@@ -77,8 +129,8 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   int count = 0;
   double norm2 = -1.0, shift = *lambda_ev;
   for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
-    // Lanes 2 and 3 count the levels below either side of the shift: the certificate, at no further
-    // time.
+    // Lanes 2 and 3 count the levels below either side of the shift: the certificate takes no
+    // further time.
     if (lane < 4)
       count = sweep_minors(t,
                            lane < 2    ? shift
@@ -89,39 +141,14 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
                            : lane == 1 ? work.backward
                                        : nullptr);
     __syncwarp();
-    double gamma = 1e300;
-    int twist = 0;
-    for (int k = lane; k < t.n; k += 32) {
-      const double forward = work.forward[k], forward_before = k > 0 ? work.forward[k - 1] : 1.0;
-      const double backward = work.backward[k],
-                   backward_before = k + 1 < t.n ? work.backward[k + 1] : 1.0;
-      constexpr FastQuotient quotient{};
-      const double candidate =
-          (quotient(forward, forward_before) + quotient(backward, backward_before)) *
-              (0.25 * t.scale_ev) -
-          (t.diagonal[k] - shift);
-      work.up[k] = k + 1 < t.n ? -t.off[k] * per_scale * quotient(forward_before, forward) : 0.0;
-      work.down[k] = k > 0 ? -t.off[k - 1] * per_scale * quotient(backward_before, backward) : 0.0;
-      if (fabs(candidate) < fabs(gamma)) {
-        gamma = candidate;
-        twist = k;
-      }
-    }
-    for (int step = 16; step > 0; step >>= 1) {
-      const double other = __shfl_xor_sync(kAll, gamma, step);
-      const int at = __shfl_xor_sync(kAll, twist, step);
-      if (fabs(other) < fabs(gamma) || (fabs(other) == fabs(gamma) && at < twist)) {
-        gamma = other;
-        twist = at;
-      }
-    }
-    outward_products(t.n, twist, work.up, work.down, work.psi);
+    const Twist twist = find_twist(t, shift, work);
+    outward_products(t.n, twist.row, work.up, work.down, work.psi);
     __syncwarp();
     double sum = 0.0;
     for (int k = lane; k < t.n; k += 32) sum += work.psi[k] * work.psi[k];
     for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(kAll, sum, step);
-    shift += gamma / sum;
-    if (fabs(gamma) <= 4e-15 * t.scale_ev * sqrt(sum)) norm2 = sum;
+    shift += twist.gamma / sum;
+    if (fabs(twist.gamma) <= 4e-15 * t.scale_ev * sqrt(sum)) norm2 = sum;
   }
   // The converged shift moved by less than 4e-15 of the scale since it was counted.
   const int below = __shfl_sync(kAll, count, 2), above = __shfl_sync(kAll, count, 3);
@@ -133,18 +160,7 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
     *lambda_ev = __shfl_sync(kAll, shift, 0);
     return __shfl_sync(kAll, good, 0) != 0;
   }
-  double largest = 0.0;
-  for (int k = lane; k < t.n; k += 32) largest = fmax(largest, fabs(work.psi[k]));
-  for (int step = 16; step > 0; step >>= 1)
-    largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
-  int first = t.n;  // First component above 1e-3 of the largest decides the sign.
-  for (int k = lane; k < t.n; k += 32)
-    if (fabs(work.psi[k]) > 1e-3 * largest && k < first) first = k;
-  for (int step = 16; step > 0; step >>= 1) first = min(first, __shfl_xor_sync(kAll, first, step));
-  const double factor = (work.psi[first] > 0.0 ? 1.0 : -1.0) / sqrt(step_nm * norm2);
-  __syncwarp();
-  for (int k = lane; k < t.n; k += 32) work.psi[k] *= factor;
-  __syncwarp();
+  normalise_level(t.n, step_nm, norm2, work.psi);
   *lambda_ev = shift;
   return true;
 }

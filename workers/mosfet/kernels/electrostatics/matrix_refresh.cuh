@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "workers/mosfet/kernels/electrostatics/cyclic_reduction.cuh"
-#include "workers/mosfet/kernels/scattering/refresh_cuda.cuh"
+#include "workers/mosfet/kernels/electrostatics/refresh_cuda.cuh"
 
 namespace quasi::mosfet::cuda {
 
