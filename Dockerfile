@@ -21,7 +21,8 @@ COPY deploy/dependencies.txt deploy/install-dependencies deploy/
 RUN deploy/install-dependencies && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -DQUASI_BENCH=OFF \
-      -DQUASI_MPI=OFF -DQUASI_CUDA=${QUASI_CUDA} "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}" \
+      -DQUASI_MPI=OFF -DQUASI_CUDA=${QUASI_CUDA} \
+      "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}" \
       -DQUASI_CPU_ARCH=${CPU_ARCH} \
  && cmake --build /build \
  && cmake --install /build --prefix /opt/quasi --strip \
@@ -32,7 +33,8 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -
  && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/worker
 
 FROM ${RUNTIME_BASE} AS runtime
-RUN groupadd --system --gid 970 quasi && useradd --system --uid 970 --gid quasi --no-create-home quasi \
+RUN groupadd --system --gid 970 quasi \
+ && useradd --system --uid 970 --gid quasi --no-create-home quasi \
  && install -d -o quasi -g quasi /var/lib/quasi /run/quasi
 ENV LD_LIBRARY_PATH=/opt/quasi/lib
 USER quasi
@@ -41,7 +43,8 @@ FROM runtime AS server
 COPY --from=build /opt/libs/server /opt/quasi/lib
 COPY --from=build /opt/quasi/bin/quasi-server /usr/local/bin/
 VOLUME /var/lib/quasi
-# Settings are in the environment, so that further flags can be given and the probe asks the same address.
+# Settings are in the environment, so that further flags can be given and the probe asks the same
+# address.
 ENV QUASI_SERVER_DATA_DIRECTORY=/var/lib/quasi QUASI_SERVER_LISTEN=unix:/run/quasi/server.sock
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=6s --start-period=60s CMD ["quasi-server", "--probe"]
@@ -58,8 +61,9 @@ ENTRYPOINT ["quasi-worker"]
 FROM runtime AS client
 COPY --from=build /opt/libs/client /opt/quasi/lib
 COPY --from=build /opt/quasi/bin/quasi /usr/local/bin/
-# Whoever runs it keeps a note of a submission until it is answered; the socket is open to the group (970).
-#   docker run --rm -v SOCKET_VOLUME:/run/quasi -v "$PWD:/work" --user "$(id -u):970" quasi-client list
+# The client notes a submission in its home until it is answered. The group 970 may use the socket.
+#   docker run --rm -v SOCKET_VOLUME:/run/quasi -v "$PWD:/work" --user "$(id -u):970" \
+#     quasi-client list
 RUN install -d -m 1777 /tmp/quasi
 ENV QUASI_SERVER=unix:/run/quasi/server.sock QUASI_STATE=/tmp/quasi
 WORKDIR /work

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# What the publication on FourPhonon_GPU compares, three and four phonons by each of its strategies, as one table: seconds
-# of finding, of evaluation and of both, and how often the factorised sums are done meanwhile.
+# What the publication on FourPhonon_GPU compares, three and four phonons by each of its strategies,
+# as one table: seconds of finding, of evaluation and of both, and how often the factorised sums are
+# done meanwhile.
 #
-#   bench/published_strategies.sh BIN [DEVICE]   BIN: folder of thermal_3ph_bench and thermal_4ph_bench
+#   bench/published_strategies.sh BIN [DEVICE]   BIN: folder of thermal_3ph_bench and
+#                                                thermal_4ph_bench
 #   DECK, MESHES_3PH, MESHES_4PH                 examples/thermal/silicon, "8 12", "4 6"
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -10,26 +12,32 @@ bin=${1:?folder of the benchmarks} device=${2:-cpu} deck=${DECK:-examples/therma
 {
   for n in ${MESHES_3PH:-8 12}; do
     for strategy in factorised list-host list-device mode-by-mode test-and-sum; do
-      "$bin/thermal_3ph_bench" "$deck" "$device" 2 ngrid="$n $n $n" isotopes=F convergence=F strategy=$strategy | tail -n 1 | sed "s/^{/{\"strategy\":\"$strategy\",/" || exit 1
+      "$bin/thermal_3ph_bench" "$deck" "$device" 2 ngrid="$n $n $n" isotopes=F convergence=F \
+        strategy=$strategy | tail -n 1 | sed "s/^{/{\"strategy\":\"$strategy\",/" || exit 1
     done
   done
   for n in ${MESHES_4PH:-4 6}; do
-    "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 --compat --device "$device" --strategies all || exit 1
+    "$bin/thermal_4ph_bench" "$deck" --mesh "$n" --sb 0.1 --compat --device "$device" \
+      --strategies all || exit 1
   done
 } | python3 -c '
 import json, sys
-print("| phonons | mesh | processes | strategy | finding (s) | evaluation (s) | both (s) | times the factorised |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+print("| phonons | mesh | processes | strategy | finding (s) | evaluation (s) | both (s) "
+      "| times the factorised |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
 processes = factorised = 0
 def row(phonons, mesh, name, find, evaluate, both):
-    print("| %d | %d³ | %.3g | %s | %s | %s | %.3g | %.1f |" % (phonons, mesh, processes, name, find, evaluate, both, both / factorised))
+    print("| %d | %d³ | %.3g | %s | %s | %s | %.3g | %.1f |" % (phonons, mesh, processes, name, \
+      find, evaluate, both, both / factorised))
 for line in sys.stdin:
     d = json.loads(line)
     if d["case"] == "thermal_3ph":
         both, processes = d["seconds_scattering_median"], d["processes"]
         if d["strategy"] == "factorised": factorised = both
-        row(3, d["mesh"][0], d["strategy"], "%.3g" % d["seconds_enumerate"], "%.3g" % d["seconds_evaluate"], both)
+        row(3, d["mesh"][0], d["strategy"], "%.3g" % d["seconds_enumerate"], "%.3g" % \
+          d["seconds_evaluate"], both)
     elif d["case"] == "strategy":
-        row(4, d["mesh"], d["name"], "%.3g" % d["enumerate_s"], "%.3g" % d["evaluate_s"], d["whole_s"])
+        row(4, d["mesh"], d["name"], "%.3g" % d["enumerate_s"], "%.3g" % d["evaluate_s"], \
+          d["whole_s"])
     else:
         processes, factorised = sum(d["processes"]), d["scattering_s"]
         row(4, d["mesh"], "factorised", "", "", factorised)

@@ -1,8 +1,10 @@
 #!/bin/bash
-# κ of the shipped silicon on meshes whose four-phonon sums a CPU does not finish: four-phonon rates drawn uniformly (their cost
-# grows with the modes of the wedge, not with the processes), three phonons exact and iterated; draws are doubled until κ is
-# known to TARGET. One line a mesh: κ in relaxation times and beyond with four phonons, the standard error of the sample.
-# Processor time of one core: 15 s for 12³, 37 s for 16³, 86 s and 0.6 GB for 20³; finer ones by the cube of N (not measured).
+# κ of the shipped silicon on meshes whose four-phonon sums a CPU does not finish: four-phonon rates
+# drawn uniformly (their cost grows with the modes of the wedge, not with the processes), three
+# phonons exact and iterated; draws are doubled until κ is known to TARGET. One line a mesh: κ in
+# relaxation times and beyond with four phonons, the standard error of the sample. Processor time of
+# one core: 15 s for 12³, 37 s for 16³, 86 s and 0.6 GB for 20³; finer ones by the cube of N (not
+# measured).
 #
 #   bench/silicon_sampled.sh [BIN_DIR [MESH…]]     DRAWS=100000 TARGET=0.001 SEED=1
 set -euo pipefail
@@ -13,12 +15,17 @@ bin=${1:-build/cpu/bin}
 d=$(mktemp -d)
 trap 'rm -rf "$d"' EXIT
 for n; do
-  OPENBLAS_NUM_THREADS=1 "$bin/quasi-engine" run thermal examples/thermal/silicon -d "$d/$n" --device cpu --quiet --json \
-    --set ngrid="$n,$n,$n" --set T=300 --set coherence=F --set four_phonon=T --set sampling=uniform \
-    --set num_sample_process_4ph="${DRAWS:-100000}" --set target_kappa_error="${TARGET:-0.001}" --set seed="${SEED:-1}" > "$d/$n.json"
+  OPENBLAS_NUM_THREADS=1 "$bin/quasi-engine" run thermal examples/thermal/silicon -d "$d/$n" \
+    --device cpu --quiet --json \
+    --set ngrid="$n,$n,$n" --set T=300 --set coherence=F --set four_phonon=T \
+      --set sampling=uniform \
+    --set num_sample_process_4ph="${DRAWS:-100000}" --set target_kappa_error="${TARGET:-0.001}" \
+      --set seed="${SEED:-1}" > "$d/$n.json"
   awk -v n="$n" '
-    /"kappa_rta_w_per_mk"/ {w = "rta"} /"kappa_w_per_mk"/ {w = "bte"} /"kappa_rta_relative_error"/ {w = "error"}
+    /"kappa_rta_w_per_mk"/ {w = "rta"} /"kappa_w_per_mk"/ {w = "bte"} /"kappa_rta_relative_error"/ \
+      {w = "error"}
     /"wall_seconds"/ {gsub(/[",]/, ""); wall = $2}
     w != "" && /^ *-?[0-9.]+(e[-+]?[0-9]+)?,?$/ && !(w in k) {gsub(/,/, ""); k[w] = $1; w = ""}
-    END {printf "%d RTA %.3f BTE %.3f ± %.3f (%.3f %%) wall %.0f s\n", n, k["rta"], k["bte"], k["bte"] * k["error"], 100 * k["error"], wall}' "$d/$n.json"
+    END {printf "%d RTA %.3f BTE %.3f ± %.3f (%.3f %%) wall %.0f s\n", n, k["rta"], k["bte"], \
+      k["bte"] * k["error"], 100 * k["error"], wall}' "$d/$n.json"
 done

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every four-phonon process of silicon on a 32³ mesh, 1186 tuples, sb 0.1, relaxation time, on one GPU: about a
-# minute and a half on an H200. Killed once on the way and taken up from its checkpoint; a run that the limit ends goes on
-# when the script is started again with the same OUT.
+# Every four-phonon process of silicon on a 32³ mesh, 1186 tuples, sb 0.1, relaxation time, on one
+# GPU: about a minute and a half on an H200. Killed once on the way and taken up from its
+# checkpoint; a run that the limit ends goes on when the script is started again with the same OUT.
 #
-#   bench/gpu/fourphonon_whole.sh [BIN]   BIN: folder of quasi-engine and thermal_4ph_bench (build/gpu/bin)
+#   bench/gpu/fourphonon_whole.sh [BIN]   BIN: folder of quasi-engine and thermal_4ph_bench
+#                                         (build/gpu/bin)
 #   OUT     the job's folder (build/gpu/whole-32)      LIMIT   seconds (390)
 #   KILL    seconds after which the first attempt is killed (60; 0: never)
 #   DECK, MESH, DEVICE   examples/thermal/silicon, 32, cuda:0
@@ -11,31 +12,36 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/gpu/bin}
 out=${OUT:-build/gpu/whole-32}
+last_progress() { tail -c 200 "$out/progress.txt" | tr '\r' '\n' | tail -1; }
 limit=${LIMIT:-390}
 kill_after=${KILL:-60}
 mesh=${MESH:-32}
 mkdir -p "$out"
 attempt() {  # seconds
   # The shell's own word of the kill goes with the rest.
-  timeout -s KILL "$1" "$bin/quasi-engine" run thermal "${DECK:-examples/thermal/silicon}" -d "$out" --device "${DEVICE:-cuda:0}" \
-    --set checkpoint_interval_s=10 --set ngrid="$mesh,$mesh,$mesh" --set scalebroad=0.1 --set four_phonon=T --set convergence=F --set T=300 \
+  timeout -s KILL "$1" "$bin/quasi-engine" run thermal "${DECK:-examples/thermal/silicon}" -d \
+    "$out" --device "${DEVICE:-cuda:0}" \
+    --set checkpoint_interval_s=10 --set ngrid="$mesh,$mesh,$mesh" --set scalebroad=0.1 \
+      --set four_phonon=T --set convergence=F --set T=300 \
     --json > "$out/summary.json" 2> "$out/progress.txt"
 }
 start=$SECONDS
 # Two tiles in a hundred, spread through the mesh: what the whole should take.
-timeout 60 "$bin/thermal_4ph_bench" "${DECK:-examples/thermal/silicon}" --mesh "$mesh" --sb 0.1 --tiles $((mesh * mesh * mesh / 800)) \
+timeout 60 "$bin/thermal_4ph_bench" "${DECK:-examples/thermal/silicon}" --mesh "$mesh" --sb 0.1 \
+  --tiles $((mesh * mesh * mesh / 800)) \
   --device "${DEVICE:-cuda:0}"
 if [ "$kill_after" -gt 0 ] && [ ! -e "$out/killed" ]; then
   attempt "$kill_after"
   touch "$out/killed"
-  echo "killed after $kill_after s; last: $(tail -c 200 "$out/progress.txt" | tr '\r' '\n' | tail -1)"
+  echo "killed after $kill_after s; last: $(last_progress)"
   ls -l "$out/checkpoint" | tail -n +2
 fi
 again=$SECONDS
 attempt $((limit - SECONDS + start))
 status=$?
-echo "attempt of $((SECONDS - again)) s ended with $status; last: $(tail -c 200 "$out/progress.txt" | tr '\r' '\n' | tail -1)"
+echo "attempt of $((SECONDS - again)) s ended with $status; last: $(last_progress)"
 grep -h "resumed\|warning" "$out/progress.txt"
 # One number a line is too long: lists on one line each.
-[ "$status" = 0 ] && tr -d '\n' < "$out/summary.json" | sed 's/  */ /g; s/, "/,\n"/g' | grep -E 'kappa_rta|processes|evaluations|wall|seconds|scattering|checkpoint' 
+[ "$status" = 0 ] && tr -d '\n' < "$out/summary.json" | sed 's/  */ /g; s/, "/,\n"/g' \
+  | grep -E 'kappa_rta|processes|evaluations|wall|seconds|scattering|checkpoint'
 exit "$status"

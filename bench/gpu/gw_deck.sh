@@ -1,6 +1,7 @@
 # Sourced: the deck of the GW timings, and what is printed of a run.
 
-# gw_deck FILE "N1, N2, N3" BANDS: silicon by the empirical pseudopotential, Γ, HL-GPP of the 8 states around the gap.
+# gw_deck FILE "N1, N2, N3" BANDS: silicon by the empirical pseudopotential, Γ, HL-GPP of the 8
+# states around the gap.
 gw_deck() {
   local atoms=$((8 * $(tr -d ' ' <<< "$2" | tr , '*')))
   cat > "$1" <<DECK
@@ -21,7 +22,8 @@ band_max = $((2 * atoms + 4))
 DECK
 }
 
-# gw_phases SUMMARY NAME: wall, seconds by phase and by step of ε, and a digest of every number that is not a time or a name of where it ran.
+# gw_phases SUMMARY NAME: wall, seconds by phase and by step of ε, and a digest of every number that
+# is not a time or a name of where it ran.
 gw_phases() {
   python3 - "$1" "$2" <<'PY'
 import hashlib, json, sys
@@ -29,14 +31,17 @@ d = json.load(open(sys.argv[1])); s = d["summary"]
 def walk(x, path=""):
     if isinstance(x, dict):
         for k in sorted(x):
-            if not any(w in k for w in ("second", "device", "rank", "memory")): yield from walk(x[k], path + "/" + k)
+            if not any(w in k for w in ("second", "device", "rank", "memory")): yield from \
+              walk(x[k], path + "/" + k)
     elif isinstance(x, list):
         for i, v in enumerate(x): yield from walk(v, path + "/%d" % i)
     elif not isinstance(x, str): yield "%s=%r" % (path, x)
 t = s.get("seconds") or s.get("provenance", {}).get("seconds", {})
 digest = hashlib.sha256("\n".join(walk(s)).encode()).hexdigest()[:12]
-print("%-14s wall %6.2f  bits %s  %s" % (sys.argv[2], d["wall_seconds"], digest, {k: round(v, 2) for k, v in t.items() if v > 0.02}))
+print("%-14s wall %6.2f  bits %s  %s" % (sys.argv[2], d["wall_seconds"], digest, {k: round(v, 2) \
+  for k, v in t.items() if v > 0.02}))
 if "eps_head" in s:
-    print("   N_G", s["eps_head"][0]["n_g"], "bands", s["plan"]["sigma_bands"], "states", len(s["quasiparticles"]), "head", s["eps_head"][0]["epsilon"])
+    print("   N_G", s["eps_head"][0]["n_g"], "bands", s["plan"]["sigma_bands"], "states", \
+      len(s["quasiparticles"]), "head", s["eps_head"][0]["epsilon"])
 PY
 }

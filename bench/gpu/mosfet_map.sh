@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A current-voltage map on CUDA devices, and the files that docs/figures is drawn from. Every finished point is in OUTPUT/iv.csv
-# at once; a second call goes on where the first was stopped.
+# A current-voltage map on CUDA devices, and the files that docs/figures is drawn from. Every
+# finished point is in OUTPUT/iv.csv at once; a second call goes on where the first was stopped.
 #
 #   bench/gpu/mosfet_map.sh [BIN] [OUTPUT]
 #   DECK=examples/mosfet/iv_standard.toml    another deck than the half-mesh map
@@ -11,6 +11,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/gpu/bin} output=${2:-build/mosfet-map}
 SECONDS=0
-timeout -s INT "${LIMIT_S:-86400}" "$bin/quasi-engine" run mosfet "${DECK:-examples/mosfet/iv_map.toml}" --device "${DEVICES:-cuda:0}" --quiet \
+timeout -s INT "${LIMIT_S:-86400}" "$bin/quasi-engine" run mosfet \
+  "${DECK:-examples/mosfet/iv_map.toml}" --device "${DEVICES:-cuda:0}" --quiet \
   -d "$output" ${VGS:+--set "bias.vgs=$VGS"} || echo "stopped"
-echo "seconds $SECONDS for $(($(wc -l < "$output/iv.csv") - 1)) points, $(grep -c converged "$output/iv.csv") of them steady"
+echo "seconds $SECONDS for $(($(wc -l < "$output/iv.csv") - 1)) points," \
+  "$(grep -c converged "$output/iv.csv") of them steady"

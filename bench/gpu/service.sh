@@ -23,13 +23,15 @@ for _ in $(seq 100); do
 done
 quasi devices || { tail -n 20 "$home"/*.log; exit 1; }
 jobs=()
-for deck in "thermal examples/thermal/silicon" "gw examples/gw/silicon-epm.toml" "mosfet examples/mosfet/equilibrium.toml"; do
+for deck in "thermal examples/thermal/silicon" "gw examples/gw/silicon-epm.toml" \
+  "mosfet examples/mosfet/equilibrium.toml"; do
   # shellcheck disable=SC2086
   jobs+=("$(quasi submit $deck -o name)")
 done
 for job in "${jobs[@]}"; do
   quasi wait "$job" >/dev/null || { quasi show "$job"; quasi logs "$job" | tail -n 20; }
   quasi show "$job" | head -n 4
-  quasi fetch "$job" -d "$home/$job" >/dev/null && grep -o '"device":[^,]*' "$home/$job/summary.json"
+  quasi fetch "$job" -d "$home/$job" >/dev/null && grep -o '"device":[^,]*' \
+    "$home/$job/summary.json"
 done
 tail -n 5 "$home/worker.log"

@@ -1,12 +1,15 @@
 #!/bin/bash
-# κ of the shipped silicon converged in mesh: 300 K, natural isotopes, every process of three phonons (iterated) and of four,
-# with the error that the extrapolation implies. 200 s on an H200 for 24³ and the meshes 14 … 22 before it.
-# Usage: bench/gpu/silicon_converged.sh [BIN_DIR [MESH [MESHES]]]
+# κ of the shipped silicon converged in mesh: 300 K, natural isotopes, every process of three
+# phonons (iterated) and of four, with the error that the extrapolation implies. 200 s on an H200
+# for 24³ and the meshes 14 … 22 before it. Usage: bench/gpu/silicon_converged.sh [BIN_DIR [MESH
+# [MESHES]]]
 b=${1:-build/gpu/bin}
 n=${2:-20}
 d=$(mktemp -d)
 trap 'rm -rf "$d"' EXIT
 for four in F T; do
-  OPENBLAS_NUM_THREADS=1 "$b/quasi-engine" run thermal examples/thermal/silicon --converge -d "$d/$four" --device cuda:0 --quiet \
-    --set ngrid="$n,$n,$n" --set study_meshes="${3:-12,14,16,18}" --set T=300 --set coherence=F --set four_phonon=$four | grep -vE "^(mesh|  +T)"
+  OPENBLAS_NUM_THREADS=1 "$b/quasi-engine" run thermal examples/thermal/silicon \
+    --converge -d "$d/$four" --device cuda:0 --quiet \
+    --set ngrid="$n,$n,$n" --set study_meshes="${3:-12,14,16,18}" --set T=300 --set coherence=F \
+      --set four_phonon=$four | grep -vE "^(mesh|  +T)"
 done

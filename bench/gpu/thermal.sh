@@ -18,11 +18,13 @@ deck=${DECK:-examples/thermal/silicon}
 export QUASI_REQUIRE_DEVICE=cuda
 timeout 120 "$bin/thermal_kernels_3ph_test" --gtest_brief=1
 timeout 60 "$bin/thermal_device_agreement_test" --gtest_brief=1
-[ "${REFERENCE:-1}" = 0 ] || timeout 120 "$bin/thermal_reference_3ph_test" --gtest_filter='*Injected*' --gtest_brief=1
+[ "${REFERENCE:-1}" = 0 ] || timeout 120 "$bin/thermal_reference_3ph_test" \
+  --gtest_filter='*Injected*' --gtest_brief=1
 for n in ${MESHES:-16 32}; do
   timeout 120 "$bin/thermal_3ph_bench" "$deck" cuda:0 5 ngrid="$n $n $n" isotopes=F convergence=F
   timeout 120 "$bin/thermal_3ph_bench" "$deck" cuda:0 2 ngrid="$n $n $n"
 done
 for strategy in ${STRATEGIES:-list-host list-device mode-by-mode test-and-sum}; do
-  timeout 100 "$bin/thermal_3ph_bench" "$deck" cuda:0 1 ngrid="12 12 12" isotopes=F convergence=F strategy="$strategy"
+  timeout 100 "$bin/thermal_3ph_bench" "$deck" cuda:0 1 ngrid="12 12 12" isotopes=F convergence=F \
+    strategy="$strategy"
 done
