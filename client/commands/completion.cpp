@@ -11,7 +11,7 @@ using Words = CompletionCommand::Words;
 
 constexpr const char* kJobWords = "last $(quasi list -o name --limit 50 2>/dev/null)";
 
-std::string joined(const std::vector<std::string>& words, const char* between = " ") {
+std::string join_words(const std::vector<std::string>& words, const char* between = " ") {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
@@ -41,11 +41,11 @@ std::string offered(const CompletionCommand& command, const CompletionTable& tab
     case Words::kJobs:
       return kJobWords;
     case Words::kKindsAndFiles:
-      return joined(table.kinds);
+      return join_words(table.kinds);
     case Words::kShells:
       return "bash zsh fish";
     case Words::kCommands:
-      return joined(names(table));
+      return join_words(names(table));
     default:
       return "";
   }
@@ -65,14 +65,15 @@ std::string bash_script(const CompletionTable& table) {
       "  done\n"
       "  case $command in\n";
   for (const CompletionCommand& command : table.commands) {
-    text += "    " + command.name + ")\n      flags='" + joined(all_flags(command, table)) + "'\n";
+    text +=
+        "    " + command.name + ")\n      flags='" + join_words(all_flags(command, table)) + "'\n";
     if (offers_files(command)) text += "      files=yes\n";
     const std::string words = offered(command, table);
     if (!words.empty()) text += "      [[ $cur == -* ]] || words=\"" + words + "\"\n";
     text += "      ;;\n";
   }
-  text += "    *)\n      flags='" + joined(table.global_flags) + "'\n      words='" +
-          joined(names(table)) +
+  text += "    *)\n      flags='" + join_words(table.global_flags) + "'\n      words='" +
+          join_words(names(table)) +
           "'\n      ;;\n"
           "  esac\n"
           "  COMPREPLY=()\n"
@@ -104,7 +105,7 @@ std::string zsh_script(const CompletionTable& table) {
   for (const CompletionCommand& command : table.commands) {
     text += "    " + command.name +
             ")\n      if [[ ${words[CURRENT]} == -* ]]; then\n        compadd -- " +
-            joined(all_flags(command, table)) + "\n";
+            join_words(all_flags(command, table)) + "\n";
     const std::string words = offered(command, table);
     if (!words.empty() || offers_files(command)) {
       text += "      else\n";
@@ -114,7 +115,7 @@ std::string zsh_script(const CompletionTable& table) {
     text += "      fi\n      ;;\n";
   }
   text += "    *)\n      if [[ ${words[CURRENT]} == -* ]]; then\n        compadd -- " +
-          joined(table.global_flags) + "\n      else\n        local -a commands=(\n";
+          join_words(table.global_flags) + "\n      else\n        local -a commands=(\n";
   for (const CompletionCommand& command : table.commands)
     text += "          '" + command.name + ":" + quoted(command.description) + "'\n";
   text +=

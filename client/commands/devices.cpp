@@ -67,6 +67,70 @@ std::string state_cell(const v1::Worker& worker, const v1::Device& device) {
   return text;
 }
 
+/// One row of the table, of a device.
+struct DeviceRow {
+  std::vector<std::string> cells;
+  bool is_well = false;
+};
+
+/// Names are people's; where two workers have one name, the id tells them apart.
+std::string worker_cell(const v1::Worker& worker, bool is_unique, bool wide) {
+  if (is_unique && !wide) return worker.name();
+  return worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12);
+}
+
+DeviceRow device_row(const v1::Worker& worker, const v1::Device& device, const std::string& name,
+                     bool wide) {
+  std::string jobs;
+  for (const std::string& id : device.running_job_ids()) jobs += (jobs.empty() ? "" : " ") + id;
+  return {.cells = {name, wide ? device.id() : device.id().substr(0, 12), device.model(),
+                    device.memory_bytes() > 0 ? readable_bytes(device.memory_bytes()) : "",
+                    device.free_bytes() > 0 ? readable_bytes(device.free_bytes()) : "",
+                    std::to_string(device.busy_slots()) + "/" + std::to_string(device.slots()),
+                    state_cell(worker, device), jobs},
+          .is_well = worker.state() == v1::WORKER_STATE_ONLINE &&
+                     device.state() == v1::DEVICE_STATE_READY};
+}
+
+void print_names(Console& console, const v1::Pool& pool) {
+  for (const v1::Worker& worker : pool.workers())
+    for (const v1::Device& device : worker.devices())
+      console.data(worker.name() + "/" + device.id() + "\n");
+}
+
+void print_pool(Console& console, const v1::Pool& pool) {
+  constexpr std::size_t kStateColumn = 6;
+  const bool wide = console.format() == Format::kWide;
+  Table table({{"WORKER"},
+               {"DEVICE"},
+               {"MODEL"},
+               {"MEMORY", Table::Align::kRight},
+               {"FREE", Table::Align::kRight},
+               {"BUSY", Table::Align::kRight},
+               {"STATE"},
+               {"JOBS"}});
+  std::vector<bool> well;
+  std::map<std::string, int> bearers;
+  for (const v1::Worker& worker : pool.workers()) ++bearers[worker.name()];
+  for (const v1::Worker& worker : pool.workers()) {
+    const std::string name = worker_cell(worker, bearers[worker.name()] == 1, wide);
+    for (const v1::Device& device : worker.devices()) {
+      DeviceRow row = device_row(worker, device, name, wide);
+      table.add(std::move(row.cells));
+      well.push_back(row.is_well);
+    }
+  }
+  console.data("pool " + pool.name() + ": " + std::to_string(pool.queued()) + " queued, " +
+               std::to_string(pool.running()) + " running\n");
+  if (table.rows() == 0) return;
+  console.data(table.text([&](int row, std::size_t column, std::string cell) {
+    if (row < 0) return console.paint(Colour::kDim, cell);
+    if (column != kStateColumn) return cell;
+    return console.paint(well[static_cast<std::size_t>(row)] ? Colour::kGreen : Colour::kYellow,
+                         cell);
+  }));
+}
+
 }  // namespace
 
 ExitStatus devices(Session& session, const DevicesOptions& options) {
@@ -85,58 +149,15 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
     console.document(document);
     return ExitStatus::kOk;
   }
-  std::size_t workers = 0;
-  const bool wide = console.format() == Format::kWide;
-  std::vector<Table::Column> columns{{"WORKER"},
-                                     {"DEVICE"},
-                                     {"MODEL"},
-                                     {"MEMORY", Table::Align::kRight},
-                                     {"FREE", Table::Align::kRight},
-                                     {"BUSY", Table::Align::kRight},
-                                     {"STATE"},
-                                     {"JOBS"}};
+  int n_workers = 0;
   for (const v1::Pool& pool : response.pools()) {
-    Table table(columns);
-    std::vector<bool> well;
-    std::map<std::string, int> bearers;
-    for (const v1::Worker& worker : pool.workers()) ++bearers[worker.name()];
-    for (const v1::Worker& worker : pool.workers()) {
-      ++workers;
-      // Names are people's; where two workers have one, the id tells them apart.
-      const std::string name =
-          bearers[worker.name()] > 1 || wide
-              ? worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12)
-              : worker.name();
-      for (const v1::Device& device : worker.devices()) {
-        std::string jobs;
-        for (const std::string& id : device.running_job_ids())
-          jobs += (jobs.empty() ? "" : " ") + id;
-        if (console.format() == Format::kName) {
-          console.data(worker.name() + "/" + device.id() + "\n");
-          continue;
-        }
-        table.add({name, wide ? device.id() : device.id().substr(0, 12), device.model(),
-                   device.memory_bytes() > 0 ? readable_bytes(device.memory_bytes()) : "",
-                   device.free_bytes() > 0 ? readable_bytes(device.free_bytes()) : "",
-                   std::to_string(device.busy_slots()) + "/" + std::to_string(device.slots()),
-                   state_cell(worker, device), jobs});
-        well.push_back(worker.state() == v1::WORKER_STATE_ONLINE &&
-                       device.state() == v1::DEVICE_STATE_READY);
-      }
-    }
-    if (console.format() == Format::kName) continue;
-    console.data("pool " + pool.name() + ": " + std::to_string(pool.queued()) + " queued, " +
-                 std::to_string(pool.running()) + " running\n");
-    if (table.rows() > 0)
-      console.data(table.text([&](int row, std::size_t column, std::string cell) {
-        if (row < 0) return console.paint(Colour::kDim, cell);
-        if (column == 6)
-          return console.paint(
-              well[static_cast<std::size_t>(row)] ? Colour::kGreen : Colour::kYellow, cell);
-        return cell;
-      }));
+    n_workers += pool.workers_size();
+    if (console.format() == Format::kName)
+      print_names(console, pool);
+    else
+      print_pool(console, pool);
   }
-  if (workers == 0)
+  if (n_workers == 0)
     console.note("no worker is connected to " + session.server.address() +
                  ": jobs wait until one is (quasi-worker --help)");
   return ExitStatus::kOk;

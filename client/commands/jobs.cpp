@@ -230,7 +230,7 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
   if (job.has_cancel_requested() && !is_final(job.state()))
     line("cancel", "asked for " + readable_age(unix_ms(job.cancel_requested()), now_ms));
   line("kind", job.kind());
-  if (const v1::DeckWork* work = deck_work(job.spec())) {
+  if (const v1::DeckWork* work = wire::deck_of(job.spec())) {
     line("settings", settings_text(*work));
     if (work->device() > v1::DEVICE_PREFERENCE_AUTO)
       line("device", enum_word(*v1::DevicePreference_descriptor(), work->device()));

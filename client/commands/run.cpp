@@ -22,10 +22,10 @@ struct Target {
 Target target_of(const std::string& kind, const std::filesystem::path& deck) {
   // A TOML deck's [job] is checked as for a submission; what concerns a queue has no effect here.
   JobRequest request = deck_settings(kind, deck);
-  deck_work(request.spec)->set_deck("deck");
+  wire::mutable_deck_of(request.spec)->set_deck("deck");
   request.files.push_back({.slot = "deck", .path = deck, .size_bytes = 0});  // stays where it is
   check_limits({request});
-  return {.kind = kind, .deck = deck.string(), .work = *deck_work(request.spec)};
+  return {.kind = kind, .deck = deck.string(), .work = *wire::deck_of(request.spec)};
 }
 
 Target target_of(const RunCommandOptions& options) {
@@ -46,14 +46,14 @@ Target target_of(const RunCommandOptions& options) {
   if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
   const std::vector<JobRequest> requests = jobs_from_file(word);
   if (requests.size() != 1 || requests.front().deck.empty() ||
-      deck_work(requests.front().spec) == nullptr)
+      wire::deck_of(requests.front().spec) == nullptr)
     throw Failure(ExitStatus::kInvalidInput,
                   "'" + word + "' does not name exactly one deck on this machine",
                   "give the deck itself: quasi run KIND DECK");
   const JobRequest& request = requests.front();
   return {.kind = std::string(wire::kind_of(request.spec)),
           .deck = request.deck.string(),
-          .work = *deck_work(request.spec)};
+          .work = *wire::deck_of(request.spec)};
 }
 
 std::string device_name(v1::DevicePreference preference) {

@@ -207,6 +207,19 @@ ExitStatus status_of_engine(const ChildEnd& end) {
   }
 }
 
+std::string engine_sentence(const std::string& err) {
+  std::string last;
+  std::size_t start = 0;
+  while (start < err.size()) {
+    const std::size_t end = std::min(err.find('\n', start), err.size());
+    const std::string line = err.substr(start, end - start);
+    if (line.starts_with("error: ")) return line.substr(7);
+    if (!line.empty()) last = line;
+    start = end + 1;
+  }
+  return last;
+}
+
 std::string describe_engine_end(const ChildEnd& end) {
   if (end.signal != 0 && !was_interrupted(end)) {
     const char* name = sigdescr_np(end.signal);

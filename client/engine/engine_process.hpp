@@ -42,4 +42,8 @@ ExitStatus status_of_engine(const ChildEnd& end);
 /// itself.
 std::string describe_engine_end(const ChildEnd& end);
 
+/// The sentence with which the engine refused: the line of its standard error after "error: ", or
+/// the last line.
+std::string engine_sentence(const std::string& err);
+
 }  // namespace quasi::client

@@ -14,20 +14,6 @@
 namespace quasi::client {
 namespace {
 
-/// The engine's own sentence: the line after "error: ", or the last one.
-std::string sentence_of(const std::string& err) {
-  std::string last;
-  std::size_t start = 0;
-  while (start < err.size()) {
-    const std::size_t end = std::min(err.find('\n', start), err.size());
-    const std::string line = err.substr(start, end - start);
-    if (line.starts_with("error: ")) return line.substr(7);
-    if (!line.empty()) last = line;
-    start = end + 1;
-  }
-  return last;
-}
-
 void add_lines(const Json& value, const std::string& indent, std::string& text) {
   std::size_t width = 0;
   for (const auto& [key, part] : value.items())
@@ -53,7 +39,7 @@ void add_lines(const Json& value, const std::string& indent, std::string& text) 
 }  // namespace
 
 DeckReport check_deck(const JobRequest& request, const std::string& device) {
-  const v1::DeckWork* work = deck_work(request.spec);
+  const v1::DeckWork* work = wire::deck_of(request.spec);
   if (request.deck.empty() || work == nullptr)
     return {.checked = false, .why_not = "it has no deck on this machine", .report = {}};
   const auto engine = find_engine();
@@ -79,7 +65,7 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
   const ExitStatus status = status_of_engine(captured.end);
   if (status != ExitStatus::kOk) {
     const std::string crash = describe_engine_end(captured.end);
-    const std::string sentence = crash.empty() ? sentence_of(captured.err) : crash;
+    const std::string sentence = crash.empty() ? engine_sentence(captured.err) : crash;
     // Most sentences of the engine begin with the file already.
     const std::string file = std::filesystem::path(request.source).filename().string();
     const bool named = !file.empty() && sentence.find(file) != std::string::npos;

@@ -4,25 +4,31 @@
 #include <algorithm>
 
 #include "client/commands/completion.hpp"
+#include "client/input/unknown_words.hpp"
 #include "proto/wire/validate.hpp"
-#include "workers/io/settings.hpp"
 
 namespace quasi::client {
 namespace {
 
 using Words = CompletionCommand::Words;
 
-constexpr const char* kOverview =
-    "quasi " QUASI_VERSION ": phonons, subband electrons and quasiparticles as a service";
+std::string kinds() {
+  std::string list;
+  for (const std::string& kind : wire::offered_kinds()) list += (list.empty() ? "" : ", ") + kind;
+  return list;
+}
 
 /// The tree of commands, bound to one Arguments. The only place where flags are declared.
 class Tree {
  public:
-  explicit Tree(Arguments& arguments) : arguments_(arguments), app_(kOverview, "quasi") {
+  explicit Tree(Arguments& arguments)
+      : arguments_(arguments),
+        app_("quasi " QUASI_VERSION ": phonons, subband electrons and quasiparticles as a service",
+             "quasi") {
     app_.require_subcommand(0, 1);
     app_.fallthrough();
     app_.get_formatter()->column_width(30);
-    app_.set_help_flag("-h,--help", "this text; 'quasi help COMMAND' has more");
+    app_.set_help_flag("-h,--help", "print this text and exit; 'quasi help COMMAND' says more");
     add_global_flags();
     add_submit();
     add_validate();
@@ -32,10 +38,10 @@ class Tree {
     add_here();
     app_.footer(
         "\nExamples:\n"
-        "  quasi submit thermal examples/thermal/silicon --set T=300 --watch\n"
+        "  quasi submit KIND DECK --set KEY=VALUE --watch\n"
         "  quasi list --state active\n"
         "  quasi fetch last -d out\n"
-        "  quasi run mosfet deck.toml --device cpu      (no server needed)\n"
+        "  quasi run deck.toml --device cpu      (no server needed)\n"
         "Job ids may be shortened; 'last' is the newest submission, '@' reads ids from standard "
         "input.");
   }
@@ -48,27 +54,22 @@ class Tree {
     if (formats > 1)
       throw Failure(ExitStatus::kUsage, "--json, --jsonl and -o exclude each other",
                     "keep one of them");
-    if (json_ || format_ == "json")
-      arguments_.format = Format::kJson;
-    else if (jsonl_ || format_ == "jsonl")
-      arguments_.format = Format::kJsonl;
-    else if (format_ == "wide")
-      arguments_.format = Format::kWide;
-    else if (format_ == "name")
-      arguments_.format = Format::kName;
-    else if (!format_.empty() && format_ != "table")
+    if (json_) format_ = "json";
+    if (jsonl_) format_ = "jsonl";
+    static const std::map<std::string, Format> kFormats{
+        {"", Format::kTable},    {"table", Format::kTable}, {"wide", Format::kWide},
+        {"name", Format::kName}, {"json", Format::kJson},   {"jsonl", Format::kJsonl}};
+    const auto format = kFormats.find(format_);
+    if (format == kFormats.end())
       throw Failure(ExitStatus::kUsage, "-o: no format '" + format_ + "'",
                     "formats: table, wide, name, json, jsonl");
+    arguments_.format = format->second;
     if (!context_.empty()) arguments_.config.context = context_;
     if (!server_.empty()) arguments_.config.server = server_;
     if (!timeout_.empty()) arguments_.config.timeout = timeout_;
 
     const auto chosen = app_.get_subcommands();
-    if (version_ && chosen.empty()) {
-      arguments_.command = "text";
-      arguments_.text = "quasi " QUASI_VERSION "\n";
-      return;
-    }
+    if (version_ && chosen.empty()) return answer_text("quasi " QUASI_VERSION "\n");
     if (print_config_) {
       arguments_.command = "print-config";
       return;
@@ -76,13 +77,15 @@ class Tree {
     if (chosen.empty())
       throw Failure(ExitStatus::kUsage, "no command was given", "see: quasi help");
     arguments_.command = chosen.front()->get_name();
-    if (arguments_.command == "help") {
-      arguments_.command = "text";
-      arguments_.text = help_text(help_about_);
-    } else if (arguments_.command == "completion") {
-      arguments_.command = "text";
-      arguments_.text = completion_script(shell_, completion_table());
-    }
+    if (arguments_.command == "help") answer_text(help_text(help_about_));
+    if (arguments_.command == "completion")
+      answer_text(completion_script(shell_, completion_table()));
+  }
+
+  /// The command is answered by this text alone.
+  void answer_text(const std::string& text) {
+    arguments_.command = "text";
+    arguments_.text = text;
   }
 
   std::string help_text(const std::string& about) {
@@ -98,11 +101,7 @@ class Tree {
     std::vector<std::string> known;
     for (const CLI::App* command : app_.get_subcommands(nullptr))
       known.push_back(command->get_name());
-    const std::string nearest = nearest_name(name, known);
-    return Failure(
-        ExitStatus::kUsage,
-        "no command '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
-        "see: quasi help");
+    return unknown_command_failure(name, known);
   }
 
   /// Long and short flags that are understood at a command's place.
@@ -124,7 +123,7 @@ class Tree {
                     const std::string& group, Words words) {
     CLI::App* added = app_.add_subcommand(name, description);
     added->group(group);
-    added->set_help_flag("-h,--help", "this text");
+    added->set_help_flag("-h,--help", "print this text and exit");
     words_[name] = words;
     return added;
   }
@@ -136,46 +135,45 @@ class Tree {
   }
 
   void add_global_flags() {
-    const std::string group = "Everywhere";
-    app_.add_option("--context", context_, "which [context.NAME] of the configuration")
-        ->type_name("NAME")
-        ->group(group);
-    app_.add_option("--server", server_, "HOST:PORT or unix:/PATH of the server")
-        ->type_name("ADDRESS")
-        ->group(group);
-    app_.add_flag("--json", json_, "the result as one JSON document")->group(group);
-    app_.add_flag("--jsonl", jsonl_, "one JSON object a line, as things happen")->group(group);
-    app_.add_option("-o", format_, "table, wide, name (ids alone), json, jsonl")
-        ->type_name("FORMAT")
-        ->group(group);
-    app_.add_flag("-q,--quiet", arguments_.quiet, "no notes on standard error")->group(group);
-    app_.add_flag("-v,--verbose", arguments_.verbose, "every detail of an error")->group(group);
-    app_.add_flag("--no-color", arguments_.no_color, "plain text (also: NO_COLOR, TERM=dumb)")
-        ->group(group);
-    app_.add_option("--timeout", timeout_,
-                    "limit of one call (15s); of the waiting in watch, wait, submit")
-        ->type_name("TIME")
-        ->group(group);
-    app_.add_flag("--print-config", print_config_, "show the configuration and where it comes from")
-        ->group(group);
-    app_.add_flag("--version", version_, "of this program")->group(group);
+    const auto flag = [&](const char* names, bool& into, const char* text) {
+      app_.add_flag(names, into, text)->group("Everywhere");
+    };
+    const auto value = [&](const char* names, auto& into, const char* text, const char* type) {
+      app_.add_option(names, into, text)->type_name(type)->group("Everywhere");
+    };
+    value("--context", context_, "use [context.NAME] of the configuration", "NAME");
+    value("--server", server_, "address of the server: HOST:PORT or unix:/PATH", "ADDRESS");
+    flag("--json", json_, "print the result as one JSON document");
+    flag("--jsonl", jsonl_, "print one JSON object a line, as things happen");
+    value("-o", format_, "table, wide, name (ids alone), json, jsonl", "FORMAT");
+    flag("-q,--quiet", arguments_.quiet, "print no notes on standard error");
+    flag("-v,--verbose", arguments_.verbose, "print every detail of an error");
+    flag("--no-color", arguments_.no_color, "print plain text (also: NO_COLOR, TERM=dumb)");
+    value("--timeout", timeout_,
+          "time limit of one call (15s), or of the waiting in watch, wait, submit", "TIME");
+    flag("--print-config", print_config_, "show the configuration and where it comes from");
+    flag("--version", version_, "print the version and exit");
   }
 
   void add_job_arguments(CLI::App* app, JobArguments& job, bool for_submission) {
     app->add_option("FILE", job.words,
-                    "job files or TOML decks; or KIND (thermal, mosfet, gw) and its decks")
+                    "job files or TOML decks; or a KIND (" + kinds() + ") and its decks")
         ->type_name("");
-    list_option(app, "--set", job.settings, "override a key of the deck, e.g. T=300", "KEY=VALUE");
-    list_option(app, "--input", job.inputs, "a further input, e.g. deck/WFN=../scf/WFN",
+    list_option(app, "--set", job.settings, "override a key of the deck", "KEY=VALUE");
+    list_option(app, "--input", job.inputs, "add a file: its place in the deck, and its path here",
                 "SLOT=PATH");
     app->add_option("--device", job.device, "auto, cpu or cuda")->type_name("DEVICE");
-    list_option(app, "--export", job.exports, "further output formats, e.g. bte", "FORMAT");
+    list_option(app, "--export", job.exports, "write a further output format", "FORMAT");
     if (!for_submission) return;
-    app->add_option("--name", job.name, "instead of the deck's or the file's")->type_name("TEXT");
-    list_option(app, "--label", job.labels, "to find jobs by: quasi list --label", "KEY=VALUE");
+    app->add_option("--name", job.name, "name of the job (that of the deck or the file)")
+        ->type_name("TEXT");
+    list_option(app, "--label", job.labels, "label to find jobs by: quasi list --label",
+                "KEY=VALUE");
     app->add_option("--priority", job.priority, "-100 to 100, higher is sooner")->type_name("N");
-    app->add_option("--max-runtime", job.max_runtime, "of one attempt, e.g. 2h")->type_name("TIME");
-    app->add_option("--max-attempts", job.max_attempts, "1 to 10 (3)")->type_name("N");
+    app->add_option("--max-runtime", job.max_runtime, "limit of one attempt, e.g. 2h")
+        ->type_name("TIME");
+    app->add_option("--max-attempts", job.max_attempts, "number of attempts, 1 to 10 (3)")
+        ->type_name("N");
     app->add_option("--gpus", job.gpus, "GPUs of one host, 0 to 16")->type_name("N");
     app->add_option("--ranks", job.ranks,
                     "MPI ranks that share them, 0 to 16 (0: one process uses all)")
@@ -191,10 +189,11 @@ class Tree {
     app->add_flag("--dry-run", options.dry_run, "check everything, send nothing");
     app->add_flag("--no-check", options.no_check, "do not run quasi-engine on the deck first");
     app->add_flag("--resume", options.resume, "repeat submissions that got no answer; safe");
-    app->add_option("--forget", options.forget, "drop such a submission")->type_name("REQUEST-ID");
+    app->add_option("--forget", options.forget, "drop a submission that got no answer")
+        ->type_name("REQUEST-ID");
     app->footer(
         "\nExamples:\n"
-        "  quasi submit thermal examples/thermal/silicon --set T=300 --watch\n"
+        "  quasi submit KIND DECK --set KEY=VALUE --watch\n"
         "  quasi submit deck.toml --name test --max-runtime 30m\n"
         "  quasi submit job1.toml job2.json -o name\n"
         "Exit status: 0 taken (with --watch or --wait: succeeded), 3 failed, 4 cancelled, 9 "
@@ -206,29 +205,32 @@ class Tree {
                             Words::kKindsAndFiles);
     add_job_arguments(app, arguments_.validate.job, false);
     app->add_flag("--offline", arguments_.validate.offline, "do not ask the server's rules");
-    app->footer("\nExample:\n  quasi validate thermal examples/thermal/silicon --set T=300");
+    app->footer("\nExample:\n  quasi validate deck.toml --set KEY=VALUE");
   }
 
   void add_seeing() {
     ListOptions& options = arguments_.list;
-    CLI::App* app = command("list", "jobs, newest first", "See", Words::kNothing);
+    CLI::App* app = command("list", "list jobs, newest first", "See", Words::kNothing);
     list_option(app, "--state", options.states, "e.g. running, failed; active, ended", "STATE")
         ->delimiter(',');
-    list_option(app, "--kind", options.kinds, "thermal, mosfet, gw", "KIND")->delimiter(',');
+    list_option(app, "--kind", options.kinds, kinds(), "KIND")->delimiter(',');
     list_option(app, "--label", options.labels, "jobs with this label", "KEY=VALUE");
     app->add_option("--name", options.name, "jobs whose name begins so")->type_name("TEXT");
     app->add_option("--since", options.since, "submitted since, e.g. 2h, 3d")->type_name("TIME");
     app->add_option("--until", options.until, "submitted before that long ago")->type_name("TIME");
-    app->add_option("-n,--limit", options.limit, "how many")->type_name("N")->capture_default_str();
-    app->add_flag("--all", options.all, "every one");
-    app->add_flag("--oldest-first", options.oldest_first, "the other way round");
+    app->add_option("-n,--limit", options.limit, "number of jobs")
+        ->type_name("N")
+        ->capture_default_str();
+    app->add_flag("--all", options.all, "list every job");
+    app->add_flag("--oldest-first", options.oldest_first, "oldest job first");
     app->footer("\nExample:\n  quasi list --state failed --since 1d -o name | quasi show @");
 
-    app = command("show", "everything about jobs, with their results", "See", Words::kJobs);
+    app = command("show", "show everything about jobs, with their results", "See", Words::kJobs);
     jobs_positional(app, arguments_.show.jobs);
 
-    app = command("devices", "workers, their devices, and what runs there", "See", Words::kNothing);
-    app->add_flag("--local", arguments_.devices.local, "of this machine instead");
+    app = command("devices", "list workers, their devices, and the jobs that run there", "See",
+                  Words::kNothing);
+    app->add_flag("--local", arguments_.devices.local, "list the devices of this machine instead");
   }
 
   void add_following() {
@@ -239,60 +241,61 @@ class Tree {
 
     app = command("wait", "wait silently until jobs have ended", "Follow", Words::kJobs);
     jobs_positional(app, arguments_.wait.jobs);
-    app->add_flag("--any", arguments_.wait.any, "until one of them has");
+    app->add_flag("--any", arguments_.wait.any, "until one of them has ended");
     app->footer("\nExample:\n  quasi wait last --timeout 30m && quasi fetch last");
 
     LogsOptions& logs = arguments_.logs;
-    app = command("logs", "what the engine wrote", "Follow", Words::kJobs);
+    app = command("logs", "print the log of the engine", "Follow", Words::kJobs);
     app->add_option("JOB", logs.job, "id of one job")->required()->type_name("");
     app->add_flag("-f,--follow", logs.follow, "go on until the job ends");
-    app->add_option("--attempt", logs.attempt, "its number; without it the newest")->type_name("N");
+    app->add_option("--attempt", logs.attempt, "number of the attempt (the newest)")
+        ->type_name("N");
   }
 
   void add_results() {
     FetchOptions& options = arguments_.fetch;
-    CLI::App* app = command("fetch", "result files, verified", "Results", Words::kJobs);
+    CLI::App* app =
+        command("fetch", "download result files and check their digests", "Results", Words::kJobs);
     jobs_positional(app, options.jobs);
-    app->add_option("-d,--directory", options.directory, "where to (a directory named by the id)")
+    app->add_option("-d,--directory", options.directory,
+                    "directory for the files (named by the id)")
         ->type_name("DIR");
-    list_option(app, "--artifact", options.artifacts, "only this file", "NAME");
+    list_option(app, "--artifact", options.artifacts, "fetch only this file", "NAME");
     app->add_flag("--force", options.force, "replace files that differ");
     app->footer("\nA broken download is continued by the same command.");
 
     CancelOptions& cancel = arguments_.cancel;
     app = command("cancel", "stop jobs, or take them out of the queue", "Results", Words::kJobs);
     jobs_positional(app, cancel.jobs);
-    app->add_option("--reason", cancel.reason, "for the job's history")->type_name("TEXT");
-    app->add_flag("-y,--yes", cancel.yes, "do not ask, also for several jobs");
+    app->add_option("--reason", cancel.reason, "reason for the job's history")->type_name("TEXT");
+    app->add_flag("-y,--yes", cancel.yes, "do not ask, even for several jobs");
   }
 
   void add_here() {
     RunCommandOptions& options = arguments_.run;
-    CLI::App* app =
-        command("run", "a job on this machine, with no server", "Here", Words::kKindsAndFiles);
+    CLI::App* app = command("run", "run a job on this machine, without a server", "Here",
+                            Words::kKindsAndFiles);
     app->add_option("DECK", options.words, "KIND and a deck; or a TOML deck or job file alone")
         ->type_name("");
-    list_option(app, "--set", options.settings, "override a key of the deck, e.g. T=300",
-                "KEY=VALUE");
+    list_option(app, "--set", options.settings, "override a key of the deck", "KEY=VALUE");
     app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")
         ->type_name("DIR");
     app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
         ->type_name("DEVICE");
-    list_option(app, "--export", options.exports, "further output formats, e.g. bte", "FORMAT");
+    list_option(app, "--export", options.exports, "write a further output format", "FORMAT");
     app->add_flag_callback(
         "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
-        "the convergence study of the kind: thermal on coarser meshes and with smaller widths, "
-        "mosfet with half of every axis, gw "
-        "with fewer bands, lower cut-offs and coarser grids");
-    app->footer("\nExample:\n  quasi run thermal examples/thermal/silicon --set T=300 -d out");
+        "run the convergence study of the kind: the job again with coarser numerics");
+    app->footer("\nExample:\n  quasi run KIND DECK --set KEY=VALUE -d out");
 
-    command("version", "of this program and of the server", "Here", Words::kNothing);
-    app = command("completion", "a script for bash, zsh or fish", "Here", Words::kShells);
+    command("version", "print the versions of this program and of the server", "Here",
+            Words::kNothing);
+    app = command("completion", "print a completion script for bash, zsh or fish", "Here",
+                  Words::kShells);
     app->add_option("SHELL", shell_, "bash, zsh or fish")->required()->type_name("");
     app->footer("\nExample:\n  source <(quasi completion bash)");
-    app = command("help", "this text, or that of a command", "Here", Words::kCommands);
-    app->add_option("COMMAND", help_about_, "e.g. submit; none: this program's own help")
-        ->type_name("");
+    app = command("help", "print this text, or that of a command", "Here", Words::kCommands);
+    app->add_option("COMMAND", help_about_, "a command, e.g. submit")->type_name("");
   }
 
   static void jobs_positional(CLI::App* app, std::vector<std::string>& jobs) {
@@ -358,16 +361,7 @@ const std::string* mistyped_command(Tree& tree, const std::vector<std::string>& 
     const std::string flag = word.substr(0, word.find('='));
     if (!flag.starts_with("--") || flag == "--") continue;
     if (std::find(known.begin(), known.end(), flag) != known.end()) continue;
-    // Without the dashes, which are alike in all of them.
-    std::vector<std::string> names;
-    for (const std::string& each : known) names.push_back(each.substr(2));
-    std::string nearest = nearest_name(flag.substr(2), names);
-    if (!nearest.empty()) nearest.insert(0, "--");
-    throw Failure(ExitStatus::kUsage,
-                  "no flag '" + flag + "'" +
-                      (command == nullptr ? "" : " in quasi " + command->get_name()) +
-                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
-                  help);
+    throw unknown_flag_failure(flag, command == nullptr ? "" : command->get_name(), known);
   }
   std::string what = error.what();
   if (error.get_name() == "ExtrasError") what = "unexpected: " + what.substr(what.find(':') + 2);

@@ -20,12 +20,11 @@ struct Deck {
   std::vector<LocalInput> inputs;  ///< in the order of their slots
 };
 
-/// Collects what a deck consists of.
+/// Collects the files of a deck, which `quasi-engine files` names.
 ///
-/// A directory: the files in it that the kind's programs read (deck.cpp holds the patterns; a kind
-/// that is not listed there sends every file in it and below); hidden files never. A TOML file:
-/// itself, each file beside or below it that one of its text values names, and of the directory
-/// that its top-level `directory` names the files that the kind's programs read.
+/// Without an engine on this machine a directory brings every file in it and below, and a TOML file
+/// brings itself, each file that one of its text values names, and the files of each directory that
+/// it names. Hidden files never travel.
 ///
 /// @throws Failure (kInvalidInput) for symbolic links, names that cannot be slots, files outside
 ///         the deck's directory, empty decks, more than 64 files or a file above 64 GiB: each names

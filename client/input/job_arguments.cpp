@@ -48,7 +48,7 @@ void refuse_unless_exists(const std::string& word, bool first) {
 
 void apply_flags(const JobArguments& arguments, JobRequest& request, const std::string& name) {
   v1::JobSpec& spec = request.spec;
-  v1::DeckWork* work = deck_work(spec);
+  v1::DeckWork* work = wire::mutable_deck_of(spec);
   const auto needs_deck = [&](const std::string& flag) {
     if (work == nullptr)
       throw Failure(ExitStatus::kUsage,
@@ -57,7 +57,7 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
   };
   for (const std::string& text : arguments.settings) {
     needs_deck("--set");
-    const KeyValue setting = split("--set", text, "T=300");
+    const KeyValue setting = split("--set", text, "KEY=VALUE");
     v1::Setting& added = *work->add_settings();
     added.set_key(setting.key);
     added.set_value(setting.value);
@@ -80,7 +80,7 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
           "a queue chooses the GPU itself; one by number is for: quasi run --device cuda:0");
   }
   for (const std::string& text : arguments.inputs) {
-    const KeyValue input = split("--input", text, "deck/WFN=../scf/WFN");
+    const KeyValue input = split("--input", text, "deck/FILE=../other/FILE");
     LocalInput file = local_input(input.key, input.value);
     std::erase_if(request.files, [&](const LocalInput& other) { return other.slot == file.slot; });
     request.files.push_back(std::move(file));

@@ -45,7 +45,7 @@ fs::path beside(const fs::path& file, const fs::path& named) {
   return file.parent_path() / named;
 }
 
-/// "silicon" for examples/thermal/silicon, examples/thermal/silicon/ and silicon.toml; "." has the
+/// "silicon" for decks/silicon, decks/silicon/ and silicon.toml; "." has the
 /// name of the directory it stands for.
 std::string deck_name(const fs::path& path) {
   fs::path name = path;
@@ -84,7 +84,7 @@ void apply_job_table(const SourceDocument& document, v1::JobSpec& spec, v1::Deck
 /// Local files of a job spec: its deck, unless its inputs already hold it, and [files].
 void collect_files(const SourceDocument& document, const Json& files, const std::string& path,
                    JobRequest& request) {
-  v1::DeckWork* work = deck_work(request.spec);
+  v1::DeckWork* work = wire::mutable_deck_of(request.spec);
   if (work != nullptr) {
     const std::string named = work->deck();
     if (named.empty())
@@ -108,7 +108,7 @@ void collect_files(const SourceDocument& document, const Json& files, const std:
       throw Failure(ExitStatus::kInvalidInput,
                     document.where((path.empty() ? "files." : path + ".files.") + slot) +
                         ": must be the path of a file, in quotes",
-                    "[files] holds lines like \"deck/WFN\" = \"../scf/WFN\"");
+                    "[files] holds lines like \"deck/FILE\" = \"../other/FILE\"");
     request.files.push_back(local_input(slot, beside(document.file, named.get<std::string>())));
   }
 }
@@ -123,7 +123,7 @@ JobRequest job_from_spec(const SourceDocument& document, const Json& value,
     fields.erase("files");
     if (!files.is_object())
       throw Failure(ExitStatus::kInvalidInput, document.where("files") + ": must be a table",
-                    "[files] holds lines like \"deck/WFN\" = \"../scf/WFN\"");
+                    "[files] holds lines like \"deck/FILE\" = \"../other/FILE\"");
   }
   fill_message(document, fields, path, &request.spec);
   if (request.spec.work_case() == v1::JobSpec::WORK_NOT_SET)
@@ -138,20 +138,6 @@ JobRequest job_from_spec(const SourceDocument& document, const Json& value,
 }
 
 }  // namespace
-
-const v1::DeckWork* deck_work(const v1::JobSpec& spec) {
-  const pb::FieldDescriptor* field =
-      spec.GetReflection()->GetOneofFieldDescriptor(spec, &work_oneof());
-  if (field == nullptr || field->message_type() != v1::DeckWork::descriptor()) return nullptr;
-  return static_cast<const v1::DeckWork*>(&spec.GetReflection()->GetMessage(spec, field));
-}
-
-v1::DeckWork* deck_work(v1::JobSpec& spec) {
-  const pb::FieldDescriptor* field =
-      spec.GetReflection()->GetOneofFieldDescriptor(spec, &work_oneof());
-  if (field == nullptr || field->message_type() != v1::DeckWork::descriptor()) return nullptr;
-  return static_cast<v1::DeckWork*>(spec.GetReflection()->MutableMessage(&spec, field));
-}
 
 JobRequest deck_settings(const std::string& kind, const fs::path& path) {
   JobRequest request{.source = path.string(), .spec = {}, .files = {}, .deck = path};
@@ -173,7 +159,7 @@ JobRequest deck_settings(const std::string& kind, const fs::path& path) {
 JobRequest job_from_deck(const std::string& kind, const fs::path& path) {
   JobRequest request = deck_settings(kind, path);
   Deck deck = collect_deck(kind, path);
-  deck_work(request.spec)->set_deck(deck.slot);
+  wire::mutable_deck_of(request.spec)->set_deck(deck.slot);
   request.files = std::move(deck.inputs);
   return request;
 }

@@ -18,10 +18,6 @@ struct JobRequest {
   std::filesystem::path deck;     ///< local deck, for checking it here; empty if there is none
 };
 
-/// The deck part of a spec, whatever its kind; nullptr for work without a deck (tests).
-v1::DeckWork* deck_work(v1::JobSpec& spec);
-const v1::DeckWork* deck_work(const v1::JobSpec& spec);
-
 /// What a deck says of its job, without looking at the files it needs: for running it where it is.
 JobRequest deck_settings(const std::string& kind, const std::filesystem::path& path);
 
@@ -35,9 +31,9 @@ JobRequest job_from_deck(const std::string& kind, const std::filesystem::path& p
 /// A file given without a kind: a TOML deck (it has `kind` at its top), or one or several job specs
 /// in TOML or JSON: the fields of JobSpec by their names in job.proto. For people,
 ///
-///     [thermal]
+///     [KIND]
 ///     deck = "silicon"           # a deck beside this file; it is uploaded
-///     settings = { T = 300 }     # or a list of { key = "T", value = "300" }
+///     settings = { key = 300 }   # or a list of { key = "key", value = "300" }
 ///     [files]                    # further inputs: slot = path
 ///
 /// durations may be written "2h" and enumerations "cuda"; several jobs are [[jobs]], or a list.

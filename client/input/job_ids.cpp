@@ -90,31 +90,4 @@ std::string resolve_job_id(Session& session, const std::string& typed) {
   return ids.front();
 }
 
-std::vector<v1::Job> list_jobs(Session& session, const std::vector<std::string>& full_ids) {
-  std::map<std::string, v1::Job> found;
-  for (std::size_t start = 0; start < full_ids.size(); start += kPage) {
-    v1::ListJobsRequest request;
-    for (std::size_t i = start; i < std::min(start + kPage, full_ids.size()); ++i)
-      request.mutable_filter()->add_job_ids(full_ids[i]);
-    request.set_page_size(kPage);
-    while (true) {
-      v1::ListJobsResponse page = session.server.call(&Jobs::ListJobs, request);
-      for (v1::Job& job : *page.mutable_jobs()) {
-        const std::string id = job.id();
-        found[id] = std::move(job);
-      }
-      if (page.next_page_token().empty()) break;
-      request.set_page_token(page.next_page_token());
-    }
-  }
-  std::vector<v1::Job> jobs;
-  for (const std::string& id : full_ids) {
-    const auto job = found.find(id);
-    if (job == found.end())
-      throw Failure(ExitStatus::kNotFound, "no job " + id, "see your jobs: quasi list");
-    jobs.push_back(job->second);
-  }
-  return jobs;
-}
-
 }  // namespace quasi::client

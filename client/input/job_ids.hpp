@@ -17,7 +17,4 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
 /// As above where exactly one job makes sense.
 std::string resolve_job_id(Session& session, const std::string& typed);
 
-/// The current view of each job, in the order of the ids; at most 1,000 a call.
-std::vector<v1::Job> list_jobs(Session& session, const std::vector<std::string>& full_ids);
-
 }  // namespace quasi::client

@@ -324,7 +324,7 @@ SourceDocument read_document(const fs::path& file) {
   } else {
     throw Failure(ExitStatus::kInvalidInput,
                   "'" + file.string() + "' ends in neither .toml nor .json",
-                  "for a deck in a directory, name its kind: quasi submit thermal DIR");
+                  "for a deck in a directory, name its kind: quasi submit KIND DIR");
   }
   return document;
 }

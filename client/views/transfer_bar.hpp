@@ -10,7 +10,7 @@ namespace quasi::client {
 
 /// One line for one file that moves, where standard error is a terminal:
 ///
-///     uploading  deck/WFN  [######............]  1.2 GiB of 3.0 GiB  182 MiB/s  eta 10 s
+///     uploading  deck/FILE  [######............]  1.2 GiB of 3.0 GiB  182 MiB/s  eta 10 s
 class TransferBar {
  public:
   TransferBar(Console& console, std::string verb, std::string name);

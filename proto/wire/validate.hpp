@@ -64,12 +64,15 @@ void validate(const v1::RecordCheckpointRequest&, Violations&);
 void validate(const v1::CompleteAttemptRequest&, Violations&);
 void validate(const v1::ReleaseLeaseRequest&, Violations&);
 
-/// Name of the set field of JobSpec.work ("thermal", "test", …); "" if none is set.
+/// Name of the set field of JobSpec.work, which is the job's kind; "" if none is set.
 std::string_view kind_of(const v1::JobSpec& spec);
 /// Every name that kind_of can return.
 const std::vector<std::string>& all_kinds();
-/// What messages offer: every kind but "test", which is for servers that enable it.
+/// Every kind that takes a deck: all but "test", which is for servers that enable it.
 const std::vector<std::string>& offered_kinds();
+/// The deck of the spec's work, whatever its kind; nullptr for work without a deck.
+const v1::DeckWork* deck_of(const v1::JobSpec& spec);
+v1::DeckWork* mutable_deck_of(v1::JobSpec& spec);
 /// Which processor the job's work asks for; AUTO where it does not say.
 v1::DevicePreference device_of(const v1::JobSpec& spec);
 

@@ -1,3 +1,5 @@
+#include <google/protobuf/descriptor.h>
+
 #include <set>
 
 #include "proto/wire/checks.hpp"
@@ -8,8 +10,19 @@
 namespace quasi::wire {
 namespace {
 
+namespace pb = google::protobuf;
 using checks::at;
 using checks::shown;
+
+/// The kinds of work, as the message lists them.
+const pb::OneofDescriptor& work_oneof() {
+  static const pb::OneofDescriptor& work = *v1::JobSpec::descriptor()->FindOneofByName("work");
+  return work;
+}
+
+bool takes_deck(const pb::FieldDescriptor& kind) {
+  return kind.message_type() == v1::DeckWork::descriptor();
+}
 
 bool is_label_key(std::string_view key) {
   if (key.empty() || key.size() > limits::kLabelKeyBytes || key[0] < 'a' || key[0] > 'z')
@@ -210,36 +223,48 @@ void check_filter(const v1::JobFilter& filter, const std::string& path, Violatio
 }  // namespace
 
 std::string_view kind_of(const v1::JobSpec& spec) {
-  switch (spec.work_case()) {
-    case v1::JobSpec::kThermal:
-      return "thermal";
-    case v1::JobSpec::kMosfet:
-      return "mosfet";
-    case v1::JobSpec::kGw:
-      return "gw";
-    case v1::JobSpec::kTest:
-      return "test";
-    case v1::JobSpec::WORK_NOT_SET:
-      break;
-  }
-  return "";
+  const pb::FieldDescriptor* field =
+      spec.GetReflection()->GetOneofFieldDescriptor(spec, &work_oneof());
+  return field == nullptr ? std::string_view() : std::string_view(field->name());
 }
 
 const std::vector<std::string>& all_kinds() {
-  static const std::vector<std::string> kKinds = {"thermal", "mosfet", "gw", "test"};
+  static const std::vector<std::string> kKinds = [] {
+    std::vector<std::string> kinds;
+    for (int i = 0; i < work_oneof().field_count(); ++i)
+      kinds.push_back(work_oneof().field(i)->name());
+    return kinds;
+  }();
   return kKinds;
 }
 
 const std::vector<std::string>& offered_kinds() {
-  static const std::vector<std::string> kKinds(all_kinds().begin(), all_kinds().end() - 1);
+  static const std::vector<std::string> kKinds = [] {
+    std::vector<std::string> kinds;
+    for (int i = 0; i < work_oneof().field_count(); ++i)
+      if (takes_deck(*work_oneof().field(i))) kinds.push_back(work_oneof().field(i)->name());
+    return kinds;
+  }();
   return kKinds;
 }
 
+const v1::DeckWork* deck_of(const v1::JobSpec& spec) {
+  const pb::FieldDescriptor* field =
+      spec.GetReflection()->GetOneofFieldDescriptor(spec, &work_oneof());
+  if (field == nullptr || !takes_deck(*field)) return nullptr;
+  return static_cast<const v1::DeckWork*>(&spec.GetReflection()->GetMessage(spec, field));
+}
+
+v1::DeckWork* mutable_deck_of(v1::JobSpec& spec) {
+  const pb::FieldDescriptor* field =
+      spec.GetReflection()->GetOneofFieldDescriptor(spec, &work_oneof());
+  if (field == nullptr || !takes_deck(*field)) return nullptr;
+  return static_cast<v1::DeckWork*>(spec.GetReflection()->MutableMessage(&spec, field));
+}
+
 v1::DevicePreference device_of(const v1::JobSpec& spec) {
-  v1::DevicePreference device = v1::DEVICE_PREFERENCE_AUTO;
-  if (spec.has_thermal()) device = spec.thermal().device();
-  if (spec.has_mosfet()) device = spec.mosfet().device();
-  if (spec.has_gw()) device = spec.gw().device();
+  const v1::DeckWork* deck = deck_of(spec);
+  const auto device = deck == nullptr ? v1::DEVICE_PREFERENCE_AUTO : deck->device();
   return device == v1::DEVICE_PREFERENCE_UNSPECIFIED ? v1::DEVICE_PREFERENCE_AUTO : device;
 }
 
@@ -254,26 +279,16 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
   checks::text(spec.name(), limits::kNameBytes, at(path, "name"), violations);
   check_labels(spec.labels(), at(path, "labels"), violations);
   check_inputs(spec, path, violations);
-  switch (spec.work_case()) {
-    case v1::JobSpec::kThermal:
-      check_deck(spec, spec.thermal(), path, violations);
-      break;
-    case v1::JobSpec::kMosfet:
-      check_deck(spec, spec.mosfet(), path, violations);
-      break;
-    case v1::JobSpec::kGw:
-      check_deck(spec, spec.gw(), path, violations);
-      break;
-    case v1::JobSpec::kTest:
-      if (!options.enable_test_work)
-        violations.add(at(path, "test"),
-                       "this server runs no test work; set enable_test_work in its configuration",
-                       reason::kKindDisabled);
-      check_test(spec.test(), at(path, "test"), violations);
-      break;
-    case v1::JobSpec::WORK_NOT_SET:
-      violations.add(at(path, "work"), one_of_the_kinds());
-      break;
+  if (const v1::DeckWork* deck = deck_of(spec)) {
+    check_deck(spec, *deck, path, violations);
+  } else if (spec.has_test()) {
+    if (!options.enable_test_work)
+      violations.add(at(path, "test"),
+                     "this server runs no test work; set enable_test_work in its configuration",
+                     reason::kKindDisabled);
+    check_test(spec.test(), at(path, "test"), violations);
+  } else {
+    violations.add(at(path, "work"), one_of_the_kinds());
   }
   check_resources(spec.resources(), at(path, "resources"), violations);
   if (device_of(spec) == v1::DEVICE_PREFERENCE_CPU && spec.resources().gpus() > 0)

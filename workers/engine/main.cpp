@@ -17,6 +17,7 @@
 
 #include "proto/wire/waiting_threads.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/engine/deck_files.hpp"
 #include "workers/engine/exec.hpp"
 #include "workers/engine/rank_devices.hpp"
 #include "workers/engine/run_task.hpp"
@@ -142,6 +143,12 @@ struct Arguments {
   bool quiet = false;
 };
 
+std::string kind_names() {
+  std::string names;
+  for (const std::string& kind : task_kinds()) names += (names.empty() ? "" : ", ") + kind;
+  return names;
+}
+
 DeckSource deck_source(const Arguments& arguments) {
   DeckSource source{.path = arguments.deck, .settings = {}};
   for (const std::string& text : arguments.settings) source.settings.push_back(parse_setting(text));
@@ -201,10 +208,10 @@ int main_(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"quasi-engine " QUASI_VERSION ": runs one job on this machine, with no server"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", "quasi-engine " QUASI_VERSION);
+  app.set_version_flag("--version", "quasi-engine " QUASI_VERSION, "print the version and exit");
 
   const auto common = [&](CLI::App* command) {
-    command->add_option("KIND", arguments.kind, "thermal, mosfet or gw")->required();
+    command->add_option("KIND", arguments.kind, kind_names())->required();
     command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
     command
         ->add_option("--device", arguments.device,
@@ -228,6 +235,10 @@ int main_(int argc, char** argv) {
   run_command->add_flag("--quiet", arguments.quiet, "no progress");
   CLI::App* validate_command = app.add_subcommand("validate", "check a deck and print the plan");
   common(validate_command);
+  CLI::App* files_command =
+      app.add_subcommand("files", "print the files that a deck reads, as one JSON document");
+  files_command->add_option("KIND", arguments.kind, kind_names())->required();
+  files_command->add_option("DECK", arguments.deck, "deck directory or TOML file")->required();
   CLI::App* devices_command = app.add_subcommand("devices", "what this program can run on here");
   devices_command->add_flag("--json", arguments.json, "one JSON document");
   ExecOptions exec;
@@ -276,6 +287,8 @@ int main_(int argc, char** argv) {
           run(arguments, joined ? *joined : one_rank());
         }
         if (*validate_command) validate(arguments);
+        if (*files_command)
+          std::cout << indented(describe_deck_files(arguments.kind, arguments.deck)) << '\n';
         if (*devices_command) print_devices(arguments.json);
       },
       &message);

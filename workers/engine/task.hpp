@@ -48,6 +48,10 @@ class Task {
   /// @return the `summary` of --json: plain numbers and lists, names with units at the end.
   virtual nlohmann::json run(const RunOptions& options, Progress& progress) const = 0;
 
+  /// Names and wildcards of the files that a deck directory of this kind may hold, as for fnmatch.
+  /// Results that lie in the same directory match none of them.
+  virtual std::vector<std::string> deck_file_patterns() const = 0;
+
   /// The further formats that run() can write, beside result.h5.
   virtual std::vector<std::string> exports() const { return {}; }
 

@@ -261,6 +261,13 @@ class GwTask : public Task {
     return summary;
   }
 
+  std::vector<std::string> deck_file_patterns() const override {
+    return {"epsilon.inp", "sigma.inp", "*.toml",  "WFN*",           "wfn*",       "RHO",
+            "VXC",         "VSC",       "VKB",     "vxc.dat",        "vxc2.dat",   "rho*.h5",
+            "vxc*.h5",     "vsc*.h5",   "vkb*.h5", "subweights.dat", "eps0mat.h5", "epsmat.h5",
+            "vcoul*"};
+  }
+
   int max_devices() const override { return 64; }
 
   bool shared_by_ranks() const override { return true; }

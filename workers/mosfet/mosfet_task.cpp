@@ -355,6 +355,10 @@ class MosfetTask : public Task {
     return summary_of(deck, points);
   }
 
+  std::vector<std::string> deck_file_patterns() const override {
+    return {"*.toml", "*.csv", "*.dat"};
+  }
+
   /// Chains of bias points spread over them.
   int max_devices() const override { return 64; }
 

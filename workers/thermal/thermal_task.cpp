@@ -95,6 +95,21 @@ class ThermalTask : public Task {
     return summary;
   }
 
+  std::vector<std::string> deck_file_patterns() const override {
+    return {"CONTROL",
+            "FORCE_CONSTANTS_2ND",
+            "FORCE_CONSTANTS_3RD",
+            "FORCE_CONSTANTS_4TH",
+            "POSCAR",
+            "espresso.ifc2",
+            "BORN",
+            "*.toml",
+            "fc2.hdf5",
+            "force_constants.hdf5",
+            "fc3.hdf5",
+            "*.yaml"};
+  }
+
   std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }
 
   int max_devices() const override { return 64; }

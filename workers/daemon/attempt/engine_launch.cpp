@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "proto/wire/validate.hpp"
 #include "proto/wire/waiting_threads.hpp"
 
 namespace quasi {
@@ -9,29 +10,13 @@ namespace quasi {
 v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDevice>& devices) {
   const v1::JobSpec& spec = grant.spec();
   v1::EngineStart start;
-  const auto set_deck = [&](const char* kind, const v1::DeckWork& work) {
-    start.set_kind(kind);
-    start.set_deck_path("in/" + work.deck());
-    *start.mutable_settings() = work.settings();
-    *start.mutable_exports() = work.exports();
-  };
-  switch (spec.work_case()) {
-    case v1::JobSpec::kThermal:
-      set_deck("thermal", spec.thermal());
-      break;
-    case v1::JobSpec::kMosfet:
-      set_deck("mosfet", spec.mosfet());
-      break;
-    case v1::JobSpec::kGw:
-      set_deck("gw", spec.gw());
-      break;
-    case v1::JobSpec::kTest:
-      start.set_kind("test");
-      *start.mutable_test() = spec.test();
-      break;
-    case v1::JobSpec::WORK_NOT_SET:
-      break;
+  start.set_kind(std::string(wire::kind_of(spec)));
+  if (const v1::DeckWork* work = wire::deck_of(spec)) {
+    start.set_deck_path("in/" + work->deck());
+    *start.mutable_settings() = work->settings();
+    *start.mutable_exports() = work->exports();
   }
+  if (spec.has_test()) *start.mutable_test() = spec.test();
   int n_cuda = 0;
   for (const auto& device : devices)
     if (device.cuda) start.add_devices("cuda:" + std::to_string(n_cuda++));
