@@ -133,22 +133,49 @@ TEST_P(Kernels4ph, CollisionMatrixMeetsOracle) {
     }
 }
 
-// Uniform draws find the sums within five of their own standard errors, whatever the split of the
-// draws; processes drawn with certainty give the sums exactly, and the weights alone what weighs
-// the draw.
+// Uniform draws find the sums within six of their own standard errors, whatever the split of the
+// draws. The sets are single modes here: a draw is a mean over degenerate sets, and those of the
+// random crystal are degenerate in name only.
+TEST_P(Kernels4ph, UniformDrawsMeetTheSums) {
+  RandomCrystal4 c =
+      random_crystal_4ph(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  std::iota(c.problem.set.begin(), c.problem.set.end(), 0);
+  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+  kernels->load(c.problem);
+  const SumLayout4ph exact{3};
+  const UniformLayout4ph uniform{3};
+  const auto sums = kernels->sums(0, 12);
+  constexpr std::int64_t kDraws = 60000;
+  const auto first = kernels->sample_uniform(17, 0, kDraws / 3, true);
+  const auto second = kernels->sample_uniform(17, kDraws / 3, kDraws, true);
+  const double box = 12.0 * 12.0 * 216.0;
+  int met = 0;
+  for (std::size_t i = 0; i < sums.size() / static_cast<std::size_t>(exact.size()); ++i)
+    for (int t = 0; t < 3; ++t) {
+      const double* e = &sums[i * exact.size()];
+      const double rate = e[exact.normal(t)] + e[exact.umklapp(t)];
+      const auto sum = [&](int slot) {
+        return first[i * uniform.size() + slot] + second[i * uniform.size() + slot];
+      };
+      const double mean = sum(uniform.rate(t)) / kDraws;
+      const double error = std::sqrt((sum(uniform.square(t)) / kDraws - mean * mean) / kDraws);
+      if (sum(uniform.evaluations()) > 50.0) {
+        EXPECT_NEAR(box * mean, rate, 6.0 * box * error);
+        ++met;
+      }
+    }
+  EXPECT_GT(met, 20);
+}
+
+// Processes drawn with certainty give the sums exactly, and the weights alone what weighs the draw.
 TEST_P(Kernels4ph, SamplesMeetTheSums) {
   const RandomCrystal4 c =
       random_crystal_4ph(2, {2, 3, 2}, 11, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(c.problem);
   const SumLayout4ph exact{3};
-  const UniformLayout4ph uniform{3};
   const ThinnedLayout4ph thinned{3};
   const auto sums = kernels->sums(0, 12);
-  constexpr std::int64_t kDraws = 60000;
-  const auto first = kernels->sample_uniform(17, 0, kDraws / 3, true);
-  const auto second = kernels->sample_uniform(17, kDraws / 3, kDraws, true);
-  const double box = 12.0 * 12.0 * 216.0;
   std::vector<double> weight_sum;
   const auto weights = kernels->thinned_sums({.seed = 3}, 0, 12);
   const auto n = sums.size() / static_cast<std::size_t>(exact.size());
@@ -177,19 +204,10 @@ TEST_P(Kernels4ph, SamplesMeetTheSums) {
       const double ratio = s[thinned.rate(t)] / s[thinned.weight(t)];
       const double spread = s[thinned.spread_rate(t)] - 2.0 * ratio * s[thinned.spread_both(t)] +
                             ratio * ratio * s[thinned.spread_weight(t)];
-      if (s[thinned.evaluations()] > 300.0) {
+      if (s[thinned.evaluations()] > 50.0) {
         EXPECT_NEAR(
             weight_sum[3 * i + t] * ratio, rate,
             6.0 * weight_sum[3 * i + t] / s[thinned.weight(t)] * std::sqrt(spread) + 1e-11 * rate);
-        ++met;
-      }
-      const auto sum = [&](int slot) {
-        return first[i * uniform.size() + slot] + second[i * uniform.size() + slot];
-      };
-      const double mean = sum(uniform.rate(t)) / kDraws;
-      const double error = std::sqrt((sum(uniform.square(t)) / kDraws - mean * mean) / kDraws);
-      if (sum(uniform.evaluations()) > 50.0) {
-        EXPECT_NEAR(box * mean, rate, 6.0 * box * error);
         ++met;
       }
     }

@@ -6,10 +6,9 @@
 
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
-#include "tests/thermal/four_phonon/solved_deck_4ph.hpp"
+#include "tests/thermal/four_phonon/kappa_bar_4ph.hpp"
 #include "tests/thermal/support/sample_statistics.hpp"
 #include "workers/thermal/solver/four_phonon/sampling_4ph.hpp"
-#include "workers/thermal/solver/transport/kappa_error.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -86,49 +85,18 @@ TEST_P(Sampling4ph, WeightedDrawsAreUnbiasedWithHonestBars) {
 // root mean square 1 (a standard deviation of that is 0.07; bars rest on the sample, so a quarter
 // is let pass), and two bars cover κ in 90 to 99 of 100.
 TEST_P(Sampling4ph, TheBarOnKappaIsHonest) {
-  const auto s = test::solve_deck_4ph(
-      silicon_sw(), {"ngrid=3,3,3", "T=1000", "scalebroad=1", "convergence=F"}, {GetParam()});
-  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
-  const Problem4ph& problem = s->four_phonon->problem;
-  const double exact = s->at().kappa_rta_w_per_mk[0][0];
-  const auto kappa_of = [&](const Rates4ph& rates) {
-    std::vector<double> w = s->at().rate_per_ps;
-    for (std::int64_t row = 0; row < s->n_rows(); ++row)
-      w[static_cast<std::size_t>(row)] +=
-          rates.total_per_ps(0, row) - s->four_phonon->rates.total_per_ps(0, row);
-    double sum = 0.0;
-    for (const Mat3& of_row :
-         mode_conductivity(s->transport(), 1000.0, relaxation_time_field(s->transport(), w)))
-      sum += of_row[0][0];
-    return sum;
-  };
-  ASSERT_NEAR(kappa_of(s->four_phonon->rates) / exact, 1.0, 1e-12);
+  const auto exact = test::exact_silicon_4ph(GetParam());
   for (const bool uniform : {true, false}) {
-    double square = 0.0, bar = 0.0;
-    int covered = 0;
-    for (int seed = 1; seed <= kSeeds; ++seed) {
-      Rates4ph rates = uniform
-                           ? uniform_sample_4ph(problem, s->deck.control.constants(), seed, 4000,
-                                                4000, {kernels.get()}, s->silent)
-                           : weighted_sample_4ph(
-                                 problem, s->deck.control.constants(), seed, 300,
-                                 [](const Rates4ph&) { return true; }, {kernels.get()}, s->silent);
-      average_degenerate_4ph(s->run.modes, s->deck.symmetry.irreducible, rates);
-      const double error = relative_kappa_error(
-          s->deck, s->run, 0, [&](std::int64_t row) { return rates.total_per_ps(0, row); },
-          [&](std::int64_t row) { return rates.total_error_per_ps(0, row); });
-      const double off = kappa_of(rates) / exact - 1.0;
-      square += off * off / (error * error);
-      covered += std::fabs(off) <= 2.0 * error;
-      bar += error / kSeeds;
-    }
-    const double rms = std::sqrt(square / kSeeds);
+    const test::KappaBar bar =
+        uniform ? test::kappa_bar_4ph(*exact, GetParam(), Sampling::kUniform, 4000, kSeeds)
+                : test::kappa_bar_4ph(*exact, GetParam(), Sampling::kByWeight, 300, kSeeds);
     std::printf(
         "    %s: bar %.4f of κ, root mean square of error/bar %.2f, two bars cover %d of %d\n",
-        uniform ? "uniform" : "by weight", bar, rms, covered, kSeeds);
-    EXPECT_NEAR(rms, 1.0, 0.25);
-    EXPECT_GE(covered, 90);
-    EXPECT_LE(covered, 99);
+        uniform ? "uniform" : "by weight", bar.mean_bar, bar.rms_error_over_bar, bar.covered,
+        kSeeds);
+    EXPECT_NEAR(bar.rms_error_over_bar, 1.0, 0.25);
+    EXPECT_GE(bar.covered, 90);
+    EXPECT_LE(bar.covered, 99);
   }
 }
 

@@ -4,12 +4,14 @@ namespace quasi::thermal::test {
 
 std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& directory,
                                               const std::vector<std::string>& settings,
-                                              const std::vector<Device>& devices) {
+                                              const std::vector<Device>& devices,
+                                              const std::function<void(SolvedDeck&)>& adjust) {
   auto solved = std::make_unique<SolvedDeck4ph>();
   std::vector<std::string> all{"four_phonon=T"};
   all.insert(all.end(), settings.begin(), settings.end());
   solved->deck = read_deck(directory, settings_of(all));
   solved->run = start_run(solved->deck, solved->silent);
+  if (adjust) adjust(*solved);
   solved->problem =
       make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
                                 solved->deck.symmetry, solved->run.modes, solved->deck.control);

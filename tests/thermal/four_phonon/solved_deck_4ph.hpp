@@ -19,9 +19,11 @@ struct SolvedDeck4ph : SolvedDeck {
   Transport transport() const { return {deck.crystal, deck.symmetry, run.modes, deck.control}; }
 };
 
-/// four_phonon is switched on; `settings` come after it.
+/// Reads, solves and scatters with four_phonon switched on; `settings` come after it. `adjust` may
+/// replace the modes before scattering starts.
 std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& directory,
                                               const std::vector<std::string>& settings,
-                                              const std::vector<Device>& devices = {Device{}});
+                                              const std::vector<Device>& devices = {Device{}},
+                                              const std::function<void(SolvedDeck&)>& adjust = {});
 
 }  // namespace quasi::thermal::test

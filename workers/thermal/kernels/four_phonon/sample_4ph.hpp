@@ -43,6 +43,39 @@ QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph chann
   return squared_of_sum_4ph(t, v);
 }
 
+/// Number of modes in the degenerate set of `mode`, whose first mode is t.set[mode].
+QUASI_HD inline std::int32_t set_size_4ph(const Tables4ph& t, std::int32_t mode) {
+  const std::int32_t first = t.set[mode];
+  const std::int32_t end_of_point = (first / t.n_branches + 1) * t.n_branches;
+  std::int32_t end = first + 1;
+  while (end < end_of_point && t.set[end] == first) ++end;
+  return end - first;
+}
+
+/// Mean of |V|² over the degenerate sets of the four phonons of a tuple. The mean does not depend
+/// on the choice of eigenvectors inside the sets, and neither do the tuple's W and multiplicity
+/// summed over the sets. A sample of means therefore has a mean and a variance that no choice of
+/// eigenvectors changes.
+/// @param row    row of the first phonon; the rows of its point are neighbours
+/// @param count  set to the number of matrix elements that were evaluated
+QUASI_HD inline double mean_squared_element_4ph(const Tables4ph& t, Channel4ph channel,
+                                                std::int64_t row, std::int32_t mode0,
+                                                std::int32_t mode1, std::int32_t mode2,
+                                                std::int32_t mode3, double* count) {
+  const std::int32_t first[4] = {t.set[mode0], t.set[mode1], t.set[mode2], t.set[mode3]};
+  const std::int32_t size[4] = {set_size_4ph(t, mode0), set_size_4ph(t, mode1),
+                                set_size_4ph(t, mode2), set_size_4ph(t, mode3)};
+  double sum = 0.0;
+  for (std::int32_t a = 0; a < size[0]; ++a)
+    for (std::int32_t b = 0; b < size[1]; ++b)
+      for (std::int32_t c = 0; c < size[2]; ++c)
+        for (std::int32_t d = 0; d < size[3]; ++d)
+          sum += lone_squared_element(t, channel, row + first[0] - mode0 + a, first[1] + b,
+                                      first[2] + c, first[3] + d);
+  *count = static_cast<double>(size[0]) * size[1] * size[2] * size[3];
+  return sum / *count;
+}
+
 using UniformLayout4ph = UniformLayout;
 using ThinnedLayout4ph = ThinnedLayout;
 using AddChunks4ph = AddChunks;
@@ -97,8 +130,10 @@ struct SampleUniform4ph {
       const double delta = process.multiplicity * delta_4ph_ps(t.rules, process);
       const double omega[4] = {t.omega[mode0], t.omega[mode1], t.omega[mode2], t.omega[mode3]};
       const double density = delta * inverse_omega_product_4ph(t.rules, omega);
-      const double squared =
-          elements ? lone_squared_element(t, channel, row, mode1, mode2, mode3) : 0.0;
+      double evaluated = 0.0;
+      const double squared = elements ? mean_squared_element_4ph(t, channel, row, mode0, mode1,
+                                                                 mode2, mode3, &evaluated)
+                                      : 0.0;
       const bool normal = is_normal_4ph(t, channel, mode0 / nb, mode1 / nb, mode2 / nb, mode3 / nb);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
         const double* n = t.occupation + temperature * t.n_modes();
@@ -110,7 +145,7 @@ struct SampleUniform4ph {
       }
       out[layout.phase_space()] += delta;
       out[layout.six_count()] += std::rint(6.0 * process.multiplicity);
-      out[layout.evaluations()] += elements ? 1.0 : 0.0;
+      out[layout.evaluations()] += evaluated;
     }
   }
 };

@@ -11,6 +11,9 @@ namespace {
 
 using Vector = std::vector<std::complex<double>>;
 
+/// Squared length below which a candidate e ± Θe is not used; at least one of the two has 2.
+constexpr double kShortCandidate = 0.1;
+
 std::complex<double> inner(const Vector& a, const Vector& b) {
   std::complex<double> sum = 0.0;
   for (std::size_t x = 0; x < a.size(); ++x) sum += std::conj(a[x]) * b[x];
@@ -35,36 +38,6 @@ Vector reversed(const QMesh& mesh, const Inversion& inversion, std::int64_t q, c
 }
 
 }  // namespace
-
-std::optional<Inversion> find_inversion(const Crystal& crystal, double tolerance_nm) {
-  const int n = crystal.n_atoms();
-  for (int image = 0; image < n;
-       ++image) {  // the centre lies halfway between the first atom and one like it
-    Inversion inversion;
-    for (int atom = 0; atom < n; ++atom) {
-      int partner = -1;
-      Index3 shift{};
-      for (int other = 0; other < n && partner < 0; ++other) {
-        if (crystal.type[other] != crystal.type[atom] ||
-            crystal.mass_amu[other] != crystal.mass_amu[atom])
-          continue;
-        const Vec3 away = crystal.position[0] + crystal.position[image] - crystal.position[atom] -
-                          crystal.position[other];
-        for (int i = 0; i < 3; ++i) {
-          shift[i] = static_cast<int>(std::lround(away[i]));
-        }
-        const Vec3 left{away[0] - shift[0], away[1] - shift[1], away[2] - shift[2]};
-        const Vec3 distance = crystal.cartesian_nm(left);
-        if (std::sqrt(dot(distance, distance)) < tolerance_nm) partner = other;
-      }
-      if (partner < 0) break;
-      inversion.partner.push_back(partner);
-      inversion.shift.push_back(shift);
-    }
-    if (static_cast<int>(inversion.partner.size()) == n) return inversion;
-  }
-  return {};
-}
 
 double inversion_residual(const Inversion& inversion, const SparseForceConstants& fourth_order) {
   using Site = std::array<int, 13>;  // four atoms, cells of the last three from that of the first
@@ -111,8 +84,10 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
     for (std::size_t first = 0, end = 0; first < nb; first = end) {
       end = first + 1;
       while (end < nb && set[end] == set[first]) ++end;
-      // e + Θe and i(e − Θe) are unchanged by Θ; of all of them the longest that is left, made
-      // orthogonal to those taken (with products that are real), until there are as many as modes.
+      // e + Θe and i(e − Θe) are unchanged by Θ. Of each mode in turn the longer one is taken and
+      // the others are made orthogonal to it (with products that are real). Where a mode has
+      // nothing left, the longest of all candidates is taken. Canonical eigenvectors
+      // (solver/harmonic/canonical_vectors.hpp) thus keep their order, whatever their phases are.
       std::vector<Vector> candidate, taken;
       for (std::size_t s = first; s < end; ++s) {
         const Vector e(here + s * nb, here + (s + 1) * nb);
@@ -134,9 +109,13 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
       }
       while (taken.size() < end - first) {
         const auto length = [](const Vector& v) { return inner(v, v).real(); };
-        const auto longest = std::max_element(
-            candidate.begin(), candidate.end(),
-            [&](const Vector& a, const Vector& b) { return length(a) < length(b); });
+        const auto shorter = [&](const Vector& a, const Vector& b) {
+          return length(a) < length(b);
+        };
+        const auto own = candidate.begin() + static_cast<std::ptrdiff_t>(2 * taken.size());
+        auto longest = std::max_element(own, own + 2, shorter);
+        if (length(*longest) < kShortCandidate)
+          longest = std::max_element(candidate.begin(), candidate.end(), shorter);
         Vector next = *longest;
         const double norm = std::sqrt(length(next));
         for (auto& x : next) x /= norm;

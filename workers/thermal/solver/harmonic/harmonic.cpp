@@ -1,7 +1,6 @@
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 #include <cblas.h>
-#include <lapacke.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -25,53 +25,6 @@ std::string number_text(double value) {
   out.precision(4);
   out << value;
   return out.str();
-}
-
-/// Diagonalises a Hermitian matrix; eigenvalues ascend, vector[branch][component].
-void diagonalise(int n, const std::vector<Complex64>& matrix, double* values, Complex64* vectors) {
-  // Row-major Hermitian is column-major conjugated; conjugating gives LAPACK the matrix itself.
-  for (std::size_t e = 0; e < matrix.size(); ++e) vectors[e] = std::conj(matrix[e]);
-  const auto info = LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n,
-                                  reinterpret_cast<lapack_complex_double*>(vectors), n, values);
-  if (info != 0)
-    throw NotConverged("diagonalising a dynamical matrix failed (LAPACK info " +
-                       std::to_string(info) + ")");
-}
-
-/// e_a† M e_b.
-Complex64 element(int n, const Complex64* a, const std::vector<Complex64>& m, const Complex64* b) {
-  Complex64 sum = 0.0;
-  for (int i = 0; i < n; ++i) {
-    Complex64 row = 0.0;
-    for (int j = 0; j < n; ++j) row += m[i * n + j] * b[j];
-    sum += std::conj(a[i]) * row;
-  }
-  return sum;
-}
-
-/// Inside a degenerate subspace, diagonalises the velocity along a fixed generic direction, so that
-/// eigenvectors do not depend on the eigensolver (thermal.md 3.2).
-void fix_gauge(int nb, int first, int last, const DynamicalMatrix& matrix, Complex64* vectors) {
-  constexpr Vec3 kGeneric{0.5377, 0.6180, 0.5736};
-  const int size = last - first;
-  std::vector<Complex64> along(static_cast<std::size_t>(nb * nb));
-  for (std::size_t e = 0; e < along.size(); ++e)
-    along[e] = kGeneric[0] * matrix.gradient[0][e] + kGeneric[1] * matrix.gradient[1][e] +
-               kGeneric[2] * matrix.gradient[2][e];
-  std::vector<Complex64> block(static_cast<std::size_t>(size * size));
-  for (int a = 0; a < size; ++a)
-    for (int b = 0; b < size; ++b)
-      block[a * size + b] =
-          element(nb, vectors + (first + a) * nb, along, vectors + (first + b) * nb);
-  std::vector<double> values(static_cast<std::size_t>(size));
-  std::vector<Complex64> mixing(block.size());
-  diagonalise(size, block, values.data(), mixing.data());
-  std::vector<Complex64> rotated(static_cast<std::size_t>(size * nb), 0.0);
-  for (int a = 0; a < size; ++a)
-    for (int b = 0; b < size; ++b)
-      for (int i = 0; i < nb; ++i)
-        rotated[a * nb + i] += mixing[a * size + b] * vectors[(first + b) * nb + i];
-  std::copy(rotated.begin(), rotated.end(), vectors + first * nb);
 }
 
 /// First branch of the degenerate set of every branch: neighbours closer than the tolerance.
@@ -157,6 +110,7 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
                      const Control& control, Progress& progress) {
   openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
   const DynamicalMatrixBuilder builder(crystal, constants, control);
+  const CanonicalVectors canonical(crystal, control.symmetry_tolerance);
   const int nb = crystal.n_branches();
   const QMesh& mesh = symmetry.mesh;
   Modes modes;
@@ -187,17 +141,13 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       Complex64* vectors = &modes.eigenvector[q * nb * nb];
       double* velocity = &modes.velocity_km_s[q * nb * 3];
       try {
-        diagonalise(nb, matrix.d, omega, vectors);
+        diagonalise_hermitian(nb, matrix.d, omega, vectors);
         for (int s = 0; s < nb; ++s)
           omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
         find_subspaces(omega, nb, control.degeneracy_rad_ps, &modes.subspace[q * nb]);
+        // compat = "fourphonon" keeps the eigenvectors of LAPACK, as the program FourPhonon does.
         if (!control.compat)
-          for (int first = 0; first < nb;) {
-            int last = first + 1;
-            while (last < nb && modes.subspace[q * nb + last] == first) ++last;
-            if (last - first > 1 && q != 0) fix_gauge(nb, first, last, matrix, vectors);
-            first = last;
-          }
+          canonical.choose(fractional, matrix.gradient, &modes.subspace[q * nb], vectors);
       } catch (const NotConverged&) {
         failed = true;  // exceptions do not leave a parallel region
         continue;
@@ -206,7 +156,8 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
         for (int g = 0; g < 3; ++g)
           velocity[s * 3 + g] =
               omega[s] > 0.0
-                  ? element(nb, vectors + s * nb, matrix.gradient[g], vectors + s * nb).real() /
+                  ? matrix_element(nb, vectors + s * nb, matrix.gradient[g], vectors + s * nb)
+                            .real() /
                         (2.0 * omega[s])
                   : 0.0;
       const auto project = [&](std::int64_t point) {
