@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
@@ -246,7 +247,7 @@ class GwTask : public Task {
                                                       : std::filesystem::path{}};
     Calculation run = run_calculation(deck, place, progress);
     std::optional<ConvergenceStudy> study;
-    if (deck.convergence_study) study = study_convergence(deck, place, run, progress);
+    if (deck.study.wanted) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};
     if (deck.epsilon.write)
       write_epsilon(

@@ -41,7 +41,7 @@ struct Crystal4 {
   static EmpiricalCrystal of(const std::string& name, int n, double cutoff_ry) {
     EmpiricalCrystal c;
     c.name = name;
-    c.cutoff_ry = cutoff_ry;
+    c.wavefunction_cutoff_ry = cutoff_ry;
     c.k_grid = {n, n, n};
     c.bands = 14;
     c.by_velocity = true;

@@ -8,6 +8,7 @@
 #include "tests/gw/support/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 

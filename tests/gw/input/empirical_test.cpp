@@ -7,6 +7,7 @@
 #include "tests/gw/support/reference_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 
 // The built-in crystals: no files, so everything from H to Σ is ours; the reference made the same
 // Hamiltonian's wavefunctions with another program and fed them to another GW program.
@@ -69,7 +70,7 @@ TEST(EmpiricalSilicon, AGridWithoutTheCrystalsSymmetry) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
   EmpiricalCrystal crystal;
-  crystal.cutoff_ry = 4.0;
+  crystal.wavefunction_cutoff_ry = 4.0;
   crystal.bands = 10;
   crystal.k_grid = {2, 2, 3};
   const MeanField field = empirical_mean_field(crystal, *kernels, silent);

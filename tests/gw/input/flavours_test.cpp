@@ -7,6 +7,7 @@
 
 #include "tests/gw/support/small_silicon.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/bands/band_interpolation.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -110,7 +111,7 @@ Wavefunctions folded_waves(const MeanField& field, const Wavefunctions& from,
   const IVec3& grid = field.waves.k_grid;
   Wavefunctions w;
   w.header = header;
-  w.wave_cutoff_ry = from.wave_cutoff_ry;
+  w.wavefunction_cutoff_ry = from.wavefunction_cutoff_ry;
   w.k_grid = {1, 1, 1};
   w.k = {{shift[0] * grid[0], shift[1] * grid[1], shift[2] * grid[2]}};
   w.weight = {1.0};
@@ -163,7 +164,7 @@ Wavefunctions folded_waves(const MeanField& field, const Wavefunctions& from,
 // of the kind here. q₀ = 1e-5, because the supercell shifts all its q by it.
 TEST(Flavours, SupercellAtGammaEqualsThePrimitiveGrid) {
   EmpiricalCrystal crystal = SmallSilicon::small_crystal();
-  crystal.cutoff_ry = 5.0;
+  crystal.wavefunction_cutoff_ry = 5.0;
   crystal.bands =
       14;  // One more than are summed: a multiplet that the last one splits would be seen.
   crystal.q0 = {1e-5, 0.0, 0.0};
@@ -195,12 +196,13 @@ TEST(Flavours, SupercellAtGammaEqualsThePrimitiveGrid) {
   ASSERT_EQ(folded.n_occupied, 32);
   const CoulombInteraction coulomb(folded.crystal(), folded.waves.k_grid, {});
   SilentProgress silent;
-  const std::vector<DielectricMatrix> epsilon{
-      dielectric_matrix(folded, folded.q0, {.cutoff_ry = 3.0, .bands = folded.waves.n_bands},
-                        coulomb, *primitive.kernels, silent)};
+  const std::vector<DielectricMatrix> epsilon{dielectric_matrix(
+      folded, folded.q0, {.epsilon_cutoff_ry = 3.0, .bands = folded.waves.n_bands}, coulomb,
+      *primitive.kernels, silent)};
   std::vector<DielectricMatrix> primitive_epsilon;
   for (const Vec3& q : screening_points(p))
-    primitive_epsilon.push_back(dielectric_matrix(p, q, {.cutoff_ry = 3.0, .bands = n_bands},
+    primitive_epsilon.push_back(dielectric_matrix(p, q,
+                                                  {.epsilon_cutoff_ry = 3.0, .bands = n_bands},
                                                   primitive.coulomb, *primitive.kernels, silent));
   EXPECT_NEAR(epsilon[0].inverse[0][0].real(), primitive_epsilon[0].inverse[0][0].real(), 1e-7);
 
@@ -345,7 +347,7 @@ TEST(BandPaths, PassThroughTheGridAndKeepItsSymmetry) {
 // band sum of the static CH is its closed form.
 TEST(Laws, SumRulesWithAllBands) {
   EmpiricalCrystal crystal;
-  crystal.cutoff_ry = 9.0;
+  crystal.wavefunction_cutoff_ry = 9.0;
   crystal.k_grid = {1, 1, 1};
   crystal.bands =
       static_cast<int>(make_g_sphere(SmallSilicon().field.crystal().bdot, {}, 9.0).size());

@@ -28,7 +28,7 @@ Checks checks_of(const test::SmallSilicon& s, const SigmaOptions& o) {
 /// All plane waves of a small sphere as bands, so that sums over bands are complete.
 test::SmallSilicon complete_silicon() {
   EmpiricalCrystal crystal;
-  crystal.cutoff_ry = 7.0;
+  crystal.wavefunction_cutoff_ry = 7.0;
   crystal.k_grid = {1, 1, 1};
   crystal.bands =
       static_cast<int>(make_g_sphere(test::SmallSilicon().field.crystal().bdot, {}, 7.0).size());

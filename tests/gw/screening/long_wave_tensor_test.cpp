@@ -47,7 +47,7 @@ struct Problem {
   explicit Problem(const Mat3& deformation, const char* name = "silicon", bool by_velocity = true,
                    const Vec3& q0 = {0.001, 0.0, 0.0})
       : field(empirical_mean_field(crystal(deformation, name, by_velocity, q0), *kernels, silent)),
-        options{.cutoff_ry = 3.0,
+        options{.epsilon_cutoff_ry = 3.0,
                 .bands = band_count_without_split(field.waves, field.waves.n_bands, 5, "bands")},
         coulomb(field.crystal(), field.waves.k_grid, {}) {}
   DielectricMatrix at_zero() {

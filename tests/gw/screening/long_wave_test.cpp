@@ -4,6 +4,7 @@
 
 #include "tests/gw/support/reference_files.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 

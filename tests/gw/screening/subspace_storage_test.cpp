@@ -75,7 +75,7 @@ struct Problem {
     for (int i = 0; i <= 16; ++i) o.contour.real_ry.push_back(1.0 * i / kRydberg_ev);
     o.offsets_ry = {0.0, 0.1};
     EpsilonOptions e{
-        .cutoff_ry = 3.0,
+        .epsilon_cutoff_ry = 3.0,
         .bands = bands,
         .frequencies_ry = o.contour.frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev),
         .n_real = static_cast<int>(o.contour.real_ry.size())};

@@ -6,6 +6,7 @@
 #include "tests/gw/support/reference_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
@@ -236,7 +237,7 @@ MeanField well(double edge, double cutoff_ry, int bands) {
   Wavefunctions w;
   w.header = header;
   w.n_bands = bands;
-  w.wave_cutoff_ry = cutoff_ry;
+  w.wavefunction_cutoff_ry = cutoff_ry;
   w.k_grid = {1, 1, 1};
   w.k = {{0, 0, 0}};
   w.weight = {1.0};

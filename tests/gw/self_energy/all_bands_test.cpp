@@ -12,6 +12,7 @@
 
 #include "tests/gw/support/shifted_silicon.hpp"
 #include "tests/gw/support/silicon_fixture.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/self_energy/exchange_correlation.hpp"
 
@@ -60,7 +61,7 @@ class EightAtomsAllBands : public testing::Test {
 
   static std::vector<DielectricMatrix> screening(EpsilonOptions options) {
     SilentProgress silent;
-    options.cutoff_ry = 6.0;
+    options.epsilon_cutoff_ry = 6.0;
     return {dielectric_matrix(*field_, field_->q0, options, *coulomb_, *kernels_, silent)};
   }
   /// Σ_c of one band at E_band + offset, eV.
@@ -211,8 +212,8 @@ TEST_F(SiliconAllBands, FiveHundredAndFourteenBands) {
   const MeanField field = make_mean_field(std::move(waves), *field_->shifted, field_->density);
   std::vector<DielectricMatrix> epsilon;
   for (const Vec3& q : screening_points(field))
-    epsilon.push_back(dielectric_matrix(field, q, {.cutoff_ry = 10.0, .bands = kAll}, *coulomb_,
-                                        *kernels_, silent));
+    epsilon.push_back(dielectric_matrix(field, q, {.epsilon_cutoff_ry = 10.0, .bands = kAll},
+                                        *coulomb_, *kernels_, silent));
   test::expect_heads(files_->file("out/eps_heads_514.txt"), epsilon);
   SigmaOptions o = options(8);
   o.bands = kAll;

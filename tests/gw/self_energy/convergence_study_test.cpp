@@ -2,6 +2,7 @@
 // honest.
 
 #include "workers/gw/solver/calculation/convergence_study.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +76,7 @@ TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
   SilentProgress silent;
   for (const bool by_velocity : {true, false}) {
     EmpiricalCrystal crystal;
-    crystal.cutoff_ry = 6.0;
+    crystal.wavefunction_cutoff_ry = 6.0;
     crystal.bands = 18;
     crystal.k_grid = {4, 4, 4};
     crystal.by_velocity = by_velocity;
@@ -87,7 +88,7 @@ TEST(SubGrid, IsTheMeanFieldMadeOnTheCoarserGrid) {
     ASSERT_EQ(coarse.zone.size(), 8);
     const CoulombInteraction coulomb(made.crystal(), made.waves.k_grid, {});
     const EpsilonOptions options{
-        .cutoff_ry = 3.0,
+        .epsilon_cutoff_ry = 3.0,
         .bands = band_count_without_split(made.waves, made.waves.n_bands, 5, "bands")};
     for (const Vec3& q : screening_points(made)) {
       const auto a = dielectric_matrix(coarse, q, options, coulomb, *kernels, silent).inverse[0];

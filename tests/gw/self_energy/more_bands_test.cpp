@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tests/gw/support/silicon_fixture.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -16,8 +17,8 @@ TEST_F(SiliconManyBands, SeventyEightBandsAtGamma) {
   SilentProgress silent;
   std::vector<DielectricMatrix> epsilon;
   for (const Vec3& q : screening_points(*field_))
-    epsilon.push_back(dielectric_matrix(*field_, q, {.cutoff_ry = 10.0, .bands = 78}, *coulomb_,
-                                        *kernels_, silent));
+    epsilon.push_back(dielectric_matrix(*field_, q, {.epsilon_cutoff_ry = 10.0, .bands = 78},
+                                        *coulomb_, *kernels_, silent));
   test::expect_heads(files_->file("out/eps_heads_78.txt"), epsilon);
   SigmaOptions o = options(8);
   o.bands = 78;
@@ -42,8 +43,8 @@ class SiliconEightAtoms : public testing::Test {
     SilentProgress silent;
     return {dielectric_matrix(
         *field_, field_->q0,
-        {.cutoff_ry = 6.0, .bands = 199, .frequencies_ry = std::move(frequencies)}, *coulomb_,
-        *kernels_, silent)};
+        {.epsilon_cutoff_ry = 6.0, .bands = 199, .frequencies_ry = std::move(frequencies)},
+        *coulomb_, *kernels_, silent)};
   }
   SigmaOptions options() const {
     return {.bands = 199,

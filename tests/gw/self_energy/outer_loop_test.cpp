@@ -243,14 +243,14 @@ LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progr
                               .max_iterations = 60,
                               .tolerance_ev = 0.02,
                               .start_shift_ev = kind == OuterLoop::kEvGw ? 0.0 : 0.3};
-  const EpsilonOptions for_epsilon{.cutoff_ry = 3.0, .bands = o.bands};
+  const EpsilonOptions for_epsilon{.epsilon_cutoff_ry = 3.0, .bands = o.bands};
   const auto screening = [&](const MeanField& of) {
     return dielectric_matrices(of, screening_points(of), for_epsilon, s.coulomb, team, checkpoint,
                                progress);
   };
   OuterLoopReport report;
   std::vector<SelfEnergyAtK> sigma;
-  if (turns_states(kind))
+  if (replaces_states(kind))
     iterate_states(problem, loop, {}, vxc, screening, &report);
   else
     iterate_eigenvalues(problem, loop, {Derivative::kAnalytic, 0.0}, false, test::diagonal_of(vxc),
@@ -341,7 +341,7 @@ TEST(OuterLoops, PotentialsAreWhatTheySay) {
 TEST(FullMatrix, BlocksOfBandsAddUp) {
   EmpiricalCrystal crystal;
   crystal.cubic_cell = true;
-  crystal.cutoff_ry = 5.0;
+  crystal.wavefunction_cutoff_ry = 5.0;
   crystal.bands = 150;
   SmallSilicon s(crystal);
   SigmaOptions o = s.options(20);

@@ -9,6 +9,7 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/screening/sub_grid.hpp"
 
@@ -29,7 +30,7 @@ Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const
                                    .translation = {}};
   w.header.crystal.symmetries = {identity};
   w.n_bands = fine.waves.n_bands;
-  w.wave_cutoff_ry = fine.waves.wave_cutoff_ry;
+  w.wavefunction_cutoff_ry = fine.waves.wavefunction_cutoff_ry;
   w.k_grid = grid;
   for (int i = 0; i < 3; ++i) w.k_shift[i] = k[i] * grid[i];
   for (int i = 0; i < grid[0]; ++i)
@@ -180,7 +181,7 @@ TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
     std::vector<DielectricMatrix> epsilon;
     for (const Vec3& q : screening_points(field))
       epsilon.push_back(dielectric_matrix(field, q,
-                                          {.cutoff_ry = 3.0, .bands = field.waves.n_bands},
+                                          {.epsilon_cutoff_ry = 3.0, .bands = field.waves.n_bands},
                                           silicon.coulomb, *silicon.kernels, silent));
     SigmaOptions o = silicon.options();
     o.bands = field.waves.n_bands;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tests/gw/support/silicon_fixture.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
@@ -300,7 +301,7 @@ TEST(EmpiricalTables, WavefunctionsOfBothFormats) {
               b.header.crystal.symmetries[s].translation)
         << s;
   }
-  EXPECT_EQ(a.wave_cutoff_ry, b.wave_cutoff_ry);
+  EXPECT_EQ(a.wavefunction_cutoff_ry, b.wavefunction_cutoff_ry);
   EXPECT_EQ(a.k_grid, b.k_grid);
   EXPECT_EQ(a.k_shift, b.k_shift);
   EXPECT_EQ(a.k, b.k);

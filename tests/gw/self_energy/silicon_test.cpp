@@ -7,6 +7,7 @@
 
 #include "tests/gw/support/silicon_fixture.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/io/hdf5.hpp"
@@ -108,7 +109,7 @@ TEST_F(SiliconSigma, InvalidModePolicies) {
 
 TEST_F(SiliconSigma, GodbyNeeds) {
   SilentProgress silent;
-  EpsilonOptions with_frequency{.cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
+  EpsilonOptions with_frequency{.epsilon_cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
   const double frequency_ry = 27.2114 / kRydberg_ev;
   with_frequency.frequencies_ry.push_back({0.0, frequency_ry});
   std::vector<DielectricMatrix> epsilon;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/gw/support/small_silicon.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 
 namespace quasi::test {
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tests/gw/support/reference_files.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/screening/epsilon.hpp"
 
@@ -20,7 +21,7 @@ inline MeanField shifted_silicon(ReferenceCase& files, int n, GwKernels& kernels
       std::make_shared<const RadialProjectors>(read_projectors(files.file("VKB")));
   Wavefunctions w;
   w.header = waves.header;
-  w.wave_cutoff_ry = waves.wave_cutoff_ry;
+  w.wavefunction_cutoff_ry = waves.wavefunction_cutoff_ry;
   w.k_grid = {n, n, n};
   w.k_shift = {0.5, 0.5, 0.5};
   w.n_bands = 30;
@@ -35,8 +36,8 @@ inline MeanField shifted_silicon(ReferenceCase& files, int n, GwKernels& kernels
   w.header.crystal.symmetries = group;
   irreducible_points(w.k_grid, shift, group, &w.k, &w.weight);
   for (const Vec3& k : w.k) {
-    DenseStates states = dense_states_at(w.header.crystal, k, w.wave_cutoff_ry, w.n_bands, 0, vsc,
-                                         *nonlocal, kernels);
+    DenseStates states = dense_states_at(w.header.crystal, k, w.wavefunction_cutoff_ry, w.n_bands,
+                                         0, vsc, *nonlocal, kernels);
     w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
     w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int b = 0; b < w.n_bands; ++b) w.occupation.push_back(b < 4 ? 1.0 : 0.0);
@@ -66,8 +67,8 @@ inline void expect_shifted_head(int n, double cutoff_ry, double expected) {
   const MeanField field = shifted_silicon(files, n, *kernels);
   const CoulombInteraction coulomb(field.crystal(), field.waves.k_grid, {});
   SilentProgress silent;
-  const auto m = dielectric_matrix(field, field.q0, {.cutoff_ry = cutoff_ry, .bands = 30}, coulomb,
-                                   *kernels, silent);
+  const auto m = dielectric_matrix(field, field.q0, {.epsilon_cutoff_ry = cutoff_ry, .bands = 30},
+                                   coulomb, *kernels, silent);
   const auto& e = m.long_wave[0].epsilon;
   EXPECT_NEAR((e[0][0] + e[1][1] + e[2][2]).real() / 3.0, expected, 7e-3 * expected);
   // Uniaxial: equal diagonal, off-diagonals equal but for their signs.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 
 namespace quasi::gw::test {
@@ -11,7 +12,7 @@ inline MeanField silicon_for_files(double cutoff_ry, int bands) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
   EmpiricalCrystal crystal;
-  crystal.cutoff_ry = cutoff_ry;
+  crystal.wavefunction_cutoff_ry = cutoff_ry;
   crystal.k_grid = {2, 2, 2};
   crystal.bands = bands;
   return empirical_mean_field(crystal, *kernels, silent);

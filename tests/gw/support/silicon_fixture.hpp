@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/gw/support/reference_files.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/self_energy/quasiparticle.hpp"
 
 // Silicon on a 4×4×4 grid against an established plane-wave GW program (spec, reference/gw/si2).
@@ -32,7 +33,7 @@ class Silicon : public testing::Test {
     kernels_ = make_gw_kernels(find_device("cpu")).release();
     coulomb_ = new CoulombInteraction(field_->crystal(), field_->waves.k_grid, {});
     SilentProgress silent;
-    EpsilonOptions options{.cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
+    EpsilonOptions options{.epsilon_cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
     epsilon_ = new std::vector<DielectricMatrix>;
     for (const Vec3& q : screening_points(*field_))
       epsilon_->push_back(dielectric_matrix(*field_, q, options, *coulomb_, *kernels_, silent));
@@ -173,7 +174,7 @@ class SiliconContour : public SiliconSigma {
   const std::vector<DielectricMatrix>& contour_epsilon() {
     static std::vector<DielectricMatrix> made;
     if (!made.empty()) return made;
-    EpsilonOptions with{.cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
+    EpsilonOptions with{.epsilon_cutoff_ry = kEpsilonCutoff_ry, .bands = kBands};
     with.frequencies_ry = reference_frequencies();
     SilentProgress silent;
     for (const Vec3& q : screening_points(*field_))

@@ -27,7 +27,7 @@ struct SmallSilicon {
 
   static EmpiricalCrystal small_crystal() {
     EmpiricalCrystal crystal;
-    crystal.cutoff_ry = 6.0;
+    crystal.wavefunction_cutoff_ry = 6.0;
     crystal.k_grid = {2, 2, 2};
     crystal.bands = 18;
     return crystal;
@@ -41,7 +41,7 @@ struct SmallSilicon {
     SilentProgress silent;
     std::vector<DielectricMatrix> made;
     const EpsilonOptions options{
-        .cutoff_ry = 3.0,
+        .epsilon_cutoff_ry = 3.0,
         .bands = band_count_without_split(of.waves, of.waves.n_bands, 5, "bands"),
         .frequencies_ry = frequencies};
     for (const Vec3& q : screening_points(of))

@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/fortran_file.hpp"
 #include "workers/gw/input/header_checks.hpp"
-#include "workers/gw/model/mean_field.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 
 // The binary files of the field: WFN, RHO, VXC, VSC and VKB (spec 1.1, 1.2).
 namespace quasi::gw {
@@ -185,7 +185,7 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
   const int n_k = sizes.take<std::int32_t>();
   w.n_bands = sizes.take<std::int32_t>();
   const int max_pw = sizes.take<std::int32_t>();
-  w.wave_cutoff_ry = sizes.take<double>();
+  w.wavefunction_cutoff_ry = sizes.take<double>();
   sizes.finish();
   require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
   require_in_range(w.n_bands, 1, kMaxBands, "number of bands", name);
@@ -347,7 +347,7 @@ Projectors read_projectors(const std::filesystem::path& path) {
   p.n_projectors = sizes.take<std::int32_t>();
   p.max_projectors = sizes.take<std::int32_t>();
   const int max_pw = sizes.take<std::int32_t>();
-  p.wave_cutoff_ry = sizes.take<double>();
+  p.wavefunction_cutoff_ry = sizes.take<double>();
   sizes.finish();
   require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
   require_in_range(n_species, 1, counts.n_atoms, "number of species", name);
@@ -416,7 +416,7 @@ void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions&
       .put(i32(w.n_k()))
       .put(i32(w.n_bands))
       .put(i32(max_pw))
-      .put(w.wave_cutoff_ry);
+      .put(w.wavefunction_cutoff_ry);
   file.end_record();
   for (const int n : w.header.fft_grid) file.put(i32(n));
   for (const int n : w.k_grid) file.put(i32(n));

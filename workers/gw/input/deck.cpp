@@ -61,7 +61,7 @@ void read_mean_field(const toml::table* table, const std::string& where,
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
-  c.cutoff_ry = reader.number("cutoff_ry", c.cutoff_ry, 0.5, 1000.0);
+  c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
   c.k_grid = grid_of(reader, "k_grid", c.k_grid);
   c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
   c.q0 = vector_of(reader, "q0", c.q0);
@@ -114,13 +114,13 @@ void read_epsilon(const toml::table* table, const std::string& where,
   TableReader reader(table, "epsilon", where);
   auto& e = deck->epsilon;
   const std::string gamma = reader.text("eps0mat", ""), others = reader.text("epsmat", "");
-  if (!gamma.empty()) e.eps0mat = directory / gamma;
-  if (!others.empty()) e.epsmat = directory / others;
+  if (!gamma.empty()) e.stored.gamma = directory / gamma;
+  if (!others.empty()) e.stored.others = directory / others;
   if (gamma.empty() && !others.empty())
     reader.fail("eps0mat", "is missing: stored ε⁻¹ needs the file of q → 0 too");
   if (gamma.empty() && !reader.has("cutoff_ry"))
     reader.fail("cutoff_ry", "is missing: the cut-off of the dielectric matrix, e.g. 10.0");
-  e.cutoff_ry = reader.number("cutoff_ry", 0.0, 0.1, 10000.0);
+  e.epsilon_cutoff_ry = reader.number("cutoff_ry", 0.0, 0.1, 10000.0);
   e.bands = reader.integer("bands", 0, 1, kMaxBandCount);
   e.write = reader.boolean("write", gamma.empty());
   e.frequencies = static_cast<FrequencySet>(reader.choice(
@@ -166,8 +166,8 @@ void read_matrix(TableReader& reader, bool poles, Deck* deck) {
   s.full_matrix = reader.boolean("full_matrix", s.solution == Solution::kDyson);
   if (s.solution == Solution::kDyson && !s.full_matrix)
     reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
-  const bool wanted = s.full_matrix || turns_states(s.outer.kind);
-  using Kernel = GwKernels::OffDiagonalOptions;
+  const bool wanted = s.full_matrix || replaces_states(s.outer.kind);
+  using Kernel = OffDiagonalOptions;
   auto& k = s.matrix.kernel;
   k.method = static_cast<Kernel::Method>(
       reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));
@@ -264,7 +264,7 @@ void read_sigma(const toml::table* table, const std::string& where, Deck* deck) 
   s.solution =
       static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
   read_matrix(reader, poles, deck);
-  if (s.path_order == BandOrder::kCharacter && turns_states(s.outer.kind))
+  if (s.path_order == BandOrder::kCharacter && replaces_states(s.outer.kind))
     reader.fail("band_order",
                 "= \"character\" compares states of the mean field, which this sigma.outer_loop "
                 "replaces; choose \"energy\"");
@@ -314,9 +314,9 @@ void read_coulomb(const toml::table* table, const std::string& where,
 
 void read_convergence(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "converge", where);
-  auto& c = deck->converge;
+  auto& c = deck->study;
   c.bands = reader.numbers("bands", 2, kMaxBandCount).value_or(std::vector<double>{});
-  c.cutoffs_ry = reader.numbers("cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
+  c.epsilon_cutoffs_ry = reader.numbers("cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
   c.bare_cutoffs_ry = reader.numbers("bare_cutoffs_ry", 0.1, 1e4).value_or(std::vector<double>{});
   for (const auto& grid :
        reader.vectors("k_grids", 3).value_or(std::vector<std::vector<double>>{})) {
@@ -329,7 +329,7 @@ void read_convergence(const toml::table* table, const std::string& where, Deck* 
     c.k_grids.push_back(whole);
   }
   for (const char* key : {"bands", "cutoffs_ry", "bare_cutoffs_ry", "k_grids"})
-    if (!deck->convergence_study && reader.has(key))
+    if (!deck->study.wanted && reader.has(key))
       reader.fail(key, "has no effect without --converge (convergence_study = true)");
   reader.finish();
 }
@@ -352,7 +352,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(reader.table("sigma"), where, &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
-  deck.convergence_study = reader.boolean("convergence_study", false);
+  deck.study.wanted = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);
   reader.finish();
   if (!deck.mean_field.wfn_outer.empty()) {
@@ -363,7 +363,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
       refuse("sigma.outer_loop", "whose energies go back into the states of WFN");
     if (!deck.sigma.path.corners.empty())
       refuse("sigma.band_path", "which interpolates between the points of WFN");
-    if (deck.convergence_study) refuse("--converge", "whose coarser k-grids are those of WFN");
+    if (deck.study.wanted) refuse("--converge", "whose coarser k-grids are those of WFN");
     if (deck.stop_after_epsilon) refuse("stop_after = \"epsilon\"", "which calculates no state");
   }
   const auto& wanted = deck.epsilon.frequencies;
@@ -373,14 +373,15 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
     throw InvalidInput(where +
                        ": epsilon.frequencies cannot be chosen beside this sigma.method, which "
                        "sets them itself; leave it out");
-  if (deck.stop_after_epsilon && !deck.epsilon.eps0mat.empty())
+  if (deck.stop_after_epsilon && !deck.epsilon.stored.gamma.empty())
     throw InvalidInput(
         where +
         ": stop_after = \"epsilon\" leaves nothing to do with a stored ε⁻¹ (epsilon.eps0mat)");
-  if (deck.epsilon.cutoff_ry > 0.0 && deck.sigma.screened_cutoff_ry > deck.epsilon.cutoff_ry)
+  if (deck.epsilon.epsilon_cutoff_ry > 0.0 &&
+      deck.sigma.screened_cutoff_ry > deck.epsilon.epsilon_cutoff_ry)
     throw InvalidInput(where +
                        ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) +
-                       " exceeds epsilon.cutoff_ry = " + shown(deck.epsilon.cutoff_ry) +
+                       " exceeds epsilon.cutoff_ry = " + shown(deck.epsilon.epsilon_cutoff_ry) +
                        "; ε⁻¹ is not known there");
   return deck;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -140,9 +141,9 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
   for (int axis = 0; axis < 3; ++axis)
     require_in_range(waves.k_grid[axis], 0, 10000, "k-grid along axis " + std::to_string(axis + 1),
                      file);
-  if (!(waves.wave_cutoff_ry > 0.0) ||
-      waves.wave_cutoff_ry > waves.header.density_cutoff_ry * (1.0 + 1e-9))
-    reject(file, "the wavefunction cut-off is " + number(waves.wave_cutoff_ry) +
+  if (!(waves.wavefunction_cutoff_ry > 0.0) ||
+      waves.wavefunction_cutoff_ry > waves.header.density_cutoff_ry * (1.0 + 1e-9))
+    reject(file, "the wavefunction cut-off is " + number(waves.wavefunction_cutoff_ry) +
                      " Ry; it must be positive and not above the density cut-off of " +
                      number(waves.header.density_cutoff_ry) + " Ry");
   for (const double f : waves.occupation)

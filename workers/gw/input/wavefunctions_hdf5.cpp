@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
 #include "workers/gw/input/header_checks.hpp"
-#include "workers/gw/model/mean_field.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/io/hdf5.hpp"
 
 // WFN.h5 and the /mf_header that every HDF5 file of the field repeats (spec 1.4).
@@ -140,7 +140,7 @@ void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunction
   require_in_range(n_k, 1, kMaxKPoints, "number of k-points", name);
   w->n_bands = to_int(file.integer("/mf_header/kpoints/mnband"), "/mf_header/kpoints/mnband", name);
   require_in_range(w->n_bands, 1, kMaxBands, "number of bands", name);
-  w->wave_cutoff_ry = file.number("/mf_header/kpoints/ecutwfc");
+  w->wavefunction_cutoff_ry = file.number("/mf_header/kpoints/ecutwfc");
   w->k_grid = read_ivec3(file, "/mf_header/kpoints/kgrid", name);
   const auto shift = file.doubles("/mf_header/kpoints/shift");
   require_size(shift.size(), 3, "/mf_header/kpoints/shift", name);
@@ -219,7 +219,7 @@ void write_hdf5_header(H5Writer& file, const Wavefunctions& w) {
   for (const KPointWaves& waves : w.waves)
     n_pw.push_back(static_cast<std::int32_t>(waves.g.size()));
   write_int(file, k + "ngkmax", *std::max_element(n_pw.begin(), n_pw.end()));
-  file.write_scalar(k + "ecutwfc", w.wave_cutoff_ry, "Ry");
+  file.write_scalar(k + "ecutwfc", w.wavefunction_cutoff_ry, "Ry");
   file.write(k + "kgrid", std::vector<std::int32_t>(w.k_grid.begin(), w.k_grid.end()), {3}, "1");
   file.write(k + "shift", std::vector<double>(w.k_shift.begin(), w.k_shift.end()), {3}, "1");
   file.write(k + "ngk", n_pw, {w.n_k()}, "1");

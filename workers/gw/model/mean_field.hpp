@@ -2,13 +2,13 @@
 
 #include <complex>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "workers/gw/physics/crystal.hpp"
 
-/// The mean-field calculation that a GW job starts from, as the field's files carry it.
+/// The mean-field calculation that a GW job starts from, as the files of BerkeleyGW carry it
+/// (docs/theory/gw.md 1).
 namespace quasi::gw {
 
 using Cplx = std::complex<double>;
@@ -33,7 +33,7 @@ struct KPointWaves {
 struct Wavefunctions {
   MeanFieldHeader header;
   int n_bands = 0;
-  double wave_cutoff_ry = 0.0;
+  double wavefunction_cutoff_ry = 0.0;
   IVec3 k_grid{};
   Vec3 k_shift{};
   std::vector<Vec3> k;              ///< [n_k]; may lie outside [0, 1)
@@ -66,7 +66,7 @@ struct PlaneWaveField {
 /// Kleinman–Bylander projectors of the non-local pseudopotential.
 struct Projectors {
   MeanFieldHeader header;
-  double wave_cutoff_ry = 0.0;
+  double wavefunction_cutoff_ry = 0.0;
   std::vector<Vec3> k;
   std::vector<int> species;                ///< [n_atoms], 0-based
   std::vector<int> projectors_of_species;  ///< [n_species]
@@ -77,25 +77,5 @@ struct Projectors {
   std::vector<std::vector<Cplx>>
       beta;  ///< [n_k] → [spin][n_projectors][n_pw]; includes 1/√Ω and e^{iGR}
 };
-
-/// Reads a wavefunction file, binary or HDF5 (told apart by its first bytes), and checks it:
-/// counts, cell, group, k-list, norms, finite numbers.
-/// @throws InvalidInput naming file, record, value, limit and remedy.
-Wavefunctions read_wavefunctions(const std::filesystem::path& path);
-
-/// Reads RHO, VXC or VSC. `kind` is the prefix that the title must have: "RHO" for the density; the
-/// files of both potentials carry the same title, "VXC" or "VSC", so either is accepted for them
-/// and the deck's key says which is which.
-PlaneWaveField read_field(const std::filesystem::path& path, const std::string& kind);
-Projectors read_projectors(const std::filesystem::path& path);
-
-void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions& waves);
-void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunctions& waves);
-void write_field(const std::filesystem::path& path, const PlaneWaveField& field);
-
-/// Checks that two files belong to one calculation: cell, atoms, cut-off, grid.
-/// @throws InvalidInput naming the first quantity that differs, with both values.
-void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a,
-                          const MeanFieldHeader& b, const std::string& name_b);
 
 }  // namespace quasi::gw

@@ -334,8 +334,8 @@ CharacterBands bands_by_character(const MeanField& field, int spin, int band_beg
   Follower follower(groups);
   for (std::size_t i = 0; i < n_points; ++i) {
     const Vec3& k = result.mean_field.k[i];
-    const auto available =
-        static_cast<int>(make_g_sphere(field.crystal().bdot, k, field.waves.wave_cutoff_ry).size());
+    const auto available = static_cast<int>(
+        make_g_sphere(field.crystal().bdot, k, field.waves.wavefunction_cutoff_ry).size());
     const DenseStates now = states(
         k, spin, std::max(band_begin + n_bands, std::min(band_begin + n_bands + kMore, available)));
     const std::vector<std::size_t> band = follower.follow(now, first, n);

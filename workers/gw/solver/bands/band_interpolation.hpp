@@ -2,24 +2,10 @@
 
 #include <vector>
 
+#include "workers/gw/model/band_path.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 
 namespace quasi::gw {
-
-/// Corners of a path through the zone, reduced, and points from one corner to the next.
-struct BandPath {
-  std::vector<Vec3> corners;
-  int points_per_segment = 40;
-};
-
-/// What carries the corrections from the grid's points to those of a path.
-enum class BandOrder {
-  kAutomatic,  ///< character where the mean field's H is known between the points of the grid, else
-               ///< energy
-  kCharacter,  ///< states of H at the path's points, by their overlaps with those of the grid
-               ///< (band_character.hpp)
-  kEnergy,     ///< star functions through the energies of each rank
-};
 
 struct PathBands {
   std::vector<Vec3> k;

@@ -27,7 +27,7 @@ void refuse_what_cannot_be_studied(const Deck& deck) {
   const auto refuse = [](const std::string& key, const std::string& why) {
     throw InvalidInput("a convergence study (--converge) " + why + ": leave out " + key);
   };
-  if (!deck.epsilon.eps0mat.empty())
+  if (!deck.epsilon.stored.gamma.empty())
     refuse("epsilon.eps0mat",
            "calculates ε⁻¹ again with other settings, which stored matrices do not allow");
   if (deck.stop_after_epsilon) refuse("stop_after = \"epsilon\"", "is of quasiparticle energies");
@@ -136,7 +136,7 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
   const int n_occupied = own.field.n_occupied;
   const Plan plan = own.plan;
   Deck base = deck;  // every other key as the calculation has used it
-  base.convergence_study = false;
+  base.study.wanted = false;
   base.epsilon.write = false;
   base.epsilon.bands = plan.epsilon.bands;
   base.sigma.bands = plan.sigma.bands;
@@ -164,7 +164,7 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
     StudyAxis axis{.name = "bands"};
     std::vector<std::vector<Quasiparticle>> solutions;
     for (const double wanted :
-         settings_below(deck.converge.bands, plan.sigma.bands, kBandShares, "bands")) {
+         settings_below(deck.study.bands, plan.sigma.bands, kBandShares, "bands")) {
       const int n = nearest(whole, wanted);
       if (!axis.setting.empty() && n <= axis.setting.back()) continue;
       Deck fewer = base;
@@ -195,15 +195,15 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
     for (const double cutoff_ry : axis.setting) axis.x.push_back(std::pow(cutoff_ry, -1.5));
     add(std::move(axis), std::move(solutions));
   };
-  cutoff_axis("cutoff_ry", deck.converge.cutoffs_ry, plan.epsilon.cutoff_ry,
+  cutoff_axis("cutoff_ry", deck.study.epsilon_cutoffs_ry, plan.epsilon.epsilon_cutoff_ry,
               [&](Deck& lower, double cutoff_ry) {
-                lower.epsilon.cutoff_ry = cutoff_ry;
+                lower.epsilon.epsilon_cutoff_ry = cutoff_ry;
                 lower.sigma.screened_cutoff_ry = std::min(cutoff_ry, plan.sigma.screened_cutoff_ry);
               });
-  cutoff_axis("bare_cutoff_ry", deck.converge.bare_cutoffs_ry, plan.sigma.bare_cutoff_ry,
+  cutoff_axis("bare_cutoff_ry", deck.study.bare_cutoffs_ry, plan.sigma.bare_cutoff_ry,
               [](Deck& lower, double cutoff_ry) { lower.sigma.bare_cutoff_ry = cutoff_ry; });
 
-  std::vector<IVec3> grids = deck.converge.k_grids;
+  std::vector<IVec3> grids = deck.study.k_grids;
   if (grids.empty()) grids = coarser_grids(own.field.waves.k_grid);
   if (!grids.empty()) {
     const auto points = [](const IVec3& grid) { return 1.0 * grid[0] * grid[1] * grid[2]; };

@@ -69,7 +69,8 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
     load(kernels, Side::kLeft, waves_at(field, k, 0, 0, static_cast<int>(n_left), box));
     load(kernels, Side::kRight, waves_at(field, k, 0, 0, static_cast<int>(bands), box));
   };
-  const GSphere screened = sphere_at(std::max(plan.epsilon.cutoff_ry, s.screened_cutoff_ry));
+  const GSphere screened =
+      sphere_at(std::max(plan.epsilon.epsilon_cutoff_ry, s.screened_cutoff_ry));
   const std::int64_t n_g = screened.size();
   load_box(screened, n_right);
   const auto n = static_cast<double>(n_right);
@@ -176,8 +177,8 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
   plan->epsilon_seconds = plan->sigma_seconds = 0.0;
   const auto n_other = static_cast<double>(plan->epsilon.frequencies_ry.size()) - 1.0;
   // Between the vectors of a subspace the frequencies cost n_b² and not n², and a projection.
-  const double n_g =
-      field.crystal().volume_bohr3 * std::pow(plan->epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  const double n_g = field.crystal().volume_bohr3 * std::pow(plan->epsilon.epsilon_cutoff_ry, 1.5) /
+                     (6.0 * kPi * kPi);
   const auto cost_between = [&](double vectors) {
     return vectors > 0.0 && vectors < n_g ? std::pow(vectors / n_g, 2) : 1.0;
   };

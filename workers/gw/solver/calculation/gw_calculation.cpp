@@ -11,8 +11,10 @@
 #include <iterator>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/io/table_reader.hpp"
@@ -210,7 +212,7 @@ std::uint64_t digest_of(const Calculation& run, const CoulombOptions& coulomb,
   d.add(run.field.q0.data(), sizeof run.field.q0);
   d.add(run.field.by_velocity ? 3.0 : 0.0);  // directions that pieces of q → 0 hold
   const EpsilonOptions& e = run.plan.epsilon;
-  for (const double value : {e.cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real,
+  for (const double value : {e.epsilon_cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real,
                              1.0 * static_cast<double>(e.memory_budget_bytes)})
     d.add(value);
   for (const double value : {e.subspace.tolerance, 1.0 * e.subspace.vectors,
@@ -306,8 +308,6 @@ void report_gap(const Calculation& run, const std::vector<SelfEnergyAtK>& sums,
 
 }  // namespace
 
-EpsilonFiles epsilon_files(const Deck& deck) { return {deck.epsilon.eps0mat, deck.epsilon.epsmat}; }
-
 MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progress,
                           StepTimes* times) {
   if (deck.mean_field.empirical)
@@ -327,7 +327,7 @@ MeanField load_mean_field(const Deck& deck, GwKernels& kernels, Progress& progre
                             kernels, progress);
   }
   std::shared_ptr<const RadialProjectors> nonlocal;
-  if (files.long_wave != LongWave::kStates && deck.epsilon.eps0mat.empty()) {
+  if (files.long_wave != LongWave::kStates && deck.epsilon.stored.gamma.empty()) {
     const Projectors projectors = read_projectors(files.vkb);
     require_same_crystal(waves.header, "WFN", projectors.header, "VKB");
     nonlocal = std::make_shared<const RadialProjectors>(projectors);
@@ -389,9 +389,10 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                            " bands are used; the rest may cut a multiplet");
     return used;
   };
-  if (!deck.epsilon.eps0mat.empty()) plan.stored = describe_epsilon(epsilon_files(deck));
+  if (!deck.epsilon.stored.gamma.empty()) plan.stored = describe_epsilon(deck.epsilon.stored);
   check_listed_points(deck, screening);
-  plan.epsilon.cutoff_ry = plan.stored ? plan.stored->cutoff_ry : deck.epsilon.cutoff_ry;
+  plan.epsilon.epsilon_cutoff_ry =
+      plan.stored ? plan.stored->epsilon_cutoff_ry : deck.epsilon.epsilon_cutoff_ry;
   plan.epsilon.bands =
       plan.stored ? plan.stored->bands : count(deck.epsilon.bands, "epsilon.bands", screening);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
@@ -409,14 +410,14 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = count(deck.sigma.bands, "sigma.bands", field);
-  s.bare_cutoff_ry =
-      deck.sigma.bare_cutoff_ry > 0.0 ? deck.sigma.bare_cutoff_ry : field.waves.wave_cutoff_ry;
-  s.screened_cutoff_ry =
-      deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry : plan.epsilon.cutoff_ry;
-  if (s.screened_cutoff_ry > plan.epsilon.cutoff_ry)
+  s.bare_cutoff_ry = deck.sigma.bare_cutoff_ry > 0.0 ? deck.sigma.bare_cutoff_ry
+                                                     : field.waves.wavefunction_cutoff_ry;
+  s.screened_cutoff_ry = deck.sigma.screened_cutoff_ry > 0.0 ? deck.sigma.screened_cutoff_ry
+                                                             : plan.epsilon.epsilon_cutoff_ry;
+  if (s.screened_cutoff_ry > plan.epsilon.epsilon_cutoff_ry)
     throw InvalidInput("sigma.screened_cutoff_ry = " + std::to_string(s.screened_cutoff_ry) +
-                       " exceeds the cut-off of ε⁻¹, " + std::to_string(plan.epsilon.cutoff_ry) +
-                       " Ry");
+                       " exceeds the cut-off of ε⁻¹, " +
+                       std::to_string(plan.epsilon.epsilon_cutoff_ry) + " Ry");
   if (s.bare_cutoff_ry > field.waves.header.density_cutoff_ry)
     throw InvalidInput("sigma.bare_cutoff_ry = " + std::to_string(s.bare_cutoff_ry) +
                        " exceeds the density cut-off of " +
@@ -478,7 +479,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   set_frequencies(deck, field, &plan);
 
   const double volume = field.crystal().volume_bohr3;
-  const double n_g = volume * std::pow(plan.epsilon.cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  const double n_g = volume * std::pow(plan.epsilon.epsilon_cutoff_ry, 1.5) / (6.0 * kPi * kPi);
   const double n_v = field.n_occupied, n_c = plan.epsilon.bands - field.n_occupied,
                n_k = static_cast<double>(field.zone.size());
   plan.epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
@@ -489,12 +490,12 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   // products: two blocks where χ is static, else what the budget leaves.
   constexpr double kBlock_bytes = 4.0 * (1 << 30), kBatch_bytes = 2.0 * (1 << 30);
   const auto box =
-      sum_box(screening, make_g_sphere(field.crystal().bdot, {}, plan.epsilon.cutoff_ry).g);
+      sum_box(screening, make_g_sphere(field.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry).g);
   const double box_bytes = 16.0 * box[0] * box[1] * box[2];
   const bool only_static = plan.epsilon.frequencies_ry.size() == 1;
   // ε⁻¹: χ of every frequency, ε of one, its inverse's work space; Σ: A and ω̃, or W.
   const double n_f = static_cast<double>(plan.epsilon.frequencies_ry.size()),
-               kept = std::pow(s.screened_cutoff_ry / plan.epsilon.cutoff_ry, 1.5) * n_g;
+               kept = std::pow(s.screened_cutoff_ry / plan.epsilon.epsilon_cutoff_ry, 1.5) * n_g;
   // In a static subspace only ω = 0 is whole. How many vectors a tolerance keeps is not known
   // before: all at most.
   const bool in_subspace = !plan.stored && !only_static && plan.epsilon.subspace.wanted();
@@ -541,8 +542,8 @@ void require_room(const Plan& plan, std::int64_t limit_bytes) {
                 "which one device must hold (more devices do not help); there are %.3g GiB. "
                 "Lower the cut-off to %.3g Ry or less, ask for fewer frequencies, or take a device "
                 "with more memory",
-                plan.epsilon.cutoff_ry, need / kGib, limit / kGib,
-                0.99 * plan.epsilon.cutoff_ry * std::cbrt(limit / need));
+                plan.epsilon.epsilon_cutoff_ry, need / kGib, limit / kGib,
+                0.99 * plan.epsilon.epsilon_cutoff_ry * std::cbrt(limit / need));
   throw OutOfMemory(text);
 }
 
@@ -603,7 +604,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     const PhaseClock clock(&seconds["vxc"]);
     if (!deck.stop_after_epsilon)
       vxc = exchange_correlation(deck.mean_field.vxc, outer ? *outer : run.field, run.plan.sigma,
-                                 kernels, wants_matrix(deck));
+                                 kernels, deck.sigma.wants_matrix());
   }
   PathStates path;
   if (!deck.sigma.path.corners.empty() && !deck.stop_after_epsilon)
@@ -612,7 +613,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   {
     const PhaseClock clock(&seconds["epsilon"]);
     if (run.plan.stored)
-      run.epsilon = read_epsilon(epsilon_files(deck), run.field, coulomb);
+      run.epsilon = read_epsilon(deck.epsilon.stored, run.field, coulomb);
     else
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon,
                                         coulomb, place.team, checkpoint, progress, &profile);

@@ -8,6 +8,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/bands/band_interpolation.hpp"
 #include "workers/gw/solver/calculation/self_test.hpp"
 #include "workers/gw/solver/screening/epsilon_file.hpp"
 #include "workers/gw/solver/self_energy/dyson.hpp"
@@ -74,8 +75,6 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
 /// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices; before
 /// anything is calculated.
 void require_room(const Plan& plan, std::int64_t limit_bytes);
-
-EpsilonFiles epsilon_files(const Deck& deck);
 
 /// What a job runs on and where it may leave finished pieces.
 struct Workplace {

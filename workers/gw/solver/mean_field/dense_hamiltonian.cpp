@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
@@ -131,7 +132,7 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
                                    Progress& progress) {
   Wavefunctions w;
   w.header = waves.header;
-  w.wave_cutoff_ry = waves.wave_cutoff_ry;
+  w.wavefunction_cutoff_ry = waves.wavefunction_cutoff_ry;
   w.k_grid = waves.k_grid;
   for (int i = 0; i < 3; ++i) w.k_shift[i] = q0[i] * waves.k_grid[i];
   const Crystal& crystal = waves.header.crystal;
@@ -147,8 +148,8 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
   for (int spin = 0; spin < n_spins; ++spin) {
     const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
     for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-      DenseStates states = dense_states_at(crystal, w.k[ik], w.wave_cutoff_ry, w.n_bands, spin,
-                                           potential, projectors, kernels);
+      DenseStates states = dense_states_at(crystal, w.k[ik], w.wavefunction_cutoff_ry, w.n_bands,
+                                           spin, potential, projectors, kernels);
       w.waves[ik].g = std::move(states.sphere.g);
       w.waves[ik].coefficients.push_back(std::move(states.coefficients));
       w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());

@@ -16,27 +16,6 @@
 namespace quasi::gw {
 namespace {
 
-/// Form factors in Ry at |G|² = 3, 4, 8, 11 (2π/a)²: symmetric and antisymmetric part.
-struct FormFactors {
-  const char* name;
-  double lattice_bohr;
-  double symmetric[4];
-  double antisymmetric[4];
-  int atomic_number[2];
-};
-constexpr FormFactors kTable[] = {
-    {"silicon", 10.2612, {-0.224, 0.0, 0.055, 0.072}, {0, 0, 0, 0}, {14, 14}},
-    {"germanium", 10.6930, {-0.238, 0.0, 0.004, 0.068}, {0, 0, 0, 0}, {32, 32}},
-    {"gaas", 10.6770, {-0.23, 0.0, 0.01, 0.055}, {0.07, 0.05, 0.0, 0.01}, {31, 33}},
-};
-
-const FormFactors& form_factors(const std::string& name) {
-  for (const FormFactors& entry : kTable)
-    if (name == entry.name) return entry;
-  throw InvalidInput("meanfield.crystal = \"" + name +
-                     "\" is not built in; known: silicon, germanium, gaas");
-}
-
 struct Structure {
   Mat3 lattice{};              ///< rows, Bohr
   std::vector<Vec3> position;  ///< reduced
@@ -167,8 +146,8 @@ class LocalPotential {
         if (std::abs(sphere.kinetic_ry[i] / unit_ry - kShell[shell]) > 1e-6) continue;
         Cplx sum;
         for (std::size_t n = 0; n < s.position.size(); ++n) {
-          const double v = factors.symmetric[shell] +
-                           (s.kind[n] == 0 ? -1.0 : 1.0) * factors.antisymmetric[shell];
+          const double v = factors.symmetric_ry[shell] +
+                           (s.kind[n] == 0 ? -1.0 : 1.0) * factors.antisymmetric_ry[shell];
           sum += v * std::polar(1.0, -2.0 * kPi * dot(to_real(sphere.g[i]), s.position[n]));
         }
         values_.emplace_back(sphere.g[i], sum / static_cast<double>(s.position.size()));
@@ -248,7 +227,7 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
   Wavefunctions w;
   w.header = header;
   w.n_bands = n_bands;
-  w.wave_cutoff_ry = wanted.cutoff_ry;
+  w.wavefunction_cutoff_ry = wanted.wavefunction_cutoff_ry;
   w.k_grid = wanted.k_grid;
   for (int i = 0; i < 3; ++i) w.k_shift[i] = shift[i] * wanted.k_grid[i];
   std::vector<SymmetryOperation> group;
@@ -256,8 +235,8 @@ Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wante
     group.push_back(header.crystal.symmetries[static_cast<std::size_t>(s)]);
   irreducible_points(wanted.k_grid, shift, group, &w.k, &w.weight);
   for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-    DenseStates states =
-        solve_at(header.crystal, potential, wanted.cutoff_ry, w.k[ik], n_bands, kernels, clock);
+    DenseStates states = solve_at(header.crystal, potential, wanted.wavefunction_cutoff_ry, w.k[ik],
+                                  n_bands, kernels, clock);
     w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
     w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int band = 0; band < n_bands; ++band)
@@ -290,17 +269,11 @@ void keep_bands(Wavefunctions& w, int n) {
 StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal,
                           GwKernels& kernels) {
   auto potential = std::make_shared<const LocalPotential>(potential_of(wanted));
-  return [potential, crystal, cutoff = wanted.cutoff_ry, &kernels](const Vec3& k, int /*spin*/,
-                                                                   int n_bands) {
+  return [potential, crystal, cutoff = wanted.wavefunction_cutoff_ry, &kernels](
+             const Vec3& k, int /*spin*/, int n_bands) {
     StepClock unwatched(nullptr);
     return solve_at(crystal, *potential, cutoff, k, n_bands, kernels, unwatched);
   };
-}
-
-std::vector<std::string> empirical_crystal_names() {
-  std::vector<std::string> names;
-  for (const FormFactors& entry : kTable) names.emplace_back(entry.name);
-  return names;
 }
 
 MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernels,
@@ -311,7 +284,7 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   MeanFieldHeader header;
   header.title = "WFN-Complex";
   header.crystal = make_crystal(structure, factors, a, find_symmetries(structure, wanted));
-  header.density_cutoff_ry = 4.0 * wanted.cutoff_ry;
+  header.density_cutoff_ry = 4.0 * wanted.wavefunction_cutoff_ry;
   header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry).g;
   const IVec3 extent = component_extent(header.g);
   for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
@@ -328,7 +301,7 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
             one_more && make_g_sphere(header.crystal.bdot,
                                       {1.0 * i / wanted.k_grid[0], 1.0 * j / wanted.k_grid[1],
                                        1.0 * k / wanted.k_grid[2]},
-                                      wanted.cutoff_ry)
+                                      wanted.wavefunction_cutoff_ry)
                                 .size() > wanted.bands;
   Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands + (one_more ? 1 : 0),
                               n_occupied, kernels, progress, times);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 
 namespace quasi::gw {
@@ -95,9 +96,10 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
                        std::to_string(field.n_electrons()));
   if (shifted) {
     require_same_crystal(field.waves.header, "WFN", shifted->header, "WFNq");
-    if (std::abs(shifted->wave_cutoff_ry - field.waves.wave_cutoff_ry) > 1e-6)
-      throw InvalidInput("WFN has a cut-off of " + std::to_string(field.waves.wave_cutoff_ry) +
-                         " Ry, WFNq of " + std::to_string(shifted->wave_cutoff_ry) + " Ry");
+    if (std::abs(shifted->wavefunction_cutoff_ry - field.waves.wavefunction_cutoff_ry) > 1e-6)
+      throw InvalidInput("WFN has a cut-off of " +
+                         std::to_string(field.waves.wavefunction_cutoff_ry) + " Ry, WFNq of " +
+                         std::to_string(shifted->wavefunction_cutoff_ry) + " Ry");
     if (occupied_bands(*shifted) != field.n_occupied_of_spin)
       throw InvalidInput("WFN and WFNq have different numbers of occupied bands");
     field.q0 = shift_between(field.waves, field.zone, *shifted);
@@ -118,9 +120,10 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
 
 MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer) {
   require_same_crystal(field.waves.header, "WFN", outer.header, "WFN_outer");
-  if (std::abs(outer.wave_cutoff_ry - field.waves.wave_cutoff_ry) > 1e-6)
-    throw InvalidInput("WFN has a cut-off of " + std::to_string(field.waves.wave_cutoff_ry) +
-                       " Ry, WFN_outer of " + std::to_string(outer.wave_cutoff_ry) + " Ry");
+  if (std::abs(outer.wavefunction_cutoff_ry - field.waves.wavefunction_cutoff_ry) > 1e-6)
+    throw InvalidInput("WFN has a cut-off of " +
+                       std::to_string(field.waves.wavefunction_cutoff_ry) + " Ry, WFN_outer of " +
+                       std::to_string(outer.wavefunction_cutoff_ry) + " Ry");
   if (outer.k_grid != field.waves.k_grid)
     throw InvalidInput("WFN_outer must hold the k-grid of WFN, shifted: its header says " +
                        std::to_string(outer.k_grid[0]) + " x " + std::to_string(outer.k_grid[1]) +

@@ -10,28 +10,12 @@
 #include <vector>
 
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/model/coulomb_options.hpp"
 #include "workers/gw/physics/crystal.hpp"
 #include "workers/gw/solver/screening/mini_zone.hpp"
 #include "workers/gw/solver/screening/truncated_coulomb.hpp"
 
 namespace quasi::gw {
-
-enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
-
-/// Which row and column of W carry the average of the wings at q ≠ 0.
-enum class WingRule {
-  kShortest,     ///< those of the shortest q+G: independent of how the q-list was written
-  kListedPoint,  ///< those of G = 0 of the irreducible q, as the field's program has them
-};
-
-struct CoulombOptions {
-  Truncation truncation = Truncation::kNone;
-  double sphere_radius_bohr = 0.0;
-  double max_charge_outside =
-      0.01;  ///< share of the charge outside half the cell that truncation allows
-  WingRule wing_rule = WingRule::kShortest;
-  std::string average_file;  ///< stored v̄(q+G) instead of our own average
-};
 
 /// v(q+G) as ε uses it and v̄(q+G), its mini-zone average, as Σ uses it (spec 5). Ry Bohr³.
 class CoulombInteraction {

@@ -35,7 +35,7 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
         "Hamiltonian "
         "(meanfield.vsc and meanfield.vkb)");
   matrix.sphere =
-      make_g_sphere(field.crystal().bdot, matrix.at_gamma ? Vec3{} : q, options.cutoff_ry);
+      make_g_sphere(field.crystal().bdot, matrix.at_gamma ? Vec3{} : q, options.epsilon_cutoff_ry);
   matrix.coulomb.resize(matrix.sphere.g.size());
   // k·p is the limit: beside the head, whose direction and length q₀ gives, v is that of G, and
   // nothing of q₀ is left to break the crystal's symmetry.

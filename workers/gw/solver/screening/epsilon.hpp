@@ -10,6 +10,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/backend/unset_vector.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/model/epsilon_options.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/device_team.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
@@ -69,26 +70,6 @@ const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequ
 Cplx head_of(const DielectricMatrix& m, std::size_t frequency);
 /// ε̃⁻¹ between the plane waves that stand for G = 0, of which there are three.
 CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency);
-
-/// Static subspace (spec 4.2): frequencies other than 0 are calculated between the eigenvectors of
-/// χ̃(0) that screen most, and the rest follows the static matrix.
-struct SubspaceOptions {
-  double tolerance =
-      0.0;  ///< vectors whose share |λ|/(1+|λ|) of δ − ε̃⁻¹(0) exceeds this are kept; 0: no subspace
-  int vectors = 0;         ///< instead: so many
-  bool complement = true;  ///< adds [ε̃⁻¹(0) − its subspace part] ω_c²/(ω_c² − ω²)
-  double complement_ry = 2.5;  ///< ω_c
-  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
-};
-
-struct EpsilonOptions {
-  double cutoff_ry = 10.0;
-  int bands = 0;                             ///< counted from 1, multiplets complete
-  std::vector<Cplx> frequencies_ry{Cplx{}};  ///< first: 0; then iu or ω + iη
-  int n_real = 0;                            ///< the last so many lie on the real axis
-  SubspaceOptions subspace;
-  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
-};
 
 /// Where the time of ε goes, and whether real arithmetic was used.
 class EpsilonProfile : public StepTimes {

@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
 #include "workers/gw/input/header_checks.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/io/hdf5.hpp"
 
 namespace quasi::gw {
@@ -80,7 +81,7 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
   write_int(file, p + "nmatrix", 1);
   write_int(file, p + "matrix_flavor", 2);
   write_int(file, p + "icutv", truncation_code(coulomb.options().truncation));
-  file.write_scalar(p + "ecuts", options.cutoff_ry, "Ry");
+  file.write_scalar(p + "ecuts", options.epsilon_cutoff_ry, "Ry");
   write_int(file, p + "nband", options.bands);
   file.write_scalar(p + "efermi", fermi_energy(field), "Ry");
   write_int(file, p + "intraband_flag", 0);
@@ -133,7 +134,7 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
     for (const IVec3& g : m->sphere.g) {
       const std::int32_t at = index.find(g);
       if (at < 0)
-        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.cutoff_ry) +
+        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.epsilon_cutoff_ry) +
                            " reaches beyond the density's plane waves (" +
                            std::to_string(field.waves.header.density_cutoff_ry) + " Ry); lower it");
       sorted.push_back(at + 1);
@@ -336,11 +337,12 @@ StoredEpsilon describe_epsilon(const EpsilonFiles& files) {
     read_frequencies(in, &frequencies, &n_real, &place);
     const double cutoff = in.file.number("/eps_header/params/ecuts");
     if (stored.q.empty()) {
-      stored.cutoff_ry = cutoff;
+      stored.epsilon_cutoff_ry = cutoff;
       stored.bands = static_cast<int>(in.file.integer("/eps_header/params/nband"));
       stored.frequencies_ry = frequencies;
       stored.n_real = n_real;
-    } else if (std::abs(cutoff - stored.cutoff_ry) > 1e-9 || frequencies != stored.frequencies_ry) {
+    } else if (std::abs(cutoff - stored.epsilon_cutoff_ry) > 1e-9 ||
+               frequencies != stored.frequencies_ry) {
       throw InvalidInput("'" + files.gamma.filename().string() + "' and '" + in.name +
                          "' have different cut-offs or frequencies");
     }

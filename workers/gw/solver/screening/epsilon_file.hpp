@@ -7,16 +7,12 @@
 
 namespace quasi::gw {
 
-/// eps0mat.h5 (the point q → 0 alone) and epsmat.h5 (every other q) as the field's programs write
-/// and read them (spec 1.4): ε⁻¹, complex, in C order [q][1][frequency][column G'][row G][2].
-/// Frequencies in the file's order: the real axis, then the imaginary one, in eV.
+/// Writes eps0mat.h5 (the point q → 0) and epsmat.h5 (every other q) in the format of BerkeleyGW
+/// (docs/theory/gw.md 1.4): ε⁻¹, complex, [q][1][frequency][column G'][row G][2]. Frequencies are
+/// in the order of that format, first the real axis, then the imaginary one, eV.
 ///
-/// The rows of each q are in the order of our sphere, which gind_eps2rho records; a reader that
-/// goes by that list, as the field's do, need not know it.
-struct EpsilonFiles {
-  std::filesystem::path gamma, others;  ///< eps0mat.h5, epsmat.h5; `others` may be empty (Γ alone)
-};
-
+/// The rows of each q are in the order of our sphere. gind_eps2rho records that order, and readers
+/// such as BerkeleyGW go by it.
 /// @throws InvalidInput if ε's sphere leaves the density's plane waves; StorageError.
 void write_epsilon(const EpsilonFiles& files, const MeanField& field,
                    const std::vector<DielectricMatrix>& epsilon, const EpsilonOptions& options,
@@ -24,7 +20,7 @@ void write_epsilon(const EpsilonFiles& files, const MeanField& field,
 
 /// What stored files say of themselves, read without their matrices.
 struct StoredEpsilon {
-  double cutoff_ry = 0.0;
+  double epsilon_cutoff_ry = 0.0;
   int bands = 0;
   std::vector<Cplx> frequencies_ry;  ///< in the order of DielectricMatrix::inverse
   int n_real = 0;

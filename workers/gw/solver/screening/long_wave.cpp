@@ -177,7 +177,7 @@ Cplx RadialProjectors::radial(const Channel& channel, const Vec3& k) const {
 
 RadialProjectors::RadialProjectors(const Projectors& p)
     : description_{.header = p.header,
-                   .wave_cutoff_ry = p.wave_cutoff_ry,
+                   .wavefunction_cutoff_ry = p.wavefunction_cutoff_ry,
                    .k = {},
                    .species = p.species,
                    .projectors_of_species = p.projectors_of_species,

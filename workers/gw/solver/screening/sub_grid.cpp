@@ -27,7 +27,7 @@ Wavefunctions selected(const Wavefunctions& from, const IVec3& grid, const Vec3&
   Wavefunctions to;
   to.header = from.header;
   to.n_bands = from.n_bands;
-  to.wave_cutoff_ry = from.wave_cutoff_ry;
+  to.wavefunction_cutoff_ry = from.wavefunction_cutoff_ry;
   to.k_grid = grid;
   for (int i = 0; i < 3; ++i) to.k_shift[i] = shift[i] * grid[i];
   double total = 0.0;

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 
 namespace quasi::gw {

@@ -7,13 +7,6 @@
 
 namespace quasi::gw {
 
-std::vector<double> SpectrumGrid::offsets_ry() const {
-  std::vector<double> offsets;
-  const int half = static_cast<int>(std::lround(window_ev / step_ev));
-  for (int i = -half; i <= half; ++i) offsets.push_back(i * step_ev / kRydberg_ev);
-  return offsets;
-}
-
 const char* name_of(RootStatus status) {
   switch (status) {
     case RootStatus::kUnique:

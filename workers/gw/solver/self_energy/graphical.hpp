@@ -7,16 +7,6 @@
 
 namespace quasi::gw {
 
-/// Uniform energies around each state at which Σ is wanted for the graphical solution and for A(ω).
-struct SpectrumGrid {
-  double window_ev = 0.0;  ///< Σ from E_l − window to E_l + window; 0: none
-  double step_ev = 0.25;
-  double broadening_ev = 0.1;  ///< added to |Im Σ| in A(ω)
-
-  bool wanted() const { return window_ev > 0.0; }
-  std::vector<double> offsets_ry() const;
-};
-
 /// A solution of E = E_mf − V_xc + Re Σ(E) and its weight Z = 1/(1 − dΣ/dE) there.
 struct Root {
   double energy_ev = 0.0, z = 1.0;

@@ -4,30 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/model/outer_loop_options.hpp"
 #include "workers/gw/solver/self_energy/dyson.hpp"
 #include "workers/gw/solver/self_energy/quasiparticle.hpp"
 
 namespace quasi::gw {
-
-/// What is iterated around Σ. ε⁻¹ stays that of the mean field except in kEvGw and kQsGw.
-enum class OuterLoop {
-  kNone,
-  kEvGw0,  ///< quasiparticle energies in G
-  kEvGw,   ///< quasiparticle energies in G and in ε⁻¹
-  kQsGw0,  ///< energies and states in G, from the Hermitian static matrix; V_H follows the density
-  kQsGw,   ///< the same, and W of the new states, energies and density
-};
-
-inline bool turns_states(OuterLoop kind) {
-  return kind == OuterLoop::kQsGw0 || kind == OuterLoop::kQsGw;
-}
-
-struct OuterLoopOptions {
-  OuterLoop kind = OuterLoop::kNone;
-  int max_iterations = 40;
-  double tolerance_ev = 1e-4;   ///< largest change of an energy from one turn to the next
-  double start_shift_ev = 0.0;  ///< added to all empty bands before the first turn
-};
 
 struct OuterLoopReport {
   std::vector<double> change_ev;  ///< of each turn

@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/model/sigma_options.hpp"
 #include "workers/gw/solver/screening/epsilon.hpp"
 
 namespace quasi::gw {
-
-/// What becomes of an element whose ω̃² is negative ("invalid mode", spec 6.2). The numbers are
-/// those of the field's input files.
-enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };
 
 /// The screened interaction of one irreducible q as plasmon poles.
 struct PlasmonPoleModel {

@@ -22,26 +22,6 @@ struct Quasiparticle {
   double z = 1.0;
 };
 
-/// How the slope dΣ/dE of the linearised quasiparticle equation is found.
-enum class Derivative { kAnalytic, kCentral, kForward };
-
-struct DerivativeRule {
-  Derivative kind = Derivative::kCentral;
-  double step_ry = 0.02 / kRydberg_ev;
-  /// Energies, relative to E_l, at which Σ is needed: 0 first.
-  std::vector<double> offsets_ry() const {
-    switch (kind) {
-      case Derivative::kAnalytic:
-        return {0.0};
-      case Derivative::kCentral:
-        return {0.0, -step_ry, step_ry};
-      case Derivative::kForward:
-        return {0.0, step_ry};
-    }
-    return {0.0};
-  }
-};
-
 /// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)   (spec 6.6)
 /// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop.
 /// @param sigma   offsets: those of `rule` first; others may follow

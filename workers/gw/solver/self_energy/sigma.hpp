@@ -5,68 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/model/sigma_options.hpp"
 #include "workers/gw/physics/contour.hpp"
 #include "workers/gw/solver/self_energy/plasmon_pole_model.hpp"
 
 namespace quasi::gw {
-
-/// kRealAxis and kImaginaryAxis find the same Σ as kContour from Im ε⁻¹ on a dense real grid and by
-/// analytic continuation; they check it.
-enum class SigmaMethod {
-  kCohsex,
-  kHybertsenLouie,
-  kGodbyNeeds,
-  kContour,
-  kRealAxis,
-  kImaginaryAxis
-};
-inline bool uses_frequencies(SigmaMethod method) { return method >= SigmaMethod::kContour; }
-
-/// Frequencies at which the three full-frequency methods need ε⁻¹; their order in
-/// DielectricMatrix::inverse is: ω = 0, then the imaginary points after the first, then the real
-/// points.
-struct ContourGrid {
-  std::vector<double> imaginary_ry;  ///< u_j; the first is 0
-  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
-  ImaginaryRule rule = ImaginaryRule::kQuadratic;
-  /// iω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap; then continued to E.
-  std::vector<double> continuation_ry;
-
-  std::vector<Cplx> frequencies_ry(double broadening_ry, double broadening_at_zero_ry) const {
-    std::vector<Cplx> all{Cplx{}};
-    for (std::size_t j = 1; j < imaginary_ry.size(); ++j) all.emplace_back(0.0, imaginary_ry[j]);
-    for (std::size_t i = 0; i < real_ry.size(); ++i)
-      all.emplace_back(real_ry[i], i == 0 ? broadening_at_zero_ry : broadening_ry);
-    return all;
-  }
-};
-
-/// Full-frequency Σ between the eigenvectors of W(0) that carry most of it.
-struct SigmaSubspaceOptions {
-  double tolerance = 0.0;  ///< share of Σ|λ| of W(0) that may be left out; 0: no subspace
-  int vectors = 0;         ///< instead: so many
-  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
-};
-
-struct SigmaOptions {
-  SigmaMethod method = SigmaMethod::kHybertsenLouie;
-  int bands = 0;  ///< inner sum, multiplets complete
-  double bare_cutoff_ry = 0.0;
-  double screened_cutoff_ry = 0.0;
-  int band_min = 1, band_max = 1;  ///< outer states, counted from 1
-  std::vector<int> kpoints;        ///< indices into the irreducible list
-  InvalidMode invalid = InvalidMode::kStatic;
-  PoleRules rules;
-  bool exact_static_ch = false;  ///< for the static remainder and exact COHSEX
-  bool closure = true;           ///< static CH also in its completed form, where it is made at all
-  bool reduce_q = true;  ///< sum q over the little group's wedge (diagonal elements, averaged)
-  double godby_needs_ry = 2.0;
-  std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is wanted; the first is 0
-  bool slope = false;                   ///< plasmon poles: dΣ/dE at the first offset, analytic
-  ContourGrid contour;                  ///< frequencies of ε⁻¹, for kContour
-  SigmaSubspaceOptions subspace;        ///< of the full-frequency methods' diagonal
-  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
-};
 
 /// Diagonal self-energy of the outer states at one k and spin; Ry. Values are raw: averages over
 /// multiplets are taken by whoever reports them.

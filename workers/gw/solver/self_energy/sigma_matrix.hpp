@@ -6,17 +6,6 @@
 
 namespace quasi::gw {
 
-/// How the full matrix Σ_lm(E) is found.
-struct SigmaMatrixOptions {
-  GwKernels::OffDiagonalOptions kernel;
-  std::vector<double>
-      energies_ry;         ///< common to all k; empty: a uniform grid over the window at each k
-  bool at_states = false;  ///< at the energies of the outer states themselves, in their order
-  double step_ry = 0.5 / kRydberg_ev;  ///< of that grid
-  double margin_ry =
-      4.0 / kRydberg_ev;  ///< by which it exceeds the states' energies on either side
-};
-
 /// Σ_lm(E) between the outer states at one k and spin, Ry. The static method has one energy.
 struct SigmaMatrixAtK {
   int k_index = 0;

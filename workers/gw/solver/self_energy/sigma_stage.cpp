@@ -5,15 +5,13 @@
 #include <memory>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/bands/band_character.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/screening/epsilon.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
-
-bool wants_matrix(const Deck& deck) {
-  return deck.sigma.full_matrix || turns_states(deck.sigma.outer.kind);
-}
 
 namespace {
 
@@ -54,7 +52,7 @@ void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInte
     return dielectric_matrices(field, screening_points(field), run.plan.epsilon, coulomb, team,
                                checkpoint, progress);
   };
-  if (turns_states(loop.kind)) {
+  if (replaces_states(loop.kind)) {
     iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, screening, &run.outer);
     // Parts of Σ between the converged states; their V_xc is no longer that of the file.
     checkpoint.enter(scope + "end/");
@@ -103,7 +101,7 @@ void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,
 PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kernels) {
   const BandOrder order = deck.sigma.path_order;
   if (order == BandOrder::kEnergy) return {nullptr, "energy, as sigma.band_order asks"};
-  if (turns_states(deck.sigma.outer.kind))
+  if (replaces_states(deck.sigma.outer.kind))
     return {nullptr, "energy: the loop over states leaves none of the mean field to compare with"};
   const auto& files = deck.mean_field;
   if (files.empirical)
@@ -127,7 +125,7 @@ PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kern
   }
   auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
   require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
-  const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wave_cutoff_ry,
+  const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wavefunction_cutoff_ry,
                            potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {
     return dense_states_at(crystal, k, cutoff, n_bands, spin, *potential, *nonlocal, kernels);
   };

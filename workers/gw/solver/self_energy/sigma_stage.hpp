@@ -6,9 +6,6 @@
 
 namespace quasi::gw {
 
-/// True if V_xc is needed between different states.
-bool wants_matrix(const Deck& deck);
-
 /// What follows the diagonal Σ: the outer loop, then the full matrix and its Dyson equation, where
 /// the deck asks for them.
 void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "workers/gw/model/mean_field.hpp"
+
+/// Files of a mean-field calculation in the formats of BerkeleyGW (docs/theory/gw.md 1).
+namespace quasi::gw {
+
+/// Reads a wavefunction file, binary or HDF5 (told apart by its first bytes), and checks its
+/// counts, cell, group, k-list, norms and that all numbers are finite.
+/// @throws InvalidInput with file, record, value, limit and remedy.
+Wavefunctions read_wavefunctions(const std::filesystem::path& path);
+
+/// Reads RHO, VXC or VSC.
+/// @param kind  required prefix of the title: "RHO" for the density. The files of both potentials
+/// carry the title "VXC" or "VSC", so that either is accepted for them.
+/// @throws InvalidInput with file, value and remedy.
+PlaneWaveField read_field(const std::filesystem::path& path, const std::string& kind);
+
+/// Reads the projectors of VKB. @throws InvalidInput with file, value and remedy.
+Projectors read_projectors(const std::filesystem::path& path);
+
+/// Writes the binary format of WFN. @throws StorageError
+void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions& waves);
+/// Writes the HDF5 format of WFN. @throws StorageError
+void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunctions& waves);
+/// Writes RHO, VXC or VSC, by the title in the header. @throws StorageError
+void write_field(const std::filesystem::path& path, const PlaneWaveField& field);
+
+/// Checks that two files belong to one calculation: cell, atoms, cut-off, grid.
+/// @throws InvalidInput with the first quantity that differs and both its values.
+void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a,
+                          const MeanFieldHeader& b, const std::string& name_b);
+
+}  // namespace quasi::gw

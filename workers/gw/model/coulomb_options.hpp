@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+namespace quasi::gw {
+
+/// Shape in which the Coulomb interaction is truncated (docs/theory/gw.md 5).
+enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
+
+/// The row and column of W that carry the average of the wings at q ≠ 0.
+enum class WingRule {
+  kShortest,     ///< those of the shortest q+G; independent of how the q-list was written
+  kListedPoint,  ///< those of G = 0 of the irreducible q, as in BerkeleyGW
+};
+
+struct CoulombOptions {
+  Truncation truncation = Truncation::kNone;
+  double sphere_radius_bohr = 0.0;
+  /// Largest share of the charge outside half the cell along a truncated axis.
+  double max_charge_outside = 0.01;
+  WingRule wing_rule = WingRule::kShortest;
+  /// File of stored averages v̄(q+G); empty: they are calculated.
+  std::string average_file;
+};
+
+}  // namespace quasi::gw

@@ -1,0 +1,29 @@
+#include "workers/gw/model/empirical_crystal.hpp"
+
+#include "workers/backend/error.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr FormFactors kTable[] = {
+    {"silicon", 10.2612, {-0.224, 0.0, 0.055, 0.072}, {0, 0, 0, 0}, {14, 14}},
+    {"germanium", 10.6930, {-0.238, 0.0, 0.004, 0.068}, {0, 0, 0, 0}, {32, 32}},
+    {"gaas", 10.6770, {-0.23, 0.0, 0.01, 0.055}, {0.07, 0.05, 0.0, 0.01}, {31, 33}},
+};
+
+}  // namespace
+
+const FormFactors& form_factors(const std::string& name) {
+  for (const FormFactors& entry : kTable)
+    if (name == entry.name) return entry;
+  throw InvalidInput("meanfield.crystal = \"" + name +
+                     "\" is not built in; choose silicon, germanium or gaas");
+}
+
+std::vector<std::string> empirical_crystal_names() {
+  std::vector<std::string> names;
+  for (const FormFactors& entry : kTable) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace quasi::gw

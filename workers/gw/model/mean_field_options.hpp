@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+
+#include "workers/gw/model/empirical_crystal.hpp"
+
+namespace quasi::gw {
+
+/// How the limit q → 0 is taken where the mean field comes from files.
+enum class LongWave {
+  kStates,    ///< occupied states at k + q₀ from WFNq
+  kDense,     ///< occupied states at k + q₀ by diagonalising H of VSC and VKB
+  kVelocity,  ///< k·p, with the velocity of H of VSC and VKB
+};
+
+/// Where the mean field comes from: wavefunction files of BerkeleyGW or a built-in crystal.
+struct MeanFieldOptions {
+  bool empirical = false;  ///< true: `crystal`; false: the files below, empty where not given
+  std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
+  EmpiricalCrystal crystal;
+  LongWave long_wave = LongWave::kStates;
+  Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity
+  /// Largest error of the projectors between the plane waves of VKB, relative to their maximum.
+  double max_projector_residual = 1e-4;
+};
+
+}  // namespace quasi::gw

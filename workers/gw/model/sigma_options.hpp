@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "workers/gw/model/pole_options.hpp"
+#include "workers/gw/physics/contour.hpp"
+#include "workers/gw/physics/crystal.hpp"
+
+namespace quasi::gw {
+
+/// Method of the self-energy (docs/theory/gw.md 6). kRealAxis and kImaginaryAxis find the same Σ as
+/// kContour, from Im ε⁻¹ on a dense real grid and by analytic continuation; they check it.
+enum class SigmaMethod {
+  kCohsex,
+  kHybertsenLouie,
+  kGodbyNeeds,
+  kContour,
+  kRealAxis,
+  kImaginaryAxis
+};
+inline bool uses_frequencies(SigmaMethod method) { return method >= SigmaMethod::kContour; }
+inline bool uses_plasmon_poles(SigmaMethod method) {
+  return method == SigmaMethod::kHybertsenLouie || method == SigmaMethod::kGodbyNeeds;
+}
+
+/// Treatment of an element whose ω̃² is negative (docs/theory/gw.md 6.2). The numbers are those of
+/// BerkeleyGW's input files.
+enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };
+
+/// Frequencies at which the three full-frequency methods need ε⁻¹. DielectricMatrix::inverse has
+/// them in the order: ω = 0, the imaginary points after the first, the real points.
+struct ContourGrid {
+  std::vector<double> imaginary_ry;  ///< u_j; the first is 0
+  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
+  ImaginaryRule rule = ImaginaryRule::kQuadratic;
+  /// Points ω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap, to continue it to E.
+  std::vector<double> continuation_ry;
+
+  std::vector<std::complex<double>> frequencies_ry(double broadening_ry,
+                                                   double broadening_at_zero_ry) const {
+    std::vector<std::complex<double>> all{std::complex<double>{}};
+    for (std::size_t j = 1; j < imaginary_ry.size(); ++j) all.emplace_back(0.0, imaginary_ry[j]);
+    for (std::size_t i = 0; i < real_ry.size(); ++i)
+      all.emplace_back(real_ry[i], i == 0 ? broadening_at_zero_ry : broadening_ry);
+    return all;
+  }
+};
+
+/// Subspace of the full-frequency Σ: the eigenvectors of W(0) that carry most of it.
+struct SigmaSubspaceOptions {
+  double tolerance = 0.0;  ///< share of Σ|λ| of W(0) that may be left out; 0: no subspace
+  int vectors = 0;         ///< number of vectors instead of a tolerance; 0: by the tolerance
+  bool wanted() const { return tolerance > 0.0 || vectors > 0; }
+};
+
+/// Options of the self-energy, all counts, points and energies resolved.
+struct SigmaOptions {
+  SigmaMethod method = SigmaMethod::kHybertsenLouie;
+  int bands = 0;                    ///< number of bands in the inner sum; complete multiplets
+  double bare_cutoff_ry = 0.0;      ///< of the sphere of the bare exchange
+  double screened_cutoff_ry = 0.0;  ///< of the sphere of W
+  int band_min = 1, band_max = 1;   ///< outer states, counted from 1, last included
+  std::vector<int> kpoints;         ///< outer k-points: indices into the irreducible list
+  InvalidMode invalid = InvalidMode::kStatic;
+  PoleRules rules;
+  bool exact_static_ch = false;  ///< for the static remainder and exact COHSEX
+  bool closure = true;   ///< static CH also in its completed form, where static CH is made at all
+  bool reduce_q = true;  ///< sum q over the wedge of the little group (averaged diagonal elements)
+  double godby_needs_ry = 2.0;
+  std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is evaluated; the first is 0
+  bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
+  ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
+  SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods
+  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+};
+
+/// Method by which the slope dΣ/dE of the linearised quasiparticle equation is found.
+enum class Derivative { kAnalytic, kCentral, kForward };
+
+struct DerivativeRule {
+  Derivative kind = Derivative::kCentral;
+  double step_ry = 0.02 / kRydberg_ev;
+  /// Energies relative to E_l at which Σ is needed; the first is 0.
+  std::vector<double> offsets_ry() const {
+    switch (kind) {
+      case Derivative::kAnalytic:
+        return {0.0};
+      case Derivative::kCentral:
+        return {0.0, -step_ry, step_ry};
+      case Derivative::kForward:
+        return {0.0, step_ry};
+    }
+    return {0.0};
+  }
+};
+
+/// Solution of the quasiparticle equation that becomes E_qp1 (docs/theory/gw.md 6.6).
+enum class Solution { kLinearised, kGraphical, kDyson };
+
+/// Uniform energies around each state, for the graphical solution and the spectral function A(ω).
+struct SpectrumGrid {
+  double window_ev = 0.0;  ///< Σ from E_l − window to E_l + window; 0: no spectrum
+  double step_ev = 0.25;
+  double broadening_ev = 0.1;  ///< added to |Im Σ| in A(ω)
+
+  bool wanted() const { return window_ev > 0.0; }
+  std::vector<double> offsets_ry() const {
+    std::vector<double> offsets;
+    const int half = static_cast<int>(std::lround(window_ev / step_ev));
+    for (int i = -half; i <= half; ++i) offsets.push_back(i * step_ev / kRydberg_ev);
+    return offsets;
+  }
+};
+
+/// Options of the full matrix Σ_lm(E) (docs/theory/gw.md 7).
+struct SigmaMatrixOptions {
+  OffDiagonalOptions kernel;
+  /// Energies common to all k; empty: a uniform grid over the window of each k.
+  std::vector<double> energies_ry;
+  bool at_states = false;  ///< at the energies of the outer states themselves, in their order
+  double step_ry = 0.5 / kRydberg_ev;  ///< of the uniform grid
+  /// Distance by which the uniform grid exceeds the energies of the states on either side.
+  double margin_ry = 4.0 / kRydberg_ev;
+};
+
+}  // namespace quasi::gw
