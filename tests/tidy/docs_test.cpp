@@ -91,6 +91,39 @@ TEST(Docs, LinksAndPicturesLeadSomewhere) {
     }
 }
 
+/// Sentences of a page's prose: code, tables, headings, pictures and formulas are none.
+std::vector<std::string> sentences_of(const std::string& page) {
+  const std::string prose = std::regex_replace(page, std::regex("```[^`]*```"), "");
+  std::vector<std::string> sentences;
+  std::istringstream lines(prose);
+  std::string sentence;
+  const auto end = [&] {
+    if (sentence.find(" = ") == std::string::npos) sentences.push_back(sentence);
+    sentence.clear();
+  };
+  for (std::string line; std::getline(lines, line);) {
+    const std::regex own("\\s*(\\| |[#!]|[-*] |[0-9]+\\. ).*");
+    if (line.empty() || std::regex_match(line, own)) end();
+    if (line.empty() || line.starts_with("| ") || line.find_first_of("#!") == 0) continue;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      sentence += word + ' ';
+      if (std::string(".:;?!").find(word.back()) != std::string::npos) end();
+    }
+  }
+  end();
+  return sentences;
+}
+
+TEST(Docs, SentencesAreShort) {
+  constexpr std::ptrdiff_t kWords = 30;
+  for (const fs::path& page : pages())
+    for (const std::string& sentence : sentences_of(text_of(page))) {
+      EXPECT_LE(std::count(sentence.begin(), sentence.end(), ' '), kWords)
+          << name_of(page) << ": " << sentence;
+    }
+}
+
 TEST(Docs, FilesThatAreNamedExist) {
   const std::regex path(
       "(bench|examples|docs|deploy|tests|workers|server|client|proto)/[A-Za-z0-9_./-]+");
