@@ -10,7 +10,8 @@ trap 'rm -f "$table"' EXIT
 # Straight lines through κ(1/N) of the three finest meshes, N ≥ 12, populations and coherences
 # together.
 awk '/^#/ || $1 < 12 {next}
-  {x = 1 / $1; y = $5 + $6; k = $3 " " $2; n[k]++; sx[k] += x; sy[k] += y; sxx[k] += x * x; sxy[k] += x * y; last[k] = y}
+  {x = 1 / $1; y = $5 + $6; k = $3 " " $2; n[k]++; 
+    sx[k] += x; sy[k] += y; sxx[k] += x * x; sxy[k] += x * y; last[k] = y}
   END {for (k in n) {slope = (n[k] * sxy[k] - sx[k] * sy[k]) / (n[k] * sxx[k] - sx[k] ^ 2); print \
     k, (sy[k] - slope * sx[k]) / n[k], last[k]}}' \
   silicon-temperature.dat | sort -n -k1 -k2 | awk \
