@@ -25,7 +25,7 @@ namespace {
 
 using namespace quasi;
 using gw::Cplx;
-using Options = gw::GwKernels::OffDiagonalOptions;
+using Options = gw::OffDiagonalOptions;
 
 struct Sizes {
   std::int64_t n_g, n_bands, n_energies_off, n_bands_off, n_left_chi, n_right_chi, n_right_fft;
@@ -87,12 +87,26 @@ struct Model {
   }
 };
 
+/// Random pair products on the device.
+std::unique_ptr<gw::PairBlock> loaded_block(gw::GwKernels& kernels, std::int64_t n_left,
+                                            std::int64_t n_right, std::int64_t n_g,
+                                            std::uint64_t seed) {
+  auto block = kernels.pair_products().make_block();
+  const auto products = random_complex(n_left * n_right * n_g, seed);
+  block->load({products.data(), {n_left, n_right, n_g}});
+  return block;
+}
+
+/// A random plasmon-pole model on the device.
+std::shared_ptr<const gw::LoadedPoleModel> loaded_model(gw::GwKernels& kernels, std::int64_t n_g,
+                                                        Symmetry symmetry) {
+  const Model model(n_g, symmetry);
+  return kernels.pole_sums().load(model.view(), {});
+}
+
 void diagonal(gw::GwKernels& kernels, const Sizes& size) {
   const std::int64_t n_g = size.n_g, n = size.n_bands, n_e = 3;
-  {
-    const auto products = random_complex(n * n_g, 1);
-    kernels.load_pair_products({products.data(), {1, n, n_g}});
-  }
+  const auto block = loaded_block(kernels, 1, n, n_g, 1);
   std::vector<double> x, occupation;
   // An eighth of the bands occupied; three energies about the gap, 1 eV apart: few direct rows.
   for (std::int64_t i = 0; i < n; ++i) {
@@ -103,16 +117,13 @@ void diagonal(gw::GwKernels& kernels, const Sizes& size) {
     occupation.push_back(occupied ? 1.0 : 0.0);
   }
   for (const Symmetry symmetry : {Symmetry::kNone, Symmetry::kHermitian}) {
-    {
-      const Model model(n_g, symmetry);
-      kernels.load_plasmon_pole(model.view(), {});
-    }
+    const auto poles = loaded_model(kernels, n_g, symmetry);
     for (const bool with_sx : {false, true}) {
       std::vector<Cplx> total(n_e), sx(n_e);
       const auto run = [&] {
-        kernels.sigma_diagonal({x.data(), {1, n, n_e}}, {occupation.data(), {n}}, 1e-9,
-                               {total.data(), {1, n_e}},
-                               with_sx ? View<Cplx, 2>{sx.data(), {1, n_e}} : View<Cplx, 2>{});
+        poles->add_diagonal(*block, {{x.data(), {1, n, n_e}}, {occupation.data(), {n}}, 1e-9},
+                            {{total.data(), {1, n_e}},
+                             with_sx ? View<Cplx, 2>{sx.data(), {1, n_e}} : View<Cplx, 2>{}});
       };
       run();
       const double seconds = std::min(seconds_of(run), seconds_of(run));
@@ -149,20 +160,31 @@ struct OffDiagonalData {
 
 struct OffDiagonalRun {
   double seconds;
-  gw::GwKernels::OffDiagonalReport report;
+  gw::OffDiagonalReport report;
   std::vector<Cplx> sigma;
 };
 
-OffDiagonalRun run_offdiagonal(gw::GwKernels& kernels, const OffDiagonalData& data,
-                               std::int64_t n_sigma, const Options& options) {
+/// The model and the pair products of an off-diagonal case on the device.
+struct OffDiagonalOnDevice {
+  std::shared_ptr<const gw::LoadedPoleModel> poles;
+  std::unique_ptr<gw::PairBlock> block;
+};
+
+OffDiagonalRun run_offdiagonal(const OffDiagonalOnDevice& loaded, const OffDiagonalData& data,
+                               const Options& options) {
+  const std::int64_t n_sigma = loaded.block->n_left();
   const auto n_e = static_cast<std::int64_t>(data.energies.size()),
              n_b = static_cast<std::int64_t>(data.bands.size());
   OffDiagonalRun run{};
   run.sigma.resize(static_cast<std::size_t>(n_e * n_sigma * n_sigma));
   run.seconds = seconds_of([&] {
-    run.report = kernels.sigma_offdiagonal(
-        {data.energies.data(), {n_e}}, {data.bands.data(), {n_b}}, {data.occupation.data(), {n_b}},
-        1.0, options, {run.sigma.data(), {n_e, n_sigma, n_sigma}});
+    run.report =
+        loaded.poles->add_offdiagonal(*loaded.block,
+                                      {{data.energies.data(), {n_e}},
+                                       {data.bands.data(), {n_b}},
+                                       {data.occupation.data(), {n_b}},
+                                       1.0},
+                                      options, {run.sigma.data(), {n_e, n_sigma, n_sigma}});
   });
   return run;
 }
@@ -192,13 +214,12 @@ void print_offdiagonal(const char* what, gw::GwKernels& kernels, const Sizes& si
 }
 
 void load_offdiagonal(gw::GwKernels& kernels, const Sizes& size, std::int64_t n_sigma,
-                      std::int64_t n_bands, bool with_model) {
-  if (with_model) {
-    const Model model(size.n_g, size.hermitian ? Symmetry::kHermitian : Symmetry::kNone);
-    kernels.load_plasmon_pole(model.view(), {});
-  }
-  const auto products = random_complex(n_sigma * n_bands * size.n_g, 3);
-  kernels.load_pair_products({products.data(), {n_sigma, n_bands, size.n_g}});
+                      std::int64_t n_bands, OffDiagonalOnDevice& loaded) {
+  if (loaded.poles == nullptr)
+    loaded.poles =
+        loaded_model(kernels, size.n_g, size.hermitian ? Symmetry::kHermitian : Symmetry::kNone);
+  loaded.block = nullptr;
+  loaded.block = loaded_block(kernels, n_sigma, n_bands, size.n_g, 3);
 }
 
 /// Largest |ΔΣ| in eV when Σ is scaled so that its largest diagonal element is 10 eV.
@@ -212,20 +233,20 @@ double difference_ev(const OffDiagonalRun& a, const OffDiagonalRun& b) {
 }
 
 void offdiagonal(gw::GwKernels& kernels, const Sizes& size, bool separable) {
-  bool first = true;
+  OffDiagonalOnDevice loaded;
   for (const std::int64_t n_sigma : size.n_sigma) {
-    load_offdiagonal(kernels, size, n_sigma, size.n_bands_off, first);
-    if (first) run_offdiagonal(kernels, {6, 1}, n_sigma, {});
-    first = false;
+    const bool first = loaded.poles == nullptr;
+    load_offdiagonal(kernels, size, n_sigma, size.n_bands_off, loaded);
+    if (first) run_offdiagonal(loaded, {6, 1}, {});
     const OffDiagonalData data(size.n_energies_off, size.n_bands_off);
-    const auto direct = run_offdiagonal(kernels, data, n_sigma, {});
+    const auto direct = run_offdiagonal(loaded, data, {});
     print_offdiagonal("offdiagonal", kernels, size, n_sigma, data, direct, direct.seconds, 0.0);
     if (!separable) continue;
     // Once each with data of no account: a device loads code when it is first asked for it.
     for (const auto method : {Options::Method::kRationalSums, Options::Method::kExponentialSums}) {
       Options options;
       options.method = method;
-      run_offdiagonal(kernels, {6, size.n_bands_off}, n_sigma, options);
+      run_offdiagonal(loaded, {6, size.n_bands_off}, options);
     }
     for (const auto& [method, tolerance, name] :
          {std::tuple{Options::Method::kRationalSums, 4e-6, "rational sums"},
@@ -234,7 +255,7 @@ void offdiagonal(gw::GwKernels& kernels, const Sizes& size, bool separable) {
       Options options;
       options.method = method;
       options.tolerance_relative = tolerance;
-      const auto run = run_offdiagonal(kernels, data, n_sigma, options);
+      const auto run = run_offdiagonal(loaded, data, options);
       print_offdiagonal(name, kernels, size, n_sigma, data, run, direct.seconds,
                         difference_ev(direct, run));
     }
@@ -243,10 +264,11 @@ void offdiagonal(gw::GwKernels& kernels, const Sizes& size, bool separable) {
 
 void options(gw::GwKernels& kernels, const Sizes& size) {
   const std::int64_t n_sigma = size.n_sigma.back(), n_bands = 2;
-  load_offdiagonal(kernels, size, n_sigma, n_bands, true);
+  OffDiagonalOnDevice loaded;
+  load_offdiagonal(kernels, size, n_sigma, n_bands, loaded);
   const OffDiagonalData data(std::min<std::int64_t>(size.n_energies_off, 48), n_bands);
-  run_offdiagonal(kernels, {6, 1}, n_sigma, {});
-  const auto native = run_offdiagonal(kernels, data, n_sigma, {});
+  run_offdiagonal(loaded, {6, 1}, {});
+  const auto native = run_offdiagonal(loaded, data, {});
   print_offdiagonal("native products", kernels, size, n_sigma, data, native, native.seconds, 0.0);
   for (const auto& [products, name] :
        {std::pair{Options::Products::kThreeMultiplications, "three multiplications"},
@@ -254,8 +276,8 @@ void options(gw::GwKernels& kernels, const Sizes& size) {
     Options choice;
     choice.products = products;
     try {
-      run_offdiagonal(kernels, {6, 1}, n_sigma, choice);
-      const auto run = run_offdiagonal(kernels, data, n_sigma, choice);
+      run_offdiagonal(loaded, {6, 1}, choice);
+      const auto run = run_offdiagonal(loaded, data, choice);
       print_offdiagonal(name, kernels, size, n_sigma, data, run, native.seconds,
                         difference_ev(native, run));
     } catch (const Error& failure) {
@@ -267,14 +289,11 @@ void options(gw::GwKernels& kernels, const Sizes& size) {
 
 void chi(gw::GwKernels& kernels, const Sizes& size) {
   const std::int64_t n_left = size.n_left_chi, n_right = size.n_right_chi, n_g = size.n_g;
-  {
-    const auto products = random_complex(n_left * n_right * n_g, 5);
-    kernels.load_pair_products({products.data(), {n_left, n_right, n_g}});
-  }
+  const auto block = loaded_block(kernels, n_left, n_right, n_g, 5);
   std::vector<double> weight(static_cast<std::size_t>(n_left * n_right));
   for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -uniform(p);
-  kernels.start_chi(n_g);
-  const auto run = [&] { kernels.accumulate_chi({weight.data(), {n_left, n_right}}); };
+  const auto sum = kernels.polarizability().start({.n_static = n_g});
+  const auto run = [&] { sum->add(*block, {weight.data(), {n_left, n_right}}); };
   run();
   const double seconds = std::min(seconds_of(run), seconds_of(run));
   const double flops = 4.0 * static_cast<double>(n_left * n_right) * static_cast<double>(n_g) *
@@ -314,25 +333,31 @@ void chi_pairs(gw::GwKernels& kernels, const Sizes& size) {
   const auto n_pw = static_cast<std::int64_t>(psi.size()),
              n_g = static_cast<std::int64_t>(sphere.size());
   const std::int64_t n_left = 2 * size.n_left_chi, n_right = size.n_right_chi;
-  kernels.set_box({size.box, size.box, size.box});
-  kernels.load_sphere({sphere.data(), {n_g}}, {});
+  const gw::FftBox box{size.box, size.box, size.box};
+  gw::PairProductKernels& pair_products = kernels.pair_products();
+  const auto loaded = pair_products.load_sphere(box, {sphere.data(), {n_g}}, {});
   std::vector<double> weight(static_cast<std::size_t>(n_left * n_right));
   for (std::size_t p = 0; p < weight.size(); ++p) weight[p] = -uniform(p);
   for (const bool real : {false, true}) {
+    std::unique_ptr<const gw::LoadedBands> left_bands, right_bands;
     {
       auto left = random_complex(n_left * n_pw, 7), right = random_complex(n_right * n_pw, 8);
       for (auto* list : {&left, &right})
         for (auto& c : *list) c = real ? c.real() : c;
-      kernels.load_bands(gw::Side::kLeft, {left.data(), {n_left, n_pw}}, {psi.data(), {n_pw}});
-      kernels.load_bands(gw::Side::kRight, {right.data(), {n_right, n_pw}}, {psi.data(), {n_pw}});
+      const View<const std::int32_t, 1> positions{psi.data(), {n_pw}};
+      left_bands = pair_products.load_bands(box, {left.data(), {n_left, n_pw}}, positions);
+      right_bands = pair_products.load_bands(box, {right.data(), {n_right, n_pw}}, positions);
     }
     for (const bool overlapped : {false, true}) {
-      kernels.start_chi(n_g);
-      gw::GwKernels::PairsToChiReport report;
+      const auto sum = kernels.polarizability().start({.n_static = n_g});
+      gw::ChiSum::PairsReport report;
       const auto run = [&] {
-        report =
-            kernels.add_pairs_to_chi({0, n_left}, {0, n_right}, {weight.data(), {n_left, n_right}},
-                                     {}, {.overlapped = overlapped});
+        report = sum->add_pairs({{*left_bands, {0, n_left}},
+                                 {*right_bands, {0, n_right}},
+                                 *loaded,
+                                 {weight.data(), {n_left, n_right}},
+                                 {}},
+                                {.overlapped = overlapped});
       };
       run();
       const double seconds = std::min(seconds_of(run), seconds_of(run));
@@ -358,14 +383,20 @@ void fft(gw::GwKernels& kernels, const Sizes& size) {
     const auto n_pw = static_cast<std::int64_t>(psi.size()),
                n_g = static_cast<std::int64_t>(sphere.size());
     const std::int64_t n_left = 2, n_right = size.n_right_fft;
-    kernels.set_box({n, n, n});
+    const gw::FftBox box{n, n, n};
+    gw::PairProductKernels& pairs = kernels.pair_products();
+    std::unique_ptr<const gw::LoadedBands> left_bands, right_bands;
     {
       const auto left = random_complex(n_left * n_pw, 7), right = random_complex(n_right * n_pw, 8);
-      kernels.load_bands(gw::Side::kLeft, {left.data(), {n_left, n_pw}}, {psi.data(), {n_pw}});
-      kernels.load_bands(gw::Side::kRight, {right.data(), {n_right, n_pw}}, {psi.data(), {n_pw}});
+      const View<const std::int32_t, 1> positions{psi.data(), {n_pw}};
+      left_bands = pairs.load_bands(box, {left.data(), {n_left, n_pw}}, positions);
+      right_bands = pairs.load_bands(box, {right.data(), {n_right, n_pw}}, positions);
     }
-    kernels.load_sphere({sphere.data(), {n_g}}, {});
-    const auto run = [&] { kernels.pair_products({0, n_left}, {0, n_right}); };
+    const auto loaded = pairs.load_sphere(box, {sphere.data(), {n_g}}, {});
+    const auto block = pairs.make_block();
+    const auto run = [&] {
+      pairs.fill({*left_bands, {0, n_left}}, {*right_bands, {0, n_right}}, *loaded, *block);
+    };
     run();
     const double seconds = std::min(seconds_of(run), seconds_of(run));
     const double bytes = 80.0 * n * n * n * static_cast<double>(n_left * n_right);
@@ -390,7 +421,7 @@ void inverse(gw::GwKernels& kernels, const Sizes& size) {
     matrix[static_cast<std::size_t>(g * n + g)] = static_cast<double>(n);
   }
   const double seconds = seconds_of([&] {
-    kernels.invert_positive_definite({matrix.data(), {n, n}});
+    kernels.dense().invert_positive_definite({matrix.data(), {n, n}});
   });
   std::printf("{\"case\": \"inverse\", \"device\": \"%s\", \"n\": %ld, \"seconds\": %.3f}\n",
               kernels.device().name().c_str(), n, seconds);

@@ -271,15 +271,16 @@ TEST(Laws, UnfoldedStatesAndPairProducts) {
   const std::vector<IVec3> kept{{0, 0, 0}, {1, 0, 0}, {0, -1, 1}, {1, 1, 1}};
   const auto box = sum_box(f, {{2, 2, 2}});
   const auto products = [&](const Vec3& left, const Vec3& right, bool negative) {
-    s.kernels->set_box(box);
     std::vector<std::int32_t> index;
     for (const IVec3& g : kept) index.push_back(box_position(negative ? -g : g, box));
-    s.kernels->load_sphere(view<const std::int32_t>(index, kept.size()), {});
-    load(*s.kernels, Side::kLeft, waves_at(f, left, 0, 0, 6, box));
-    load(*s.kernels, Side::kRight, waves_at(f, right, 0, 0, 6, box));
-    s.kernels->pair_products({0, 6}, {0, 6});
+    PairProductKernels& pairs = s.kernels->pair_products();
+    const auto sphere = pairs.load_sphere(box, view<const std::int32_t>(index, kept.size()), {});
+    const auto left_bands = load(*s.kernels, waves_at(f, left, 0, 0, 6, box));
+    const auto right_bands = load(*s.kernels, waves_at(f, right, 0, 0, 6, box));
+    const auto block = pairs.make_block();
+    pairs.fill({*left_bands, {0, 6}}, {*right_bands, {0, 6}}, *sphere, *block);
     std::vector<Cplx> m(6 * 6 * kept.size());
-    s.kernels->read_pair_products(view<Cplx>(m, 6, 6, kept.size()));
+    block->read(view<Cplx>(m, 6, 6, kept.size()));
     return m;
   };
   const auto forward = products(k, k - q, false), backward = products(k - q, k, true),
@@ -355,17 +356,16 @@ TEST(Laws, SumRulesWithAllBands) {
   const MeanField& f = s.field;
   const std::vector<IVec3> kept{{1, 0, 0}, {0, 1, 1}, {1, 1, 1}};
   const auto box = sum_box(f, kept);
-  s.kernels->set_box(box);
   std::vector<std::int32_t> index;
   for (const IVec3& g : kept) index.push_back(box_position(g, box));
-  s.kernels->load_sphere(view<const std::int32_t>(index, kept.size()), {});
-  const auto waves = waves_at(f, {}, 0, 0, f.waves.n_bands, box);
-  load(*s.kernels, Side::kLeft, waves);
-  load(*s.kernels, Side::kRight, waves);
+  PairProductKernels& pairs = s.kernels->pair_products();
+  const auto sphere = pairs.load_sphere(box, view<const std::int32_t>(index, kept.size()), {});
+  const auto bands = load(*s.kernels, waves_at(f, {}, 0, 0, f.waves.n_bands, box));
   const std::int64_t n = f.waves.n_bands;
-  s.kernels->pair_products({0, 4}, {0, n});
+  const auto block = pairs.make_block();
+  pairs.fill({*bands, {0, 4}}, {*bands, {0, n}}, *sphere, *block);
   std::vector<Cplx> m(static_cast<std::size_t>(4 * n) * kept.size());
-  s.kernels->read_pair_products(view<Cplx>(m, 4, n, kept.size()));
+  block->read(view<Cplx>(m, 4, n, kept.size()));
   for (std::size_t g = 0; g < kept.size(); ++g) {
     const Vec3 at = to_real(kept[g]);
     const double expected = metric_dot(f.crystal().bdot, at, at);
@@ -479,13 +479,14 @@ TEST(Laws, PlasmonPoleLimits) {
   std::vector<Cplx> m(static_cast<std::size_t>(3 * n));
   for (std::size_t i = 0; i < m.size(); ++i)
     m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 7)), 0.3 * static_cast<double>(i));
-  s.kernels->load_pair_products({m.data(), {1, 3, n}});
-  s.kernels->load_plasmon_pole(infinite.view(), {});
+  const auto block = s.kernels->pair_products().make_block();
+  block->load({m.data(), {1, 3, n}});
+  const auto poles = s.kernels->pole_sums().load(infinite.view(), {});
   const std::vector<double> x{1.0, -0.2, -3.0}, occupation{1.0, 0.0, 0.0};
   std::vector<Cplx> total(1), sx(1), forms(3);
-  s.kernels->sigma_diagonal({x.data(), {1, 3, 1}}, {occupation.data(), {3}}, 1.0,
-                            {total.data(), {1, 1}}, {sx.data(), {1, 1}});
-  s.kernels->quadratic_forms(view<const Cplx>(w, n, n), view<Cplx>(forms, 1, 3));
+  poles->add_diagonal(*block, {{x.data(), {1, 3, 1}}, {occupation.data(), {3}}, 1.0},
+                      {{total.data(), {1, 1}}, {sx.data(), {1, 1}}});
+  block->quadratic_forms(view<const Cplx>(w, n, n), view<Cplx>(forms, 1, 3));
   EXPECT_LT(std::abs(sx[0] - forms[0]), 1e-11 * std::abs(forms[0]));
   EXPECT_LT(std::abs(total[0] - sx[0] + 0.5 * (forms[0] + forms[1] + forms[2])),
             1e-11 * std::abs(forms[0]));

@@ -56,8 +56,8 @@ TEST(SelfTest, SoundDataPass) {
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < n; ++h)
         matrix[g * n + h] = m.inverse[0][g * n + h] * std::sqrt(m.coulomb[h] / m.coulomb[g]);
-    s.kernels->eigen_hermitian(view<const Cplx>(matrix, n, n), view<double>(values, n),
-                               view<Cplx>(vectors, n, n));
+    s.kernels->dense().eigen_hermitian(view<const Cplx>(matrix, n, n), view<double>(values, n),
+                                       view<Cplx>(vectors, n, n));
     largest = std::max(largest, 1.0 / values[0]);
   }
   EXPECT_NEAR(*checks.at("largest_epsilon").value, largest, 1e-9 * largest);

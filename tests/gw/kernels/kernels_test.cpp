@@ -14,7 +14,6 @@ namespace {
 
 using namespace quasi;
 using gw::Cplx;
-using gw::Side;
 
 class GwKernelsOnDevice : public test::OnEveryDevice {};
 QUASI_ON_EVERY_DEVICE(GwKernelsOnDevice);
@@ -43,8 +42,8 @@ std::vector<std::int32_t> box_indices(const std::vector<int>& frequencies,
 }
 
 /// χ(0) as a whole, from the triangle that the kernels keep.
-void read_static(gw::GwKernels& kernels, std::int64_t n_g, std::vector<Cplx>& chi) {
-  kernels.take_chi()->read(chi.data());
+void read_static(const gw::PartialChi& sum, std::int64_t n_g, std::vector<Cplx>& chi) {
+  sum.read(chi.data());
   for (std::int64_t g = 0; g < n_g; ++g)
     for (std::int64_t h = 0; h < g; ++h) chi[g * n_g + h] = std::conj(chi[h * n_g + g]);
 }
@@ -70,16 +69,18 @@ TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
     const auto phase = test::random_complex(n_g, 43);
 
     const auto kernels = gw::make_gw_kernels(GetParam());
-    kernels->set_box(c.box);
-    kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
-    kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
+    gw::PairProductKernels& pairs = kernels->pair_products();
+    const View<const std::int32_t, 1> positions{psi_index.data(), {n_pw}};
+    const auto left_bands = pairs.load_bands(c.box, {left.data(), {3, n_pw}}, positions);
+    const auto right_bands = pairs.load_bands(c.box, {right.data(), {4, n_pw}}, positions);
+    const auto block = pairs.make_block();
     for (const bool with_phase : {false, true}) {
-      kernels->load_sphere(
-          {sphere_index.data(), {n_g}},
+      const auto loaded = pairs.load_sphere(
+          c.box, {sphere_index.data(), {n_g}},
           with_phase ? View<const Cplx, 1>{phase.data(), {n_g}} : View<const Cplx, 1>{});
-      kernels->pair_products({1, 3}, {0, 4});
+      pairs.fill({*left_bands, {1, 3}}, {*right_bands, {0, 4}}, *loaded, *block);
       std::vector<Cplx> products(2 * 4 * n_g);
-      kernels->read_pair_products({products.data(), {2, 4, n_g}});
+      block->read({products.data(), {2, 4, n_g}});
       for (int l = 0; l < 2; ++l)
         for (int n = 0; n < 4; ++n) {
           const auto expected = oracle::gw::pair_product(
@@ -101,7 +102,7 @@ TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
   for (const std::int64_t n_g : {1, 37, 130}) {
     const auto kernels = gw::make_gw_kernels(GetParam());
     std::vector<Cplx> expected(n_g * n_g);
-    kernels->start_chi(n_g);
+    const auto sum = kernels->polarizability().start({.n_static = n_g});
     for (std::uint32_t call = 0; call < 3; ++call) {
       const auto products = test::random_complex(n_left * n_right * n_g, 51 + call);
       std::vector<double> weight(n_left * n_right);
@@ -110,13 +111,13 @@ TEST_P(GwKernelsOnDevice, StaticPolarizabilityAgreesWithTheNaiveSum) {
         weight[p] = (call == 1 ? 1.0 : -1.0) * static_cast<double>((7 * p) % 5);
         complex_weight[p] = weight[p];
       }
-      kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
-      kernels->accumulate_chi({weight.data(), {n_left, n_right}});
+      const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
+      sum->add(*block, {weight.data(), {n_left, n_right}});
       const auto one = oracle::gw::polarizability(static_cast<int>(n_g), products, complex_weight);
       for (std::size_t i = 0; i < one.size(); ++i) expected[i] += one[i];
     }
     std::vector<Cplx> chi(n_g * n_g);
-    read_static(*kernels, n_g, chi);
+    read_static(*sum->finish(), n_g, chi);
     for (std::size_t i = 0; i < chi.size(); ++i)
       ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-11) << i;
   }
@@ -151,14 +152,18 @@ TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
             n_heads > 0 ? View<const Cplx, 3>{head.data(), {n_heads, n_left - l_begin, n_right}}
                         : View<const Cplx, 3>{};
         const auto kernels = gw::make_gw_kernels(GetParam());
-        kernels->set_box(box);
-        kernels->load_bands(Side::kLeft, {left.data(), {n_left, n_pw}}, {psi_index.data(), {n_pw}});
-        kernels->load_bands(Side::kRight, {right.data(), {n_right + n_begin, n_pw}},
-                            {psi_index.data(), {n_pw}});
-        kernels->load_sphere({sphere_index.data(), {n_g}}, {});
-        kernels->pair_products({l_begin, n_left}, {n_begin, n_begin + n_right});
+        gw::PairProductKernels& pairs = kernels->pair_products();
+        const View<const std::int32_t, 1> positions{psi_index.data(), {n_pw}};
+        const auto left_bands = pairs.load_bands(box, {left.data(), {n_left, n_pw}}, positions);
+        const auto right_bands =
+            pairs.load_bands(box, {right.data(), {n_right + n_begin, n_pw}}, positions);
+        const auto loaded = pairs.load_sphere(box, {sphere_index.data(), {n_g}}, {});
+        const gw::BandSelection of_left{*left_bands, {l_begin, n_left}},
+            of_right{*right_bands, {n_begin, n_begin + n_right}};
+        const auto block = pairs.make_block();
+        pairs.fill(of_left, of_right, *loaded, *block);
         std::vector<Cplx> products(weight.size() * static_cast<std::size_t>(n_g));
-        kernels->read_pair_products({products.data(), {n_left - l_begin, n_right, n_g}});
+        block->read({products.data(), {n_left - l_begin, n_right, n_g}});
         for (std::size_t i = 0; i < static_cast<std::size_t>(n_heads); ++i)
           for (std::size_t p = 0; p < weight.size(); ++p)
             products[p * static_cast<std::size_t>(n_g) + i] = head[i * weight.size() + p];
@@ -167,14 +172,15 @@ TEST_P(GwKernelsOnDevice, PairsAddedToChiOnTheWayAreThoseOfTheBlock) {
         double largest = 0.0;
         for (const Cplx& value : expected) largest = std::max(largest, std::abs(value));
         for (const auto& [overlapped, block_bytes] : {std::pair{true, 0}, {true, 1}, {false, 1}}) {
-          kernels->start_chi(n_g);
-          const auto report = kernels->add_pairs_to_chi(
-              {l_begin, n_left}, {n_begin, n_begin + n_right}, weights, heads,
+          const auto sum = kernels->polarizability().start({.n_static = n_g});
+          const auto report = sum->add_pairs(
+              {of_left, of_right, *loaded, weights, heads},
               {.use_real = use_real, .overlapped = overlapped, .block_bytes = block_bytes});
           EXPECT_EQ(report.real, real_waves && use_real);
           std::vector<Cplx> chi(static_cast<std::size_t>(n_g * n_g));
+          const auto finished = sum->finish();
           for (int read = 0; read < 2; ++read) {  // reading changes nothing
-            read_static(*kernels, n_g, chi);
+            read_static(*finished, n_g, chi);
             for (std::size_t i = 0; i < chi.size(); ++i)
               ASSERT_LE(std::abs(chi[i] - expected[i]), 1e-13 * largest) << i;
           }
@@ -197,17 +203,20 @@ TEST_P(GwKernelsOnDevice, LargeRealPolarizabilityAgreesWithTheNaiveSum) {
   const std::vector<double> weight{-1.0, -0.5, 0.0,   -2.0, -1.5,   -0.25,
                                    -3.0, -1.0, -0.75, -2.5, -0.125, -1.0};
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->set_box(box);
-  kernels->load_bands(Side::kLeft, {left.data(), {3, n_pw}}, {psi_index.data(), {n_pw}});
-  kernels->load_bands(Side::kRight, {right.data(), {4, n_pw}}, {psi_index.data(), {n_pw}});
-  kernels->load_sphere({sphere_index.data(), {n_g}}, {});
-  kernels->pair_products({0, 3}, {0, 4});
+  gw::PairProductKernels& pairs = kernels->pair_products();
+  const View<const std::int32_t, 1> positions{psi_index.data(), {n_pw}};
+  const auto left_bands = pairs.load_bands(box, {left.data(), {3, n_pw}}, positions);
+  const auto right_bands = pairs.load_bands(box, {right.data(), {4, n_pw}}, positions);
+  const auto loaded = pairs.load_sphere(box, {sphere_index.data(), {n_g}}, {});
+  const gw::BandSelection of_left{*left_bands, {0, 3}}, of_right{*right_bands, {0, 4}};
+  const auto block = pairs.make_block();
+  pairs.fill(of_left, of_right, *loaded, *block);
   std::vector<Cplx> products(static_cast<std::size_t>(12 * n_g)),
       chi(static_cast<std::size_t>(n_g * n_g));
-  kernels->read_pair_products({products.data(), {3, 4, n_g}});
-  kernels->start_chi(n_g);
-  EXPECT_TRUE(kernels->add_pairs_to_chi({0, 3}, {0, 4}, {weight.data(), {3, 4}}, {}, {}).real);
-  read_static(*kernels, n_g, chi);
+  block->read({products.data(), {3, 4, n_g}});
+  const auto sum = kernels->polarizability().start({.n_static = n_g});
+  EXPECT_TRUE(sum->add_pairs({of_left, of_right, *loaded, {weight.data(), {3, 4}}, {}}, {}).real);
+  read_static(*sum->finish(), n_g, chi);
   for (std::int64_t g = 0; g < n_g; g += n_g / 100)
     for (std::int64_t h = 0; h < n_g; ++h) {
       Cplx expected;
@@ -225,11 +234,11 @@ TEST_P(GwKernelsOnDevice, OnePlaneWaveIsReplaced) {
   auto products = test::random_complex(n_left * n_right * n_g, 57);
   const auto values = test::random_complex(n_left * n_right, 58);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
-  kernels->replace_plane_wave(g, {values.data(), {n_left, n_right}});
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
+  block->replace_plane_wave(g, {values.data(), {n_left, n_right}});
   for (std::int64_t p = 0; p < n_left * n_right; ++p) products[p * n_g + g] = values[p];
   std::vector<Cplx> back(products.size());
-  kernels->read_pair_products({back.data(), {n_left, n_right, n_g}});
+  block->read({back.data(), {n_left, n_right, n_g}});
   EXPECT_EQ(back, products);
 }
 
@@ -237,9 +246,9 @@ TEST_P(GwKernelsOnDevice, WeightsOfOneSignAreDemanded) {
   const auto products = test::random_complex(2 * 3, 55);
   const std::vector<double> weight{1.0, -1.0};
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->start_chi(3);
-  kernels->load_pair_products({products.data(), {1, 2, 3}});
-  EXPECT_THROW(kernels->accumulate_chi({weight.data(), {1, 2}}), std::logic_error);
+  const auto sum = kernels->polarizability().start({.n_static = 3});
+  const auto block = test::loaded_block(*kernels, {products.data(), {1, 2, 3}});
+  EXPECT_THROW(sum->add(*block, {weight.data(), {1, 2}}), std::logic_error);
 }
 
 TEST_P(GwKernelsOnDevice, PolarizabilityAtFrequenciesAgreesWithTheNaiveSum) {
@@ -247,13 +256,12 @@ TEST_P(GwKernelsOnDevice, PolarizabilityAtFrequenciesAgreesWithTheNaiveSum) {
   const auto products = test::random_complex(n_left * n_right * n_g, 61);
   const auto weight = test::random_complex(n_frequencies * n_left * n_right, 62);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->start_chi(0);
-  kernels->start_chi_frequencies(n_frequencies, n_g);
-  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  const auto sum = kernels->polarizability().start({.n_frequencies = n_frequencies, .n = n_g});
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
   for (int call = 0; call < 2; ++call)
-    kernels->accumulate_chi_frequencies({weight.data(), {n_frequencies, n_left, n_right}});
+    sum->add_at_frequencies(*block, {weight.data(), {n_frequencies, n_left, n_right}});
   std::vector<Cplx> chi(n_frequencies * n_g * n_g);
-  kernels->take_chi()->read(chi.data());
+  sum->finish()->read(chi.data());
   for (std::int64_t i = 0; i < n_frequencies; ++i) {
     const auto expected = oracle::gw::polarizability(
         n_g, products,
@@ -268,10 +276,10 @@ TEST_P(GwKernelsOnDevice, ProjectionIsAProduct) {
   const auto products = test::random_complex(n_left * n_right * n_g, 71);
   const auto basis = test::random_complex(n_g * n_basis, 72);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
-  kernels->project_pair_products({basis.data(), {n_g, n_basis}});
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
+  block->project({basis.data(), {n_g, n_basis}});
   std::vector<Cplx> projected(n_left * n_right * n_basis);
-  kernels->read_pair_products({projected.data(), {n_left, n_right, n_basis}});
+  block->read({projected.data(), {n_left, n_right, n_basis}});
   for (std::int64_t p = 0; p < n_left * n_right; ++p)
     for (std::int64_t b = 0; b < n_basis; ++b) {
       Cplx sum;
@@ -293,17 +301,17 @@ TEST_P(GwKernelsOnDevice, QuadraticFormsAgreeWithPlainLoops) {
     return sum;
   };
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
   std::vector<Cplx> form(n_left * n_right);
-  kernels->quadratic_forms({matrix.data(), {n_g, n_g}}, {form.data(), {n_left, n_right}});
+  block->quadratic_forms({matrix.data(), {n_g, n_g}}, {form.data(), {n_left, n_right}});
   for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int64_t n = 0; n < n_right; ++n)
       EXPECT_LE(std::abs(form[l * n_right + n] - form_of(l * n_right + n, l * n_right + n)), 1e-12);
   for (const std::int64_t n_energies : {1, 3}) {
     std::vector<Cplx> sum(n_energies * n_left * n_left, {1.0, 1.0});
-    kernels->quadratic_form_matrix({matrix.data(), {n_g, n_g}},
-                                   {weight.data(), {n_energies, n_right}},
-                                   {sum.data(), {n_energies, n_left, n_left}});
+    block->quadratic_form_matrix({matrix.data(), {n_g, n_g}},
+                                 {weight.data(), {n_energies, n_right}},
+                                 {sum.data(), {n_energies, n_left, n_left}});
     for (std::int64_t e = 0; e < n_energies; ++e)
       for (std::int64_t l = 0; l < n_left; ++l)
         for (std::int64_t m = 0; m < n_left; ++m) {
@@ -331,12 +339,13 @@ TEST_P(GwKernelsOnDevice, DiagonalFormsAgreeWithPlainLoops) {
     std::vector<double> weight;
     for (const Cplx& number : numbers) weight.push_back(number.real());
     const auto kernels = gw::make_gw_kernels(GetParam());
-    kernels->load_pair_products({products.data(), {c.n_left, c.n_right, c.n_g}});
+    const auto block =
+        test::loaded_block(*kernels, {products.data(), {c.n_left, c.n_right, c.n_g}});
     std::vector<Cplx> sum(static_cast<std::size_t>(c.n_energies * c.n_left * c.n_left),
                           {1.0, -2.0});
-    kernels->diagonal_form_matrix({diagonal.data(), {c.n_frequencies, c.n_g}},
-                                  {weight.data(), {c.n_right, c.n_frequencies, c.n_energies}},
-                                  {sum.data(), {c.n_energies, c.n_left, c.n_left}});
+    block->diagonal_form_matrix({diagonal.data(), {c.n_frequencies, c.n_g}},
+                                {weight.data(), {c.n_right, c.n_frequencies, c.n_energies}},
+                                {sum.data(), {c.n_energies, c.n_left, c.n_left}});
     for (std::int64_t e = 0; e < c.n_energies; ++e)
       for (std::int64_t l = 0; l < c.n_left; ++l)
         for (std::int64_t m = 0; m < c.n_left; ++m) {
@@ -382,11 +391,11 @@ TEST_P(GwKernelsOnDevice, InvertsMatrices) {
   const auto kernels = gw::make_gw_kernels(GetParam());
   const auto definite = random_hermitian(n, 40.0, 91);
   auto inverse = definite;
-  kernels->invert_positive_definite({inverse.data(), {n, n}});
+  kernels->dense().invert_positive_definite({inverse.data(), {n, n}});
   EXPECT_LE(distance_from_one(definite, inverse, n), 1e-12);
   const auto general = test::random_complex(n * n, 92);
   inverse = general;
-  kernels->invert_general({inverse.data(), {n, n}});
+  kernels->dense().invert_general({inverse.data(), {n, n}});
   EXPECT_LE(distance_from_one(general, inverse, n), 1e-10);  // condition number of order 1e3
 }
 
@@ -395,7 +404,7 @@ TEST_P(GwKernelsOnDevice, NamesTheMinorOfAMatrixThatIsNotPositiveDefinite) {
   matrix[7 * 12 + 7] = -1.0;
   const auto kernels = gw::make_gw_kernels(GetParam());
   try {
-    kernels->invert_positive_definite({matrix.data(), {12, 12}});
+    kernels->dense().invert_positive_definite({matrix.data(), {12, 12}});
     FAIL() << "not refused";
   } catch (const NotConverged& failure) {
     EXPECT_NE(std::string(failure.what()).find("8"), std::string::npos) << failure.what();
@@ -408,8 +417,8 @@ TEST_P(GwKernelsOnDevice, EigenvectorsSolveTheirEquation) {
   std::vector<double> values(n_lowest);
   std::vector<Cplx> vectors(n_lowest * n);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}},
-                           {vectors.data(), {n_lowest, n}});
+  kernels->dense().eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}},
+                                   {vectors.data(), {n_lowest, n}});
   EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
   for (std::int64_t i = 0; i < n_lowest; ++i)
     for (std::int64_t g = 0; g < n; ++g) {

@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -23,6 +24,14 @@ inline std::vector<Cplx> random_complex(std::size_t count, std::uint32_t seed) {
     value = {re, uniform(generator)};
   }
   return values;
+}
+
+/// A block of pair products with given values on the device of `kernels`.
+inline std::unique_ptr<gw::PairBlock> loaded_block(gw::GwKernels& kernels,
+                                                   View<const Cplx, 3> products) {
+  auto block = kernels.pair_products().make_block();
+  block->load(products);
+  return block;
 }
 
 enum class Symmetry { kNone, kHermitian };

@@ -59,12 +59,13 @@ void check_diagonal(const Device& device, int n_g, std::int64_t n_bands, std::in
             0.4 + 0.9 * static_cast<double>(l) + 0.21 * static_cast<double>(e) - bands.energy_ry[n];
 
   const auto kernels = gw::make_gw_kernels(device);
-  kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
-  kernels->load_plasmon_pole(model.view(), {});
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_bands, n_g}});
+  const auto poles = kernels->pole_sums().load(model.view(), {});
   std::vector<Cplx> total(n_left * n_energies, {0.25, -0.5}), sx(n_left * n_energies, {0.125, 1.0});
-  kernels->sigma_diagonal({x.data(), {n_left, n_bands, n_energies}},
-                          {bands.occupation.data(), {n_bands}}, weight,
-                          {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}});
+  poles->add_diagonal(
+      *block,
+      {{x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}}, weight},
+      {{total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}}});
 
   const double tolerance = 1e-11 * absolute_sum(model) * static_cast<double>(n_bands);
   for (std::int64_t l = 0; l < n_left; ++l)
@@ -118,12 +119,12 @@ TEST_P(GwSigmaKernels, SlopeAgreesWithTheDifferentiatedTerms) {
     for (std::int64_t l = 0; l < n_left; ++l)
       for (double band : bands.energy_ry) x.push_back(0.4 + 0.9 * static_cast<double>(l) - band);
     const auto kernels = gw::make_gw_kernels(GetParam());
-    kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
-    kernels->load_plasmon_pole(model.view(), {});
+    const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_bands, n_g}});
+    const auto poles = kernels->pole_sums().load(model.view(), {});
     std::vector<Cplx> total(n_left, {1.0, 0.0}), sx(n_left), slope(n_left, {0.0, 2.0});
-    kernels->sigma_diagonal_slope(
-        {x.data(), {n_left, n_bands}}, {bands.occupation.data(), {n_bands}}, 0.6,
-        {total.data(), {n_left}}, {sx.data(), {n_left}}, {slope.data(), {n_left}});
+    poles->add_diagonal_slope(
+        *block, {{x.data(), {n_left, n_bands, 1}}, {bands.occupation.data(), {n_bands}}, 0.6},
+        {{total.data(), {n_left}}, {sx.data(), {n_left}}, {slope.data(), {n_left}}});
     for (std::int64_t l = 0; l < n_left; ++l) {
       const std::vector<double> x_of_n(x.begin() + l * n_bands, x.begin() + (l + 1) * n_bands);
       const std::vector<Cplx> m(products.begin() + l * n_bands * n_g,
@@ -161,20 +162,19 @@ TEST_P(GwSigmaKernels, ImaginaryPolesAgreeWithTheSplitTermsInComplexNumbers) {
   for (std::int64_t n = 0; n < n_right; ++n)
     occupation.push_back(n < 4 ? 1.0 : n == 4 ? 0.25 : 0.0);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {n_left, n_right, n_g}});
-  const RandomPoleModel model(static_cast<int>(n_g), Symmetry::kNone, 72);
+  const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_right, n_g}});
   for (const double cut :
        {4.0, 0.9}) {  // |SX| of an imaginary pole is at most 1: only the second drops any
     gw::PoleRules rules;
     rules.screened_exchange_cut = cut;
-    kernels->load_plasmon_pole(model.view(), rules);
-    kernels->load_imaginary_poles({poles.data(), {static_cast<std::int64_t>(poles.size())}});
+    const auto loaded = kernels->pole_sums().load_imaginary(
+        {poles.data(), {static_cast<std::int64_t>(poles.size())}}, rules);
     std::vector<Cplx> total(static_cast<std::size_t>(n_left * n_energies), {1.0, 0.0}),
         sx(total.size()), slope(n_left, {0.0, 3.0});
-    kernels->sigma_diagonal_imaginary({x.data(), {n_left, n_right, n_energies}},
-                                      {occupation.data(), {n_right}}, 0.4,
-                                      {total.data(), {n_left, n_energies}},
-                                      {sx.data(), {n_left, n_energies}}, {slope.data(), {n_left}});
+    loaded->add_diagonal(
+        *block, {{x.data(), {n_left, n_right, n_energies}}, {occupation.data(), {n_right}}, 0.4},
+        {{total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}}},
+        {slope.data(), {n_left}});
     const oracle::gw::Rules oracle_rules{.screened_exchange_cut = cut};
     for (std::int64_t l = 0; l < n_left; ++l)
       for (std::int64_t e = 0; e < n_energies; ++e) {
@@ -221,11 +221,11 @@ TEST_P(GwSigmaKernels, DiagonalRepeatsBitForBit) {
   std::vector<Cplx> first;
   for (int turn = 0; turn < 2; ++turn) {
     const auto kernels = gw::make_gw_kernels(GetParam());
-    kernels->load_pair_products({products.data(), {1, 20, n_g}});
-    kernels->load_plasmon_pole(model.view(), {});
+    const auto block = test::loaded_block(*kernels, {products.data(), {1, 20, n_g}});
+    const auto poles = kernels->pole_sums().load(model.view(), {});
     std::vector<Cplx> total(3), sx(3);
-    kernels->sigma_diagonal({x.data(), {1, 20, 3}}, {bands.occupation.data(), {20}}, 1.0,
-                            {total.data(), {1, 3}}, {sx.data(), {1, 3}});
+    poles->add_diagonal(*block, {{x.data(), {1, 20, 3}}, {bands.occupation.data(), {20}}, 1.0},
+                        {{total.data(), {1, 3}}, {sx.data(), {1, 3}}});
     total.insert(total.end(), sx.begin(), sx.end());
     if (turn == 0) first = total;
     EXPECT_EQ(total, first);
@@ -238,10 +238,10 @@ TEST_P(GwSigmaKernels, RefusesOccupationsOutsideTheUnitInterval) {
   const double x = 1.0, occupation = 1.5;
   Cplx total, sx;
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {1, 1, 5}});
-  kernels->load_plasmon_pole(model.view(), {});
-  EXPECT_THROW(kernels->sigma_diagonal({&x, {1, 1, 1}}, {&occupation, {1}}, 1.0, {&total, {1, 1}},
-                                       {&sx, {1, 1}}),
+  const auto block = test::loaded_block(*kernels, {products.data(), {1, 1, 5}});
+  const auto poles = kernels->pole_sums().load(model.view(), {});
+  EXPECT_THROW(poles->add_diagonal(*block, {{&x, {1, 1, 1}}, {&occupation, {1}}, 1.0},
+                                   {{&total, {1, 1}}, {&sx, {1, 1}}}),
                InvalidInput);
 }
 
@@ -302,14 +302,18 @@ TEST_P(GwSigmaKernels, OffDiagonalProductsAgreeWithTheNaiveSums) {
       const auto products =
           test::random_complex(static_cast<std::size_t>(size.n_left * size.n_bands * size.n_g), 33);
       const auto kernels = gw::make_gw_kernels(GetParam());
-      kernels->load_pair_products({products.data(), {size.n_left, size.n_bands, size.n_g}});
-      kernels->load_plasmon_pole(model.view(), {});
+      const auto block =
+          test::loaded_block(*kernels, {products.data(), {size.n_left, size.n_bands, size.n_g}});
+      const auto poles = kernels->pole_sums().load(model.view(), {});
       std::vector<Cplx> sigma(static_cast<std::size_t>(size.n_energies * size.n_left * size.n_left),
                               {1.0, 2.0});
-      const auto report = kernels->sigma_offdiagonal(
-          {energies.data(), {size.n_energies}}, {bands.energy_ry.data(), {size.n_bands}},
-          {bands.occupation.data(), {size.n_bands}}, 0.7, {},
-          {sigma.data(), {size.n_energies, size.n_left, size.n_left}});
+      const auto report =
+          poles->add_offdiagonal(*block,
+                                 {{energies.data(), {size.n_energies}},
+                                  {bands.energy_ry.data(), {size.n_bands}},
+                                  {bands.occupation.data(), {size.n_bands}},
+                                  0.7},
+                                 {}, {sigma.data(), {size.n_energies, size.n_left, size.n_left}});
       EXPECT_EQ(report.pairs, size.n_bands * size.n_energies);
       EXPECT_EQ(report.direct_pairs, report.pairs);
       EXPECT_EQ(report.hermitian, symmetry == Symmetry::kHermitian);
@@ -334,7 +338,7 @@ TEST_P(GwSigmaKernels, OffDiagonalProductsAgreeWithTheNaiveSums) {
 // Separable sums replace the pairs that cross no pole. Absolute error: tolerance times
 // Σ|A/ω̃||M||M|, bounded by the sum of absolute terms; the direct pairs keep their rules.
 void check_separable(const Device& device, const OffDiagonalCase& size) {
-  using Method = gw::GwKernels::OffDiagonalOptions::Method;
+  using Method = gw::OffDiagonalOptions::Method;
   SCOPED_TRACE("n_g " + std::to_string(size.n_g) + ", outer states " + std::to_string(size.n_left));
   const RandomPoleModel model(size.n_g, size.symmetry, 35);
   Bands bands(size.n_bands, 36);
@@ -355,16 +359,20 @@ void check_separable(const Device& device, const OffDiagonalCase& size) {
                          {Method::kRationalSums, 1e-6},
                          {Method::kRationalSums, 1e-10}}) {
     const auto kernels = gw::make_gw_kernels(device);
-    kernels->load_pair_products({products.data(), {size.n_left, size.n_bands, size.n_g}});
-    kernels->load_plasmon_pole(model.view(), {});
+    const auto block =
+        test::loaded_block(*kernels, {products.data(), {size.n_left, size.n_bands, size.n_g}});
+    const auto poles = kernels->pole_sums().load(model.view(), {});
     std::vector<Cplx> sigma(static_cast<std::size_t>(size.n_energies * size.n_left * size.n_left));
-    gw::GwKernels::OffDiagonalOptions options;
+    gw::OffDiagonalOptions options;
     options.method = way.method;
     options.tolerance_relative = way.tolerance;
-    const auto report = kernels->sigma_offdiagonal(
-        {energies.data(), {size.n_energies}}, {bands.energy_ry.data(), {size.n_bands}},
-        {bands.occupation.data(), {size.n_bands}}, 0.7, options,
-        {sigma.data(), {size.n_energies, size.n_left, size.n_left}});
+    const auto report = poles->add_offdiagonal(
+        *block,
+        {{energies.data(), {size.n_energies}},
+         {bands.energy_ry.data(), {size.n_bands}},
+         {bands.occupation.data(), {size.n_bands}},
+         0.7},
+        options, {sigma.data(), {size.n_energies, size.n_left, size.n_left}});
     EXPECT_GT(report.direct_pairs, 0);
     EXPECT_LT(report.direct_pairs, report.pairs);
     EXPECT_GT(report.terms, 1);
@@ -406,20 +414,24 @@ TEST_P(GwSigmaKernels, OffDiagonalContainsTheDiagonal) {
     const auto products =
         test::random_complex(static_cast<std::size_t>(n_left * n_bands * n_g), 40);
     const auto kernels = gw::make_gw_kernels(GetParam());
-    kernels->load_pair_products({products.data(), {n_left, n_bands, n_g}});
-    kernels->load_plasmon_pole(model.view(), {});
+    const auto block = test::loaded_block(*kernels, {products.data(), {n_left, n_bands, n_g}});
+    const auto poles = kernels->pole_sums().load(model.view(), {});
     std::vector<Cplx> sigma(n_energies * n_left * n_left), total(n_left * n_energies),
         sx(total.size());
-    kernels->sigma_offdiagonal({energies.data(), {n_energies}}, {bands.energy_ry.data(), {n_bands}},
-                               {bands.occupation.data(), {n_bands}}, 1.0, {},
-                               {sigma.data(), {n_energies, n_left, n_left}});
+    poles->add_offdiagonal(*block,
+                           {{energies.data(), {n_energies}},
+                            {bands.energy_ry.data(), {n_bands}},
+                            {bands.occupation.data(), {n_bands}},
+                            1.0},
+                           {}, {sigma.data(), {n_energies, n_left, n_left}});
     std::vector<double> x;
     for (std::int64_t l = 0; l < n_left; ++l)
       for (double band : bands.energy_ry)
         for (double energy : energies) x.push_back(energy - band);
-    kernels->sigma_diagonal(
-        {x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}}, 1.0,
-        {total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}});
+    poles->add_diagonal(
+        *block,
+        {{x.data(), {n_left, n_bands, n_energies}}, {bands.occupation.data(), {n_bands}}, 1.0},
+        {{total.data(), {n_left, n_energies}}, {sx.data(), {n_left, n_energies}}});
     for (std::int64_t l = 0; l < n_left; ++l)
       for (std::int64_t e = 0; e < n_energies; ++e)
         EXPECT_LE(std::abs(total[l * n_energies + e] - sigma[(e * n_left + l) * n_left + l]),

@@ -145,8 +145,8 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
                                         at.g, 0, vsc, *field.nonlocal);
     std::vector<double> values(static_cast<std::size_t>(n_v));
     std::vector<Cplx> vectors(static_cast<std::size_t>(n_v * n));
-    kernels->eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_v),
-                             view<Cplx>(vectors, n_v, n));
+    kernels->dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_v),
+                                     view<Cplx>(vectors, n_v, n));
     const auto p = velocity_matrix(field.waves, r.irreducible, 0, {0, n_v}, {n_v, n_bands}, q,
                                    field.nonlocal.get(), *kernels);
     const auto p_local = velocity_matrix(field.waves, r.irreducible, 0, {0, n_v}, {n_v, n_bands}, q,

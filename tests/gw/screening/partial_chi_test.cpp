@@ -37,12 +37,12 @@ std::unique_ptr<gw::PartialChi> part(gw::GwKernels& kernels, std::uint32_t seed)
   const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, seed),
              further = further_weight();
   const auto weight = static_weight();
-  kernels.start_chi(kPlaneWaves);
-  kernels.start_chi_frequencies(kFrequencies, kPlaneWaves);
-  kernels.load_pair_products({products.data(), {kLeft, kRight, kPlaneWaves}});
-  kernels.accumulate_chi({weight.data(), {kLeft, kRight}});
-  kernels.accumulate_chi_frequencies({further.data(), {kFrequencies, kLeft, kRight}});
-  return kernels.take_chi();
+  const auto sum = kernels.polarizability().start(
+      {.n_static = kPlaneWaves, .n_frequencies = kFrequencies, .n = kPlaneWaves});
+  const auto block = test::loaded_block(kernels, {products.data(), {kLeft, kRight, kPlaneWaves}});
+  sum->add(*block, {weight.data(), {kLeft, kRight}});
+  sum->add_at_frequencies(*block, {further.data(), {kFrequencies, kLeft, kRight}});
+  return sum->finish();
 }
 
 std::vector<Cplx> values_of(const gw::PartialChi& chi) {
@@ -102,7 +102,7 @@ TEST_P(PartialChi, WhatWasReadComesBack) {
   const auto kernels = gw::make_gw_kernels(GetParam());
   const auto chi = part(*kernels, 13);
   const auto values = values_of(*chi);
-  const auto back = kernels->load_chi(chi->shape(), values.data());
+  const auto back = kernels->polarizability().load(chi->shape(), values.data());
   EXPECT_EQ(back->shape(), chi->shape());
   EXPECT_EQ(values_of(*back), values);
   back->add(*chi);
@@ -122,11 +122,11 @@ TEST_P(PartialChi, DielectricMatricesAreInverted) {
     for (std::int64_t f = 0; f <= kFrequencies; ++f) {
       SCOPED_TRACE(testing::Message() << positive << f);
       std::vector<Cplx> inverse(kPlaneWaves * kPlaneWaves);
-      kernels->invert_dielectric(*chi, f,
-                                 {.coulomb = {v.data(), {kPlaneWaves}},
-                                  .positive = positive,
-                                  .definite = positive && f == 0},
-                                 {inverse.data(), {kPlaneWaves, kPlaneWaves}});
+      kernels->polarizability().invert_dielectric(*chi, f,
+                                                  {.coulomb = {v.data(), {kPlaneWaves}},
+                                                   .positive = positive,
+                                                   .definite = positive && f == 0},
+                                                  {inverse.data(), {kPlaneWaves, kPlaneWaves}});
       for (std::int64_t g = 0; g < kPlaneWaves; ++g)
         for (std::int64_t h = 0; h < kPlaneWaves; ++h) {
           Cplx one = inverse[g * kPlaneWaves + h];
@@ -155,8 +155,8 @@ TEST_P(PartialChi, TransposedProducts) {
     if (real)
       for (auto* list : {&a, &b})
         for (Cplx& value : *list) value = value.real();
-    kernels->multiply_transposed({a.data(), {m, inner}}, {b.data(), {n, inner}},
-                                 {product.data(), {m, n}});
+    kernels->dense().multiply_transposed({a.data(), {m, inner}}, {b.data(), {n, inner}},
+                                         {product.data(), {m, n}});
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         Cplx expected;
@@ -174,8 +174,8 @@ TEST_P(PartialChi, WeightedNormsArePlainSums) {
   std::vector<double> v(kPlaneWaves), sum(kLeft * kRight);
   for (std::int64_t g = 0; g < kPlaneWaves; ++g) v[g] = 1.0 / static_cast<double>(2 + g);
   const auto kernels = gw::make_gw_kernels(GetParam());
-  kernels->load_pair_products({products.data(), {kLeft, kRight, kPlaneWaves}});
-  kernels->weighted_norms({v.data(), {kPlaneWaves}}, {sum.data(), {kLeft, kRight}});
+  const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kRight, kPlaneWaves}});
+  block->weighted_norms({v.data(), {kPlaneWaves}}, {sum.data(), {kLeft, kRight}});
   for (std::int64_t p = 0; p < kLeft * kRight; ++p) {
     double expected = 0.0;
     for (std::int64_t g = 0; g < kPlaneWaves; ++g)
@@ -191,12 +191,13 @@ TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
     const test::RandomPoleModel model(kPlaneWaves, symmetry, 41), next(kPlaneWaves, symmetry, 42);
     const auto products = test::random_complex(kLeft * kRight * kPlaneWaves, 43);
     const std::vector<double> x(kLeft * kRight, -2.0), occupation(kRight, 0.0);
-    const auto sums = [&](gw::GwKernels& kernels) {
-      kernels.load_pair_products({products.data(), {kLeft, kRight, kPlaneWaves}});
+    const auto sums = [&](gw::GwKernels& kernels, const gw::LoadedPoleModel& poles) {
+      const auto block =
+          test::loaded_block(kernels, {products.data(), {kLeft, kRight, kPlaneWaves}});
       std::vector<Cplx> total(kLeft), sx(kLeft), slope(kLeft);
-      kernels.sigma_diagonal_slope({x.data(), {kLeft, kRight}}, {occupation.data(), {kRight}}, 1.0,
-                                   {total.data(), {kLeft}}, {sx.data(), {kLeft}},
-                                   {slope.data(), {kLeft}});
+      poles.add_diagonal_slope(
+          *block, {{x.data(), {kLeft, kRight, 1}}, {occupation.data(), {kRight}}, 1.0},
+          {{total.data(), {kLeft}}, {sx.data(), {kLeft}}, {slope.data(), {kLeft}}});
       total.insert(total.end(), slope.begin(), slope.end());
       return total;
     };
@@ -205,13 +206,12 @@ TEST_P(PartialChi, PoleModelsGoFromDeviceToDevice) {
       if (other.backend != GetParam().backend) continue;
       SCOPED_TRACE(other.name());
       const auto second = gw::make_gw_kernels(other);
-      first->load_plasmon_pole(model.view(), {});
-      const auto expected = sums(*first);
-      second->load_plasmon_pole(next.view(), {});
-      second->take_plasmon_pole(first->plasmon_pole());
-      first->load_plasmon_pole(next.view(), {});
-      EXPECT_EQ(sums(*second), expected);
-      EXPECT_NE(sums(*first), expected);
+      auto on_first = first->pole_sums().load(model.view(), {});
+      const auto expected = sums(*first, *on_first);
+      const auto on_second = second->pole_sums().copy_of(on_first);
+      on_first = first->pole_sums().load(next.view(), {});
+      EXPECT_EQ(sums(*second, *on_second), expected);
+      EXPECT_NE(sums(*first, *on_first), expected);
     }
   }
 }
@@ -229,7 +229,7 @@ TEST_P(PartialChi, RealMatricesAreInverted) {
         matrix[i * n + j] +=
             random[i * n + k].real() * random[j * n + k].real() + (i == j && i == k ? 1.0 : 0.0);
   auto inverse = matrix;
-  kernels->invert_positive_definite({inverse.data(), {kPlaneWaves, kPlaneWaves}});
+  kernels->dense().invert_positive_definite({inverse.data(), {kPlaneWaves, kPlaneWaves}});
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
       Cplx product;
@@ -238,7 +238,7 @@ TEST_P(PartialChi, RealMatricesAreInverted) {
     }
   matrix[5 * n + 5] = -1.0;
   try {
-    kernels->invert_positive_definite({matrix.data(), {kPlaneWaves, kPlaneWaves}});
+    kernels->dense().invert_positive_definite({matrix.data(), {kPlaneWaves, kPlaneWaves}});
     FAIL() << "no error";
   } catch (const NotConverged& error) {
     EXPECT_NE(std::string(error.what()).find("leading minor 6"), std::string::npos) << error.what();

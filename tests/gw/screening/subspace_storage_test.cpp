@@ -261,8 +261,9 @@ TEST_P(SubspaceStorageOnDevice, FormsAgainstTheOracle) {
   s.rest.assign(rest.begin(), rest.end());
   s.diagonal = {{}, random(kN), random(kN)};
   const auto kernels = make_gw_kernels(GetParam());
-  kernels->load_pair_products({m.data(), {2, 3, kN}});
-  const FormsOfBlock forms({}, {}, s, 2, 3, 1.0, *kernels, nullptr);
+  const auto block = kernels->pair_products().make_block();
+  block->load({m.data(), {2, 3, kN}});
+  const FormsOfBlock forms({}, {}, s, 1.0, *block, nullptr);
   for (std::size_t f = 0; f < 3; ++f) {
     const oracle::gw::SubspaceMatrix w{.n = kN,
                                        .n_b = f == 0 ? 0 : static_cast<int>(kVectors),

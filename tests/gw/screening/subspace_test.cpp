@@ -211,9 +211,10 @@ TEST(Subspace, PartsOfWAreWhatTheySay) {
   std::vector<Cplx> m(3 * n);
   for (std::size_t i = 0; i < m.size(); ++i)
     m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
-  s.kernels->load_pair_products({m.data(), {1, 3, sub.n}});
+  const auto block = s.kernels->pair_products().make_block();
+  block->load({m.data(), {1, 3, sub.n}});
   std::vector<double> error_ry(1);
-  const FormsOfBlock forms(at, wings, sub, 1, 3, 1.0, *s.kernels, &error_ry);
+  const FormsOfBlock forms(at, wings, sub, 1.0, *block, &error_ry);
   double smallest_share = 1.0;
   for (std::size_t f = 0; f < frequencies.size(); ++f) {
     SCOPED_TRACE(f);

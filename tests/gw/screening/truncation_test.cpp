@@ -231,8 +231,8 @@ MeanField well(double edge, double cutoff_ry, int bands) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   std::vector<double> values(static_cast<std::size_t>(bands));
   std::vector<Cplx> vectors(static_cast<std::size_t>(bands * n));
-  kernels->eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, bands),
-                           view<Cplx>(vectors, bands, n));
+  kernels->dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, bands),
+                                   view<Cplx>(vectors, bands, n));
   fix_gauge(sphere.g, values, 1e-8, vectors);
   Wavefunctions w;
   w.header = header;

@@ -423,7 +423,7 @@ TEST(FullMatrix, SeparableSumsThroughTheZone) {
   SigmaOptions o = s.options();
   o.kpoints = {0};
   const auto direct = s.matrix(o, {});
-  using Method = GwKernels::OffDiagonalOptions::Method;
+  using Method = OffDiagonalOptions::Method;
   for (const auto& [method, tolerance, bound_ev] :
        {std::tuple{Method::kRationalSums, 1e-9, 1e-7}, {Method::kExponentialSums, 1e-7, 1e-5}}) {
     SigmaMatrixOptions m;

@@ -142,12 +142,13 @@ TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
       ++kept;
     }
   EXPECT_GT(kept, 100);
-  s.kernels->load_pair_products({m.data(), {1, 1, n}});
-  s.kernels->load_plasmon_pole(model.view(), {});
+  const auto block = s.kernels->pair_products().make_block();
+  block->load({m.data(), {1, 1, n}});
+  const auto poles = s.kernels->pole_sums().load(model.view(), {});
   const std::vector<double> at_x{x}, occupied{1.0};
   std::vector<Cplx> total(1), sx(1);
-  s.kernels->sigma_diagonal({at_x.data(), {1, 1, 1}}, {occupied.data(), {1}}, 1.0,
-                            {total.data(), {1, 1}}, {sx.data(), {1, 1}});
+  poles->add_diagonal(*block, {{at_x.data(), {1, 1, 1}}, {occupied.data(), {1}}, 1.0},
+                      {{total.data(), {1, 1}}, {sx.data(), {1, 1}}});
   EXPECT_GT(std::abs(expected), 0.05 * absolute) << "a sum that cancels shows nothing";
   EXPECT_LT(std::abs(sx[0] * x * x + expected), 1e-5 * absolute);
 }

@@ -15,7 +15,7 @@ class SiliconMatrix : public test::SiliconSigma {
  protected:
   std::vector<SigmaMatrixAtK> matrices(SigmaOptions o, const SigmaMatrixOptions& matrix,
                                        const CoulombInteraction& coulomb,
-                                       GwKernels::OffDiagonalReport* report = nullptr) {
+                                       OffDiagonalReport* report = nullptr) {
     SilentProgress silent;
     return self_energy_matrix(*field_, *epsilon_, o, matrix, coulomb, *kernels_, silent, report);
   }

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/library_handle.cuh"
-#include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw::cuda {
 

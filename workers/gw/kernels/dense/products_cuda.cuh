@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "workers/backend/device/library_handle.cuh"
-#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw::cuda {
 
 using quasi::cuda::check;
 
-using Products = GwKernels::OffDiagonalOptions::Products;
+using Products = OffDiagonalOptions::Products;
 
 /// Row-major matrix in device memory: `stride` numbers from one row to the next.
 struct DeviceMatrix {

@@ -3,58 +3,150 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <stdexcept>
 
 namespace quasi::gw {
+namespace {
 
-void PairProducts::set_box(std::array<int, 3> box) {
-  if (box != box_) to_real_ = FftPlan(box, FftPlan::Sign::kPlus);
-  box_ = box;
-  n_r_ = std::int64_t{1} * box[0] * box[1] * box[2];
-  for (Bands& side : bands_) side = Bands();
-  sphere_.clear();
+const CpuBands& bands_of(const BandSelection& selection) {
+  return dynamic_cast<const CpuBands&>(selection.bands);
 }
 
-void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients,
-                              View<const std::int32_t, 1> box_index) {
-  Bands bands;
-  bands.n_bands = coefficients.extent[0];
-  bands.n_pw = coefficients.extent[1];
-  bands.coefficients.assign(coefficients.data, coefficients.data + coefficients.size());
-  bands.box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
-  bands.real = std::all_of(bands.coefficients.begin(), bands.coefficients.end(),
-                           [](const Cplx& c) { return c.imag() == 0.0; });
-  bands_[static_cast<int>(side)] = std::move(bands);
+bool all_real(const std::vector<Cplx>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](const Cplx& value) { return value.imag() == 0.0; });
 }
 
-void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) {
-  sphere_.assign(box_index.data, box_index.data + box_index.extent[0]);
-  to_sphere_ = SphereTransform(box_, sphere_);
-  factor_.assign(sphere_.size(), Cplx{1.0, 0.0});
-  std::copy(factor.data, factor.data + factor.extent[0], factor_.begin());
-  real_factor_ =
-      std::all_of(factor_.begin(), factor_.end(), [](const Cplx& c) { return c.imag() == 0.0; });
-}
+std::int64_t box_size(const FftBox& box) { return std::int64_t{1} * box[0] * box[1] * box[2]; }
 
-bool PairProducts::convolution_is_cheaper(std::int64_t n_right) const {
-  // Flops of a matrix product against those of an FFT and its product on the box, and the gather of
-  // the convolution matrix spread over the bands that use it.
+/// Flops of a matrix product against those of an FFT and its product on the box, with the gather of
+/// the convolution matrix spread over the bands that use it.
+bool convolution_is_cheaper(const CpuBands& right, const CpuSphere& sphere, std::int64_t n_right) {
   constexpr double kProductOverTransformSpeed = 4.0;
   constexpr double kGatherFlops = 40.0;
-  const double matrix = static_cast<double>(bands_[1].n_pw) * static_cast<double>(sphere_.size());
-  const double n = static_cast<double>(n_r_);
+  const double matrix = static_cast<double>(right.n_pw) * static_cast<double>(sphere.n_g());
+  const double n = static_cast<double>(box_size(sphere.box));
   const double transform = (5.0 * std::log2(n) + 8.0) * n * kProductOverTransformSpeed;
   return matrix * (8.0 + kGatherFlops / static_cast<double>(n_right)) < transform;
 }
 
-void PairProducts::run(BandRange left, BandRange right, Cplx* products) {
-  if (convolution_is_cheaper(right.size()))
-    by_convolution(left, right, products);
-  else
-    by_transform(left, right, products);
+/// The convolution matrix of one left band: row G holds c*_l(G'+G) times the factor of G.
+///
+/// The sum G' + G stays within the box without reaching the waves again from the other side,
+/// because the box holds products on the whole sphere. Box positions therefore add, each axis
+/// modulo its edge.
+class ConvolutionMatrix {
+ public:
+  ConvolutionMatrix(const CpuBands& left, const CpuBands& right, const CpuSphere& sphere)
+      : left_(left),
+        sphere_(sphere),
+        box_(sphere.box),
+        in_box_(static_cast<std::size_t>(box_size(box_))),
+        matrix_(static_cast<std::size_t>(sphere.n_g() * right.n_pw)) {
+    for (const std::int32_t at : right.box_index) waves_.push_back(split(at));
+  }
+  /// [n_g][n_pw]
+  const Cplx* of_band(std::int64_t l) {
+    const auto n_pw = static_cast<std::int64_t>(waves_.size());
+    std::fill(in_box_.begin(), in_box_.end(), Cplx{});
+    for (std::int64_t p = 0; p < left_.n_pw; ++p)
+      in_box_[static_cast<std::size_t>(left_.box_index[static_cast<std::size_t>(p)])] =
+          std::conj(left_.coefficients[static_cast<std::size_t>(l * left_.n_pw + p)]);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t g = 0; g < sphere_.n_g(); ++g) {
+      const std::array<int, 3> shift = split(sphere_.box_index[static_cast<std::size_t>(g)]);
+      const Cplx factor = sphere_.factor[static_cast<std::size_t>(g)];
+      Cplx* row = matrix_.data() + g * n_pw;
+      for (std::int64_t p = 0; p < n_pw; ++p) {
+        std::array<int, 3> at = waves_[static_cast<std::size_t>(p)];
+        for (std::size_t i = 0; i < 3; ++i) {
+          at[i] += shift[i];
+          if (at[i] >= box_[i]) at[i] -= box_[i];
+        }
+        row[p] =
+            factor * in_box_[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
+      }
+    }
+    return matrix_.data();
+  }
+
+ private:
+  std::array<int, 3> split(std::int32_t at) const {
+    return {at / (box_[1] * box_[2]), at / box_[2] % box_[1], at % box_[2]};
+  }
+  const CpuBands& left_;
+  const CpuSphere& sphere_;
+  FftBox box_;
+  std::vector<Cplx> in_box_, matrix_;
+  std::vector<std::array<int, 3>> waves_;
+};
+
+void fill_by_convolution(const BandSelection& left, const BandSelection& right,
+                         const CpuSphere& sphere, Cplx* products) {
+  const CpuBands& l_side = bands_of(left);
+  const CpuBands& r_side = bands_of(right);
+  const std::int64_t n_g = sphere.n_g(), n_pw = r_side.n_pw, n_right = right.range.size();
+  ConvolutionMatrix matrix(l_side, r_side, sphere);
+  const Cplx one{1.0, 0.0}, zero{};
+  for (std::int64_t l = left.range.begin; l < left.range.end; ++l)
+    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right),
+                static_cast<int>(n_g), static_cast<int>(n_pw), &one,
+                r_side.coefficients.data() + right.range.begin * n_pw, static_cast<int>(n_pw),
+                matrix.of_band(l), static_cast<int>(n_pw), &zero,
+                products + (l - left.range.begin) * n_right * n_g, static_cast<int>(n_g));
 }
 
-void PairProducts::make_waves(Bands& bands) const {
+}  // namespace
+
+std::unique_ptr<const LoadedBands> CpuPairProductKernels::load_bands(
+    const FftBox& box, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
+  auto bands = std::make_unique<CpuBands>();
+  bands->box = box;
+  bands->n_bands = coefficients.extent[0];
+  bands->n_pw = coefficients.extent[1];
+  bands->coefficients.assign(coefficients.data, coefficients.data + coefficients.size());
+  bands->box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
+  bands->real = all_real(bands->coefficients);
+  return bands;
+}
+
+std::unique_ptr<const LoadedSphere> CpuPairProductKernels::load_sphere(
+    const FftBox& box, View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) {
+  auto sphere = std::make_unique<CpuSphere>();
+  sphere->box = box;
+  sphere->box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
+  sphere->to_sphere = SphereTransform(box, sphere->box_index);
+  sphere->factor.assign(sphere->box_index.size(), Cplx{1.0, 0.0});
+  std::copy(factor.data, factor.data + factor.extent[0], sphere->factor.begin());
+  sphere->real = all_real(sphere->factor);
+  return sphere;
+}
+
+void CpuPairProductKernels::fill(const BandSelection& left, const BandSelection& right,
+                                 const LoadedSphere& sphere, PairBlock& block) {
+  const auto& kept = dynamic_cast<const CpuSphere&>(sphere);
+  if (bands_of(left).box != kept.box || bands_of(right).box != kept.box)
+    throw std::logic_error("bands and sphere of a pair product are on different boxes");
+  Cplx* products =
+      dynamic_cast<CpuPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
+  if (convolution_is_cheaper(bands_of(right), kept, right.range.size())) {
+    fill_by_convolution(left, right, kept, products);
+  } else {
+    use_box(kept.box);
+    fill_by_transform(left, right, kept, products);
+  }
+}
+
+void CpuPairProductKernels::use_box(const FftBox& box) {
+  if (box == box_) return;
+  to_real_ = FftPlan(box, FftPlan::Sign::kPlus);
+  box_ = box;
+  n_r_ = box_size(box);
+}
+
+void CpuPairProductKernels::make_waves(const CpuBands& bands) const {
   if (bands.waves.size() > 0) return;
   bands.waves = FftArray(bands.n_bands * stride());
 #pragma omp parallel for schedule(static)
@@ -68,71 +160,32 @@ void PairProducts::make_waves(Bands& bands) const {
   }
 }
 
-void PairProducts::by_transform(BandRange left, BandRange right, Cplx* products) {
-  for (Bands& side : bands_) make_waves(side);
+void CpuPairProductKernels::fill_by_transform(const BandSelection& left, const BandSelection& right,
+                                              const CpuSphere& sphere, Cplx* products) const {
+  const CpuBands& l_side = bands_of(left);
+  const CpuBands& r_side = bands_of(right);
+  make_waves(l_side);
+  make_waves(r_side);
   const double scale = 1.0 / static_cast<double>(n_r_);
-  const std::int64_t n_right = right.size(), n_g = n_sphere();
+  const std::int64_t n_right = right.range.size(), n_g = sphere.n_g();
 #pragma omp parallel
   {
     FftArray work(stride());
     Cplx* f = work.data();
 #pragma omp for schedule(static) collapse(2)
-    for (std::int64_t l = left.begin; l < left.end; ++l)
-      for (std::int64_t n = right.begin; n < right.end; ++n) {
-        const Cplx* ul = bands_[0].waves.data() + l * stride();
-        const Cplx* un = bands_[1].waves.data() + n * stride();
+    for (std::int64_t l = left.range.begin; l < left.range.end; ++l)
+      for (std::int64_t n = right.range.begin; n < right.range.end; ++n) {
+        const Cplx* ul = l_side.waves.data() + l * stride();
+        const Cplx* un = r_side.waves.data() + n * stride();
         for (std::int64_t r = 0; r < n_r_; ++r)
           f[r] = {ul[r].real() * un[r].real() + ul[r].imag() * un[r].imag(),
                   ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
-        to_sphere_.run(f);
-        Cplx* m = products + ((l - left.begin) * n_right + (n - right.begin)) * n_g;
+        sphere.to_sphere.run(f);
+        Cplx* m = products + ((l - left.range.begin) * n_right + (n - right.range.begin)) * n_g;
         for (std::int64_t g = 0; g < n_g; ++g)
-          m[g] = scale * factor_[static_cast<std::size_t>(g)] *
-                 f[sphere_[static_cast<std::size_t>(g)]];
+          m[g] = scale * sphere.factor[static_cast<std::size_t>(g)] *
+                 f[sphere.box_index[static_cast<std::size_t>(g)]];
       }
-  }
-}
-
-void PairProducts::by_convolution(BandRange left, BandRange right, Cplx* products) const {
-  const Bands& l_side = bands_[0];
-  const Bands& r_side = bands_[1];
-  const std::int64_t n_g = n_sphere(), n_pw = r_side.n_pw, n_right = right.size();
-  // The sum G' + G stays within the box without reaching the waves again from the other side,
-  // because the box holds products on the whole sphere; so box positions add, each axis modulo its
-  // edge.
-  const auto split = [&](std::int32_t at) {
-    return std::array<int, 3>{at / (box_[1] * box_[2]), at / box_[2] % box_[1], at % box_[2]};
-  };
-  std::vector<Cplx> in_box(static_cast<std::size_t>(n_r_));
-  std::vector<Cplx> matrix(static_cast<std::size_t>(n_g * n_pw));
-  std::vector<std::array<int, 3>> waves(static_cast<std::size_t>(n_pw));
-  for (std::size_t p = 0; p < waves.size(); ++p) waves[p] = split(r_side.box_index[p]);
-  const Cplx one{1.0, 0.0}, zero{};
-  for (std::int64_t l = left.begin; l < left.end; ++l) {
-    std::fill(in_box.begin(), in_box.end(), Cplx{});
-    for (std::int64_t p = 0; p < l_side.n_pw; ++p)
-      in_box[static_cast<std::size_t>(l_side.box_index[static_cast<std::size_t>(p)])] =
-          std::conj(l_side.coefficients[static_cast<std::size_t>(l * l_side.n_pw + p)]);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t g = 0; g < n_g; ++g) {
-      const std::array<int, 3> shift = split(sphere_[static_cast<std::size_t>(g)]);
-      const Cplx factor = factor_[static_cast<std::size_t>(g)];
-      Cplx* row = matrix.data() + g * n_pw;
-      for (std::int64_t p = 0; p < n_pw; ++p) {
-        std::array<int, 3> at = waves[static_cast<std::size_t>(p)];
-        for (std::size_t i = 0; i < 3; ++i) {
-          at[i] += shift[i];
-          if (at[i] >= box_[i]) at[i] -= box_[i];
-        }
-        row[p] =
-            factor * in_box[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
-      }
-    }
-    cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right),
-                static_cast<int>(n_g), static_cast<int>(n_pw), &one,
-                r_side.coefficients.data() + right.begin * n_pw, static_cast<int>(n_pw),
-                matrix.data(), static_cast<int>(n_pw), &zero,
-                products + (l - left.begin) * n_right * n_g, static_cast<int>(n_g));
   }
 }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -32,15 +34,21 @@ __global__ void form_products(const double2* left, const double2* right, std::in
   f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
 }
 
+/// The plane waves that are gathered from a transformed box.
+struct SphereInBox {
+  const std::int32_t* index;  ///< [n_g]
+  const double2* factor;      ///< [n_g]
+  std::int64_t n_g, n_r;
+};
+
 /// m[b][g] = factor[g] f[b][index[g]].
-__global__ void gather(const double2* f, const std::int32_t* index, const double2* factor,
-                       std::int64_t n_g, std::int64_t n_r, double2* m) {
+__global__ void gather(const double2* f, SphereInBox sphere, double2* m) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (g >= n_g) return;
-  const double2 value = f[blockIdx.y * n_r + index[g]];
-  const double2 by = factor[g];
-  m[blockIdx.y * n_g + g] = {fma(by.x, value.x, -by.y * value.y),
-                             fma(by.x, value.y, by.y * value.x)};
+  if (g >= sphere.n_g) return;
+  const double2 value = f[blockIdx.y * sphere.n_r + sphere.index[g]];
+  const double2 by = sphere.factor[g];
+  m[blockIdx.y * sphere.n_g + g] = {fma(by.x, value.x, -by.y * value.y),
+                                    fma(by.x, value.y, by.y * value.x)};
 }
 
 /// f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]: M of both are real, so they come out as real and
@@ -67,28 +75,26 @@ struct Heads {
 
 /// rows[b][g] = root[b] factor[g] f[b][index[g]]; heads.values[g][b] instead for the first plane
 /// waves.
-__global__ void gather_weighted(const double2* f, const std::int32_t* index, const double2* factor,
-                                const double* root, Heads heads, std::int64_t n_g, std::int64_t n_r,
-                                double2* rows) {
+__global__ void gather_weighted(const double2* f, SphereInBox sphere, const double* root,
+                                Heads heads, double2* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (g >= n_g) return;
-  const double2 value = f[blockIdx.y * n_r + index[g]];
-  const double2 by = factor[g];
+  if (g >= sphere.n_g) return;
+  const double2 value = f[blockIdx.y * sphere.n_r + sphere.index[g]];
+  const double2 by = sphere.factor[g];
   double2 m{fma(by.x, value.x, -by.y * value.y), fma(by.x, value.y, by.y * value.x)};
   if (g < heads.n) m = heads.values[g * heads.stride + blockIdx.y];
   const double w = root[blockIdx.y];
-  rows[blockIdx.y * n_g + g] = {w * m.x, w * m.y};
+  rows[blockIdx.y * sphere.n_g + g] = {w * m.x, w * m.y};
 }
 
-/// The same for two real products a box: rows 2b and 2b + 1.
-__global__ void gather_weighted_real(const double2* f, const std::int32_t* index,
-                                     const double2* factor, const double* root, Heads heads,
-                                     std::int64_t n_g, std::int64_t n_r, std::int64_t n_rows,
-                                     double* rows) {
+/// gather_weighted of form_two_products: real and imaginary part of f[b] are rows 2b and 2b + 1.
+__global__ void gather_weighted_real(const double2* f, SphereInBox sphere, const double* root,
+                                     Heads heads, std::int64_t n_rows, double* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::int64_t n_g = sphere.n_g;
   if (g >= n_g) return;
-  const double2 value = f[blockIdx.y * n_r + index[g]];
-  const double by = factor[g].x;
+  const double2 value = f[blockIdx.y * sphere.n_r + sphere.index[g]];
+  const double by = sphere.factor[g].x;
   const std::int64_t row = 2 * std::int64_t{blockIdx.y};
   const bool from_head = g < heads.n;
   const double2* head = heads.values + g * heads.stride;
@@ -110,18 +116,18 @@ int largest_batch(std::int64_t n_r) {
   return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 31) / (16 * n_r), 1, 1024));
 }
 
+std::int64_t box_size(const FftBox& box) { return std::int64_t{1} * box[0] * box[1] * box[2]; }
+
+const CudaBands& bands_of(const BandSelection& selection) {
+  return dynamic_cast<const CudaBands&>(selection.bands);
+}
+
 }  // namespace
 
-void PairProducts::set_box(std::array<int, 3> box) {
-  if (box == box_) {
-    for (auto& side : waves_) side = {};
-    return;
-  }
+void PairProductTransforms::use_box(const FftBox& box) {
+  if (box == box_) return;
   box_ = box;
-  n_r_ = std::int64_t{1} * box[0] * box[1] * box[2];
-  for (auto& side : waves_) side = {};
-  sphere_ = {};
-  factor_ = {};
+  n_r_ = box_size(box);
   work_ = {};
   for (int i = 0; i < 2; ++i) {
     plans_[i] = {};
@@ -129,7 +135,7 @@ void PairProducts::set_box(std::array<int, 3> box) {
   }
 }
 
-const FftPlanCuda& PairProducts::plan(int batch) {
+const FftPlanCuda& PairProductTransforms::plan(int batch) {
   const int kind = batch == largest_batch(n_r_) ? 0 : 1;
   if (plan_batch_[kind] != batch) {
     const int box[3] = {box_[0], box_[1], box_[2]};
@@ -139,69 +145,41 @@ const FftPlanCuda& PairProducts::plan(int batch) {
   return plans_[kind];
 }
 
-void PairProducts::load_bands(Side side, View<const Cplx, 2> coefficients,
-                              View<const std::int32_t, 1> box_index, StagedCopy& staging,
-                              cudaStream_t stream) {
-  const std::int64_t n_bands = coefficients.extent[0];
-  const std::int64_t n_pw = coefficients.extent[1];
-  DeviceBuffer<double2> waves(static_cast<std::size_t>(n_bands * n_r_), "wavefunctions on the box");
-  DeviceBuffer<std::int32_t> index(static_cast<std::size_t>(n_pw), kWhat);
-  index.copy_from(box_index.data, static_cast<std::size_t>(n_pw), kWhat);
-  waves.zero(kWhat, stream);
-  const std::int64_t batch = largest_batch(n_r_);
-  DeviceBuffer<double2> c(static_cast<std::size_t>(std::min(batch, n_bands) * n_pw), kWhat);
-  DeviceBuffer<int> imaginary(1, kWhat);
-  imaginary.zero(kWhat, stream);
-  for (std::int64_t first = 0; first < n_bands; first += batch) {
-    const std::int64_t count = std::min(batch, n_bands - first);
-    staging.to_device(coefficients.data + first * n_pw,
-                      count * n_pw * static_cast<std::int64_t>(sizeof(Cplx)), c.data(), stream,
-                      kWhat);
-    double2* box = waves.data() + first * n_r_;
-    scatter<<<dim3(blocks_for(n_pw), static_cast<unsigned>(count)), kThreads, 0, stream>>>(
-        c.data(), index.data(), n_pw, n_r_, box);
-    check_launch(kWhat);
-    quasi::cuda::for_each_index(count * n_pw, AnyImaginary{c.data(), imaginary.data()}, kWhat,
-                                stream);
-    plan(static_cast<int>(count)).run(box, stream);
-    check(cudaStreamSynchronize(stream), kWhat);
-  }
-  real_side_[static_cast<int>(side)] = quasi::cuda::to_host(imaginary, kWhat).front() == 0;
-  waves_[static_cast<int>(side)] = std::move(waves);
-}
-
-void PairProducts::load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) {
-  const auto n_g = static_cast<std::size_t>(box_index.extent[0]);
-  std::vector<double2> scaled(n_g, double2{1.0 / static_cast<double>(n_r_), 0.0});
-  for (std::int64_t g = 0; g < factor.extent[0]; ++g) {
-    const Cplx value = factor(g) / static_cast<double>(n_r_);
-    scaled[static_cast<std::size_t>(g)] = {value.real(), value.imag()};
-  }
-  sphere_ = DeviceBuffer<std::int32_t>(n_g, kWhat);
-  sphere_.copy_from(box_index.data, n_g, kWhat);
-  factor_ = DeviceBuffer<double2>(scaled, kWhat);
-  real_factor_ =
-      std::all_of(scaled.begin(), scaled.end(), [](const double2& f) { return f.y == 0.0; });
-  check(cudaDeviceSynchronize(), kWhat);
-}
-
-double2* PairProducts::work_of(std::int64_t boxes) {
+double2* PairProductTransforms::work_of(std::int64_t boxes) {
   if (static_cast<std::int64_t>(work_.size()) < boxes * n_r_)
     work_ = DeviceBuffer<double2>(static_cast<std::size_t>(boxes * n_r_), "batch of pair products");
   return work_.data();
 }
 
-std::int64_t PairProducts::largest_rows(std::int64_t n_right, bool real) const {
-  return std::min<std::int64_t>(std::int64_t{largest_batch(n_r_)} * (real ? 2 : 1), n_right);
+void PairProductTransforms::transform(const FftBox& box, std::int64_t count, double2* data,
+                                      cudaStream_t stream) {
+  use_box(box);
+  plan(static_cast<int>(count)).run(data, stream);
 }
 
-void PairProducts::run_weighted(const WeightedRows& wanted, cudaStream_t stream) {
+std::int64_t PairProductTransforms::largest_rows(const FftBox& box, std::int64_t n_right,
+                                                 bool real) {
+  return std::min<std::int64_t>(std::int64_t{largest_batch(box_size(box))} * (real ? 2 : 1),
+                                n_right);
+}
+
+bool PairProductTransforms::is_real(const ChiSum::Pairs& pairs) {
+  const View<const Cplx, 3>& head = pairs.head;
+  return bands_of(pairs.left).real && bands_of(pairs.right).real &&
+         dynamic_cast<const CudaSphere&>(pairs.sphere).real &&
+         std::all_of(head.data, head.data + (head.data ? head.size() : 0),
+                     [](const Cplx& m) { return m.imag() == 0.0; });
+}
+
+void PairProductTransforms::fill_weighted(const WeightedRows& wanted, cudaStream_t stream) {
+  const CudaSphere& sphere = wanted.sphere;
+  use_box(sphere.box);
   const std::int64_t rows = wanted.right.size(), boxes = wanted.real ? (rows + 1) / 2 : rows;
   double2* work = work_of(boxes);
-  const double2* left = waves_[0].data() + wanted.left * n_r_;
-  const double2* right = waves_[1].data() + wanted.right.begin * n_r_;
+  const double2* left = wanted.left_bands.waves.data() + wanted.left * n_r_;
+  const double2* right = wanted.right_bands.waves.data() + wanted.right.begin * n_r_;
   const dim3 on_box(blocks_for(n_r_), static_cast<unsigned>(boxes)),
-      on_sphere(blocks_for(n_g()), static_cast<unsigned>(boxes));
+      on_sphere(blocks_for(sphere.n_g()), static_cast<unsigned>(boxes));
   if (wanted.real)
     form_two_products<<<on_box, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
   else
@@ -209,33 +187,109 @@ void PairProducts::run_weighted(const WeightedRows& wanted, cudaStream_t stream)
   check_launch(kWhat);
   plan(static_cast<int>(boxes)).run(work, stream);
   const Heads heads{wanted.head, wanted.n_heads, wanted.head_stride};
+  const SphereInBox gathered{sphere.box_index.data(), sphere.factor.data(), sphere.n_g(), n_r_};
   if (wanted.real)
-    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(),
-                                                             wanted.root, heads, n_g(), n_r_, rows,
-                                                             static_cast<double*>(wanted.rows));
+    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(
+        work, gathered, wanted.root, heads, rows, static_cast<double*>(wanted.rows));
   else
-    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, sphere_.data(), factor_.data(),
-                                                        wanted.root, heads, n_g(), n_r_,
+    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, gathered, wanted.root, heads,
                                                         static_cast<double2*>(wanted.rows));
   check_launch(kWhat);
 }
 
-void PairProducts::run(BandRange left, BandRange right, double2* products, cudaStream_t stream) {
-  const std::int64_t batch = std::min<std::int64_t>(largest_batch(n_r_), right.size());
+void PairProductTransforms::fill(const BandSelection& left, const BandSelection& right,
+                                 const CudaSphere& sphere, double2* products, cudaStream_t stream) {
+  use_box(sphere.box);
+  const BandRange l_range = left.range, n_range = right.range;
+  const std::int64_t batch = std::min<std::int64_t>(largest_batch(n_r_), n_range.size());
   work_of(batch);
-  for (std::int64_t l = left.begin; l < left.end; ++l)
-    for (std::int64_t n = right.begin; n < right.end; n += batch) {
-      const std::int64_t count = std::min(batch, right.end - n);
+  const SphereInBox gathered{sphere.box_index.data(), sphere.factor.data(), sphere.n_g(), n_r_};
+  for (std::int64_t l = l_range.begin; l < l_range.end; ++l)
+    for (std::int64_t n = n_range.begin; n < n_range.end; n += batch) {
+      const std::int64_t count = std::min(batch, n_range.end - n);
       const auto many = static_cast<unsigned>(count);
       form_products<<<dim3(blocks_for(n_r_), many), kThreads, 0, stream>>>(
-          waves_[0].data() + l * n_r_, waves_[1].data() + n * n_r_, n_r_, work_.data());
+          bands_of(left).waves.data() + l * n_r_, bands_of(right).waves.data() + n * n_r_, n_r_,
+          work_.data());
       check_launch(kWhat);
       plan(static_cast<int>(count)).run(work_.data(), stream);
-      gather<<<dim3(blocks_for(n_g()), many), kThreads, 0, stream>>>(
-          work_.data(), sphere_.data(), factor_.data(), n_g(), n_r_,
-          products + ((l - left.begin) * right.size() + (n - right.begin)) * n_g());
+      gather<<<dim3(blocks_for(sphere.n_g()), many), kThreads, 0, stream>>>(
+          work_.data(), gathered,
+          products + ((l - l_range.begin) * n_range.size() + (n - n_range.begin)) * sphere.n_g());
       check_launch(kWhat);
     }
+}
+
+std::unique_ptr<const LoadedBands> CudaPairProductKernels::load_bands(
+    const FftBox& box, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
+  context_->use();
+  const cudaStream_t stream = context_->stream();
+  const std::int64_t n_bands = coefficients.extent[0], n_pw = coefficients.extent[1],
+                     n_r = box_size(box);
+  auto bands = std::make_unique<CudaBands>();
+  bands->box = box;
+  bands->waves =
+      DeviceBuffer<double2>(static_cast<std::size_t>(n_bands * n_r), "wavefunctions on the box");
+  DeviceBuffer<std::int32_t> index(static_cast<std::size_t>(n_pw), kWhat);
+  index.copy_from(box_index.data, static_cast<std::size_t>(n_pw), kWhat);
+  bands->waves.zero(kWhat, stream);
+  const std::int64_t batch = largest_batch(n_r);
+  DeviceBuffer<double2> c(static_cast<std::size_t>(std::min(batch, n_bands) * n_pw), kWhat);
+  DeviceBuffer<int> imaginary(1, kWhat);
+  imaginary.zero(kWhat, stream);
+  for (std::int64_t first = 0; first < n_bands; first += batch) {
+    const std::int64_t count = std::min(batch, n_bands - first);
+    context_->staging().to_device(coefficients.data + first * n_pw,
+                                  count * n_pw * static_cast<std::int64_t>(sizeof(Cplx)), c.data(),
+                                  stream, kWhat);
+    double2* in_box = bands->waves.data() + first * n_r;
+    scatter<<<dim3(blocks_for(n_pw), static_cast<unsigned>(count)), kThreads, 0, stream>>>(
+        c.data(), index.data(), n_pw, n_r, in_box);
+    check_launch(kWhat);
+    quasi::cuda::for_each_index(count * n_pw, AnyImaginary{c.data(), imaginary.data()}, kWhat,
+                                stream);
+    transforms_->transform(box, count, in_box, stream);
+    check(cudaStreamSynchronize(stream), kWhat);
+  }
+  bands->real = quasi::cuda::to_host(imaginary, kWhat).front() == 0;
+  return bands;
+}
+
+std::unique_ptr<const LoadedSphere> CudaPairProductKernels::load_sphere(
+    const FftBox& box, View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor) {
+  context_->use();
+  const auto n_g = static_cast<std::size_t>(box_index.extent[0]);
+  const auto n_r = static_cast<double>(box_size(box));
+  std::vector<double2> scaled(n_g, double2{1.0 / n_r, 0.0});
+  for (std::int64_t g = 0; g < factor.extent[0]; ++g) {
+    const Cplx value = factor(g) / n_r;
+    scaled[static_cast<std::size_t>(g)] = {value.real(), value.imag()};
+  }
+  auto sphere = std::make_unique<CudaSphere>();
+  sphere->box = box;
+  sphere->box_index = DeviceBuffer<std::int32_t>(n_g, kWhat);
+  sphere->box_index.copy_from(box_index.data, n_g, kWhat);
+  sphere->factor = DeviceBuffer<double2>(scaled, kWhat);
+  sphere->real =
+      std::all_of(scaled.begin(), scaled.end(), [](const double2& f) { return f.y == 0.0; });
+  check(cudaDeviceSynchronize(), kWhat);
+  return sphere;
+}
+
+std::unique_ptr<PairBlock> CudaPairProductKernels::make_block() {
+  return std::make_unique<CudaPairBlock>(context_);
+}
+
+void CudaPairProductKernels::fill(const BandSelection& left, const BandSelection& right,
+                                  const LoadedSphere& sphere, PairBlock& block) {
+  context_->use();
+  const auto& kept = dynamic_cast<const CudaSphere&>(sphere);
+  if (bands_of(left).box != kept.box || bands_of(right).box != kept.box)
+    throw std::logic_error("bands and sphere of a pair product are on different boxes");
+  double2* products =
+      dynamic_cast<CudaPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
+  transforms_->fill(left, right, kept, products, context_->stream());
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
 }
 
 }  // namespace quasi::gw::cuda

@@ -1,33 +1,46 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 
-#include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/cuda_context.cuh"
 #include "workers/gw/kernels/pair_products/fft_plan_cuda.cuh"
-#include "workers/gw/kernels/staged_copy.cuh"
+#include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
+#include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
 
 namespace quasi::gw::cuda {
 
-/// Pair products by batched FFT, in device memory: M_ln(G) = 1/N_r Σ_r u*_l(r) u_n(r) e^{+iGr}.
-///
-/// Wavefunctions of both sides stay on the real-space box; each batch forms u*_l u_n for one l and
-/// many n, transforms in place and gathers the sphere.
-class PairProducts {
- public:
-  void set_box(std::array<int, 3> box);
-  std::int64_t n_r() const { return n_r_; }
-  std::int64_t n_g() const { return static_cast<std::int64_t>(sphere_.size()); }
+/// Wavefunctions of some bands on the box, in device memory.
+struct CudaBands final : LoadedBands {
+  FftBox box{};
+  quasi::cuda::DeviceBuffer<double2> waves;  ///< u_n(r), [n_bands][n_r]
+  bool real = false;                         ///< every coefficient is real
+};
 
-  void load_bands(Side side, View<const Cplx, 2> coefficients,
-                  View<const std::int32_t, 1> box_index, StagedCopy& staging, cudaStream_t stream);
-  void load_sphere(View<const std::int32_t, 1> box_index, View<const Cplx, 1> factor);
-  /// @param products  [left.size()][right.size()][n_g], device
-  void run(BandRange left, BandRange right, double2* products, cudaStream_t stream);
+/// Plane waves of pair products in device memory.
+struct CudaSphere final : LoadedSphere {
+  FftBox box{};
+  quasi::cuda::DeviceBuffer<std::int32_t> box_index;  ///< [n_g]
+  quasi::cuda::DeviceBuffer<double2> factor;          ///< 1/N_r times the caller's, [n_g]
+  bool real = true;                                   ///< every factor is real
+  std::int64_t n_g() const { return static_cast<std::int64_t>(box_index.size()); }
+};
+
+/// Batched transforms of one device: plans of the current box and a buffer of boxes. Each batch
+/// forms u*_l u_n for one l and many n, transforms in place and gathers the sphere.
+class PairProductTransforms {
+ public:
+  /// Transforms `count` boxes in place: Σ_G c(G) e^{+iGr}.
+  void transform(const FftBox& box, std::int64_t count, double2* data, cudaStream_t stream);
+  /// @param products  [left][right][n_g] in device memory
+  void fill(const BandSelection& left, const BandSelection& right, const CudaSphere& sphere,
+            double2* products, cudaStream_t stream);
 
   /// √|w| M of one left band and a batch of right ones.
   struct WeightedRows {
+    const CudaBands& left_bands;
+    const CudaBands& right_bands;
+    const CudaSphere& sphere;
     std::int64_t left = 0;
     BandRange right;
     bool real = false;              ///< M is real: two products share a transform, rows hold double
@@ -37,25 +50,42 @@ class PairProducts {
     std::int64_t n_heads = 0, head_stride = 0;
     void* rows = nullptr;  ///< [right.size()][n_g] of double2 or double
   };
-  void run_weighted(const WeightedRows& wanted, cudaStream_t stream);
-  /// Largest right.size() of run_weighted.
-  std::int64_t largest_rows(std::int64_t n_right, bool real) const;
-  /// True if every coefficient of both sides and every factor of the sphere is real.
-  bool real() const { return real_side_[0] && real_side_[1] && real_factor_; }
+  void fill_weighted(const WeightedRows& wanted, cudaStream_t stream);
+
+  /// Largest right.size() of fill_weighted.
+  static std::int64_t largest_rows(const FftBox& box, std::int64_t n_right, bool real);
+  /// Coefficients of both sides, factors of the sphere and heads are real.
+  static bool is_real(const ChiSum::Pairs& pairs);
 
  private:
+  void use_box(const FftBox& box);
   const FftPlanCuda& plan(int batch);
   double2* work_of(std::int64_t boxes);
 
-  std::array<int, 3> box_{};
+  FftBox box_{};  ///< of plans and buffer
   std::int64_t n_r_ = 0;
-  quasi::cuda::DeviceBuffer<double2> waves_[2];  ///< [n_bands][n_r]
-  quasi::cuda::DeviceBuffer<std::int32_t> sphere_;
-  quasi::cuda::DeviceBuffer<double2> factor_;  ///< 1/N_r times the caller's
-  quasi::cuda::DeviceBuffer<double2> work_;    ///< [batch][n_r]
-  FftPlanCuda plans_[2];                       ///< of full batches and of the rest
+  quasi::cuda::DeviceBuffer<double2> work_;  ///< [batch][n_r]
+  FftPlanCuda plans_[2];                     ///< of full batches and of the rest
   int plan_batch_[2] = {0, 0};
-  bool real_side_[2] = {false, false}, real_factor_ = true;
+};
+
+/// Pair products by batched FFT in device memory (docs/theory/gw.md 3).
+class CudaPairProductKernels final : public PairProductKernels {
+ public:
+  CudaPairProductKernels(SharedContext context, std::shared_ptr<PairProductTransforms> transforms)
+      : context_(std::move(context)), transforms_(std::move(transforms)) {}
+  std::unique_ptr<const LoadedBands> load_bands(const FftBox& box, View<const Cplx, 2> coefficients,
+                                                View<const std::int32_t, 1> box_index) override;
+  std::unique_ptr<const LoadedSphere> load_sphere(const FftBox& box,
+                                                  View<const std::int32_t, 1> box_index,
+                                                  View<const Cplx, 1> factor) override;
+  std::unique_ptr<PairBlock> make_block() override;
+  void fill(const BandSelection& left, const BandSelection& right, const LoadedSphere& sphere,
+            PairBlock& block) override;
+
+ private:
+  SharedContext context_;
+  std::shared_ptr<PairProductTransforms> transforms_;
 };
 
 }  // namespace quasi::gw::cuda

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "workers/backend/device/event.cuh"
-#include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
 
@@ -37,83 +36,138 @@ class StepClock {
   std::vector<quasi::cuda::Event> marks_;
 };
 
+/// √|w| of all pairs and the one sign of w.
+struct SignedRoots {
+  double sign = 0.0;
+  std::vector<double> root;
+};
+SignedRoots signed_roots(View<const double, 2> weight) {
+  SignedRoots found;
+  found.root.resize(static_cast<std::size_t>(weight.size()));
+  for (std::int64_t p = 0; p < weight.size(); ++p) {
+    const double w = weight.data[p];
+    if (w * found.sign < 0.0)
+      throw std::logic_error("the weights of one block of pairs differ in sign");
+    if (w != 0.0) found.sign = w > 0.0 ? 1.0 : -1.0;
+    found.root[static_cast<std::size_t>(p)] = std::sqrt(std::abs(w));
+  }
+  return found;
+}
+
+/// Two blocks of √|w| M: transforms fill one while the product of the other runs.
+class PairPipeline {
+ public:
+  PairPipeline(const ChiPairsContext& context, const ChiSum::Pairs& pairs, double2* chi,
+               double* chi_real)
+      : context_(context),
+        pairs_(pairs),
+        chi_(chi),
+        chi_real_(chi_real),
+        sphere_(dynamic_cast<const CudaSphere&>(pairs.sphere)),
+        n_pairs_(pairs.left.range.size() * pairs.right.range.size()),
+        n_heads_(pairs.head.data != nullptr ? pairs.head.extent[0] : 0),
+        transforms_(context.transform_stream),
+        products_(context.product_stream) {
+    const SignedRoots roots = signed_roots(pairs.weight);
+    sign_ = roots.sign;
+    root_ = DeviceBuffer<double>(roots.root, kWhat);
+    if (n_heads_ > 0) {
+      head_ = DeviceBuffer<double2>(static_cast<std::size_t>(n_heads_ * n_pairs_), kWhat);
+      head_.copy_from(as_double2(pairs.head.data), static_cast<std::size_t>(n_heads_ * n_pairs_),
+                      kWhat);
+    }
+    // Rows of a block: at least one batch of transforms, whose rows stay together.
+    batch_ =
+        PairProductTransforms::largest_rows(sphere_.box, pairs.right.range.size(), context.real);
+    row_bytes_ =
+        sphere_.n_g() * static_cast<std::int64_t>(context.real ? sizeof(double) : sizeof(double2));
+    rows_ = std::min(n_pairs_, std::max(batch_, context.block_bytes / row_bytes_));
+    for (DeviceBuffer<char>& block : block_)
+      block = DeviceBuffer<char>(static_cast<std::size_t>(rows_ * row_bytes_), kWhat);
+    check(cudaDeviceSynchronize(), kWhat);
+  }
+
+  ChiSum::PairsReport run() {
+    const std::int64_t n_right = pairs_.right.range.size();
+    for (std::int64_t l = 0; l < pairs_.left.range.size(); ++l)
+      for (std::int64_t n = 0; n < n_right; n += batch_)
+        fill(l, {n, std::min(n + batch_, n_right)});
+    if (in_block_ > 0) flush();
+    check(cudaStreamSynchronize(context_.transform_stream), kWhat);
+    check(cudaStreamSynchronize(context_.product_stream), kWhat);
+    return {.real = context_.real,
+            .transform_seconds = transforms_.seconds(),
+            .product_seconds = products_.seconds()};
+  }
+
+ private:
+  /// Adds the rows (l, n), n in `right`, to the block that is being filled.
+  void fill(std::int64_t l, BandRange right) {
+    if (in_block_ + right.size() > rows_) flush();
+    if (in_block_ == 0) {
+      if (flushed_ >= 2) used_[turn_].hold(context_.transform_stream, kWhat);
+      transforms_.start();
+    }
+    const BandRange &left = pairs_.left.range, &all_right = pairs_.right.range;
+    const std::int64_t first = l * all_right.size() + right.begin;
+    context_.transforms.fill_weighted(
+        {.left_bands = dynamic_cast<const CudaBands&>(pairs_.left.bands),
+         .right_bands = dynamic_cast<const CudaBands&>(pairs_.right.bands),
+         .sphere = sphere_,
+         .left = left.begin + l,
+         .right = {all_right.begin + right.begin, all_right.begin + right.end},
+         .real = context_.real,
+         .root = root_.data() + first,
+         .head = n_heads_ > 0 ? head_.data() + first : nullptr,
+         .n_heads = n_heads_,
+         .head_stride = n_pairs_,
+         .rows = block_[turn_].data() + in_block_ * row_bytes_},
+        context_.transform_stream);
+    in_block_ += right.size();
+  }
+
+  /// Adds the filled block to χ and turns to the other one.
+  void flush() {
+    transforms_.stop();
+    filled_[turn_].record(context_.transform_stream, kWhat);
+    filled_[turn_].hold(context_.product_stream, kWhat);
+    products_.start();
+    const char* rows = block_[turn_].data();
+    if (context_.real)
+      add_symmetric(context_.blas, sphere_.n_g(), in_block_, sign_,
+                    reinterpret_cast<const double*>(rows), chi_real_);
+    else
+      add_hermitian(context_.blas, sphere_.n_g(), in_block_, sign_,
+                    reinterpret_cast<const double2*>(rows), chi_);
+    products_.stop();
+    used_[turn_].record(context_.product_stream, kWhat);
+    in_block_ = 0;
+    ++flushed_;
+    turn_ = 1 - turn_;
+  }
+
+  const ChiPairsContext& context_;
+  const ChiSum::Pairs& pairs_;
+  double2* chi_;
+  double* chi_real_;
+  const CudaSphere& sphere_;
+  std::int64_t n_pairs_, n_heads_;
+  StepClock transforms_, products_;
+  double sign_ = 0.0;
+  DeviceBuffer<double> root_;   ///< √|w|, [n_pairs]
+  DeviceBuffer<double2> head_;  ///< [n_heads][n_pairs]
+  std::int64_t batch_ = 0, row_bytes_ = 0, rows_ = 0;
+  DeviceBuffer<char> block_[2];  ///< [rows][n_g] of double or double2
+  quasi::cuda::Event filled_[2], used_[2];
+  int turn_ = 0;
+  std::int64_t in_block_ = 0, flushed_ = 0;
+};
+
 }  // namespace
 
-GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left,
-                                                  BandRange right, const double* weight,
-                                                  View<const Cplx, 3> head, double2* chi,
-                                                  double* chi_real) {
-  const std::int64_t n_pairs = left.size() * right.size(), n_g = context.pairs.n_g();
-  double sign = 0.0;
-  std::vector<double> root(static_cast<std::size_t>(n_pairs));
-  for (std::int64_t p = 0; p < n_pairs; ++p) {
-    if (weight[p] * sign < 0.0) throw std::logic_error("add_pairs_to_chi: weights of both signs");
-    if (weight[p] != 0.0) sign = weight[p] > 0.0 ? 1.0 : -1.0;
-    root[static_cast<std::size_t>(p)] = std::sqrt(std::abs(weight[p]));
-  }
-  const DeviceBuffer<double> root_there(root, kWhat);
-  DeviceBuffer<double2> head_there;
-  const std::int64_t n_heads = head.data != nullptr ? head.extent[0] : 0;
-  if (n_heads > 0) {
-    head_there = DeviceBuffer<double2>(static_cast<std::size_t>(n_heads * n_pairs), kWhat);
-    head_there.copy_from(reinterpret_cast<const double2*>(head.data),
-                         static_cast<std::size_t>(n_heads * n_pairs), kWhat);
-  }
-  // Rows of a block: at least one batch of transforms, whose rows stay together.
-  const std::int64_t batch = context.pairs.largest_rows(right.size(), context.real);
-  const std::int64_t row_bytes =
-      n_g * static_cast<std::int64_t>(context.real ? sizeof(double) : sizeof(double2));
-  const std::int64_t rows = std::min(n_pairs, std::max(batch, context.block_bytes / row_bytes));
-  DeviceBuffer<char> block[2];
-  const quasi::cuda::Event filled[2], used[2];
-  for (DeviceBuffer<char>& one : block)
-    one = DeviceBuffer<char>(static_cast<std::size_t>(rows * row_bytes), kWhat);
-  check(cudaDeviceSynchronize(), kWhat);
-  StepClock transforms(context.transforms), products(context.products);
-  int turn = 0;
-  std::int64_t in_block = 0, flushed = 0;
-  const auto flush = [&] {
-    transforms.stop();
-    filled[turn].record(context.transforms, kWhat);
-    filled[turn].hold(context.products, kWhat);
-    products.start();
-    if (context.real)
-      add_symmetric(context.blas, n_g, in_block, sign,
-                    reinterpret_cast<const double*>(block[turn].data()), chi_real);
-    else
-      add_hermitian(context.blas, n_g, in_block, sign,
-                    reinterpret_cast<const double2*>(block[turn].data()), chi);
-    products.stop();
-    used[turn].record(context.products, kWhat);
-    in_block = 0;
-    ++flushed;
-    turn = 1 - turn;
-  };
-  for (std::int64_t l = 0; l < left.size(); ++l)
-    for (std::int64_t n = 0; n < right.size(); n += batch) {
-      const std::int64_t count = std::min(batch, right.size() - n), first = l * right.size() + n;
-      if (in_block + count > rows) flush();
-      if (in_block == 0) {
-        if (flushed >= 2) used[turn].hold(context.transforms, kWhat);
-        transforms.start();
-      }
-      context.pairs.run_weighted({.left = left.begin + l,
-                                  .right = {right.begin + n, right.begin + n + count},
-                                  .real = context.real,
-                                  .root = root_there.data() + first,
-                                  .head = n_heads > 0 ? head_there.data() + first : nullptr,
-                                  .n_heads = n_heads,
-                                  .head_stride = n_pairs,
-                                  .rows = block[turn].data() + in_block * row_bytes},
-                                 context.transforms);
-      in_block += count;
-    }
-  if (in_block > 0) flush();
-  check(cudaStreamSynchronize(context.transforms), kWhat);
-  check(cudaStreamSynchronize(context.products), kWhat);
-  return {.real = context.real,
-          .transform_seconds = transforms.seconds(),
-          .product_seconds = products.seconds()};
+ChiSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const ChiSum::Pairs& pairs,
+                                     double2* chi, double* chi_real) {
+  return PairPipeline(context, pairs, chi, chi_real).run();
 }
 
 }  // namespace quasi::gw::cuda

@@ -1,26 +1,24 @@
 #pragma once
 
 #include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
+#include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
 
 namespace quasi::gw::cuda {
 
-/// What add_pairs_to_chi works with.
+/// Streams, handles and memory of add_pairs_to_chi.
 struct ChiPairsContext {
-  PairProducts& pairs;
-  cudaStream_t transforms, products;  ///< the same stream: in turn
-  cublasHandle_t blas;                ///< of `products`
-  std::int64_t block_bytes;           ///< of one of the two blocks of M
-  bool real;                          ///< every M is real: see GwKernels::add_pairs_to_chi
+  PairProductTransforms& transforms;
+  cudaStream_t transform_stream, product_stream;  ///< equal: the two steps take turns
+  cublasHandle_t blas;                            ///< of `product_stream`
+  std::int64_t block_bytes;                       ///< size of one of the two blocks of M
+  bool real;                                      ///< every M is real
 };
 
-/// χ += Σ_p w_p M*_p M_p in blocks: the transforms fill one block of √|w| M while the product of
-/// the block before runs.
-/// @param weight  host, [left][right];  head  host, [n_heads][left][right], or no data
-/// @param chi     device, [n_g][n_g], triangle i ≤ j;  chi_real  the same, used instead where
-/// context.real
-GwKernels::PairsToChiReport add_pairs_to_chi_cuda(const ChiPairsContext& context, BandRange left,
-                                                  BandRange right, const double* weight,
-                                                  View<const Cplx, 3> head, double2* chi,
-                                                  double* chi_real);
+/// ChiSum::add_pairs: χ += Σ_p w_p M*_p M_p in blocks (docs/theory/gw.md 4). Transforms
+/// fill one block of √|w| M while the product of the block before runs.
+/// @param chi       in device memory, [n_g][n_g], triangle G ≤ G'
+/// @param chi_real  in device memory, [n_g][n_g], used instead of chi where context.real
+ChiSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const ChiSum::Pairs& pairs,
+                                     double2* chi, double* chi_real);
 
 }  // namespace quasi::gw::cuda

@@ -77,24 +77,26 @@ void CudaChi::add(const PartialChi& part) {
   const auto* other = dynamic_cast<const CudaChi*>(&part);
   if (other == nullptr || other->shape() != shape())
     throw std::logic_error("adding parts of χ of two kinds");
-  use_device(device_);
-  add_values(device_, values_, other->device_, other->values_, stream_);
-  add_values(device_, further_, other->device_, other->further_, stream_);
-  check(cudaStreamSynchronize(stream_), kWhat);
+  context_->use();
+  const cudaStream_t stream = context_->stream();
+  add_values(device(), values_, other->device(), other->values_, stream);
+  add_values(device(), further_, other->device(), other->further_, stream);
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
 }
 
 void CudaChi::read(Cplx* to) const {
-  use_device(device_);
-  check(cudaStreamSynchronize(stream_), kWhat);
+  context_->use();
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
   for (const auto* buffer : {&values_, &further_}) {
-    staging_->to_host(buffer->data(), static_cast<std::int64_t>(buffer->size() * sizeof(double2)),
-                      to, stream_, kWhat);
+    context_->staging().to_host(buffer->data(),
+                                static_cast<std::int64_t>(buffer->size() * sizeof(double2)), to,
+                                context_->stream(), kWhat);
     to += buffer->size();
   }
 }
 
 std::vector<Cplx> CudaChi::diagonal() const {
-  use_device(device_);
+  context_->use();
   const auto n = static_cast<std::size_t>(shape().n_static);
   std::vector<Cplx> values(n);
   check(cudaMemcpy2D(values.data(), sizeof(double2), values_.data(), (n + 1) * sizeof(double2),
@@ -104,7 +106,7 @@ std::vector<Cplx> CudaChi::diagonal() const {
 }
 
 std::vector<Cplx> CudaChi::corner(std::int64_t edge) const {
-  use_device(device_);
+  context_->use();
   const auto m = static_cast<std::size_t>(edge), n = static_cast<std::size_t>(shape().n_static);
   std::vector<Cplx> values(m * m);
   check(cudaMemcpy2D(values.data(), m * sizeof(double2), values_.data(), n * sizeof(double2),

@@ -209,7 +209,7 @@ class GroupSum {
 
 template <int K>
 void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
-               View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx) {
+               View<const Cplx, 3> products, const DiagonalSums& sums) {
   const std::int64_t n_left = products.extent[0];
   const std::int64_t n_right = products.extent[1];
   const std::int64_t n_g = products.extent[2];
@@ -237,9 +237,9 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
   for (const Partial& partial : partials)
     for (std::int64_t l = 0; l < n_left; ++l)
       for (int k = 0; k < K; ++k) {
-        total(l, group.first_energy + k) += partial.total[static_cast<std::size_t>(l * K + k)];
-        if (sx.data)
-          sx(l, group.first_energy + k) += partial.sx[static_cast<std::size_t>(l * K + k)];
+        const auto at = static_cast<std::size_t>(l * K + k);
+        sums.total(l, group.first_energy + k) += partial.total[at];
+        if (sums.sx.data) sums.sx(l, group.first_energy + k) += partial.sx[at];
       }
 }
 
@@ -288,16 +288,16 @@ PolePlanes make_pole_planes(const PlasmonPoleView& model) {
 }
 
 void add_gpp_diagonal_cpu(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
-                          View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx) {
+                          View<const Cplx, 3> products, const DiagonalSums& sums) {
   switch (group.n_energies) {
     case 1:
-      return add_group<1>(model, rules, group, products, total, sx);
+      return add_group<1>(model, rules, group, products, sums);
     case 2:
-      return add_group<2>(model, rules, group, products, total, sx);
+      return add_group<2>(model, rules, group, products, sums);
     case 3:
-      return add_group<3>(model, rules, group, products, total, sx);
+      return add_group<3>(model, rules, group, products, sums);
     case 4:
-      return add_group<4>(model, rules, group, products, total, sx);
+      return add_group<4>(model, rules, group, products, sums);
   }
 }
 

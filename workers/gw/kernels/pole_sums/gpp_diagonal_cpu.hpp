@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw {
 
@@ -25,15 +25,14 @@ bool is_hermitian(const PlasmonPoleView& model);
 
 PolePlanes make_pole_planes(const PlasmonPoleView& model);
 
-/// Adds the diagonal plasmon-pole sums of one group of energies: GwKernels::sigma_diagonal.
+/// Adds the diagonal plasmon-pole sums of one group of energies (LoadedPoleModel::add_diagonal).
 ///
 /// Parallel over blocks of G of fixed size whose partial sums are added in order, so the result
 /// does not depend on the number of threads.
 ///
 /// @param products  M, [n_left][n_right][n_g]
-/// @param total     [n_left][n_energies of the whole call]
-/// @param sx        the same, or empty if screened exchange is not wanted
+/// @param sums      [n_left][n_energies of the whole call]
 void add_gpp_diagonal_cpu(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
-                          View<const Cplx, 3> products, View<Cplx, 2> total, View<Cplx, 2> sx);
+                          View<const Cplx, 3> products, const DiagonalSums& sums);
 
 }  // namespace quasi::gw

@@ -325,21 +325,29 @@ std::vector<Chunk> chunks_of(const std::vector<std::int32_t>& row_begin) {
   return chunks;
 }
 
+/// Rows of one sort.
+struct RowList {
+  const std::vector<std::int32_t>& begin;  ///< [n_left + 1]
+  const std::vector<std::int32_t>& band;   ///< [n_rows]
+  const std::vector<double>& row;          ///< [n_rows][Rows::kLength]
+  bool second_is_slope;
+};
+
 /// Sums of all rows of one sort, [n_left][Rows::kSums].
 template <typename Rows>
 std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules,
-                             bool second_is_slope, const std::vector<std::int32_t>& row_begin,
-                             const std::vector<std::int32_t>& band, const std::vector<double>& row,
-                             const double2* products, std::int64_t n_right, cudaStream_t stream) {
+                             const RowList& rows, const ProductsOnDevice& products,
+                             cudaStream_t stream) {
   constexpr const char* kWhat = "diagonal plasmon-pole sum";
-  const auto n_left = static_cast<std::int64_t>(row_begin.size()) - 1;
+  const auto n_left = static_cast<std::int64_t>(rows.begin.size()) - 1;
   const std::int64_t n_sums = n_left * Rows::kSums;
-  if (band.empty()) return std::vector<double>(static_cast<std::size_t>(n_sums));
-  std::vector<std::int64_t> pair(band.size());
+  if (rows.band.empty()) return std::vector<double>(static_cast<std::size_t>(n_sums));
+  std::vector<std::int64_t> pair(rows.band.size());
   for (std::int64_t l = 0; l < n_left; ++l)
-    for (std::int32_t i = row_begin[l]; i < row_begin[l + 1]; ++i) pair[i] = l * n_right + band[i];
+    for (std::int32_t i = rows.begin[l]; i < rows.begin[l + 1]; ++i)
+      pair[i] = l * products.n_right + rows.band[i];
   const auto tiles = tiles_of<Rows>(model);
-  const auto chunks = chunks_of(row_begin);
+  const auto chunks = chunks_of(rows.begin);
   // Enough blocks for eight rounds of a large device; depends on the problem alone.
   constexpr std::int64_t kWantedBlocks = 3168;
   const auto n_tiles = static_cast<std::int64_t>(tiles.size());
@@ -348,7 +356,7 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
       std::clamp<std::int64_t>(kWantedBlocks / n_tiles, 1, std::min<std::int64_t>(n_chunks, 1024));
 
   const DeviceBuffer<std::int64_t> pair_there(pair, kWhat);
-  const DeviceBuffer<double> row_there(row, kWhat);
+  const DeviceBuffer<double> row_there(rows.row, kWhat);
   const DeviceBuffer<Chunk> chunk_there(chunks, kWhat);
   const DeviceBuffer<Tile> tile_there(tiles, kWhat);
   DeviceBuffer<double> partial(static_cast<std::size_t>(n_splits * n_sums * n_tiles), kWhat);
@@ -358,8 +366,8 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
 
   const TileWork work{.model = model,
                       .rules = rules,
-                      .second_is_slope = second_is_slope,
-                      .products = products,
+                      .second_is_slope = rows.second_is_slope,
+                      .products = products.products,
                       .pair = pair_there.data(),
                       .row = row_there.data(),
                       .chunk = chunk_there.data(),
@@ -383,18 +391,19 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
 }
 
 template <int K, bool kReal>
-DiagonalSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules,
-                       const PoleGroup& group, const double2* products, std::int64_t n_left,
-                       std::int64_t n_right, cudaStream_t stream) {
-  const auto smooth = sum_rows<SmoothRows<K, kReal>>(model, rules, group.second_is_slope,
-                                                     group.smooth_begin, group.smooth_band,
-                                                     group.smooth_row, products, n_right, stream);
-  const auto direct = sum_rows<DirectRows<K, kReal>>(model, rules, group.second_is_slope,
-                                                     group.direct_begin, group.direct_band,
-                                                     group.direct_row, products, n_right, stream);
+GroupSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules, const PoleGroup& group,
+                    const ProductsOnDevice& products, cudaStream_t stream) {
+  const auto smooth = sum_rows<SmoothRows<K, kReal>>(
+      model, rules,
+      {group.smooth_begin, group.smooth_band, group.smooth_row, group.second_is_slope}, products,
+      stream);
+  const auto direct = sum_rows<DirectRows<K, kReal>>(
+      model, rules,
+      {group.direct_begin, group.direct_band, group.direct_row, group.second_is_slope}, products,
+      stream);
   constexpr int kParts = kReal ? 1 : 2;
-  DiagonalSums sums;
-  for (std::int64_t l = 0; l < n_left; ++l)
+  GroupSums sums;
+  for (std::int64_t l = 0; l < products.n_left; ++l)
     for (int k = 0; k < K; ++k) {
       const auto part = [&](const std::vector<double>& from, std::int64_t per_left, int index) {
         const auto at = static_cast<std::size_t>(l * per_left + index * K + k);
@@ -408,13 +417,12 @@ DiagonalSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules,
 
 }  // namespace
 
-DiagonalSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
-                               const PoleGroup& group, const double2* products, std::int64_t n_left,
-                               std::int64_t n_right, cudaStream_t stream) {
+GroupSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
+                            const PoleGroup& group, const ProductsOnDevice& products,
+                            cudaStream_t stream) {
   const auto run = [&]<int K>() {
-    return model.folded
-               ? sum_group<K, true>(model, rules, group, products, n_left, n_right, stream)
-               : sum_group<K, false>(model, rules, group, products, n_left, n_right, stream);
+    return model.folded ? sum_group<K, true>(model, rules, group, products, stream)
+                        : sum_group<K, false>(model, rules, group, products, stream);
   };
   static_assert(kMaxEnergiesPerGroup == 4);
   switch (group.n_energies) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw::cuda {
 
@@ -19,10 +19,16 @@ struct PoleModelOnDevice {
   bool folded = false;
 };
 
-/// Diagonal plasmon-pole sums of one group of energies (GwKernels::sigma_diagonal).
-struct DiagonalSums {
+/// A block of pair products in device memory.
+struct ProductsOnDevice {
+  const double2* products;  ///< M, [n_left][n_right][n_g]
+  std::int64_t n_left, n_right;
+};
+
+/// Diagonal plasmon-pole sums of one group of energies.
+struct GroupSums {
   std::vector<Cplx> total;  ///< [n_left][group.n_energies]
-  std::vector<Cplx> sx;     ///< the same; zeros if no row asks for it
+  std::vector<Cplx> sx;     ///< [n_left][group.n_energies]; zeros if no row asks for it
 };
 
 /// Each thread block owns a tile of (G, G') with B and τ in registers and passes all rows (l, n)
@@ -32,10 +38,8 @@ struct DiagonalSums {
 /// FP64 instructions of an element, a smooth row and its K energies: 6 for Re[M B M*], K for D, 3
 /// for the reciprocal, 2K − 1 for the powers and sums: 17 for K = 3, and K²/16 to finish the row. A
 /// model that is not Hermitian takes K + 2 more for the imaginary part.
-///
-/// @param products  M, [n_left][n_right][n_g], on the device
-DiagonalSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
-                               const PoleGroup& group, const double2* products, std::int64_t n_left,
-                               std::int64_t n_right, cudaStream_t stream);
+GroupSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
+                            const PoleGroup& group, const ProductsOnDevice& products,
+                            cudaStream_t stream);
 
 }  // namespace quasi::gw::cuda

@@ -50,88 +50,123 @@ double multiply(std::int64_t m, std::int64_t n_g, bool folded, const Cplx* a, st
   return flops;
 }
 
+/// S of all energies, which is Σ or, for a Hermitian model, the half to which its adjoint is added.
+class OffDiagonalSum {
+ public:
+  OffDiagonalSum(const PlasmonPoleView& model, const PoleRules& rules, View<const Cplx, 3> products,
+                 const OffDiagonalTerms& terms, View<Cplx, 3> sigma)
+      : model_(model),
+        rules_(rules),
+        products_(products),
+        terms_(terms),
+        sigma_(sigma),
+        n_left_(products.extent[0]),
+        n_right_(products.extent[1]),
+        n_g_(products.extent[2]),
+        p_(static_cast<std::size_t>(n_g_ * n_g_)),
+        t_(static_cast<std::size_t>(products.size())),
+        half_(static_cast<std::size_t>(model.hermitian ? sigma.size() : 0)) {}
+
+  /// The pairs (n, E) of one run by the two products.
+  void add_direct(const EnergyRun& run) {
+    const std::int64_t row = n_right_ * n_g_;  // from one outer state to the next
+    for (std::int64_t e = run.begin; e < run.end; ++e) {
+      const double x = terms_.energies_ry(e) - terms_.band_ry(run.band);
+      const double f = terms_.occupation(run.band);
+      make_matrix(
+          model_, model_.hermitian,
+          [=, this](double pole) {
+            return pole_factor(x, pole, f, rules_.half_width_ry, rules_.max_ratio,
+                               rules_.screened_exchange_cut);
+          },
+          p_);
+      const Cplx* m = products_.data + run.band * n_g_;
+      flops_ += multiply(n_left_, n_g_, model_.hermitian, m, row, p_.data(), t_.data(), n_g_) +
+                flops_of_second();
+      zgemm(CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, t_.data(), n_g_, m, row, kOne,
+            sum() + e * n_left_ * n_left_, n_left_);
+    }
+  }
+
+  /// All separable pairs, one term after another.
+  void add_separable(const OffDiagonalPlan& plan) {
+    const std::int64_t row = n_right_ * n_g_, n_energies = sigma_.extent[0];
+    std::vector<Cplx> d(
+        static_cast<std::size_t>(plan.pole.size() > 0 ? n_right_ * n_left_ * n_left_ : 0));
+    for (std::int64_t k = 0; k < plan.pole.size(); ++k) {
+      const double node = plan.pole.node[static_cast<std::size_t>(k)];
+      const double constant = plan.pole.constant;
+      const SeparableFamily family = plan.pole.family;
+      make_matrix(
+          model_, model_.hermitian,
+          [=](double pole) { return separable_term(family, node, constant, pole, kStaticPole_ry); },
+          p_);
+      flops_ += multiply(n_left_ * n_right_, n_g_, model_.hermitian, products_.data, n_g_,
+                         p_.data(), t_.data(), n_g_) +
+                static_cast<double>(n_right_) * flops_of_second();
+      for (std::int64_t n = 0; n < n_right_; ++n)
+        zgemm(CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, t_.data() + n * n_g_, row,
+              products_.data + n * n_g_, row, kZero, d.data() + n * n_left_ * n_left_, n_left_);
+      // Both parts of all (l, m) at once: Σ[e] += Σ_n c[e][n] D[n], real coefficients.
+      const std::int64_t width = 2 * n_left_ * n_left_;
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
+                  static_cast<int>(width), static_cast<int>(n_right_), 1.0,
+                  plan.coefficient.data() + k * n_energies * n_right_, static_cast<int>(n_right_),
+                  reinterpret_cast<const double*>(d.data()), static_cast<int>(width), 1.0,
+                  reinterpret_cast<double*>(sum()), static_cast<int>(width));
+    }
+  }
+
+  /// @returns the flops of all products
+  double finish() {
+    if (model_.hermitian)
+      for (std::int64_t e = 0; e < sigma_.extent[0]; ++e)
+        for (std::int64_t l = 0; l < n_left_; ++l)
+          for (std::int64_t m = 0; m < n_left_; ++m) {
+            const Cplx* of_energy = sum() + e * n_left_ * n_left_;
+            sigma_(e, l, m) += of_energy[l * n_left_ + m] + std::conj(of_energy[m * n_left_ + l]);
+          }
+    return flops_;
+  }
+
+ private:
+  Cplx* sum() { return model_.hermitian ? half_.data() : sigma_.data; }
+  double flops_of_second() const {
+    return 8.0 * static_cast<double>(n_left_ * n_left_) * static_cast<double>(n_g_);
+  }
+
+  const PlasmonPoleView& model_;
+  const PoleRules& rules_;
+  View<const Cplx, 3> products_;
+  const OffDiagonalTerms& terms_;
+  View<Cplx, 3> sigma_;
+  std::int64_t n_left_, n_right_, n_g_;
+  std::vector<Cplx> p_, t_, half_;
+  double flops_ = 0.0;
+};
+
 }  // namespace
 
-GwKernels::OffDiagonalReport add_gpp_offdiagonal_cpu(
-    const PlasmonPoleView& model, bool folded, const PoleRules& rules, View<const Cplx, 3> products,
-    View<const double, 1> energies_ry, View<const double, 1> band_ry,
-    View<const double, 1> occupation, double weight, const GwKernels::OffDiagonalOptions& options,
-    View<Cplx, 3> sigma) {
-  if (options.products != GwKernels::OffDiagonalOptions::Products::kNative)
+OffDiagonalReport add_gpp_offdiagonal_cpu(const PlasmonPoleView& model, const PoleRules& rules,
+                                          View<const Cplx, 3> products,
+                                          const OffDiagonalTerms& terms,
+                                          const OffDiagonalOptions& options, View<Cplx, 3> sigma) {
+  if (options.products != OffDiagonalOptions::Products::kNative)
     throw InvalidInput(
         "three-multiplication and emulated products exist on CUDA devices only; ask for "
         "native products");
-  const std::int64_t n_left = products.extent[0];
-  const std::int64_t n_right = products.extent[1];
-  const std::int64_t n_g = products.extent[2];
-  const std::int64_t n_energies = energies_ry.extent[0];
-  const std::int64_t row = n_right * n_g;  // from one outer state to the next
-  const FinitePoles poles = finite_poles(model);
-  OffDiagonalPlan plan = plan_offdiagonal(energies_ry, band_ry, occupation, rules, options,
-                                          poles.min_ry, poles.max_ry);
-  fit_separable_pairs(plan, energies_ry, band_ry, occupation, rules, options);
-  GwKernels::OffDiagonalReport report{.pairs = plan.pairs,
-                                      .direct_pairs = plan.direct_pairs,
-                                      .terms = plan.pole.size(),
-                                      .fit_error_relative = plan.pole.error,
-                                      .fit_seconds = plan.fit_seconds,
-                                      .hermitian = folded};
-  std::vector<Cplx> p(static_cast<std::size_t>(n_g * n_g));
-  std::vector<Cplx> t(static_cast<std::size_t>(n_left * row));
-  // S of a folded model, to which its adjoint is added at the end.
-  std::vector<Cplx> half(static_cast<std::size_t>(folded ? sigma.size() : 0));
-  Cplx* const sum = folded ? half.data() : sigma.data;
-  const double flops_second = 8.0 * static_cast<double>(n_left * n_left) * static_cast<double>(n_g);
-
-  for (const EnergyRun& run : plan.direct)
-    for (std::int64_t e = run.begin; e < run.end; ++e) {
-      const double x = energies_ry(e) - band_ry(run.band);
-      const double f = occupation(run.band);
-      make_matrix(
-          model, folded,
-          [=](double pole) {
-            return pole_factor(x, pole, f, rules.half_width_ry, rules.max_ratio,
-                               rules.screened_exchange_cut);
-          },
-          p);
-      const Cplx* m = products.data + run.band * n_g;
-      report.zgemm_flops +=
-          multiply(n_left, n_g, folded, m, row, p.data(), t.data(), n_g) + flops_second;
-      zgemm(CblasConjTrans, n_left, n_left, n_g, weight, t.data(), n_g, m, row, kOne,
-            sum + e * n_left * n_left, n_left);
-    }
-
-  std::vector<Cplx> d(
-      static_cast<std::size_t>(plan.pole.size() > 0 ? n_right * n_left * n_left : 0));
-  for (std::int64_t k = 0; k < plan.pole.size(); ++k) {
-    const double node = plan.pole.node[static_cast<std::size_t>(k)], constant = plan.pole.constant;
-    const SeparableFamily family = plan.pole.family;
-    make_matrix(
-        model, folded,
-        [=](double pole) { return separable_term(family, node, constant, pole, kStaticPole_ry); },
-        p);
-    report.zgemm_flops +=
-        multiply(n_left * n_right, n_g, folded, products.data, n_g, p.data(), t.data(), n_g) +
-        static_cast<double>(n_right) * flops_second;
-    for (std::int64_t n = 0; n < n_right; ++n)
-      zgemm(CblasConjTrans, n_left, n_left, n_g, weight, t.data() + n * n_g, row,
-            products.data + n * n_g, row, kZero, d.data() + n * n_left * n_left, n_left);
-    // Both parts of all (l, m) at once: Σ[e] += Σ_n c[e][n] D[n], real coefficients.
-    const std::int64_t width = 2 * n_left * n_left;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
-                static_cast<int>(width), static_cast<int>(n_right), 1.0,
-                plan.coefficient.data() + k * n_energies * n_right, static_cast<int>(n_right),
-                reinterpret_cast<const double*>(d.data()), static_cast<int>(width), 1.0,
-                reinterpret_cast<double*>(sum), static_cast<int>(width));
-  }
-  if (folded)
-    for (std::int64_t e = 0; e < n_energies; ++e)
-      for (std::int64_t l = 0; l < n_left; ++l)
-        for (std::int64_t m = 0; m < n_left; ++m) {
-          const Cplx* of_energy = sum + e * n_left * n_left;
-          sigma(e, l, m) += of_energy[l * n_left + m] + std::conj(of_energy[m * n_left + l]);
-        }
-  return report;
+  OffDiagonalPlan plan = plan_offdiagonal(terms, rules, options, finite_poles(model));
+  fit_separable_pairs(plan, terms, rules, options);
+  OffDiagonalSum sum(model, rules, products, terms, sigma);
+  for (const EnergyRun& run : plan.direct) sum.add_direct(run);
+  sum.add_separable(plan);
+  return {.pairs = plan.pairs,
+          .direct_pairs = plan.direct_pairs,
+          .terms = plan.pole.size(),
+          .fit_error_relative = plan.pole.error,
+          .fit_seconds = plan.fit_seconds,
+          .zgemm_flops = sum.finish(),
+          .hermitian = model.hermitian};
 }
 
 }  // namespace quasi::gw

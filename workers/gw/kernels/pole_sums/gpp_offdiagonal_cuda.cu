@@ -190,19 +190,21 @@ std::int64_t folded_columns(std::int64_t rows, std::int64_t n_g) {
 /// end.
 class OffDiagonalSum {
  public:
-  OffDiagonalSum(const OffDiagonalInput& input, const OffDiagonalPlan& plan, double weight,
-                 const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
-                 const OffDiagonalStreams& streams, View<Cplx, 3> sigma)
+  OffDiagonalSum(const OffDiagonalInput& input, const OffDiagonalTerms& terms,
+                 const OffDiagonalOptions& options, const OffDiagonalWorkspace& workspace,
+                 const OffDiagonalPlan& plan, View<Cplx, 3> sigma)
       : in_(input),
+        terms_(terms),
         plan_(plan),
-        weight_(weight),
         options_(options),
-        streams_(streams),
+        streams_(workspace),
+        n_left_(input.products.n_left),
+        n_right_(input.products.n_right),
         n_g_(input.model.n_g),
         n_energies_(sigma.extent[0]),
-        workspace_bytes_(workspace_bytes),
+        workspace_bytes_(workspace.bytes),
         sigma_(static_cast<std::size_t>(sigma.size()), kWhat) {
-    sigma_.zero(kWhat, streams.products);
+    sigma_.zero(kWhat, streams_.products);
     for (const void* maker :
          {reinterpret_cast<const void*>(make_p), reinterpret_cast<const void*>(make_q)})
       check(cudaFuncSetAttribute(maker, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -214,14 +216,15 @@ class OffDiagonalSum {
   }
 
   /// What goes on when it returns ends before add_separable or finish go on.
-  void add_direct(View<const double, 1> energies_ry, View<const double, 1> band_ry,
-                  View<const double, 1> occupation) {
+  void add_direct() {
+    const View<const double, 1> energies_ry = terms_.energies_ry, band_ry = terms_.band_ry,
+                                occupation = terms_.occupation;
     if (plan_.direct.empty()) return;
     bool whole = true;
-    for (std::int64_t n = 0; n < in_.n_right; ++n)
+    for (std::int64_t n = 0; n < n_right_; ++n)
       whole = whole && (occupation(n) == 0.0 || occupation(n) == 1.0);
     if (whole && fused_pays()) {
-      add_direct_fused(energies_ry, band_ry, occupation);
+      add_direct_fused();
       return;
     }
     // P takes up to a quarter of the workspace a buffer; T what is left.
@@ -233,14 +236,15 @@ class OffDiagonalSum {
         std::min<std::int64_t>(kMaxEnergiesPerBuffer, longest));
     const std::int64_t t_energies =
         std::min(longest, items_that_fit(workspace_bytes_, 2 * per_buffer * p_bytes,
-                                         16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
+                                         16 * n_left_ * n_g_, "the off-diagonal sum's T"));
     for (DeviceBuffer<double2>& p : p_)
       p = DeviceBuffer<double2>(static_cast<std::size_t>(per_buffer * n_g_ * n_g_),
                                 "P of the off-diagonal sum");
-    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * t_energies * n_g_),
+    DeviceBuffer<double2> t(static_cast<std::size_t>(n_left_ * t_energies * n_g_),
                             "T of the off-diagonal sum");
-    const quasi::cuda::Event made[2], used[2];
-    const MakerShape maker = maker_shape(in_.n_left);
+    const quasi::cuda::Event made[2];
+    const quasi::cuda::Event used[2];
+    const MakerShape maker = maker_shape(n_left_);
     int buffer = 0;
     for (const EnergyRun& run : plan_.direct)
       for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
@@ -259,29 +263,30 @@ class OffDiagonalSum {
           made[buffer].hold(streams_.products, kWhat);
           const std::int64_t columns = energies.count * n_g_;
           double2* to = t.data() + (first - begin) * n_g_;
-          multiply_blocks(in_.n_left, columns, bands_of(run.band), {p_[buffer].data(), columns}, to,
+          multiply_blocks(n_left_, columns, bands_of(run.band), {p_[buffer].data(), columns}, to,
                           t_stride);
-          measure_residual_once(in_.n_left, columns, n_g_, bands_of(run.band),
+          measure_residual_once(n_left_, columns, n_g_, bands_of(run.band),
                                 {p_[buffer].data(), columns}, {to, t_stride});
           used[buffer].record(streams_.products, kWhat);
         }
         add_t(t.data(), run.band, begin, end, in_.model.folded ? 0.5 : 1.0);
-        report_.zgemm_flops += 8.0 * static_cast<double>(in_.n_left * (end - begin)) *
+        report_.zgemm_flops += 8.0 * static_cast<double>(n_left_ * (end - begin)) *
                                static_cast<double>(n_g_) * static_cast<double>(n_g_);
       }
     check(cudaStreamSynchronize(streams_.products), kWhat);
   }
 
   /// The same with P made inside the product.
-  void add_direct_fused(View<const double, 1> energies_ry, View<const double, 1> band_ry,
-                        View<const double, 1> occupation) {
+  void add_direct_fused() {
+    const View<const double, 1> energies_ry = terms_.energies_ry, band_ry = terms_.band_ry,
+                                occupation = terms_.occupation;
     std::int64_t longest = 0;
     for (const EnergyRun& run : plan_.direct) longest = std::max(longest, run.end - run.begin);
-    const std::int64_t packed_count = packed_size(in_.n_left, n_g_);
+    const std::int64_t packed_count = packed_size(n_left_, n_g_);
     const std::int64_t t_energies =
-        std::min(longest, items_that_fit(workspace_bytes_, 16 * packed_count,
-                                         16 * in_.n_left * n_g_, "the off-diagonal sum's T"));
-    fused_.t = DeviceBuffer<double2>(static_cast<std::size_t>(in_.n_left * t_energies * n_g_),
+        std::min(longest, items_that_fit(workspace_bytes_, 16 * packed_count, 16 * n_left_ * n_g_,
+                                         "the off-diagonal sum's T"));
+    fused_.t = DeviceBuffer<double2>(static_cast<std::size_t>(n_left_ * t_energies * n_g_),
                                      "T of the off-diagonal sum");
     fused_.packed =
         DeviceBuffer<double2>(static_cast<std::size_t>(packed_count), "M of one band, packed");
@@ -290,7 +295,7 @@ class OffDiagonalSum {
     check(cudaDeviceSynchronize(), kWhat);
     for (const EnergyRun& run : plan_.direct) {
       const DeviceMatrix m = bands_of(run.band);
-      pack_for_fused_product(m.data, m.stride, in_.n_left, n_g_, fused_.packed.data(),
+      pack_for_fused_product(m.data, m.stride, n_left_, n_g_, fused_.packed.data(),
                              streams_.products);
       for (std::int64_t begin = run.begin; begin < run.end; begin += t_energies) {
         const std::int64_t end = std::min(run.end, begin + t_energies);
@@ -298,7 +303,7 @@ class OffDiagonalSum {
             {.model = in_.model,
              .rules = in_.rules,
              .packed = fused_.packed.data(),
-             .n_left = in_.n_left,
+             .n_left = n_left_,
              .energies_ry = fused_.energies.data() + begin,
              .n_energies = end - begin,
              .band_ry = band_ry(run.band),
@@ -306,8 +311,7 @@ class OffDiagonalSum {
              .t = fused_.t.data()},
             streams_.products);
         add_t(fused_.t.data(), run.band, begin, end, 1.0);
-        report_.zgemm_flops +=
-            8.0 * static_cast<double>(in_.n_left * (end - begin)) * fused_depths();
+        report_.zgemm_flops += 8.0 * static_cast<double>(n_left_ * (end - begin)) * fused_depths();
       }
     }
   }
@@ -322,25 +326,26 @@ class OffDiagonalSum {
       return;
     }
     // T holds a block of bands for all outer states, D their products.
-    const std::int64_t band_bytes = 16 * in_.n_left * (n_g_ + in_.n_left);
+    const std::int64_t band_bytes = 16 * n_left_ * (n_g_ + n_left_);
     const std::int64_t block =
-        std::min(in_.n_right, items_that_fit(workspace_bytes_, 2 * 16 * n_g_ * n_g_, band_bytes,
-                                             "the off-diagonal sum's separable terms"));
+        std::min(n_right_, items_that_fit(workspace_bytes_, 2 * 16 * n_g_ * n_g_, band_bytes,
+                                          "the off-diagonal sum's separable terms"));
     // Q is made once for so many rows that it and the products take turns. The last block of bands
     // may be a smaller one.
-    const std::int64_t rows = block == in_.n_right ? in_.n_left * block : block;
+    const std::int64_t rows = block == n_right_ ? n_left_ * block : block;
     const MakerShape maker = maker_shape(rows);
     const std::int64_t width = in_.model.folded ? folded_columns(rows, n_g_) : n_g_;
     DeviceBuffer<double2> q[2];
     for (auto& one : q)
       one = DeviceBuffer<double2>(static_cast<std::size_t>(n_g_ * n_g_), "Q of a separable term");
-    DeviceBuffer<double2> t(static_cast<std::size_t>(in_.n_left * block * n_g_),
+    DeviceBuffer<double2> t(static_cast<std::size_t>(n_left_ * block * n_g_),
                             "T of a separable term");
-    DeviceBuffer<double2> d(static_cast<std::size_t>(in_.n_left * in_.n_left * block),
+    DeviceBuffer<double2> d(static_cast<std::size_t>(n_left_ * n_left_ * block),
                             "D of a separable term");
     const DeviceBuffer<double> coefficient(plan_.coefficient,
                                            "coefficients of the separable terms");
-    const quasi::cuda::Event made[2], used[2];
+    const quasi::cuda::Event made[2];
+    const quasi::cuda::Event used[2];
     check(cudaDeviceSynchronize(), kWhat);
     for (std::int64_t k = 0; k < n_terms; ++k) {
       const int buffer = static_cast<int>(k % 2);
@@ -351,24 +356,24 @@ class OffDiagonalSum {
       check_launch(kWhat);
       made[buffer].record(streams_.preparation, kWhat);
       made[buffer].hold(streams_.products, kWhat);
-      for (std::int64_t band = 0; band < in_.n_right; band += block) {
-        const std::int64_t n_bands = std::min(block, in_.n_right - band);
+      for (std::int64_t band = 0; band < n_right_; band += block) {
+        const std::int64_t n_bands = std::min(block, n_right_ - band);
         multiply_rows(band, n_bands, width, q[buffer].data(), t.data());
-        multiply_adjoint(streams_.blas, {.m = in_.n_left,
-                                         .n = in_.n_left,
+        multiply_adjoint(streams_.blas, {.m = n_left_,
+                                         .n = n_left_,
                                          .k = n_g_,
-                                         .alpha = weight_,
+                                         .alpha = terms_.weight,
                                          .beta = 0.0,
                                          .a = {t.data(), n_bands * n_g_},
                                          .b = bands_of(band),
                                          .c = d.data(),
-                                         .c_stride = in_.n_left,
+                                         .c_stride = n_left_,
                                          .a_step = n_g_,
                                          .b_step = n_g_,
-                                         .c_step = in_.n_left * in_.n_left,
+                                         .c_step = n_left_ * n_left_,
                                          .count = n_bands});
-        add_products(d.data(), coefficient.data() + k * n_energies_ * in_.n_right + band, n_bands,
-                     in_.n_right);
+        add_products(d.data(), coefficient.data() + k * n_energies_ * n_right_ + band, n_bands,
+                     n_right_);
         count_adjoint(n_bands);
       }
       used[buffer].record(streams_.products, kWhat);
@@ -378,7 +383,7 @@ class OffDiagonalSum {
 
   /// The same with all terms of a block of bands in one kernel.
   void add_separable_fused() {
-    const std::int64_t n_terms = plan_.pole.size(), n_left = in_.n_left,
+    const std::int64_t n_terms = plan_.pole.size(), n_left = n_left_,
                        packed_count = packed_size(n_left, n_g_);
     const std::int64_t all_groups = (n_terms + kTermsPerGroup - 1) / kTermsPerGroup;
     const std::int64_t groups =
@@ -387,8 +392,8 @@ class OffDiagonalSum {
     const std::int64_t most_terms = std::min(n_terms, groups * kTermsPerGroup);
     const std::int64_t band_bytes = 16 * (packed_count + most_terms * n_left * (n_g_ + n_left));
     const std::int64_t block =
-        std::min(in_.n_right, items_that_fit(workspace_bytes_, 16 * groups * stored_size(n_g_),
-                                             band_bytes, "the off-diagonal sum's separable terms"));
+        std::min(n_right_, items_that_fit(workspace_bytes_, 16 * groups * stored_size(n_g_),
+                                          band_bytes, "the off-diagonal sum's separable terms"));
     DeviceBuffer<double2> terms(static_cast<std::size_t>(groups * stored_size(n_g_)),
                                 "separable terms");
     DeviceBuffer<double2> packed(static_cast<std::size_t>(block * packed_count),
@@ -410,16 +415,16 @@ class OffDiagonalSum {
                              .n_terms = n_terms},
                             n_groups, terms.data(), streams_.products);
       // [n_energies][n_right][terms here]
-      std::vector<double> c(static_cast<std::size_t>(n_energies_ * in_.n_right * n_here));
+      std::vector<double> c(static_cast<std::size_t>(n_energies_ * n_right_ * n_here));
       for (std::int64_t k = 0; k < n_here; ++k)
-        for (std::int64_t pair = 0; pair < n_energies_ * in_.n_right; ++pair)
+        for (std::int64_t pair = 0; pair < n_energies_ * n_right_; ++pair)
           c[static_cast<std::size_t>(pair * n_here + k)] =
-              plan_.coefficient[static_cast<std::size_t>((first + k) * n_energies_ * in_.n_right +
+              plan_.coefficient[static_cast<std::size_t>((first + k) * n_energies_ * n_right_ +
                                                          pair)];
       const DeviceBuffer<double> coefficient(c, "coefficients of the separable terms");
       check(cudaDeviceSynchronize(), kWhat);
-      for (std::int64_t band = 0; band < in_.n_right; band += block) {
-        const std::int64_t n_bands = std::min(block, in_.n_right - band);
+      for (std::int64_t band = 0; band < n_right_; band += block) {
+        const std::int64_t n_bands = std::min(block, n_right_ - band);
         std::vector<const double2*> a, b;
         std::vector<double2*> to;
         for (std::int64_t n = 0; n < n_bands; ++n) {
@@ -446,16 +451,16 @@ class OffDiagonalSum {
                          {.m = n_left,
                           .n = n_left,
                           .k = n_g_,
-                          .alpha = weight_,
+                          .alpha = terms_.weight,
                           .a_stride = n_here * n_g_,
-                          .b_stride = in_.n_right * n_g_,
+                          .b_stride = n_right_ * n_g_,
                           .c_stride = n_left,
                           .a = a,
                           .b = b,
                           .c = to},
                          streams_.products);
         add_products(d.data(), coefficient.data() + band * n_here, n_bands * n_here,
-                     in_.n_right * n_here);
+                     n_right_ * n_here);
         count_adjoint(n_bands * n_here);
         report_.zgemm_flops +=
             8.0 * static_cast<double>(n_left * n_bands * n_here) * fused_depths();
@@ -464,12 +469,12 @@ class OffDiagonalSum {
     }
   }
 
-  GwKernels::OffDiagonalReport finish(View<Cplx, 3> sigma) {
+  OffDiagonalReport finish(View<Cplx, 3> sigma) {
     if (in_.model.folded) {
       constexpr unsigned kThreads = 128;
-      const auto n = static_cast<unsigned>(in_.n_left);
+      const auto n = static_cast<unsigned>(n_left_);
       add_adjoint<<<dim3((n + kThreads - 1) / kThreads, n, static_cast<unsigned>(n_energies_)),
-                    kThreads, 0, streams_.products>>>(in_.n_left, sigma_.data());
+                    kThreads, 0, streams_.products>>>(n_left_, sigma_.data());
       check_launch(kWhat);
     }
     check(cudaStreamSynchronize(streams_.products), kWhat);
@@ -485,24 +490,24 @@ class OffDiagonalSum {
 
   /// M_ln for all l of band n: rows l.
   DeviceMatrix bands_of(std::int64_t band) const {
-    return {in_.products + band * n_g_, in_.n_right * n_g_};
+    return {in_.products.products + band * n_g_, n_right_ * n_g_};
   }
 
   /// Σ[e] += factor w T[e] M† for energies [begin, end) of one band.
   void add_t(const double2* t, std::int64_t band, std::int64_t begin, std::int64_t end,
              double factor) {
-    multiply_adjoint(streams_.blas, {.m = in_.n_left,
-                                     .n = in_.n_left,
+    multiply_adjoint(streams_.blas, {.m = n_left_,
+                                     .n = n_left_,
                                      .k = n_g_,
-                                     .alpha = factor * weight_,
+                                     .alpha = factor * terms_.weight,
                                      .beta = 1.0,
                                      .a = {t, (end - begin) * n_g_},
                                      .b = bands_of(band),
-                                     .c = sigma_.data() + begin * in_.n_left * in_.n_left,
-                                     .c_stride = in_.n_left,
+                                     .c = sigma_.data() + begin * n_left_ * n_left_,
+                                     .c_stride = n_left_,
                                      .a_step = n_g_,
                                      .b_step = 0,
-                                     .c_step = in_.n_left * in_.n_left,
+                                     .c_step = n_left_ * n_left_,
                                      .count = end - begin});
     count_adjoint(end - begin);
   }
@@ -511,7 +516,7 @@ class OffDiagonalSum {
   /// apart.
   void add_products(const double2* d, const double* c, std::int64_t count, std::int64_t stride) {
     const double one = 1.0;
-    const int width = static_cast<int>(2 * in_.n_left * in_.n_left);
+    const int width = static_cast<int>(2 * n_left_ * n_left_);
     check(cublasDgemm(streams_.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies_),
                       static_cast<int>(count), &one, reinterpret_cast<const double*>(d), width, c,
                       static_cast<int>(stride), &one, reinterpret_cast<double*>(sigma_.data()),
@@ -520,7 +525,7 @@ class OffDiagonalSum {
   }
 
   bool fused_pays() const {
-    return options_.products == Products::kNative && fused_product_pays(in_.n_left);
+    return options_.products == Products::kNative && fused_product_pays(n_left_);
   }
   /// Elements of P that the fused product multiplies a row of M with.
   double fused_depths() const {
@@ -539,12 +544,12 @@ class OffDiagonalSum {
   /// T[l][n in block][G'] = M Q; one product if the block is everything, else one an outer state.
   void multiply_rows(std::int64_t band, std::int64_t n_bands, std::int64_t width, const double2* q,
                      double2* t) {
-    if (n_bands == in_.n_right) {
-      multiply_q(in_.n_left * n_bands, width, in_.products, q, t);
+    if (n_bands == n_right_) {
+      multiply_q(n_left_ * n_bands, width, in_.products.products, q, t);
       return;
     }
-    for (std::int64_t l = 0; l < in_.n_left; ++l)
-      multiply_q(n_bands, width, in_.products + (l * in_.n_right + band) * n_g_, q,
+    for (std::int64_t l = 0; l < n_left_; ++l)
+      multiply_q(n_bands, width, in_.products.products + (l * n_right_ + band) * n_g_, q,
                  t + l * n_bands * n_g_);
   }
 
@@ -577,15 +582,15 @@ class OffDiagonalSum {
   /// Products T M† of `count` (n, E) or (n, k).
   void count_adjoint(std::int64_t count) {
     report_.zgemm_flops +=
-        8.0 * static_cast<double>(count * in_.n_left * in_.n_left) * static_cast<double>(n_g_);
+        8.0 * static_cast<double>(count * n_left_ * n_left_) * static_cast<double>(n_g_);
   }
 
   const OffDiagonalInput in_;
+  const OffDiagonalTerms& terms_;
   const OffDiagonalPlan& plan_;
-  double weight_;
-  GwKernels::OffDiagonalOptions options_;
-  OffDiagonalStreams streams_;
-  std::int64_t n_g_, n_energies_, workspace_bytes_;
+  OffDiagonalOptions options_;
+  OffDiagonalWorkspace streams_;
+  std::int64_t n_left_, n_right_, n_g_, n_energies_, workspace_bytes_;
   DeviceBuffer<double2> sigma_;
   DeviceBuffer<double2> p_[2];
   struct {
@@ -593,19 +598,19 @@ class OffDiagonalSum {
     DeviceBuffer<double> energies;
   } fused_;  ///< what the fused product works on
   bool measured_ = false;
-  GwKernels::OffDiagonalReport report_;
+  OffDiagonalReport report_;
 };
 
 }  // namespace
 
-GwKernels::OffDiagonalReport add_gpp_offdiagonal_cuda(
-    const OffDiagonalInput& input, OffDiagonalPlan& plan, View<const double, 1> energies_ry,
-    View<const double, 1> band_ry, View<const double, 1> occupation, double weight,
-    const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
-    const OffDiagonalStreams& streams, View<Cplx, 3> sigma) {
-  OffDiagonalSum sum(input, plan, weight, options, workspace_bytes, streams, sigma);
-  sum.add_direct(energies_ry, band_ry, occupation);
-  fit_separable_pairs(plan, energies_ry, band_ry, occupation, input.rules, options);
+OffDiagonalReport add_gpp_offdiagonal_cuda(const OffDiagonalInput& input,
+                                           const OffDiagonalTerms& terms,
+                                           const OffDiagonalOptions& options,
+                                           const OffDiagonalWorkspace& workspace,
+                                           OffDiagonalPlan& plan, View<Cplx, 3> sigma) {
+  OffDiagonalSum sum(input, terms, options, workspace, plan, sigma);
+  sum.add_direct();
+  fit_separable_pairs(plan, terms, input.rules, options);
   sum.add_separable();
   return sum.finish(sigma);
 }

@@ -6,32 +6,32 @@
 
 namespace quasi::gw::cuda {
 
-/// What the off-diagonal sum works on, all in device memory.
+/// The plasmon-pole model and pair products of an off-diagonal sum, in device memory.
 struct OffDiagonalInput {
   PoleModelOnDevice model;
   PoleRules rules;
-  const double2* products;  ///< M, [n_left][n_right][n_g]
-  std::int64_t n_left, n_right;
+  ProductsOnDevice products;
 };
 
-/// Streams of one sum: matrices P are made on one while products run on the other.
-struct OffDiagonalStreams {
+/// Streams and memory of one sum. Matrices P are made on one stream while products run on the
+/// other.
+struct OffDiagonalWorkspace {
   cudaStream_t products;
   cudaStream_t preparation;
   cublasHandle_t blas;  ///< on `products`
+  std::int64_t bytes;   ///< device memory for P and T
 };
 
-/// GwKernels::sigma_offdiagonal. Two buffers of P, several energies each: while the products of one
-/// run, the other is made. T = M P of all energies of a run of (n, E) is kept, so that the second
-/// product is one batch over energies.
+/// LoadedPoleModel::add_offdiagonal on a device (docs/theory/gw.md 7). There are two buffers
+/// of P for several energies each: while the products of one run, the other is made. T = M P of all
+/// energies of a run of (n, E) is kept, so that the second product is one batch over energies.
 ///
-/// @param plan             of plan_offdiagonal; the separable pairs are fitted while the device
-/// works on the direct ones
-/// @param workspace_bytes  for P and T
-GwKernels::OffDiagonalReport add_gpp_offdiagonal_cuda(
-    const OffDiagonalInput& input, OffDiagonalPlan& plan, View<const double, 1> energies_ry,
-    View<const double, 1> band_ry, View<const double, 1> occupation, double weight,
-    const GwKernels::OffDiagonalOptions& options, std::int64_t workspace_bytes,
-    const OffDiagonalStreams& streams, View<Cplx, 3> sigma);
+/// @param plan  of plan_offdiagonal; the separable pairs are fitted while the device works on the
+///   direct ones
+OffDiagonalReport add_gpp_offdiagonal_cuda(const OffDiagonalInput& input,
+                                           const OffDiagonalTerms& terms,
+                                           const OffDiagonalOptions& options,
+                                           const OffDiagonalWorkspace& workspace,
+                                           OffDiagonalPlan& plan, View<Cplx, 3> sigma);
 
 }  // namespace quasi::gw::cuda

@@ -2,23 +2,29 @@
 
 #include <vector>
 
-#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw {
 
-/// GwKernels::sigma_diagonal_imaginary; pairs (l, n) in parallel, added in order.
+/// Sums to which LoadedImaginaryPoles::add_diagonal adds.
+struct ImaginarySums {
+  DiagonalSums values;
+  View<Cplx, 1> slope;  ///< no data: not wanted
+};
+
+/// LoadedImaginaryPoles::add_diagonal on the CPU. Pairs (l, n) run in parallel and are added in
+/// order.
 /// @param products  M, [n_left][n_right][n_g]
 void add_imaginary_poles_cpu(const std::vector<ImaginaryPole>& poles, const PoleRules& rules,
-                             View<const Cplx, 3> products, View<const double, 3> x_ry,
-                             View<const double, 1> occupation, double weight, View<Cplx, 2> total,
-                             View<Cplx, 2> sx, View<Cplx, 1> slope);
+                             View<const Cplx, 3> products, const DiagonalTerms& terms,
+                             const ImaginarySums& sums);
 
-/// Sums over the poles of one pair and energy; what both devices add to Σ.
+/// Sums over the poles at one pair (l, n) and energy, before weights.
 struct ImaginaryPoleSums {
-  Cplx ch, sx, slope;  ///< sx with its occupation
+  Cplx ch, sx, slope;  ///< sx contains its occupation
 };
-void add_imaginary_pole_sums(const std::vector<ImaginaryPoleSums>& sums, std::int64_t n_left,
-                             std::int64_t n_right, double weight, View<Cplx, 2> total,
-                             View<Cplx, 2> sx, View<Cplx, 1> slope);
+/// Adds the sums of all pairs to Σ in order. [n_left][n_right][n_energies]
+void add_imaginary_pole_sums(const std::vector<ImaginaryPoleSums>& of_pairs,
+                             const DiagonalTerms& terms, const ImaginarySums& sums);
 
 }  // namespace quasi::gw

@@ -26,25 +26,36 @@ struct Pole {
 };
 static_assert(sizeof(Pole) == sizeof(ImaginaryPole));
 
-__global__ void __launch_bounds__(kThreads)
-    sum_poles(const Pole* poles, std::int64_t n_poles, double half_width_ry, double cut,
-              const Number* products, std::int64_t n_g, const double* x_ry,
-              const double* occupation, std::int64_t n_right, std::int64_t n_energies,
-              Number* sums) {
+/// Arguments of sum_poles.
+struct PoleSumWork {
+  const Pole* poles;
+  std::int64_t n_poles;
+  double half_width_ry, cut;
+  const Number* products;  ///< [n_left · n_right][n_g]
+  std::int64_t n_g;
+  const double* x_ry;        ///< [n_left · n_right][n_energies]
+  const double* occupation;  ///< [n_right]
+  std::int64_t n_right, n_energies;
+  Number* sums;  ///< [n_left · n_right][n_energies][kParts]
+};
+
+__global__ void __launch_bounds__(kThreads) sum_poles(const PoleSumWork work) {
+  const std::int64_t n_energies = work.n_energies;
   const std::int64_t pair = blockIdx.x, first = static_cast<std::int64_t>(blockIdx.y) * kEnergies;
-  const Number* m = products + pair * n_g;
-  const double f = occupation[pair % n_right];
+  const Number* m = work.products + pair * work.n_g;
+  const double f = work.occupation[pair % work.n_right];
   double x[kEnergies];
 #pragma unroll
   for (int e = 0; e < kEnergies; ++e)
-    x[e] = x_ry[pair * n_energies + (first + e < n_energies ? first + e : n_energies - 1)];
+    x[e] = work.x_ry[pair * n_energies + (first + e < n_energies ? first + e : n_energies - 1)];
   Number sum[kEnergies][kParts] = {};
-  for (std::int64_t i = threadIdx.x; i < n_poles; i += kThreads) {
-    const Pole pole = poles[i];
+  for (std::int64_t i = threadIdx.x; i < work.n_poles; i += kThreads) {
+    const Pole pole = work.poles[i];
     const Number mm = m[pole.g] * pole.half_i_v * conj(m[pole.h]);
 #pragma unroll
     for (int e = 0; e < kEnergies; ++e) {
-      const ImaginaryPoleTerms terms = imaginary_pole_terms(x[e], pole.pole_ry, half_width_ry, cut);
+      const ImaginaryPoleTerms terms =
+          imaginary_pole_terms(x[e], pole.pole_ry, work.half_width_ry, work.cut);
       sum[e][0] += mm * terms.ch;
       sum[e][1] += f * (mm * terms.sx);
       sum[e][2] += mm * (terms.ch_slope + f * terms.sx_slope);
@@ -61,41 +72,49 @@ __global__ void __launch_bounds__(kThreads)
         if (threadIdx.x < half) lane[threadIdx.x] += lane[threadIdx.x + half];
       }
       if (threadIdx.x == 0 && first + e < n_energies)
-        sums[(pair * n_energies + first + e) * kParts + part] = lane[0];
+        work.sums[(pair * n_energies + first + e) * kParts + part] = lane[0];
       __syncthreads();
     }
 }
 
 }  // namespace
 
-void add_imaginary_poles_cuda(const ImaginaryPole* poles, std::int64_t n_poles,
-                              const PoleRules& rules, const double2* products, std::int64_t n_g,
-                              View<const double, 3> x_ry, View<const double, 1> occupation,
-                              double weight, View<Cplx, 2> total, View<Cplx, 2> sx,
-                              View<Cplx, 1> slope, cudaStream_t stream) {
+void add_imaginary_poles_cuda(const ImaginaryPolesOnDevice& poles, const ProductRows& products,
+                              const DiagonalTerms& terms, const ImaginarySums& sums,
+                              cudaStream_t stream) {
   constexpr const char* kWhat = "imaginary plasmon poles";
-  const std::int64_t n_left = x_ry.extent[0], n_right = x_ry.extent[1], n_energies = x_ry.extent[2];
-  if (n_poles == 0 || n_left * n_right * n_energies == 0) return;
-  const DeviceBuffer<double> x(std::vector<double>(x_ry.data, x_ry.data + x_ry.size()), kWhat);
+  const auto& [n_left, n_right, n_energies] = terms.x_ry.extent;
+  if (poles.n_poles == 0 || n_left * n_right * n_energies == 0) return;
+  const DeviceBuffer<double> x(
+      std::vector<double>(terms.x_ry.data, terms.x_ry.data + terms.x_ry.size()), kWhat);
   const DeviceBuffer<double> f(
-      std::vector<double>(occupation.data, occupation.data + occupation.size()), kWhat);
+      std::vector<double>(terms.occupation.data, terms.occupation.data + terms.occupation.size()),
+      kWhat);
   const auto count = static_cast<std::size_t>(n_left * n_right * n_energies);
-  DeviceBuffer<Number> sums(kParts * count, kWhat);
+  DeviceBuffer<Number> found(kParts * count, kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   const dim3 grid(static_cast<unsigned>(n_left * n_right),
                   static_cast<unsigned>((n_energies + kEnergies - 1) / kEnergies));
-  sum_poles<<<grid, kThreads, 0, stream>>>(reinterpret_cast<const Pole*>(poles), n_poles,
-                                           rules.half_width_ry, rules.screened_exchange_cut,
-                                           reinterpret_cast<const Number*>(products), n_g, x.data(),
-                                           f.data(), n_right, n_energies, sums.data());
+  sum_poles<<<grid, kThreads, 0, stream>>>(
+      {.poles = reinterpret_cast<const Pole*>(poles.poles),
+       .n_poles = poles.n_poles,
+       .half_width_ry = poles.rules.half_width_ry,
+       .cut = poles.rules.screened_exchange_cut,
+       .products = reinterpret_cast<const Number*>(products.rows),
+       .n_g = products.n_g,
+       .x_ry = x.data(),
+       .occupation = f.data(),
+       .n_right = n_right,
+       .n_energies = n_energies,
+       .sums = found.data()});
   check_launch(kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
   std::vector<ImaginaryPoleSums> host(count);
   static_assert(sizeof(ImaginaryPoleSums) == kParts * sizeof(Number));
-  check(cudaMemcpy(host.data(), sums.data(), count * sizeof(ImaginaryPoleSums),
+  check(cudaMemcpy(host.data(), found.data(), count * sizeof(ImaginaryPoleSums),
                    cudaMemcpyDeviceToHost),
         kWhat);
-  add_imaginary_pole_sums(host, n_left, n_right, weight, total, sx, slope);
+  add_imaginary_pole_sums(host, terms, sums);
 }
 
 }  // namespace quasi::gw::cuda

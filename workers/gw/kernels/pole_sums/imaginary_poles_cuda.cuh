@@ -2,19 +2,27 @@
 
 #include <cuda_runtime.h>
 
-#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
 
 namespace quasi::gw::cuda {
 
-/// GwKernels::sigma_diagonal_imaginary. One block a pair (l, n) and two energies goes through the
-/// whole list of poles; its threads' sums are added in a fixed tree, pairs on the host in order:
-/// same bits every time.
-/// @param poles     on the device, [n_poles]
-/// @param products  M on the device, [n_left][n_right][n_g]
-void add_imaginary_poles_cuda(const ImaginaryPole* poles, std::int64_t n_poles,
-                              const PoleRules& rules, const double2* products, std::int64_t n_g,
-                              View<const double, 3> x_ry, View<const double, 1> occupation,
-                              double weight, View<Cplx, 2> total, View<Cplx, 2> sx,
-                              View<Cplx, 1> slope, cudaStream_t stream);
+/// Imaginary poles in device memory.
+struct ImaginaryPolesOnDevice {
+  const ImaginaryPole* poles;
+  std::int64_t n_poles;
+  PoleRules rules;
+};
+/// Pair products M in device memory, rows of length n_g.
+struct ProductRows {
+  const double2* rows;
+  std::int64_t n_g;
+};
+
+/// LoadedImaginaryPoles::add_diagonal on a device. One block works on a pair (l, n) and two
+/// energies and goes through the whole list of poles. The sums of its threads are added in a fixed
+/// tree, and pairs on the host in order, so that results have the same bits every time.
+void add_imaginary_poles_cuda(const ImaginaryPolesOnDevice& poles, const ProductRows& products,
+                              const DiagonalTerms& terms, const ImaginarySums& sums,
+                              cudaStream_t stream);
 
 }  // namespace quasi::gw::cuda

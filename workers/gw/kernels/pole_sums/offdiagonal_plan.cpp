@@ -11,20 +11,20 @@
 
 namespace quasi::gw {
 
-OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const double, 1> band_ry,
-                                 View<const double, 1> occupation, const PoleRules& rules,
-                                 const GwKernels::OffDiagonalOptions& options,
-                                 double finite_pole_min_ry, double finite_pole_max_ry) {
+OffDiagonalPlan plan_offdiagonal(const OffDiagonalTerms& terms, const PoleRules& rules,
+                                 const OffDiagonalOptions& options, const FinitePoles& poles) {
+  const View<const double, 1> energies_ry = terms.energies_ry, band_ry = terms.band_ry,
+                              occupation = terms.occupation;
   const std::int64_t n_energies = energies_ry.extent[0];
   const std::int64_t n_bands = band_ry.extent[0];
   OffDiagonalPlan plan;
   plan.pairs = n_energies * n_bands;
-  const bool separable = options.method != GwKernels::OffDiagonalOptions::Method::kTwoProducts;
+  const bool separable = options.method != OffDiagonalOptions::Method::kTwoProducts;
   PoleRange& range = plan.separable;
   range = {.x_min_ry = std::numeric_limits<double>::infinity(),
            .x_max_ry = 0.0,
-           .pole_min_ry = finite_pole_min_ry,
-           .pole_max_ry = finite_pole_max_ry};
+           .pole_min_ry = poles.min_ry,
+           .pole_max_ry = poles.max_ry};
   for (std::int64_t n = 0; n < n_bands; ++n) {
     if (!(occupation(n) >= 0.0 && occupation(n) <= 1.0))
       throw InvalidInput("occupation of band " + std::to_string(n) + " is " +
@@ -49,13 +49,12 @@ OffDiagonalPlan plan_offdiagonal(View<const double, 1> energies_ry, View<const d
   return plan;
 }
 
-void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_ry,
-                         View<const double, 1> band_ry, View<const double, 1> occupation,
-                         const PoleRules& rules, const GwKernels::OffDiagonalOptions& options) {
+void fit_separable_pairs(OffDiagonalPlan& plan, const OffDiagonalTerms& terms,
+                         const PoleRules& rules, const OffDiagonalOptions& options) {
   if (plan.direct_pairs == plan.pairs) return;
   const auto start = std::chrono::steady_clock::now();
-  const std::int64_t n_energies = energies_ry.extent[0], n_bands = band_ry.extent[0];
-  const auto family = options.method == GwKernels::OffDiagonalOptions::Method::kRationalSums
+  const std::int64_t n_energies = terms.energies_ry.extent[0], n_bands = terms.band_ry.extent[0];
+  const auto family = options.method == OffDiagonalOptions::Method::kRationalSums
                           ? SeparableFamily::kRational
                           : SeparableFamily::kExponential;
   plan.pole = fit_separable_pole(family, plan.separable, options.tolerance_relative);
@@ -64,13 +63,13 @@ void fit_separable_pairs(OffDiagonalPlan& plan, View<const double, 1> energies_r
   plan.coefficient.assign(static_cast<std::size_t>(plan.pole.size() * plan.pairs), 0.0);
   for (std::int64_t n = 0; n < n_bands; ++n)
     for (std::int64_t e = 0; e < n_energies; ++e) {
-      const double x = energies_ry(e) - band_ry(n);
-      if (!crosses_no_pole(x, occupation(n), rules)) continue;
+      const double x = terms.energies_ry(e) - terms.band_ry(n);
+      if (!crosses_no_pole(x, terms.occupation(n), rules)) continue;
       const auto c = plan.pole.coefficients(std::abs(x));
       for (std::size_t k = 0; k < c.size(); ++k)
         plan.coefficient[(k * static_cast<std::size_t>(n_energies) + static_cast<std::size_t>(e)) *
                              static_cast<std::size_t>(n_bands) +
-                         static_cast<std::size_t>(n)] = occupation(n) == 1.0 ? c[k] : -c[k];
+                         static_cast<std::size_t>(n)] = terms.occupation(n) == 1.0 ? c[k] : -c[k];
     }
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "workers/backend/view.hpp"
-#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw {
 

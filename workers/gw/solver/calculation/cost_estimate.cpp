@@ -48,6 +48,12 @@ struct UnitCosts {
   double bare_pair_s = 0.0;       ///< a pair product on the bare sphere, summed on the host
 };
 
+/// Bands of both sides at Γ and a sphere, on a device.
+struct SampleOnDevice {
+  std::unique_ptr<const LoadedBands> left, right;
+  std::unique_ptr<const LoadedSphere> sphere;
+};
+
 UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) {
   UnitCosts cost;
   const SigmaOptions& s = plan.sigma;
@@ -62,23 +68,26 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
       std::min<std::int64_t>(on_device ? kSampleBandsOfDevice : kSampleBands, field.waves.n_bands);
   const auto load_box = [&](const GSphere& sphere, std::int64_t bands) {
     const auto box = sum_box(field, sphere.g);
-    kernels.set_box(box);
     std::vector<std::int32_t> index;
     for (const IVec3& g : sphere.g) index.push_back(box_position(g, box));
-    kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
-    load(kernels, Side::kLeft, waves_at(field, k, 0, 0, static_cast<int>(n_left), box));
-    load(kernels, Side::kRight, waves_at(field, k, 0, 0, static_cast<int>(bands), box));
+    return SampleOnDevice{load(kernels, waves_at(field, k, 0, 0, static_cast<int>(n_left), box)),
+                          load(kernels, waves_at(field, k, 0, 0, static_cast<int>(bands), box)),
+                          kernels.pair_products().load_sphere(
+                              box, view<const std::int32_t>(index, index.size()), {})};
   };
   const GSphere screened =
       sphere_at(std::max(plan.epsilon.epsilon_cutoff_ry, s.screened_cutoff_ry));
   const std::int64_t n_g = screened.size();
-  load_box(screened, n_right);
+  SampleOnDevice at = load_box(screened, n_right);
+  const auto block = kernels.pair_products().make_block();
   const auto n = static_cast<double>(n_right);
-  const auto make = [&] { kernels.pair_products({0, 1}, {0, n_right}); };
+  const auto make = [&] {
+    kernels.pair_products().fill({*at.left, {0, 1}}, {*at.right, {0, n_right}}, *at.sphere, *block);
+  };
   cost.pair_s = seconds_when_warm(make) / n;
   const std::vector<double> weight(static_cast<std::size_t>(n_left * n_right), -1.0);
   if (!plan.stored) {
-    kernels.start_chi(n_g);
+    const auto chi = kernels.polarizability().start({.n_static = n_g});
     // The steps' own seconds: what a call allocates and frees around them is not paid for every
     // pair. A device takes both steps side by side. The first turn makes plans; an idle device
     // takes some tenths of a second to raise its clock.
@@ -87,8 +96,12 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
     double least = std::numeric_limits<double>::infinity(), spent = 0.0;
     for (int turn = 0; turn < kTurns || (on_device && spent < kClock_s && turn < kMostTurns);
          ++turn) {
-      const auto report = kernels.add_pairs_to_chi(
-          {0, n_left}, {0, n_right}, view<const double>(weight, n_left, n_right), {}, {});
+      const auto report = chi->add_pairs({{*at.left, {0, n_left}},
+                                          {*at.right, {0, n_right}},
+                                          *at.sphere,
+                                          view<const double>(weight, n_left, n_right),
+                                          {}},
+                                         {});
       const double seconds = on_device ? std::max(report.transform_seconds, report.product_seconds)
                                        : report.transform_seconds + report.product_seconds;
       if (turn > 0) least = std::min(least, seconds);
@@ -98,10 +111,10 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
     if (plan.epsilon.frequencies_ry.size() > 1) {
       make();
       const std::vector<Cplx> complex_weight(static_cast<std::size_t>(n_right), Cplx{-1.0, 0.1});
-      kernels.start_chi_frequencies(1, n_g);
+      const auto further = kernels.polarizability().start({.n_frequencies = 1, .n = n_g});
       cost.frequency_pair_s =
           seconds_when_warm([&] {
-            kernels.accumulate_chi_frequencies(view<const Cplx>(complex_weight, 1, 1, n_right));
+            further->add_at_frequencies(*block, view<const Cplx>(complex_weight, 1, 1, n_right));
           }) /
           n;
     }
@@ -111,7 +124,7 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
       std::fill(matrix.begin(), matrix.end(), Cplx{});
       for (std::int64_t i = 0; i < edge; ++i)
         matrix[static_cast<std::size_t>(i * (edge + 1))] = 2.0;
-      kernels.invert_general(view<Cplx>(matrix, edge, edge));
+      kernels.dense().invert_general(view<Cplx>(matrix, edge, edge));
     };
     cost.inversion_s = seconds_when_warm(invert) *
                        std::pow(static_cast<double>(n_g) / static_cast<double>(edge), 3);
@@ -122,45 +135,45 @@ UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) 
   const double to_whole = std::pow(static_cast<double>(n_g) / static_cast<double>(order), 2);
   const std::vector<Cplx> sample(static_cast<std::size_t>(few * order), Cplx{0.5, 0.25});
   if (!frequencies && !cohsex) {
-    kernels.load_pair_products(view<const Cplx>(sample, 1, few, order));
+    block->load(view<const Cplx>(sample, 1, few, order));
     const auto size = static_cast<std::size_t>(order * order);
     const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
     const std::vector<double> pole(size, 1.0), occupation(static_cast<std::size_t>(few), 0.0),
         x(static_cast<std::size_t>(few), -2.0);
-    kernels.load_plasmon_pole(
+    const auto model = kernels.pole_sums().load(
         {view<const Cplx>(strength, order, order), view<const double>(pole, order, order)},
         s.rules);
+    const DiagonalTerms terms{view<const double>(x, 1, few, 1), view<const double>(occupation, few),
+                              1.0};
     std::vector<Cplx> total(1), sx(1), slope(1);
     const auto sum = [&] {
       if (s.slope)
-        kernels.sigma_diagonal_slope(view<const double>(x, 1, few),
-                                     view<const double>(occupation, few), 1.0, view<Cplx>(total, 1),
-                                     view<Cplx>(sx, 1), view<Cplx>(slope, 1));
+        model->add_diagonal_slope(*block, terms,
+                                  {view<Cplx>(total, 1), view<Cplx>(sx, 1), view<Cplx>(slope, 1)});
       else
-        kernels.sigma_diagonal(view<const double>(x, 1, few, 1),
-                               view<const double>(occupation, few), 1.0, view<Cplx>(total, 1, 1),
-                               view<Cplx>(sx, 1, 1));
+        model->add_diagonal(*block, terms, {view<Cplx>(total, 1, 1), view<Cplx>(sx, 1, 1)});
     };
     cost.pole_energy_s = to_whole * seconds_when_warm(sum) / static_cast<double>(few);
   }
   if (frequencies || cohsex || s.exact_static_ch) {
-    kernels.load_pair_products(view<const Cplx>(sample, 1, few, order));
+    block->load(view<const Cplx>(sample, 1, few, order));
     const std::vector<Cplx> matrix(static_cast<std::size_t>(order * order), Cplx{1.0, 0.0});
     std::vector<Cplx> form(static_cast<std::size_t>(few));
     cost.form_s =
         seconds_when_warm([&] {
-          kernels.quadratic_forms(view<const Cplx>(matrix, order, order), view<Cplx>(form, 1, few));
+          block->quadratic_forms(view<const Cplx>(matrix, order, order), view<Cplx>(form, 1, few));
         }) *
         to_whole / static_cast<double>(few);
   }
   const GSphere bare = sphere_at(s.bare_cutoff_ry);
   const std::int64_t n_occupied = std::min(n_right, n_v);
-  load_box(bare, n_occupied);
+  at = load_box(bare, n_occupied);
   std::vector<Cplx> products(static_cast<std::size_t>(n_occupied * bare.size()));
   double sum = 0.0;
   cost.bare_pair_s = seconds_when_warm([&] {
-                       kernels.pair_products({0, 1}, {0, n_occupied});
-                       kernels.read_pair_products(view<Cplx>(products, 1, n_occupied, bare.size()));
+                       kernels.pair_products().fill(
+                           {*at.left, {0, 1}}, {*at.right, {0, n_occupied}}, *at.sphere, *block);
+                       block->read(view<Cplx>(products, 1, n_occupied, bare.size()));
                        for (const Cplx& m : products) sum += std::norm(m);
                      }) /
                      static_cast<double>(n_occupied);

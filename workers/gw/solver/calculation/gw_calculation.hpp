@@ -50,7 +50,7 @@ struct Calculation {
   std::vector<Spectrum> spectra;         ///< where asked for
   std::vector<SigmaMatrixAtK> matrices;  ///< full Σ_lm(E), where asked for
   std::vector<DysonState> dyson;         ///< its solutions, in the order of `quasiparticles`
-  GwKernels::OffDiagonalReport matrix_report;
+  OffDiagonalReport matrix_report;
   OuterLoopReport outer;
   std::vector<PathBands> mean_field_bands,
       quasiparticle_bands;  ///< along sigma.band_path, one of each spin

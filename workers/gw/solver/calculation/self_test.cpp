@@ -123,16 +123,17 @@ void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOp
   }
   const auto n_g = static_cast<std::int64_t>(kept.size());
   const auto box = sum_box(field, kept);
-  kernels.set_box(box);
   std::vector<std::int32_t> index;
   for (const IVec3& g : kept) index.push_back(box_position(g, box));
-  kernels.load_sphere(view<const std::int32_t>(index, n_g), {});
+  const auto sphere =
+      kernels.pair_products().load_sphere(box, view<const std::int32_t>(index, n_g), {});
+  const auto block = kernels.pair_products().make_block();
   const Vec3& k = field.waves.k[static_cast<std::size_t>(at.k_index)];
   double overlap = 0.0, f_sum = 0.0;
   const int lowest = multiplets(field.waves, 0, at.k_index, 0, bands).front().second;
   for (const auto& [begin, end] : {std::pair(0, lowest), std::pair(at.begin, at.end)}) {
     const auto n_l = static_cast<std::int64_t>(end - begin);
-    load(kernels, Side::kLeft, waves_at(field, k, 0, begin, end, box));
+    const auto left = load(kernels, waves_at(field, k, 0, begin, end, box));
     const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
     const auto step = static_cast<int>(
         std::min<std::int64_t>(bands, items_that_fit(options.memory_budget_bytes, box_bytes * n_l,
@@ -140,10 +141,10 @@ void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOp
     double sum = 0.0;
     for (int first = 0; first < bands; first += step) {
       const int count = std::min(step, bands - first);
-      load(kernels, Side::kRight, waves_at(field, k, 0, first, first + count, box));
-      kernels.pair_products({0, n_l}, {0, count});
+      const auto right = load(kernels, waves_at(field, k, 0, first, first + count, box));
+      kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, count}}, *sphere, *block);
       std::vector<Cplx> m(static_cast<std::size_t>(n_l * count * n_g));
-      kernels.read_pair_products(view<Cplx>(m, n_l, count, n_g));
+      block->read(view<Cplx>(m, n_l, count, n_g));
       for (std::int64_t l = 0; l < n_l; ++l)
         for (int i = 0; i < count; ++i) {
           const int n = first + i;

@@ -120,8 +120,9 @@ DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff
   const auto h = dense_hamiltonian_at(crystal, k, states.sphere.g, spin, potential, projectors);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
   states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
-  kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(states.energy_ry, n_bands),
-                          view<Cplx>(states.coefficients, n_bands, n));
+  kernels.dense().eigen_hermitian(view<const Cplx>(h, n, n),
+                                  view<double>(states.energy_ry, n_bands),
+                                  view<Cplx>(states.coefficients, n_bands, n));
   fix_gauge(states.sphere.g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
   return states;
 }
@@ -182,8 +183,8 @@ void replace_by_dense_states(Wavefunctions& waves, int n_bands, const PlaneWaveF
       const auto h = dense_hamiltonian(waves, ik, spin, potential, projectors);
       std::vector<double> values(static_cast<std::size_t>(n_bands));
       std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
-      kernels.eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands),
-                              view<Cplx>(vectors, n_bands, n));
+      kernels.dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands),
+                                      view<Cplx>(vectors, n_bands, n));
       for (int band = 0; band < std::min(waves.n_bands, n_bands); ++band)
         if (std::abs(values[static_cast<std::size_t>(band)] - waves.energy(spin, ik, band)) > 1e-4)
           throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " +

@@ -12,10 +12,11 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
                                               const std::vector<IVec3>& g, GwKernels& kernels) {
   const IVec3 extent = rotated_extent(waves, zone);
   const auto box = product_box(extent, extent, component_extent(g));
-  kernels.set_box(box);
   std::vector<std::int32_t> index;
   for (const IVec3& v : g) index.push_back(box_position(v, box));
-  kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
+  PairProductKernels& pairs = kernels.pair_products();
+  const auto sphere = pairs.load_sphere(box, view<const std::int32_t>(index, index.size()), {});
+  const auto block = pairs.make_block();
   // Bands on the box of both sides, which is large: each band is summed for itself, so how many
   // there are at once changes nothing.
   constexpr std::int64_t kWaves_bytes = std::int64_t{4} << 30;
@@ -35,12 +36,12 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
       const auto n_pw = static_cast<std::int64_t>(rotated.g.size());
       for (std::int64_t first = 0; first < n_occupied[spin]; first += at_once) {
         const std::int64_t count = std::min(at_once, n_occupied[spin] - first);
-        for (const Side side : {Side::kLeft, Side::kRight})
-          kernels.load_bands(side, {rotated.coefficients.data + first * n_pw, {count, n_pw}},
+        const auto bands =
+            pairs.load_bands(box, {rotated.coefficients.data + first * n_pw, {count, n_pw}},
                              view<const std::int32_t>(at, n_pw));
         for (std::int64_t v = 0; v < count; ++v) {
-          kernels.pair_products({v, v + 1}, {v, v + 1});
-          kernels.read_pair_products(view<Cplx>(m, 1, 1, g.size()));
+          pairs.fill({*bands, {v, v + 1}}, {*bands, {v, v + 1}}, *sphere, *block);
+          block->read(view<Cplx>(m, 1, 1, g.size()));
           for (std::size_t i = 0; i < g.size(); ++i) density[spin][i] += weight * std::conj(m[i]);
         }
       }

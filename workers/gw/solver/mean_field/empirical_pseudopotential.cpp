@@ -212,8 +212,8 @@ DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, do
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
   states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
   clock.step("hamiltonian");
-  kernels.eigen_hermitian({h, {n, n}}, view<double>(states.energy_ry, n_bands),
-                          view<Cplx>(states.coefficients, n_bands, n));
+  kernels.dense().eigen_hermitian({h, {n, n}}, view<double>(states.energy_ry, n_bands),
+                                  view<Cplx>(states.coefficients, n_bands, n));
   clock.step("diagonalisation");
   fix_gauge(sphere.g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
   clock.step("gauge");

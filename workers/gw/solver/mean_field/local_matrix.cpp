@@ -8,21 +8,38 @@
 namespace quasi::gw {
 namespace {
 
-/// M_nm(G) = ⟨n| e^{iGr} |m⟩ for the plane waves `g`, left in the kernels' block.
-void products_at_k(const MeanField& field, int k_index, int spin, int begin, int end,
-                   BandRange left, BandRange right, const std::vector<IVec3>& g,
-                   GwKernels& kernels) {
+/// The states [begin, end) of one k and the plane waves `g` on a device, and their products
+/// M_nm(G) = ⟨n| e^{iGr} |m⟩.
+class StatesAtK {
+ public:
+  StatesAtK(const WavesAtPoint& waves, const std::vector<IVec3>& g, GwKernels& kernels)
+      : kernels_(kernels), bands_(load(kernels, waves)) {
+    std::vector<std::int32_t> index;
+    for (const IVec3& v : g) index.push_back(box_position(v, waves.box));
+    sphere_ = kernels.pair_products().load_sphere(
+        waves.box, view<const std::int32_t>(index, index.size()), {});
+    block_ = kernels.pair_products().make_block();
+  }
+  /// [left][right][g]
+  void read_products(BandRange left, BandRange right, std::vector<Cplx>& m) {
+    kernels_.pair_products().fill({*bands_, left}, {*bands_, right}, *sphere_, *block_);
+    block_->read(view<Cplx>(m, left.size(), right.size(), block_->n_g()));
+  }
+
+ private:
+  GwKernels& kernels_;
+  std::unique_ptr<const LoadedBands> bands_;
+  std::unique_ptr<const LoadedSphere> sphere_;
+  std::unique_ptr<PairBlock> block_;
+};
+
+StatesAtK states_at_k(const MeanField& field, int k_index, int spin, const BandRange& bands,
+                      const std::vector<IVec3>& g, GwKernels& kernels) {
   IVec3 extent = component_extent(field.waves.waves[static_cast<std::size_t>(k_index)].g);
   const auto box = product_box(extent, extent, component_extent(g));
-  kernels.set_box(box);
-  const WavesAtPoint waves =
-      waves_at(field, field.waves.k[static_cast<std::size_t>(k_index)], spin, begin, end, box);
-  load(kernels, Side::kLeft, waves);
-  load(kernels, Side::kRight, waves);
-  std::vector<std::int32_t> index;
-  for (const IVec3& v : g) index.push_back(box_position(v, box));
-  kernels.load_sphere(view<const std::int32_t>(index, index.size()), {});
-  kernels.pair_products(left, right);
+  return StatesAtK(waves_at(field, field.waves.k[static_cast<std::size_t>(k_index)], spin,
+                            static_cast<int>(bands.begin), static_cast<int>(bands.end), box),
+                   g, kernels);
 }
 
 }  // namespace
@@ -35,12 +52,9 @@ std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField&
       std::min<int>(spin, static_cast<int>(potential.values.size()) - 1))];
   std::vector<Cplx> matrix(static_cast<std::size_t>(n * n));
   std::vector<Cplx> m(static_cast<std::size_t>(n * n_g));
+  StatesAtK states = states_at_k(field, k_index, spin, {begin, end}, potential.header.g, kernels);
   for (std::int64_t l = 0; l < n; ++l) {
-    if (l == 0)
-      products_at_k(field, k_index, spin, begin, end, {0, 1}, {0, n}, potential.header.g, kernels);
-    else
-      kernels.pair_products({l, l + 1}, {0, n});
-    kernels.read_pair_products(view<Cplx>(m, 1, n, n_g));
+    states.read_products({l, l + 1}, {0, n}, m);
     for (std::int64_t j = 0; j < n; ++j) {
       Cplx sum;
       for (std::int64_t g = 0; g < n_g; ++g)
@@ -60,12 +74,9 @@ ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begi
   const auto n_g = table.sphere.size();
   table.values.resize(static_cast<std::size_t>(n * n_g));
   std::vector<Cplx> m(static_cast<std::size_t>(n_g));
+  StatesAtK states = states_at_k(field, k_index, spin, {begin, end}, table.sphere.g, kernels);
   for (std::int64_t l = 0; l < n; ++l) {
-    if (l == 0)
-      products_at_k(field, k_index, spin, begin, end, {0, 1}, {0, 1}, table.sphere.g, kernels);
-    else
-      kernels.pair_products({l, l + 1}, {l, l + 1});
-    kernels.read_pair_products(view<Cplx>(m, 1, 1, n_g));
+    states.read_products({l, l + 1}, {l, l + 1}, m);
     std::copy(m.begin(), m.end(), table.values.begin() + l * n_g);
   }
   return table;

@@ -107,7 +107,7 @@ void invert(DielectricMatrix& matrix, const PartialChi& chi, const EpsilonOption
     matrix.epsilon_diagonal.push_back(1.0 - matrix.coulomb[g] * diagonal[g]);
   for (std::int64_t f = 0; f <= chi.shape().n_frequencies; ++f) {
     auto& inverse = matrix.inverse.emplace_back(static_cast<std::size_t>(n * n));
-    kernels.invert_dielectric(
+    kernels.polarizability().invert_dielectric(
         chi, f,
         {.coulomb = view<const double>(matrix.coulomb, n),
          .positive = positive,
@@ -363,6 +363,7 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field,
   };
   const auto finish = [&](std::size_t iq, std::unique_ptr<PartialChi> chi, GwKernels& kernels) {
     StepClock clock(profile);
+    sums[iq].release();
     if (!sums[iq].is_whole()) {
       const ChiShape shape = chi->shape();
       std::vector<Cplx> values(static_cast<std::size_t>(shape.size()));
@@ -426,6 +427,7 @@ std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field,
           std::vector<Cplx> corner;
           DielectricMatrix wide = widened(matrices[iq], n_heads);
           invert_in_subspace(wide, sums[iq], options, n_heads, corner, kernels, progress);
+          sums[iq].release();
           if (n_heads == 1)
             matrices[iq] = std::move(wide);
           else

@@ -283,8 +283,8 @@ std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int s
   std::vector<Cplx> matrix(static_cast<std::size_t>(n_v) * static_cast<std::size_t>(n_c));
   const Cplx one{1.0, 0.0}, zero{};
   const int edge = static_cast<int>(n_pw);
-  kernels.multiply_transposed(view<const Cplx>(left, n_v, n_pw), {of_c, {n_c, edge}},
-                              view<Cplx>(matrix, n_v, n_c));
+  kernels.dense().multiply_transposed(view<const Cplx>(left, n_v, n_pw), {of_c, {n_c, edge}},
+                                      view<Cplx>(matrix, n_v, n_c));
   if (nonlocal == nullptr || nonlocal->count() == 0) return matrix;
   constexpr double kStep = 1e-4;
   const int n_p = nonlocal->count();

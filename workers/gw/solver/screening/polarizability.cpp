@@ -155,6 +155,11 @@ Polarizability::Resident& Polarizability::resident(GwKernels& kernels) const {
   return residents_->of[&kernels];
 }
 
+void Polarizability::release() {
+  const std::lock_guard lock(residents_->mutex);
+  residents_->of.clear();
+}
+
 std::int64_t Polarizability::dipole_blocks(int spin) const {
   constexpr std::int64_t kFewest = 512, kMost = 4;  // every block brings the occupied states anew
   return std::clamp<std::int64_t>(
@@ -248,17 +253,17 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
 
   const std::array<int, 3> box = this->box();
   Resident& left_behind = resident(kernels);
-  bool right_is_there = left_behind.epoch == kernels.epoch();
-  if (!right_is_there) {
-    kernels.set_box(box);
+  PairProductKernels& pairs = kernels.pair_products();
+  if (left_behind.sphere == nullptr) {
     auto sphere_index = positions(at_.sphere.g, box);
     sphere_index.insert(sphere_index.begin(), static_cast<std::size_t>(n_heads_ - 1),
                         sphere_index[0]);
-    kernels.load_sphere(view<const std::int32_t>(sphere_index, n_g), {});
-    left_behind.epoch = kernels.epoch();
+    left_behind.sphere = pairs.load_sphere(box, view<const std::int32_t>(sphere_index, n_g), {});
   }
-  kernels.start_chi(projected ? 0 : n_g);
-  if (n_other > 0) kernels.start_chi_frequencies(n_other, n_basis);
+  const auto sum = kernels.polarizability().start(
+      {.n_static = projected ? 0 : n_g, .n_frequencies = n_other, .n = n_other > 0 ? n_basis : 0});
+  std::unique_ptr<const LoadedBands> left_bands;
+  const auto block = pairs.make_block();
 
   const double prefactor = 4.0 / (field_.n_spins() * field_.zone_volume_bohr3());
   const auto n_units = static_cast<std::int64_t>(units_.size());
@@ -277,25 +282,27 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
         rotated_waves(left_waves, left_zone.operations(), left_rotation, spin,
                       static_cast<int>(unit.valence.begin), static_cast<int>(unit.valence.end));
     const auto left_index = positions(left.g, box);
-    kernels.load_bands(Side::kLeft, left.coefficients,
-                       view<const std::int32_t>(left_index, left_index.size()));
+    left_bands = pairs.load_bands(box, left.coefficients,
+                                  view<const std::int32_t>(left_index, left_index.size()));
     const bool same_k = left_behind.orbit == unit.orbit && left_behind.spin == spin;
-    if (!right_is_there || !same_k || left_behind.conduction.begin != unit.conduction.begin) {
+    if (left_behind.right == nullptr || !same_k ||
+        left_behind.conduction.begin != unit.conduction.begin) {
       const RotatedWaves right =
           rotated_waves(field_.waves, operations, right_rotation, spin, static_cast<int>(first_c),
                         static_cast<int>(first_c + n_c));
       const auto right_index = positions(right.g, box);
-      kernels.load_bands(Side::kRight, right.coefficients,
-                         view<const std::int32_t>(right_index, right_index.size()));
-      if (!right_is_there || !same_k) left_behind.dipole.clear();
+      if (left_behind.right == nullptr || !same_k) left_behind.dipole.clear();
+      left_behind.right = pairs.load_bands(
+          box, right.coefficients, view<const std::int32_t>(right_index, right_index.size()));
       left_behind.orbit = unit.orbit;
       left_behind.spin = spin;
       left_behind.conduction = unit.conduction;
-      right_is_there = true;
     }
     clock.step("wavefunctions");
     const bool kept = projected || n_other > 0;  // M is used more than once
-    if (kept) kernels.pair_products({0, n_block}, {0, n_c});
+    const BandSelection valence{*left_bands, {0, n_block}},
+        conduction{*left_behind.right, {0, n_c}};
+    if (kept) pairs.fill(valence, conduction, *left_behind.sphere, *block);
     clock.step("pair_products");
     std::vector<Cplx> head;
     if (by_velocity) {
@@ -310,7 +317,7 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
               dipole.begin() + (i * n_v + v) * (options_.bands - n_v) + unit.conduction.begin;
           head.insert(head.end(), row, row + n_c);
         }
-        if (kept) kernels.replace_plane_wave(i, {head.data() + i * n_block * n_c, {n_block, n_c}});
+        if (kept) block->replace_plane_wave(i, {head.data() + i * n_block * n_c, {n_block, n_c}});
       }
     }
     clock.step("velocity");
@@ -333,25 +340,26 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
       }
     const View<const double, 2> static_weight = view<const double>(weight, n_block, n_c);
     if (!kept) {
-      const auto report = kernels.add_pairs_to_chi(
-          {0, n_block}, {0, n_c}, static_weight,
-          by_velocity ? view<const Cplx>(head, n_heads_, n_block, n_c) : View<const Cplx, 3>{}, {});
+      const auto report = sum->add_pairs(
+          {valence, conduction, *left_behind.sphere, static_weight,
+           by_velocity ? view<const Cplx>(head, n_heads_, n_block, n_c) : View<const Cplx, 3>{}},
+          {});
       if (profile_ != nullptr) {
         profile_->add("transforms_on_device", report.transform_seconds);
         profile_->add("products_on_device", report.product_seconds);
         profile_->count(n_block * n_c, report.real);
       }
     } else if (projected) {
-      kernels.project_pair_products(view<const Cplx>(basis_, n_g, n_basis));
+      block->project(view<const Cplx>(basis_, n_g, n_basis));
     } else {
-      kernels.accumulate_chi(static_weight);
+      sum->add(*block, static_weight);
     }
     if (n_other > 0)
-      kernels.accumulate_chi_frequencies(view<const Cplx>(weights, n_other, n_block, n_c));
+      sum->add_at_frequencies(*block, view<const Cplx>(weights, n_other, n_block, n_c));
     clock.step("polarizability");
     progress.throw_if_cancelled();
   }
-  auto chi = kernels.take_chi();
+  auto chi = sum->finish();
   if (!fits_device()) {
     std::vector<Cplx> values(static_cast<std::size_t>(chi->shape().size()));
     chi->read(values.data());
@@ -378,7 +386,7 @@ bool Polarizability::fits_device() const {
 
 std::unique_ptr<PartialChi> Polarizability::restored(const Cplx* values, GwKernels& kernels) const {
   const ChiShape of = shape();
-  if (fits_device()) return kernels.load_chi(of, values);
+  if (fits_device()) return kernels.polarizability().load(of, values);
   return std::make_unique<HostChi>(of, std::vector<Cplx>(values, values + of.size()));
 }
 

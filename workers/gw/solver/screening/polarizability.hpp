@@ -58,6 +58,8 @@ class Polarizability {
   void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
   /// Adds to the wedge's sum what the rest of each star contributes; [shape().size()].
   std::vector<Cplx> complete(std::vector<Cplx> sum) const;
+  /// Frees the data that portions have left on devices for their next portions.
+  void release();
 
  private:
   struct Unit {
@@ -66,9 +68,10 @@ class Polarizability {
     BandRange valence, conduction;  ///< the latter counted from the first empty band
   };
   std::array<int, 3> box() const;
-  /// What this sum has left on a device, so that the next portion need not bring it again.
+  /// Data of one portion that stay on a device for the next portion.
   struct Resident {
-    std::int64_t epoch = -1;
+    std::unique_ptr<const LoadedSphere> sphere;
+    std::unique_ptr<const LoadedBands> right;  ///< conduction bands of (orbit, spin)
     std::size_t orbit = 0;
     int spin = 0;
     BandRange conduction;

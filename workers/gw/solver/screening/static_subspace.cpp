@@ -19,8 +19,8 @@ std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>
                              (chi[g * n + h] + std::conj(chi[h * n + g]));
   std::vector<double> values(n);
   std::vector<Cplx> vectors(n * n);
-  kernels.eigen_hermitian(view<const Cplx>(symmetric, n, n), view<double>(values, n),
-                          view<Cplx>(vectors, n, n));
+  kernels.dense().eigen_hermitian(view<const Cplx>(symmetric, n, n), view<double>(values, n),
+                                  view<Cplx>(vectors, n, n));
   std::size_t kept = 0;  // eigenvalues ascend from the most negative
   while (kept < n &&
          (options.vectors > 0 ? kept < static_cast<std::size_t>(options.vectors)
@@ -78,7 +78,7 @@ std::vector<Cplx> inner_inverse(std::vector<Cplx> chi, std::size_t n_b, GwKernel
   for (std::size_t a = 0; a < n_b; ++a)
     for (std::size_t b = 0; b < n_b; ++b)
       chi[a * n_b + b] = (a == b ? 1.0 : 0.0) - chi[a * n_b + b];
-  kernels.invert_general(view<Cplx>(chi, n_b, n_b));
+  kernels.dense().invert_general(view<Cplx>(chi, n_b, n_b));
   for (std::size_t b = 0; b < n_b; ++b) chi[b * n_b + b] -= 1.0;
   return chi;
 }
@@ -113,8 +113,8 @@ void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_
                         static_part[g * n + h];
   std::vector<double> values(n);
   std::vector<Cplx> vectors(n * n);
-  kernels.eigen_hermitian(view<const Cplx>(rest, n, n), view<double>(values, n),
-                          view<Cplx>(vectors, n, n));
+  kernels.dense().eigen_hermitian(view<const Cplx>(rest, n, n), view<double>(values, n),
+                                  view<Cplx>(vectors, n, n));
   reduced.rest.assign(rest.begin(), rest.end());
   m.subspace_vectors = static_cast<int>(n_b);
   m.subspace_error = std::max(std::abs(values.front()), std::abs(values.back()));

@@ -33,23 +33,24 @@ void add_exchange(const MeanField& field, const DielectricMatrix& epsilon,
   const GSphere sphere = make_g_sphere(field.crystal().bdot, q_listed, options.bare_cutoff_ry);
   const std::vector<double> v = averaged_coulomb(epsilon, sphere, coulomb);
   const auto box = sum_box(field, sphere.g);
-  kernels.set_box(box);
   const auto n_g = sphere.size();
+  const auto block = kernels.pair_products().make_block();
   const std::int64_t n_l = options.band_max - options.band_min + 1;
   for (SelfEnergyAtK& sum : sums) {
     const auto members = stars[static_cast<std::size_t>(sum.k_index)].find(iq);
     if (members == stars[static_cast<std::size_t>(sum.k_index)].end()) continue;
     const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
-    load(kernels, Side::kLeft,
-         waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+    const auto left =
+        load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
     for (const StarMember& member : members->second) {
       const SphereAtPoint rotated = rotated_sphere(field, member.q, sphere, box);
-      kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), {});
-      load(kernels, Side::kRight, waves_at(field, k - member.q, sum.spin, 0, n_v, box));
-      kernels.pair_products({0, n_l}, {0, n_v});
+      const auto loaded = kernels.pair_products().load_sphere(
+          box, view<const std::int32_t>(rotated.box_index, n_g), {});
+      const auto right = load(kernels, waves_at(field, k - member.q, sum.spin, 0, n_v, box));
+      kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, n_v}}, *loaded, *block);
       std::vector<double> norms(static_cast<std::size_t>(n_l * n_v));
-      kernels.weighted_norms(view<const double>(v, n_g), view<double>(norms, n_l, n_v));
+      block->weighted_norms(view<const double>(v, n_g), view<double>(norms, n_l, n_v));
       const double weight = member.multiplicity / field.zone_volume_bohr3();
       for (std::int64_t l = 0; l < n_l; ++l) {
         double x = 0.0;
@@ -62,6 +63,7 @@ void add_exchange(const MeanField& field, const DielectricMatrix& epsilon,
 
 /// One block of inner bands [begin, end) at one q.
 struct Block {
+  PairBlock& products;
   std::int64_t n_l = 0, begin = 0, end = 0;
   std::vector<double> outer_ry, inner_ry, occupation;
   double weight = 1.0;
@@ -77,16 +79,16 @@ struct Block {
   }
 };
 
-void add_imaginary_poles(const Block& block, const SigmaOptions& options, GwKernels& kernels,
-                         SelfEnergyAtK& sum) {
+void add_imaginary_poles(const LoadedImaginaryPoles& poles, const Block& block,
+                         const SigmaOptions& options, SelfEnergyAtK& sum) {
   const auto n_e = static_cast<std::int64_t>(options.offsets_ry.size());
   const std::vector<double> x = block.x_ry(options.offsets_ry);
   std::vector<Cplx> total(static_cast<std::size_t>(block.n_l * n_e)), sx(total.size());
-  kernels.sigma_diagonal_imaginary(
-      view<const double>(x, block.n_l, block.n_b(), n_e),
-      view<const double>(block.occupation, block.n_b()), block.weight,
-      view<Cplx>(total, block.n_l, n_e), view<Cplx>(sx, block.n_l, n_e),
-      options.slope ? view<Cplx>(sum.slope, block.n_l) : View<Cplx, 1>{});
+  poles.add_diagonal(block.products,
+                     {view<const double>(x, block.n_l, block.n_b(), n_e),
+                      view<const double>(block.occupation, block.n_b()), block.weight},
+                     {view<Cplx>(total, block.n_l, n_e), view<Cplx>(sx, block.n_l, n_e)},
+                     options.slope ? view<Cplx>(sum.slope, block.n_l) : View<Cplx, 1>{});
   for (std::size_t l = 0; l < static_cast<std::size_t>(block.n_l); ++l)
     for (std::size_t e = 0; e < options.offsets_ry.size(); ++e) {
       const std::size_t at = l * options.offsets_ry.size() + e;
@@ -95,8 +97,8 @@ void add_imaginary_poles(const Block& block, const SigmaOptions& options, GwKern
     }
 }
 
-void add_plasmon_poles(const PlasmonPoleModel& model, const Block& block,
-                       const SigmaOptions& options, GwKernels& kernels, SelfEnergyAtK& sum) {
+void add_plasmon_poles(const ScreeningOnDevice& screening, const Block& block,
+                       const SigmaOptions& options, SelfEnergyAtK& sum) {
   const auto n_l = static_cast<std::size_t>(block.n_l);
   const View<const double, 1> occupation = view<const double>(block.occupation, block.n_b());
   const auto add = [&](std::size_t e, std::size_t l, Cplx total, Cplx sx) {
@@ -107,9 +109,10 @@ void add_plasmon_poles(const PlasmonPoleModel& model, const Block& block,
   if (options.slope) {
     const std::vector<double> x = block.x_ry(std::span(options.offsets_ry).first(1));
     std::vector<Cplx> total(n_l), sx(n_l), slope(n_l);
-    kernels.sigma_diagonal_slope(view<const double>(x, block.n_l, block.n_b()), occupation,
-                                 block.weight, view<Cplx>(total, block.n_l),
-                                 view<Cplx>(sx, block.n_l), view<Cplx>(slope, block.n_l));
+    screening.poles->add_diagonal_slope(
+        block.products,
+        {view<const double>(x, block.n_l, block.n_b(), 1), occupation, block.weight},
+        {view<Cplx>(total, block.n_l), view<Cplx>(sx, block.n_l), view<Cplx>(slope, block.n_l)});
     for (std::size_t l = 0; l < n_l; ++l) {
       add(0, l, total[l], sx[l]);
       sum.slope[l] += slope[l];
@@ -121,23 +124,25 @@ void add_plasmon_poles(const PlasmonPoleModel& model, const Block& block,
     const auto n_e = static_cast<std::int64_t>(offsets.size());
     const std::vector<double> x = block.x_ry(offsets);
     std::vector<Cplx> total(n_l * offsets.size()), sx(total.size());
-    kernels.sigma_diagonal(view<const double>(x, block.n_l, block.n_b(), n_e), occupation,
-                           block.weight, view<Cplx>(total, block.n_l, n_e),
-                           view<Cplx>(sx, block.n_l, n_e));
+    screening.poles->add_diagonal(
+        block.products,
+        {view<const double>(x, block.n_l, block.n_b(), n_e), occupation, block.weight},
+        {view<Cplx>(total, block.n_l, n_e), view<Cplx>(sx, block.n_l, n_e)});
     for (std::size_t l = 0; l < n_l; ++l)
       for (std::size_t e = 0; e < offsets.size(); ++e)
         add(done + e, l, total[l * offsets.size() + e], sx[l * offsets.size() + e]);
   }
-  if (!model.imaginary.empty()) add_imaginary_poles(block, options, kernels, sum);
+  if (screening.imaginary_poles)
+    add_imaginary_poles(*screening.imaginary_poles, block, options, sum);
 }
 
 /// Static CH by the band sum and, for COHSEX, SX − X.
 void add_static(const UnsetVector<Cplx>& static_w, std::int64_t n_g, const Block& block,
-                const SigmaOptions& options, GwKernels& kernels, SelfEnergyAtK& sum) {
+                const SigmaOptions& options, SelfEnergyAtK& sum) {
   const auto n_b = static_cast<std::size_t>(block.n_b());
   std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l) * n_b);
-  kernels.quadratic_forms(view<const Cplx>(static_w, n_g, n_g),
-                          view<Cplx>(forms, block.n_l, block.n_b()));
+  block.products.quadratic_forms(view<const Cplx>(static_w, n_g, n_g),
+                                 view<Cplx>(forms, block.n_l, block.n_b()));
   for (std::size_t p = 0; p < forms.size(); ++p) {
     const Cplx form = block.weight * forms[p];
     sum.ch_static_ry[p / n_b] -= 0.5 * form;
@@ -216,13 +221,15 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
     const auto load_poles = [&](const PreparedScreening& made, bool may_share) {
       if (!poles) return;
       const PlasmonPoleModel& model = made.model;
-      if (may_share)
-        here.shared->load_poles(made, options.rules, kernels);
-      else
-        kernels.load_plasmon_pole(model.view(), options.rules);
+      here.poles = {};  // its memory, before the next model takes as much
+      here.imaginary_poles = {};
+      here.poles = may_share ? here.shared->load_poles(made, options.rules, kernels)
+                             : kernels.pole_sums().load(model.view(), options.rules);
       if (!model.imaginary.empty())
-        kernels.load_imaginary_poles(view<const ImaginaryPole>(
-            model.imaginary, static_cast<std::int64_t>(model.imaginary.size())));
+        here.imaginary_poles = kernels.pole_sums().load_imaginary(
+            view<const ImaginaryPole>(model.imaginary,
+                                      static_cast<std::int64_t>(model.imaginary.size())),
+            options.rules);
     };
     const auto make = [&] {
       PreparedScreening made;
@@ -272,9 +279,10 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
       if (members == stars[static_cast<std::size_t>(sum.k_index)].end()) continue;
       const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
       const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
-      kernels.set_box(box);
-      load(kernels, Side::kLeft,
-           waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+      const auto left =
+          load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+      std::unique_ptr<const LoadedBands> right;
+      const auto products = kernels.pair_products().make_block();
       // The poles or W, the outer bands; then an inner band on the box and its products.
       const std::int64_t step = std::min<std::int64_t>(
           options.bands,
@@ -282,8 +290,9 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
                          32 * n_l * n_g + box_bytes, "self-energy"));
       for (const StarMember& member : members->second) {
         const SphereAtPoint rotated = rotated_sphere(field, member.q, at.sphere, box);
-        kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g),
-                            view<const Cplx>(rotated.factor, n_g));
+        const auto sphere = kernels.pair_products().load_sphere(
+            box, view<const std::int32_t>(rotated.box_index, n_g),
+            view<const Cplx>(rotated.factor, n_g));
         // The wings belong to the irreducible point unless they follow the listed ones.
         if (by_point) {
           prepare(at,
@@ -294,7 +303,8 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
         }
         const double weight = member.multiplicity / field.zone_volume_bohr3();
         for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
-          Block block{.n_l = n_l,
+          Block block{.products = *products,
+                      .n_l = n_l,
                       .begin = begin,
                       .end = std::min<std::int64_t>(part.band_end, begin + step),
                       .outer_ry = outer_energies(field, sum, options),
@@ -304,22 +314,23 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
           const WavesAtPoint inner =
               waves_at(field, k - member.q, sum.spin, static_cast<int>(begin),
                        static_cast<int>(block.end), box);
-          load(kernels, Side::kRight, inner);
+          right = load(kernels, inner);
           for (std::int64_t n = begin; n < block.end; ++n) {
             block.inner_ry.push_back(
                 field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
             block.occupation.push_back(n < n_v ? 1.0 : 0.0);
           }
           clock.step("wavefunctions");
-          kernels.pair_products({0, n_l}, {0, block.n_b()});
+          kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, block.n_b()}}, *sphere,
+                                       *products);
           clock.step("pair_products");
-          if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, kernels, sum);
-          if (poles) add_plasmon_poles(now->model, block, options, kernels, sum);
+          if (!now->static_w.empty()) add_static(now->static_w, n_g, block, options, sum);
+          if (poles) add_plasmon_poles(here, block, options, sum);
           if (uses_frequencies(options.method))
             add_full_frequency(at, now->wings, here.prepared->subspace, options,
                                {n_l, block.n_b(), block.outer_ry, block.inner_ry, block.occupation,
                                 midgap_ry(field, sum.spin), weight},
-                               kernels, sum);
+                               *products, sum);
           clock.step("sums");
         }
         if (closure) {

@@ -141,9 +141,8 @@ double midgap_ry(const MeanField& field, int spin) {
 
 void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings,
                         const SubspaceOfW& subspace, const SigmaOptions& options,
-                        const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum) {
-  const FormsOfBlock forms(at, wings, subspace, block.n_l, block.n_b, block.weight, kernels,
-                           &sum.subspace_error_ry);
+                        const FrequencyBlock& block, PairBlock& products, SelfEnergyAtK& sum) {
+  const FormsOfBlock forms(at, wings, subspace, block.weight, products, &sum.subspace_error_ry);
   switch (options.method) {
     case SigmaMethod::kContour:
       return add_contour(forms, options, block, sum);
@@ -162,7 +161,7 @@ namespace {
 /// all frequencies, then the projected products.
 void add_contour_matrix_in_subspace(const SubspaceOfW& s,
                                     const std::vector<std::vector<double>>& share, std::int64_t n_b,
-                                    GwKernels& kernels, SigmaMatrixAtK& sum) {
+                                    PairBlock& products, SigmaMatrixAtK& sum) {
   const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
   const auto pairs = static_cast<std::size_t>(n_e * n_b);
   for (const bool imaginary : {false, true}) {
@@ -173,9 +172,9 @@ void add_contour_matrix_in_subspace(const SubspaceOfW& s,
     if (std::all_of(weight.begin(), weight.end(), [](double value) { return value == 0.0; }))
       continue;
     std::vector<Cplx> part(sum.correlation_ry.size());
-    kernels.quadratic_form_matrix(view<const Cplx>(s.rest, s.n, s.n),
-                                  view<const double>(weight, n_e, n_b),
-                                  view<Cplx>(part, n_e, sum.n, sum.n));
+    products.quadratic_form_matrix(view<const Cplx>(s.rest, s.n, s.n),
+                                   view<const double>(weight, n_e, n_b),
+                                   view<Cplx>(part, n_e, sum.n, sum.n));
     for (std::size_t i = 0; i < part.size(); ++i)
       sum.correlation_ry[i] += imaginary ? Cplx(0.0, 1.0) * part[i] : part[i];
   }
@@ -192,23 +191,23 @@ void add_contour_matrix_in_subspace(const SubspaceOfW& s,
       for (std::size_t p = 0; p < pairs; ++p)
         weight[(p % bands * n_f + i) * (pairs / bands) + p / bands] = share[f][p];
     }
-    kernels.diagonal_form_matrix(view<const Cplx>(diagonals, n_f, s.n),
-                                 view<const double>(weight, n_b, n_f, n_e),
-                                 view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
+    products.diagonal_form_matrix(view<const Cplx>(diagonals, n_f, s.n),
+                                  view<const double>(weight, n_b, n_f, n_e),
+                                  view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }
-  kernels.project_pair_products(view<const Cplx>(s.basis, s.n, s.n_b));
+  products.project(view<const Cplx>(s.basis, s.n, s.n_b));
   for (std::size_t f = 0; f < share.size(); ++f)
     if (!share[f].empty() && !s.inner[f].empty())
-      kernels.quadratic_form_matrix(view<const Cplx>(s.inner[f], s.n_b, s.n_b),
-                                    view<const double>(share[f], n_e, n_b),
-                                    view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
+      products.quadratic_form_matrix(view<const Cplx>(s.inner[f], s.n_b, s.n_b),
+                                     view<const double>(share[f], n_e, n_b),
+                                     view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
 }
 
 }  // namespace
 
 void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
                         const SubspaceOfW& subspace, const ContourGrid& grid,
-                        const FrequencyBlock& block, GwKernels& kernels, SigmaMatrixAtK& sum) {
+                        const FrequencyBlock& block, PairBlock& products, SigmaMatrixAtK& sum) {
   const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size()), n_g = at.sphere.size();
   const auto pairs = static_cast<std::size_t>(n_e * block.n_b);
   // Shares of every frequency in Σ(E) by band, in the order of DielectricMatrix::inverse;
@@ -229,15 +228,15 @@ void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
     });
   }
   if (subspace.used()) {
-    add_contour_matrix_in_subspace(subspace, share, block.n_b, kernels, sum);
+    add_contour_matrix_in_subspace(subspace, share, block.n_b, products, sum);
     return;
   }
   for (std::size_t f = 0; f < share.size(); ++f) {
     if (share[f].empty()) continue;
     const UnsetVector<Cplx> w = screened_matrix(at, f, wings);
-    kernels.quadratic_form_matrix(view<const Cplx>(w, n_g, n_g),
-                                  view<const double>(share[f], n_e, block.n_b),
-                                  view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
+    products.quadratic_form_matrix(view<const Cplx>(w, n_g, n_g),
+                                   view<const double>(share[f], n_e, block.n_b),
+                                   view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }
 }
 

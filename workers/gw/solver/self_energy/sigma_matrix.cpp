@@ -17,7 +17,7 @@
 namespace quasi::gw {
 namespace {
 
-using Report = GwKernels::OffDiagonalReport;
+using Report = OffDiagonalReport;
 
 void check(const SigmaOptions& options) {
   if (options.method == SigmaMethod::kRealAxis || options.method == SigmaMethod::kImaginaryAxis)
@@ -42,19 +42,20 @@ void add_exchange(const MeanField& field, const ScreeningAtQ& at, const SigmaOpt
       field.crystal().bdot, at.epsilon.at_gamma ? Vec3{} : at.epsilon.q, options.bare_cutoff_ry);
   const std::vector<double> v = averaged_coulomb(at.epsilon, sphere, coulomb);
   const auto box = sum_box(field, sphere.g);
-  kernels.set_box(box);
   const std::int64_t n_g = sphere.size(), n_l = sum.n;
   const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
   const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
-  load(kernels, Side::kLeft,
-       waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  const auto left =
+      load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  const auto block = kernels.pair_products().make_block();
   std::vector<Cplx> m(static_cast<std::size_t>(n_l * n_v * n_g));
   for (const Vec3& q : members) {
     const SphereAtPoint rotated = rotated_sphere(field, q, sphere, box);
-    kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g), {});
-    load(kernels, Side::kRight, waves_at(field, k - q, sum.spin, 0, n_v, box));
-    kernels.pair_products({0, n_l}, {0, n_v});
-    kernels.read_pair_products(view<Cplx>(m, n_l, n_v, n_g));
+    const auto loaded = kernels.pair_products().load_sphere(
+        box, view<const std::int32_t>(rotated.box_index, n_g), {});
+    const auto right = load(kernels, waves_at(field, k - q, sum.spin, 0, n_v, box));
+    kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, n_v}}, *loaded, *block);
+    block->read(view<Cplx>(m, n_l, n_v, n_g));
     for (std::int64_t p = 0; p < n_l * n_v; ++p)
       for (std::int64_t g = 0; g < n_g; ++g)
         m[static_cast<std::size_t>(p * n_g + g)] *= std::sqrt(v[static_cast<std::size_t>(g)]);
@@ -66,13 +67,13 @@ void add_exchange(const MeanField& field, const ScreeningAtQ& at, const SigmaOpt
 
 /// Static SX − X and CH of one block: +I for occupied bands, −½ I for all.
 void add_static(const UnsetVector<Cplx>& static_w, std::int64_t n_g,
-                const std::vector<double>& occupation, double weight, GwKernels& kernels,
+                const std::vector<double>& occupation, double weight, const PairBlock& products,
                 SigmaMatrixAtK& sum) {
   std::vector<double> factor;
   for (const double f : occupation) factor.push_back(weight * (f - 0.5));
-  kernels.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g),
-                                view<const double>(factor, 1, factor.size()),
-                                view<Cplx>(sum.correlation_ry, 1, sum.n, sum.n));
+  products.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g),
+                                 view<const double>(factor, 1, factor.size()),
+                                 view<Cplx>(sum.correlation_ry, 1, sum.n, sum.n));
 }
 
 void add(const Report& from, Report* to) {
@@ -118,6 +119,7 @@ struct PreparedMatrix {
   UnsetVector<Cplx> static_w;
   WingFactors wings;
   SubspaceOfW subspace;
+  std::shared_ptr<const LoadedPoleModel> poles;
 };
 
 /// Sums of the right shape at one k, one of each spin, all 0.
@@ -154,7 +156,8 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
                 .at = {},
                 .static_w = {},
                 .wings = {},
-                .subspace = {}};
+                .subspace = {},
+                .poles = {}};
     if (is_contour) {
       FullFrequencyW w = full_frequency_w(field, epsilon, options, coulomb, kernels);
       prepared.at = std::move(w.at);
@@ -171,28 +174,32 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
   const auto prepare = [&](const WingFactors& wings) {
     prepared.wings = wings;
     if (is_contour) return;
-    if (is_static)
+    if (is_static) {
       prepared.static_w = screened_matrix(at, 0, wings);
-    else
-      kernels.load_plasmon_pole(plasmon_poles(field, at, options, coulomb, wings).view(),
-                                options.rules);
+      return;
+    }
+    prepared.poles = {};  // its memory, before the next model takes as much
+    prepared.poles = kernels.pole_sums().load(
+        plasmon_poles(field, at, options, coulomb, wings).view(), options.rules);
   };
   if (fresh) prepare(wing_factors(at.epsilon));
   if (part.band_begin == 0) add_exchange(field, at, options, coulomb, kernels, members, sum);
   const auto box = sum_box(field, at.sphere.g);
   const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
   const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
-  kernels.set_box(box);
-  load(kernels, Side::kLeft,
-       waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  const auto left =
+      load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
+  std::unique_ptr<const LoadedBands> right;
+  const auto products = kernels.pair_products().make_block();
   const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
   const std::int64_t step = std::min<std::int64_t>(
       options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g + box_bytes * n_l,
                                     64 * n_l * n_g + box_bytes, "full-matrix self-energy"));
   for (const Vec3& q : members) {
     const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
-    kernels.load_sphere(view<const std::int32_t>(rotated.box_index, n_g),
-                        view<const Cplx>(rotated.factor, n_g));
+    const auto sphere =
+        kernels.pair_products().load_sphere(box, view<const std::int32_t>(rotated.box_index, n_g),
+                                            view<const Cplx>(rotated.factor, n_g));
     if (by_point)
       prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
     const double weight = 1.0 / field.zone_volume_bohr3();
@@ -200,30 +207,32 @@ void add_part(const MeanField& field, const DielectricMatrix& epsilon, const Sig
       const std::int64_t end = std::min<std::int64_t>(part.band_end, begin + step);
       const WavesAtPoint inner =
           waves_at(field, k - q, sum.spin, static_cast<int>(begin), static_cast<int>(end), box);
-      load(kernels, Side::kRight, inner);
+      right = load(kernels, inner);
       std::vector<double> inner_ry, occupation;
       for (std::int64_t n = begin; n < end; ++n) {
         inner_ry.push_back(
             field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
         occupation.push_back(n < n_v ? 1.0 : 0.0);
       }
-      kernels.pair_products({0, n_l}, {0, end - begin});
+      kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, end - begin}}, *sphere,
+                                   *products);
       if (is_static) {
-        add_static(prepared.static_w, n_g, occupation, weight, kernels, sum);
+        add_static(prepared.static_w, n_g, occupation, weight, *products, sum);
         continue;
       }
       if (is_contour) {
         add_contour_matrix(
             at, prepared.wings, prepared.subspace, options.contour,
             {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight},
-            kernels, sum);
+            *products, sum);
         continue;
       }
       const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
-      add(kernels.sigma_offdiagonal(view<const double>(sum.energy_ry, n_e),
-                                    view<const double>(inner_ry, end - begin),
-                                    view<const double>(occupation, end - begin), weight,
-                                    matrix.kernel, view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
+      const OffDiagonalTerms terms{view<const double>(sum.energy_ry, n_e),
+                                   view<const double>(inner_ry, end - begin),
+                                   view<const double>(occupation, end - begin), weight};
+      add(prepared.poles->add_offdiagonal(*products, terms, matrix.kernel,
+                                          view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
           report);
     }
   }

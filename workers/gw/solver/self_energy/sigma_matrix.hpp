@@ -33,7 +33,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const SigmaMatrixOptions& matrix,
                                                const CoulombInteraction& coulomb, DeviceTeam& team,
                                                Checkpoint& checkpoint, Progress& progress,
-                                               GwKernels::OffDiagonalReport* report);
+                                               OffDiagonalReport* report);
 /// The same on one device, nothing kept.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const std::vector<DielectricMatrix>& epsilon,
@@ -41,7 +41,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const SigmaMatrixOptions& matrix,
                                                const CoulombInteraction& coulomb,
                                                GwKernels& kernels, Progress& progress,
-                                               GwKernels::OffDiagonalReport* report);
+                                               OffDiagonalReport* report);
 
 /// Uniform energies from margin below the lowest to margin above the highest outer state at one k.
 std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int spin,

@@ -19,13 +19,14 @@ double frobenius(const UnsetVector<Cplx>& a) {
   return std::sqrt(sum);
 }
 
-/// a [rows][n] · basis [n][n_b] on the device, by way of the resident products.
+/// a [rows][n] · basis [n][n_b] on the device, as a block of pair products.
 std::vector<Cplx> times_basis(const Cplx* a, std::int64_t rows, const SubspaceOfW& s,
                               GwKernels& kernels) {
-  kernels.load_pair_products({a, {1, rows, s.n}});
-  kernels.project_pair_products(view<const Cplx>(s.basis, s.n, s.n_b));
+  const auto block = kernels.pair_products().make_block();
+  block->load({a, {1, rows, s.n}});
+  block->project(view<const Cplx>(s.basis, s.n, s.n_b));
   std::vector<Cplx> result(static_cast<std::size_t>(rows * s.n_b));
-  kernels.read_pair_products(view<Cplx>(result, std::int64_t{1}, rows, s.n_b));
+  block->read(view<Cplx>(result, std::int64_t{1}, rows, s.n_b));
   return result;
 }
 
@@ -86,8 +87,8 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
         "\"bgw\" and its wing rule do not give; leave one of them out");
   std::vector<double> values(n);
   std::vector<Cplx> vectors(n * n);
-  kernels.eigen_hermitian(view<const Cplx>(hermitian, s.n, s.n), view<double>(values, s.n),
-                          view<Cplx>(vectors, s.n, s.n));
+  kernels.dense().eigen_hermitian(view<const Cplx>(hermitian, s.n, s.n), view<double>(values, s.n),
+                                  view<Cplx>(vectors, s.n, s.n));
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -286,9 +287,9 @@ FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& 
 }
 
 FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings,
-                           const SubspaceOfW& subspace, std::int64_t n_l, std::int64_t n_b,
-                           double weight, GwKernels& kernels, std::vector<double>* error_ry)
-    : at_(at), wings_(wings), subspace_(subspace), n_l_(n_l), n_b_(n_b), kernels_(kernels) {
+                           const SubspaceOfW& subspace, double weight, PairBlock& products,
+                           std::vector<double>* error_ry)
+    : at_(at), wings_(wings), subspace_(subspace), products_(products) {
   if (!subspace.used()) return;
   of_rest_ = forms_of(subspace.rest.data(), subspace.n);
   for (const std::vector<Cplx>& diagonal : subspace.diagonal) {
@@ -301,23 +302,26 @@ FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings,
         part[g] = imaginary ? diagonal[g].imag() : diagonal[g].real();
       if (std::all_of(part.begin(), part.end(), [](double value) { return value == 0.0; }))
         continue;
-      kernels.weighted_norms(view<const double>(part, subspace.n), view<double>(sum, n_l, n_b));
+      products.weighted_norms(view<const double>(part, subspace.n),
+                              view<double>(sum, products.n_left(), products.n_right()));
       for (std::size_t p = 0; p < forms.size(); ++p)
         forms[p] += imaginary ? Cplx(0.0, sum[p]) : Cplx(sum[p]);
     }
   }
   std::vector<Cplx> exact;
   if (!subspace.at_worst.empty()) exact = forms_of(subspace.at_worst.data(), subspace.n);
-  kernels.project_pair_products(view<const Cplx>(subspace.basis, subspace.n, subspace.n_b));
+  products.project(view<const Cplx>(subspace.basis, subspace.n, subspace.n_b));
   if (exact.empty()) return;
   const std::vector<Cplx> found = this->at(subspace.worst);
   for (std::size_t p = 0; p < exact.size(); ++p)
-    (*error_ry)[p / static_cast<std::size_t>(n_b)] += 0.5 * weight * std::abs(exact[p] - found[p]);
+    (*error_ry)[p / static_cast<std::size_t>(products.n_right())] +=
+        0.5 * weight * std::abs(exact[p] - found[p]);
 }
 
 std::vector<Cplx> FormsOfBlock::forms_of(const Cplx* matrix, std::int64_t n) const {
-  std::vector<Cplx> forms(static_cast<std::size_t>(n_l_ * n_b_));
-  kernels_.quadratic_forms({matrix, {n, n}}, view<Cplx>(forms, n_l_, n_b_));
+  std::vector<Cplx> forms(static_cast<std::size_t>(products_.n_pairs()));
+  products_.quadratic_forms({matrix, {n, n}},
+                            view<Cplx>(forms, products_.n_left(), products_.n_right()));
   return forms;
 }
 
@@ -367,22 +371,24 @@ std::shared_ptr<const PreparedScreening> SharedScreening::of(
   return fresh;
 }
 
-void SharedScreening::load_poles(const PreparedScreening& made, const PoleRules& rules,
-                                 GwKernels& kernels) {
+std::shared_ptr<const LoadedPoleModel> SharedScreening::load_poles(const PreparedScreening& made,
+                                                                   const PoleRules& rules,
+                                                                   GwKernels& kernels) {
   StepClock clock(&times_);
-  std::shared_ptr<const LoadedPoleModel> there;
+  std::shared_ptr<const LoadedPoleModel> there, here;
   {
     const std::lock_guard lock(mutex_);
     there = made.loaded.lock();
     clock.step("wait_for_screening");
     if (there == nullptr) {
       const AllThreads all(threads_);
-      kernels.load_plasmon_pole(made.model.view(), rules);
-      made.loaded = kernels.plasmon_pole();
+      here = kernels.pole_sums().load(made.model.view(), rules);
+      made.loaded = here;
     }
   }
-  if (there != nullptr) kernels.take_plasmon_pole(there);
+  if (there != nullptr) here = kernels.pole_sums().copy_of(there);
   clock.step("poles_to_device");
+  return here;
 }
 
 }  // namespace quasi::gw

@@ -39,7 +39,7 @@ using MatrixOfFrequency = std::function<UnsetVector<Cplx>(std::size_t)>;
 ///   inner(ω) = C† W(ω) C,   R = W(0) − C inner(0) C†,   d = 0
 ///
 /// and s(ω) the best fit of the rest in the Frobenius norm. One frequency of W is asked for after
-/// another and none but 0 and the worst is kept. Overwrites the kernels' pair products.
+/// another and none but 0 and the worst is kept.
 /// @throws InvalidInput where W(0) is not Hermitian: the field's wing rule
 SubspaceOfW subspace_of_w(const MatrixOfFrequency& w, std::size_t n_frequencies,
                           const SigmaSubspaceOptions& options, GwKernels& kernels);
@@ -85,7 +85,8 @@ class SharedScreening {
                                               const std::function<PreparedScreening()>& make);
   /// Brings its poles to one more device: the first from the host, others from a device that still
   /// has them.
-  void load_poles(const PreparedScreening& made, const PoleRules& rules, GwKernels& kernels);
+  std::shared_ptr<const LoadedPoleModel> load_poles(const PreparedScreening& made,
+                                                    const PoleRules& rules, GwKernels& kernels);
   StepTimes& times() { return times_; }
 
  private:
@@ -95,23 +96,24 @@ class SharedScreening {
   StepTimes times_;
 };
 
-/// What one device holds of it: the pole model of `prepared` is in its kernels.
+/// The screening of one q as one device has it.
 struct ScreeningOnDevice {
   SharedScreening* shared = nullptr;  ///< null: this device is alone
   std::shared_ptr<const PreparedScreening> prepared;
+  std::shared_ptr<const LoadedPoleModel> poles;  ///< of `prepared`; null: its method has none
+  std::shared_ptr<const LoadedImaginaryPoles> imaginary_poles;  ///< null: there are none
 };
 
-/// M W(ω) M† of every pair of the resident block, frequency after frequency: in the subspace if
+/// M W(ω) M† of every pair of a block, frequency after frequency: in the subspace if
 /// there is one, else in full.
 class FormsOfBlock {
  public:
-  /// In the subspace the resident products are projected: they are no longer those of plane waves.
+  /// In the subspace the products are projected: they are no longer those of plane waves.
   /// @param error_ry  [n_l], added to where the subspace is that of subspace_of_w: ½ w Σ_n |error
   /// of the form| at the frequency that the subspace describes worst; with
   ///                  |x|/π ∫ du/(x² + u²) = ½ that bounds what the integral along iu owes to it
   FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace,
-               std::int64_t n_l, std::int64_t n_b, double weight, GwKernels& kernels,
-               std::vector<double>* error_ry);
+               double weight, PairBlock& products, std::vector<double>* error_ry);
   /// [n_l][n_b]
   std::vector<Cplx> at(std::size_t frequency) const;
 
@@ -120,8 +122,7 @@ class FormsOfBlock {
   const ScreeningAtQ& at_;
   const WingFactors& wings_;
   const SubspaceOfW& subspace_;
-  std::int64_t n_l_, n_b_;
-  GwKernels& kernels_;
+  PairBlock& products_;
   std::vector<Cplx> of_rest_;
   std::vector<std::vector<Cplx>> of_diagonal_;  ///< [frequency][pair]
 };

@@ -45,15 +45,16 @@ SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSpher
 WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
                       const std::array<int, 3>& box) {
   WavesAtPoint at;
+  at.box = box;
   at.rotation = field.zone.rotation_to(k);
   at.waves = rotated_waves(field.waves, field.zone.operations(), at.rotation, spin, begin, end);
   for (const IVec3& g : at.waves.g) at.box_index.push_back(box_position(g, box));
   return at;
 }
 
-void load(GwKernels& kernels, Side side, const WavesAtPoint& at) {
-  kernels.load_bands(side, at.waves.coefficients,
-                     view<const std::int32_t>(at.box_index, at.waves.g.size()));
+std::unique_ptr<const LoadedBands> load(GwKernels& kernels, const WavesAtPoint& at) {
+  return kernels.pair_products().load_bands(
+      at.box, at.waves.coefficients, view<const std::int32_t>(at.box_index, at.waves.g.size()));
 }
 
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "workers/gw/solver/self_energy/sigma_matrix.hpp"
@@ -21,11 +22,12 @@ SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSpher
 struct WavesAtPoint {
   Rotation rotation;
   RotatedWaves waves;
+  FftBox box{};
   std::vector<std::int32_t> box_index;
 };
 WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
                       const std::array<int, 3>& box);
-void load(GwKernels& kernels, Side side, const WavesAtPoint& at);
+std::unique_ptr<const LoadedBands> load(GwKernels& kernels, const WavesAtPoint& at);
 
 /// Weighted q-points of one outer k that belong to one irreducible q.
 struct StarMember {
@@ -80,19 +82,19 @@ struct FrequencyBlock {
   double midgap_ry = 0.0;
   double weight = 1.0;
 };
-/// Adds one block, in the kernels' pair products, to Σ_c by contour deformation, on the real axis,
+/// Adds one block of pair products to Σ_c by contour deformation, on the real axis,
 /// or at points of the imaginary axis (SelfEnergyAtK::axis_ry). @throws InvalidInput where a grid
-/// ends too soon. In a subspace the kernels' products are projected on the way.
+/// ends too soon. In a subspace the products are projected on the way.
 struct SubspaceOfW;
 void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings,
                         const SubspaceOfW& subspace, const SigmaOptions& options,
-                        const FrequencyBlock& block, GwKernels& kernels, SelfEnergyAtK& sum);
-/// Adds one block, in the kernels' pair products, to Σ_lm(E) by contour deformation: S_lm(ω) of
+                        const FrequencyBlock& block, PairBlock& products, SelfEnergyAtK& sum);
+/// Adds one block of pair products to Σ_lm(E) by contour deformation: S_lm(ω) of
 /// every frequency is formed once for all energies. @throws InvalidInput where the real axis ends
-/// too soon. In a subspace the kernels' products are projected on the way.
+/// too soon. In a subspace the products are projected on the way.
 void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
                         const SubspaceOfW& subspace, const ContourGrid& grid,
-                        const FrequencyBlock& block, GwKernels& kernels, SigmaMatrixAtK& sum);
+                        const FrequencyBlock& block, PairBlock& products, SigmaMatrixAtK& sum);
 /// Continues the values on the imaginary axis to the real energies wanted.
 void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap_ry,
                                const SigmaOptions& options, SelfEnergyAtK& sum);

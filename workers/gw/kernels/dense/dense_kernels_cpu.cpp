@@ -1,0 +1,90 @@
+#include "workers/gw/kernels/dense/dense_kernels_cpu.hpp"
+
+#include <lapacke.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/dense/zgemm_cpu.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr Cplx kOne{1.0, 0.0};
+constexpr Cplx kZero{0.0, 0.0};
+
+void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) {
+  const auto n = static_cast<lapack_int>(matrix.extent[0]);
+  const std::int64_t n_lowest = values.extent[0];
+  std::vector<double> a(static_cast<std::size_t>(matrix.size()));
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = matrix.data[i].real();
+  std::vector<double> all(static_cast<std::size_t>(n));
+  const lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, a.data(), n, all.data());
+  if (info != 0)
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " +
+                       std::to_string(info));
+  std::copy(all.begin(), all.begin() + n_lowest, values.data);
+  std::copy(a.begin(), a.begin() + n_lowest * n, vectors.data);
+}
+
+}  // namespace
+
+void CpuDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
+                                          View<Cplx, 2> product) {
+  const std::int64_t inner = a.extent[1];
+  zgemm(CblasTrans, a.extent[0], b.extent[0], inner, kOne, a.data, inner, b.data, inner, kZero,
+        product.data, b.extent[0]);
+}
+
+void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
+  const auto n = static_cast<lapack_int>(matrix.extent[0]);
+  auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+  // Row-major upper is column-major lower of the transpose; conjugation cancels in the end.
+  lapack_int info = LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, a, n);
+  if (info > 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) +
+                       " is not positive definite at its leading minor " + std::to_string(info));
+  info = LAPACKE_zpotri(LAPACK_COL_MAJOR, 'L', n, a, n);
+  if (info != 0)
+    throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < g; ++h) matrix(g, h) = std::conj(matrix(h, g));
+}
+
+void CpuDenseKernels::invert_general(View<Cplx, 2> matrix) {
+  const auto n = static_cast<lapack_int>(matrix.extent[0]);
+  auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+  std::vector<lapack_int> pivot(static_cast<std::size_t>(n));
+  lapack_int info = LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, a, n, pivot.data());
+  if (info == 0) info = LAPACKE_zgetri(LAPACK_COL_MAJOR, n, a, n, pivot.data());
+  if (info != 0)
+    throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
+}
+
+void CpuDenseKernels::eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
+                                      View<Cplx, 2> vectors) {
+  const auto n = static_cast<lapack_int>(matrix.extent[0]);
+  const std::int64_t n_lowest = values.extent[0];
+  if (std::all_of(matrix.data, matrix.data + matrix.size(),
+                  [](const Cplx& h) { return h.imag() == 0.0; })) {
+    eigen_symmetric(matrix, values, vectors);
+    return;
+  }
+  // The transpose of a row-major Hermitian matrix is its conjugate: conjugate first, so that
+  // LAPACK's column-major view is the matrix itself and its columns are our rows.
+  std::vector<Cplx> a(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::conj(matrix.data[i]);
+  std::vector<double> all(static_cast<std::size_t>(n));
+  const lapack_int info =
+      LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', n,
+                     reinterpret_cast<lapack_complex_double*>(a.data()), n, all.data());
+  if (info != 0)
+    throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " +
+                       std::to_string(info));
+  std::copy(all.begin(), all.begin() + n_lowest, values.data);
+  std::copy(a.begin(), a.begin() + n_lowest * n, vectors.data);
+}
+
+}  // namespace quasi::gw

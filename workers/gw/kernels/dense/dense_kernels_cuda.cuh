@@ -1,0 +1,23 @@
+#pragma once
+
+#include "workers/gw/kernels/cuda_context.cuh"
+#include "workers/gw/kernels/dense/dense_kernels.hpp"
+
+namespace quasi::gw::cuda {
+
+/// Dense linear algebra by cuBLAS and cuSOLVER.
+class CudaDenseKernels final : public DenseKernels {
+ public:
+  explicit CudaDenseKernels(SharedContext context) : context_(std::move(context)) {}
+  void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
+                           View<Cplx, 2> product) override;
+  void invert_positive_definite(View<Cplx, 2> matrix) override;
+  void invert_general(View<Cplx, 2> matrix) override;
+  void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
+                       View<Cplx, 2> vectors) override;
+
+ private:
+  SharedContext context_;
+};
+
+}  // namespace quasi::gw::cuda

@@ -1,0 +1,182 @@
+#include "workers/gw/kernels/polarizability/polarizability_cpu.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "workers/gw/physics/dielectric.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr Cplx kOne{1.0, 0.0};
+/// Size of one block of pair products of add_pairs.
+constexpr std::int64_t kBlockBytes = std::int64_t{256} << 20;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The one sign of the weights of a block.
+double sign_of(View<const double, 2> weight) {
+  double sign = 0.0;
+  for (std::int64_t p = 0; p < weight.size(); ++p) {
+    if (weight.data[p] * sign < 0.0)
+      throw std::logic_error("the weights of one block of pairs differ in sign");
+    if (weight.data[p] != 0.0) sign = weight.data[p] > 0.0 ? 1.0 : -1.0;
+  }
+  return sign;
+}
+
+class CpuChiSum final : public ChiSum {
+ public:
+  CpuChiSum(const ChiShape& shape, CpuPairProductKernels& pair_products)
+      : shape_(shape),
+        pair_products_(pair_products),
+        chi_(static_cast<std::size_t>(shape.static_size())),
+        further_(static_cast<std::size_t>(shape.size() - shape.static_size())) {}
+
+  void add(const PairBlock& block, View<const double, 2> weight) override {
+    const std::vector<Cplx>& products = dynamic_cast<const CpuPairBlock&>(block).values();
+    const std::int64_t n_g = block.n_g();
+    const double sign = sign_of(weight);
+    std::vector<Cplx> scaled(products.size());
+    for (std::int64_t p = 0; p < block.n_pairs(); ++p) {
+      const double root = std::sqrt(std::abs(weight.data[p]));
+      for (std::int64_t g = 0; g < n_g; ++g)
+        scaled[static_cast<std::size_t>(p * n_g + g)] =
+            root * products[static_cast<std::size_t>(p * n_g + g)];
+    }
+    cblas_zherk(CblasRowMajor, CblasUpper, CblasConjTrans, static_cast<int>(n_g),
+                static_cast<int>(block.n_pairs()), sign, scaled.data(), static_cast<int>(n_g), 1.0,
+                chi_.data(), static_cast<int>(n_g));
+  }
+
+  void add_at_frequencies(const PairBlock& block, View<const Cplx, 3> weight) override {
+    const std::vector<Cplx>& products = dynamic_cast<const CpuPairBlock&>(block).values();
+    const std::int64_t n_g = block.n_g(), n_pairs = block.n_pairs();
+    std::vector<Cplx> scaled(products.size());
+    for (std::int64_t i = 0; i < weight.extent[0]; ++i) {
+      const Cplx* w = weight.data + i * n_pairs;
+      for (std::int64_t p = 0; p < n_pairs; ++p)
+        for (std::int64_t g = 0; g < n_g; ++g)
+          scaled[static_cast<std::size_t>(p * n_g + g)] =
+              w[p] * products[static_cast<std::size_t>(p * n_g + g)];
+      cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, static_cast<int>(n_g),
+                  static_cast<int>(n_g), static_cast<int>(n_pairs), &kOne, products.data(),
+                  static_cast<int>(n_g), scaled.data(), static_cast<int>(n_g), &kOne,
+                  further_.data() + i * n_g * n_g, static_cast<int>(n_g));
+    }
+  }
+
+  PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) override {
+    const auto& sphere = dynamic_cast<const CpuSphere&>(pairs.sphere);
+    const BandRange left = pairs.left.range;
+    const std::int64_t n_right = pairs.right.range.size();
+    const View<const Cplx, 3>& head = pairs.head;
+    PairsReport report{.real = options.use_real && is_real(pairs)};
+    const std::int64_t bytes = options.block_bytes > 0 ? options.block_bytes : kBlockBytes;
+    const std::int64_t rows = std::max<std::int64_t>(1, bytes / (16 * n_right * sphere.n_g()));
+    for (std::int64_t l = 0; l < left.size(); l += rows) {
+      const std::int64_t n_left = std::min(rows, left.size() - l);
+      const View<const double, 2> weight{pairs.weight.data + l * n_right, {n_left, n_right}};
+      const double start = now_s();
+      pair_products_.fill({pairs.left.bands, {left.begin + l, left.begin + l + n_left}},
+                          pairs.right, sphere, block_);
+      for (std::int64_t i = 0; head.data != nullptr && i < head.extent[0]; ++i)
+        block_.replace_plane_wave(i,
+                                  {head.data + (i * left.size() + l) * n_right, {n_left, n_right}});
+      const double made = now_s();
+      if (report.real)
+        add_real(weight);
+      else
+        add(block_, weight);
+      report.transform_seconds += made - start;
+      report.product_seconds += now_s() - made;
+    }
+    return report;
+  }
+
+  std::unique_ptr<PartialChi> finish() override {
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < real_.size(); ++i) chi_[i] += real_[i];
+    chi_.insert(chi_.end(), further_.begin(), further_.end());
+    auto taken = std::make_unique<HostChi>(shape_, std::move(chi_));
+    chi_ = {};
+    further_ = {};
+    real_ = {};
+    return taken;
+  }
+
+ private:
+  static bool is_real(const Pairs& pairs) {
+    return dynamic_cast<const CpuBands&>(pairs.left.bands).real &&
+           dynamic_cast<const CpuBands&>(pairs.right.bands).real &&
+           dynamic_cast<const CpuSphere&>(pairs.sphere).real &&
+           std::all_of(pairs.head.data, pairs.head.data + (pairs.head.data ? pairs.head.size() : 0),
+                       [](const Cplx& m) { return m.imag() == 0.0; });
+  }
+
+  /// add() for a block without imaginary parts.
+  void add_real(View<const double, 2> weight) {
+    const double sign = sign_of(weight);
+    const std::int64_t n_g = block_.n_g();
+    std::vector<double> scaled(block_.values().size());
+    for (std::int64_t p = 0; p < block_.n_pairs(); ++p) {
+      const double root = std::sqrt(std::abs(weight.data[p]));
+      for (std::int64_t g = 0; g < n_g; ++g) {
+        const auto at = static_cast<std::size_t>(p * n_g + g);
+        scaled[at] = root * block_.values()[at].real();
+      }
+    }
+    if (real_.empty()) real_.assign(chi_.size(), 0.0);
+    const int n = static_cast<int>(n_g);
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, static_cast<int>(block_.n_pairs()), sign,
+                scaled.data(), n, 1.0, real_.data(), n);
+  }
+
+  ChiShape shape_;
+  CpuPairProductKernels& pair_products_;
+  std::vector<Cplx> chi_, further_;  ///< χ(0), upper triangle; χ(ω_i)
+  std::vector<double> real_;         ///< upper triangle of terms added in real arithmetic, or empty
+  CpuPairBlock block_;               ///< of add_pairs
+};
+
+}  // namespace
+
+std::unique_ptr<ChiSum> CpuPolarizabilityKernels::start(const ChiShape& shape) {
+  return std::make_unique<CpuChiSum>(shape, pair_products_);
+}
+
+std::unique_ptr<PartialChi> CpuPolarizabilityKernels::load(const ChiShape& shape,
+                                                           const Cplx* values) {
+  return std::make_unique<HostChi>(shape, std::vector<Cplx>(values, values + shape.size()));
+}
+
+void CpuPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int64_t frequency,
+                                                 const Inversion& how, View<Cplx, 2> inverse) {
+  const auto& values = dynamic_cast<const HostChi&>(chi);
+  const std::int64_t n = inverse.extent[0];
+  const Cplx* from = values.values() + frequency * n * n;
+  const auto& v = how.coulomb;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      const Cplx element = frequency > 0 || g <= h ? from[g * n + h] : std::conj(from[h * n + g]);
+      inverse(g, h) = (g == h ? 1.0 : 0.0) - dielectric_factor(v(g), v(h), how.positive) * element;
+    }
+  if (how.definite)
+    dense_.invert_positive_definite(inverse);
+  else
+    dense_.invert_general(inverse);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) inverse(g, h) *= inverse_factor(v(g), v(h), how.positive);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "workers/gw/kernels/dense/dense_kernels_cpu.hpp"
+#include "workers/gw/kernels/pair_products/pair_products_cpu.hpp"
+#include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
+
+namespace quasi::gw {
+
+/// Sums χ by BLAS, in host memory.
+class CpuPolarizabilityKernels final : public PolarizabilityKernels {
+ public:
+  /// @param pair_products  makes the products of ChiSum::add_pairs; outlives this object
+  explicit CpuPolarizabilityKernels(CpuPairProductKernels& pair_products)
+      : pair_products_(pair_products) {}
+  std::unique_ptr<ChiSum> start(const ChiShape& shape) override;
+  std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) override;
+  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how,
+                         View<Cplx, 2> inverse) override;
+
+ private:
+  CpuPairProductKernels& pair_products_;
+  CpuDenseKernels dense_;
+};
+
+}  // namespace quasi::gw

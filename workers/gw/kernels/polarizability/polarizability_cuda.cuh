@@ -1,0 +1,26 @@
+#pragma once
+
+#include "workers/gw/kernels/cuda_context.cuh"
+#include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
+#include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
+
+namespace quasi::gw::cuda {
+
+/// Sums χ by cuBLAS, in the memory of one device.
+class CudaPolarizabilityKernels final : public PolarizabilityKernels {
+ public:
+  /// @param pair_products  makes the products of ChiSum::add_pairs
+  CudaPolarizabilityKernels(SharedContext context,
+                            std::shared_ptr<PairProductTransforms> pair_products)
+      : context_(std::move(context)), pair_products_(std::move(pair_products)) {}
+  std::unique_ptr<ChiSum> start(const ChiShape& shape) override;
+  std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) override;
+  void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how,
+                         View<Cplx, 2> inverse) override;
+
+ private:
+  SharedContext context_;
+  std::shared_ptr<PairProductTransforms> pair_products_;
+};
+
+}  // namespace quasi::gw::cuda

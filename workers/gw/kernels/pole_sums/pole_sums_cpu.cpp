@@ -1,0 +1,101 @@
+#include "workers/gw/kernels/pole_sums/pole_sums_cpu.hpp"
+
+#include <stdexcept>
+#include <vector>
+
+#include "workers/gw/kernels/pair_products/pair_block_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
+
+namespace quasi::gw {
+namespace {
+
+View<const Cplx, 3> products_of(const PairBlock& block) {
+  return dynamic_cast<const CpuPairBlock&>(block).view();
+}
+ScreenedExchange wanted(const Cplx* sx) {
+  return sx != nullptr ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+}
+
+class CpuPoleModel final : public LoadedPoleModel {
+ public:
+  CpuPoleModel(const PlasmonPoleView& model, const PoleRules& rules)
+      : strength_(model.strength.data, model.strength.data + model.strength.size()),
+        pole_ry_(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size()),
+        planes_(make_pole_planes(model)),
+        rules_(rules) {}
+
+  void add_diagonal(const PairBlock& block, const DiagonalTerms& terms,
+                    const DiagonalSums& sums) const override {
+    for (const PoleGroup& group :
+         make_pole_groups(terms.x_ry, terms.occupation, terms.weight, rules_, wanted(sums.sx.data)))
+      add_gpp_diagonal_cpu(planes_, rules_, group, products_of(block), sums);
+  }
+
+  void add_diagonal_slope(const PairBlock& block, const DiagonalTerms& terms,
+                          const SlopeSums& sums) const override {
+    const std::int64_t n_left = block.n_left();
+    std::vector<Cplx> both(static_cast<std::size_t>(2 * n_left)), both_sx(both.size());
+    const View<const double, 2> x_ry{terms.x_ry.data, {n_left, block.n_right()}};
+    add_gpp_diagonal_cpu(
+        planes_, rules_,
+        make_slope_group(x_ry, terms.occupation, terms.weight, rules_, wanted(sums.sx.data)),
+        products_of(block), {{both.data(), {n_left, 2}}, {both_sx.data(), {n_left, 2}}});
+    for (std::int64_t l = 0; l < n_left; ++l) {
+      sums.total(l) += both[static_cast<std::size_t>(2 * l)];
+      sums.slope(l) += both[static_cast<std::size_t>(2 * l + 1)];
+      if (sums.sx.data) sums.sx(l) += both_sx[static_cast<std::size_t>(2 * l)];
+    }
+  }
+
+  OffDiagonalReport add_offdiagonal(const PairBlock& block, const OffDiagonalTerms& terms,
+                                    const OffDiagonalOptions& options,
+                                    View<Cplx, 3> sigma) const override {
+    const std::int64_t n_g = block.n_g();
+    const PlasmonPoleView model{
+        {strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
+    return add_gpp_offdiagonal_cpu(model, rules_, products_of(block), terms, options, sigma);
+  }
+
+ private:
+  std::vector<Cplx> strength_;
+  std::vector<double> pole_ry_;
+  PolePlanes planes_;
+  PoleRules rules_;
+};
+
+class CpuImaginaryPoles final : public LoadedImaginaryPoles {
+ public:
+  CpuImaginaryPoles(View<const ImaginaryPole, 1> poles, const PoleRules& rules)
+      : poles_(poles.data, poles.data + poles.size()), rules_(rules) {}
+  void add_diagonal(const PairBlock& block, const DiagonalTerms& terms, const DiagonalSums& sums,
+                    View<Cplx, 1> slope) const override {
+    add_imaginary_poles_cpu(poles_, rules_, products_of(block), terms, {sums, slope});
+  }
+
+ private:
+  std::vector<ImaginaryPole> poles_;
+  PoleRules rules_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::load(const PlasmonPoleView& model,
+                                                               const PoleRules& rules) {
+  return std::make_shared<const CpuPoleModel>(model, rules);
+}
+
+std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::copy_of(
+    const std::shared_ptr<const LoadedPoleModel>& model) {
+  if (std::dynamic_pointer_cast<const CpuPoleModel>(model) == nullptr)
+    throw std::logic_error("the pole model belongs to another back end");
+  return model;
+}
+
+std::unique_ptr<const LoadedImaginaryPoles> CpuPoleSumKernels::load_imaginary(
+    View<const ImaginaryPole, 1> poles, const PoleRules& rules) {
+  return std::make_unique<const CpuImaginaryPoles>(poles, rules);
+}
+
+}  // namespace quasi::gw

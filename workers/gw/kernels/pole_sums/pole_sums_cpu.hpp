@@ -1,0 +1,18 @@
+#pragma once
+
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
+
+namespace quasi::gw {
+
+/// Plasmon-pole models in host memory. Kernels of one process share them.
+class CpuPoleSumKernels final : public PoleSumKernels {
+ public:
+  std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,
+                                              const PoleRules& rules) override;
+  std::shared_ptr<const LoadedPoleModel> copy_of(
+      const std::shared_ptr<const LoadedPoleModel>& model) override;
+  std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(View<const ImaginaryPole, 1> poles,
+                                                             const PoleRules& rules) override;
+};
+
+}  // namespace quasi::gw

@@ -1,0 +1,175 @@
+#include "workers/gw/kernels/pole_sums/pole_sums_cuda.cuh"
+
+#include <stdexcept>
+#include <utility>
+
+#include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
+#include "workers/gw/kernels/peer_copy.cuh"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/imaginary_poles_cuda.cuh"
+
+namespace quasi::gw::cuda {
+namespace {
+
+using quasi::cuda::DeviceBuffer;
+
+ScreenedExchange wanted(const Cplx* sx) {
+  return sx != nullptr ? ScreenedExchange::kWanted : ScreenedExchange::kNotWanted;
+}
+ProductsOnDevice products_of(const PairBlock& block) {
+  return {dynamic_cast<const CudaPairBlock&>(block).data(), block.n_left(), block.n_right()};
+}
+
+/// The arrays of a model on one device.
+struct PoleArrays {
+  Device device;
+  DeviceBuffer<double2> strength;
+  DeviceBuffer<double> pole_ry;
+  std::int64_t n_g = 0;
+  bool folded = false;
+  FinitePoles finite_poles;
+  PoleRules rules;
+  PoleModelOnDevice view() const {
+    return {.strength = strength.data(), .pole_ry = pole_ry.data(), .n_g = n_g, .folded = folded};
+  }
+};
+
+class CudaPoleModel final : public LoadedPoleModel {
+ public:
+  CudaPoleModel(SharedContext context, std::shared_ptr<const PoleArrays> arrays)
+      : context_(std::move(context)), arrays_(std::move(arrays)) {}
+
+  void add_diagonal(const PairBlock& block, const DiagonalTerms& terms,
+                    const DiagonalSums& sums) const override {
+    context_->use();
+    for (const PoleGroup& group : make_pole_groups(terms.x_ry, terms.occupation, terms.weight,
+                                                   arrays_->rules, wanted(sums.sx.data))) {
+      const GroupSums found = sums_of(group, block);
+      for (std::int64_t l = 0; l < block.n_left(); ++l)
+        for (int k = 0; k < group.n_energies; ++k) {
+          const auto at = static_cast<std::size_t>(l * group.n_energies + k);
+          sums.total(l, group.first_energy + k) += found.total[at];
+          if (sums.sx.data) sums.sx(l, group.first_energy + k) += found.sx[at];
+        }
+    }
+  }
+
+  void add_diagonal_slope(const PairBlock& block, const DiagonalTerms& terms,
+                          const SlopeSums& sums) const override {
+    context_->use();
+    const View<const double, 2> x_ry{terms.x_ry.data, {block.n_left(), block.n_right()}};
+    const GroupSums found = sums_of(make_slope_group(x_ry, terms.occupation, terms.weight,
+                                                     arrays_->rules, wanted(sums.sx.data)),
+                                    block);
+    for (std::int64_t l = 0; l < block.n_left(); ++l) {
+      sums.total(l) += found.total[static_cast<std::size_t>(2 * l)];
+      sums.slope(l) += found.total[static_cast<std::size_t>(2 * l + 1)];
+      if (sums.sx.data) sums.sx(l) += found.sx[static_cast<std::size_t>(2 * l)];
+    }
+  }
+
+  OffDiagonalReport add_offdiagonal(const PairBlock& block, const OffDiagonalTerms& terms,
+                                    const OffDiagonalOptions& options,
+                                    View<Cplx, 3> sigma) const override {
+    context_->use();
+    OffDiagonalPlan plan = plan_offdiagonal(terms, arrays_->rules, options, arrays_->finite_poles);
+    return add_gpp_offdiagonal_cuda({arrays_->view(), arrays_->rules, products_of(block)}, terms,
+                                    options,
+                                    {context_->stream(), context_->preparation(), context_->blas(),
+                                     context_->workspace_bytes()},
+                                    plan, sigma);
+  }
+
+  const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
+
+ private:
+  GroupSums sums_of(const PoleGroup& group, const PairBlock& block) const {
+    return gpp_diagonal_cuda(arrays_->view(), arrays_->rules, group, products_of(block),
+                             context_->stream());
+  }
+  SharedContext context_;
+  std::shared_ptr<const PoleArrays> arrays_;
+};
+
+class CudaImaginaryPoles final : public LoadedImaginaryPoles {
+ public:
+  CudaImaginaryPoles(SharedContext context, View<const ImaginaryPole, 1> poles,
+                     const PoleRules& rules)
+      : context_(std::move(context)), rules_(rules) {
+    context_->use();
+    poles_ = DeviceBuffer<ImaginaryPole>(static_cast<std::size_t>(poles.size()),
+                                         "imaginary plasmon poles");
+    poles_.copy_from(poles.data, poles_.size(), "imaginary plasmon poles");
+    check(cudaDeviceSynchronize(), "imaginary plasmon poles");
+  }
+  void add_diagonal(const PairBlock& block, const DiagonalTerms& terms, const DiagonalSums& sums,
+                    View<Cplx, 1> slope) const override {
+    context_->use();
+    add_imaginary_poles_cuda({poles_.data(), static_cast<std::int64_t>(poles_.size()), rules_},
+                             {dynamic_cast<const CudaPairBlock&>(block).data(), block.n_g()}, terms,
+                             {sums, slope}, context_->stream());
+  }
+
+ private:
+  SharedContext context_;
+  DeviceBuffer<ImaginaryPole> poles_;
+  PoleRules rules_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load(const PlasmonPoleView& model,
+                                                                const PoleRules& rules) {
+  context_->use();
+  auto arrays = std::make_shared<PoleArrays>();
+  arrays->device = context_->device();
+  arrays->n_g = model.pole_ry.extent[0];
+  arrays->strength =
+      context_->to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
+  arrays->pole_ry =
+      DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
+  context_->staging().to_device(model.pole_ry.data,
+                                model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)),
+                                arrays->pole_ry.data(), context_->stream(), "plasmon poles");
+  arrays->folded = is_hermitian(model);
+  arrays->finite_poles = finite_poles(model);
+  arrays->rules = rules;
+  return std::make_shared<const CudaPoleModel>(context_, std::move(arrays));
+}
+
+std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
+    const std::shared_ptr<const LoadedPoleModel>& model) {
+  context_->use();
+  const auto other = std::dynamic_pointer_cast<const CudaPoleModel>(model);
+  if (other == nullptr) throw std::logic_error("the pole model belongs to another back end");
+  const PoleArrays& from = *other->arrays();
+  if (from.device.index == context_->device().index)
+    return std::make_shared<const CudaPoleModel>(context_, other->arrays());
+  constexpr const char* kWhat = "plasmon poles of another device";
+  auto copy = std::make_shared<PoleArrays>();
+  copy->device = context_->device();
+  copy->n_g = from.n_g;
+  copy->folded = from.folded;
+  copy->finite_poles = from.finite_poles;
+  copy->rules = from.rules;
+  copy->strength = DeviceBuffer<double2>(from.strength.size(), kWhat);
+  copy->pole_ry = DeviceBuffer<double>(from.pole_ry.size(), kWhat);
+  const auto bring = [&](const auto& source, auto& to) {
+    peer_copy(to.data(), context_->device(), source.data(), from.device,
+              static_cast<std::int64_t>(source.size() * sizeof(*source.data())), context_->stream(),
+              kWhat);
+  };
+  bring(from.strength, copy->strength);
+  bring(from.pole_ry, copy->pole_ry);
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
+  return std::make_shared<const CudaPoleModel>(context_, std::move(copy));
+}
+
+std::unique_ptr<const LoadedImaginaryPoles> CudaPoleSumKernels::load_imaginary(
+    View<const ImaginaryPole, 1> poles, const PoleRules& rules) {
+  return std::make_unique<const CudaImaginaryPoles>(context_, poles, rules);
+}
+
+}  // namespace quasi::gw::cuda

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "workers/gw/kernels/cuda_context.cuh"
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
+
+namespace quasi::gw::cuda {
+
+/// Plasmon-pole models in the memory of one device.
+class CudaPoleSumKernels final : public PoleSumKernels {
+ public:
+  explicit CudaPoleSumKernels(SharedContext context) : context_(std::move(context)) {}
+  std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,
+                                              const PoleRules& rules) override;
+  std::shared_ptr<const LoadedPoleModel> copy_of(
+      const std::shared_ptr<const LoadedPoleModel>& model) override;
+  std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(View<const ImaginaryPole, 1> poles,
+                                                             const PoleRules& rules) override;
+
+ private:
+  SharedContext context_;
+};
+
+}  // namespace quasi::gw::cuda
