@@ -3,8 +3,7 @@
 #
 #   bench/mosfet_figures.sh BIN map IV.csv [NAME]    current-voltage map, to NAME.svg (mosfet_map)
 #   bench/mosfet_figures.sh BIN point RESULT.h5 K    density, subbands and current of bias point K
-#   bench/mosfet_figures.sh BIN mobility             mobility against effective field (computed
-#                                                    here, seconds)
+#   bench/mosfet_figures.sh BIN mobility             mobility against effective field, computed here
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$1 what=$2 work=$(mktemp -d)

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# What the publication on FourPhonon_GPU compares, three and four phonons by each of its strategies,
-# as one table: seconds of finding, of evaluation and of both, and how often the factorised sums are
-# done meanwhile.
+# Prints the comparison of the FourPhonon_GPU publication for three and four phonons as one table.
+# It holds the seconds of finding and of evaluation of each strategy, both together, and the ratio
+# to the factorised sums.
 #
-#   bench/published_strategies.sh BIN [DEVICE]   BIN: folder of thermal_3ph_bench and
-#                                                thermal_4ph_bench
-#   DECK, MESHES_3PH, MESHES_4PH                 examples/thermal/silicon, "8 12", "4 6"
+#   bench/published_strategies.sh BIN [DEVICE]
+#
+#   BIN                  folder of thermal_3ph_bench and thermal_4ph_bench
+#   DECK                 examples/thermal/silicon
+#   MESHES_3PH, MESHES_4PH   "8 12", "4 6"
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=${1:?folder of the benchmarks} device=${2:-cpu} deck=${DECK:-examples/thermal/silicon}

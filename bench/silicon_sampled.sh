@@ -1,10 +1,8 @@
 #!/bin/bash
-# κ of the shipped silicon on meshes whose four-phonon sums a CPU does not finish: four-phonon rates
-# drawn uniformly (their cost grows with the modes of the wedge, not with the processes), three
-# phonons exact and iterated; draws are doubled until κ is known to TARGET. One line a mesh: κ in
-# relaxation times and beyond with four phonons, the standard error of the sample. Processor time of
-# one core: 15 s for 12³, 37 s for 16³, 86 s and 0.6 GB for 20³; finer ones by the cube of N (not
-# measured).
+# Computes κ of the shipped silicon on meshes whose four-phonon sums a CPU does not finish.
+# Four-phonon rates are drawn uniformly; three phonons are exact and iterated. Draws are doubled
+# until κ is known to TARGET. Each line holds one mesh: κ in relaxation times and beyond, with its
+# standard error. One core takes 15 s for 12³, 37 s for 16³, and 86 s and 0.6 GB for 20³.
 #
 #   bench/silicon_sampled.sh [BIN_DIR [MESH…]]     DRAWS=100000 TARGET=0.001 SEED=1
 set -euo pipefail

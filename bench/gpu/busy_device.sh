@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Tests of the coupled MOSFET step on the first CUDA device while other processes keep it busy:
-# copies then take long enough to show who does not wait for them. About 30 s.
+# Runs tests of the coupled MOSFET step on the first CUDA device while other processes keep it busy.
+# Copies then take long, so code that does not wait for them fails. It takes about 30 s.
 #
-#   bench/gpu/busy_device.sh [BIN]   BIN: folder of mosfet_coupled_test and thermal_4ph_bench
-#                                    (build/gpu/bin)
-#   TIMES                            repetitions (24)
+#   bench/gpu/busy_device.sh [BIN]
+#
+#   BIN      folder of mosfet_coupled_test and thermal_4ph_bench (build/gpu/bin)
+#   TIMES    repetitions (24)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/gpu/bin}

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Four phonons, 16³, sb 0.1, on 1, 2, 4, … GPUs of a host in one process: seconds of the scattering
-# step, best of three after a small job that wakes the devices, and whether every number of the
-# summary is the same. About 30 s on four H200s.
+# Times the four-phonon scattering step of silicon 16³ on 1, 2, 4, … GPUs of a host in one process.
+# Prints the best of three runs after a small job that wakes the devices, and whether every number
+# of the summary is equal. It takes about 30 s on four H200s.
 #
-#   bench/gpu/devices_4ph.sh [BIN]   BIN: folder of quasi-engine (build/gpu/bin)
-#   MESH, SB, COUNTS                 16, 0.1, "1 2 4"
+#   bench/gpu/devices_4ph.sh [BIN]
+#
+#   BIN                  folder of quasi-engine (build/gpu/bin)
+#   MESH, SB, COUNTS     16, 0.1, "1 2 4"
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 engine=${1:-build/gpu/bin}/quasi-engine

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Checks and times four-phonon scattering on the machine's first CUDA device.
+# Checks and times four-phonon scattering on the first CUDA device.
 #
-#   bench/gpu/fourphonon.sh [BIN]   BIN: folder of the tests and of thermal_4ph_bench; built here
-#                                   under
-#                                   build/gpu if not given
-#   DECK   the deck (examples/thermal/silicon); MESHES="10 16"; WHOLE=1 adds the whole 32³ mesh
+#   bench/gpu/fourphonon.sh [BIN]
+#
+#   BIN                  folder of the tests and of thermal_4ph_bench; built below build/gpu if
+#                        absent
+#   DECK                 the deck (examples/thermal/silicon)
+#   MESHES="10 16"       meshes to time; WHOLE=1 adds the whole 32³ mesh
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-}

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Every four-phonon process of silicon on a 32³ mesh, 1186 tuples, sb 0.1, relaxation time, on one
-# GPU: about a minute and a half on an H200. Killed once on the way and taken up from its
-# checkpoint; a run that the limit ends goes on when the script is started again with the same OUT.
+# Sums every four-phonon process of silicon on a 32³ mesh in relaxation time on one GPU, with 1186
+# blocks and sb 0.1. The first attempt is killed and the second continues from its checkpoint. It
+# takes about a minute and a half on an H200. After the time limit, the same call with the same OUT
+# goes on.
 #
-#   bench/gpu/fourphonon_whole.sh [BIN]   BIN: folder of quasi-engine and thermal_4ph_bench
-#                                         (build/gpu/bin)
-#   OUT     the job's folder (build/gpu/whole-32)      LIMIT   seconds (390)
-#   KILL    seconds after which the first attempt is killed (60; 0: never)
+#   bench/gpu/fourphonon_whole.sh [BIN]
+#
+#   BIN                  folder of quasi-engine and thermal_4ph_bench (build/gpu/bin)
+#   OUT                  folder of the job (build/gpu/whole-32)
+#   LIMIT                seconds (390)
+#   KILL                 seconds after which the first attempt is killed (60; 0: never)
 #   DECK, MESH, DEVICE   examples/thermal/silicon, 32, cuda:0
 set -uo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,8 @@
 #!/bin/bash
-# The whole job on silicon by the empirical pseudopotential, 216 atoms, Γ: H, 5,500 bands, ε⁻¹ and Σ
-# (HL-GPP) of 8 states, to eqp. Usage: gw_job.sh ENGINE [DEVICE] [N1,N2,N3] [BANDS] [SECONDS];
-# prints seconds by phase, or how far it came within SECONDS.
+# Times a whole GW job: 216 silicon atoms by the empirical pseudopotential at Γ, 5,500 bands, ε⁻¹
+# and Σ (HL-GPP) of 8 states. Prints seconds by phase, or how far the job came within SECONDS.
+#
+#   bench/gpu/gw_job.sh ENGINE [DEVICE] [N1,N2,N3] [BANDS] [SECONDS]
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} bands=${4:-5500} limit=${5:-300}
 source "$(dirname "$0")/gw_deck.sh"
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT

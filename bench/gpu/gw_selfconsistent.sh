@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# evGW₀ and QSGW of silicon from real files (V_xc, projectors) to convergence, from decks; and Σ by
-# contour deformation in a subspace beside the whole sum. Gaps, turns and seconds of each.
+# Runs evGW₀ and QSGW of silicon from files (V_xc, projectors) to convergence, and Σ by contour
+# deformation in a subspace beside the whole sum. Prints gaps, turns and seconds.
 #
-#   bench/gpu/gw_selfconsistent.sh ENGINE DEVICE FILES     FILES: folder with WFN, RHO, VXC, VSC,
-#                                                          VKB, gzip'd or not
+#   bench/gpu/gw_selfconsistent.sh ENGINE DEVICE FILES
+#
+#   FILES    folder with WFN, RHO, VXC, VSC and VKB, plain or compressed with gzip
 set -uo pipefail
 engine=$(realpath "${1:?engine}") device=${2:?device} files=$(realpath "${3:?folder of files}")
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir" || exit 1

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Checks and times the gw kernels on the machine's first CUDA device.
+# Checks and times the GW kernels on the first CUDA device. After each case it prints mean power and
+# clock while the device was busy.
 #
-#   bench/gpu/gwkernels.sh [BIN]     BIN: folder of gw_kernels_test, gw_kernels and gw_ceilings;
-#                                    built
-#                                    here under build/gpu if not given
-#   CASES="diagonal chi"             which cases of bench/gw_kernels; all if not set
-#   CEILINGS=0                       leave the library ceilings out
-# After each case: mean power and clock while the device was busy.
+#   bench/gpu/gwkernels.sh [BIN]
+#
+#   BIN                  folder of gw_kernels_test, gw_kernels and gw_ceilings; built below
+#                        build/gpu
+#                        if absent
+#   CASES="diagonal chi" cases of bench/gw_kernels; all if not set
+#   CEILINGS=0           leaves out the ceilings of the libraries
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-}

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Three and four phonons iterated, undisturbed and with SIGKILL once the collision operator lies on
-# the disk: seconds of both, the file against the size that validate said, and whether κ has the
-# same bits. 20³ by default, an operator of 0.6 GB: about 60 s on an H200.
+# Iterates three and four phonons twice: undisturbed, and with SIGKILL once the collision operator
+# is on the disk. Prints the seconds of both, the size of the file beside the size that validate
+# predicts, and whether κ has the same bits. The default mesh 20³ has an operator of 0.6 GB and
+# takes about 60 s on an H200.
 #
-#   bench/gpu/iteration_kill.sh [BIN]   BIN: folder of quasi-engine (build/gpu/bin)
-#   MESH, DEVICE, DECK, INTERVAL        20, cuda:0, examples/thermal/silicon, 2 s between
-#                                       checkpoints
+#   bench/gpu/iteration_kill.sh [BIN]
+#
+#   BIN                  folder of quasi-engine (build/gpu/bin)
+#   MESH, DEVICE, DECK   20, cuda:0, examples/thermal/silicon
+#   INTERVAL             seconds between checkpoints (2)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 engine=${1:-build/gpu/bin}/quasi-engine

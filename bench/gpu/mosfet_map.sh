@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# A current-voltage map on CUDA devices, and the files that docs/figures is drawn from. Every
-# finished point is in OUTPUT/iv.csv at once; a second call goes on where the first was stopped.
+# Computes a current-voltage map on CUDA devices and the files from which docs/figures is drawn.
+# Every finished point is in OUTPUT/iv.csv at once. A second call continues where the first one
+# stopped.
 #
 #   bench/gpu/mosfet_map.sh [BIN] [OUTPUT]
-#   DECK=examples/mosfet/iv_standard.toml    another deck than the half-mesh map
+#
+#   DECK=examples/mosfet/iv_standard.toml    another deck than the map on half the mesh
 #   DEVICES=cuda:0,cuda:1                    several devices share the chains of bias points
 #   VGS='[0.1, 0.3]'                         only these gate biases
-#   LIMIT_S=180                              stop then
+#   LIMIT_S=180                              stops after so many seconds
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-build/gpu/bin} output=${2:-build/mosfet-map}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The solvers of a chord iteration on one core and on the machine's first CUDA device, same matrix.
+# Times the linear solvers of a chord iteration on one core and on the first CUDA device, for the
+# same matrix.
 #
 #   bench/gpu/mosfet_solvers.sh [BIN]
 set -euo pipefail

@@ -1,8 +1,9 @@
 #!/bin/bash
-# κ of the shipped silicon against mesh and width, with three and with four phonons; about 75 s on
-# an H200.
-# Usage: bench/gpu/phonons.sh [BUILD_DIR]   (one line a case: mesh, sb, 4ph, κ RTA, κ BTE, κ
-#                                           coherence, seconds)
+# Computes κ of the shipped silicon against mesh and width, with three and with four phonons. It
+# takes about 75 s on an H200. Each line holds mesh, sb, four phonons or not, κ RTA, κ BTE, κ of
+# coherences and seconds.
+#
+#   bench/gpu/phonons.sh [BUILD_DIR]
 b=${1:-build/gpu}/bin
 d=$(mktemp -d)
 trap 'rm -rf "$d"' EXIT

@@ -1,8 +1,10 @@
 #!/bin/bash
-# One job on two GPUs of a host: one process on one GPU, one process on both, two MPI ranks; 16³
-# four phonons and GW of 64 atoms. Prints seconds by phase and whether every number is the same to
-# the last bit. About 75 s on two H100s. Usage: ranks.sh [BUILD_DIR]; needs mpirun, and a build with
-# QUASI_MPI=ON and CUDA.
+# Runs one job on two GPUs of a host in three ways: one process on one GPU, one process on both, and
+# two MPI ranks. The jobs are 16³ four phonons and GW of 64 atoms. Prints seconds by phase and
+# whether every number has the same bits. It takes about 75 s on two H100s, and needs mpirun and a
+# build with QUASI_MPI=ON and CUDA.
+#
+#   bench/gpu/ranks.sh [BUILD_DIR]
 engine=${1:-build/gpu}/bin/quasi-engine
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The service on a machine with GPUs: the worker finds them through NVML, each is a slot, and one
-# example of each kind runs on one, submitted together.
+# Runs the service on a machine with GPUs. The worker finds the GPUs through NVML and makes each a
+# slot. One example of each kind is submitted, all at once, and runs on one GPU.
 #
-#   bench/gpu/service.sh [DIRECTORY OF BINARIES]     (default build/release/bin)
+#   bench/gpu/service.sh [BIN]     BIN: folder of the programs (build/release/bin)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=$(cd "${1:-build/release/bin}" && pwd)

@@ -1,8 +1,9 @@
 #!/bin/bash
-# κ of the shipped silicon converged in mesh: 300 K, natural isotopes, every process of three
-# phonons (iterated) and of four, with the error that the extrapolation implies. 200 s on an H200
-# for 24³ and the meshes 14 … 22 before it. Usage: bench/gpu/silicon_converged.sh [BIN_DIR [MESH
-# [MESHES]]]
+# Computes κ of the shipped silicon at 300 K converged in mesh, with the error of the extrapolation.
+# Isotopes are natural. Every process of three phonons (iterated) and of four is summed. It takes
+# 200 s on an H200 for 24³ and the meshes 14 … 22 before it.
+#
+#   bench/gpu/silicon_converged.sh [BIN_DIR [MESH [MESHES]]]
 b=${1:-build/gpu/bin}
 n=${2:-20}
 d=$(mktemp -d)

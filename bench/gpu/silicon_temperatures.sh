@@ -1,8 +1,9 @@
 #!/bin/bash
-# κ of the shipped silicon from 100 to 1000 K on four meshes, with three phonons alone and with
-# four; about 60 s on an H200.
-# Usage: bench/gpu/silicon_temperatures.sh [BUILD_DIR]   (one line: mesh, 3 or 4, T, κ RTA, κ BTE, κ
-#                                                        coherence)
+# Computes κ of the shipped silicon from 100 to 1000 K on four meshes, with three phonons alone and
+# with four. It takes about 60 s on an H200. Each line holds mesh, 3 or 4, T, κ RTA, κ BTE and κ of
+# coherences.
+#
+#   bench/gpu/silicon_temperatures.sh [BUILD_DIR]
 b=${1:-build/gpu}/bin
 d=$(mktemp -d)
 trap 'rm -rf "$d"' EXIT

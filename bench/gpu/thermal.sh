@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Checks and times three-phonon scattering on the machine's first CUDA device.
+# Checks and times three-phonon scattering on the first CUDA device.
 #
-#   bench/gpu/thermal.sh [BIN]   BIN: folder of the tests and of thermal_3ph_bench; built here under
-#                                build/gpu if not given
-#   MESHES="16 32"               meshes to time; DECK: the deck (examples/thermal/silicon)
+#   bench/gpu/thermal.sh [BIN]
+#
+#   BIN                  folder of the tests and of thermal_3ph_bench; built below build/gpu if
+#                        absent
+#   MESHES="16 32"       meshes to time
+#   DECK                 the deck (examples/thermal/silicon)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bin=${1:-}

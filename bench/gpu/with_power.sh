@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command and prints the device's mean power and clock while it was busy: samples above six
-# tenths of the power limit.
+# Runs a command and prints the mean power and clock of the device while it was busy. A sample
+# counts as busy above six tenths of the power limit.
 #
 #   bench/gpu/with_power.sh COMMAND …
 set -uo pipefail
