@@ -1,0 +1,5 @@
+"""Everything is in pyproject.toml; Debian's tools still start here."""
+
+from setuptools import setup
+
+setup()
