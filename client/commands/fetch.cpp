@@ -121,6 +121,18 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
   return true;
 }
 
+/// One line about a file that is there now, in the format that was asked for.
+void print_file(Console& console, const Json& file, const v1::Artifact& artifact, bool moved) {
+  const std::string path = file.at("path");
+  if (console.format() == Format::kJsonl)
+    console.record(file);
+  else if (console.format() == Format::kName)
+    console.data(path + "\n");
+  else if (!console.json())
+    console.data(path + "  " + readable_bytes(artifact.size_bytes()) + "  " +
+                 console.paint(Colour::kGreen, moved ? "ok" : "ok (was here)") + "\n");
+}
+
 }  // namespace
 
 ExitStatus fetch(Session& session, const FetchOptions& options) {
@@ -147,13 +159,7 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
         Json file = artifact_json(artifact);
         file["path"] = path.string();
         file["moved"] = moved;
-        if (console.format() == Format::kJsonl)
-          console.record(file);
-        else if (console.format() == Format::kName)
-          console.data(path.string() + "\n");
-        else if (!console.json())
-          console.data(path.string() + "  " + readable_bytes(artifact.size_bytes()) + "  " +
-                       console.paint(Colour::kGreen, moved ? "ok" : "ok (was here)") + "\n");
+        if (!options.silent) print_file(console, file, artifact, moved);
         files.push_back(std::move(file));
       }
     } catch (const Failure& failure) {
@@ -167,7 +173,7 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
     document["jobs"].push_back({{"id", id}, {"directory", directory.string()}, {"files", files}});
   }
   if (first && failed == ids.size()) throw *first;
-  if (console.format() == Format::kJson) console.document(document);
+  if (console.format() == Format::kJson && !options.silent) console.document(document);
   return failed > 0 ? ExitStatus::kPartial : ExitStatus::kOk;
 }
 

@@ -12,6 +12,7 @@ struct FetchOptions {
   std::string directory;               ///< "": one named by the job's id; several jobs: below it
   std::vector<std::string> artifacts;  ///< names; empty: all
   bool force = false;                  ///< replace files that differ
+  bool silent = false;                 ///< print nothing
 };
 
 /// `quasi fetch`: results into a directory, each verified by its digest. A broken download is

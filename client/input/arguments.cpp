@@ -35,6 +35,7 @@ class Tree {
     add_seeing();
     add_following();
     add_results();
+    add_pictures();
     add_here();
     app_.footer(
         "\nExamples:\n"
@@ -269,6 +270,33 @@ class Tree {
     jobs_positional(app, cancel.jobs);
     app->add_option("--reason", cancel.reason, "reason for the job's history")->type_name("TEXT");
     app->add_flag("-y,--yes", cancel.yes, "do not ask, even for several jobs");
+  }
+
+  void add_pictures() {
+    PlotOptions& plot = arguments_.plot;
+    CLI::App* app =
+        command("plot", "draw a figure of one or several results", "Results", Words::kFiles);
+    app->add_option("RESULT", plot.words, "folders, result.h5 files or jobs; then a FIGURE or all")
+        ->required()
+        ->type_name("");
+    app->add_option("-o,--output", plot.output, "file to write: .svg, .pdf or .png")
+        ->type_name("FILE");
+    list_option(app, "--label", plot.labels, "name of a result in the legend", "TEXT");
+    app->add_flag("--list", plot.list, "print the names of the figures that a result has");
+    app->footer(
+        "\nExamples:\n"
+        "  quasi plot out -o kappa.pdf\n"
+        "  quasi plot last rates\n"
+        "  quasi plot coarse fine --label 8x8x8 --label 16x16x16");
+
+    PlotOptions& report = arguments_.report;
+    app = command("report", "write one HTML page about a result", "Results", Words::kFiles);
+    app->add_option("RESULT", report.words, "a folder, a result.h5 file or a job")
+        ->required()
+        ->type_name("");
+    app->add_option("-o,--output", report.output, "file to write (report.html beside the result)")
+        ->type_name("FILE");
+    app->footer("\nThe page holds tables and figures and opens offline.");
   }
 
   void add_here() {

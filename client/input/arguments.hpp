@@ -7,6 +7,7 @@
 #include "client/commands/fetch.hpp"
 #include "client/commands/jobs.hpp"
 #include "client/commands/logs.hpp"
+#include "client/commands/plot.hpp"
 #include "client/commands/run.hpp"
 #include "client/commands/submit.hpp"
 #include "client/commands/validate.hpp"
@@ -38,6 +39,8 @@ struct Arguments {
   FetchOptions fetch;
   CancelOptions cancel;
   DevicesOptions devices;
+  PlotOptions plot;
+  PlotOptions report;
   RunCommandOptions run;
 };
 

@@ -1,0 +1,115 @@
+#include "client/commands/plot.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "client/commands/fetch.hpp"
+#include "client/engine/engine_process.hpp"
+#include "client/failure.hpp"
+#include "client/input/job_ids.hpp"
+
+namespace quasi::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The interpreter: QUASI_PYTHON, or Debian's. A python3 of the user's own environment may lack
+/// the packages that the module needs.
+fs::path python() {
+  if (const char* named = std::getenv("QUASI_PYTHON"); named != nullptr && *named != '\0')
+    return named;
+  return "/usr/bin/python3";
+}
+
+/// A build tree keeps the module beside the programs' folder; nothing is installed there.
+void prefer_module_of_build_tree() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path staged = self.parent_path().parent_path() / "python";
+  if (error || !fs::exists(staged / "quasi" / "__init__.py", error)) return;
+  const char* before = std::getenv("PYTHONPATH");
+  const std::string path =
+      staged.string() + (before != nullptr && *before != '\0' ? std::string(":") + before : "");
+  ::setenv("PYTHONPATH", path.c_str(), 1);
+}
+
+void require_module() {
+  prefer_module_of_build_tree();
+  if (::access(python().c_str(), X_OK) == 0 &&
+      capture_engine(python(), {"-c", "import quasi.plot, matplotlib"}).end.status == 0)
+    return;
+  throw Failure(ExitStatus::kEngineUnavailable,
+                "the Python module that draws is missing for " + python().string(),
+                "install it: apt install python3-quasi; or name another interpreter: QUASI_PYTHON");
+}
+
+/// True for what names a job: an id, a beginning of one, `last`.
+bool names_a_job(const std::string& word) { return word == "last" || word.starts_with("j_"); }
+
+/// Words with every job replaced by the folder that its results were fetched into.
+std::vector<std::string> with_jobs_fetched(Session& session,
+                                           const std::vector<std::string>& words) {
+  std::vector<std::string> places;
+  std::error_code ignored;
+  for (const std::string& word : words) {
+    if (fs::exists(word, ignored) || !names_a_job(word)) {
+      places.push_back(word);
+      continue;
+    }
+    for (const std::string& id : resolve_job_ids(session, {word})) {
+      const fs::path folder = session.state.directory() / "results" / id;
+      if (!fs::exists(folder / "result.h5", ignored)) {
+        fetch(session, {.jobs = {id},
+                        .directory = folder.string(),
+                        .artifacts = {},
+                        .force = true,
+                        .silent = true});
+      }
+      places.push_back(folder.string());
+    }
+  }
+  return places;
+}
+
+ExitStatus start_module(Session& session, const std::string& command, const PlotOptions& options) {
+  if (options.words.empty())
+    throw Failure(ExitStatus::kUsage, "no result was named",
+                  "usage: quasi " + command + " FOLDER|RESULT|JOB");
+  require_module();
+  std::vector<std::string> arguments{"-m", "quasi", command};
+  for (const std::string& word : with_jobs_fetched(session, options.words))
+    arguments.push_back(word);
+  if (!options.output.empty()) {
+    arguments.emplace_back("--output");
+    arguments.push_back(options.output);
+  }
+  for (const std::string& label : options.labels) {
+    arguments.emplace_back("--label");
+    arguments.push_back(label);
+  }
+  if (options.list) arguments.emplace_back("--list");
+  switch (run_engine(python(), arguments).status) {
+    case 0:
+      return ExitStatus::kOk;
+    case 2:
+      return ExitStatus::kUsage;
+    case 5:
+      return ExitStatus::kLocalFile;
+    default:
+      return ExitStatus::kInvalidInput;
+  }
+}
+
+}  // namespace
+
+ExitStatus plot(Session& session, const PlotOptions& options) {
+  return start_module(session, "plot", options);
+}
+
+ExitStatus report(Session& session, const PlotOptions& options) {
+  return start_module(session, "report", options);
+}
+
+}  // namespace quasi::client
