@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from quasi import decks
 from quasi.quantity import Quantity
 from quasi.result import Result, ResultError, open_result
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from quasi.client import Client, Job
 
 __version__ = "0.1.0"
-__all__ = ["Client", "Job", "Quantity", "Result", "ResultError", "open"]
+__all__ = ["Client", "Job", "Quantity", "Result", "ResultError", "decks", "open"]
 
 
 def open(path: Any) -> Result:  # noqa: A001 - the name that people expect
