@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/published/published_sums_4ph.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
@@ -47,21 +48,22 @@ struct Options {
   bool exchange = true, inversion = true;
 };
 
-/// The published strategies on the problem that `kernels` has loaded, beside the factorised seconds
-/// and sums.
-void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem, bool on_host_too,
+/// Prints the seconds of each published strategy, beside those of the factorised sums.
+/// @param check  Σ m W|V|² of the factorised sums
+void compare_strategies(const Device& device, const Problem4ph& problem, bool on_host_too,
                         double factorised_s, double check) {
+  const std::int64_t budget_bytes = free_memory_bytes(device) / 2;
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
-  const std::pair<Strategy, const char*> strategies[] = {
-      {Strategy::kListHost, "list on the host, all at once"},
-      {Strategy::kListDevice, "list on the device, all at once"},
-      {Strategy::kModeByMode, "list of one mode at a time"},
-      {Strategy::kTestAndSum, "test and sum in one kernel"}};
+  const std::pair<PublishedStrategy, const char*> strategies[] = {
+      {PublishedStrategy::kListHost, "list on the host, all at once"},
+      {PublishedStrategy::kListDevice, "list on the device, all at once"},
+      {PublishedStrategy::kModeByMode, "list of one mode at a time"},
+      {PublishedStrategy::kTestAndSum, "test and sum in one kernel"}};
   for (const auto& [strategy, name] : strategies) {
-    if (strategy == Strategy::kListHost && !on_host_too) continue;
+    if (strategy == PublishedStrategy::kListHost && !on_host_too) continue;
     StrategySeconds seconds;
     const double start = now_s();
-    const auto sums = kernels.sums_by_strategy(strategy, seconds);
+    const auto sums = published_sums_4ph(device, problem, strategy, budget_bytes, seconds);
     const double whole_s = now_s() - start;
     double own = 0.0;
     for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size()))
@@ -78,7 +80,7 @@ void compare_strategies(ScatteringKernels4ph& kernels, const Problem4ph& problem
 
 /// Processor time of one block sum on one core, over tuples spread through the mesh.
 void time_naive(const Problem4ph& problem) {
-  const Tables4ph tables = problem.host_tables();
+  const Tables4ph tables = host_tables(problem);
   const auto n = static_cast<std::int32_t>(tables.n_modes());
   double sum = 0.0;
   std::int64_t done = 0;
@@ -211,7 +213,7 @@ int run(int argc, char** argv) {
       flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
   std::fflush(stdout);
   if (!o.strategies.empty())
-    compare_strategies(*kernels, problem, o.strategies == "all", scatter_s, check);
+    compare_strategies(device, problem, o.strategies == "all", scatter_s, check);
   if (o.naive) time_naive(problem);
   return 0;
 }

@@ -33,8 +33,7 @@ struct Direction {
 std::vector<std::string> exceptions_of_kernels(const std::string& kind) {
   if (kind != "thermal") return {};
   return {"workers/thermal/input/control.hpp", "workers/thermal/input/force_constants.hpp",
-          "workers/thermal/solver/harmonic/harmonic.hpp",
-          "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"};
+          "workers/thermal/solver/harmonic/harmonic.hpp"};
 }
 
 std::vector<Direction> directions() {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "bench/published/published_sums_4ph.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/thermal/four_phonon/random_crystal_4ph.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
@@ -230,6 +231,7 @@ TEST_P(Kernels4ph, SamplesMeetTheSums) {
 // The published strategies give the numbers of the factorised sums, with lists in one piece or in
 // many.
 TEST_P(Kernels4ph, StrategiesAgree) {
+  constexpr std::int64_t kBudget_bytes = std::int64_t{1} << 30;
   for (const bool reference : {false, true}) {
     Rules4ph rules{.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3};
     if (reference)
@@ -243,10 +245,10 @@ TEST_P(Kernels4ph, StrategiesAgree) {
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     kernels->load(c.problem);
     const auto expected = kernels->sums(0, 12);
-    for (const Strategy strategy : {Strategy::kListHost, Strategy::kListDevice,
-                                    Strategy::kModeByMode, Strategy::kTestAndSum}) {
+    for (const auto strategy : {PublishedStrategy::kListHost, PublishedStrategy::kListDevice,
+                                PublishedStrategy::kModeByMode, PublishedStrategy::kTestAndSum}) {
       StrategySeconds seconds;
-      const auto sums = kernels->sums_by_strategy(strategy, seconds);
+      const auto sums = published_sums_4ph(GetParam(), c.problem, strategy, kBudget_bytes, seconds);
       ASSERT_EQ(sums.size(), expected.size());
       for (std::size_t i = 0; i < sums.size(); ++i)
         EXPECT_NEAR(sums[i], expected[i], 1e-10 * std::abs(expected[i]))

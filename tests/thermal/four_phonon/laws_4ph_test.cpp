@@ -5,13 +5,13 @@
 #include <ctime>
 #include <random>
 
+#include "bench/published/published_sums_4ph.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"
-#include "workers/thermal/kernels/four_phonon/strategies_4ph.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
@@ -191,7 +191,7 @@ TEST_P(Laws4phOnDevice, StarsOfTotalMomentaShareTables) {
     const Modes modes = start_run(deck, silent).modes;
     Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
                                           *deck.fourth_order, deck.symmetry.irreducible);
-    ASSERT_EQ(problem.totals.leader, deck.symmetry.irreducible);
+    ASSERT_EQ(problem.totals.representative, deck.symmetry.irreducible);
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     const auto rates = [&] {
       Rates4ph r = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, silent);
@@ -239,7 +239,7 @@ struct Elements {
 TEST(Laws4ph, TranslationsCostNothing) {
   const auto amplitude = [](int n) {
     const Elements e((std::to_string(n) + " 1 1").c_str());
-    const Tables4ph t = e.problem.host_tables();
+    const Tables4ph t = host_tables(e.problem);
     const std::int32_t q[4] = {1, n / 2, n / 4, 1 + n / 2 - n / 4};
     double sum = 0.0;
     for (int s0 = 0; s0 < 3; ++s0)
@@ -256,7 +256,7 @@ TEST(Laws4ph, TranslationsCostNothing) {
 // |V|² is the same from whichever of its phonons a process is seen.
 TEST(Laws4ph, ElementsDoNotKnowTheOrderOfTheirPhonons) {
   const Elements e("3 3 3");
-  const Tables4ph t = e.problem.host_tables();
+  const Tables4ph t = host_tables(e.problem);
   const auto point = [&](std::int32_t mode) { return mode / 6; };
   std::mt19937 random(5);
   std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(t.n_modes()) - 1);

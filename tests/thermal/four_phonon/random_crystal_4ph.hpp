@@ -3,7 +3,9 @@
 #include <array>
 
 #include "tests/oracle/thermal/oracle_4ph.hpp"
+#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
 
 namespace quasi::thermal::test {
 

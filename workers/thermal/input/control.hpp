@@ -9,6 +9,7 @@
 
 #include "workers/io/settings.hpp"
 #include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
@@ -36,14 +37,6 @@ enum class Strategy {
 enum class Sampling {
   kUniform,   ///< the published estimator: tuples from the box of indices
   kByWeight,  ///< processes, with a probability that grows with their exact weight
-};
-
-/// Numbers that the bulk of the three-phonon matrix elements is computed with; sums are always
-/// FP64.
-enum class Precision {
-  kDouble,  ///< FP64 throughout (default)
-  kMixed,   ///< constants contracted in FP64; Fourier sum along the last axis and the products in
-            ///< FP32, of four phonons the sum over pairs of the last two atoms
 };
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.

@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
+#include "workers/thermal/model/contraction_plan_4ph.hpp"
+#include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal::cuda4ph {
 

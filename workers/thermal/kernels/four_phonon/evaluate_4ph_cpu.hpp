@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
 
 namespace quasi::thermal {

@@ -24,13 +24,14 @@ QUASI_HD inline Visit4ph visit_4ph(const Tables4ph& t, int sign_of_second, std::
                                    std::int32_t q1) {
   if (t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1] == 0)
     return Visit4ph::kNone;
-  if (t.star == nullptr || sign_of_second < 0 || t.star[q1] == point) return Visit4ph::kOwn;
-  return t.star[q1] > point ? Visit4ph::kBoth : Visit4ph::kNone;
+  if (!t.exchange || sign_of_second < 0 || t.exchange->star[q1] == point) return Visit4ph::kOwn;
+  return t.exchange->star[q1] > point ? Visit4ph::kBoth : Visit4ph::kNone;
 }
 
 /// What a visit from `point` weighs in the row of λ', over what it weighs in its own.
 QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point, std::int32_t q1) {
-  return static_cast<double>(t.star_size[point]) / t.star_size[t.star[q1]];
+  return static_cast<double>(t.exchange->star_size[point]) /
+         t.exchange->star_size[t.exchange->star[q1]];
 }
 
 /// λ', λ'' and λ''' of -- may change places too, and none of them is a row: each process is visited
@@ -40,9 +41,10 @@ QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point
 /// @return  factor of multiplicity_4ph; 0: visited elsewhere
 QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode1,
                                            std::int32_t mode2, std::int32_t mode3) {
-  if (t.precedence == nullptr) return 1.0;
-  const std::int32_t first = t.precedence[mode1], second = t.precedence[mode2],
-                     third = t.precedence[mode3];
+  if (!t.exchange) return 1.0;
+  const std::int32_t* precedence = t.exchange->precedence;
+  const std::int32_t first = precedence[mode1], second = precedence[mode2],
+                     third = precedence[mode3];
   if (second < first || third < first) return 0.0;
   return 3.0 / (1 + static_cast<int>(second == first) + static_cast<int>(third == first));
 }
@@ -52,8 +54,8 @@ QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode
 /// @param energy_rad_ps  largest ω'' + ω''' in reach
 QUASI_HD inline bool may_precede_4ph(const Tables4ph& t, double omega1_rad_ps,
                                      double energy_rad_ps) {
-  return t.precedence == nullptr ||
-         2.0 * (omega1_rad_ps - t.precedence_slack_rad_ps) <= energy_rad_ps;
+  return !t.exchange ||
+         2.0 * (omega1_rad_ps - t.exchange->precedence_slack_rad_ps) <= energy_rad_ps;
 }
 
 inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
@@ -71,7 +73,7 @@ struct ExchangePartners4ph {
     const std::int32_t total =
         t.total_at(first_total + static_cast<std::int32_t>(index / t.n_points));
     const std::int32_t q1 = t.mesh.add(total, t.point[point], -1);
-    partner[index] = visit_4ph(t, 1, point, q1) == Visit4ph::kBoth ? t.star[q1] : -1;
+    partner[index] = visit_4ph(t, 1, point, q1) == Visit4ph::kBoth ? t.exchange->star[q1] : -1;
   }
 };
 

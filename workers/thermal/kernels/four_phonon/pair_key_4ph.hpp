@@ -12,6 +12,11 @@ namespace quasi::thermal {
 /// with q ± q' = Q.
 enum class PairKind4ph { kDifference, kSum };
 
+/// First and last key of an interval.
+struct KeyInterval {
+  std::uint32_t first, last;
+};
+
 /// How pairs are sorted so that a query (λ, λ') reads little more than the pairs it accepts.
 ///
 /// A pair is at the energy Ω = ω''' ∓ ω'' and is accepted by a query at E = ω ± ω' if |E − Ω| is at
@@ -47,6 +52,20 @@ struct PairKeys4ph {
     keys.lowest[1] = 0.0;
     keys.steps_per_rad_ps = ((1 << kEnergyBits) - 4) / (2.0 * top);
     return keys;
+  }
+
+  /// Keys for the modes of a problem.
+  /// @param tables  on the host
+  static PairKeys4ph of(const Tables4ph& tables) {
+    double largest_omega = 0.0;
+    double largest_spread = 0.0;
+    for (std::int32_t m = 0; m < tables.n_modes(); ++m) {
+      if (!(tables.omega[m] > 0.0)) continue;
+      const double* p = tables.p(m);
+      largest_omega = std::fmax(largest_omega, tables.omega[m]);
+      largest_spread = std::fmax(largest_spread, p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+    }
+    return make(tables.rules, largest_omega, largest_spread);
   }
 
   QUASI_HD std::uint32_t energy_key(PairKind4ph kind, double energy) const {
@@ -101,20 +120,17 @@ struct PairKeys4ph {
            energy_key(kind, kind == PairKind4ph::kSum ? w2 + w3 : w3 - w2);
   }
 
-  /// First and last key that a query can accept in a class: E within reach, and one step for
+  /// Keys that a query at `energy` can accept in a class, with one step on either side for
   /// rounding.
-  QUASI_HD void interval(const Tables4ph& tables, PairKind4ph kind, int place_in_batch,
-                         int pair_class, double energy, const double* p0, const double* p1,
-                         std::uint32_t* first, std::uint32_t* last) const {
-    const std::uint32_t base =
-        (static_cast<std::uint32_t>(place_in_batch) << (kClassBits + kEnergyBits)) |
-        static_cast<std::uint32_t>(pair_class) << kEnergyBits;
-    const double window = reach(tables.rules, pair_class, p0, p1);
+  /// @param p0, p1  spreads of λ and λ'
+  QUASI_HD KeyInterval interval(const Rules4ph& rules, PairKind4ph kind, int pair_class,
+                                double energy, const double* p0, const double* p1) const {
+    const std::uint32_t base = static_cast<std::uint32_t>(pair_class) << kEnergyBits;
+    const double window = reach(rules, pair_class, p0, p1);
     const std::uint32_t low = energy_key(kind, energy - window);
     const std::uint32_t high = energy_key(kind, energy + window);
     const std::uint32_t top = (1u << kEnergyBits) - 1;
-    *first = base + (low > 0 ? low - 1 : 0);
-    *last = base + (high < top ? high + 1 : top);
+    return {base + (low > 0 ? low - 1 : 0), base + (high < top ? high + 1 : top)};
   }
 };
 

@@ -6,54 +6,10 @@
 #include <vector>
 
 #include "workers/backend/device/device.hpp"
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/four_phonon/sample_4ph.hpp"
-#include "workers/thermal/kernels/four_phonon/strategies_4ph.hpp"
-#include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
-#include "workers/thermal/kernels/four_phonon/total_order_4ph.hpp"
-#include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
+#include "workers/thermal/model/problem_4ph.hpp"
 
 namespace quasi::thermal {
-
-/// One four-phonon problem as host arrays; shapes as in Tables4ph.
-struct Problem4ph {
-  QMesh mesh;
-  int n_branches = 0;
-  Rules4ph rules;
-  Precision precision = Precision::kDouble;  ///< of the matrix elements of `sums`
-  std::vector<double> omega_rad_ps;          ///< [n_modes]; 0 for modes that take no part
-  std::vector<std::int32_t> set;  ///< [n_modes] first mode of the degenerate set; of itself where
-                                  ///< sets play no part
-  std::vector<double> spread_rad_ps;  ///< [n_modes][3], without sb
-  std::vector<double> temperatures_k;
-  std::vector<double> occupation;                 ///< [n_temperatures][n_modes]; 0 where ω is 0
-  std::vector<std::complex<double>> eigenvector;  ///< [n_modes][n_branches]
-  std::vector<std::int16_t> zone;                 ///< [n_q][3]
-  std::vector<std::int32_t> point;                ///< [n_points]
-  std::vector<std::uint16_t> partner_weight;      ///< [n_points][n_q]
-  std::vector<std::int32_t> star;        ///< [n_q], or empty: λ and λ' do not change places
-  std::vector<std::int32_t> star_size;   ///< [n_points], or empty
-  std::vector<std::int32_t> precedence;  ///< [n_modes] as long as `star` is not empty
-  double precedence_slack_rad_ps =
-      0.0;  ///< by how much a mode may be slower than one that precedes it
-  TotalOrder4ph totals;
-  ContractionPlan4ph plan;
-  std::vector<double> phase;  ///< [n_q][n_cells]{re, im}
-
-  /// Views of these arrays; `contracted` is left for the kernels to set.
-  Tables4ph host_tables() const;
-};
-
-/// Which rows of the collision operator are wanted.
-struct CollisionRequest4ph {
-  int temperature = 0;           ///< place in Problem4ph::temperatures_k
-  bool symmetric = false;        ///< symmetric_bose_factor_4ph instead of bose_factor_4ph
-  std::int32_t first_point = 0;  ///< places in Problem4ph::point, [first, last)
-  std::int32_t last_point = 0;
-  /// [rows] about Σ m W|V|² of each row: fixes the unit in which the device counts. Too low a guess
-  /// costs a second pass, too high a one digits: rates of either form at the temperature serve.
-  std::vector<double> row_size;
-};
 
 /// The heavy steps of four-phonon scattering on one device. The work is cut by total momentum
 /// Q = q + q' (for --: q − q'): all processes with the same Q share one sorted table of last pairs.
@@ -66,19 +22,16 @@ class ScatteringKernels4ph {
 
   virtual void load(const Problem4ph& problem) = 0;
 
-  // Total momenta are named by their places in Problem4ph::totals, [first, last).
+  // Total momenta are named by their positions in Problem4ph::totals, [first, last).
 
   /// Sums over the processes with these total momenta: [n_rows][3 channels][SumLayout4ph],
-  /// each the sum in rising place of one value per Q, added to zero. The same bits for any device
-  /// of one back end and any number of threads.
+  /// each the sum in rising position of one value per Q, added to zero. The same bits for any
+  /// device of one back end and any number of threads.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
   /// The range of which `sums` is wanted after the next one: a device may begin with it. Changes no
   /// result.
   virtual void expect(std::int32_t /*first_total*/, std::int32_t /*last_total*/) {}
-
-  /// The same over all total momenta by one of the published strategies (not kFactorised).
-  virtual std::vector<double> sums_by_strategy(Strategy strategy, StrategySeconds& seconds) = 0;
 
   /// Sums over draws [first, last) of the published estimator: [n_rows][3
   /// channels][UniformLayout4ph]. `elements`: false leaves the matrix elements out.

@@ -1,99 +1,115 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "workers/backend/complex.hpp"
 #include "workers/backend/host_device.hpp"
+#include "workers/thermal/model/problem_4ph.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
 #include "workers/thermal/physics/scattering_4ph.hpp"
 
 namespace quasi::thermal {
 
-/// What every four-phonon kernel reads: pointers to arrays that live on the device it runs on.
-/// A mode's number is point·n_branches + branch. Energies in rad/ps.
-struct Tables4ph {
+/// Arrays over the modes of the mesh. A mode's number is point·n_branches + branch.
+struct ModeArrays4ph {
+  const double* omega;                 ///< [n_modes] rad/ps; 0 for modes that take no part
+  const std::int32_t* set;             ///< [n_modes] first mode of the degenerate set
+  const double* spread;                ///< [n_modes][3] rad/ps, without sb
+  const double* occupation;            ///< [n_temperatures][n_modes]
+  const Complex<double>* eigenvector;  ///< [n_modes][n_branches]
+  const std::int16_t* zone;            ///< [n_q][3] mesh coordinates in the first zone
+};
+
+/// The points whose rates are wanted.
+struct RowArrays4ph {
+  std::int32_t n_points;
+  const std::int32_t* point;            ///< [n_points]
+  const std::uint16_t* partner_weight;  ///< [n_points][n_q] points that q' stands for; 0: an image
+};
+
+/// Arrays of ContractionPlan4ph, and its phases.
+struct ContractionArrays4ph {
+  int n_triples;
+  int n_pairs;
+  int n_cells;
+  bool real_elements;  ///< V is the real part of the sum over these pairs
+  const double* tensor;
+  const std::int32_t* block_atom;
+  const std::int32_t* block_cell;
+  const std::int32_t* triple_begin;
+  const std::int32_t* triple_atom;
+  const std::int32_t* triple_cell;
+  const std::int32_t* pair_begin;
+  const std::int32_t* pair_third;
+  const std::int32_t* pair_fourth;
+  const std::int32_t* pair_cell;
+  const Complex<double>* phase;  ///< [n_q][n_cells] e^{iq·R}
+};
+
+/// Stars and precedence where λ and λ' are exchangeable (exchange_4ph.hpp).
+struct ExchangeArrays4ph {
+  const std::int32_t* star;        ///< [n_q] number of the star's point among the points
+  const std::int32_t* star_size;   ///< [n_points]
+  const std::int32_t* precedence;  ///< [n_modes]
+  double precedence_slack_rad_ps;
+};
+
+/// Arrays of TotalOrder4ph.
+struct TotalOrderArrays4ph {
+  const std::int32_t* total;
+  const std::int32_t* star;
+  const std::int32_t* representative;
+  const std::int32_t* operation;
+  const std::int32_t* rotated;
+  const std::int32_t* rotated_back;
+};
+
+/// Everything that a four-phonon kernel reads, as views of arrays on its own device.
+struct Tables4ph : ModeArrays4ph, RowArrays4ph, ContractionArrays4ph {
   QMesh mesh;
-  int n_branches = 0;
-  int n_atoms = 0;
-  int n_temperatures = 0;
+  int n_branches;
+  int n_atoms;
+  int n_temperatures;
   Rules4ph rules;
-
-  const double* omega = nullptr;                 ///< [n_modes]; 0 for modes that take no part
-  const std::int32_t* set = nullptr;             ///< [n_modes] first mode of the degenerate set
-  const double* spread = nullptr;                ///< [n_modes][3], without sb
-  const double* occupation = nullptr;            ///< [n_temperatures][n_modes]
-  const Complex<double>* eigenvector = nullptr;  ///< [n_modes][n_branches]
-  const std::int16_t* zone = nullptr;            ///< [n_q][3] mesh coordinates in the first zone
-
-  // The points whose rates are wanted, and how often each q' stands for its images.
-  std::int32_t n_points = 0;
-  const std::int32_t* point = nullptr;            ///< [n_points]
-  const std::uint16_t* partner_weight = nullptr;  ///< [n_points][n_q]; 0: an image of another q'
-  // Where λ and λ' may change places (exchange_4ph.hpp); else null.
-  const std::int32_t* star = nullptr;       ///< [n_q] place of the star's point among the points
-  const std::int32_t* star_size = nullptr;  ///< [n_points]
-  // Where λ', λ'' and λ''' of -- may change places (exchange_4ph.hpp); null where λ and λ' may not.
-  const std::int32_t* precedence = nullptr;  ///< [n_modes]
-  double precedence_slack_rad_ps = 0.0;
-
-  // TotalOrder4ph; null: total momenta by number, every one with a table of its own.
-  const std::int32_t* total = nullptr;
-  const std::int32_t* total_star = nullptr;
-  const std::int32_t* total_leader = nullptr;
-  const std::int32_t* total_turn = nullptr;
-  const std::int32_t* turned = nullptr;
-  const std::int32_t* turned_back = nullptr;
-
-  // ContractionPlan4ph.
-  int n_triples = 0;
-  int n_pairs = 0;
-  int n_cells = 0;
-  bool real_elements = false;  ///< V is the real part of the sum over these pairs
-  const double* tensor = nullptr;
-  const std::int32_t* block_atom = nullptr;
-  const std::int32_t* block_cell = nullptr;
-  const std::int32_t* triple_begin = nullptr;
-  const std::int32_t* triple_atom = nullptr;
-  const std::int32_t* triple_cell = nullptr;
-  const std::int32_t* pair_begin = nullptr;
-  const std::int32_t* pair_third = nullptr;
-  const std::int32_t* pair_fourth = nullptr;
-  const std::int32_t* pair_cell = nullptr;
-  const Complex<double>* phase = nullptr;  ///< [n_q][n_cells] e^{iq·R}
-
-  const Complex<double>* contracted = nullptr;  ///< C: [n_points][n_branches][n_triples][27]
+  std::optional<ExchangeArrays4ph> exchange;  ///< without: every row sums all its processes itself
+  std::optional<TotalOrderArrays4ph> order;   ///< without: by number, each with a table of its own
+  /// C: [n_points][n_branches][n_triples][27]. ScatteringKernels4ph::load sets it.
+  const Complex<double>* contracted;
 
   QUASI_HD std::int64_t n_modes() const { return mesh.size() * n_branches; }
   QUASI_HD std::int64_t n_rows() const { return static_cast<std::int64_t>(n_points) * n_branches; }
-  /// Q at a place of the order, and its star.
-  QUASI_HD std::int32_t total_at(std::int32_t place) const {
-    return total != nullptr ? total[place] : place;
+  /// Q at a position of the order of total momenta, and its star.
+  QUASI_HD std::int32_t total_at(std::int32_t position) const {
+    return order ? order->total[position] : position;
   }
-  QUASI_HD std::int32_t star_at(std::int32_t place) const {
-    return total != nullptr ? total_star[place] : place;
+  QUASI_HD std::int32_t star_at(std::int32_t position) const {
+    return order ? order->star[position] : position;
   }
   /// The Q whose last pairs serve a star.
-  QUASI_HD std::int32_t leader_of(std::int32_t of_star) const {
-    return total != nullptr ? total_leader[of_star] : of_star;
+  QUASI_HD std::int32_t representative_of(std::int32_t of_star) const {
+    return order ? order->representative[of_star] : of_star;
   }
-  /// R q and R⁻¹ q of the operation R that takes the leader to the place's Q.
-  QUASI_HD std::int32_t turn(std::int32_t place, std::int32_t q) const {
-    return total != nullptr ? turned[total_turn[place] * mesh.size() + q] : q;
+  /// R q and R⁻¹ q of the operation R that takes the representative to the Q of the position.
+  QUASI_HD std::int32_t rotate(std::int32_t position, std::int32_t q) const {
+    return order ? order->rotated[order->operation[position] * mesh.size() + q] : q;
   }
-  QUASI_HD std::int32_t turn_back(std::int32_t place, std::int32_t q) const {
-    return total != nullptr ? turned_back[total_turn[place] * mesh.size() + q] : q;
+  QUASI_HD std::int32_t rotate_back(std::int32_t position, std::int32_t q) const {
+    return order ? order->rotated_back[order->operation[position] * mesh.size() + q] : q;
   }
-  /// The same without exchanges: every row visits all that it takes part in.
+  /// These tables without exchanges.
   QUASI_HD Tables4ph without_exchange() const {
     Tables4ph t = *this;
-    t.star = nullptr;
-    t.precedence = nullptr;
+    t.exchange.reset();
     return t;
   }
   QUASI_HD const double* p(std::int32_t mode) const {
     return spread + 3 * static_cast<std::int64_t>(mode);
   }
 };
+
+/// Views of the arrays of a problem on the host, without `contracted`.
+Tables4ph host_tables(const Problem4ph& problem);
 
 /// |V|² from the sum over the plan's pairs.
 QUASI_HD inline double squared_of_sum_4ph(const Tables4ph& t, Complex<double> v) {

@@ -14,11 +14,10 @@ namespace quasi::thermal {
 
 void require_supported_4ph(const Control& control) {
   if (!control.four_phonon) return;
-  if (control.strategy != Strategy::kFactorised &&
-      (control.samples_rates_4ph() || control.four_phonon_iteration))
+  if (control.strategy != Strategy::kFactorised)
     throw InvalidInput(
-        "'strategy' other than factorised sums four-phonon rates only; with sampling or "
-        "'four_phonon_iteration' leave it at factorised");
+        "'strategy' must be factorised with four_phonon = .true.; bench/published_strategies.sh "
+        "compares the published strategies");
 }
 
 namespace {
@@ -98,23 +97,10 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
     for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
       result->kappa_relative_error.push_back(relative_kappa_error(deck, run, rates, t));
   } else {
-    if (control.strategy == Strategy::kFactorised) {
-      rates = scattering_rates_4ph(result->problem, control.constants(), team, progress, rule);
-      if (control.precision == Precision::kMixed && ranks.leads())
-        result->precision_errors =
-            sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
-    } else {  // to be compared with: one device, no checkpoint
-      if (ranks.size() > 1)
-        throw InvalidInput(
-            "'strategy' other than factorised is for comparison on one device; start one rank, or "
-            "leave it at factorised");
-      StrategySeconds seconds;
-      kernels.front()->load(result->problem);
-      rates = rates_of_sums_4ph(result->problem, control.constants(),
-                                kernels.front()->sums_by_strategy(control.strategy, seconds));
-      run.seconds["enumerate_4ph"] += seconds.enumerate;
-      run.seconds["evaluate_4ph"] += seconds.evaluate;
-    }
+    rates = scattering_rates_4ph(result->problem, control.constants(), team, progress, rule);
+    if (control.precision == Precision::kMixed && ranks.leads())
+      result->precision_errors =
+          sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
     if (control.samples_4ph_phase_space >
         0) {  // the reference's key: phase spaces from draws, rates exact
       Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(),

@@ -35,9 +35,7 @@ struct FourPhononRun {
   std::unique_ptr<Collision4ph> collision;                     ///< with four_phonon_iteration
 };
 
-/// @throws InvalidInput for what the keys of the reference allow and four phonons here do not do
-/// yet:
-///         other strategies than the factorised one together with iteration or sampling.
+/// @throws InvalidInput for a 'strategy' other than factorised together with four phonons.
 void require_supported_4ph(const Control& control);
 
 /// Four-phonon rates of a deck that has fourth-order constants, on all devices of all ranks

@@ -9,6 +9,7 @@
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/team_4ph.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/harmonic/symmetry.hpp"

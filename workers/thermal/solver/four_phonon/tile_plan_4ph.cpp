@@ -42,7 +42,7 @@ std::int64_t stride_for(std::int64_t n, std::int64_t wanted) {
 class Predictor {
  public:
   explicit Predictor(const Problem4ph& problem)
-      : t_(problem.host_tables()), symmetric_(problem.rules.broadening == Broadening::kSymmetric) {
+      : t_(host_tables(problem)), symmetric_(problem.rules.broadening == Broadening::kSymmetric) {
     for (std::int64_t m = 0; m < t_.n_modes(); ++m) top_ = std::max(top_, t_.omega[m]);
     if (!(top_ > 0.0)) top_ = 1.0;
     width_of_bin_ = 2.0 * top_ / kBins;
@@ -57,7 +57,7 @@ class Predictor {
   Prediction of_star(std::int32_t first, std::int32_t last) const {
     PairDensity density[2];
     for (const auto kind : {PairKind4ph::kDifference, PairKind4ph::kSum})
-      fill(kind, t_.leader_of(t_.star_at(first)), density[static_cast<int>(kind)]);
+      fill(kind, t_.representative_of(t_.star_at(first)), density[static_cast<int>(kind)]);
     Prediction sum;
     for (const int sign : {1, -1}) {
       std::vector<std::pair<std::int32_t, std::int32_t>> active;
@@ -159,7 +159,7 @@ class Predictor {
   /// Part of the table's pairs with this total energy that are visited with λ'.
   double share_visited(Channel4ph channel, double omega1, double energy) const {
     // Where λ' has to be the slowest: as if ω'' were spread evenly over what it may be.
-    if (channel == Channel4ph::kSplitting && t_.precedence != nullptr) {
+    if (channel == Channel4ph::kSplitting && t_.exchange) {
       const double least = std::max(0.0, energy - top_), most = std::min(energy, top_);
       return most > least ? std::clamp((energy - 2.0 * omega1) / (most - least), 0.0, 1.0) : 0.0;
     }
@@ -213,7 +213,7 @@ std::int64_t TilePlan4ph::progress(std::int64_t place) const {
 
 std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem) {
   const auto n = static_cast<std::int32_t>(problem.mesh.size());
-  const Tables4ph t = problem.host_tables();
+  const Tables4ph t = host_tables(problem);
   std::vector<std::int32_t> bound{0};
   for (std::int32_t place = 1; place < n; ++place)
     if (place - bound.back() >= kTotalsPerTile4ph && t.star_at(place) != t.star_at(place - 1))
@@ -224,7 +224,7 @@ std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem) {
 
 TilePlan4ph plan_tiles_4ph(const Problem4ph& problem) {
   const Predictor predictor(problem);
-  const Tables4ph t = problem.host_tables();
+  const Tables4ph t = host_tables(problem);
   TilePlan4ph plan;
   plan.bound = tile_bounds_4ph(problem);
   const std::size_t n_tiles = plan.bound.size() - 1;

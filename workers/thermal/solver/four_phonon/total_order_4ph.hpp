@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/thermal/kernels/four_phonon/total_order_4ph.hpp"
+#include "workers/thermal/model/total_order_4ph.hpp"
 #include "workers/thermal/solver/harmonic/symmetry.hpp"
 
 namespace quasi::thermal {

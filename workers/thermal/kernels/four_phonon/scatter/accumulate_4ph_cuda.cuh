@@ -43,18 +43,23 @@ __device__ __forceinline__ void add_sample(const ScatterArguments& a, const Scat
 /// where λ' has sums too.
 template <typename V>
 struct WeighedProcesses {
+  Channel4ph channel;       ///< of all that are taken
   int at[V::kPerThread];    ///< entry of the queue; −1: none
   int code[V::kPerThread];  ///< Queue::code; −1: none
 };
 
-/// Terms of the sums of λ and of λ' at one temperature, of the processes of one lane: normal and
-/// Umklapp part of Σ m W|V|², Σ m W, Σ m δ (SumLayout4ph).
+/// Terms of the sums of λ and of λ' at one temperature: normal and Umklapp part of Σ m W|V|², Σ m
+/// W, Σ m δ (SumLayout4ph).
+struct RateTerms {
+  double own[4] = {}, other[4] = {};
+};
+
+/// Adds the terms of the processes of one lane.
 template <typename V>
 __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const ScatterBlock<V>& b,
-                                            Channel4ph channel, int temperature,
-                                            const WeighedProcesses<V>& taken,
+                                            int temperature, const WeighedProcesses<V>& taken,
                                             const double (&squared)[V::kPerThread],
-                                            double (&own)[4], double (&other)[4]) {
+                                            RateTerms& terms) {
   const Tables4ph& t = a.tables;
   const double* n = t.occupation + temperature * t.n_modes();
 #pragma unroll
@@ -69,19 +74,19 @@ __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const Sca
     const double n2 = numbers.re, n3 = numbers.im;
     const double w =
         density *
-        bose_factor_4ph(channel,
+        bose_factor_4ph(taken.channel,
                         n[b.q1 * b.n_branches + b.first_branch + taken.code[i] % kNormalBit / 4],
                         n2, n3);
-    own[0] += normal ? w * squared[i] : 0.0;
-    own[1] += normal ? 0.0 : w * squared[i];
-    own[2] += w;
-    own[3] += delta;
+    terms.own[0] += normal ? w * squared[i] : 0.0;
+    terms.own[1] += normal ? 0.0 : w * squared[i];
+    terms.own[2] += w;
+    terms.own[3] += delta;
     if (b.both) {
-      const double w1 = b.ratio * density * bose_factor_4ph(channel, n[b.mode0], n2, n3);
-      other[0] += normal ? w1 * squared[i] : 0.0;
-      other[1] += normal ? 0.0 : w1 * squared[i];
-      other[2] += w1;
-      other[3] += b.ratio * delta;
+      const double w1 = b.ratio * density * bose_factor_4ph(taken.channel, n[b.mode0], n2, n3);
+      terms.other[0] += normal ? w1 * squared[i] : 0.0;
+      terms.other[1] += normal ? 0.0 : w1 * squared[i];
+      terms.other[2] += w1;
+      terms.other[3] += b.ratio * delta;
     }
   }
 }
@@ -89,17 +94,16 @@ __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const Sca
 /// Sums the terms of all lanes and adds them to the warp's sums of λ, and of λ' where `both`.
 template <typename V>
 __device__ __forceinline__ void sum_of_warp(const ScatterBlock<V>& b, const SumLayout4ph& layout,
-                                            int temperature, const double (&own)[4],
-                                            const double (&other)[4], double* own_sum,
-                                            double* other_sum) {
+                                            int temperature, const RateTerms& terms,
+                                            double* own_sum, double* other_sum) {
   const int i = b.both ? b.lane / 4 % 4 : b.lane / 8;
   const int to = i == 0             ? layout.normal(temperature)
                  : i == 1           ? layout.umklapp(temperature)
                  : i == 2           ? layout.weighted_phase_space(temperature)
                  : temperature == 0 ? layout.phase_space()
                                     : -1;
-  const double value =
-      b.both ? warp_sums_of_eight(b.lane, own, other) : warp_sums_of_four(b.lane, own);
+  const double value = b.both ? warp_sums_of_eight(b.lane, terms.own, terms.other)
+                              : warp_sums_of_four(b.lane, terms.own);
   if (b.lane % (b.both ? 4 : 8) == 0 && to >= 0)
     (b.both && b.lane >= 16 ? other_sum : own_sum)[to] += value;
 }
@@ -152,12 +156,13 @@ __device__ __forceinline__ void add_rates(const ScatterArguments& a, const Scatt
     double* other_sum =
         b.exchanged + b.warp * b.n_exchanged + (key / 4 * kExchanged + c) * layout.size();
     WeighedProcesses<V> taken;
+    taken.channel = V::channel(c);
     int sixths = 0;
     const int count = take_processes(key, b.both, left, taken, sixths);
     for (int temperature = 0; temperature < a.tables.n_temperatures; ++temperature) {
-      double own[4] = {}, other[4] = {};
-      sum_of_lane(a, b, V::channel(c), temperature, taken, squared, own, other);
-      sum_of_warp(b, layout, temperature, own, other, own_sum, other_sum);
+      RateTerms terms;
+      sum_of_lane(a, b, temperature, taken, squared, terms);
+      sum_of_warp(b, layout, temperature, terms, own_sum, other_sum);
     }
     const int six = __reduce_add_sync(0xffffffffu, sixths);
     if (b.lane == 0) {

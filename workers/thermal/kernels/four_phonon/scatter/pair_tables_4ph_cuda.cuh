@@ -4,15 +4,15 @@
 
 #include "workers/thermal/kernels/four_phonon/pair_key_4ph.hpp"
 
-/// The sorted last pairs of the leaders of some stars of total momenta, as the device makes and
-/// reads them.
+/// The sorted last pairs of the representatives of some stars of total momenta, as the device makes
+/// and reads them.
 namespace quasi::thermal::cuda4ph {
 
 constexpr int kBins = 4096;  ///< energy bins of one class in the index of a sorted table
 constexpr int kBinShift = PairKeys4ph::kEnergyBits - 12;
 static_assert(1 << (PairKeys4ph::kEnergyBits - kBinShift) == kBins);
 
-/// Keys of the leaders of a run of stars, one kind; index = place·n_pairs + pair.
+/// Keys of the representatives of a run of stars, one kind; index = place·n_pairs + pair.
 struct MakeKeys {
   Tables4ph tables;
   PairKeys4ph keys;
@@ -25,7 +25,7 @@ struct MakeKeys {
   QUASI_HD void operator()(std::int64_t index) const {
     const auto place = static_cast<int>(index / n_pairs);
     const std::int64_t pair = index % n_pairs;
-    key[index] = keys.key(tables, kind, tables.leader_of(first_star + place), place, pair);
+    key[index] = keys.key(tables, kind, tables.representative_of(first_star + place), place, pair);
     value[index] = static_cast<std::int32_t>(pair);
   }
 };
@@ -62,7 +62,7 @@ struct alignas(16) PairSpread {
 };
 struct alignas(16) PairModes {
   double z;                   ///< the third component
-  std::int32_t mode2, mode3;  ///< points as the star's leader has them
+  std::int32_t mode2, mode3;  ///< points in the frame of the star's representative
 };
 struct PairColumns {
   PairEnergy* energy;  ///< [places·n_pairs]
@@ -80,11 +80,11 @@ struct FillColumns {
 
   QUASI_HD void operator()(std::int64_t index) const {
     const int nb = tables.n_branches;
-    const std::int32_t leader =
-        tables.leader_of(first_star + static_cast<std::int32_t>(index / n_pairs));
+    const std::int32_t representative =
+        tables.representative_of(first_star + static_cast<std::int32_t>(index / n_pairs));
     const std::int32_t mode2 = pair[index] / nb;
     const std::int32_t mode3 =
-        tables.mesh.add(leader, mode2 / nb, kind == PairKind4ph::kSum ? -1 : 1) * nb +
+        tables.mesh.add(representative, mode2 / nb, kind == PairKind4ph::kSum ? -1 : 1) * nb +
         pair[index] % nb;
     const double energy = kind == PairKind4ph::kSum ? tables.omega[mode2] + tables.omega[mode3]
                                                     : tables.omega[mode3] - tables.omega[mode2];

@@ -10,7 +10,7 @@ namespace quasi::thermal::cuda4ph {
 /// branches, with the divisions that mesh coordinates take.
 struct alignas(16) PartnerPoint4ph {
   std::int32_t q1;                 ///< q' = Q − q (++, +-) or q − Q (--)
-  std::int32_t representative_q0;  ///< q and q' in the frame of the leader of Q's star
+  std::int32_t representative_q0;  ///< q and q' in the frame of the representative of Q's star
   std::int32_t representative_q1;
   std::int32_t
       weight;  ///< points that q' stands for, negative where Visit4ph::kBoth, 0 where kNone
@@ -27,12 +27,13 @@ struct FindPartnerPoints4ph {
     const int sign = index % 2 == 0 ? 1 : -1;
     const auto point = static_cast<std::int32_t>(index / 2 % t.n_points);
     const auto place = first_total + static_cast<std::int32_t>(index / 2 / t.n_points);
-    const std::int32_t total = t.total_at(place), leader = t.leader_of(t.star_at(place)),
-                       q0 = t.point[point];
-    const std::int32_t representative_q0 = t.turn_back(place, q0);
+    const std::int32_t total = t.total_at(place),
+                       representative = t.representative_of(t.star_at(place)), q0 = t.point[point];
+    const std::int32_t representative_q0 = t.rotate_back(place, q0);
     const std::int32_t q1 = sign > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
-    const std::int32_t representative_q1 = sign > 0 ? t.mesh.add(leader, representative_q0, -1)
-                                                    : t.mesh.add(representative_q0, leader, -1);
+    const std::int32_t representative_q1 = sign > 0
+                                               ? t.mesh.add(representative, representative_q0, -1)
+                                               : t.mesh.add(representative_q0, representative, -1);
     const Visit4ph visit = visit_4ph(t, sign, point, q1);
     const std::int32_t weight =
         t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1];

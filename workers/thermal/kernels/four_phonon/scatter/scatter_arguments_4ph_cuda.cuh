@@ -70,12 +70,10 @@ inline __host__ __device__ int sums_in_shared(Use use, int channels, int n_tempe
   return use == Use::kCollision ? kGroup + 2 : channels * values_of(use, n_temperatures);
 }
 
-/// Sums for λ' of one s' and channel, of all that a block holds at once.
-inline __host__ __device__ int exchanged_in_shared(const Tables4ph& t, Use use, int sign,
-                                                   int group) {
-  return use == Use::kRates && sign > 0 && t.star != nullptr
-             ? group * kExchanged * values_of(use, t.n_temperatures)
-             : 0;
+/// Sums for λ' of the branches s' that a block holds at once, where λ and λ' are exchangeable.
+inline __host__ __device__ int exchanged_in_shared(Use use, int sign, int group,
+                                                   int n_temperatures) {
+  return use == Use::kRates && sign > 0 ? group * kExchanged * values_of(use, n_temperatures) : 0;
 }
 
 }  // namespace quasi::thermal::cuda4ph

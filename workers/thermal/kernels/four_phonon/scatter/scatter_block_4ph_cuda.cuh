@@ -166,8 +166,9 @@ __device__ __forceinline__ bool find_row(const ScatterArguments& a, ScatterBlock
   b.representative_q0 = partner_point.representative_q0;
   b.representative_q1 = partner_point.representative_q1;
   b.representative_mode0 = partner_point.representative_q0 * b.n_branches + b.row % b.n_branches;
-  b.rotated = t.total != nullptr ? t.turned + t.total_turn[a.first_total + position] * t.mesh.size()
-                                 : nullptr;
+  b.rotated = t.order
+                  ? t.order->rotated + t.order->operation[a.first_total + position] * t.mesh.size()
+                  : nullptr;
   return true;
 }
 
@@ -190,7 +191,8 @@ __device__ __forceinline__ void divide_shared_memory(const ScatterArguments& a, 
   b.slot = reinterpret_cast<Complex<double>*>(slots) + threadIdx.x;
   b.sum = reinterpret_cast<double*>(slots + slot_bytes(V::kForm));
   b.exchanged = b.sum + kWarps * b.n_sums;
-  b.n_exchanged = exchanged_in_shared(t, V::kUse, V::kSign, a.group);
+  b.n_exchanged =
+      t.exchange ? exchanged_in_shared(V::kUse, V::kSign, a.group, t.n_temperatures) : 0;
   b.program = reinterpret_cast<std::uint32_t*>(b.exchanged + kWarps * b.n_exchanged);
   for (int i = threadIdx.x; V::kAtoms > 0 && i < a.path.n_steps; i += kThreads)
     b.program[i] = a.path.program[i];

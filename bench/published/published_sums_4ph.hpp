@@ -4,13 +4,20 @@
 #include <vector>
 
 #include "workers/backend/device/device.hpp"
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
 
-/// The published ways of organising four-phonon sums: every candidate tested one by one, every
-/// matrix element summed block by block. They give the numbers of the factorised sums and are there
-/// to be compared with.
+/// Four-phonon sums as published with FourPhonon_GPU (docs/theory/thermal.md 11.2): every candidate
+/// is tested by itself and every matrix element is summed block by block. They give the numbers of
+/// ScatteringKernels4ph::sums and serve to compare times.
 namespace quasi::thermal {
+
+/// Published ways to organise the sums.
+enum class PublishedStrategy {
+  kListHost,    ///< a list made on the CPU and evaluated for all modes at once
+  kListDevice,  ///< a list made on the device and evaluated for all modes at once
+  kModeByMode,  ///< a list of one mode at a time
+  kTestAndSum,  ///< no list: every candidate is tested and summed in one kernel
+};
 
 /// V of one tuple, block by block; conventions of ContractionPlan4ph. @return |V|² in eV²/(Å⁸
 /// amu⁴).
@@ -66,8 +73,8 @@ struct Listed4ph {
   std::int32_t mode1, mode2, mode3;
 };
 
-/// Goes through all candidates of (row, channel, λ'), found(mode2, mode3, process) for each that is
-/// a process.
+/// Tests all candidates of (row, channel, λ') and calls found(mode2, mode3, process) for each that
+/// is a process.
 template <typename Found>
 QUASI_HD inline void test_all_4ph(const Tables4ph& t, std::int64_t row, Channel4ph channel,
                                   std::int32_t mode1, const Found& found) {
@@ -94,9 +101,11 @@ QUASI_HD inline void test_all_4ph(const Tables4ph& t, std::int64_t row, Channel4
 }
 
 /// Adds one process to sums of SumLayout4ph.
-QUASI_HD inline void add_process_4ph(const Tables4ph& t, Channel4ph channel, std::int32_t mode0,
-                                     std::int32_t mode1, std::int32_t mode2, std::int32_t mode3,
-                                     const Process4ph& process, double squared, double* sums) {
+QUASI_HD inline void add_process_4ph(const Tables4ph& t, std::int32_t mode0,
+                                     const Listed4ph& listed, const Process4ph& process,
+                                     double squared, double* sums) {
+  const auto channel = static_cast<Channel4ph>(listed.channel_row % kChannels4ph);
+  const std::int32_t mode1 = listed.mode1, mode2 = listed.mode2, mode3 = listed.mode3;
   const SumLayout4ph layout{t.n_temperatures};
   const int nb = t.n_branches;
   const double delta = process.multiplicity * delta_4ph_ps(t.rules, process);
@@ -115,23 +124,23 @@ QUASI_HD inline void add_process_4ph(const Tables4ph& t, Channel4ph channel, std
 }
 
 /// Index of the bodies below: ((row − first_row)·3 + channel)·n_modes + λ'.
-struct Place4ph {
+struct ListIndex4ph {
   std::int64_t row;
   Channel4ph channel;
   std::int32_t mode1;
-  QUASI_HD Place4ph(const Tables4ph& t, std::int64_t first_row, std::int64_t index)
+  QUASI_HD ListIndex4ph(const Tables4ph& t, std::int64_t first_row, std::int64_t index)
       : row(first_row + index / t.n_modes() / kChannels4ph),
         channel(static_cast<Channel4ph>(index / t.n_modes() % kChannels4ph)),
         mode1(static_cast<std::int32_t>(index % t.n_modes())) {}
 };
 
-/// Processes at each place.
+/// Counts the processes of each index.
 struct CountList4ph {
   Tables4ph tables;
   std::int64_t first_row;
   std::int64_t* count;
   QUASI_HD void operator()(std::int64_t index) const {
-    const Place4ph at(tables, first_row, index);
+    const ListIndex4ph at(tables, first_row, index);
     std::int64_t n = 0;
     test_all_4ph(tables, at.row, at.channel, at.mode1,
                  [&](std::int32_t, std::int32_t, const Process4ph&) { ++n; });
@@ -139,14 +148,14 @@ struct CountList4ph {
   }
 };
 
-/// Writes them from begin[index] on.
+/// Writes the processes of each index from begin[index] on.
 struct FillList4ph {
   Tables4ph tables;
   std::int64_t first_row;
   const std::int64_t* begin;
   Listed4ph* list;
   QUASI_HD void operator()(std::int64_t index) const {
-    const Place4ph at(tables, first_row, index);
+    const ListIndex4ph at(tables, first_row, index);
     Listed4ph* to = list + begin[index];
     test_all_4ph(
         tables, at.row, at.channel, at.mode1,
@@ -173,28 +182,31 @@ struct EvaluateList4ph {
   }
 };
 
-/// Sums the list at each place; with no list (TestAndSum) tests and evaluates on the way.
-struct SumPlaces4ph {
+/// Sums the processes of each index, of a list or, without one, of all candidates.
+struct SumList4ph {
   Tables4ph tables;
   std::int64_t first_row;
   const std::int64_t* begin;  ///< null: no list
   const Listed4ph* list;
   const double* squared;
-  double* sums;  ///< [places][SumLayout4ph]
+  double* sums;  ///< [indices][SumLayout4ph]
   QUASI_HD void operator()(std::int64_t index) const {
     const Tables4ph& t = tables;
     const int size = SumLayout4ph{t.n_temperatures}.size();
     double* out = sums + index * size;
     for (int i = 0; i < size; ++i) out[i] = 0.0;
-    const Place4ph at(t, first_row, index);
+    const ListIndex4ph at(t, first_row, index);
     const std::int64_t point = at.row / t.n_branches;
     const std::int32_t mode0 =
         t.point[point] * t.n_branches + static_cast<std::int32_t>(at.row % t.n_branches);
+    const auto channel_row =
+        static_cast<std::int32_t>(at.row * kChannels4ph + static_cast<int>(at.channel));
     if (begin == nullptr) {
       test_all_4ph(t, at.row, at.channel, at.mode1,
                    [&](std::int32_t mode2, std::int32_t mode3, const Process4ph& process) {
+                     const Listed4ph listed{channel_row, at.mode1, mode2, mode3};
                      add_process_4ph(
-                         t, at.channel, mode0, at.mode1, mode2, mode3, process,
+                         t, mode0, listed, process,
                          squared_element_by_blocks(t, at.channel, mode0, at.mode1, mode2, mode3),
                          out);
                    });
@@ -204,34 +216,35 @@ struct SumPlaces4ph {
       Process4ph process =
           test_candidate_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3);
       process.multiplicity *= t.partner_weight[point * t.mesh.size() + at.mode1 / t.n_branches];
-      add_process_4ph(t, at.channel, mode0, at.mode1, list[i].mode2, list[i].mode3, process,
-                      squared[i], out);
+      add_process_4ph(t, mode0, list[i], process, squared[i], out);
     }
   }
 };
 
-/// CountList4ph and FillList4ph on the threads of the host, whatever device evaluates.
-void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places,
+/// CountList4ph and FillList4ph on the threads of the host.
+/// @param host  tables on the host
+void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_indices,
                         std::int64_t* count);
-void fill_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_places,
+void fill_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_indices,
                        const std::int64_t* begin, Listed4ph* list);
 
-/// Where the time of a strategy goes.
+/// Seconds of the two parts of a strategy.
 struct StrategySeconds {
   double enumerate = 0.0;
   double evaluate = 0.0;
 };
 
-/// Sums of all rows and channels, [n_rows][3][SumLayout4ph], by a strategy other than kFactorised.
-/// @param host          tables on the host: the list of kListHost is made there
-/// @param on_device     the same on the device (for the CPU: `host` again)
-/// @param budget_bytes  for lists and partial sums; lists of all modes at once are cut where they
-/// do not fit
+/// Sums of all rows and channels of a problem by a published strategy.
+/// @param budget_bytes  for lists and partial sums: where the list of all modes does not fit, the
+///                      rows are taken in parts
+/// @return [n_rows][3 channels][SumLayout4ph]
 /// @throws OutOfMemory if not even the list of one mode fits.
-std::vector<double> strategy_sums_4ph_cpu(Strategy strategy, const Tables4ph& host,
-                                          std::int64_t budget_bytes, StrategySeconds& seconds);
-std::vector<double> strategy_sums_4ph_cuda(Strategy strategy, const Tables4ph& host,
-                                           const Tables4ph& on_device, std::int64_t budget_bytes,
-                                           StrategySeconds& seconds);
+std::vector<double> published_sums_4ph(const Device& device, const Problem4ph& problem,
+                                       PublishedStrategy strategy, std::int64_t budget_bytes,
+                                       StrategySeconds& seconds);
+/// The same on a CUDA device. @throws BackendAbsent in a build without CUDA.
+std::vector<double> published_sums_4ph_cuda(const Device& device, const Problem4ph& problem,
+                                            PublishedStrategy strategy, std::int64_t budget_bytes,
+                                            StrategySeconds& seconds);
 
 }  // namespace quasi::thermal

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "workers/backend/device/device_buffer.cuh"
+#include "workers/thermal/kernels/four_phonon/cell_path_4ph.hpp"
+#include "workers/thermal/kernels/four_phonon/scatter/matrix_element_4ph_cuda.cuh"
+#include "workers/thermal/model/problem_4ph.hpp"
+#include "workers/units/constants.hpp"
+
+namespace quasi::thermal::cuda4ph {
+
+/// The path through the cells of a problem's contraction plan, on the device in use.
+class DeviceCellPath4ph {
+ public:
+  DeviceCellPath4ph() = default;
+  explicit DeviceCellPath4ph(const Problem4ph& problem) {
+    const HostCellPath path = find_cell_path(problem.plan);
+    upload_steps(path, problem.plan);
+    upload_phases(problem);
+    view_ = {.n_steps = static_cast<int>(path.step.size()),
+             .step = step_.data(),
+             .first = first_.data(),
+             .atoms = atoms_.data(),
+             .program = program_.data(),
+             .n_stops = n_stops_,
+             .stop = stop_.data(),
+             .half = half_.data(),
+             .zone = zone_.data(),
+             .step_phase = {}};
+    for (int i = 0; i < 3; ++i) view_.step_phase[i] = step_phase_[i].data() + 2 * problem.mesh.n[i];
+  }
+
+  const CellPath4ph& view() const { return view_; }
+  /// [n_pairs] the plan's number of each pair along the path.
+  const std::int32_t* order() const { return order_.data(); }
+  int n_steps() const { return view_.n_steps; }
+  /// Cells that have pairs.
+  int n_stops() const { return n_stops_; }
+
+ private:
+  void upload_steps(const HostCellPath& path, const ContractionPlan4ph& plan) {
+    std::vector<std::int32_t> stop;
+    std::vector<std::uint32_t> program;
+    for (std::size_t s = 0; s < path.step.size(); ++s) {
+      if (path.first[s + 1] > path.first[s]) stop.push_back(path.first[s]);
+      if (plan.n_atoms > 4) continue;
+      program.push_back(
+          static_cast<std::uint32_t>(path.step[s] >= 0 ? path.step[s] : 3 - path.step[s]));
+      for (std::int32_t p = path.first[s]; p < path.first[s + 1]; ++p)
+        program.back() |= 1u << (8 + path.atoms[p] / 256 * plan.n_atoms + path.atoms[p] % 256);
+    }
+    n_stops_ = static_cast<int>(stop.size());
+    stop.push_back(plan.n_pairs);
+    stop_ = {stop, kWhat};
+    program_ = {program, kWhat};
+    step_ = {path.step, kWhat};
+    first_ = {path.first, kWhat};
+    atoms_ = {path.atoms, kWhat};
+    order_ = {path.order, kWhat};
+  }
+  void upload_phases(const Problem4ph& problem) {
+    std::vector<ZonePoint> zone(static_cast<std::size_t>(problem.mesh.size()));
+    for (std::size_t q = 0; q < zone.size(); ++q)
+      zone[q] = {problem.zone[3 * q], problem.zone[3 * q + 1], problem.zone[3 * q + 2], 0};
+    zone_ = {zone, kWhat};
+    for (int i = 0; i < 3; ++i) {
+      const int n = problem.mesh.n[i];
+      std::vector<Complex<double>> factor;
+      for (int m = -2 * n; m < 2 * n; ++m) {
+        const double angle = 2.0 * units::kPi * QMesh::wrap(m, n) / n;
+        factor.push_back({std::cos(angle), std::sin(angle)});
+      }
+      step_phase_[i] = {factor, kWhat};
+    }
+    std::vector<Complex<double>> half;
+    for (std::size_t mode = 0; problem.plan.swapped && mode < problem.omega_rad_ps.size(); ++mode)
+      for (std::size_t x = 0; x < 3; ++x)
+        half.push_back(
+            {problem.eigenvector[6 * mode + x].real(), problem.eigenvector[6 * mode + x].imag()});
+    half_ = {half, "eigenvectors of the first atom"};
+  }
+
+  static constexpr const char* kWhat = "path through the cells";
+  CellPath4ph view_{};
+  int n_stops_ = 0;
+  cuda::DeviceBuffer<std::int32_t> stop_, step_, first_, atoms_, order_;
+  cuda::DeviceBuffer<std::uint32_t> program_;
+  cuda::DeviceBuffer<Complex<double>> step_phase_[3], half_;
+  cuda::DeviceBuffer<ZonePoint> zone_;
+};
+
+}  // namespace quasi::thermal::cuda4ph

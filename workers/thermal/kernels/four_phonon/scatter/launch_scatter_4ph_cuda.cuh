@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "workers/backend/device/launch_cuda.cuh"
+#include "workers/backend/error.hpp"
+#include "workers/thermal/kernels/four_phonon/scatter/scatter_kernel_4ph_cuda.cuh"
+#include "workers/thermal/model/precision.hpp"
+
+namespace quasi::thermal::cuda4ph {
+
+/// Chooses the variant of scatter_kernel and its shared memory for one problem, and launches it.
+class ScatterLauncher {
+ public:
+  ScatterLauncher() = default;
+  /// @throws InvalidInput if a block has too little shared memory for the problem.
+  ScatterLauncher(const Tables4ph& tables, int n_steps, Form4ph form, Precision precision)
+      : n_branches_(tables.n_branches),
+        n_atoms_(tables.n_atoms),
+        n_temperatures_(tables.n_temperatures),
+        n_pairs_(tables.n_pairs),
+        n_steps_(n_steps),
+        exchanges_(tables.exchange.has_value()),
+        form_(form),
+        precision_(precision) {
+    choose_group();
+  }
+
+  /// Branches s' that a block holds at once.
+  int group() const { return group_; }
+
+  /// Sums all channels of all rows of a launch.
+  /// @param totals  total momenta of the launch
+  template <Use kUse>
+  void launch(const ScatterArguments& arguments, std::int32_t totals, cudaStream_t stream) const {
+    if constexpr (kUse == Use::kRates)
+      if (precision_ == Precision::kMixed)
+        return launch_for_atoms<kUse, float>(arguments, totals, stream);
+    launch_for_atoms<kUse, double>(arguments, totals, stream);
+  }
+
+ private:
+  static constexpr int kSharedGoal_bytes = 48 << 10;  ///< several blocks on a multiprocessor
+  static constexpr int kSharedLimit_bytes = 200 << 10;
+
+  template <typename Real>
+  int shared_bytes(int group, int channels, Use use) const {
+    const int exchanged =
+        exchanges_ ? exchanged_in_shared(use, channels == 2 ? 1 : -1, group, n_temperatures_) : 0;
+    return elements_bytes<Real>(group, n_pairs_) + group * n_branches_ * 16 +
+           kWarps * (sums_in_shared(use, channels, n_temperatures_) + exchanged) * 8 +
+           kWarps * queue_bytes(form_) + slot_bytes(form_) + n_steps_ * 4;
+  }
+
+  void choose_group() {
+    group_ = std::min(kGroup, n_branches_);
+    const auto needed = [&] {
+      return std::max(shared_bytes<double>(group_, 2, Use::kThinned),
+                      shared_bytes<double>(group_, 2, Use::kRates));
+    };
+    while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
+    const int groups = (n_branches_ + group_ - 1) / group_;  // as many branches in each
+    group_ = (n_branches_ + groups - 1) / groups;
+    if (needed() > kSharedLimit_bytes)
+      throw InvalidInput(
+          "four phonons on CUDA: " + std::to_string(n_pairs_) +
+          " distinct pairs of third and fourth atoms (or " + std::to_string(n_temperatures_) +
+          " temperatures) need more shared memory than a block has; use device cpu, or "
+          "force constants of shorter range");
+  }
+
+  template <typename V, int kBlocks>
+  void launch_variant(const ScatterArguments& arguments, std::int32_t totals,
+                      cudaStream_t stream) const {
+    const int bytes = shared_bytes<typename V::Real>(group_, V::kChannels, V::kUse);
+    const auto kernel = scatter_kernel<V, kBlocks>;
+    cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                "four-phonon scattering");
+    kernel<<<dim3(static_cast<unsigned>(arguments.n_rows), static_cast<unsigned>(totals)), kThreads,
+             bytes, stream>>>(arguments);
+    cuda::check_launch("four-phonon scattering");
+  }
+  /// @tparam kBlocks  least number of blocks on a multiprocessor, which bounds the registers
+  template <int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
+  void launch_signs(const ScatterArguments& arguments, std::int32_t totals,
+                    cudaStream_t stream) const {
+    launch_variant<ScatterVariant<1, kAtoms, kForm, kUse, Real>, kBlocks>(arguments, totals,
+                                                                          stream);
+    launch_variant<ScatterVariant<-1, kAtoms, kForm, kUse, Real>, kBlocks>(arguments, totals,
+                                                                           stream);
+  }
+  template <Use kUse, typename Real>
+  void launch_for_atoms(const ScatterArguments& arguments, std::int32_t totals,
+                        cudaStream_t stream) const {
+    switch (n_atoms_) {
+      case 1:
+        return launch_signs<1, Form4ph::kPairs, kUse, Real, 4>(arguments, totals, stream);
+      case 2:
+        if (form_ == Form4ph::kSwapped)
+          return launch_signs<2, Form4ph::kSwapped, kUse, Real, 4>(arguments, totals, stream);
+        return launch_signs<2, Form4ph::kPairs, kUse, Real, 4>(arguments, totals, stream);
+      case 3:
+        return launch_signs<3, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+      case 4:
+        return launch_signs<4, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+      default:
+        return launch_signs<0, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+    }
+  }
+
+  int n_branches_ = 0, n_atoms_ = 0, n_temperatures_ = 0, n_pairs_ = 0, n_steps_ = 0;
+  bool exchanges_ = false;
+  Form4ph form_ = Form4ph::kPairs;
+  Precision precision_ = Precision::kDouble;
+  int group_ = 1;
+};
+
+}  // namespace quasi::thermal::cuda4ph
