@@ -58,7 +58,9 @@ TEST(Kinds, ClientAndServerNameNone) {
   }
   for (const char* room : {"client", "server"})
     for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room)) {
-      if (!entry.is_regular_file()) continue;
+      // The Python package reads results, and those differ by kind.
+      const bool python = entry.path().string().find("client/python/") != std::string::npos;
+      if (!entry.is_regular_file() || python) continue;
       const std::string text = text_of(entry.path());
       for (const std::string& word : words) {
         const std::regex whole("(^|[^A-Za-z0-9_])" +

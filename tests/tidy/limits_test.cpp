@@ -1,0 +1,174 @@
+// The format of the source by clang-format 14, and the measures of size: widths of lines, lengths
+// of functions, numbers of parameters.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/reference_data.hpp"
+#include "tests/tidy/cpp_functions.hpp"
+#include "tests/tidy/source_tree.hpp"
+
+namespace quasi::test {
+namespace {
+
+constexpr std::size_t kColumns = 100;
+constexpr int kFunctionLines = 70;
+constexpr int kKernelLines = 120;
+constexpr int kParameters = 6;
+
+/// The violations of one rule, as "place" and a sentence for people.
+using Violations = std::multimap<std::string, std::string>;
+
+/// Columns that a line takes on a terminal: code points, combining marks aside.
+std::size_t columns_of(const std::string& line) {
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    const bool continues = (byte & 0xC0U) == 0x80U;
+    // U+0300 to U+036F are CC 80 to CD AF in UTF-8.
+    const bool combining =
+        i + 1 < line.size() &&
+        (byte == 0xCCU || (byte == 0xCDU && static_cast<unsigned char>(line[i + 1]) <= 0xAFU));
+    if (!continues && !combining) ++columns;
+  }
+  return columns;
+}
+
+/// Tables and lines that hold an address cannot be broken.
+bool may_be_wide(const std::string& path, const std::string& line) {
+  const auto begin = line.find_first_not_of(' ');
+  const bool table = path.ends_with(".md") && begin != std::string::npos && line[begin] == '|';
+  return table || line.find("://") != std::string::npos;
+}
+
+std::vector<std::string> wide_lines(const SourceFile& file) {
+  std::vector<std::string> wide;
+  for (std::size_t i = 0; i < file.lines.size(); ++i)
+    if (columns_of(file.lines[i]) > kColumns && !may_be_wide(file.path, file.lines[i]))
+      wide.push_back(file.path + ":" + std::to_string(i + 1));
+  return wide;
+}
+
+Violations long_functions(const SourceFile& file) {
+  Violations found;
+  for (const CppFunction& function : functions_of(file.text())) {
+    const int limit = function.is_kernel ? kKernelLines : kFunctionLines;
+    if (function.lines > limit)
+      found.emplace(file.path + ": " + function.name,
+                    "has " + std::to_string(function.lines) + " lines, at most " +
+                        std::to_string(limit) + " (line " + std::to_string(function.line) + ")");
+  }
+  return found;
+}
+
+Violations wide_interfaces(const SourceFile& file) {
+  Violations found;
+  for (const CppFunction& function : functions_of(file.text()))
+    if (function.parameters > kParameters)
+      found.emplace(file.path + ": " + function.name, "has " + std::to_string(function.parameters) +
+                                                          " parameters, at most " +
+                                                          std::to_string(kParameters) + " (line " +
+                                                          std::to_string(function.line) + ")");
+  return found;
+}
+
+/// Output of a shell command.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string output;
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr) output += buffer.data();
+  return output;
+}
+
+TEST(Limits, ClangFormatChangesNothing) {
+  if (output_of("clang-format --version 2>/dev/null").find("version 14.") == std::string::npos)
+    GTEST_SKIP() << "clang-format 14 is not here: deploy/dependencies.txt names its package";
+  const std::string jobs = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
+  const std::string changed = output_of(
+      "cd '" + source_dir().string() +
+      "' && find bench client examples proto server tests workers -name '*.[ch]pp' -o -name '*.cu'"
+      " -o -name '*.cuh' | xargs -P " +
+      jobs + " -n 32 clang-format --dry-run 2>&1 | grep -oE '^[^ :]+:' | sort -u");
+  EXPECT_EQ(changed, "") << "run clang-format -i on these files";
+}
+
+// The scanner itself, on the forms that the tree uses.
+TEST(CppFunctions, AreFoundWithTheirSizes) {
+  const auto found = functions_of(
+      "namespace a {\n"                                      // 1
+      "// f(int, int) {\n"                                   // 2
+      "template <typename T, int N>\n"                       // 3
+      "T f(const std::map<int, T>& m, int (&a)[2]) {\n"      // 4
+      "  return g(\"}\", '{', 1'000, R\"(})\");\n"           // 5
+      "}\n"                                                  // 6
+      "int declared(int a, double b = h(1, 2),\n"            // 7
+      "             std::function<void(int, int)> c);\n"     // 8
+      "struct S : B<int> {\n"                                // 9
+      "  S(int a, int b) : a_(a), b_{b} {\n"                 // 10
+      "    if (a) { b_ = 1; }\n"                             // 11
+      "  }\n"                                                // 12
+      "  bool operator()(int x) const { return x; }\n"       // 13
+      "  int a_ = f(1, 2, 3, 4, 5, 6, 7), b_{2};\n"          // 14
+      "};\n"                                                 // 15
+      "__global__ void __launch_bounds__(128) k(int n) {\n"  // 16
+      "}\n"                                                  // 17
+      "const auto lambda = [](int, int) {\n"                 // 18
+      "};\n"                                                 // 19
+      "TEST(Suite, Name) {\n"                                // 20
+      "}\n"                                                  // 21
+      "}\n");                                                // 22
+  struct Wanted {
+    std::string name;
+    int line, lines, parameters;
+    bool is_kernel;
+  };
+  const std::vector<Wanted> wanted{{"f", 4, 3, 2, false},  {"declared", 7, 0, 3, false},
+                                   {"S", 10, 3, 2, false}, {"operator", 13, 1, 1, false},
+                                   {"k", 16, 2, 1, true},  {"Suite.Name", 20, 2, 2, false}};
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(found[i].name, wanted[i].name);
+    EXPECT_EQ(found[i].line, wanted[i].line) << wanted[i].name;
+    EXPECT_EQ(found[i].lines, wanted[i].lines) << wanted[i].name;
+    EXPECT_EQ(found[i].parameters, wanted[i].parameters) << wanted[i].name;
+    EXPECT_EQ(found[i].is_kernel, wanted[i].is_kernel) << wanted[i].name;
+  }
+}
+
+TEST(Limits, EachRuleNoticesABreach) {
+  const auto repeat = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  EXPECT_EQ(columns_of("ω̃ = λ"), 5U);
+  EXPECT_TRUE(wide_lines({"a.cpp", {repeat("ω", 100)}}).empty());
+  EXPECT_EQ(wide_lines({"a.cpp", {repeat("ω", 101)}}).size(), 1U);
+  EXPECT_TRUE(wide_lines({"a.md", {"| " + repeat("a", 101)}}).empty());
+  EXPECT_EQ(wide_lines({"a.cpp", {"| " + repeat("a", 101)}}).size(), 1U);
+  const auto function = [&](const std::string& head, int lines) {
+    SourceFile file{"a.cu", {head + " {"}};
+    file.lines.resize(static_cast<std::size_t>(lines) - 1, "  x();");
+    file.lines.emplace_back("}");
+    return file;
+  };
+  EXPECT_TRUE(long_functions(function("void f()", 70)).empty());
+  EXPECT_EQ(long_functions(function("void f()", 71)).size(), 1U);
+  EXPECT_TRUE(long_functions(function("__global__ void f()", 120)).empty());
+  EXPECT_EQ(long_functions(function("__global__ void f()", 121)).size(), 1U);
+  EXPECT_TRUE(wide_interfaces({"a.hpp", {"int f(A, A, A, A, A, std::pair<A, A>);"}}).empty());
+  EXPECT_EQ(wide_interfaces({"a.hpp", {"int f(A, A, A, A, A, A, A);"}}).size(), 1U);
+}
+
+}  // namespace
+}  // namespace quasi::test
