@@ -28,7 +28,7 @@ struct Terms {
   double ch = 0.0;
 };
 
-/// Spec 6.2, split form: two terms, with the established rules near poles.
+/// docs/theory/gw.md 6.2, split form: two terms, with the established rules near poles.
 Terms split_terms(double x_ry, double pole_ry, bool occupied, const Rules& rules);
 
 /// Slopes of the two terms after x, each by its own formula.

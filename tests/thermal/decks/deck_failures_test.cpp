@@ -1,5 +1,5 @@
-// Decks that cannot be run, each with the sentence that says why and what to do (thermal.md 12.4),
-// and valid decks broken at random.
+// Decks that cannot be run, each with the sentence that says why and what to do
+// (docs/theory/thermal.md 12.4), and valid decks broken at random.
 
 #include <gtest/gtest.h>
 

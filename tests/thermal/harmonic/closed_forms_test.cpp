@@ -31,7 +31,7 @@ TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
   const int nb = modes.n_branches;
   const std::vector<double> width =
       elastic_widths_rad_ps(s->deck.crystal, s->deck.symmetry, modes, s->deck.control);
-  const double window = 2.5;  // thermal.md 9
+  const double window = 2.5;  // docs/theory/thermal.md 9
   int checked = 0;
   for (std::int64_t row = 0; row < s->n_rows(); ++row) {
     const std::int64_t mode =

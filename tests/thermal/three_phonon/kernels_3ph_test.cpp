@@ -222,8 +222,8 @@ TEST_P(Kernels3ph, RefuseAListThatCannotFit) {
 
 QUASI_ON_EVERY_DEVICE(Kernels3ph);
 
-// The matrix element of thermal.md 12.3.6: exchanging two created phonons with their slots changes
-// nothing, and reversing every q (e → e*) conjugates it.
+// The matrix element of docs/theory/thermal.md 12.3.6: exchanging two created phonons with their
+// slots changes nothing, and reversing every q (e → e*) conjugates it.
 TEST(MatrixElement3ph, IsSymmetricAndReversible) {
   const auto c = test::random_crystal_3ph(2, {3, 4, 2}, 21, Broadening::kSymmetric);
   auto reversed = c->oracle;

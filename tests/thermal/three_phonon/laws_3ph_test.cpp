@@ -1,5 +1,6 @@
-// What must hold whatever the numbers are (thermal.md 12.3, three-phonon forms). Decks of our own:
-// silicon, and the wurtzite-like crystal, which has four atoms, two masses and a hexagonal lattice.
+// Laws that hold for any numbers (docs/theory/thermal.md 12.3, three-phonon forms). Decks of our
+// own: silicon, and the wurtzite-like crystal, which has four atoms, two masses and a hexagonal
+// lattice.
 
 #include <gtest/gtest.h>
 

@@ -32,8 +32,9 @@ struct NamelistAssignment {
                           ///< may give fewer
 };
 
-/// Parses Fortran namelist groups (thermal.md 1.1): case-insensitive keys, blanks, tabs, commas and
-/// newlines separate, '!' comments, repeat counts, null values, quoted strings, array sections.
+/// Parses Fortran namelist groups (docs/theory/thermal.md 1.1): case-insensitive keys, blanks,
+/// tabs, commas and newlines separate, '!' comments, repeat counts, null values, quoted strings,
+/// array sections.
 /// @throws InvalidInput naming the line.
 std::vector<NamelistAssignment> parse_namelists(std::string_view text, const std::string& file);
 

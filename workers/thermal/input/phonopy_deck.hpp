@@ -11,7 +11,7 @@
 
 namespace quasi::thermal {
 
-/// A deck in the layout of phonopy and phono3py (thermal.md 1.6):
+/// A deck in the layout of phonopy and phono3py (docs/theory/thermal.md 1.6):
 ///
 ///   phono3py.yaml | phono3py_disp.yaml | phonopy.yaml | phonopy_disp.yaml   cells; masses; Born
 ///   charges fc2.hdf5 | force_constants.hdf5      [n_p or n_s][n_s][3][3], eV/Å² fc3.hdf5 [n_p or

@@ -6,8 +6,8 @@
 
 namespace quasi::thermal {
 
-/// Writes the BTE.* text files of thermal.md 1.7 into a directory (`--export bte`). Mode files are
-/// band-major: all irreducible points of branch 1, then of branch 2, …
+/// Writes the BTE.* text files of docs/theory/thermal.md 1.7 into a directory (`--export bte`).
+/// Mode files are band-major: all irreducible points of branch 1, then of branch 2, …
 /// @throws StorageError naming the file.
 void write_bte_files(const Deck& deck, const SolvedCase& solved,
                      const std::filesystem::path& directory);

@@ -6,7 +6,8 @@
 
 namespace quasi::thermal {
 
-/// How the width σ of the energy-conserving δ follows from the velocities of a process's phonons.
+/// How the width σ of the energy-conserving δ follows from the velocities of a process's phonons
+/// (docs/theory/thermal.md 4) [li2012].
 ///
 /// Each mode carries a vector p (Modes::spread_rad_ps): how far its energy moves over half a cell
 /// of the mesh. Which vector depends on the kind:
@@ -15,8 +16,8 @@ namespace quasi::thermal {
 ///  group.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
-  kAdaptiveMax,  ///< the reference program: largest axis, pair of the last two phonons
-  kAdaptiveRms,  ///< older three-phonon codes: rms over axes, pair of the last two phonons
+  kAdaptiveMax,  ///< FourPhonon: largest axis, pair of the last two phonons
+  kAdaptiveRms,  ///< ShengBTE: rms over axes, pair of the last two phonons
 };
 
 /// A mode's spread vector.
@@ -42,7 +43,7 @@ QUASI_HD inline double spread_difference_max_squared(Spread a, Spread b) {
   return xy > z ? xy : z;
 }
 
-/// (σ/sb)² of the pair (a, b): max/2 or sum/6 (thermal.md 4).
+/// (σ/sb)² of the pair (a, b): max/2 or sum/6 (docs/theory/thermal.md 4).
 QUASI_HD inline double pair_width_squared(Broadening kind, Spread a, Spread b) {
   return kind == Broadening::kAdaptiveMax ? spread_difference_max_squared(a, b) * 0.5
                                           : spread_difference_squared(a, b) * (1.0 / 6.0);

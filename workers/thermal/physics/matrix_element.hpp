@@ -35,8 +35,8 @@ struct PhaseTable {
   }
 };
 
-/// V±(λ, λ', λ'') summed block by block (thermal.md 6): the naive form that the paper's strategies
-/// use.
+/// V±(λ, λ', λ'') summed block by block (docs/theory/thermal.md 6): the naive form of the
+/// published strategies [guo2025].
 ///
 ///   V± = Σ Φ_{αβγ}/√(mm'm'') e_λ(κα) · E_λ'(κ'β)^{(*)} · E_λ''(κ''γ)*,  E = e e^{iq·R}
 ///

@@ -6,7 +6,7 @@ namespace quasi::thermal {
 
 /// Conversions between force-constant files (eV, Å, Ry, bohr, amu) and what is computed with
 /// (rad/ps, nm, 1/ps). Two sets: CODATA 2018, and the rounded ones of the reference program
-/// (thermal.md 0), which `compat = "fourphonon"` selects.
+/// (docs/theory/thermal.md 0), which `compat = "fourphonon"` selects.
 struct PhysicalConstants {
   double hbar_1e34_j_s;            ///< ħ in 1e-34 J s
   double kb_1e23_j_k;              ///< k_B in 1e-23 J/K

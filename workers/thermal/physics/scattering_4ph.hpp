@@ -8,7 +8,7 @@
 
 namespace quasi::thermal {
 
-/// The three ways in which a phonon λ meets three others (thermal.md 7.1).
+/// The three channels of a phonon λ and three others (docs/theory/thermal.md 7.1) [feng2016].
 enum class Channel4ph : int {
   kRecombination = 0,   ///< "++"  λ + λ' + λ'' → λ'''
   kRedistribution = 1,  ///< "+-"  λ + λ' → λ'' + λ'''
@@ -32,7 +32,7 @@ QUASI_HD inline double mismatch_4ph(Channel4ph channel, double w0, double w1, do
 }
 
 /// Bose factor B of the relaxation of n(λ), reduced so that no two large numbers are subtracted
-/// (thermal.md 5): e.g. n'n''(1+n''') − (1+n')(1+n'')n''' = n'n'' − n'''(1+n'+n'').
+/// (docs/theory/thermal.md 5): e.g. n'n''(1+n''') − (1+n')(1+n'')n''' = n'n'' − n'''(1+n'+n'').
 QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2, double n3) {
   switch (channel) {
     case Channel4ph::kRecombination:
@@ -82,7 +82,7 @@ QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, cons
              : pair_width_squared(kind, p2, p3);
 }
 
-/// What nobody documents and every result depends on (thermal.md 7.2–7.5).
+/// Weights and thresholds that every result depends on (docs/theory/thermal.md 7.2–7.5).
 struct Rules4ph {
   Broadening broadening = Broadening::kSymmetric;
   double scale_broad = 1.0;            ///< sb
@@ -190,7 +190,7 @@ struct WindowSieve4ph {
 };
 
 /// test_window_4ph from the four phonons. Order of operations as in the reference, because on
-/// coarse meshes a window can compare two rounding errors (thermal.md 7.5).
+/// coarse meshes a window can compare two rounding errors (docs/theory/thermal.md 7.5).
 QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
                                             double multiplicity, const double omega[4],
                                             const double* p0, const double* p1, const double* p2,

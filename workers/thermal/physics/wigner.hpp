@@ -3,7 +3,8 @@
 namespace quasi::thermal {
 
 /// What one ordered pair of modes at one wave vector adds to the Wigner conductivity, without
-/// ħ²/(k_BT²VN_q) and the velocities v^α_ss' v^β_s's; in rad²/ps (thermal.md 13):
+/// ħ²/(k_BT²VN_q) and the velocities v^α_ss' v^β_s's; in rad²/ps (docs/theory/thermal.md 13)
+/// [simoncelli2022]:
 ///
 ///   ½(ω+ω') [ω n(n+1) + ω' n'(n'+1)] (w+w') / (4(ω−ω')² + (w+w')²)
 ///

@@ -6,9 +6,9 @@
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
 #include "workers/thermal/kernels/sample_layout.hpp"
 
-/// Sampling of four-phonon sums (thermal.md 10). Random words are keyed by the seed and the modes
-/// of a draw, so that they do not depend on who draws: any number of threads and devices gives the
-/// same sample.
+/// Sampling of four-phonon sums (docs/theory/thermal.md 10). Random words are keyed by the seed and
+/// the modes of a draw, so that they do not depend on who draws: any number of threads and devices
+/// gives the same sample.
 namespace quasi::thermal {
 
 /// |V|² of one tuple straight from the constants contracted with λ (steps 2 and 3 of

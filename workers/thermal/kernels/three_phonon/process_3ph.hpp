@@ -65,7 +65,7 @@ QUASI_HD inline bool is_normal_3ph(Channel3 channel, const int* q0, const int* q
          q0[2] + sign * q1[2] == q2[2];
 }
 
-/// Bose factor of W: n' − n'' for absorption, 1 + n' + n'' for emission (thermal.md 6).
+/// Bose factor of W: n' − n'' for absorption, 1 + n' + n'' for emission (docs/theory/thermal.md 6).
 QUASI_HD inline double occupation_factor_3ph(bool emission, double n1, double n2) {
   return emission ? 1.0 + n1 + n2 : n1 - n2;
 }

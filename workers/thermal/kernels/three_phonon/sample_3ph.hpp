@@ -7,8 +7,8 @@
 #include "workers/thermal/kernels/sample_layout.hpp"
 #include "workers/thermal/kernels/three_phonon/process_3ph.hpp"
 
-/// Sampling of three-phonon sums (thermal.md 10). Random words are keyed by the seed and the modes
-/// of a draw: any number of threads and devices gives the same sample.
+/// Sampling of three-phonon sums (docs/theory/thermal.md 10). Random words are keyed by the seed
+/// and the modes of a draw: any number of threads and devices gives the same sample.
 namespace quasi::thermal {
 
 inline constexpr int kChannels3 = 2;  ///< absorption, emission

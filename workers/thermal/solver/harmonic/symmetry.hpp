@@ -38,8 +38,8 @@ struct Symmetry {
   std::int32_t image(std::int64_t point, std::int64_t operation) const;
   /// True if the operation maps the point on itself; `exactly`: without adding a reciprocal vector.
   bool fixes(std::int64_t point, std::int64_t operation, bool exactly) const;
-  /// P_q = mean of the Cartesian operations that leave q fixed (thermal.md 2.4). `exactly` as the
-  /// reference has it, else the full little co-group.
+  /// P_q = mean of the Cartesian operations that leave q fixed (docs/theory/thermal.md 2.4).
+  /// With `exactly`, as in FourPhonon, W_q q = q; else the full little co-group.
   Mat3 vector_projector(std::int64_t point, bool exactly) const;
   /// Mean over the group of R t Rᵀ.
   Mat3 symmetrised(const Mat3& tensor) const;
