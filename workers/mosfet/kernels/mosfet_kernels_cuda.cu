@@ -3,17 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "workers/mosfet/kernels/electrostatics/field_cuda.cuh"
 #include "workers/mosfet/kernels/electrostatics/matrix_refresh.cuh"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/point_on_device.cuh"
 #include "workers/mosfet/kernels/problem_tables.cuh"
-#include "workers/mosfet/kernels/scattering/scattering_cuda.cuh"
-#include "workers/mosfet/kernels/scattering/scattering_run_cuda.cuh"
-#include "workers/mosfet/kernels/transport/step_cuda.cuh"
+#include "workers/mosfet/kernels/step_launcher.cuh"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
-#include "workers/mosfet/kernels/transport/transport_cuda.cuh"
-#include "workers/mosfet/physics/runge_kutta.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -22,9 +17,7 @@ using cuda::DevicePoint;
 using cuda::DeviceProblem;
 using cuda::PointClock;
 using cuda::PointOnDevice;
-using cuda::StageBuffers;
 using cuda::StepGraph;
-using cuda::TransportShape;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
@@ -36,12 +29,7 @@ class CudaMosfetKernels : public MosfetKernels {
  public:
   // The device is chosen before the members: the handles of the libraries belong to the one that is
   // current.
-  explicit CudaMosfetKernels(const Device& device) : device_((use_device(device), device)) {
-    int value = 0;
-    check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, device.index),
-          "device attributes");
-    multiprocessors_ = value;
-  }
+  explicit CudaMosfetKernels(const Device& device) : device_((use_device(device), device)) {}
 
   void load(const TransportProblem& problem, int n_points) override {
     if (problem.structure.interior() > cuda::kLargestInterior)
@@ -51,16 +39,14 @@ class CudaMosfetKernels : public MosfetKernels {
     problem_ = problem;
     points_.clear();
     device_problem_ = tables_.upload(problem_);
-    shape_ = cuda::transport_shape(problem_, multiprocessors_);
     if (const int largest = cuda::largest_nphi(problem_.range); problem_.nphi > largest)
       throw InvalidInput("mesh.nphi = " + std::to_string(problem_.nphi) + " exceeds " +
                          std::to_string(largest) +
                          ", the limit of the CUDA back end with this mesh.range; use fewer angles "
                          "or --device cpu");
-    choose_state_groups();
-    set_shared_memory_limits();
+    steps_.prepare(problem_, device_problem_, device_);
     for (int k = 0; k < n_points; ++k)
-      points_.push_back(std::make_unique<PointOnDevice>(problem_, shape_));
+      points_.push_back(std::make_unique<PointOnDevice>(problem_, steps_.shape()));
     if (!problem_.frozen_field) refresh_.allocate(device_problem_);
   }
 
@@ -113,7 +99,7 @@ class CudaMosfetKernels : public MosfetKernels {
     clock.step = state.step;
     clock.shrink = 1.0;
     p.clock.copy_from(&clock, 1, "clock");  // … and all copies before it
-    sum_and_sheet(p);
+    steps_.sum_and_sheet(p);
     wait(p);
   }
 
@@ -186,7 +172,7 @@ class CudaMosfetKernels : public MosfetKernels {
       p.clock.copy_from(&clock, 1, "clock");
       if (stop_fs[k] >= 0.0 && !p.step) {
         p.step = std::make_unique<StepGraph>();
-        p.step->capture(p.stream.get(), [&] { one_step(p); });
+        p.step->capture(p.stream.get(), [&] { steps_.one_step(p); });
       }
     }
     for (int step = 0; step < n; ++step)
@@ -244,14 +230,14 @@ class CudaMosfetKernels : public MosfetKernels {
     measure("time step", 1, [&] {
       cuda::time_step_kernel<<<1, 1024, 0, p.stream.get()>>>(device_problem_, p.device);
     });
-    if (device_problem_.scatters) measure("scattering", 3, [&] { scatter(p); });
-    measure("transport, stage 1", 1, [&] { transport(p, buffers(p, 0)); });
-    measure("transport, stage 2", 2, [&] { transport(p, buffers(p, 1)); });
-    measure("field", 3, [&] { field(p, 1); });
+    if (device_problem_.scatters) measure("scattering", 3, [&] { steps_.scatter(p); });
+    measure("transport, stage 1", 1, [&] { steps_.transport(p, steps_.buffers(p, 0)); });
+    measure("transport, stage 2", 2, [&] { steps_.transport(p, steps_.buffers(p, 1)); });
+    measure("field", 3, [&] { steps_.field(p, 1); });
     measure("current", 1, [&] {
       cuda::
           record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(
-              device_problem_, p.device, shape_);
+              device_problem_, p.device, steps_.shape());
     });
     if (!problem_.frozen_field) measure("refresh", 0, [&] { refresh(point); });
     check_launch("profile");
@@ -287,165 +273,6 @@ class CudaMosfetKernels : public MosfetKernels {
     wait(p);
   }
 
-  // A thread owns several energies where no rate needs more of its partner than F.
-  bool scatters_in_runs() const {
-    return device_problem_.balanced && !device_problem_.pauli &&
-           device_problem_.roughness_spectrum == nullptr &&
-           device_problem_.nw % cuda::kRunNodes == 0;
-  }
-  std::size_t scattering_bytes(int states_per_block) const {
-    return scatters_in_runs() ? cuda::scattering_run_shared_bytes(device_problem_, states_per_block)
-                              : cuda::scattering_shared_bytes(device_problem_, states_per_block);
-  }
-  cuda::ScatteringKernel scattering_kernel() const {
-    return scatters_in_runs() ? cuda::scattering_run_kernel
-                              : cuda::scattering_kernel_of(device_problem_);
-  }
-
-  // The fewest states a block that still give every multiprocessor a block, if shared memory
-  // allows.
-  void choose_state_groups() {
-    const int states = device_problem_.n_states;
-    int limit = 0;
-    check(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_.index),
-          "device attributes");
-    states_per_block_ = 1;
-    for (int each = states; each >= 1; --each) {
-      if (states % each != 0) continue;
-      const bool fits = scattering_bytes(each) <= static_cast<std::size_t>(limit);
-      if (fits && device_problem_.nx * (states / each) >= multiprocessors_ * 95 / 100) {
-        states_per_block_ = each;
-        return;
-      }
-    }
-    if (scattering_bytes(1) > static_cast<std::size_t>(limit))
-      throw InvalidInput("mesh.subbands = " + std::to_string(problem_.structure.subbands) +
-                         " with mesh.nw = " + std::to_string(problem_.nw) + " needs " +
-                         std::to_string(scattering_bytes(1)) +
-                         " bytes of shared memory, of which " + device_.model + " has " +
-                         std::to_string(limit) + "; lower one of them or use --device cpu");
-  }
-
-  // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same
-  // device.
-  template <typename Kernel>
-  static void allow(Kernel* kernel, std::size_t bytes, const char* what) {
-    cudaFuncAttributes present{};
-    check(cudaFuncGetAttributes(&present, kernel), what);
-    if (static_cast<std::size_t>(present.maxDynamicSharedSizeBytes) >= bytes) return;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          what);
-  }
-
-  void set_shared_memory_limits() {
-    allow(cuda::transport_kernel_of(problem_, shape_), shape_.shared_bytes(problem_), "transport");
-    if (device_problem_.scatters)
-      allow(scattering_kernel(), scattering_bytes(states_per_block_), "scattering");
-    allow(cuda::field_kernel, cuda::field_shared_bytes(device_problem_), "field");
-    // Smaller blocks where there are more columns than whole ones fit.
-    int blocks = 0;
-    for (field_threads_ = cuda::kFieldThreads; field_threads_ >= 64; field_threads_ /= 2) {
-      check(
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cuda::field_kernel, field_threads_,
-                                                        cuda::field_shared_bytes(device_problem_)),
-          "field");
-      if (blocks * multiprocessors_ >= device_problem_.nx * device_problem_.n_families) break;
-    }
-    if (field_threads_ < 64)
-      throw InvalidInput("mesh.nx = " + std::to_string(device_problem_.nx) + " times " +
-                         std::to_string(device_problem_.n_families) +
-                         " families of valleys exceeds " +
-                         std::to_string(blocks * multiprocessors_) + ", the columns that " +
-                         device_.model + " holds at once; use fewer nodes or --device cpu");
-  }
-
-  void scatter(PointOnDevice& p) {
-    if (!device_problem_.scatters) return;
-    const dim3 grid(static_cast<unsigned>(device_problem_.nx),
-                    static_cast<unsigned>(device_problem_.n_states / states_per_block_));
-    // Whole rounds of the block over its (state, w) pairs.
-    const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
-    const int threads = scatters_in_runs()
-                            ? cuda::scattering_run_threads(device_problem_, states_per_block_)
-                            : ((items + rounds - 1) / rounds + 31) / 32 * 32;
-    scattering_kernel()<<<grid, static_cast<unsigned>(threads), scattering_bytes(states_per_block_),
-                          p.stream.get()>>>(device_problem_, p.device, states_per_block_);
-    check_launch("scattering");
-  }
-
-  void neutral_inflow(PointOnDevice& p, const double* pdf_s) {
-    if (!problem_.neutral_inflow) return;
-    cuda::neutral_inflow_kernel<<<2, 1024, 0, p.stream.get()>>>(device_problem_, p.device, pdf_s);
-    check_launch("neutral inflow");
-  }
-
-  void transport(PointOnDevice& p, const StageBuffers& stage) {
-    neutral_inflow(p, stage.pdf_s);
-    const dim3 grid(static_cast<unsigned>(shape_.tiles),
-                    static_cast<unsigned>(device_problem_.n_states),
-                    static_cast<unsigned>(shape_.segments));
-    const cuda::TransportKernel kernel = cuda::transport_kernel_of(problem_, shape_);
-    kernel<<<grid, static_cast<unsigned>(shape_.threads), shape_.shared_bytes(problem_),
-             p.stream.get()>>>(device_problem_, p.device, stage, shape_);
-    check_launch("transport");
-  }
-
-  void field(PointOnDevice& p, int stage) {
-    void* arguments[] = {&device_problem_, &p.device, &stage};
-    check(cudaLaunchCooperativeKernel(
-              reinterpret_cast<const void*>(cuda::field_kernel),
-              dim3(static_cast<unsigned>(device_problem_.nx * device_problem_.n_families)),
-              dim3(static_cast<unsigned>(field_threads_)), arguments,
-              cuda::field_shared_bytes(device_problem_), p.stream.get()),
-          "field");
-  }
-
-  StageBuffers buffers(PointOnDevice& p, int stage) const {
-    const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
-    double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
-    const RungeKuttaStage c = runge_kutta_stage(stage);
-    return {p.pdf.data(), from[stage], to[stage], c.share_n, c.share_s, c.flux_weight, stage == 0};
-  }
-
-  void one_step(PointOnDevice& p) {
-    // Δt beside the first scattering, which does not need it.
-    p.fork.record(p.stream.get());
-    p.fork.hold(p.side.get());
-    cuda::time_step_kernel<<<1, 1024, 0, p.side.get()>>>(device_problem_, p.device);
-    check_launch("time step");
-    p.join.record(p.side.get());
-    for (int stage = 0; stage < 3; ++stage) {
-      scatter(p);
-      if (stage == 0) p.join.hold(p.stream.get());
-      transport(p, buffers(p, stage));
-      field(p, stage);
-    }
-    cuda::record_kernel<<<static_cast<unsigned>(device_problem_.nx + 1), 256, 0, p.stream.get()>>>(
-        device_problem_, p.device, shape_);
-    check_launch("current");
-    tick(p);
-  }
-
-  void tick(PointOnDevice& p) {
-    cuda::clock_kernel<<<1, 32, 0, p.stream.get()>>>(device_problem_, p.device);
-    check_launch("clock");
-  }
-
-  void sheet(PointOnDevice& p) {
-    cuda::sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(
-        device_problem_, p.device);
-    check_launch("sheet density");
-  }
-
-  void sum_and_sheet(PointOnDevice& p) {
-    const auto blocks = static_cast<unsigned>((problem_.rows() * 8 + 255) / 256);
-    cuda::angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(),
-                                                               p.angle_sum.data());
-    check_launch("angular sums");
-    sheet(p);
-  }
-
   void extremes(PointOnDevice& p, Advance* result) {
     if (extremes_.size() == 0) extremes_ = {6 * kExtremeBlocks, "extremes"};
     cuda::extremes_kernel<<<kExtremeBlocks, 256, 0, p.stream.get()>>>(device_problem_, p.device,
@@ -468,10 +295,9 @@ class CudaMosfetKernels : public MosfetKernels {
 
   static constexpr int kExtremeBlocks = 264;
   Device device_;
-  int multiprocessors_ = 0, states_per_block_ = 1, field_threads_ = cuda::kFieldThreads;
   TransportProblem problem_;
   DeviceProblem device_problem_{};
-  TransportShape shape_{};
+  cuda::StepLauncher steps_;
   cuda::ProblemTables tables_;
   cuda::MatrixRefresh refresh_;
   DeviceBuffer<double> extremes_, fixed_v_;
