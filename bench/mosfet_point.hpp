@@ -37,7 +37,7 @@ inline BenchPoint make_bench_point(const BenchMesh& mesh) {
   const Equilibrium contact = solve_contact(point.deck, s, 0);
   point.problem = make_transport_problem(point.deck, s);
   point.boundary = make_point_boundary(point.deck, point.problem, bias, contact, contact);
-  point.start = make_start(point.deck, point.problem, bias, point.boundary, contact, contact,
+  point.start = make_start(point.deck, point.problem, bias, point.boundary, {contact, contact},
                            solve_equilibrium(point.deck, s, bias, contact, contact));
   return point;
 }

@@ -31,7 +31,7 @@ Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings
   const BiasPoint bias{vgs_v, vds_v};
   Coupled c{.problem = make_transport_problem(deck, s)};
   c.boundary = make_point_boundary(deck, c.problem, bias, contact, contact);
-  c.start = make_start(deck, c.problem, bias, c.boundary, contact, contact,
+  c.start = make_start(deck, c.problem, bias, c.boundary, {contact, contact},
                        solve_equilibrium(deck, s, bias, contact, contact));
   return c;
 }

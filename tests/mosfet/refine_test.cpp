@@ -36,7 +36,7 @@ TEST(Refine, KeepsAMaxwellianAndItsDensity) {
     const Equilibrium contact = solve_contact(deck, s, 0);
     *problem = make_transport_problem(deck, s);
     *boundary = make_point_boundary(deck, *problem, deck.points[0], contact, contact);
-    return make_start(deck, *problem, deck.points[0], *boundary, contact, contact,
+    return make_start(deck, *problem, deck.points[0], *boundary, {contact, contact},
                       solve_equilibrium(deck, s, deck.points[0], contact, contact));
   };
   TransportProblem coarse, fine;

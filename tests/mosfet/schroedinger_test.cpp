@@ -83,8 +83,8 @@ TEST(Schroedinger, TwistedFactorisationAgreesWithLapack) {
     for (int p = 0; p < 6; ++p)
       for (const bool warm : {false, true}) {
         double level = energy[p] + (warm ? 1e-4 * uniform(random) : 0.0);
-        ASSERT_TRUE(
-            solve_level(t, p, warm, s.dz_nm, &level, psi.data(), forward.data(), backward.data()));
+        ASSERT_TRUE(solve_level(t, p, warm, s.dz_nm, &level,
+                                {psi.data(), forward.data(), backward.data()}));
         EXPECT_NEAR(level, energy[p], 1e-13 * t.scale_ev);
         double overlap = 0.0, norm = 0.0;
         for (int k = 0; k < n; ++k) {
@@ -103,7 +103,7 @@ TEST(Schroedinger, AWrongWarmStartIsNoticed) {
   std::vector<double> diagonal(n, 2.0), off(n - 1, -1.0), psi(n), forward(n), backward(n);
   const Tridiagonal t{diagonal.data(), off.data(), n, 4.0};
   double level = bisect_level(t, 3);
-  ASSERT_TRUE(solve_level(t, 1, true, 1.0, &level, psi.data(), forward.data(), backward.data()));
+  ASSERT_TRUE(solve_level(t, 1, true, 1.0, &level, {psi.data(), forward.data(), backward.data()}));
   EXPECT_NEAR(level, 2.0 - 2.0 * std::cos(2.0 * units::kPi / 64.0), 1e-12);
 }
 

@@ -3,236 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/mosfet/input/device_tables.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
-#include "workers/units/constants.hpp"
 
 namespace quasi::mosfet {
 namespace {
-
-// 1 nm⁻³ = 1e21 cm⁻³.
-constexpr double kPerNm3_cm3 = 1e21;
-constexpr double kLargestDoping_cm3 = 1e22;
-
-void read_geometry(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "geometry", where);
-  auto& g = deck->geometry;
-  g.source_nm = reader.number("source_nm", g.source_nm, 1.0, 2000.0);
-  g.channel_nm = reader.number("channel_nm", g.channel_nm, 1.0, 2000.0);
-  g.drain_nm = reader.number("drain_nm", g.drain_nm, 1.0, 2000.0);
-  g.silicon_nm = reader.number("silicon_nm", g.silicon_nm, 1.0, 50.0);
-  g.oxide_top_nm = reader.number("oxide_top_nm", g.oxide_top_nm, 0.1, 20.0);
-  g.oxide_bottom_nm = reader.number("oxide_bottom_nm", g.oxide_bottom_nm, 0.1, 20.0);
-  reader.finish();
-}
-
-void read_profile(const std::filesystem::path& file, TableReader& reader, Deck* deck) {
-  std::ifstream in(file);
-  if (!in) reader.fail("profile", "= \"" + file.string() + "\" cannot be opened");
-  std::string line;
-  bool begun = false;  // Comments and empty lines may stand before the header.
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (line.empty() || line[0] == '#') continue;
-    std::replace(line.begin(), line.end(), ',', ' ');
-    std::istringstream fields(line);
-    double x = 0, n = 0;
-    std::string further;
-    const std::string at = "= \"" + file.filename().string() + "\", line " + std::to_string(number);
-    const bool numbers = static_cast<bool>(fields >> x >> n), header = !numbers && !begun;
-    begun = true;
-    if (header) continue;
-    if (!numbers || fields >> further) reader.fail("profile", at + " is not 'x_nm,N_D_cm3'");
-    if (!(n > 0.0 && n <= kLargestDoping_cm3) || !std::isfinite(x))
-      reader.fail("profile", at + ": N_D = " + shown(n) + " cm-3 must be above 0 and at most " +
-                                 shown(kLargestDoping_cm3));
-    if (!deck->doping.profile_x_nm.empty() && x <= deck->doping.profile_x_nm.back())
-      reader.fail("profile", at + ": x = " + shown(x) + " nm must be above the " +
-                                 shown(deck->doping.profile_x_nm.back()) + " nm before it");
-    deck->doping.profile_x_nm.push_back(x);
-    deck->doping.profile_nm3.push_back(n / kPerNm3_cm3);
-  }
-  const auto& x = deck->doping.profile_x_nm;
-  if (x.size() < 2 || x.front() > 0.0 || x.back() < deck->geometry.length_nm())
-    reader.fail(
-        "profile",
-        "= \"" + file.filename().string() + "\" must cover 0 … " +
-            shown(deck->geometry.length_nm()) + " nm with at least two lines" +
-            (x.empty() ? "" : "; it covers " + shown(x.front()) + " … " + shown(x.back()) + " nm"));
-}
-
-void read_doping(const toml::table* table, const std::string& where,
-                 const std::filesystem::path& directory, Deck* deck) {
-  TableReader reader(table, "doping", where);
-  auto& d = deck->doping;
-  d.contact_nm3 = reader.number("contact_cm3", 1e20, 1e16, kLargestDoping_cm3) / kPerNm3_cm3;
-  d.channel_nm3 = reader.number("channel_cm3", 1e13, 0.0, kLargestDoping_cm3) / kPerNm3_cm3;
-  d.smoothing_nm = reader.number("smoothing_nm", 0.5, 0.0, 100.0);
-  const std::string profile = reader.text("profile", "");
-  if (!profile.empty()) {
-    if (reader.has("contact_cm3") || reader.has("channel_cm3") || reader.has("smoothing_nm"))
-      reader.fail("profile",
-                  "replaces contact_cm3, channel_cm3 and smoothing_nm; give one or the other");
-    read_profile(directory / profile, reader, deck);
-  }
-  reader.finish();
-}
-
-void read_gate(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "gate", where);
-  auto& g = deck->gate;
-  g.workfunction_top_ev = reader.number("workfunction_eV", 4.6, 2.0, 7.0);
-  g.workfunction_bottom_ev =
-      reader.number("workfunction_bottom_eV", g.workfunction_top_ev, 2.0, 7.0);
-  g.bottom_offset_v = reader.number("bottom_offset_V", 0.0, -5.0, 5.0);
-  reader.finish();
-}
-
-void read_material(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "material", where);
-  auto& m = deck->material;
-  m.alpha_per_ev = reader.number("alpha_per_eV", m.alpha_per_ev, 0.0, 5.0);
-  m.ml_m0 = reader.number("ml", m.ml_m0, 0.01, 10.0);
-  m.mt_m0 = reader.number("mt", m.mt_m0, 0.01, 10.0);
-  m.m_oxide_m0 = reader.number("m_oxide", m.m_oxide_m0, 0.01, 10.0);
-  m.barrier_ev = reader.number("barrier_eV", m.barrier_ev, 0.5, 10.0);
-  m.affinity_ev = reader.number("affinity_eV", m.affinity_ev, 0.0, 10.0);
-  m.eps_si = reader.number("eps_si", m.eps_si, 1.0, 100.0);
-  m.eps_ox = reader.number("eps_ox", m.eps_ox, 1.0, 100.0);
-  m.density_kg_m3 = reader.number("density_kg_m3", m.density_kg_m3, 100.0, 30000.0);
-  m.sound_m_s = reader.number("sound_m_s", m.sound_m_s, 500.0, 50000.0);
-  m.temperature_k = reader.number("temperature_K", m.temperature_k, 50.0, 1000.0);
-  reader.finish();
-}
-
-// Silicon's three pairs on a (001) film for transport along <100> or <110>.
-//
-// Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force
-// acts along x, so k_y is conserved and the shear k_x → k_x + c k_y removes the mixed term exactly:
-// what stays is 1/m_x = ½(1/m_l + 1/m_t), and m_y follows from the density of states, m_x m_y = m_l
-// m_t.
-std::vector<ValleyPair> silicon_valleys(const std::string& orientation, double ml, double mt) {
-  if (orientation == "100") return {{ml, mt, mt, 0}, {mt, ml, mt, 0}, {mt, mt, ml, 0}};
-  const double half = 2.0 * ml * mt / (ml + mt);
-  return {{half, 0.5 * (ml + mt), mt, 0}, {half, 0.5 * (ml + mt), mt, 0}, {mt, mt, ml, 0}};
-}
-
-void read_valleys(TableReader& root, const std::string& where, Deck* deck) {
-  const auto tables = root.tables("valley");
-  const std::vector<std::string> orientations = {"100", "110"};
-  const std::size_t orientation = root.choice("orientation", 0, orientations);
-  if (tables.empty()) {
-    deck->valleys =
-        silicon_valleys(orientations[orientation], deck->material.ml_m0, deck->material.mt_m0);
-    return;
-  }
-  if (root.has("orientation"))
-    root.fail("orientation", "chooses silicon's own valleys; it cannot stand beside [[valley]]");
-  const TableReader material(root.table("material"), "material", where);
-  for (const auto& [key, value] :
-       {std::pair{"ml", deck->material.ml_m0}, {"mt", deck->material.mt_m0}})
-    if (material.has(key))
-      material.fail(key, "= " + shown(value) +
-                             " is a mass of silicon's own valleys; [[valley]] replaces them with "
-                             "mx, my and mz: remove one or the other");
-  if (tables.size() > 8) root.fail("valley", "has more than 8 entries");
-  for (std::size_t k = 0; k < tables.size(); ++k) {
-    TableReader reader(tables[k], "valley[" + std::to_string(k) + "]", where);
-    for (const char* key : {"mx", "my", "mz"})
-      if (!reader.has(key)) reader.fail(key, "is missing (in free-electron masses)");
-    deck->valleys.push_back({reader.number("mx", 1, 0.01, 10.0), reader.number("my", 1, 0.01, 10.0),
-                             reader.number("mz", 1, 0.01, 10.0),
-                             reader.number("offset_eV", 0, -2.0, 2.0)});
-    reader.finish();
-  }
-}
-
-std::vector<PhononProcess> phonon_set(std::size_t which, double acoustic_ev) {
-  const double kelvin[] = {140, 215, 720, 220, 550, 685};
-  const double milli_ev[] = {12.0, 18.5, 61.2, 19.0, 47.4, 59.0};
-  const double coupling_ev_per_nm[] = {5.0, 8.0, 110.0, 3.0, 20.0, 20.0};
-  const char* names[] = {"g1", "g2", "g3", "f1", "f2", "f3"};
-  std::vector<PhononProcess> set{{"ac", ProcessKind::kElastic, 0.0, acoustic_ev}};
-  for (int k = 0; k < 6; ++k)
-    set.push_back({names[k], k < 3 ? ProcessKind::kG : ProcessKind::kF,
-                   which == 1 ? kelvin[k] * units::kBoltzmann_ev_k : milli_ev[k] * 1e-3,
-                   coupling_ev_per_nm[k]});
-  return set;
-}
-
-void read_scattering(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "scattering", where);
-  auto& s = deck->scattering;
-  const auto set =
-      reader.choice("set", 0, {"jacoboni-reggiani", "jacoboni-reggiani-kelvin", "custom"});
-  const double acoustic = reader.number("acoustic_eV", 9.0, 0.0, 100.0);
-  const auto scheme = reader.choice("scheme", 0, {"balanced", "paper", "none"});
-  s.scheme = std::array{ScatteringScheme::kBalanced, ScatteringScheme::kPaper,
-                        ScatteringScheme::kNone}[scheme];
-  const auto own = reader.tables("process");
-  if (set != 2) {
-    if (!own.empty()) reader.fail("process", "needs set = \"custom\"");
-    s.processes = phonon_set(set, acoustic);
-  } else {
-    if (own.empty()) reader.fail("set", "= \"custom\" needs at least one [[scattering.process]]");
-    if (reader.has("acoustic_eV"))
-      reader.fail("acoustic_eV", "belongs to a named set; give coupling to the custom process");
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      TableReader entry(own[k], "scattering.process[" + std::to_string(k) + "]", where);
-      PhononProcess process;
-      process.name = entry.text("name", "process" + std::to_string(k));
-      process.kind = std::array{ProcessKind::kElastic, ProcessKind::kG,
-                                ProcessKind::kF}[entry.choice("kind", 0, {"elastic", "g", "f"})];
-      process.energy_ev = entry.number("energy_meV", 0.0, 0.0, 500.0) * 1e-3;
-      if ((process.kind == ProcessKind::kElastic) != (process.energy_ev == 0.0))
-        entry.fail("energy_meV", "must be 0 for an elastic process and positive for any other");
-      if (process.kind == ProcessKind::kElastic)
-        process.coupling_ev_per_nm = entry.number("potential_eV", 9.0, 0.0, 100.0);
-      else
-        process.coupling_ev_per_nm = entry.number("coupling_1e8_eV_cm", 1.0, 0.0, 100.0) * 10.0;
-      entry.finish();
-      s.processes.push_back(process);
-    }
-  }
-  if (const auto enabled = reader.texts("enabled")) {
-    std::vector<PhononProcess> kept;
-    for (const std::string& name : *enabled) {
-      const auto found = std::find_if(s.processes.begin(), s.processes.end(),
-                                      [&](const auto& p) { return p.name == name; });
-      if (found == s.processes.end()) {
-        std::vector<std::string> names;
-        for (const auto& p : s.processes) names.push_back(p.name);
-        const std::string nearest = nearest_name(name, names);
-        reader.fail("enabled", "names '" + name + "', which is no process of the set" +
-                                   (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-      }
-      if (std::any_of(kept.begin(), kept.end(), [&](const auto& p) { return p.name == name; }))
-        reader.fail("enabled", "names '" + name + "' twice");
-      kept.push_back(*found);
-    }
-    s.processes = kept;
-  }
-  s.impurities = reader.boolean("impurities", false);
-  if (const toml::table* rough = reader.table("roughness")) {
-    TableReader entry(rough, "scattering.roughness", where);
-    s.roughness.height_nm = entry.number("height_nm", 0.3, 0.0, 3.0);
-    s.roughness.length_nm = entry.number("length_nm", 1.5, 0.1, 50.0);
-    s.roughness.spectrum = entry.choice("spectrum", 0, {"exponential", "gaussian"}) == 0
-                               ? RoughnessSpectrum::kExponential
-                               : RoughnessSpectrum::kGaussian;
-    entry.finish();
-  }
-  const bool beyond = s.impurities || s.roughness.height_nm > 0.0;
-  if (beyond && s.scheme != ScatteringScheme::kBalanced)
-    reader.fail("scheme",
-                "= \"paper\" or \"none\" has no impurities and no roughness; use \"balanced\" or "
-                "leave them out");
-  if (s.scheme == ScatteringScheme::kNone) s.processes.clear();
-  reader.finish();
-}
 
 Waveform read_waveform(TableReader& reader, const std::string& key, double largest_v) {
   Waveform wave;
@@ -425,34 +203,6 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
 
 }  // namespace
 
-bool Deck::Output::has(const std::string& field) const {
-  return std::find(fields.begin(), fields.end(), field) != fields.end();
-}
-
-double Waveform::at(double t) const {
-  if (t_fs.empty()) return 0.0;
-  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
-  if (upper == t_fs.begin()) return value_v.front();
-  if (upper == t_fs.end()) return value_v.back();
-  const auto k = static_cast<std::size_t>(upper - t_fs.begin());
-  const double share = (t - t_fs[k - 1]) / (t_fs[k] - t_fs[k - 1]);
-  return value_v[k - 1] + share * (value_v[k] - value_v[k - 1]);
-}
-
-double Waveform::next_corner(double t) const {
-  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
-  return upper == t_fs.end() ? INFINITY : *upper;
-}
-
-bool Waveform::moves(double t) const {
-  const auto upper = std::upper_bound(t_fs.begin(), t_fs.end(), t);
-  if (upper == t_fs.begin() || upper == t_fs.end()) return false;
-  const auto k = static_cast<std::size_t>(upper - t_fs.begin());
-  return value_v[k] != value_v[k - 1];
-}
-
-double Deck::kt_ev() const { return units::kBoltzmann_ev_k * material.temperature_k; }
-
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory) {
   const toml::table root = parse_toml(text, where, settings);
@@ -461,12 +211,12 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   const std::string kind = reader.text("kind", "mosfet");
   if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
   reader.table("job");  // Name, priority and limits of the job: the client's to read.
-  read_geometry(reader.table("geometry"), where, &deck);
+  read_geometry(reader.table("geometry"), where, &deck.geometry);
   read_doping(reader.table("doping"), where, directory, &deck);
-  read_gate(reader.table("gate"), where, &deck);
-  read_material(reader.table("material"), where, &deck);
+  read_gate(reader.table("gate"), where, &deck.gate);
+  read_material(reader.table("material"), where, &deck.material);
   read_valleys(reader, where, &deck);
-  read_scattering(reader.table("scattering"), where, &deck);
+  read_scattering(reader.table("scattering"), where, &deck.scattering);
   read_statistics(reader.table("statistics"), where, &deck);
   read_contact(reader.table("contact"), where, &deck);
   read_bias(reader.table("bias"), where, &deck);

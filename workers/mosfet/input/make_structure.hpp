@@ -5,7 +5,10 @@
 
 namespace quasi::mosfet {
 
-/// The device of a deck on its mesh. The mesh rule has been applied by the reader.
-Structure make_structure(const Deck& deck);
+/// The device on its mesh. The mesh rule must hold (apply_mesh_rule()).
+Structure make_structure(const DeviceModel& device, const Mesh& mesh);
+
+/// The device of a deck on the deck's mesh.
+inline Structure make_structure(const Deck& deck) { return make_structure(deck, deck.mesh); }
 
 }  // namespace quasi::mosfet

@@ -116,13 +116,18 @@ QUASI_HD inline bool certify_level(const Tridiagonal& t, int level, double lambd
   return sturm_count(t, lambda_ev - width) <= level && sturm_count(t, lambda_ev + width) > level;
 }
 
+/// Eigenvector and workspace of one level, all [n].
+struct LevelVectors {
+  double *psi, *forward, *backward;
+};
+
 /// Eigenpair number `level`: warm start from *lambda_ev when `warm`, certified by Sturm counts;
 /// cold bisection otherwise or when the certificate fails.
 /// @return true if the pair converged; ψ is then normalised so that step Σψ² = 1, with its first
 ///         component above 1e-3 of the largest positive.
 QUASI_HD inline bool solve_level(const Tridiagonal& t, int level, bool warm, double step_nm,
-                                 double* lambda_ev, double* psi, double* forward,
-                                 double* backward) {
+                                 double* lambda_ev, const LevelVectors& vectors) {
+  double *psi = vectors.psi, *forward = vectors.forward, *backward = vectors.backward;
   double norm2 = -1.0;
   if (warm) {
     norm2 = twisted_rayleigh(t, lambda_ev, psi, forward, backward);

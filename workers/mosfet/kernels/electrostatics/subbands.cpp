@@ -46,8 +46,8 @@ bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bo
                           gershgorin_bound(diagonal.data(), f.off_ev.data(), n)};
       for (int p = 0; p < s.subbands; ++p) {
         const std::size_t at = (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
-        good = solve_level(t, p, warm, s.dz_nm, &(*energy_ev)[at], &(*psi)[at * s.nz + 1],
-                           forward.data(), backward.data()) &&
+        good = solve_level(t, p, warm, s.dz_nm, &(*energy_ev)[at],
+                           {&(*psi)[at * s.nz + 1], forward.data(), backward.data()}) &&
                good;
       }
     }

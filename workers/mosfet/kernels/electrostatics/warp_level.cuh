@@ -155,7 +155,7 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   if (norm2 < 0.0 || below > level || above <= level) {
     int good = 0;
     if (lane == 0)
-      good = solve_level(t, level, false, step_nm, &shift, work.psi, work.forward, work.backward);
+      good = solve_level(t, level, false, step_nm, &shift, {work.psi, work.forward, work.backward});
     __syncwarp();
     *lambda_ev = __shfl_sync(kAll, shift, 0);
     return __shfl_sync(kAll, good, 0) != 0;

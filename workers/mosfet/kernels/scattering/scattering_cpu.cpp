@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
+#include "workers/mosfet/physics/roughness.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
 
 namespace quasi::mosfet {
@@ -152,6 +153,40 @@ void scattering_rates(const TransportProblem& problem, const LevelCoupling& leve
       }
     }
   }
+}
+
+void overlaps(const TransportProblem& problem, const double* psi, double* overlap_per_nm) {
+  const Structure& s = problem.structure;
+  const int count = s.n_families() * s.subbands;
+#pragma omp parallel for schedule(static)
+  for (int i = 0; i < s.nx; ++i)
+    for (int p = 0; p < count; ++p)
+      for (int q = p; q < count; ++q) {
+        const double* a = psi + (static_cast<std::int64_t>(p) * s.nx + i) * s.nz;
+        const double* b = psi + (static_cast<std::int64_t>(q) * s.nx + i) * s.nz;
+        double sum = 0.0;
+        for (int j = 1; j < s.nz - 1; ++j) sum += a[j] * a[j] * b[j] * b[j];
+        overlap_per_nm[(static_cast<std::int64_t>(p) * count + q) * s.nx + i] = sum * s.dz_nm;
+        overlap_per_nm[(static_cast<std::int64_t>(q) * count + p) * s.nx + i] = sum * s.dz_nm;
+      }
+}
+
+void roughness_strengths(const TransportProblem& problem, const double* psi, double* strength) {
+  const Structure& s = problem.structure;
+  const int count = s.n_families() * s.subbands;
+#pragma omp parallel for schedule(static)
+  for (int i = 0; i < s.nx; ++i)
+    for (int p = 0; p < count; ++p)
+      for (int q = 0; q < count; ++q) {
+        const int family = p / s.subbands;
+        const double* a = psi + (static_cast<std::int64_t>(p) * s.nx + i) * s.nz;
+        const double* b = psi + (static_cast<std::int64_t>(q) * s.nx + i) * s.nz;
+        strength[(static_cast<std::int64_t>(p) * count + q) * s.nx + i] =
+            family != q / s.subbands
+                ? 0.0
+                : roughness_strength(a, b, s.silicon_first, s.silicon_last, s.dz_nm,
+                                     s.families[static_cast<std::size_t>(family)].mz_m0);
+      }
 }
 
 }  // namespace quasi::mosfet

@@ -9,6 +9,7 @@
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/mobility.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
@@ -21,11 +22,6 @@ constexpr double kTolerance_ev = 1e-8;
 
 /// x/(e^x − 1).
 double bernoulli(double x) { return std::fabs(x) < 1e-8 ? 1.0 - 0.5 * x : x / std::expm1(x); }
-
-std::string name_of(const BiasPoint& bias) {
-  return "drift-diffusion at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) +
-         " V";
-}
 
 struct Flow {
   std::vector<double> fermi_ev;  ///< [nx]
@@ -51,7 +47,7 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
   for (const double g : conductance) resistance += 1.0 / g;
   if (!std::isfinite(resistance))
     throw NotConverged(
-        name_of(bias) +
+        "drift-diffusion at " + name_of(bias) +
         ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
         "material.temperature_K");
   // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits
@@ -130,16 +126,16 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
     for (int iteration = 1;; ++iteration) {
       progress.throw_if_cancelled();
       const Equilibrium state =
-          solve_quasi_equilibrium(deck, s, bias, source, drain, fermi_ev, start_v);
+          solve_quasi_equilibrium(deck, s, bias, source, drain, {fermi_ev, start_v});
       const Mobility mobility = low_field_mobility(deck, problem, state.subbands, fermi_ev);
       const Flow flow = solve_flow(problem, state, mobility, fermi_ev, bias);
       std::vector<double> step_ev(flow.fermi_ev);
       for (int i = 0; i < s.nx; ++i) step_ev[i] -= fermi_ev[i];
       const double change = largest_magnitude(step_ev);
       if (!std::isfinite(change))
-        throw NotConverged(name_of(bias) + ": E_F left the finite numbers");
+        throw NotConverged("drift-diffusion at " + name_of(bias) + ": E_F left the finite numbers");
       if (iteration > kMaxGummel)
-        throw NotConverged(name_of(bias) + ": |δE_F| in eV went" + history);
+        throw NotConverged("drift-diffusion at " + name_of(bias) + ": |δE_F| in eV went" + history);
       if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
         points.push_back(report(deck, problem, bias, state, mobility, flow, iteration));

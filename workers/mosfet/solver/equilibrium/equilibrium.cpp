@@ -17,16 +17,16 @@ constexpr double kTolerance_v = 1e-11;
 constexpr double kLargestStep_v = 0.2;
 constexpr int kMaxIterations = 60;
 
-double top_gate_v(const Deck& deck, const BiasPoint& bias) {
-  return bias.vgs_v - (deck.gate.workfunction_top_ev - deck.material.affinity_ev);
+double top_gate_v(const DeviceModel& model, const BiasPoint& bias) {
+  return bias.vgs_v - (model.gate.workfunction_top_ev - model.material.affinity_ev);
 }
-double bottom_gate_v(const Deck& deck, const BiasPoint& bias) {
-  return bias.vgs_v + deck.gate.bottom_offset_v -
-         (deck.gate.workfunction_bottom_ev - deck.material.affinity_ev);
+double bottom_gate_v(const DeviceModel& model, const BiasPoint& bias) {
+  return bias.vgs_v + model.gate.bottom_offset_v -
+         (model.gate.workfunction_bottom_ev - model.material.affinity_ev);
 }
 
 // Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
-void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& fermi_ev,
+void evaluate(const DeviceModel& model, const Structure& s, const std::vector<double>& fermi_ev,
               Equilibrium* state, std::vector<double>* responses) {
   const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
   const auto levels = static_cast<std::size_t>(nf) * np * s.nx;
@@ -62,7 +62,7 @@ void evaluate(const Deck& deck, const Structure& s, const std::vector<double>& f
           const int f = s.family_of[v];
           for (int p = 0; p < np; ++p) {
             const double gap = fermi_ev[i] - energies[f][p] - s.valleys[v].offset_ev;
-            const SheetDensity rho = sheet_density(deck, s.valleys[v], gap);
+            const SheetDensity rho = sheet_density(model, s.valleys[v], gap);
             sheet[static_cast<std::size_t>(v) * np + p] = rho.density_nm2;
             slope[static_cast<std::size_t>(v) * np + p] = rho.slope_nm2_ev;
             state->sheet_nm2[(static_cast<std::size_t>(v) * np + p) * s.nx + i] = rho.density_nm2;
@@ -85,11 +85,11 @@ std::string history(const std::vector<double>& steps) {
   return text;
 }
 
-void newton(const Deck& deck, const Structure& s, const PotentialBoundary& boundary,
+void newton(const DeviceModel& model, const Structure& s, const PotentialBoundary& boundary,
             const std::vector<double>& fermi_ev, const std::string& what, Equilibrium* state) {
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
-    evaluate(deck, s, fermi_ev, state, &responses);
+    evaluate(model, s, fermi_ev, state, &responses);
     std::vector<double> step =
         poisson_residual(s, boundary, state->potential_v, state->density_nm3);
     ColumnMatrix matrix(s, boundary, responses);
@@ -107,15 +107,15 @@ void newton(const Deck& deck, const Structure& s, const PotentialBoundary& bound
     for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
     if (largest <= kTolerance_v) break;
   }
-  evaluate(deck, s, fermi_ev, state, &responses);
+  evaluate(model, s, fermi_ev, state, &responses);
 }
 
 }  // namespace
 
-SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev) {
-  const KaneBand band{valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
-  return deck.statistics == StatisticsKind::kFermi ? sheet_fermi(band, deck.kt_ev(), gap_ev)
-                                                   : sheet_maxwell(band, deck.kt_ev(), gap_ev);
+SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, double gap_ev) {
+  const KaneBand band{valley.mx_m0, valley.my_m0, model.material.alpha_per_ev};
+  return model.statistics == StatisticsKind::kFermi ? sheet_fermi(band, model.kt_ev(), gap_ev)
+                                                    : sheet_maxwell(band, model.kt_ev(), gap_ev);
 }
 
 double Equilibrium::sheet_total_nm2(const Structure& s, int i) const {
@@ -137,7 +137,7 @@ Structure column_structure(const Structure& device, int i) {
   return column;
 }
 
-Equilibrium solve_contact(const Deck& deck, const Structure& device, int i) {
+Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int i) {
   const Structure column = column_structure(device, i);
   PotentialBoundary free_ends{std::vector<char>(column.nz, 0), std::vector<double>(column.nz, 0.0)};
   // Start: the flat ladder shifted until it holds the doping.
@@ -149,20 +149,21 @@ Equilibrium solve_contact(const Deck& deck, const Structure& device, int i) {
   double low = -3.0, high = 3.0;
   while (high - low > 1e-3) {
     const double fermi = 0.5 * (low + high);
-    evaluate(deck, column, {fermi}, &state, &responses);
+    evaluate(model, column, {fermi}, &state, &responses);
     (state.sheet_total_nm2(column, 0) > donors_nm2 ? high : low) = fermi;
   }
   state.potential_v.assign(column.nz, 0.5 * (low + high));
-  newton(deck, column, free_ends, {0.0}, "contact column", &state);
+  newton(model, column, free_ends, {0.0}, "contact column", &state);
   return state;
 }
 
-Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias) {
+Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column,
+                               const BiasPoint& bias) {
   const auto count = static_cast<std::size_t>(column.nz);
   PotentialBoundary gates{std::vector<char>(count, 0), std::vector<double>(count, 0.0)};
   gates.fixed.front() = gates.fixed.back() = 1;
-  gates.value_v.front() = top_gate_v(deck, bias);
-  gates.value_v.back() = bottom_gate_v(deck, bias);
+  gates.value_v.front() = top_gate_v(model, bias);
+  gates.value_v.back() = bottom_gate_v(model, bias);
   Equilibrium state;
   // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far
   // too many.
@@ -170,12 +171,13 @@ Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const 
                            std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
   state.potential_v.front() = gates.value_v.front();
   state.potential_v.back() = gates.value_v.back();
-  newton(deck, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
+  newton(model, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
   return state;
 }
 
-PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const BiasPoint& bias,
-                                     const Equilibrium& source, const Equilibrium& drain) {
+PotentialBoundary potential_boundary(const DeviceModel& model, const Structure& s,
+                                     const BiasPoint& bias, const Equilibrium& source,
+                                     const Equilibrium& drain) {
   const auto count = static_cast<std::size_t>(s.nx) * s.nz;
   PotentialBoundary boundary{std::vector<char>(count, 0), std::vector<double>(count, 0.0)};
   const auto fix = [&](int i, int j, double value) {
@@ -183,10 +185,10 @@ PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const
     boundary.value_v[static_cast<std::size_t>(i) * s.nz + j] = value;
   };
   for (int i = s.gate_first; i <= s.gate_last; ++i) {
-    fix(i, 0, top_gate_v(deck, bias));
-    fix(i, s.nz - 1, bottom_gate_v(deck, bias));
+    fix(i, 0, top_gate_v(model, bias));
+    fix(i, s.nz - 1, bottom_gate_v(model, bias));
   }
-  if (deck.contact == ContactKind::kColumn)
+  if (model.contact == ContactKind::kColumn)
     for (int j = 0; j < s.nz; ++j) {
       fix(0, j, source.potential_v[j]);
       fix(s.nx - 1, j, drain.potential_v[j] + bias.vds_v);
@@ -194,43 +196,42 @@ PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const
   return boundary;
 }
 
-std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double vds_v) {
+std::vector<double> quasi_fermi_ev(const DeviceModel& model, const Structure& s, double vds_v) {
   std::vector<double> level(static_cast<std::size_t>(s.nx));
   for (int i = 0; i < s.nx; ++i) {
     const double share =
-        std::clamp((s.x_nm[i] - deck.geometry.source_nm) / deck.geometry.channel_nm, 0.0, 1.0);
+        std::clamp((s.x_nm[i] - model.geometry.source_nm) / model.geometry.channel_nm, 0.0, 1.0);
     level[i] = -vds_v * share;
   }
   return level;
 }
 
-Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
-                                    const Equilibrium& source, const Equilibrium& drain,
-                                    const std::vector<double>& fermi_ev,
-                                    const std::vector<double>& start_v) {
-  const PotentialBoundary boundary = potential_boundary(deck, s, bias, source, drain);
+Equilibrium solve_quasi_equilibrium(const DeviceModel& model, const Structure& s,
+                                    const BiasPoint& bias, const Equilibrium& source,
+                                    const Equilibrium& drain, const QuasiEquilibriumStart& start) {
+  const PotentialBoundary boundary = potential_boundary(model, s, bias, source, drain);
   Equilibrium state;
-  state.potential_v = start_v;
-  if (start_v.empty()) {
+  state.potential_v = start.potential_v;
+  if (start.potential_v.empty()) {
     state.potential_v.resize(boundary.fixed.size());
     for (int i = 0; i < s.nx; ++i)
       for (int j = 0; j < s.nz; ++j)
         state.potential_v[static_cast<std::size_t>(i) * s.nz + j] =
-            source.potential_v[j] - fermi_ev[i];
+            source.potential_v[j] - start.fermi_ev[i];
   }
   for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
     if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
-  newton(deck, s, boundary, fermi_ev,
+  newton(model, s, boundary, start.fermi_ev,
          "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V",
          &state);
   return state;
 }
 
-Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v) {
-  return solve_quasi_equilibrium(deck, s, bias, source, drain, quasi_fermi_ev(deck, s, bias.vds_v),
-                                 start_v);
+  return solve_quasi_equilibrium(model, s, bias, source, drain,
+                                 {quasi_fermi_ev(model, s, bias.vds_v), start_v});
 }
 
 }  // namespace quasi::mosfet

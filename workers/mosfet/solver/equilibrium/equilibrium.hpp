@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/electrostatics/poisson.hpp"
 #include "workers/mosfet/kernels/electrostatics/subbands.hpp"
+#include "workers/mosfet/model/bias.hpp"
+#include "workers/mosfet/model/device_model.hpp"
 #include "workers/mosfet/model/structure.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 
@@ -29,40 +30,47 @@ struct Equilibrium {
 };
 
 /// ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
-SheetDensity sheet_density(const Deck& deck, const ValleyPair& valley, double gap_ev);
+SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, double gap_ev);
 
 /// The contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z = 0, H,
 /// Fermi level 0 and the doping of column `i` of the device. Neutral by Gauss' law. The result has
 /// nx = 1.
 /// @throws NotConverged with the Newton history.
-Equilibrium solve_contact(const Deck& deck, const Structure& device, int i);
+Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int i);
 
 /// A column of the channel between its two gates, far from source and drain; Fermi level 0.
 /// @throws NotConverged with the Newton history.
-Equilibrium solve_gated_column(const Deck& deck, const Structure& column, const BiasPoint& bias);
+Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column,
+                               const BiasPoint& bias);
 
 /// A Structure of one column cut out of `device`.
 Structure column_structure(const Structure& device, int i);
 
 /// Where V is given for a bias: gates V_GS − (Φ_M − χ), and (contact = "column") the whole edges
 /// x = 0, L with V_b(z) and V_b(z) + V_DS.
-PotentialBoundary potential_boundary(const Deck& deck, const Structure& s, const BiasPoint& bias,
-                                     const Equilibrium& source, const Equilibrium& drain);
+PotentialBoundary potential_boundary(const DeviceModel& model, const Structure& s,
+                                     const BiasPoint& bias, const Equilibrium& source,
+                                     const Equilibrium& drain);
 
 /// Quasi-Fermi level of the start: 0 in the source, −V_DS in the drain, linear in the channel.
-std::vector<double> quasi_fermi_ev(const Deck& deck, const Structure& s, double vds_v);
+std::vector<double> quasi_fermi_ev(const DeviceModel& model, const Structure& s, double vds_v);
 
 /// Quasi-equilibrium of the device: Newton on V with the complete-set response and −∂ϱ/∂ε.
 /// @param start_v  first V [nx][nz]; empty: V_b(z) − E_F(x)
 /// @throws NotConverged with bias and Newton history.
-Equilibrium solve_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
+Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v = {});
 
-/// The same for a given quasi-Fermi level E_F(x) [nx].
-Equilibrium solve_quasi_equilibrium(const Deck& deck, const Structure& s, const BiasPoint& bias,
-                                    const Equilibrium& source, const Equilibrium& drain,
-                                    const std::vector<double>& fermi_ev,
-                                    const std::vector<double>& start_v);
+/// Where the Newton iteration of a quasi-equilibrium begins.
+struct QuasiEquilibriumStart {
+  std::vector<double> fermi_ev;     ///< E_F(x) [nx]
+  std::vector<double> potential_v;  ///< first V [nx][nz]; empty: V_b(z) − E_F(x)
+};
+
+/// Quasi-equilibrium for a given quasi-Fermi level. @throws NotConverged as solve_equilibrium()
+Equilibrium solve_quasi_equilibrium(const DeviceModel& model, const Structure& s,
+                                    const BiasPoint& bias, const Equilibrium& source,
+                                    const Equilibrium& drain, const QuasiEquilibriumStart& start);
 
 }  // namespace quasi::mosfet

@@ -32,10 +32,10 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
       progress.log(std::string("mesh study without ") + axis + ": " + refused.what());
     }
   };
-  add("nw", deck.mesh.nw, 16, [](Deck::Mesh* m) { m->nw /= 2; });
-  add("nphi", deck.mesh.nphi, 16, [](Deck::Mesh* m) { m->nphi = m->nphi / 8 * 4; });
-  add("nx", deck.mesh.nx, 17, [](Deck::Mesh* m) { m->nx = (m->nx - 1) / 2 + 1; });
-  add("nz", deck.mesh.nz, 17, [](Deck::Mesh* m) { m->nz = (m->nz - 1) / 2 + 1; });
+  add("nw", deck.mesh.nw, 16, [](Mesh* m) { m->nw /= 2; });
+  add("nphi", deck.mesh.nphi, 16, [](Mesh* m) { m->nphi = m->nphi / 8 * 4; });
+  add("nx", deck.mesh.nx, 17, [](Mesh* m) { m->nx = (m->nx - 1) / 2 + 1; });
+  add("nz", deck.mesh.nz, 17, [](Mesh* m) { m->nz = (m->nz - 1) / 2 + 1; });
   return decks;
 }
 

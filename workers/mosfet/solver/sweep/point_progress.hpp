@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
+#include "workers/mosfet/model/run_settings.hpp"
 #include "workers/mosfet/solver/transport/current_average.hpp"
 
 namespace quasi::mosfet {
@@ -48,5 +49,17 @@ struct PointProgress {
       1.0, 1.0};  ///< source, drain: what neutral inflow multiplies, last batch
   double passed_source = 0, passed_drain = 0;  ///< ∫I dt next to the contacts, e/nm
 };
+
+/// Adds a row of history for every step that reaches the next sampling time, and for the last one.
+void add_history(PointProgress* at, const std::vector<StepRecord>& records, double every_fs,
+                 double t_end_fs);
+
+/// Adds ∫I dt [nx+1] since the last call to the average and to the charge that the terminals
+/// passed.
+void collect_current(PointProgress* at, double time_fs, const std::vector<double>& integral);
+
+/// Closes a window of the average if one ends now, and adds its row to the steadiness.
+/// @return true for a steady window of a steady run
+bool close_window(PointProgress* at, double time_fs, const RunSettings& run);
 
 }  // namespace quasi::mosfet

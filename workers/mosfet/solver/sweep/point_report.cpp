@@ -4,6 +4,52 @@
 #include "workers/mosfet/solver/transport/observables.hpp"
 
 namespace quasi::mosfet {
+namespace {
+
+// Numbers of a finished point, under their names of the summary.
+void add_numbers(const Deck& deck, const TransportProblem& problem, const FinishedPoint& finished,
+                 const std::vector<double>& profile, PointResult* result) {
+  const PointProgress& at = finished.progress;
+  const PointState& state = finished.state;
+  const SteadyWindow& w = at.window;
+  auto& n = result->numbers;
+  n["current_a_per_m"] = profile[profile.size() / 2];
+  n["current_mean_a_per_m"] = w.mean * kCurrentUnit_a_m;
+  n["current_source_a_per_m"] = profile.front();
+  n["current_drain_a_per_m"] = profile.back();
+  n["current_spread_a_per_m"] = w.spread * kCurrentUnit_a_m;
+  n["current_spread_with_contacts_a_per_m"] = w.spread_contacts * kCurrentUnit_a_m;
+  n["window_fs"] = w.length_fs;
+  n["current_drift_a_per_m"] = w.drift * kCurrentUnit_a_m;
+  n["steps"] = static_cast<double>(state.step);
+  n["time_fs"] = state.time_fs;
+  n["dt_fs"] = finished.dt_fs;
+  n["min_pdf"] = at.min_pdf;
+  n["top_share"] = at.top_share;
+  if (problem.pauli) {
+    n["lowest_occupation"] = at.filling.lowest;
+    n["highest_occupation"] = at.filling.highest;
+    n["cells_outside_0_1"] = at.filling.outside;
+  }
+  if (problem.neutral_inflow) {
+    n["inflow_scale_source"] = at.inflow_scale[0];
+    n["inflow_scale_drain"] = at.inflow_scale[1];
+  }
+  const double ballistic =
+      ballistic_current(deck, problem, state.energy_ev, finished.present.vds_v) * kCurrentUnit_a_m;
+  n["ballistic_a_per_m"] = ballistic;
+  n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
+  const TerminalCharge charge = terminal_charge(problem, state.potential_v);
+  n["gate_charge_per_nm"] = charge.gate;
+  const Structure& s = problem.structure;
+  for (int v = 0; v < s.n_valleys(); ++v)
+    n["barrier_top_nu" + std::to_string(v) + "_ev"] =
+        barrier_top_ev(
+            &state.energy_ev[static_cast<std::size_t>(s.family_of[v]) * s.subbands * s.nx], s.nx) +
+        s.valleys[v].offset_ev;
+}
+
+}  // namespace
 
 std::vector<double> terminal_currents(const std::vector<double>& terminals) {
   std::vector<double> currents;
@@ -26,50 +72,17 @@ std::vector<double> terminal_currents(const std::vector<double>& terminals) {
 }
 
 PointResult report_point(const Deck& deck, const TransportProblem& problem,
-                         const BiasPoint& present, const PointProgress& at, double dt_fs,
-                         const PointState& state, const Moments& moments, PointStatus status) {
+                         const FinishedPoint& finished) {
+  const PointProgress& at = finished.progress;
+  const PointState& state = finished.state;
   PointResult result;
   result.bias = deck.points[static_cast<std::size_t>(at.point)];
-  result.status = status;
+  result.status = finished.status;
   const SteadyWindow& w = at.window;
   std::vector<double> profile(w.profile);
   for (double& value : profile) value *= kCurrentUnit_a_m;
   const auto half_nodes = static_cast<std::int64_t>(profile.size());
-  auto& n = result.numbers;
-  n["current_a_per_m"] = profile[profile.size() / 2];
-  n["current_mean_a_per_m"] = w.mean * kCurrentUnit_a_m;
-  n["current_source_a_per_m"] = profile.front();
-  n["current_drain_a_per_m"] = profile.back();
-  n["current_spread_a_per_m"] = w.spread * kCurrentUnit_a_m;
-  n["current_spread_with_contacts_a_per_m"] = w.spread_contacts * kCurrentUnit_a_m;
-  n["window_fs"] = w.length_fs;
-  n["current_drift_a_per_m"] = w.drift * kCurrentUnit_a_m;
-  n["steps"] = static_cast<double>(state.step);
-  n["time_fs"] = state.time_fs;
-  n["dt_fs"] = dt_fs;
-  n["min_pdf"] = at.min_pdf;
-  n["top_share"] = at.top_share;
-  if (problem.pauli) {
-    n["lowest_occupation"] = at.filling.lowest;
-    n["highest_occupation"] = at.filling.highest;
-    n["cells_outside_0_1"] = at.filling.outside;
-  }
-  if (problem.neutral_inflow) {
-    n["inflow_scale_source"] = at.inflow_scale[0];
-    n["inflow_scale_drain"] = at.inflow_scale[1];
-  }
-  const double ballistic =
-      ballistic_current(deck, problem, state.energy_ev, present.vds_v) * kCurrentUnit_a_m;
-  n["ballistic_a_per_m"] = ballistic;
-  n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
-  const TerminalCharge charge = terminal_charge(problem, state.potential_v);
-  n["gate_charge_per_nm"] = charge.gate;
-  const Structure& s = problem.structure;
-  for (int v = 0; v < s.n_valleys(); ++v)
-    n["barrier_top_nu" + std::to_string(v) + "_ev"] =
-        barrier_top_ev(
-            &state.energy_ev[static_cast<std::size_t>(s.family_of[v]) * s.subbands * s.nx], s.nx) +
-        s.valleys[v].offset_ev;
+  add_numbers(deck, problem, finished, profile, &result);
   result.add("current_x", profile, {half_nodes}, "A/m");
   result.add("steadiness", at.steadiness,
              {std::ssize(at.steadiness) / kSteadinessWidth, kSteadinessWidth}, kSteadinessColumns);
@@ -81,7 +94,7 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem,
   result.add("terminal_currents", currents,
              {std::ssize(currents) / kTerminalCurrentWidth, kTerminalCurrentWidth},
              kTerminalCurrentColumns);
-  add_fields(deck, problem, state, moments, &result);
+  add_fields(deck.output, problem, state, finished.moments, &result);
   return result;
 }
 

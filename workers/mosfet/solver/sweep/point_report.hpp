@@ -11,11 +11,19 @@
 
 namespace quasi::mosfet {
 
-/// What a finished bias point says: numbers, histories and the fields that the deck asks for.
-/// @param present  the bias at the end, waveforms included
+/// A bias point at its end.
+struct FinishedPoint {
+  const PointProgress& progress;
+  BiasPoint present;  ///< the bias at the end, waveforms included
+  double dt_fs = 0;   ///< last time step
+  PointState state;
+  Moments moments;
+  PointStatus status = PointStatus::kConverged;
+};
+
+/// Numbers, histories and the fields that the deck asks for.
 PointResult report_point(const Deck& deck, const TransportProblem& problem,
-                         const BiasPoint& present, const PointProgress& at, double dt_fs,
-                         const PointState& state, const Moments& moments, PointStatus status);
+                         const FinishedPoint& finished);
 
 /// Currents into the device at source, drain and gate between consecutive rows of the terminals:
 /// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of

@@ -16,7 +16,7 @@ constexpr double kFieldUnit_mv_cm = 10.0;  // 1 V/nm = 10 MV/cm.
 
 }  // namespace
 
-Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem,
+Mobility low_field_mobility(const DeviceModel& model, const TransportProblem& problem,
                             const Subbands& levels, const std::vector<double>& fermi_ev) {
   const Structure& s = problem.structure;
   const auto rows = static_cast<std::size_t>(problem.rows());
@@ -44,7 +44,7 @@ Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem,
                                               s.nx +
                                           i];
     occupied[row] =
-        occupation(deck, fermi_ev[i] - level - s.valleys[v].offset_ev - problem.grid().w(l));
+        occupation(model, fermi_ev[i] - level - s.valleys[v].offset_ev - problem.grid().w(l));
     filled[row] = states_at(v, l) * occupied[row];
   }
   scattering_rates(problem, coupling, 1.0, filled.data(), gain.data(), loss.data());

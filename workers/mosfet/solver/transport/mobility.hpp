@@ -24,7 +24,7 @@ inline constexpr double kMobilityUnit_cm2_v_s = 10.0;
 ///
 /// @param fermi_ev  [nx]
 /// @throws InvalidInput where nothing scatters the electrons of a cell: their mobility has no limit
-Mobility low_field_mobility(const Deck& deck, const TransportProblem& problem,
+Mobility low_field_mobility(const DeviceModel& model, const TransportProblem& problem,
                             const Subbands& levels, const std::vector<double>& fermi_ev);
 
 /// One point of the mode `mobility`: the middle column of the device between its two gates, its

@@ -44,7 +44,7 @@ double barrier_top_ev(const double* energy_ev, int nx) {
   return bend < 0.0 ? b - 0.125 * (c - a) * (c - a) / bend : b;
 }
 
-double ballistic_current(const Deck& deck, const TransportProblem& problem,
+double ballistic_current(const DeviceModel& model, const TransportProblem& problem,
                          const std::vector<double>& energy_ev, double vds_v) {
   const Structure& s = problem.structure;
   const double kt = problem.kt_ev, alpha = problem.alpha_per_ev;
@@ -73,7 +73,7 @@ double ballistic_current(const Deck& deck, const TransportProblem& problem,
               s.nx) +
           s.valleys[v].offset_ev;
       const double per_k = 2.0 * (2.0 * kt / (4.0 * units::kPi * units::kPi * kHbar_ev_fs));
-      if (deck.statistics == StatisticsKind::kMaxwell) {
+      if (model.statistics == StatisticsKind::kMaxwell) {
         total += per_k * integral * (std::exp(-top / kt) - std::exp((-vds_v - top) / kt));
         continue;
       }
@@ -93,14 +93,14 @@ double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m) {
                                                          : 0.0;
 }
 
-void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,
-                const Moments& moments, PointResult* result) {
+void add_fields(const OutputSettings& output, const TransportProblem& problem,
+                const PointState& state, const Moments& moments, PointResult* result) {
   const Structure& s = problem.structure;
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   result->add("x", s.x_nm, {nx}, "nm");
   result->add("z", s.z_nm, {nz}, "nm");
-  if (deck.output.has("potential")) result->add("potential", state.potential_v, {nx, nz}, "V");
-  if (deck.output.has("density")) {
+  if (output.has("potential")) result->add("potential", state.potential_v, {nx, nz}, "V");
+  if (output.has("density")) {
     std::vector<double> density(static_cast<std::size_t>(nx * nz), 0.0);
     for (std::int64_t a = 0; a < nv * np; ++a)
       for (std::int64_t i = 0; i < nx; ++i) {
@@ -113,7 +113,7 @@ void add_fields(const Deck& deck, const TransportProblem& problem, const PointSt
     result->add("density", density, {nx, nz}, "nm^-3");
     result->add("sheet_density", moments.sheet_nm2, {nv, np, nx}, "nm^-2");
   }
-  if (deck.output.has("subbands")) {
+  if (output.has("subbands")) {
     std::vector<double> energy;
     for (std::int64_t a = 0; a < nv * np; ++a)
       for (std::int64_t i = 0; i < nx; ++i) {
@@ -136,11 +136,10 @@ void add_fields(const Deck& deck, const TransportProblem& problem, const PointSt
     result->add(name, each, {nv, np, nx}, units);
     result->add(name + "_mean", mean, {nx}, units);
   };
-  if (deck.output.has("velocity")) per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
-  if (deck.output.has("energy")) per_electron(moments.energy_ev_nm2, "energy", "eV");
-  if (deck.output.has("psi"))
-    result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
-  if (deck.output.has("pdf_w")) {
+  if (output.has("velocity")) per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
+  if (output.has("energy")) per_electron(moments.energy_ev_nm2, "energy", "eV");
+  if (output.has("psi")) result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
+  if (output.has("pdf_w")) {
     std::vector<double> w;
     for (int l = 0; l < problem.nw; ++l) w.push_back(problem.grid().w(l));
     result->add("w", w, {problem.nw}, "eV");

@@ -24,14 +24,14 @@ double barrier_top_ev(const double* energy_ev, int nx);
 ///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y,
 ///
 /// with F0(η) in place of e^η for Fermi statistics.
-double ballistic_current(const Deck& deck, const TransportProblem& problem,
+double ballistic_current(const DeviceModel& model, const TransportProblem& problem,
                          const std::vector<double>& energy_ev, double vds_v);
 
 /// I/I_bal; 0 where I_bal is below 1e-3 A/m, where a ratio says nothing.
 double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m);
 
-/// Fields of a point as the deck asks for them.
-void add_fields(const Deck& deck, const TransportProblem& problem, const PointState& state,
-                const Moments& moments, PointResult* result);
+/// Fields of a point that `output` names.
+void add_fields(const OutputSettings& output, const TransportProblem& problem,
+                const PointState& state, const Moments& moments, PointResult* result);
 
 }  // namespace quasi::mosfet

@@ -12,14 +12,14 @@
 namespace quasi::mosfet {
 namespace {
 
-KaneBand band_of(const Deck& deck, const ValleyPair& valley) {
-  return {valley.mx_m0, valley.my_m0, deck.material.alpha_per_ev};
+KaneBand band_of(const DeviceModel& model, const ValleyPair& valley) {
+  return {valley.mx_m0, valley.my_m0, model.material.alpha_per_ev};
 }
 
 // Golden-rule prefactors c_μ Z, divided by ħ² so that the Jacobian s stays a mass.
-ScatteringProcess make_process(const Deck& deck, const PhononProcess& phonon) {
-  const auto& m = deck.material;
-  const double kt = deck.kt_ev();
+ScatteringProcess make_process(const DeviceModel& model, const PhononProcess& phonon) {
+  const auto& m = model.material;
+  const double kt = model.kt_ev();
   const double density_ev_fs2_nm5 = m.density_kg_m3 * 1e-15 / units::kElementaryCharge_c;
   ScatteringProcess process{.kind = phonon.kind, .energy_ev = phonon.energy_ev};
   const double hbar2 = kHbar_ev_fs * kHbar_ev_fs;
@@ -80,7 +80,7 @@ std::vector<double> roughness_spectrum(const TransportProblem& problem, const Ro
 }
 
 // Momentum relaxation by the donors of each column, screened by the carriers that neutralise them.
-std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& problem,
+std::vector<double> impurity_rates(const DeviceModel& model, const TransportProblem& problem,
                                    const Equilibrium& contact) {
   const Structure& s = problem.structure;
   double density = 0.0, slope = 0.0;
@@ -88,7 +88,7 @@ std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& pro
   for (int v = 0; v < s.n_valleys(); ++v)
     for (int p = 0; p < s.subbands; ++p) {
       const SheetDensity sheet =
-          sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0));
+          sheet_density(model, s.valleys[v], -contact.energy(column, v, p, 0));
       density += sheet.density_nm2;
       slope += sheet.slope_nm2_ev;
     }
@@ -98,11 +98,11 @@ std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& pro
       const double donors =
           s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
       const double screening2 =
-          kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * slope / density;
+          kChargeOverEpsilon0_v_nm / model.material.eps_si * donors * slope / density;
       for (int l = 0; l < problem.nw; ++l)
         rates.push_back(donors <= 0.0 ? 0.0
                                       : brooks_herring_rate(
-                                            problem.grid().w(l), donors, deck.material.eps_si,
+                                            problem.grid().w(l), donors, model.material.eps_si,
                                             std::sqrt(valley.mx_m0 * valley.my_m0), screening2));
     }
   return rates;
@@ -110,13 +110,13 @@ std::vector<double> impurity_rates(const Deck& deck, const TransportProblem& pro
 
 // 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the
 // critical.
-double plasma_lead_fs(const Deck& deck, const Structure& s) {
+double plasma_lead_fs(const DeviceModel& model, const Structure& s, double damping) {
   double lightness = 0.0;
   for (const ValleyPair& valley : s.valleys)
     lightness += 1.0 / (valley.mx_m0 * kElectronMass_ev_fs2_nm2 * s.n_valleys());
   const double donors = *std::max_element(s.doping_nm3.begin(), s.doping_nm3.end());
-  const double omega2_fs2 = kChargeOverEpsilon0_v_nm / deck.material.eps_si * donors * lightness;
-  return omega2_fs2 > 0.0 ? 2.0 * deck.run.plasma_damping / std::sqrt(omega2_fs2) : 0.0;
+  const double omega2_fs2 = kChargeOverEpsilon0_v_nm / model.material.eps_si * donors * lightness;
+  return omega2_fs2 > 0.0 ? 2.0 * damping / std::sqrt(omega2_fs2) : 0.0;
 }
 
 void make_angles(TransportProblem* problem) {
@@ -163,7 +163,7 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   p.tol_v = deck.run.tol_v;
   p.cfl = deck.run.cfl;
   p.neutral_inflow = deck.neutral_inflow;
-  p.lead_fs = plasma_lead_fs(deck, structure);
+  p.lead_fs = plasma_lead_fs(deck, structure, deck.run.plasma_damping);
   make_angles(&p);
   for (const ValleyPair& valley : structure.valleys) {
     const KaneBand band = band_of(deck, valley);
@@ -203,17 +203,17 @@ double maxwell_correction(const TransportProblem& problem) {
   return kt * (1.0 + 2.0 * alpha * kt) / (problem.dw_ev * sum);
 }
 
-double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+double contact_shift_ev(const DeviceModel& model, const TransportProblem& problem,
                         const Equilibrium& contact) {
   const double kt = problem.kt_ev;
-  if (deck.statistics == StatisticsKind::kMaxwell)
+  if (model.statistics == StatisticsKind::kMaxwell)
     return kt * std::log(maxwell_correction(problem));
   const Structure& s = problem.structure;
   const Structure column = column_structure(s, 0);
   double target = 0.0;
   for (int v = 0; v < s.n_valleys(); ++v)
     for (int p = 0; p < s.subbands; ++p)
-      target += sheet_density(deck, s.valleys[v], -contact.energy(column, v, p, 0)).density_nm2;
+      target += sheet_density(model, s.valleys[v], -contact.energy(column, v, p, 0)).density_nm2;
   // The sum grows with the shift: Newton from zero, safe because the sum is convex to second order
   // here.
   double shift = 0.0;
@@ -225,7 +225,7 @@ double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
           const double w = problem.grid().w(l);
           const double f = fermi_function((shift - contact.energy(column, v, p, 0) - w) / kt);
           const double states = 2.0 * units::kPi * problem.dw_ev * kStates_per_ev2_fs2 *
-                                band_jacobian(band_of(deck, s.valleys[v]), w);
+                                band_jacobian(band_of(model, s.valleys[v]), w);
           sum += states * f;
           slope += states * f * (1.0 - f) / kt;
         }
@@ -237,28 +237,28 @@ double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
       "the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_eV");
 }
 
-double occupation(const Deck& deck, double gap_ev) {
-  return deck.statistics == StatisticsKind::kFermi ? fermi_function(gap_ev / deck.kt_ev())
-                                                   : std::exp(gap_ev / deck.kt_ev());
+double occupation(const DeviceModel& model, double gap_ev) {
+  return model.statistics == StatisticsKind::kFermi ? fermi_function(gap_ev / model.kt_ev())
+                                                    : std::exp(gap_ev / model.kt_ev());
 }
 
-PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& problem,
+PointBoundary make_point_boundary(const DeviceModel& model, const TransportProblem& problem,
                                   const BiasPoint& bias, const Equilibrium& source,
                                   const Equilibrium& drain) {
   const Structure& s = problem.structure;
   PointBoundary boundary;
-  boundary.fixed_v = potential_boundary(deck, s, bias, source, drain).value_v;
+  boundary.fixed_v = potential_boundary(model, s, bias, source, drain).value_v;
   const Structure column = column_structure(s, 0);
   const auto inflow = [&](const Equilibrium& contact) {
-    const double shift = contact_shift_ev(deck, problem, contact);
+    const double shift = contact_shift_ev(model, problem, contact);
     std::vector<double> values;
     for (int v = 0; v < s.n_valleys(); ++v)
       for (int p = 0; p < s.subbands; ++p)
         for (int l = 0; l < problem.nw; ++l) {
           const double w = problem.grid().w(l);
           // At the drain ε and E_F are both lower by V_DS.
-          values.push_back(kStates_per_ev2_fs2 * band_jacobian(band_of(deck, s.valleys[v]), w) *
-                           occupation(deck, shift - contact.energy(column, v, p, 0) - w));
+          values.push_back(kStates_per_ev2_fs2 * band_jacobian(band_of(model, s.valleys[v]), w) *
+                           occupation(model, shift - contact.energy(column, v, p, 0) - w));
         }
     return values;
   };
@@ -281,19 +281,19 @@ PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& prob
   return boundary;
 }
 
-PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
-                      const PointBoundary& boundary, const Equilibrium& source,
-                      const Equilibrium& drain, const Equilibrium& equilibrium) {
+PointState make_start(const DeviceModel& model, const TransportProblem& problem,
+                      const BiasPoint& bias, const PointBoundary& boundary,
+                      const Contacts& contacts, const Equilibrium& equilibrium) {
   const Structure& s = problem.structure;
   PointState state;
   state.potential_v = equilibrium.potential_v;
   state.energy_ev = equilibrium.subbands.energy_ev;
   state.psi = equilibrium.subbands.psi;
   state.pdf.resize(static_cast<std::size_t>(problem.pdf_size()));
-  const double at_source = contact_shift_ev(deck, problem, source),
-               at_drain = contact_shift_ev(deck, problem, drain);
+  const double at_source = contact_shift_ev(model, problem, contacts.source),
+               at_drain = contact_shift_ev(model, problem, contacts.drain);
   const double factor = kStates_per_ev2_fs2 / boundary.pdf_scale;
-  const std::vector<double> fermi_ev = quasi_fermi_ev(deck, s, bias.vds_v);
+  const std::vector<double> fermi_ev = quasi_fermi_ev(model, s, bias.vds_v);
 #pragma omp parallel for schedule(static)
   for (int cell = 0; cell < problem.n_states() * s.nx; ++cell) {
     const int i = cell % s.nx, a = cell / s.nx, v = a / s.subbands, p = a % s.subbands;
@@ -303,7 +303,7 @@ PointState make_start(const Deck& deck, const TransportProblem& problem, const B
     for (int l = 0; l < problem.nw; ++l) {
       const double w = problem.grid().w(l);
       const double value =
-          factor * band_jacobian(band_of(deck, s.valleys[v]), w) * occupation(deck, gap - w);
+          factor * band_jacobian(band_of(model, s.valleys[v]), w) * occupation(model, gap - w);
       for (int m = 0; m < problem.angles; ++m)
         state.pdf[(static_cast<std::size_t>(cell) * problem.nw + l) * problem.angles + m] = value;
     }

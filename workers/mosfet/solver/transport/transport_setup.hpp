@@ -16,20 +16,26 @@ double maxwell_correction(const TransportProblem& problem);
 /// Shift of the Fermi level at which the sums over the w grid hold the contact column's density: kT
 /// ln c_n for Maxwell's statistics, else one number for all levels, so that Fermi–Dirac stays
 /// Fermi–Dirac.
-double contact_shift_ev(const Deck& deck, const TransportProblem& problem,
+double contact_shift_ev(const DeviceModel& model, const TransportProblem& problem,
                         const Equilibrium& contact);
 
 /// f of the deck's statistics at E_F − E = gap.
-double occupation(const Deck& deck, double gap_ev);
+double occupation(const DeviceModel& model, double gap_ev);
 
 /// Potential and inflow of one bias; Φ* is the largest inflow value of the source.
-PointBoundary make_point_boundary(const Deck& deck, const TransportProblem& problem,
+PointBoundary make_point_boundary(const DeviceModel& model, const TransportProblem& problem,
                                   const BiasPoint& bias, const Equilibrium& source,
                                   const Equilibrium& drain);
 
+/// Equilibria of the two contact columns.
+struct Contacts {
+  const Equilibrium& source;
+  const Equilibrium& drain;
+};
+
 /// The start: V, ε, ψ of the quasi-equilibrium and Φ = K s f(E_F − ε − w).
-PointState make_start(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
-                      const PointBoundary& boundary, const Equilibrium& source,
-                      const Equilibrium& drain, const Equilibrium& equilibrium);
+PointState make_start(const DeviceModel& model, const TransportProblem& problem,
+                      const BiasPoint& bias, const PointBoundary& boundary,
+                      const Contacts& contacts, const Equilibrium& equilibrium);
 
 }  // namespace quasi::mosfet

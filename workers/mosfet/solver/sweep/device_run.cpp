@@ -1,20 +1,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/input/table_reader.hpp"
-#include "workers/mosfet/kernels/electrostatics/subbands.hpp"
 #include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/solver/sweep/point_limits.hpp"
+#include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/sweep/point_report.hpp"
+#include "workers/mosfet/solver/sweep/point_start.hpp"
 #include "workers/mosfet/solver/sweep/sweep_state.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
-#include "workers/mosfet/solver/transport/refine.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
@@ -22,47 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3,
-                 kNegativeError = 1e-3;
-constexpr double kBallisticWarning =
-    1.02;  // The reference current is itself good to the parabola of its barrier.
-constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
-constexpr double kLeastInflow = 0.2;
 constexpr double kCallSeconds = 0.25;  // Between looks at a cancellation.
-constexpr double kInstant_fs = 1e-9;   // Two times that mean the same.
+constexpr double kInstant_fs = 1e-9;   // Times closer than this are equal.
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::string name_of(const BiasPoint& bias) {
-  return "V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V";
-}
-
-/// Speaks for a run on a coarser mesh that only makes a start: its points are nobody's results.
-class StartProgress : public Progress {
- public:
-  explicit StartProgress(Progress& whole) : whole_(whole) {}
-  void metric(std::string_view, double) override {}
-  void log(std::string_view) override {}
-  void checkpoint_ready(const std::string&, std::int64_t) override {}
-  bool cancelled() const override { return whole_.cancelled(); }
-  bool checkpoint_wanted() override { return false; }
-
- protected:
-  void on_report(std::string_view, std::int64_t done, std::int64_t total) override {
-    whole_.report("coarse start", done, total);
-  }
-
- private:
-  Progress& whole_;
-};
-
-/// For the log.
-std::string brief(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
-  return text;
 }
 
 /// One device's lanes: each holds a chain's current point, all advance together.
@@ -73,8 +35,7 @@ class DeviceRun {
     use_device(device);
     kernels_ = make_mosfet_kernels(device);
     int lanes = sweep_.options.lanes;
-    // Four points hide each other's latencies on the standard mesh (9e6 cells); small meshes take
-    // more.
+    // Four points hide each other's latencies at 9e6 cells each; small meshes take more.
     if (lanes == 0)
       lanes = device.backend == Backend::kCuda
                   ? std::clamp(static_cast<int>(3.6e7 / static_cast<double>(problem_.pdf_size())),
@@ -109,8 +70,7 @@ class DeviceRun {
     bool active = false;
     int chain = -1;
     PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the truth
-    double time_fs = 0;
-    double dt_fs = 0;
+    double time_fs = 0, dt_fs = 0;
   };
 
   int size() const { return static_cast<int>(lanes_.size()); }
@@ -154,7 +114,6 @@ class DeviceRun {
                                sweep_.source, sweep_.drain);
   }
 
-  // From the predecessor's end if there is one, else from the quasi-equilibrium of the bias.
   void start_point(int lane, int position, const PointState* before) {
     Lane& l = lanes_[lane];
     l.at = PointProgress{};
@@ -163,75 +122,7 @@ class DeviceRun {
     l.time_fs = l.dt_fs = 0.0;
     const PointBoundary boundary = boundary_of(l);
     kernels_->set_boundary(lane, boundary);
-    if (before == nullptr && deck_.run.coarse_start)
-      if (const auto coarse = coarse_steady_state(l, boundary))
-        return kernels_->set_state(lane, *coarse);
-    if (before == nullptr) {
-      const Equilibrium start = solve_equilibrium(
-          deck_, problem_.structure, sweep_.bias_at(l.at.point, 0.0), sweep_.source, sweep_.drain);
-      kernels_->set_state(lane, make_start(deck_, problem_, sweep_.bias_at(l.at.point, 0.0),
-                                           boundary, sweep_.source, sweep_.drain, start));
-      return;
-    }
-    PointState next;
-    next.pdf = before->pdf;
-    next.potential_v = shifted_potential(before->potential_v, boundary);
-    Subbands levels = solve_subbands(problem_.structure, next.potential_v);
-    next.energy_ev = std::move(levels.energy_ev);
-    next.psi = std::move(levels.psi);
-    kernels_->set_state(lane, next);
-  }
-
-  // The steady state of this bias on a coarser mesh, on this one. Deterministic: a restart finds
-  // the same.
-  std::optional<PointState> coarse_steady_state(const Lane& l,
-                                                const PointBoundary& boundary) const {
-    std::optional<Deck> coarse = coarser_deck(deck_);
-    if (!coarse) return {};
-    coarse->points = {bias(l)};
-    std::optional<PointState> refined;
-    const Structure structure = make_structure(*coarse);
-    const TransportProblem problem = make_transport_problem(*coarse, structure);
-    SweepOptions options{
-        .devices = {device_}, .checkpoint_directory = {}, .output_directory = {}, .lanes = 1};
-    options.on_state = [&](int, const PointState& state, double scale) {
-      refined = refine_state(problem, state, scale, problem_, boundary.pdf_scale);
-    };
-    StartProgress progress(sweep_.progress);
-    // The mesh asked for may yet do what a coarser one cannot.
-    const auto without = [&](const Error& failure) {
-      sweep_.progress.log(name_of(bias(l)) + ": no coarse start (" + failure.what() +
-                          "); from the quasi-equilibrium");
-      return std::optional<PointState>{};
-    };
-    try {
-      run_sweep(*coarse, options, progress);
-    } catch (const NotConverged& failure) {
-      return without(failure);
-    } catch (const InvalidInput& failure) {
-      return without(failure);
-    }
-    for (std::size_t k = 0; k < boundary.fixed_v.size(); ++k)
-      if (problem_.fixed[k]) refined->potential_v[k] = boundary.fixed_v[k];
-    return refined;
-  }
-
-  // V plus the solution of Laplace's equation for the change of the given potentials.
-  std::vector<double> shifted_potential(const std::vector<double>& before,
-                                        const PointBoundary& boundary) const {
-    const Structure& s = problem_.structure;
-    std::vector<double> change(before.size(), 0.0);
-    for (std::size_t k = 0; k < before.size(); ++k)
-      if (problem_.fixed[k]) change[k] = boundary.fixed_v[k] - before[k];
-    const PotentialBoundary edges{problem_.fixed, change};
-    std::vector<double> step = poisson_residual(s, edges, change, s.doping_nm3);
-    ColumnMatrix laplace(s, edges,
-                         std::vector<double>(static_cast<std::size_t>(s.nx) * s.nz * s.nz, 0.0));
-    laplace.factorise();
-    laplace.solve(step.data());
-    std::vector<double> after(before);
-    for (std::size_t k = 0; k < before.size(); ++k) after[k] += change[k] - step[k];
-    return after;
+    kernels_->set_state(lane, make_point_start(sweep_, device_, l.at.point, boundary, before));
   }
 
   // At most run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord
@@ -272,11 +163,10 @@ class DeviceRun {
                            "; lower run.refresh_steps or run.cfl");
     }
     for (int lane = 0; lane < size(); ++lane)
-      if (lanes_[lane].active) sample(&lanes_[lane], records[lane]);
+      if (lanes_[lane].active) keep_history(&lanes_[lane], records[lane]);
   }
 
-  // Steps until the matrix is refreshed and ∫I dt is taken: a quarter of a window at most, by the
-  // last Δt.
+  // Steps between two refreshes: a quarter of a window of the average at most, by the last Δt.
   int batch_steps(const Lane& lane) const {
     if (lane.dt_fs <= 0.0) return 1;
     return static_cast<int>(std::clamp(std::ceil(0.25 * deck_.run.window_fs / lane.dt_fs), 1.0,
@@ -399,71 +289,21 @@ class DeviceRun {
                            1000 * static_cast<std::int64_t>(deck_.points.size()));
   }
 
-  void sample(Lane* lane, const std::vector<StepRecord>& records) {
-    PointProgress& at = lane->at;
-    for (const StepRecord& r : records) {
-      lane->dt_fs = r.dt_fs;
-      if (r.time_fs < at.next_sample_fs && &r != &records.back()) continue;
-      if (r.time_fs >= at.next_sample_fs)
-        at.next_sample_fs =
-            (std::floor(r.time_fs / deck_.output.every_fs) + 1.0) * deck_.output.every_fs;
-      else if (r.time_fs < deck_.run.t_end_fs - 1e-6)
-        continue;
-      for (const double value :
-           {r.time_fs, r.dt_fs, r.current_source * kCurrentUnit_a_m,
-            r.current_mid * kCurrentUnit_a_m, r.current_drain * kCurrentUnit_a_m, r.charge_nm,
-            static_cast<double>(r.chord_iterations), r.residual, at.top_share, at.min_pdf})
-        at.history.push_back(value);
-    }
-  }
-
-  void warn(const PointProgress& at, double ballistic_ratio) const {
-    const std::string name = name_of(deck_.points[static_cast<std::size_t>(at.point)]);
-    if (problem_.scheme != ScatteringScheme::kNone && ballistic_ratio > kBallisticWarning)
-      sweep_.progress.log(name + ": the current is " + brief(ballistic_ratio) +
-                          " of what its own barriers would pass without "
-                          "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
-    if (at.top_share >= kTopWarning)
-      sweep_.progress.log(name + ": the highest energy cell holds " + brief(at.top_share) +
-                          " of the largest occupation; consider a higher mesh.wmax_eV");
-    if (at.min_pdf < kUndershootWarning)
-      sweep_.progress.log(name + ": the pdf undershoots to " + brief(at.min_pdf) +
-                          " of its maximum; refine the mesh");
-    if (at.filling.highest > kOverfilledWarning)
-      sweep_.progress.log(name + ": the discretisation fills a cell to " +
-                          shown(at.filling.highest) + " of its states; refine mesh.nw and mesh.nx");
+  void keep_history(Lane* lane, const std::vector<StepRecord>& records) const {
+    if (!records.empty()) lane->dt_fs = records.back().dt_fs;
+    add_history(&lane->at, records, deck_.output.every_fs, deck_.run.t_end_fs);
   }
 
   // At a refresh boundary: windows, limits, the end of a point.
   void look(int lane) {
     Lane& l = lanes_[lane];
     PointProgress& at = l.at;
-    collect_current(lane);
+    collect_current(&at, l.time_fs, kernels_->take_current_integral(lane));
     const TerminalCharge charge = terminal_charge(problem_, kernels_->potential(lane));
     for (const double value :
          {l.time_fs, charge.source, charge.drain, charge.gate, at.passed_source, at.passed_drain})
       at.terminals.push_back(value);
-    if (!(std::isfinite(at.min_pdf) && std::isfinite(charge.source)))
-      throw NotConverged(name_of(bias(l)) + ": the solution left the finite numbers at t = " +
-                         shown(l.time_fs) + " fs; lower run.cfl");
-    if (at.top_share >= kTopError)
-      throw InvalidInput(name_of(bias(l)) + ": the highest energy cell holds " +
-                         shown(at.top_share) +
-                         " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
-                         shown(deck_.mesh.wmax_ev) + " and mesh.nw with it");
-    for (const int side : {0, 1})
-      if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
-        throw NotConverged(name_of(bias(l)) + ": neutrality would need " +
-                           shown(at.inflow_scale[side]) + " times the inflow of the " +
-                           (side == 0 ? "source" : "drain") + " at t = " + shown(l.time_fs) +
-                           " fs (limits 0.2 and 5); use contact.inflow = \"fixed\"");
-    if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
-      throw NotConverged(
-          name_of(bias(l)) + ": the mean occupation of a cell reached " +
-          (at.filling.lowest < -kNegativeError ? shown(at.filling.lowest) + " (limit -1e-3)"
-                                               : shown(at.filling.highest) + " (limit 1.25)") +
-          "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(l.time_fs) +
-          " fs; refine mesh.nw and mesh.nx or lower run.cfl");
+    check_point(bias(l), at, l.time_fs, deck_.mesh.wmax_ev);
     for (int k = 0; k < static_cast<int>(deck_.output.pdf_at_fs.size()); ++k)
       if (std::fabs(deck_.output.pdf_at_fs[static_cast<std::size_t>(k)] - l.time_fs) <=
               kInstant_fs &&
@@ -473,7 +313,7 @@ class DeviceRun {
         const std::lock_guard lock(sweep_.mutex);
         sweep_.snapshot.pdfs[{l.at.point, k}] = std::move(snapshot);
       }
-    if (average(lane)) {
+    if (close_window(&at, l.time_fs, deck_.run)) {
       finish(lane, PointStatus::kConverged);
     } else if (l.time_fs >= deck_.run.t_end_fs - 1e-9) {
       finish(lane, deck_.run.mode == RunMode::kTransient ? PointStatus::kFinished
@@ -481,37 +321,20 @@ class DeviceRun {
     }
   }
 
-  // ∫I dt since the last look, for the average and into what the terminals passed.
-  void collect_current(int lane) {
-    PointProgress& at = lanes_[lane].at;
-    const std::vector<double> integral = kernels_->take_current_integral(lane);
-    at.average.add(lanes_[lane].time_fs, integral);
-    // The half nodes next to the contacts: charge on the contact nodes belongs to the terminals.
-    at.passed_source += integral[1];
-    at.passed_drain += integral[integral.size() - 2];
-  }
-
-  // The window that ends now, and whether it is a steady one.
-  bool average(int lane) {
-    Lane& l = lanes_[lane];
-    SteadyWindow& w = l.at.window;
-    const auto now = l.at.average.window(
-        {deck_.run.steady_tol, deck_.run.steady_floor_a_per_m / kCurrentUnit_a_m});
-    if (!now) return false;
-    w = *now;
-    for (const double value : {l.time_fs, w.length_fs}) l.at.steadiness.push_back(value);
-    for (const double value : {w.mean, w.spread, w.spread_contacts, w.drift})
-      l.at.steadiness.push_back(value * kCurrentUnit_a_m);
-    return deck_.run.mode == RunMode::kSteady && w.steady;
-  }
-
   void finish(int lane, PointStatus status) {
     Lane& l = lanes_[lane];
-    const PointState state = kernels_->state(lane);
-    const Moments moments = kernels_->moments(lane);
-    PointResult result = report_point(deck_, problem_, sweep_.bias_at(l.at.point, l.time_fs), l.at,
-                                      l.dt_fs, state, moments, status);
-    warn(l.at, result.numbers.at("ballistic_ratio"));
+    const FinishedPoint finished{.progress = l.at,
+                                 .present = sweep_.bias_at(l.at.point, l.time_fs),
+                                 .dt_fs = l.dt_fs,
+                                 .state = kernels_->state(lane),
+                                 .moments = kernels_->moments(lane),
+                                 .status = status};
+    const PointState& state = finished.state;
+    PointResult result = report_point(deck_, problem_, finished);
+    const double judged_ratio =
+        problem_.scheme == ScatteringScheme::kNone ? 0.0 : result.numbers.at("ballistic_ratio");
+    for (const std::string& warning : warnings_of(bias(l), l.at, judged_ratio))
+      sweep_.progress.log(warning);
     int position = 0;
     bool more = false;
     {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+namespace quasi::mosfet {
+
+/// Voltages of the gates and of the drain against the source.
+struct BiasPoint {
+  double vgs_v = 0;
+  double vds_v = 0;
+};
+
+/// Piecewise linear in time, constant before the first and after the last corner.
+struct Waveform {
+  std::vector<double> t_fs, value_v;
+  double at(double t_fs_now) const;
+  /// The first corner later than t; infinity if there is none.
+  double next_corner(double t_fs_now) const;
+  /// True if the value changes right after t.
+  bool moves(double t_fs_now) const;
+};
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "workers/mosfet/model/model.hpp"
+
+namespace quasi::mosfet {
+
+enum class RunMode { kEquilibrium, kTransient, kSteady, kMobility };
+
+/// Equation of motion of the electrons.
+enum class TransportModel {
+  kBoltzmann,
+  kBallistic,       ///< the Boltzmann equation without scattering
+  kDriftDiffusion,  ///< a quasi-Fermi level with the low-field mobility of the same scattering
+};
+
+/// Nodes along x and z, subbands, and cells of phase space.
+struct Mesh {
+  int nx = 65, nz = 65, subbands = 6, nw = 300, nphi = 48;
+  double wmax_ev = 0.9;
+  bool snap = false;
+  AngleRange range = AngleRange::kHalf;
+  PhiFlux phi_flux = PhiFlux::kUpwind;
+};
+
+/// How a run advances and when it ends.
+struct RunSettings {
+  RunMode mode = RunMode::kSteady;
+  TransportModel transport = TransportModel::kBoltzmann;
+  double t_end_fs = 2000.0, cfl = 0.7, steady_tol = 1e-3, window_fs = 50.0;
+  double steady_floor_a_per_m = 1e-3;  ///< absolute floor of the steadiness tests
+  double weno_epsilon = 1e-12;
+  double tol_v = 1e-6;
+  int refresh_steps = 400;
+  double plasma_damping =
+      1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
+  double checkpoint_s = 60.0;
+  bool coarse_start = true;  ///< steady mode: reach the first steady state of a chain on a
+                             ///< coarser mesh, if there is one
+  bool mesh_study = false;   ///< repeat with half of every axis and state the error that implies
+};
+
+/// Tables and fields that a run leaves.
+struct OutputSettings {
+  double every_fs = 10.0;
+  std::vector<std::string> fields;
+  std::vector<double> pdf_at_fs;   ///< times of snapshots of the pdf; transient mode
+  double threshold_a_per_m = 0.1;  ///< constant-current definition of V_th
+  bool has(const std::string& field) const {
+    return std::find(fields.begin(), fields.end(), field) != fields.end();
+  }
+};
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,49 @@
+#include "workers/mosfet/output/iv_csv.hpp"
+
+#include <cstdio>
+#include <fstream>
+
+#include "workers/backend/error.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+constexpr const char* kCsvHeader =
+    "vgs_v,vds_v,current_a_per_m,current_source_a_per_m,current_drain_a_per_m,current_spread_a_per_"
+    "m,"
+    "current_drift_a_per_m,time_fs,steps,status\n";
+
+std::string csv_row(const PointResult& point) {
+  char line[400];
+  const auto number = [&](const char* name) { return point.numbers.at(name); };
+  std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%s\n",
+                point.bias.vgs_v, point.bias.vds_v, number("current_a_per_m"),
+                number("current_source_a_per_m"), number("current_drain_a_per_m"),
+                number("current_spread_a_per_m"), number("current_drift_a_per_m"),
+                number("time_fs"), number("steps"), status_name(point.status));
+  return line;
+}
+
+}  // namespace
+
+void IvCsv::add(int point, const PointResult& result) {
+  rows_[point] = csv_row(result);
+  const std::filesystem::path aside = path_.parent_path() / ".iv.csv.new";
+  std::ofstream out(aside);
+  out << kCsvHeader;
+  for (const auto& [index, row] : rows_) out << row;
+  out.close();
+  std::error_code failure;
+  if (out) std::filesystem::rename(aside, path_, failure);
+  if (!out || failure)
+    throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
+}
+
+void write_iv_csv(const std::filesystem::path& directory, const std::vector<PointResult>& points) {
+  std::ofstream out(directory / "iv.csv");
+  out << kCsvHeader;
+  for (const PointResult& point : points) out << csv_row(point);
+  if (!out.flush()) throw StorageError("cannot write iv.csv; is the disk full?");
+}
+
+}  // namespace quasi::mosfet

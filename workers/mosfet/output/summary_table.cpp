@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "workers/mosfet/output/summary.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using nlohmann::json;
+
+double largest_transconductance(const nlohmann::json& curve) {
+  const auto gm = curve["transconductance_s_per_m"].get<std::vector<double>>();
+  return *std::max_element(gm.begin(), gm.end());
+}
+
+std::string equilibrium_table(const json& summary) {
+  std::string text = "  V_GS (V)  V_DS (V)  sheet mid (1e12 cm-2)  V mid (V)  Newton\n";
+  char line[200];
+  for (const auto& point : summary["points"]) {
+    std::snprintf(line, sizeof line, "%10.4f%10.4f%23.5f%11.6f%8d\n", point["vgs_v"].get<double>(),
+                  point["vds_v"].get<double>(), point["sheet_mid_per_nm2"].get<double>() * 100.0,
+                  point["potential_mid_v"].get<double>(), point["steps"].get<int>());
+    text += line;
+  }
+  return text;
+}
+
+std::string mobility_table(const json& summary) {
+  std::string text = "  V_GS (V)  sheet (1e12 cm-2)  E_eff (MV/cm)  mobility (cm2/Vs)\n";
+  char line[200];
+  for (const auto& point : summary["points"]) {
+    std::snprintf(line, sizeof line, "%10.4f%19.5f%15.5f%19.2f\n", point["vgs_v"].get<double>(),
+                  point["sheet_per_nm2"].get<double>() * 100.0,
+                  point["effective_field_mv_per_cm"].get<double>(),
+                  point["mobility_cm2_per_v_s"].get<double>());
+    text += line;
+  }
+  return text;
+}
+
+std::string mesh_error_line(const json& point) {
+  if (!point.contains("mesh_error_a_per_m")) return {};
+  char part[100];
+  std::snprintf(part, sizeof part, "%20s mesh error %.3g A/m, of which", "",
+                point["mesh_error_a_per_m"].get<double>());
+  std::string text = part;
+  for (const char* axis : {"nw", "nphi", "nx", "nz"})
+    if (const std::string key = std::string("mesh_") + axis + "_error_a_per_m";
+        point.contains(key)) {
+      std::snprintf(part, sizeof part, " %s %.3g", axis, point[key].get<double>());
+      text += part;
+    }
+  return text + "\n";
+}
+
+std::string derived_lines(const json& derived) {
+  std::string text;
+  char part[100];
+  for (const auto& curve : derived["curves"]) {
+    std::snprintf(part, sizeof part, "V_DS = %g V: largest g_m %.4g S/m",
+                  curve["vds_v"].get<double>(), largest_transconductance(curve));
+    text += part;
+    for (const auto& [key, form] : {std::pair{"threshold_v", ", V_th %.4f V"},
+                                    {"threshold_extrapolated_v", ", by the tangent %.4f V"},
+                                    {"subthreshold_swing_mv_per_decade", ", swing %.1f mV/decade"}})
+      if (curve.contains(key)) {
+        std::snprintf(part, sizeof part, form, curve[key].get<double>());
+        text += part;
+      }
+    text += "\n";
+  }
+  if (derived.contains("dibl_mv_per_v")) {
+    std::snprintf(part, sizeof part, "DIBL %.1f mV/V\n", derived["dibl_mv_per_v"].get<double>());
+    text += part;
+  }
+  return text;
+}
+
+std::string unsteady_line(const json& summary) {
+  const auto unsteady = std::count_if(
+      summary["points"].begin(), summary["points"].end(),
+      [](const json& point) { return point["status"] == status_name(PointStatus::kTimeLimit); });
+  if (unsteady == 0) return {};
+  return std::to_string(unsteady) + " of " + std::to_string(summary["points"].size()) +
+         " points reached run.t_end_fs before they were steady (spread and drift above "
+         "run.steady_tol of I and above "
+         "run.steady_floor_A_per_m); raise run.t_end_fs or the tolerance\n";
+}
+
+std::string current_table(const json& summary) {
+  std::string text =
+      "  V_GS (V)  V_DS (V)       I (A/m)    spread     drift  I/I_bal   t (fs)   steps  "
+      "status\n";
+  char line[200];
+  for (const auto& point : summary["points"]) {
+    std::snprintf(line, sizeof line, "%10.4f%10.4f%14.6g%10.3g%10.3g%9.3f%9.1f%8d  %s\n",
+                  point["vgs_v"].get<double>(), point["vds_v"].get<double>(),
+                  point["current_a_per_m"].get<double>(),
+                  point["current_spread_a_per_m"].get<double>(),
+                  point["current_drift_a_per_m"].get<double>(),
+                  point["ballistic_ratio"].get<double>(), point["time_fs"].get<double>(),
+                  point["steps"].get<int>(), point["status"].get<std::string>().c_str());
+    text += line + mesh_error_line(point);
+  }
+  text += unsteady_line(summary);
+  return summary.contains("derived") ? text + derived_lines(summary["derived"]) : text;
+}
+
+}  // namespace
+
+std::string summary_table(const json& summary) {
+  if (summary["mode"] == "equilibrium") return equilibrium_table(summary);
+  if (summary["mode"] == "mobility") return mobility_table(summary);
+  return current_table(summary);
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,65 @@
+#include "workers/mosfet/solver/sweep/point_limits.hpp"
+
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/solver/sweep/point_name.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3,
+                 kNegativeError = 1e-3;
+constexpr double kBallisticWarning =
+    1.02;  // The reference current is itself good to the parabola of its barrier.
+constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
+constexpr double kLeastInflow = 0.2;
+
+}  // namespace
+
+void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
+                 double largest_w_ev) {
+  const double source_charge = at.terminals[at.terminals.size() - kTerminalWidth + 1];
+  if (!(std::isfinite(at.min_pdf) && std::isfinite(source_charge)))
+    throw NotConverged(name_of(bias) + ": the solution left the finite numbers at t = " +
+                       shown(time_fs) + " fs; lower run.cfl");
+  if (at.top_share >= kTopError)
+    throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + shown(at.top_share) +
+                       " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
+                       shown(largest_w_ev) + " and mesh.nw with it");
+  for (const int side : {0, 1})
+    if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
+      throw NotConverged(name_of(bias) + ": neutrality would need " + shown(at.inflow_scale[side]) +
+                         " times the inflow of the " + (side == 0 ? "source" : "drain") +
+                         " at t = " + shown(time_fs) +
+                         " fs (limits 0.2 and 5); use contact.inflow = \"fixed\"");
+  if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
+    throw NotConverged(
+        name_of(bias) + ": the mean occupation of a cell reached " +
+        (at.filling.lowest < -kNegativeError ? shown(at.filling.lowest) + " (limit -1e-3)"
+                                             : shown(at.filling.highest) + " (limit 1.25)") +
+        "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(time_fs) +
+        " fs; refine mesh.nw and mesh.nx or lower run.cfl");
+}
+
+std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at,
+                                     double ballistic_ratio) {
+  std::vector<std::string> warnings;
+  const std::string name = name_of(bias);
+  if (ballistic_ratio > kBallisticWarning)
+    warnings.push_back(name + ": the current is " + brief(ballistic_ratio) +
+                       " of what its own barriers would pass without "
+                       "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
+  if (at.top_share >= kTopWarning)
+    warnings.push_back(name + ": the highest energy cell holds " + brief(at.top_share) +
+                       " of the largest occupation; consider a higher mesh.wmax_eV");
+  if (at.min_pdf < kUndershootWarning)
+    warnings.push_back(name + ": the pdf undershoots to " + brief(at.min_pdf) +
+                       " of its maximum; refine the mesh");
+  if (at.filling.highest > kOverfilledWarning)
+    warnings.push_back(name + ": the discretisation fills a cell to " + shown(at.filling.highest) +
+                       " of its states; refine mesh.nw and mesh.nx");
+  return warnings;
+}
+
+}  // namespace quasi::mosfet
