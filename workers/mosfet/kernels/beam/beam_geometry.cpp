@@ -1,0 +1,105 @@
+#include "workers/mosfet/kernels/beam/beam_geometry.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/beam/face_energies.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+// Distance of an energy from the next edge of a cell, in cells.
+double edge_distance(double h_min_ev, double dh_ev, double energy_ev) {
+  const double cells = (energy_ev - h_min_ev) / dh_ev;
+  return std::fabs(cells - std::round(cells));
+}
+
+// The largest shift of H_min, down by less than a cell, that keeps both levels off the edges.
+double edge_shift_ev(double h_min_ev, double dh_ev, double source_ev, double drain_ev) {
+  constexpr int kTrials = 20;
+  double best = 0.0, best_distance = -1.0;
+  for (int k = 0; k < kTrials; ++k) {
+    const double shift = k * dh_ev / kTrials;
+    const double distance = std::min(edge_distance(h_min_ev - shift, dh_ev, source_ev),
+                                     edge_distance(h_min_ev - shift, dh_ev, drain_ev));
+    if (distance > best_distance + 1e-9) {
+      best = shift;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+BeamGrid make_beam_grid(const BeamMesh& mesh, const BeamLevels& levels, double dx_nm,
+                        double alpha_per_ev, const BeamShape& shape) {
+  const auto [lowest, highest] = std::minmax_element(levels.edge_ev.begin(), levels.edge_ev.end());
+  double top = shape.fermi_ev, source = *highest, drain = *highest;
+  for (int state = 0; state < levels.n_states(); ++state) {
+    const double* edge = levels.edge_of(state);
+    source = std::min(source, edge[0]);
+    drain = std::min(drain, edge[levels.nx - 1]);
+    if (state % levels.subbands == 0)
+      top = std::max(top, *std::max_element(edge, edge + levels.nx));
+  }
+  BeamGrid grid{.nx = levels.nx,
+                .n_kappa = mesh.n_kappa,
+                .dx_nm = dx_nm,
+                .h_min_ev = *lowest - mesh.margin_ev,
+                .dh_ev = mesh.dh_ev,
+                .alpha_per_ev = alpha_per_ev,
+                .shape = shape};
+  grid.h_min_ev -= edge_shift_ev(grid.h_min_ev, grid.dh_ev, source, drain);
+  grid.n_h = static_cast<int>(std::ceil((top + mesh.window_ev - grid.h_min_ev) / grid.dh_ev));
+  const double h_max = grid.h_low_ev(grid.n_h);
+  grid.dkappa =
+      std::sqrt(beam_gamma(h_max - *lowest + mesh.margin_ev, alpha_per_ev)) / grid.n_kappa;
+  return grid;
+}
+
+BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) {
+  const int nx = grid.nx, nj = grid.n_kappa;
+  BeamGeometry g{.grid = grid, .n_states = levels.n_states()};
+  g.volume.resize(static_cast<std::size_t>(g.cells()));
+  g.area.resize(static_cast<std::size_t>(g.n_states * (nx + 1) * g.lines()));
+  for (int k = 0; k < grid.n_h; ++k)
+    for (int j = 0; j < nj; ++j) {
+      const BeamCell cell = grid.cell(k, j);
+      g.full.push_back(cell.full_ev * (cell.kappa_high - cell.kappa_low));
+    }
+  for (int state = 0; state < g.n_states; ++state) {
+    const ValleyPair& valley = levels.valley_of(state);
+    const double root_mass = std::sqrt(valley.mx_m0 * valley.my_m0) * kElectronMass_ev_fs2_nm2;
+    g.density_factor.push_back(2.0 * root_mass /
+                               (units::kPi * units::kPi * kHbar_ev_fs * kHbar_ev_fs));
+    g.speed_factor.push_back(1.0 / std::sqrt(2.0 * valley.mx_m0 * kElectronMass_ev_fs2_nm2));
+    g.states_factor.push_back(4.0 * root_mass);
+    std::vector<double> faces(static_cast<std::size_t>(nx) + 1);
+    face_energies(levels.edge_of(state), nx, faces.data());
+    const double* nodes = levels.edge_of(state);
+#pragma omp parallel for schedule(dynamic)
+    for (int k = 0; k < grid.n_h; ++k)
+      for (int j = 0; j < nj; ++j) {
+        const BeamCell cell = grid.cell(k, j);
+        const auto volume = [&](double edge) {
+          return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge);
+        };
+        const std::int64_t line = static_cast<std::int64_t>(k) * nj + j;
+        double at_face = volume(faces[0]);
+        for (int i = 0; i <= nx; ++i) {
+          g.area[static_cast<std::size_t>(g.face(state, i) + line)] =
+              beam_area(cell, grid.shape, grid.alpha_per_ev, faces[static_cast<std::size_t>(i)]);
+          if (i == nx) break;
+          const double before = at_face;
+          at_face = volume(faces[static_cast<std::size_t>(i) + 1]);
+          g.volume[static_cast<std::size_t>(g.node(state, i) + line)] =
+              (before + 4.0 * volume(nodes[i]) + at_face) / 6.0;
+        }
+      }
+  }
+  return g;
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workers/mosfet/model/beam/beam_grid.hpp"
+#include "workers/mosfet/model/model.hpp"
+
+namespace quasi::mosfet {
+
+/// Electrons that the beam discretisation moves: the bands and the levels of all subbands.
+struct BeamLevels {
+  std::vector<ValleyPair> valleys;
+  int subbands = 0, nx = 0;
+  std::vector<double> edge_ev;  ///< ε_{νp}(x), valley offsets included [n_valleys][subbands][nx]
+
+  int n_states() const { return static_cast<int>(valleys.size()) * subbands; }
+  const ValleyPair& valley_of(int state) const {
+    return valleys[static_cast<std::size_t>(state / subbands)];
+  }
+  const double* edge_of(int state) const { return &edge_ev[static_cast<std::size_t>(state) * nx]; }
+};
+
+/// What chooses a BeamGrid.
+struct BeamMesh {
+  double dh_ev = 0.00625;
+  int n_kappa = 24;
+  double window_ev = 0.6;  ///< above the highest lowest level and E_F
+  double margin_ev = 0.1;  ///< below the lowest level, for the iteration of the field
+};
+
+/// The grid of one bias point. It is shifted so that neither contact level lies within 0.2 ΔH of a
+/// cell edge, where volumes and areas have kinks.
+BeamGrid make_beam_grid(const BeamMesh& mesh, const BeamLevels& levels, double dx_nm,
+                        double alpha_per_ev, const BeamShape& shape);
+
+/// Volumes and areas of all cells for given levels.
+struct BeamGeometry {
+  BeamGrid grid;
+  int n_states = 0;
+  std::vector<double> volume;  ///< V of the control volumes, eV [n_states][nx][n_h][n_kappa]
+  std::vector<double> area;    ///< A at the faces i − ½, eV^{3/2} [n_states][nx+1][n_h][n_kappa]
+  std::vector<double> full;    ///< A of a fully open cell [n_h][n_kappa]
+  /// Prefactors C_ν = 2√(m_x m_y)/(π²ħ²), 1/(nm² eV), and c_ν = 1/√(2m_x), nm/(fs √eV) [n_states].
+  std::vector<double> density_factor, speed_factor;
+  std::vector<double> states_factor;  ///< 4√(m_x m_y), eV fs² nm⁻² [n_states]
+
+  std::int64_t lines() const { return static_cast<std::int64_t>(grid.n_h) * grid.n_kappa; }
+  /// Number of cells of one sign of k_x: length of one branch of g.
+  std::int64_t cells() const { return n_states * static_cast<std::int64_t>(grid.nx) * lines(); }
+  std::int64_t node(int state, int i) const {
+    return (static_cast<std::int64_t>(state) * grid.nx + i) * lines();
+  }
+  std::int64_t face(int state, int i) const {
+    return (static_cast<std::int64_t>(state) * (grid.nx + 1) + i) * lines();
+  }
+};
+
+BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
+
+}  // namespace quasi::mosfet

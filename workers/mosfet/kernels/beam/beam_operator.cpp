@@ -1,0 +1,220 @@
+#include "workers/mosfet/kernels/beam/beam_operator.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quasi::mosfet {
+
+BeamOperator::BeamOperator(const BeamGeometry& geometry, const BeamScattering& scattering,
+                           const BeamInflow& inflow, BeamOrder order)
+    : geometry_(geometry), scattering_(scattering), inflow_(inflow), order_(order) {
+  if (!scattering.scatters()) find_isolated();
+}
+
+void BeamOperator::find_isolated() {
+  const BeamGrid& grid = geometry_.grid;
+  isolated_.assign(static_cast<std::size_t>(geometry_.cells()), 0);
+  for (int state = 0; state < geometry_.n_states; ++state)
+    for (int k = 0; k < grid.n_h; ++k)
+      for (int j = 0; j < grid.n_kappa; ++j) {
+        int first_closed = 0, last_closed = grid.nx;
+        while (first_closed <= grid.nx && area(state, first_closed, k, j) > 0.0) ++first_closed;
+        while (last_closed >= 0 && area(state, last_closed, k, j) > 0.0) --last_closed;
+        for (int i = first_closed; i < last_closed; ++i)
+          if (geometry_.volume[cell(state, i, k) + j] > 0.0) isolated_[cell(state, i, k) + j] = 1;
+      }
+}
+
+double BeamOperator::loss(int state, int i, int k, int j) const {
+  if (scattering_.scatters())
+    return scattering_
+        .loss()[(static_cast<std::size_t>(state) * geometry_.grid.nx + i) * geometry_.grid.n_h + k];
+  return isolated_[cell(state, i, k) + j] != 0 ? kWellLoss : 0.0;
+}
+
+bool BeamOperator::is_smooth(int state, int k, int j, int first) const {
+  const BeamGrid& grid = geometry_.grid;
+  if (order_ == BeamOrder::kFirst || first < 1 || first + 3 > grid.nx - 1) return false;
+  const double full = geometry_.full[static_cast<std::size_t>(k) * grid.n_kappa + j];
+  for (int n = first; n <= first + 3; ++n)
+    if (area(state, n, k, j) != full) return false;
+  return true;
+}
+
+void BeamOperator::face_values(const std::vector<double>& g, bool with_inflow, int state, int k,
+                               FaceValues* out) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa;
+  const std::size_t branch = g.size() / 2;
+  out->forward.resize(static_cast<std::size_t>(nx + 1) * nj);
+  out->backward.resize(out->forward.size());
+  const auto plus = [&](int i, int j) { return g[cell(state, i, k) + j]; };
+  const auto minus = [&](int i, int j) { return g[branch + cell(state, i, k) + j]; };
+  for (int n = 0; n <= nx; ++n)
+    for (int j = 0; j < nj; ++j) {
+      double forward = n > 0 ? plus(n - 1, j) : with_inflow ? inflow_.source[k] : 0.0;
+      double backward = n < nx ? minus(n, j) : with_inflow ? inflow_.drain[k] : 0.0;
+      // Upwind parabolas, each where the cells that it joins are fully open.
+      if (is_smooth(state, k, j, n - 2))
+        forward = (2.0 * plus(n, j) + 5.0 * forward - plus(n - 2, j)) / 6.0;
+      if (is_smooth(state, k, j, n - 1))
+        backward = (2.0 * minus(n - 1, j) + 5.0 * backward - minus(n + 1, j)) / 6.0;
+      out->forward[static_cast<std::size_t>(n) * nj + j] = forward;
+      out->backward[static_cast<std::size_t>(n) * nj + j] = backward;
+    }
+}
+
+std::vector<double> BeamOperator::apply(const std::vector<double>& g) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa, nk = grid.n_h;
+  const std::size_t branch = g.size() / 2;
+  std::vector<double> gain;
+  if (scattering_.scatters()) gain = scattering_.gain(scattering_.mean(g));
+  std::vector<double> out(g.size());
+#pragma omp parallel
+  {
+    FaceValues face;
+#pragma omp for schedule(dynamic)
+    for (int line = 0; line < geometry_.n_states * nk; ++line) {
+      const int state = line / nk, k = line % nk;
+      const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
+      face_values(g, false, state, k, &face);
+      for (int i = 0; i < nx; ++i)
+        for (int j = 0; j < nj; ++j) {
+          const std::size_t at = cell(state, i, k) + j, left = static_cast<std::size_t>(i) * nj + j,
+                            right = left + nj;
+          const double a = area(state, i, k, j), after = area(state, i + 1, k, j);
+          const double closes = std::max(a - after, 0.0), opens = std::max(after - a, 0.0);
+          const double plus = g[at], minus = g[branch + at], volume = geometry_.volume[at];
+          const double lost = loss(state, i, k, j);
+          const double fed =
+              gain.empty() ? 0.0 : gain[(static_cast<std::size_t>(state) * nx + i) * nk + k];
+          out[at] = scale * (after * face.forward[right] - a * face.forward[left] + closes * plus -
+                             opens * minus) +
+                    volume * (lost * plus - fed);
+          out[branch + at] = scale * (a * face.backward[left] - after * face.backward[right] +
+                                      opens * minus - closes * plus) +
+                             volume * (lost * minus - fed);
+        }
+    }
+  }
+  return out;
+}
+
+std::vector<double> BeamOperator::inflow_rhs() const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa;
+  std::vector<double> rhs(size(), 0.0);
+  const std::size_t branch = rhs.size() / 2;
+  for (int state = 0; state < geometry_.n_states; ++state) {
+    const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
+    for (int k = 0; k < grid.n_h; ++k)
+      for (int j = 0; j < nj; ++j) {
+        for (int i = 0; i < nx && !isolated_.empty(); ++i)
+          if (const std::size_t at = cell(state, i, k) + j; isolated_[at] != 0)
+            rhs[at] = rhs[branch + at] = kWellLoss * geometry_.volume[at] * inflow_.source[k];
+        rhs[cell(state, 0, k) + j] += scale * area(state, 0, k, j) * inflow_.source[k];
+        rhs[branch + cell(state, nx - 1, k) + j] +=
+            scale * area(state, nx, k, j) * inflow_.drain[k];
+      }
+  }
+  return rhs;
+}
+
+std::vector<double> BeamOperator::rate(const std::vector<double>& g) const {
+  std::vector<double> out = inflow_rhs();
+  const std::vector<double> lost = apply(g);
+  for (std::size_t at = 0; at < out.size(); ++at) out[at] -= lost[at];
+  return out;
+}
+
+void BeamOperator::sweep_lines(const std::vector<double>& rhs, int state, int k,
+                               std::vector<double>* g) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa;
+  const std::size_t branch = rhs.size() / 2;
+  const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
+  std::vector<double> c_plus(static_cast<std::size_t>(nx) * nj), c_minus(c_plus.size());
+  for (int i = 0; i < nx; ++i)
+    for (int j = 0; j < nj; ++j) {
+      const std::size_t at = cell(state, i, k) + j, here = static_cast<std::size_t>(i) * nj + j;
+      const double left = scale * area(state, i, k, j), right = scale * area(state, i + 1, k, j);
+      const double d = std::max(left, right) + geometry_.volume[at] * loss(state, i, k, j);
+      const double turned = -std::max(left - right, 0.0);
+      double mixed = -std::max(right - left, 0.0), r_plus = rhs[at];
+      const double r_minus = rhs[branch + at];
+      if (i > 0) {
+        mixed += left * c_plus[here - nj];
+        r_plus += left * (*g)[cell(state, i - 1, k) + j];
+      }
+      const double determinant = d * d - mixed * turned;
+      if (!(determinant > 0.0)) continue;  // A closed cell: g stays zero.
+      const double coupling = i + 1 < nx ? right : 0.0;
+      c_plus[here] = mixed * coupling / determinant;
+      c_minus[here] = -d * coupling / determinant;
+      (*g)[at] = (d * r_plus - mixed * r_minus) / determinant;
+      (*g)[branch + at] = (d * r_minus - turned * r_plus) / determinant;
+    }
+  for (int i = nx - 2; i >= 0; --i)
+    for (int j = 0; j < nj; ++j) {
+      const std::size_t at = cell(state, i, k) + j, here = static_cast<std::size_t>(i) * nj + j;
+      const double next = (*g)[branch + cell(state, i + 1, k) + j];
+      (*g)[at] -= c_plus[here] * next;
+      (*g)[branch + at] -= c_minus[here] * next;
+    }
+}
+
+std::vector<double> BeamOperator::sweep(const std::vector<double>& rhs) const {
+  std::vector<double> g(rhs.size(), 0.0);
+  const int nk = geometry_.grid.n_h;
+#pragma omp parallel for schedule(dynamic)
+  for (int line = 0; line < geometry_.n_states * nk; ++line)
+    sweep_lines(rhs, line / nk, line % nk, &g);
+  return g;
+}
+
+std::vector<double> BeamOperator::face_currents(const std::vector<double>& g) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa, nk = grid.n_h;
+  std::vector<double> current(static_cast<std::size_t>(geometry_.n_states) * (nx + 1) * nk);
+#pragma omp parallel
+  {
+    FaceValues face;
+#pragma omp for schedule(dynamic)
+    for (int line = 0; line < geometry_.n_states * nk; ++line) {
+      const int state = line / nk, k = line % nk;
+      face_values(g, true, state, k, &face);
+      const double factor = geometry_.density_factor[static_cast<std::size_t>(state)] *
+                            geometry_.speed_factor[static_cast<std::size_t>(state)] *
+                            grid.boltzmann(k);
+      for (int n = 0; n <= nx; ++n) {
+        double sum = 0.0;
+        for (int j = 0; j < nj; ++j) {
+          const std::size_t at = static_cast<std::size_t>(n) * nj + j;
+          sum += area(state, n, k, j) * (face.forward[at] - face.backward[at]);
+        }
+        current[(static_cast<std::size_t>(state) * (nx + 1) + n) * nk + k] = factor * sum;
+      }
+    }
+  }
+  return current;
+}
+
+double BeamOperator::largest_step_fs() const {
+  const BeamGrid& grid = geometry_.grid;
+  double fastest = 0.0;
+  for (int state = 0; state < geometry_.n_states; ++state) {
+    const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
+    for (int i = 0; i < grid.nx; ++i)
+      for (int k = 0; k < grid.n_h; ++k)
+        for (int j = 0; j < grid.n_kappa; ++j) {
+          const double volume = geometry_.volume[cell(state, i, k) + j];
+          const double larger = std::max(area(state, i, k, j), area(state, i + 1, k, j));
+          if (volume > 0.0)
+            fastest = std::max(fastest, scale * larger / volume + loss(state, i, k, j));
+        }
+  }
+  return 1.0 / fastest;
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/kernels/beam/beam_scattering.hpp"
+
+namespace quasi::mosfet {
+
+enum class BeamOrder { kFirst, kThird };
+
+/// Inflow at the two contacts in units of g: one value a cell of H.
+struct BeamInflow {
+  std::vector<double> source, drain;  ///< [n_h]
+};
+
+/// Streaming along x and scattering at fixed levels, in g = f e^{(H−E_F)/kT}.
+///
+/// g holds the branch k_x > 0 and then k_x < 0, each [n_states][nx][n_h][n_kappa]. With a =
+/// A_{i−½}, a' = A_{i+½}, the equations of one line are
+///
+///   V_i ∂_t g⁺_i = −(c/Δx) [a' ĝ⁺_{i+½} − a ĝ⁺_{i−½} + (a−a')₊ g⁺_i − (a'−a)₊ g⁻_i] + V_i (G − λ
+///   g⁺_i)
+///
+/// and the mirror image for g⁻. The terms (·)₊ are the turning points. Constant g solves them.
+class BeamOperator {
+ public:
+  BeamOperator(const BeamGeometry& geometry, const BeamScattering& scattering,
+               const BeamInflow& inflow, BeamOrder order);
+
+  std::size_t size() const { return 2 * static_cast<std::size_t>(geometry_.cells()); }
+
+  /// V ∂_t g, eV/fs: zero in the steady state.
+  std::vector<double> rate(const std::vector<double>& g) const;
+  /// The homogeneous part of −rate(): V ∂_t g without inflow, with the sign changed.
+  std::vector<double> apply(const std::vector<double>& g) const;
+  /// Solves the first-order streaming with loss along every line: exact for any number of barriers
+  /// and wells. @param rhs  like V ∂_t g
+  std::vector<double> sweep(const std::vector<double>& rhs) const;
+  /// The inflow as a right-hand side of sweep().
+  std::vector<double> inflow_rhs() const;
+
+  /// Electron current through the faces i − ½ of every state and cell of H, per valley and in units
+  /// of g [n_states][nx+1][n_h], 1/(nm fs).
+  std::vector<double> face_currents(const std::vector<double>& g) const;
+
+  /// Largest explicit time step, fs.
+  double largest_step_fs() const;
+
+ private:
+  /// Face values of one (state, k): ĝ⁺ and ĝ⁻ at the faces [nx+1][n_kappa].
+  struct FaceValues {
+    std::vector<double> forward, backward;
+  };
+  void face_values(const std::vector<double>& g, bool with_inflow, int state, int k,
+                   FaceValues* out) const;
+  /// True if a cell is fully open at the faces first … first + 3, none of them a contact.
+  bool is_smooth(int state, int k, int j, int first) const;
+  double area(int state, int n, int k, int j) const {
+    return geometry_.area[static_cast<std::size_t>(geometry_.face(state, n)) +
+                          static_cast<std::size_t>(k) * geometry_.grid.n_kappa + j];
+  }
+  std::size_t cell(int state, int i, int k) const {
+    return static_cast<std::size_t>(geometry_.node(state, i)) +
+           static_cast<std::size_t>(k) * geometry_.grid.n_kappa;
+  }
+  double loss(int state, int i, int k, int j) const;
+  void sweep_lines(const std::vector<double>& rhs, int state, int k, std::vector<double>* g) const;
+  void find_isolated();
+
+  static constexpr double kWellLoss = 1e-9;  ///< 1/fs, towards the source's equilibrium
+
+  const BeamGeometry& geometry_;
+  const BeamScattering& scattering_;
+  const BeamInflow& inflow_;
+  BeamOrder order_;
+  std::vector<char> isolated_;  ///< cells that no contact reaches; empty where scattering does
+};
+
+}  // namespace quasi::mosfet

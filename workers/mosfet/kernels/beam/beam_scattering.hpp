@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workers/mosfet/kernels/beam/beam_geometry.hpp"
+#include "workers/mosfet/kernels/mosfet_kernels.hpp"
+
+namespace quasi::mosfet {
+
+/// Isotropic scattering on the H grid.
+///
+/// All subbands share the grid, so a process of energy ħω joins the cell k of a low state to the
+/// cells h = k + ⌊ħω/ΔH⌋ and h + 1 of a high state with weights that depend on the process alone.
+/// The number that goes up a link per time and length is
+///
+///   T (f̄_low − e^{(H_h−H_k)/kT} f̄_high),   T = C_ν D_low(k) c_μ Z W N_μ b_h S_high(h),
+///
+/// with D(k) = Σ_{b,j} V, S(h) = 4√(m_x m_y) D(h)/Ω_h and f̄ = Σ V f / D. In terms of g = f
+/// e^{(H−E_F)/kT} both directions have the factor e^{(E_F−H_k)/kT}, so that equal ḡ is left alone
+/// to the bit.
+class BeamScattering {
+ public:
+  /// @param overlap  W [families·subbands][families·subbands][nx], 1/nm
+  /// @param level_of  level of a state: its place in `overlap` [n_states]
+  BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
+                 const std::vector<ScatteringProcess>& processes,
+                 const std::vector<double>& overlap, const std::vector<int>& level_of);
+
+  bool scatters() const { return !links_.empty(); }
+  /// λ [n_states][nx][n_h], 1/fs.
+  const std::vector<double>& loss() const { return loss_; }
+
+  /// ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]; zero for closed cells.
+  std::vector<double> mean(const std::vector<double>& g) const;
+  /// Gain in g per time, Σ over links of their rate times ḡ of the other end [n_states][nx][n_h].
+  std::vector<double> gain(const std::vector<double>& mean) const;
+
+  /// Power that the electrons of one valley give to the phonons of each process [processes][nx],
+  /// eV/(nm² fs).
+  std::vector<double> phonon_power(const std::vector<double>& mean) const;
+  /// The same by emission alone, a scale for the balance at equilibrium.
+  std::vector<double> emission_power(const std::vector<double>& mean) const;
+  /// Σ over links of the net number that enters a state [n_states][nx][n_h], 1/(nm² fs).
+  std::vector<double> net_number(const std::vector<double>& mean) const;
+
+ private:
+  /// One process from a low to a high state, `shift` cells up.
+  struct Link {
+    int low, high, process, shift;
+    double strength;  ///< c_μ Z N_μ b_h/ħ²; the overlap is that of the column
+    int overlap;      ///< place of the two levels in the overlap matrix
+    double rise;      ///< e^{(H_h−H_k)/kT}
+  };
+
+  std::int64_t row(int state, int i) const {
+    return (static_cast<std::int64_t>(state) * geometry_.grid.nx + i) * geometry_.grid.n_h;
+  }
+  /// Loss rate of the low end at cell k of column i; `up` is that of the high end at k + shift.
+  double low_rate(const Link& link, int i, int k, double* up) const;
+  void add_links(const ScatteringProcess& process, int index, int low, int high, int overlap);
+  template <typename Visit>
+  void for_each_transfer(const std::vector<double>& mean, const Visit& visit) const;
+
+  const BeamGeometry& geometry_;
+  int processes_ = 0;
+  std::vector<Link> links_;
+  std::vector<double> overlap_;  ///< [pairs of levels][nx]
+  std::vector<double> states_;   ///< D [n_states][nx][n_h]
+  std::vector<double> loss_;
+  std::vector<double> per_full_;  ///< 1/Ω_k [n_h]
+};
+
+}  // namespace quasi::mosfet

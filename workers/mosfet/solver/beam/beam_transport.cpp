@@ -1,0 +1,88 @@
+#include "workers/mosfet/solver/beam/beam_transport.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/mosfet/solver/beam/gmres.hpp"
+
+namespace quasi::mosfet {
+
+BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
+  const BeamShape& shape = grid.shape;
+  const auto g_at = [&](int k, double fermi_ev) {
+    const double from_source = (fermi_ev - shape.fermi_ev) / shape.kt_ev;
+    if (!shape.fermi) return std::exp(from_source);
+    return fermi_function((fermi_ev - grid.centre_ev(k)) / shape.kt_ev) / grid.boltzmann(k);
+  };
+  BeamInflow inflow;
+  for (int k = 0; k < grid.n_h; ++k) {
+    inflow.source.push_back(g_at(k, shape.fermi_ev));
+    inflow.drain.push_back(g_at(k, drain_fermi_ev));
+  }
+  return inflow;
+}
+
+BeamSolution solve_beam(const BeamOperator& problem, double tolerance, int max_sweeps,
+                        const std::vector<double>& start) {
+  const std::vector<double> rhs = problem.sweep(problem.inflow_rhs());
+  BeamSolution solution;
+  solution.g = start.empty() ? rhs : start;
+  const GmresReport report =
+      gmres([&](const std::vector<double>& g) { return problem.sweep(problem.apply(g)); }, rhs,
+            tolerance, max_sweeps, &solution.g);
+  solution.sweeps = report.products + 1;
+  solution.residual = report.residual;
+  solution.converged = report.converged;
+  return solution;
+}
+
+std::vector<double> beam_sheet_density(const BeamGeometry& geometry, const std::vector<double>& g) {
+  const BeamGrid& grid = geometry.grid;
+  const std::size_t branch = g.size() / 2;
+  std::vector<double> sheet(static_cast<std::size_t>(geometry.n_states) * grid.nx);
+  for (std::size_t column = 0; column < sheet.size(); ++column)
+    for (int k = 0; k < grid.n_h; ++k) {
+      double sum = 0.0;
+      for (int j = 0; j < grid.n_kappa; ++j) {
+        const std::size_t at = (column * grid.n_h + k) * grid.n_kappa + j;
+        sum += geometry.volume[at] * (g[at] + g[branch + at]);
+      }
+      sheet[column] += geometry.density_factor[column / grid.nx] * grid.boltzmann(k) * sum;
+    }
+  return sheet;
+}
+
+BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
+                       const BeamOperator& problem, const std::vector<double>& g) {
+  constexpr double kValleys = 2.0;
+  const BeamGrid& grid = geometry.grid;
+  const int nx = grid.nx, nk = grid.n_h;
+  BeamFluxes fluxes{.current = std::vector<double>(static_cast<std::size_t>(nx) + 1),
+                    .energy_flux = std::vector<double>(static_cast<std::size_t>(nx) + 1),
+                    .sheet_nm2 = beam_sheet_density(geometry, g)};
+  const std::vector<double> currents = problem.face_currents(g);
+  for (int state = 0; state < geometry.n_states; ++state)
+    for (int n = 0; n <= nx; ++n)
+      for (int k = 0; k < nk; ++k) {
+        const double current =
+            kValleys * currents[(static_cast<std::size_t>(state) * (nx + 1) + n) * nk + k];
+        fluxes.current[static_cast<std::size_t>(n)] += current;
+        fluxes.energy_flux[static_cast<std::size_t>(n)] += current * grid.centre_ev(k);
+      }
+  if (scattering.scatters()) {
+    fluxes.phonon_power = scattering.phonon_power(scattering.mean(g));
+    for (double& power : fluxes.phonon_power) power *= kValleys;
+  }
+  double taken = 0.0, low = fluxes.energy_flux[0], high = low;
+  for (int i = 0; i < nx; ++i) {
+    for (std::size_t at = i; at < fluxes.phonon_power.size(); at += nx)
+      taken += grid.dx_nm * fluxes.phonon_power[at];
+    const double total = fluxes.energy_flux[static_cast<std::size_t>(i) + 1] + taken;
+    low = std::min(low, total);
+    high = std::max(high, total);
+  }
+  fluxes.energy_defect = high - low;
+  return fluxes;
+}
+
+}  // namespace quasi::mosfet
