@@ -80,6 +80,7 @@ def save(figure: Any, output: Any) -> None:
     path = Path(output)
     ending = path.suffix.lstrip(".").lower()
     if ending not in FORMATS:
-        raise PlotError(f"'{path.name}' ends in '.{ending}'; figures are written as .svg, .pdf, .png")
+        raise PlotError(
+            f"'{path.name}' ends in '.{ending}'; figures are written as .svg, .pdf, .png")
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     figure.savefig(path, metadata=undated[ending])
