@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -107,6 +108,91 @@ TEST(Hdf5, SizesThatNoFileHasAreRefused) {
         std::string::npos)
         << failure.what();
   }
+}
+
+/// The failure of reading "/x" as numbers; "" if it was read.
+std::string failure_of_reading(const std::filesystem::path& path) {
+  try {
+    H5Reader(path).doubles("/x");
+    return "";
+  } catch (const InvalidInput& failure) {
+    return failure.what();
+  }
+}
+
+/// Makes "/x" with the properties that `describe` sets.
+void write_dataset(const std::filesystem::path& path, hsize_t extent,
+                   const std::function<void(hid_t)>& describe) {
+  const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+  const H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  describe(creation.id());
+  const H5Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+  const H5Handle made(H5Dcreate2(file.id(), "/x", H5T_NATIVE_DOUBLE, space.id(), H5P_DEFAULT,
+                                 creation.id(), H5P_DEFAULT),
+                      H5Dclose);
+  ASSERT_GE(made.id(), 0);
+}
+
+// A small file could otherwise name any file of the machine, whose bytes would show as numbers.
+TEST(Hdf5, ValuesOfOtherFilesAreRefused) {
+  const test::TemporaryDirectory directory;
+  const auto secret = directory.path() / "secret";
+  std::ofstream(secret) << "TOP-SECRET-VALUE";
+  const auto path = directory.path() / "hostile.h5";
+  write_dataset(path, 2, [&](hid_t creation) { H5Pset_external(creation, secret.c_str(), 0, 16); });
+  EXPECT_NE(failure_of_reading(path).find("external storage"), std::string::npos)
+      << failure_of_reading(path);
+  EXPECT_THROW(H5Reader(path).shape("/x"), InvalidInput);
+  EXPECT_THROW(
+      H5Reader(path).slab("/x", std::vector<std::int64_t>{0}, std::vector<std::int64_t>{1}),
+      InvalidInput);
+
+  const auto other = directory.path() / "other.h5";
+  {
+    H5Writer writer(other);
+    writer.write_scalar("/x", 1.0, "1");
+    writer.write_text("/group/note", "another's");
+    writer.commit();
+  }
+  const hsize_t one = 1;
+  const H5Handle source(H5Screate_simple(1, &one, nullptr), H5Sclose);
+  write_dataset(path, 1, [&](hid_t creation) {
+    H5Pset_virtual(creation, source.id(), other.c_str(), "/x", source.id());
+  });
+  EXPECT_NE(failure_of_reading(path).find("virtual"), std::string::npos)
+      << failure_of_reading(path);
+
+  {
+    const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    H5Lcreate_external(other.c_str(), "/x", file.id(), "/x", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external(other.c_str(), "/group", file.id(), "/group", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/group/note", file.id(), "/soft", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  EXPECT_NE(failure_of_reading(path).find("no dataset '/x' of its own"), std::string::npos)
+      << failure_of_reading(path);
+  EXPECT_THROW(H5Reader(path).children("/group"), InvalidInput);
+  EXPECT_THROW(H5Reader(path).text("/group/note"), InvalidInput);
+  EXPECT_THROW(H5Reader(path).text("/soft"), InvalidInput);
+  EXPECT_FALSE(H5Reader(path).has("/group/note"));
+}
+
+// Memory is asked for what a file of this size can hold, not for what its header announces.
+TEST(Hdf5, ASmallFileThatAnnouncesMuchIsRefused) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() / "bomb.h5";
+  write_dataset(path, 300'000'000, [](hid_t) {});
+  EXPECT_NE(failure_of_reading(path).find("says that it has 300000000"), std::string::npos)
+      << failure_of_reading(path);
+  write_dataset(path, 1'000, [](hid_t) {});
+  EXPECT_EQ(failure_of_reading(path), "") << "fill values of a small dataset are no fault";
+  {
+    H5Writer writer(path);
+    const std::vector<float> zeros(4 << 20, 0.0F);
+    const std::int64_t extent[] = {4 << 20};
+    writer.write_compressed("/x", zeros, extent, "1");
+    writer.commit();
+  }
+  EXPECT_EQ(failure_of_reading(path), "") << "zeros compress as well as anything can";
 }
 
 // A text is one: of a list of texts, reading the first alone is not what HDF5 would do.

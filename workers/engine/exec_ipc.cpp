@@ -29,6 +29,7 @@
 #include "workers/engine/run_task.hpp"
 #include "workers/engine/test_work.hpp"
 #include "workers/engine/utf8.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi {
 namespace {
@@ -139,6 +140,9 @@ std::string leave_network() {
 }
 
 RunOptions run_options(const v1::EngineStart& start, Ranks& ranks) {
+  // The deck is someone else's: it names files among its inputs alone. The daemon names these
+  // directories, relative to the attempt's.
+  confine_inputs({"in", start.output_directory(), start.checkpoint_directory()});
   RunOptions options{.deck = {.path = start.deck_path(), .settings = {}},
                      .devices = {},
                      .output_directory = start.output_directory(),

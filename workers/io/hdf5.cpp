@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi {
 namespace {
@@ -19,9 +21,34 @@ std::string quoted(const std::filesystem::path& path) {
   return std::string("'").append(path.string()).append("'");
 }
 
+/// Access properties under which no link leads into another file.
+H5Handle access_within_file(hid_t property_class) {
+  H5Handle access(H5Pcreate(property_class), H5Pclose);
+  H5Pset_elink_cb(
+      access.id(),
+      [](const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) -> herr_t {
+        return -1;
+      },
+      nullptr);
+  return access;
+}
+
+/// Refuses a dataset whose values lie in other files: a file of 2 kB could name any file of the
+/// machine, and the values would show in a message or a result.
+void require_values_within_file(hid_t dataset, const std::string& what) {
+  const H5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_external_count(creation.id()) != 0)
+    throw InvalidInput(what + " has external storage; write its values into the file itself");
+  if (H5Pget_layout(creation.id()) == H5D_VIRTUAL)
+    throw InvalidInput(what + " is virtual; write its values into the file itself");
+}
+
 H5Handle open_dataset(hid_t file, const std::string& path, const std::filesystem::path& name) {
-  H5Handle dataset(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
-  if (dataset.id() < 0) throw InvalidInput(quoted(name) + " has no dataset '" + path + "'");
+  const H5Handle access = access_within_file(H5P_DATASET_ACCESS);
+  H5Handle dataset(H5Dopen2(file, path.c_str(), access.id()), H5Dclose);
+  if (dataset.id() < 0)
+    throw InvalidInput(quoted(name) + " has no dataset '" + path + "' of its own");
+  require_values_within_file(dataset.id(), quoted(name) + ": dataset '" + path + "'");
   return dataset;
 }
 
@@ -38,19 +65,27 @@ std::int64_t product(std::span<const std::int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+/// Refuses sizes that the stored bytes cannot hold, before memory is asked for: a header may
+/// promise anything. Deflate, the strongest filter in use, reaches 1032 : 1.
+void require_size_that_file_holds(hid_t dataset, const std::string& what) {
+  constexpr double kMostCompression = 1032.0;
+  constexpr double kUnstoredBytes = 1 << 20;  // Fill values of a small dataset need no storage.
+  double count = 1.0;
+  for (const std::int64_t extent : shape_of(dataset)) count *= static_cast<double>(extent);
+  const H5Handle type(H5Dget_type(dataset), H5Tclose);
+  const double announced_bytes = count * static_cast<double>(H5Tget_size(type.id()));
+  const double stored_bytes = static_cast<double>(H5Dget_storage_size(dataset));
+  if (announced_bytes > kMostCompression * stored_bytes + kUnstoredBytes)
+    throw InvalidInput(what + " says that it has " + std::to_string(count) + " values and stores " +
+                       std::to_string(stored_bytes) + " bytes; is the file damaged?");
+}
+
 template <typename T>
 std::vector<T> read_all(hid_t file, const std::string& path, const std::filesystem::path& name,
                         hid_t memory_type) {
   const H5Handle dataset = open_dataset(file, path, name);
-  // A header may promise anything; what no memory holds is a fault of the file, not of this
-  // machine.
-  constexpr double kMostValues = 1ull << 40;
-  double count = 1.0;
-  for (const std::int64_t extent : shape_of(dataset.id())) count *= static_cast<double>(extent);
-  if (count > kMostValues)
-    throw InvalidInput(quoted(name) + ": dataset '" + path + "' says that it has " +
-                       std::to_string(count) + " values, limit 2^40; is the file damaged?");
-  std::vector<T> values(static_cast<std::size_t>(count));
+  require_size_that_file_holds(dataset.id(), quoted(name) + ": dataset '" + path + "'");
+  std::vector<T> values(static_cast<std::size_t>(product(shape_of(dataset.id()))));
   if (H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     throw InvalidInput(quoted(name) + ": dataset '" + path +
                        "' cannot be read as numbers; is the file truncated?");
@@ -90,7 +125,8 @@ std::string read_string(hid_t type, hid_t space, const std::string& what,
 
 H5Reader::H5Reader(const std::filesystem::path& path)
     : path_(path),
-      file_((silence_hdf5(), H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)), H5Fclose) {
+      file_((silence_hdf5(), H5Fopen(input_file(path).c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)),
+            H5Fclose) {
   if (file_.id() < 0)
     throw InvalidInput(quoted(path) + (std::filesystem::exists(path)
                                            ? " is not a readable HDF5 file; is it truncated?"
@@ -98,9 +134,10 @@ H5Reader::H5Reader(const std::filesystem::path& path)
 }
 
 bool H5Reader::has(const std::string& path) const {
+  const H5Handle access = access_within_file(H5P_LINK_ACCESS);
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    if (part != "/" && H5Lexists(file_.id(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (part != "/" && H5Lexists(file_.id(), part.c_str(), access.id()) <= 0) return false;
     if (end == std::string::npos) return true;
   }
 }
@@ -119,6 +156,7 @@ std::vector<std::int64_t> H5Reader::integers(const std::string& path) const {
 
 std::string H5Reader::text(const std::string& path) const {
   const H5Handle dataset = open_dataset(file_.id(), path, path_);
+  require_size_that_file_holds(dataset.id(), quoted(path_) + ": dataset '" + path + "'");
   const H5Handle type(H5Dget_type(dataset.id()), H5Tclose),
       space(H5Dget_space(dataset.id()), H5Sclose);
   return read_string(type.id(), space.id(), quoted(path_) + ": dataset '" + path + "'",
@@ -145,8 +183,9 @@ std::int64_t H5Reader::integer(const std::string& path) const {
 }
 
 std::string H5Reader::text_attribute(const std::string& path, const std::string& name) const {
+  const H5Handle access = access_within_file(H5P_LINK_ACCESS);
   const H5Handle attribute(
-      H5Aopen_by_name(file_.id(), path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+      H5Aopen_by_name(file_.id(), path.c_str(), name.c_str(), H5P_DEFAULT, access.id()), H5Aclose);
   if (attribute.id() < 0)
     throw InvalidInput(quoted(path_) + ": '" + path + "' has no attribute '" + name + "'");
   const H5Handle type(H5Aget_type(attribute.id()), H5Tclose),
@@ -158,7 +197,8 @@ std::string H5Reader::text_attribute(const std::string& path, const std::string&
 
 std::vector<std::string> H5Reader::children(const std::string& group) const {
   std::vector<std::string> names;
-  const H5Handle handle(H5Gopen2(file_.id(), group.c_str(), H5P_DEFAULT), H5Gclose);
+  const H5Handle access = access_within_file(H5P_GROUP_ACCESS);
+  const H5Handle handle(H5Gopen2(file_.id(), group.c_str(), access.id()), H5Gclose);
   if (handle.id() < 0) throw InvalidInput(quoted(path_) + " has no group '" + group + "'");
   H5Literate(
       handle.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
@@ -228,6 +268,8 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
       chunk[d] = extent[d];
       values_in_chunk *= extent[d];
     }
+    // A last axis that is longer is cut: chunks of one value each would take minutes.
+    if (values_in_chunk == 1) chunk.back() = std::min(extent.back(), kLargestChunk);
     H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data());
     H5Pset_shuffle(creation.id());
     H5Pset_deflate(creation.id(), 4);

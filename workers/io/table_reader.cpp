@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi {
@@ -80,7 +81,7 @@ DeckText read_deck_text(const std::filesystem::path& path) {
   std::error_code none;
   DeckText deck{.file = std::filesystem::is_directory(path, none) ? path / "deck.toml" : path,
                 .text = {}};
-  std::ifstream in(deck.file, std::ios::binary);
+  std::ifstream in(input_file(deck.file), std::ios::binary);
   deck.text.resize(kMostBytes + 1);
   if (in) in.read(deck.text.data(), static_cast<std::streamsize>(deck.text.size()));
   if (!in.is_open() || in.bad())

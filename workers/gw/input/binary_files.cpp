@@ -6,6 +6,7 @@
 #include "workers/gw/input/fortran_file.hpp"
 #include "workers/gw/input/header_checks.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
+#include "workers/io/input_path.hpp"
 
 // The binary files of the field: WFN, RHO, VXC, VSC and VKB (spec 1.1, 1.2).
 namespace quasi::gw {
@@ -300,7 +301,7 @@ std::vector<std::int32_t> to_int32(const std::vector<int>& values) {
 Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path);
 
 Wavefunctions read_wavefunctions(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(input_file(path), std::ios::binary);
   char magic[8] = {};
   in.read(magic, sizeof magic);
   if (in && std::string_view(magic + 1, 3) == "HDF") return read_wavefunctions_hdf5(path);

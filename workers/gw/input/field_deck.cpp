@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 #include "workers/io/settings.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -26,7 +27,7 @@ struct Line {
 class InputFile {
  public:
   explicit InputFile(const fs::path& path) : name_(path.filename().string()) {
-    std::ifstream in(path);
+    std::ifstream in(input_file(path));
     if (!in) throw InvalidInput("'" + path.string() + "' cannot be read");
     std::string block, text;
     for (int number = 1; std::getline(in, text); ++number) {

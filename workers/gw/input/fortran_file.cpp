@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -40,7 +41,7 @@ void FortranRecord::finish() const {
 }
 
 FortranReader::FortranReader(const std::filesystem::path& path)
-    : path_(path), in_(path, std::ios::binary) {
+    : path_(path), in_(input_file(path), std::ios::binary) {
   if (!std::filesystem::is_regular_file(path))
     throw InvalidInput(file_text(path) + (std::filesystem::exists(path) ? " is not a regular file"
                                                                         : " does not exist"));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 /// Lines of a text file with their numbers; blank lines are skipped.
 class LineReader {
  public:
-  explicit LineReader(const std::filesystem::path& path) : path_(path), in_(path) {
+  explicit LineReader(const std::filesystem::path& path) : path_(path), in_(input_file(path)) {
     if (!in_) throw InvalidInput("'" + path.string() + "' does not exist or cannot be read");
   }
   bool next() {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include "workers/io/input_path.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -13,7 +14,7 @@ constexpr double kPerNm3_cm3 = 1e21;
 constexpr double kLargestDoping_cm3 = 1e22;
 
 void read_profile(const std::filesystem::path& file, TableReader& reader, DeviceModel* device) {
-  std::ifstream in(file);
+  std::ifstream in(input_file(file));
   if (!in) reader.fail("profile", "= \"" + file.string() + "\" cannot be opened");
   std::string line;
   bool begun = false;  // Comments and empty lines may stand before the header.

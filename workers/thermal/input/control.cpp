@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 #include "workers/thermal/input/namelist.hpp"
 #include "workers/thermal/input/namelist_section.hpp"
 
@@ -599,7 +600,7 @@ Control read_control(const std::filesystem::path& directory,
   std::error_code failure;
   if (!std::filesystem::is_directory(directory, failure))
     throw InvalidInput("deck '" + directory.string() + "' is not a directory");
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in(input_file(file), std::ios::binary);
   if (!in)
     throw InvalidInput("'" + file.string() +
                        "' cannot be read; a thermal deck needs a CONTROL file");

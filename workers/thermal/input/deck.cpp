@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 #include "workers/io/sha256.hpp"
 #include "workers/thermal/input/phonopy_deck.hpp"
 #include "workers/thermal/input/toml_deck.hpp"
@@ -15,7 +16,7 @@ namespace {
 constexpr double kSumRuleWarning = 1e-6;  // sum rule, of the largest element (thermal.md 12.3)
 
 void hash_file(const std::filesystem::path& file, Sha256& hash) {
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in(input_file(file), std::ios::binary);
   if (!in) throw InvalidInput("'" + file.string() + "' cannot be read");
   hash.update(file.filename().string());
   hash.update(std::string_view("\0", 1));

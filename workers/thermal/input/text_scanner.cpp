@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -24,7 +25,7 @@ std::string printable(std::string_view token) {
 
 TextScanner::TextScanner(const std::filesystem::path& file) : name_(file.filename().string()) {
   std::error_code failure;
-  const auto size = std::filesystem::file_size(file, failure);
+  const auto size = std::filesystem::file_size(input_file(file), failure);
   std::ifstream in(file, std::ios::binary);
   if (failure || !in) throw InvalidInput("'" + file.string() + "' is missing or cannot be read");
   text_.resize(size);

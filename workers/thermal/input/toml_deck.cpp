@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/input_path.hpp"
 #include "workers/io/settings.hpp"
 #include "workers/io/table_reader.hpp"
 #include "workers/thermal/input/control.hpp"
@@ -88,7 +89,7 @@ class Collector {
 }  // namespace
 
 TomlDeck read_toml_deck(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in(input_file(file), std::ios::binary);
   if (!in) throw InvalidInput("deck '" + file.string() + "' cannot be read");
   std::string text;
   char buffer[1 << 16];

@@ -5,6 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/io/input_path.hpp"
 
 namespace quasi::gw {
 
@@ -19,7 +20,7 @@ std::vector<std::vector<double>> ExchangeCorrelation::diagonal_ev() const {
 }
 
 bool is_fortran_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(input_file(path), std::ios::binary);
   std::int32_t count = 0;
   in.read(reinterpret_cast<char*>(&count), sizeof count);
   return in && count == 96;
