@@ -1,5 +1,6 @@
 // quasi-worker: takes leases from the server and runs each attempt in a quasi-engine of its own.
 
+#include <sys/stat.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -39,7 +40,7 @@ void print_devices(const WorkerConfig& config, bool json) {
 
 DaemonExit main_(int argc, char** argv, int* usage_status) {
   CLI::App app{"quasi-worker " QUASI_VERSION ": runs jobs of a quasi-server on this machine"};
-  app.set_version_flag("--version", "quasi-worker " QUASI_VERSION);
+  app.set_version_flag("--version", "quasi-worker " QUASI_VERSION, "print the version and exit");
   std::string file;
   bool print_config = false, check_config = false, json = false;
   std::map<std::string, std::string> flags;
@@ -89,6 +90,7 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
 }  // namespace quasi
 
 int main(int argc, char** argv) {
+  ::umask(0077);  // Decks, results and logs of attempts are nobody else's to read.
   int usage_status = 0;
   try {
     const auto status = quasi::main_(argc, argv, &usage_status);

@@ -51,7 +51,8 @@ class Supervisor {
   void drain();
   /// As drain, but children are killed now.
   void stop_now();
-  /// True after drain() or stop_now() once nothing is left to do.
+  /// True after drain() or stop_now() once nothing is left to do. Without a server only reports are
+  /// left after the drain's time: they are recorded, and the next start makes them.
   bool finished() const;
 
   bool registered() const { return registered_; }
@@ -106,9 +107,14 @@ class Supervisor {
   /// Another process has registered under this worker's id: this one has no rights any more.
   void superseded(const std::string& why);
   void watch_contact();
+  bool leaves_reports_to_next_start() const;
+  /// Gives a lease back whose grant cannot be recorded here. The answer is not waited for.
+  void release_unrecorded(const v1::Grant& grant, const std::string& why);
   void collect();
   void again_later(Pacer& pacer);
   void contact(MonotonicTime sent) { last_contact_ = std::max(last_contact_, sent); }
+  /// Takes a duration of the server over, unless it names none.
+  static void adopt_duration(const google::protobuf::Duration& told, Milliseconds* value);
   bool due(const std::optional<MonotonicTime>& time) const { return time && now() >= *time; }
 
   SupervisorSettings settings_;
@@ -136,6 +142,7 @@ class Supervisor {
   bool grace_over_ = false;
   bool draining_ = false;
   MonotonicTime stop_asking_{};
+  MonotonicTime drain_over_{};  ///< From then on a drain waits for engines alone.
 };
 
 }  // namespace quasi

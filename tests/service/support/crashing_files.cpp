@@ -40,6 +40,7 @@ CrashingFiles::NodePointer CrashingFiles::file(const fs::path& path) const {
 }
 
 void CrashingFiles::put(const fs::path& path, std::string_view bytes, bool append) {
+  if (refuse_writes) throw StorageFailure("cannot write '" + path.string() + "': no space");
   auto& entry = parent_of(path)->entries[path.filename().string()];
   if (!entry) entry = std::make_shared<Node>();
   if (entry->directory) throw StorageFailure("'" + path.string() + "' is a directory");
@@ -64,6 +65,7 @@ void CrashingFiles::make_directory(const fs::path& path) {
   NodePointer node = root_;
   for (const auto& part : path.relative_path()) {
     if (!node->entries.contains(part.string())) {
+      if (refuse_writes) throw StorageFailure("cannot make '" + path.string() + "': no space");
       points_.pass();
       node->entries[part.string()] = std::make_shared<Node>();
       node->entries[part.string()]->directory = true;

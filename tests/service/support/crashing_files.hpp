@@ -40,6 +40,8 @@ class CrashingFiles : public FileSystem {
  public:
   explicit CrashingFiles(CrashPoints& points);
 
+  bool refuse_writes = false;  ///< The disk is full: nothing can be created or written.
+
   /// What is left after a crash.
   void lose(Loss loss, std::mt19937_64& random);
   /// A change made by another process: no crash point of this one.

@@ -49,11 +49,18 @@ class EngineProcess : public testing::Test {
             .environment = {"PATH=/usr/bin", "CUDA_VISIBLE_DEVICES="}};
   }
   void start(const v1::TestWork& work) {
-    child = spawner.spawn(plan(), events);
+    v1::EngineStart message;
+    message.set_kind("test");
+    *message.mutable_test() = work;
+    start(message);
+  }
+  void start(const v1::EngineStart& message) {
+    LaunchPlan launch = plan();
+    launch.max_ram_bytes = max_ram_bytes;
+    child = spawner.spawn(launch, events);
     v1::EngineCommand command;
     auto* start = command.mutable_start();
-    start->set_kind("test");
-    *start->mutable_test() = work;
+    *start = message;
     start->set_output_directory("out");
     start->set_checkpoint_directory("ckpt");
     start->set_attempt_number(1);
@@ -84,6 +91,7 @@ class EngineProcess : public testing::Test {
                        {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
   Recorder events;
   std::unique_ptr<EngineChild> child;
+  std::uint64_t max_ram_bytes = 0;
 };
 
 TEST_F(EngineProcess, TellsItsStartAndItsResult) {
@@ -96,6 +104,54 @@ TEST_F(EngineProcess, TellsItsStartAndItsResult) {
   EXPECT_TRUE(events.has(v1::EngineReport::kResultReady));
   EXPECT_GT(events.usage.peak_ram_bytes, 1 << 20);
   EXPECT_NE(text_of(directory.path() / "out" / "summary.json").find("noop"), std::string::npos);
+}
+
+/// Message of the failure that the engine reported; "" if it reported none.
+std::string failure_message(const Recorder& events) {
+  for (const auto& report : events.reports)
+    if (report.has_failed()) return report.failed().message();
+  return "";
+}
+
+// The deck of an attempt is someone else's: it reads files below in/ alone, whatever it names.
+TEST_F(EngineProcess, ADeckReadsNoFileOutsideItsInputs) {
+  const TemporaryDirectory others;
+  std::ofstream(others.path() / "profile.csv") << "0 1e25\nSECRET\n";
+  for (const char* name : {"CONTROL", "WFN"}) std::ofstream(others.path() / name) << "SECRET\n";
+  const std::string outside = others.path().string();
+  struct Case {
+    std::string kind, deck, key, value;
+  };
+  const std::vector<Case> cases{
+      {"mosfet", "[doping]\nprofile = \"" + outside + "/profile.csv\"\n", "", ""},
+      {"mosfet", "[doping]\nprofile = \"../log.txt\"\n", "", ""},
+      {"mosfet", "", "doping.profile", "\"" + outside + "/profile.csv\""},
+      {"thermal", "directory = \"" + outside + "\"\n", "", ""},
+      {"gw",
+       "[meanfield]\nwfn = \"" + outside +
+           "/WFN\"\nrho = \"RHO\"\nvxc = \"VXC\"\n[epsilon]\ncutoff_ry = 10.0\n",
+       "", ""},
+  };
+  for (const Case& hostile : cases) {
+    SCOPED_TRACE(hostile.kind + " " + hostile.deck + hostile.key);
+    std::ofstream(directory.path() / "in" / "deck.toml") << "kind = \"" << hostile.kind << "\"\n"
+                                                         << hostile.deck;
+    v1::EngineStart message;
+    message.set_kind(hostile.kind);
+    message.set_deck_path("in/deck.toml");
+    if (!hostile.key.empty()) {
+      auto* setting = message.add_settings();
+      setting->set_key(hostile.key);
+      setting->set_value(hostile.value);
+    }
+    start(message);
+    ASSERT_TRUE(turn_until_exit());
+    EXPECT_EQ(events.exit->exit_status, 10);
+    EXPECT_NE(failure_message(events).find("lies outside the deck's directory"), std::string::npos)
+        << failure_message(events);
+    EXPECT_EQ(text_of(directory.path() / "log.txt").find("SECRET"), std::string::npos);
+    events = Recorder();
+  }
 }
 
 TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
@@ -126,6 +182,18 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   ASSERT_TRUE(turn_until_exit());
   EXPECT_EQ(events.exit->signal, SIGKILL);
   EXPECT_FALSE(events.exit->killed_for_memory);
+}
+
+TEST_F(EngineProcess, MemoryIsLimitedAsTheJobAsks) {
+  max_ram_bytes = std::uint64_t{3} << 30;
+  v1::TestWork work;
+  work.mutable_hang();
+  start(work);
+  ASSERT_TRUE(turn_until([&] { return events.has(v1::EngineReport::kStarted); }));
+  const std::string limits = text_of("/proc/" + std::to_string(child->identity().pid) + "/limits");
+  EXPECT_NE(limits.find("Max data size             3221225472"), std::string::npos) << limits;
+  child->signal_group(SIGKILL);
+  ASSERT_TRUE(turn_until_exit());
 }
 
 TEST_F(EngineProcess, ObeysACancelLongBeforeItsWorkIsDone) {

@@ -236,6 +236,46 @@ TEST_F(WorkerSupervisor, ADrainWithoutAServerEnds) {
   EXPECT_LE(world.clock.now() - since, world.lease_ttl + Milliseconds(500));
 }
 
+// With the server away a result cannot be reported. It is recorded, so the next start reports it:
+// the drain ends when its time is over and no engine runs any more.
+TEST_F(WorkerSupervisor, ADrainLeavesReportsToTheNextStart) {
+  auto& job = world.submit("noop");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.executions == 1; }));
+  world.server_reachable = false;
+  ASSERT_TRUE(world.run_until([&] {
+    return world.files.exists("/state/attempts/" + std::to_string(job.fence) + "/outcome.pb");
+  }));
+  const auto since = world.clock.now();
+  world.supervisor().drain();
+  ASSERT_TRUE(world.run_until([&] {
+    return world.supervisor().finished() || world.clock.now() - since > std::chrono::hours(1);
+  }));
+  EXPECT_TRUE(world.supervisor().finished()) << "the drain has no end";
+  EXPECT_GE(world.clock.now() - since, world.engine.times.drain_timeout);
+  EXPECT_LE(world.clock.now() - since, world.engine.times.drain_timeout + Milliseconds(60'000));
+  std::mt19937_64 random(1);
+  world.kill_daemon(Loss::kNothing, random);
+  world.server_reachable = true;
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.executions, 1);
+}
+
+// A disk without room for the grant's record costs the job no attempt: the lease is given back.
+TEST_F(WorkerSupervisor, ALeaseThatCannotBeRecordedIsGivenBack) {
+  world.start_daemon();
+  for (int i = 0; i < 20; ++i) world.step();
+  auto& job = world.submit("noop");
+  world.files.refuse_writes = true;
+  ASSERT_TRUE(world.run_until([&] { return !job.releases.empty() || job.grants > 1; }));
+  EXPECT_EQ(job.releases.size(), 1U) << "the lease was left to expire";
+  world.files.refuse_writes = false;
+  ASSERT_TRUE(world.run_until_all_over());
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+}
+
 TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
   auto& job = world.submit("noop");
   world.start_daemon();

@@ -149,6 +149,8 @@ class AttemptMachine {
   Ending judge_crash(int signal, bool killed_for_memory) const;
   Ending judge_status(int status) const;
   Ending ending_of_stop() const;
+  /// The duration with three decimals, "1.500 s".
+  static std::string seconds_text(Milliseconds duration);
   std::optional<MonotonicTime> rung_deadline() const;
 
   AttemptTimes times_;

@@ -66,6 +66,11 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
 
   bool over() const { return over_; }
   bool child_alive() const { return machine_.child_alive(); }
+  /// True while inputs are fetched or a checked start is under way.
+  bool may_still_start() const {
+    return machine_.state() == AttemptMachine::State::kStaging ||
+           machine_.state() == AttemptMachine::State::kStarting;
+  }
   /// True if the directory was put aside rather than removed.
   bool kept() const { return kept_; }
   std::uint64_t fence() const { return grant_.attempt().fence(); }
@@ -116,6 +121,7 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   std::shared_ptr<std::atomic<bool>> abandon_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<v1::Progress> progress_;
   std::string engine_version_;
+  std::string network_;  ///< Isolation that the engine reached, in its own words.
   MonotonicTime spawned_at_{};
   double wall_seconds_ = 0.0;
   ChildUsage usage_;

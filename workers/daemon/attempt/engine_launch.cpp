@@ -32,18 +32,21 @@ v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDe
 LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices,
                        const EngineSettings& settings, const AttemptPaths& paths) {
   const int n_ranks = std::max(1, static_cast<int>(grant.spec().resources().ranks()));
-  LaunchPlan plan{.working_directory = paths.root,
-                  .log = paths.log,
-                  .environment = settings.environment,
-                  .isolate_network = devices.size() <= 1 && n_ranks == 1};
+  LaunchPlan plan{
+      .working_directory = paths.root,
+      .log = paths.log,
+      .environment = settings.environment,
+      .isolate_network = devices.size() <= 1 && n_ranks == 1,
+      .max_ram_bytes = grant.spec().resources().ram_bytes() / static_cast<std::uint64_t>(n_ranks)};
   std::string visible;
   for (const auto& device : devices)
     if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
   plan.environment.push_back("CUDA_VISIBLE_DEVICES=" + visible);
   plan.environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
-  const int threads = grant.spec().resources().cpus() > 0
-                          ? static_cast<int>(grant.spec().resources().cpus())
-                          : settings.threads;
+  // A job may ask for fewer threads than its slots' share, not for more: others run beside it.
+  const int share = settings.threads * std::max(1, static_cast<int>(devices.size()));
+  const int asked = static_cast<int>(grant.spec().resources().cpus());
+  const int threads = asked > 0 && share > 0 ? std::min(asked, share) : std::max(asked, share);
   const auto is_said = [&](const std::string& name) {
     return std::ranges::any_of(settings.environment, [&](const std::string& entry) {
       return entry.starts_with(name + "=");

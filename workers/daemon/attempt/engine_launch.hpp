@@ -15,7 +15,7 @@ namespace quasi {
 /// What every engine of this daemon is given.
 struct EngineSettings {
   AttemptTimes times;
-  int threads = 0;  ///< of an attempt whose job names none; 0: the engine's choice
+  int threads = 0;  ///< share of one slot, the most that a job gets; 0: the engine's choice
   std::vector<std::string> environment;  ///< allowed through from the daemon's own
 };
 

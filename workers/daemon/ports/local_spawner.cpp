@@ -200,7 +200,7 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   FileActions actions;
   posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, plan.log.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0640);
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(actions.get(), STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_adddup2(actions.get(), theirs.descriptor(), kIpcDescriptor);
   posix_spawn_file_actions_addclosefrom_np(actions.get(), kIpcDescriptor + 1);
@@ -225,6 +225,8 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   if (error != 0) fail("cannot start '" + settings_.engine.string() + "'", error);
   limit(pid, RLIMIT_CORE, 0);
   if (settings_.max_file_bytes > 0) limit(pid, RLIMIT_FSIZE, settings_.max_file_bytes);
+  // Private writable memory, not address space: a CUDA context reserves far more than it uses.
+  if (plan.max_ram_bytes > 0) limit(pid, RLIMIT_DATA, plan.max_ram_bytes);
   if (settings_.max_processes > 0) limit(pid, RLIMIT_NPROC, settings_.max_processes);
   return std::make_unique<LocalChild>(loop_, pid, std::move(ours), events, oom_before);
 }

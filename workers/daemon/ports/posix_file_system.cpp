@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* doing)
-      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0640)) {
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {
     if (descriptor_ < 0) fail(doing, path, errno);
   }
   ~Descriptor() { close(descriptor_); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@ struct LaunchPlan {
   std::filesystem::path log;
   std::vector<std::string> environment;  ///< "NAME=value", all of it
   bool isolate_network = true;           ///< where the system permits it
+  std::uint64_t max_ram_bytes = 0;       ///< private memory of each process; 0: no limit
 };
 
 struct ChildUsage {

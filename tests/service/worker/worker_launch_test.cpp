@@ -1,0 +1,49 @@
+// What an engine is started with.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "workers/daemon/attempt/engine_launch.hpp"
+#include "workers/daemon/attempt/one_line.hpp"
+
+namespace quasi::test {
+namespace {
+
+bool has(const LaunchPlan& plan, const std::string& variable) {
+  return std::ranges::find(plan.environment, variable) != plan.environment.end();
+}
+
+LaunchPlan plan_of(std::uint32_t cpus, std::uint64_t ram_bytes, std::uint32_t ranks,
+                   std::size_t n_slots) {
+  v1::Grant grant;
+  grant.mutable_spec()->mutable_resources()->set_cpus(cpus);
+  grant.mutable_spec()->mutable_resources()->set_ram_bytes(ram_bytes);
+  grant.mutable_spec()->mutable_resources()->set_ranks(ranks);
+  EngineSettings settings;
+  settings.threads = 4;
+  return launch_plan(grant, std::vector<WorkerDevice>(n_slots), settings, {});
+}
+
+// A job that asks for 1,024 threads would slow the jobs beside it to a standstill.
+TEST(Launch, AJobGetsNoMoreThreadsThanItsSlotsShare) {
+  EXPECT_TRUE(has(plan_of(0, 0, 0, 1), "OMP_NUM_THREADS=4"));
+  EXPECT_TRUE(has(plan_of(2, 0, 0, 1), "OMP_NUM_THREADS=2"));
+  EXPECT_TRUE(has(plan_of(1'024, 0, 0, 1), "OMP_NUM_THREADS=4"));
+  EXPECT_TRUE(has(plan_of(1'024, 0, 0, 3), "OPENBLAS_NUM_THREADS=12"));
+  EXPECT_TRUE(has(plan_of(1'024, 0, 2, 2), "OMP_NUM_THREADS=4")) << "two ranks share two slots";
+}
+
+TEST(Launch, TheMemoryOfAJobIsThatOfAllItsRanks) {
+  EXPECT_EQ(plan_of(0, 0, 0, 1).max_ram_bytes, 0U);
+  EXPECT_EQ(plan_of(0, 8'000, 0, 1).max_ram_bytes, 8'000U);
+  EXPECT_EQ(plan_of(0, 8'000, 2, 2).max_ram_bytes, 4'000U);
+}
+
+TEST(OneLine, IsCutBetweenCharacters) {
+  EXPECT_EQ(one_line("a\nb\tc", 100), "a b c");
+  EXPECT_EQ(one_line("\xce\xba\xce\xba", 3), "\xce\xba");
+}
+
+}  // namespace
+}  // namespace quasi::test

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace quasi {
+
+/// The text as one line of at most `most_bytes`, cut between characters: what a message on the wire
+/// may hold.
+inline std::string one_line(std::string text, std::size_t most_bytes) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (text.size() > most_bytes) {
+    std::size_t end = most_bytes;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+  }
+  return text;
+}
+
+}  // namespace quasi
