@@ -87,9 +87,11 @@ v1::JobFilter filter_of(const ListOptions& options) {
   return filter;
 }
 
-/// How long a job has run, or ran, or what it waits for.
+/// Time from a job's first start to its end, or to now while it runs.
 std::string duration_cell(const v1::Job& job, std::int64_t now_ms) {
-  if (!job.has_started()) return "";
+  const bool waits_again =
+      job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_LEASED;
+  if (!job.has_started() || waits_again) return "";
   const std::int64_t end = job.has_ended() ? unix_ms(job.ended()) : now_ms;
   return readable_seconds(static_cast<double>(end - unix_ms(job.started())) / 1e3);
 }

@@ -24,24 +24,61 @@ class Output {
   explicit Output(Console& console) : console_(console) {}
 
   void take(const v1::ReadLogsResponse& part) {
-    if (console_.format() == Format::kJson)
+    if (console_.format() == Format::kJson) {
       text_ += part.data();
-    else if (console_.format() == Format::kJsonl)
-      console_.record(
-          {{"attempt", part.attempt()}, {"offset", part.offset()}, {"text", part.data()}});
-    else
-      console_.data(console_.terminal().out ? printable(part.data()) : part.data());
+      return;
+    }
+    if (console_.format() != Format::kJsonl && !console_.terminal().out) {
+      console_.data(part.data());
+      return console_.flush();
+    }
+    // Pages of the server end anywhere: a character that is not complete waits for the next one.
+    if (part.attempt() != attempt_) write_held();
+    attempt_ = part.attempt();
+    if (held_.empty()) held_offset_ = part.offset();
+    held_ += part.data();
+    const std::size_t whole = whole_characters(held_);
+    write(held_.substr(0, whole));
+    held_.erase(0, whole);
+    held_offset_ += whole;
     console_.flush();
   }
 
   void end(const std::string& job_id, std::uint32_t attempt) {
+    write_held();
     if (console_.format() == Format::kJson)
       console_.document({{"job", job_id}, {"attempt", attempt}, {"text", text_}});
   }
 
  private:
+  /// Length of the text without a last character whose bytes have not all come.
+  static std::size_t whole_characters(const std::string& text) {
+    std::size_t start = text.size();
+    while (start > 0 && text.size() - start < 3 &&
+           (static_cast<unsigned char>(text[start - 1]) & 0xC0) == 0x80)
+      --start;
+    if (start == 0) return text.size();
+    const auto first = static_cast<unsigned char>(text[start - 1]);
+    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+    return text.size() - (start - 1) < length ? start - 1 : text.size();
+  }
+  void write(const std::string& text) {
+    if (text.empty()) return;
+    if (console_.format() == Format::kJsonl)
+      console_.record({{"attempt", attempt_}, {"offset", held_offset_}, {"text", text}});
+    else
+      console_.data(printable(text));
+  }
+  void write_held() {
+    write(held_);
+    held_.clear();
+  }
+
   Console& console_;
-  std::string text_;
+  std::string text_;  ///< The whole log, for one document.
+  std::string held_;  ///< Bytes that are not written yet.
+  std::uint64_t held_offset_ = 0;
+  std::uint32_t attempt_ = 0;
 };
 
 /// One stream, as far as it goes; `at` moves with what came.

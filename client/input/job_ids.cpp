@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "proto/wire/validate.hpp"
+
 namespace quasi::client {
 namespace {
 
@@ -74,6 +76,11 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
       v1::GetJobRequest request;
       request.set_job_id(id);
       id = session.server.call(&Jobs::GetJob, request).job().id();
+      // An id becomes the name of a folder: a server that is not to be trusted may say anything.
+      if (!wire::is_id(id, 'j'))
+        throw Failure(ExitStatus::kDataIntegrity,
+                      "the server answers with '" + id + "', which no job can be called",
+                      "is it the server you meant? see: quasi --print-config");
     }
     if (taken.insert(id).second) ids.push_back(id);
   }

@@ -32,6 +32,9 @@ ExitStatus exit_status_of(const grpc::Status& status, const wire::ErrorDetails& 
       return ExitStatus::kNotAllowed;
     case StatusCode::RESOURCE_EXHAUSTED:
       return ExitStatus::kQuota;
+    case StatusCode::CANCELLED:
+      // A connection that dies under a call shows so; the server itself would give a reason.
+      return details.reason.empty() ? ExitStatus::kUnreachable : ExitStatus::kUnexpected;
     case StatusCode::UNAVAILABLE:
     case StatusCode::DEADLINE_EXCEEDED:
       return ExitStatus::kUnreachable;
@@ -56,6 +59,8 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   if (why == "LOCAL_FILE")
     return "free space or choose another place, then run the same command again";
   switch (status.error_code()) {
+    case StatusCode::CANCELLED:
+      return "try again; a submission is repeated safely by: quasi submit --resume";
     case StatusCode::UNAVAILABLE:
       return "start one (quasi-server --help), or name yours: --server HOST:PORT or QUASI_SERVER";
     case StatusCode::DEADLINE_EXCEEDED:
@@ -94,6 +99,8 @@ Failure failure_of(const grpc::Status& status, const std::string& address) {
                          address.substr(5));
     what = "no answer from a server at " + address;
   }
+  if (status.error_code() == StatusCode::CANCELLED && details.reason.empty())
+    what = "no answer from a server at " + address + ": the connection ended under the call";
   if (status.error_code() == StatusCode::DEADLINE_EXCEEDED && details.reason.empty())
     what = "the server at " + address + " did not answer in time";
   if (!details.fields.empty())

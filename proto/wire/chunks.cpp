@@ -239,7 +239,8 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
   try {
     const auto stub = v1::BlobService::NewStub(channel);
     const std::filesystem::path part_path = path.string() + ".part";
-    const File part(part_path, O_RDWR | O_CREAT, 0644);
+    // A link that lies there was not made by us and could lead anywhere.
+    const File part(part_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
     struct stat info {};
     if (fstat(part.get(), &info) != 0)
       throw std::system_error(errno, std::generic_category(), "stat " + part_path.string());

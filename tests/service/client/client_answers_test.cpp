@@ -1,0 +1,165 @@
+// A server that lies, and one that is gone: what the client makes of their answers.
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "client/commands/fetch.hpp"
+#include "client/commands/jobs.hpp"
+#include "client/commands/logs.hpp"
+#include "client/session/connection.hpp"
+#include "proto/wire/digest.hpp"
+#include "quasi/v1/blob_service.grpc.pb.h"
+#include "quasi/v1/job_service.grpc.pb.h"
+#include "tests/service/support/client_files.hpp"
+
+namespace quasi::client {
+namespace {
+
+constexpr char kFullId[] = "j_01J9QK3V8NXW2R5T7Y9A1C3E5G";
+
+/// A server that says what the test tells it to say.
+class Told : public v1::JobService::Service {
+ public:
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*,
+                      v1::GetJobResponse* response) override {
+    response->mutable_job()->set_id(id);
+    response->mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+    return grpc::Status::OK;
+  }
+  grpc::Status ListArtifacts(grpc::ServerContext*, const v1::ListArtifactsRequest*,
+                             v1::ListArtifactsResponse* response) override {
+    v1::Artifact& artifact = *response->add_artifacts();
+    artifact.set_name("authorized_keys");
+    artifact.set_digest(wire::sha256_hex("content"));
+    artifact.set_size_bytes(7);
+    return grpc::Status::OK;
+  }
+  grpc::Status ReadLogs(grpc::ServerContext*, const v1::ReadLogsRequest*,
+                        grpc::ServerWriter<v1::ReadLogsResponse>* writer) override {
+    v1::ReadLogsResponse response;
+    response.set_attempt(1);
+    std::uint64_t offset = 0;
+    for (const std::string& part : log_parts) {
+      response.set_offset(offset);
+      response.set_data(part);
+      offset += part.size();
+      writer->Write(response);
+    }
+    return grpc::Status::OK;
+  }
+
+  std::string id = kFullId;
+  std::vector<std::string> log_parts;
+};
+
+class OneBlob : public v1::BlobService::Service {
+ public:
+  grpc::Status ReadBlob(grpc::ServerContext*, const v1::ReadBlobRequest* request,
+                        grpc::ServerWriter<v1::ReadBlobResponse>* writer) override {
+    v1::ReadBlobResponse response;
+    response.set_offset(request->offset());
+    response.set_data(std::string("content").substr(request->offset()));
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
+};
+
+class Answers : public ClientFiles {
+ protected:
+  Answers() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + path("s").string(), grpc::InsecureServerCredentials());
+    builder.RegisterService(&jobs_);
+    builder.RegisterService(&blobs_);
+    server_ = builder.BuildAndStart();
+    fs::create_directories(path("here"));
+    fs::current_path(path("here"));
+  }
+  ~Answers() override { fs::current_path("/"); }
+
+  Told jobs_;
+  OneBlob blobs_;
+  std::unique_ptr<grpc::Server> server_;
+  Console console_{Format::kJsonl, Terminal(), true, false};
+  Config config_;
+  State state_{path("state")};
+  Connection connection_{"unix:" + path("s").string(), 10.0};
+  Session session_{.console = console_, .config = config_, .state = state_, .server = connection_};
+};
+
+// The id of an answer becomes a folder's name: it must be an id.
+TEST_F(Answers, AnIdThatLeadsElsewhereIsRefused) {
+  for (const char* id : {"../escaped", "/abs/escaped", "", "j_", ".."}) {
+    jobs_.id = id;
+    const Failure failure =
+        failure_in([&] { fetch(session_, FetchOptions{.jobs = {"j_01J9QK"}, .directory = {}}); });
+    EXPECT_EQ(failure.status, ExitStatus::kDataIntegrity) << id;
+    EXPECT_FALSE(fs::exists(path("escaped"))) << id;
+    EXPECT_TRUE(fs::is_empty(path("here"))) << id;
+  }
+  jobs_.id = std::string("j_01J9QK") + std::string(kFullId).substr(8);
+  fetch(session_, FetchOptions{.jobs = {"j_01J9QK"}, .directory = {}});
+  EXPECT_TRUE(fs::exists(path("here") / kFullId / "authorized_keys"));
+}
+
+// A link that someone planted where the download is written is not followed.
+TEST_F(Answers, ALinkInTheDownloadsPlaceIsNotFollowed) {
+  file("precious", "precious");
+  fs::create_symlink(path("precious"), path("here/authorized_keys.part"));
+  const Failure failure = failure_in(
+      [&] { fetch(session_, FetchOptions{.jobs = {kFullId}, .directory = path("here")}); });
+  EXPECT_EQ(failure.status, ExitStatus::kLocalFile);
+  std::ifstream in(path("precious"));
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "precious");
+}
+
+// A connection that dies under a call shows as CANCELLED without a word: the server is not there.
+TEST_F(Answers, ACallWhoseServerDiedSaysSo) {
+  const Failure failure =
+      failure_of(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"), "host:1");
+  EXPECT_EQ(failure.status, ExitStatus::kUnreachable);
+  EXPECT_SAYS(failure, "no answer from a server at host:1");
+  EXPECT_NE(failure.remedy, "");
+}
+
+// Parts of a log end where the server's pages end, also within a character.
+TEST_F(Answers, ALogIsCutBetweenCharacters) {
+  jobs_.log_parts = {"\xce\xba = 1\n\xce", "\xba = 2\n", "end \xe2\x88", "\xff"};
+  testing::internal::CaptureStdout();
+  logs(session_, {.job = kFullId});
+  console_.flush();
+  std::istringstream lines(testing::internal::GetCapturedStdout());
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line);
+    EXPECT_EQ(record.at("offset").get<std::size_t>() <= 30, true);
+    text += record.at("text").get<std::string>();
+  }
+  EXPECT_TRUE(text.starts_with("\xce\xba = 1\n\xce\xba = 2\nend ")) << text;
+}
+
+// A job that waits again after a worker gave it back does not run.
+TEST_F(Answers, AJobThatWaitsDoesNotGoOnRunning) {
+  v1::Job job;
+  job.set_id(kFullId);
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.mutable_created()->set_seconds(1'000);
+  job.mutable_started()->set_seconds(2'000);
+  const Console table(Format::kTable, Terminal(), true, false);
+  const std::string soon = jobs_table(table, {job}, 3'000'000);
+  job.clear_started();
+  EXPECT_EQ(soon, jobs_table(table, {job}, 3'000'000)) << "a time since its start is shown";
+  job.mutable_started()->set_seconds(2'000);
+  job.set_state(v1::JOB_STATE_RUNNING);
+  EXPECT_NE(jobs_table(table, {job}, 3'000'000).find("16 min 40 s"), std::string::npos)
+      << jobs_table(table, {job}, 3'000'000);
+}
+
+}  // namespace
+}  // namespace quasi::client
