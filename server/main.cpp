@@ -1,5 +1,7 @@
 // quasi-server: options → objects → serve until signalled.
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <iostream>
 
@@ -63,6 +65,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  ::umask(0077);  // The database, jobs and results are nobody else's to read.
   try {
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {
@@ -90,6 +93,10 @@ int main(int argc, char** argv) {
   } catch (const AlreadyRunning& error) {
     return fail(kAlreadyRunning, error.what());
   } catch (const SqliteError& error) {
+    if (error.is_busy())
+      return fail(kAlreadyRunning, std::string("another process holds a lock on quasi.db; end it, "
+                                               "then start the server: ") +
+                                       error.what());
     return fail(error.is_corrupt() ? kCorrupt : kIo, error.what());
   } catch (const FileError& error) {
     return fail(error.error == EACCES || error.error == EPERM ? kPermissions : kIo, error.what());

@@ -3,21 +3,16 @@
 #include <cstdint>
 #include <iosfwd>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "server/api/local_address.hpp"
 #include "server/api/services.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/service/housekeeping.hpp"
 #include "server/service/scrub.hpp"
 
 namespace quasi::server {
-
-/// A configuration that cannot be served. Exit status 78.
-struct BadConfiguration : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Everything that can be set, once, before anything starts.
 struct ServerOptions {
@@ -54,9 +49,5 @@ CommandLine parse_command_line(int argc, const char* const* argv);
 
 /// Each value and where it came from, as TOML with comments.
 void print_configuration(const CommandLine& line, std::ostream& out);
-
-/// Until users and TLS exist, only loopback addresses and Unix sockets are served.
-/// @throws BadConfiguration that says why.
-void require_local(const std::string& address);
 
 }  // namespace quasi::server

@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -41,10 +42,16 @@ struct Server::Parts {
         logs(system_files(), options.data_directory),
         blobs(system_files(), options.data_directory),
         uploads(blobs),
-        engine(directory.database_path(), logs, random, options.queue, clock),
+        mark(system_files(), options.data_directory),
+        engine({.database_path = directory.database_path(),
+                .vfs = {},
+                .mark = &mark,
+                .before_writing =
+                    [this](SqliteStore& store) { remove_unknown_staging(store, blobs); }},
+               logs, random, options.queue, clock),
         readers(directory.database_path(), static_cast<std::size_t>(options.readers)),
         files(static_cast<std::size_t>(options.file_threads)),
-        writer((reconcile_files(engine.store(), blobs), engine),
+        writer((finish_deletions(engine.store(), blobs), engine),
                {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
                 .on_fatal = [](const StorageFatal& error) { end_process(error); }}),
         services{.options = options.api,
@@ -57,7 +64,8 @@ struct Server::Parts {
                  .hub = hub,
                  .blobs = blobs,
                  .uploads = uploads,
-                 .logs = logs},
+                 .logs = logs,
+                 .upload_room_bytes = [this] { return room_bytes(directory.space()); }},
         scrub(writer, files, blobs, options.scrub),
         jobs(services),
         workers(services),
@@ -66,6 +74,8 @@ struct Server::Parts {
   void listen();
   void run_timer();
   void look_at_storage();
+  /// Bytes that can be written before new work is refused; negative when it is refused.
+  std::int64_t room_bytes(const DataDirectory::Space& space) const;
 
   ServerOptions options;
   SystemClock clock;
@@ -77,6 +87,7 @@ struct Server::Parts {
   BlobStore blobs;
   Uploads uploads;
   Hub hub;
+  NewestMark mark;
   QueueEngine engine;
   Readers readers;
   WorkPool files;
@@ -101,11 +112,12 @@ void Server::Parts::listen() {
   // Its addresses are taken over; a call in between finds nobody for a moment, and is repeated.
   starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  Bound bound = bind_server(addresses, [this](grpc::ServerBuilder& builder) {
-    builder.RegisterService(&jobs);
-    builder.RegisterService(&workers);
-    builder.RegisterService(&blob_calls);
-  });
+  Bound bound =
+      bind_server(addresses, options.api.keepalive_ms, [this](grpc::ServerBuilder& builder) {
+        builder.RegisterService(&jobs);
+        builder.RegisterService(&workers);
+        builder.RegisterService(&blob_calls);
+      });
   grpc_server = std::move(bound.server);
   for (const std::string& address : addresses)
     log(Level::kInfo, "listening", {{"address", address}});
@@ -123,13 +135,17 @@ void Server::Parts::look_at_storage() {
          {"do", "put it back, or restore it from a backup, then start the server"}});
     ::_exit(65);
   }
-  const auto [free_bytes, total_bytes] = directory.space();
-  const bool low = free_bytes < options.api.storage_low_bytes ||
-                   static_cast<double>(free_bytes) <
-                       options.api.storage_low_share * static_cast<double>(total_bytes);
+  const DataDirectory::Space space = directory.space();
+  const bool low = room_bytes(space) < 0;
   if (low != services.storage_low.exchange(low))
     log(low ? Level::kWarning : Level::kInfo, low ? "storage_low" : "storage_back",
-        {{"free_bytes", std::to_string(free_bytes)}});
+        {{"free_bytes", std::to_string(space.free_bytes)}});
+}
+
+std::int64_t Server::Parts::room_bytes(const DataDirectory::Space& space) const {
+  const auto share = static_cast<std::int64_t>(options.api.storage_low_share *
+                                               static_cast<double>(space.total_bytes));
+  return space.free_bytes - std::max(options.api.storage_low_bytes, share);
 }
 
 void Server::Parts::run_timer() {
@@ -143,6 +159,7 @@ void Server::Parts::run_timer() {
                  .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
     hub.tick(now);
     scrub.tick(clock.now());
+    services.idle_uploads.cancel_idle(now, options.api.upload_stream_idle_ms);
     try {
       if (now >= next_storage) {
         next_storage = now + 1'000;
@@ -163,6 +180,10 @@ void Server::Parts::run_timer() {
 }
 
 Server::Server(const ServerOptions& options) : parts_(std::make_unique<Parts>(options)) {
+  if (parts_->directory.is_open_to_others())
+    log(Level::kWarning, "data_directory_open",
+        {{"what", parts_->directory.path() + " can be entered by other users of this machine"},
+         {"do", "chmod 0700 " + parts_->directory.path()}});
   parts_->listen();
 }
 
@@ -195,7 +216,7 @@ void Server::stop() {
   parts.writer.close();
   parts.readers.close();
   for (const std::string& address : parts.addresses)
-    if (address.starts_with("unix:")) ::unlink(address.substr(5).c_str());
+    if (address.starts_with("unix:")) remove_socket(address.substr(5));
 }
 
 }  // namespace quasi::server

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "proto/wire/limits.hpp"
-#include "server/options.hpp"
+#include "server/api/local_address.hpp"
 
 namespace quasi::server {
 namespace {
@@ -33,7 +33,15 @@ bool is_answered(const std::string& path) {
 
 }  // namespace
 
-Bound bind_server(const std::vector<std::string>& addresses,
+bool remove_socket(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return true;
+  if (!S_ISSOCK(found.st_mode)) return false;
+  ::unlink(path.c_str());
+  return true;
+}
+
+Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
                   const std::function<void(grpc::ServerBuilder&)>& add) {
   // gRPC's library is never taken down: when its last object went, that waited for a poller of its
   // own, up to 10 s, at the end of a process that had nothing else to do.
@@ -48,7 +56,9 @@ Bound bind_server(const std::vector<std::string>& addresses,
       if (is_answered(path))
         throw BadConfiguration("listen: another server answers at " + addresses[i] +
                                "; stop it, or name another path");
-      ::unlink(path.c_str());
+      if (!remove_socket(path))
+        throw BadConfiguration("listen: " + path +
+                               " is there and is no socket; move it away, or name another path");
     }
     builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
   }
@@ -59,6 +69,9 @@ Bound bind_server(const std::vector<std::string>& addresses,
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits::kMetadataBytes));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
+  // A peer that is gone without a word, as behind a tunnel that broke, gives its places back.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(keepalive_ms));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   add(builder);

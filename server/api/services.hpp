@@ -1,9 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "server/api/streams/idle_streams.hpp"
 #include "server/queue/clock.hpp"
 #include "server/service/hash_marks.hpp"
 #include "server/service/hub.hpp"
@@ -26,6 +28,8 @@ struct ApiOptions {
   std::int64_t bookmark_ms = 15'000;
   std::int64_t storage_low_bytes = std::int64_t{2} << 30;
   double storage_low_share = 0.05;
+  std::int64_t upload_stream_idle_ms = 60'000;
+  std::int64_t keepalive_ms = 60'000;
 };
 
 /// What the calls work with; lives longer than the gRPC server.
@@ -41,6 +45,9 @@ struct Services {
   BlobStore& blobs;
   Uploads& uploads;
   LogStore& logs;
+  /// Bytes that the disk can take before it counts as nearly full; negative beyond that.
+  std::function<std::int64_t()> upload_room_bytes;
+  IdleStreams idle_uploads = {};
   HashMarks hash_marks = {};
   std::atomic<bool> storage_low{false};
   std::atomic<bool> draining{false};

@@ -11,6 +11,8 @@
 
 namespace quasi::server {
 
+constexpr std::int64_t kKeepaliveMs = 60'000;
+
 struct StartingServer::Parts {
   /// One call of any method: refused without a look at what it brings.
   class RefusedCall : public grpc::ServerGenericBidiReactor {
@@ -41,7 +43,7 @@ struct StartingServer::Parts {
 StartingServer::StartingServer(const std::vector<std::string>& addresses)
     : parts_(std::make_unique<Parts>()) {
   grpc::EnableDefaultHealthCheckService(true);
-  parts_->bound = bind_server(addresses, [this](grpc::ServerBuilder& builder) {
+  parts_->bound = bind_server(addresses, kKeepaliveMs, [this](grpc::ServerBuilder& builder) {
     builder.RegisterCallbackGenericService(&parts_->service);
   });
   parts_->bound.server->GetHealthCheckService()->SetServingStatus(false);

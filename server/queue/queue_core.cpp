@@ -100,6 +100,11 @@ void QueueCore::recover(Now now) {
                 now.monotonic_ms + options_.lease_ttl_ms + options_.restart_grace_ms);
     attempt_of_fence_[attempt.fence] = attempt.uid;
   }
+  retry_at_ms_.clear();
+  for (const JobRow& job : store_.delayed_retries())
+    retry_at_ms_[job.id] =
+        now.monotonic_ms +
+        std::clamp<std::int64_t>(job.not_before_ms - now.wall_ms, 0, kMostBackOffMs);
   became_ready_ = true;
 }
 
@@ -196,7 +201,25 @@ void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
 
 void QueueCore::set_not_before(JobRow& job, std::int64_t delay_ms, Now now) {
   job.ready = delay_ms <= 0;
-  if (!job.ready) job.not_before_ms = now.wall_ms + delay_ms;
+  if (job.ready) return;
+  job.not_before_ms = now.wall_ms + delay_ms;
+  retry_at_ms_[job.id] = now.monotonic_ms + delay_ms;
+}
+
+void QueueCore::end_back_offs(Now now) {
+  for (auto at = retry_at_ms_.begin(); at != retry_at_ms_.end();) {
+    if (at->second > now.monotonic_ms) {
+      ++at;
+      continue;
+    }
+    auto job = store_.job(at->first);
+    if (job && job->state == JobState::kQueued && !job->ready && job->grants > 0) {
+      job->ready = true;
+      store_.update_job(*job);
+      became_ready_ = true;
+    }
+    at = retry_at_ms_.erase(at);
+  }
 }
 
 bool QueueCore::tick(Now now) {
@@ -218,6 +241,7 @@ bool QueueCore::tick(Now now) {
     leases_.erase(fence);
     attempt_of_fence_.erase(fence);
   }
+  end_back_offs(now);
   if (store_.promote_delayed(now.wall_ms) > 0) became_ready_ = true;
   return became_ready_;
 }

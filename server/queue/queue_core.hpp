@@ -90,6 +90,7 @@ class QueueCore {
   void move(JobRow& job, JobEvent event, const Note& note, Now now);
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
+  void end_back_offs(Now now);
   /// False if other attempts occupy its devices by now: a slot never carries two (I6).
   bool has_room_for(const AttemptRow& attempt);
   void reinstate(Held& held, Now now);
@@ -109,6 +110,8 @@ class QueueCore {
   std::map<std::int64_t, std::string> attempt_of_fence_;
   Fleet fleet_;
   std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic
+  /// Ends of back-offs on the monotonic clock: the wall clock may have been wrong when one began.
+  std::map<RowId, std::int64_t> retry_at_ms_;
   bool became_ready_ = false;
 };
 

@@ -1,27 +1,17 @@
-// The worker's side of the queue: grants, reports and what they do to a job.
+// The worker's side of the queue: who may act on an attempt, grants, and how attempts end.
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "proto/wire/limits.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/queue/refused.hpp"
 
 namespace quasi::server {
 namespace {
 
-constexpr std::int64_t kDetailIntervalMs = 1'000;  ///< Progress and log events: one a second a job.
-constexpr std::string_view kLogCut = "\n[the log reached its limit and is cut here]\n";
-
 /// No store grants so often; what a worker says leaves room above it.
 constexpr std::int64_t kMostFence = std::int64_t{1} << 53;
-
-Refused wrong_state(const JobRow& job, const std::string& what) {
-  return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
-                 "job " + job.uid + " is " + std::string(name_of(job.state)) + ": " + what)
-      .with("state", std::string(name_of(job.state)));
-}
 
 }  // namespace
 
@@ -297,210 +287,6 @@ Acquired QueueCore::apply(const AcquireLeases& command, Now now) {
     acquired.grants.push_back(std::move(*grant));
   }
   return acquired;
-}
-
-bool QueueCore::detail_due(RowId job, EventType type, Now now) {
-  const auto [entry, first] = last_detail_ms_.try_emplace({job, type}, now.monotonic_ms);
-  if (first) {
-    // Entries of ended jobs are of no use; drop what has been silent for a minute.
-    if (last_detail_ms_.size() > 4'096)
-      std::erase_if(last_detail_ms_,
-                    [&](const auto& item) { return now.monotonic_ms - item.second > 60'000; });
-    return true;
-  }
-  if (now.monotonic_ms - entry->second < kDetailIntervalMs) return false;
-  entry->second = now.monotonic_ms;
-  return true;
-}
-
-EventRow QueueCore::detail(const Held& held, EventType type, Now now) const {
-  return {.job_id = held.job.id,
-          .time_ms = now.wall_ms,
-          .type = type,
-          .to = held.job.state,
-          .attempt = held.attempt.number,
-          .attempt_uid = held.attempt.uid,
-          .fence = held.attempt.fence};
-}
-
-HeartbeatAnswer QueueCore::apply(const Heartbeat& command, Now now) {
-  Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
-  HeartbeatAnswer answer;
-  for (const AttemptProgress& report : command.attempts) {
-    auto held = find_current(
-        {.worker_id = command.worker_id, .attempt_uid = report.attempt_uid, .fence = report.fence},
-        now);
-    if (!held) {
-      answer.directives.push_back(Directive::kFenced);
-      continue;
-    }
-    if (!report.progress.empty() && detail_due(held->job.id, EventType::kProgress, now)) {
-      EventRow event = detail(*held, EventType::kProgress, now);
-      event.progress = report.progress;
-      store_.append_event(event);
-      store_.save_progress(held->job.id, report.progress, now.wall_ms);
-    }
-    leases_.set(report.fence, now.monotonic_ms + options_.lease_ttl_ms);
-    answer.directives.push_back(held->job.state == JobState::kCancelling ? Directive::kCancel
-                                                                         : Directive::kContinue);
-  }
-  fleet_.update(member, command.devices);
-  member.draining = command.draining;
-  member.last_seen_ms = now.monotonic_ms;
-  return answer;
-}
-
-void QueueCore::apply(const StartAttempt& command, Now now) {
-  Held held = require_current(command.key, now);
-  if (held.attempt.started_ms > 0) return;
-  held.attempt.started_ms = now.wall_ms;
-  store_.update_attempt(held.attempt);
-  // While a cancel is under way the state stays; the next heartbeat says so.
-  if (held.job.state != JobState::kLeased) return;
-  if (held.job.started_ms == 0) held.job.started_ms = now.wall_ms;
-  move(held.job, JobEvent::kStart, {.attempt = &held.attempt}, now);
-}
-
-LogAppended QueueCore::apply(const AppendLog& command, Now now) {
-  Held held = require_current(command.key, now);
-  AttemptRow& attempt = held.attempt;
-  if (attempt.log_full) return {.length = attempt.log_bytes, .full = true};
-  const auto mismatch = [&](const std::string& why) {
-    return Refused(Refusal::kAborted, "OFFSET_MISMATCH",
-                   "the log of attempt " + attempt.uid + " has " +
-                       std::to_string(attempt.log_bytes) + " bytes; " + why)
-        .with("length", std::to_string(attempt.log_bytes));
-  };
-  if (command.offset > attempt.log_bytes)
-    throw mismatch("an append at " + std::to_string(command.offset) + " would leave a gap");
-  std::string_view data = command.data;
-  const auto overlap = static_cast<std::size_t>(std::min<std::int64_t>(
-      attempt.log_bytes - command.offset, static_cast<std::int64_t>(data.size())));
-  if (overlap > 0) {
-    if (logs_.read(attempt.uid, command.offset, static_cast<std::int64_t>(overlap)) !=
-        data.substr(0, overlap))
-      throw mismatch("the bytes at " + std::to_string(command.offset) + " differ");
-    data.remove_prefix(overlap);
-  }
-  if (data.empty()) return {.length = attempt.log_bytes, .full = false};
-  const auto room = static_cast<std::int64_t>(limits::kLogBytes) - attempt.log_bytes -
-                    static_cast<std::int64_t>(kLogCut.size());
-  std::string bytes(data.substr(0, static_cast<std::size_t>(std::max<std::int64_t>(room, 0))));
-  if (bytes.size() < data.size()) {
-    bytes += kLogCut;
-    attempt.log_full = true;
-  }
-  logs_.write(attempt.uid, attempt.log_bytes, bytes);
-  attempt.log_bytes += static_cast<std::int64_t>(bytes.size());
-  store_.update_attempt(attempt);
-  if (detail_due(held.job.id, EventType::kLogGrown, now)) {
-    EventRow event = detail(held, EventType::kLogGrown, now);
-    event.log_bytes = attempt.log_bytes;
-    store_.append_event(event);
-  }
-  return {.length = attempt.log_bytes, .full = attempt.log_full};
-}
-
-void QueueCore::apply(const RecordCheckpoint& command, Now now) {
-  Held held = require_current(command.key, now);
-  const CheckpointRow& asked = command.checkpoint;
-  const auto newest = store_.newest_checkpoint(held.job.id);
-  if (newest && newest->sequence >= asked.sequence) {
-    if (newest->sequence == asked.sequence && newest->fence == command.key.fence &&
-        newest->digest == asked.digest && newest->step == asked.step)
-      return;
-    throw wrong_state(held.job, "checkpoint " + std::to_string(asked.sequence) +
-                                    " does not follow " + std::to_string(newest->sequence))
-        .with("sequence", std::to_string(newest->sequence));
-  }
-  const auto size = store_.blob_size(asked.digest);
-  if (!size || *size != asked.size_bytes) {
-    Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
-                    "the checkpoint is not in the blob store; upload it first");
-    refused.preconditions.push_back(
-        {.type = "INPUTS_MISSING", .subject = asked.digest, .description = "upload it first"});
-    throw refused;
-  }
-  CheckpointRow row = asked;
-  row.fence = command.key.fence;
-  row.created_ms = now.wall_ms;
-  store_.insert_checkpoint(held.job.id, row);
-  store_.drop_old_checkpoints(held.job.id, held.job.checkpoints_kept);
-  held.attempt.new_checkpoint = true;
-  store_.update_attempt(held.attempt);
-  EventRow event = detail(held, EventType::kCheckpoint, now);
-  event.checkpoint = row;
-  store_.append_event(event);
-}
-
-JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
-  {
-    const AttemptRow attempt = find_attempt_of(command.key);
-    if (!attempt.report_digest.empty()) {
-      if (attempt.report_digest == command.report_digest) return {attempt.end_state};
-      throw wrong_state(*store_.job(attempt.job_id),
-                        "attempt " + attempt.uid + " was reported with another content");
-    }
-  }
-  Held held = require_current(command.key, now);
-  JobRow& job = held.job;
-  AttemptRow& attempt = held.attempt;
-  attempt.report_digest = command.report_digest;
-  attempt.usage = command.usage;
-  if (job.state == JobState::kCancelling)
-    return {end_cancelled(held, AttemptOutcome::kCancelled, now)};
-  if (command.outcome == AttemptOutcome::kCancelled)
-    throw wrong_state(job, "nobody asked to cancel it; release the lease instead");
-  if (command.outcome == AttemptOutcome::kFailed)
-    return {end_failed(held, AttemptOutcome::kFailed, command.failure, now)};
-
-  if (job.state != JobState::kRunning)
-    throw wrong_state(job, "an attempt succeeds after StartAttempt, not before");
-  std::vector<Refused::Precondition> missing;
-  for (const ArtifactRow& artifact : command.artifacts) {
-    const auto size = store_.blob_size(artifact.digest);
-    if (size && *size == artifact.size_bytes) continue;
-    missing.push_back({.type = "INPUTS_MISSING",
-                       .subject = artifact.digest,
-                       .description = artifact.name + " is not in the blob store with " +
-                                      std::to_string(artifact.size_bytes) + " bytes"});
-  }
-  if (!missing.empty()) {
-    Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
-                    std::to_string(missing.size()) + " artefact(s) are not in the blob store");
-    refused.preconditions = std::move(missing);
-    throw refused;
-  }
-  for (const ArtifactRow& artifact : command.artifacts) store_.insert_artifact(job.id, artifact);
-  store_.set_summary(job.id, command.summary_json);
-  close(attempt, AttemptOutcome::kSucceeded, JobState::kSucceeded, now);
-  job.open_attempt.reset();
-  job.failure = {};
-  move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
-  return {job.state};
-}
-
-JobAfter QueueCore::apply(const ReleaseLease& command, Now now) {
-  {
-    const AttemptRow attempt = find_attempt_of(command.key);
-    // Said before: the same answer, whatever happened to the job since.
-    if (attempt.outcome == AttemptOutcome::kReleased) return {attempt.end_state};
-  }
-  Held held = require_current(command.key, now);
-  if (held.job.state == JobState::kCancelling)
-    return {end_cancelled(held, AttemptOutcome::kReleased, now)};
-  if (command.reason == ReleaseReason::kBusyForeign) {
-    // Until the worker says otherwise, so that the job is not granted to the same device at once.
-    if (Fleet::Member* member = fleet_.find(command.key.worker_id)) {
-      for (const std::string& id : held.attempt.device_ids) {
-        const auto device = member->devices.find(id);
-        if (device == member->devices.end()) continue;
-        device->second.state = DeviceState::kBusyForeign;
-        device->second.state_reason = command.message;
-      }
-    }
-  }
-  return {end_released(held, command.reason, command.message, now)};
 }
 
 }  // namespace quasi::server

@@ -56,6 +56,9 @@ RetryDecision decide_retry(const FailedAttempt& failed);
 /// True while another grant of the job is allowed at all.
 bool may_be_granted_again(std::int32_t grants, std::int32_t max_attempts);
 
+/// Longest back-off: an hour and the jitter's fifth.
+constexpr std::int64_t kMostBackOffMs = 3'600'000 + 3'600'000 / 5;
+
 /// Back-off after the n-th counted attempt (n ≥ 1): base × 2^(n−1), at most an hour, ± 20 %.
 /// @param uniform  in [0, 1), the jitter's source
 std::int64_t back_off_ms(std::int64_t base_ms, std::int32_t attempts, double uniform);

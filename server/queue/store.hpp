@@ -31,6 +31,8 @@ class Store {
                                           std::int32_t limit) = 0;
   /// Marks queued jobs ready whose not_before has passed. @return how many.
   virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
+  /// Queued jobs that were granted before and wait for their not_before: those in a back-off.
+  virtual std::vector<JobRow> delayed_retries() = 0;
 
   // Attempts.
   virtual RowId insert_attempt(const AttemptRow& row) = 0;

@@ -14,6 +14,7 @@ constexpr std::int32_t kStep = 256;
 struct Found {
   std::vector<std::string> blobs;
   std::vector<std::string> uploads;
+  bool more = false;  ///< A step was full: there may be more of its kind.
 };
 
 void report(const std::exception_ptr& error) {
@@ -27,11 +28,14 @@ void report(const std::exception_ptr& error) {
 
 }  // namespace
 
-void reconcile_files(SqliteStore& store, BlobStore& blobs) {
+void remove_unknown_staging(SqliteStore& store, BlobStore& blobs) {
   std::set<std::string> known;
   for (const UploadRow& upload : store.uploads()) known.insert(upload.upload_id);
   for (const std::string& name : blobs.staged())
     if (known.count(name) == 0) blobs.remove_staging(name);
+}
+
+void finish_deletions(SqliteStore& store, BlobStore& blobs) {
   for (const std::string& digest : store.blobs_in(BlobState::kDeleting)) {
     blobs.remove(digest);
     store.delete_blob(digest);
@@ -45,8 +49,9 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
       {.body =
            [found, options](WriteContext& write) {
              const std::int64_t now = write.now.wall_ms;
-             write.store.prune(now, now - options.passing_events_ms, kStep);
+             found->more = write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep;
              found->blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);
+             found->more = found->more || found->blobs.size() >= kStep;
              for (const std::string& digest : found->blobs)
                write.store.set_blob_state(digest, BlobState::kDeleting);
              for (const UploadRow& upload : write.store.uploads()) {
@@ -56,10 +61,14 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
              }
            },
        .done =
-           [found, &writer, &files, &blobs](const std::exception_ptr& error) {
+           [found, options, &writer, &files, &blobs](const std::exception_ptr& error) {
              report(error);
-             if (error || (found->blobs.empty() && found->uploads.empty())) return;
-             files.post([found, &writer, &blobs] {
+             if (error) return;
+             const auto go_on = [found, options, &writer, &files, &blobs] {
+               if (found->more) collect_garbage(writer, files, blobs, options);
+             };
+             if (found->blobs.empty() && found->uploads.empty()) return go_on();
+             files.post([found, go_on, &writer, &blobs] {
                try {
                  for (const std::string& upload : found->uploads) blobs.remove_staging(upload);
                  for (const std::string& digest : found->blobs) blobs.remove(digest);
@@ -73,7 +82,11 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
                                   for (const std::string& digest : found->blobs)
                                     write.store.delete_blob(digest);
                                 },
-                            .done = report});
+                            .done =
+                                [go_on](const std::exception_ptr& failure) {
+                                  report(failure);
+                                  if (!failure) go_on();
+                                }});
              });
            }});
 }

@@ -18,6 +18,16 @@ Refused storage_full() {
       .retry_in(10'000);
 }
 
+Refused database_locked() {
+  log(Level::kWarning, "database_locked",
+      {{"what", "another process holds a write lock on quasi.db"},
+       {"do", "end that process; only quasi-server may open the database"}});
+  return Refused(Refusal::kUnavailable, "SERVER_BUSY",
+                 "the server's database is locked by another process; nothing was changed, try "
+                 "again later")
+      .retry_in(10'000);
+}
+
 [[noreturn]] void die(const SqliteError& error) {
   throw StorageFatal(error.is_corrupt() ? kExitCorrupt : kExitIo, error.what());
 }
@@ -26,14 +36,29 @@ bool is_fatal(const SqliteError& error) { return error.is_io() || error.is_corru
 
 }  // namespace
 
-QueueEngine::QueueEngine(const std::string& database_path, LogStore& logs, RandomSource& random,
-                         const QueueOptions& options, const Clock& clock, const std::string& vfs)
+QueueEngine::QueueEngine(const Place& place, LogStore& logs, RandomSource& random,
+                         const QueueOptions& options, const Clock& clock)
     : clock_(clock),
       logs_(logs),
-      database_(database_path, Database::Mode::kWriter, vfs),
+      database_(place.database_path, Database::Mode::kWriter, place.vfs),
       store_((prepare_schema(database_), database_)),
-      queue_(store_, logs, random, options) {
+      queue_(store_, logs, random, options),
+      mark_(place.mark) {
+  if (place.before_writing) place.before_writing(store_);
   recover(logs, random);
+}
+
+void QueueEngine::compare_with_mark() {
+  if (mark_ == nullptr) return;
+  const NewestMark::Newest known = mark_->read();
+  const std::int64_t found = store_.newest_event();
+  if (known.event <= found) return;
+  log(Level::kError, "database_log_cut",
+      {{"what", "acknowledged work is lost: the write-ahead log quasi.db-wal was damaged"},
+       {"newest_event_acknowledged", std::to_string(known.event)},
+       {"newest_event_found", std::to_string(found)},
+       {"do", "compare with a backup; check the disk"}});
+  if (known.fence > store_.newest_fence()) store_.raise_fence(known.fence);
 }
 
 void QueueEngine::recover(LogStore& logs, RandomSource& random) {
@@ -43,6 +68,7 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
   }
   database_.execute("BEGIN IMMEDIATE");
   store_.set_meta("clean_shutdown", "0");
+  compare_with_mark();
   if (store_.meta("store_id").empty()) {
     store_.set_meta("store_id", make_id('s', clock_.now().wall_ms, random));
     std::string key;
@@ -61,6 +87,15 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
     logs.truncate(attempt.uid, attempt.log_bytes);
   database_.execute("COMMIT");
   queue_.recover(clock_.now());
+}
+
+void QueueEngine::roll_back() {
+  try {
+    database_.rollback_if_open();
+    queue_.recover(clock_.now());
+  } catch (const SqliteError& error) {
+    die(error);  // The memory cannot be rebuilt: end in good order, not by std::terminate.
+  }
 }
 
 GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
@@ -82,7 +117,7 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
       } catch (const Refused&) {
         failures[i] = std::current_exception();
       } catch (const SqliteError& error) {
-        if (error.is_full() || is_fatal(error)) throw;
+        if (error.is_full() || error.is_busy() || is_fatal(error)) throw;
         failures[i] = std::current_exception();
         memory_is_stale = true;
       } catch (const FileError& error) {
@@ -102,18 +137,18 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
     database_.execute("COMMIT");
     outcome.wrote = database_.total_changes() != changes_before;
   } catch (const SqliteError& error) {
-    if (!error.is_full()) die(error);
-    database_.rollback_if_open();
-    queue_.recover(clock_.now());
-    finish_all(std::make_exception_ptr(storage_full()));
+    if (!error.is_full() && !error.is_busy()) die(error);
+    roll_back();
+    finish_all(std::make_exception_ptr(error.is_busy() ? database_locked() : storage_full()));
     return outcome;
   } catch (const FileError& error) {
     if (!error.is_full()) throw StorageFatal(kExitIo, error.what());
-    database_.rollback_if_open();
-    queue_.recover(clock_.now());
+    roll_back();
     finish_all(std::make_exception_ptr(storage_full()));
     return outcome;
   }
+  if (outcome.wrote && mark_ != nullptr)
+    mark_->write({.event = store_.newest_event(), .fence = store_.newest_fence()});
   // A bug's half-done change of what is only in memory: rebuild it.
   if (memory_is_stale) queue_.recover(clock_.now());
   outcome.jobs_ready = queue_.take_ready_flag();
@@ -125,7 +160,8 @@ void QueueEngine::close() {
   try {
     store_.set_meta("clean_shutdown", "1");
   } catch (const SqliteError& error) {
-    if (!error.is_full()) die(error);  // Full: the next start checks the file, which does no harm.
+    // Full or locked: the next start checks the file, which does no harm.
+    if (!error.is_full() && !error.is_busy()) die(error);
   }
   checkpoint(Database::Checkpoint::kTruncate);
 }
@@ -134,7 +170,7 @@ void QueueEngine::checkpoint(Database::Checkpoint mode) {
   try {
     database_.checkpoint(mode);
   } catch (const SqliteError& error) {
-    if (error.is_full()) {
+    if (error.is_full() || error.is_busy()) {
       log(Level::kWarning, "checkpoint_postponed", {{"reason", error.what()}});
       return;
     }

@@ -10,6 +10,7 @@
 #include "server/queue/clock.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/store/log_store.hpp"
+#include "server/store/newest_mark.hpp"
 #include "server/store/sqlite_store.hpp"
 
 namespace quasi::server {
@@ -45,11 +46,20 @@ struct GroupOutcome {
 /// it directly; in production the Writer's thread does.
 class QueueEngine {
  public:
+  /// What the engine is opened with.
+  struct Place {
+    std::string database_path;
+    std::string vfs;             ///< SQLite's file layer; empty for the system's.
+    NewestMark* mark = nullptr;  ///< Tells when the database lost its newest commits.
+    /// Called after the database was opened and before it is written to.
+    std::function<void(SqliteStore&)> before_writing = {};
+  };
+
   /// Opens (and if needed creates) the database, and recovers: every open lease gets its time, logs
-  /// are cut to their committed length.
-  /// @param vfs  SQLite's file layer, empty for the system's
-  QueueEngine(const std::string& database_path, LogStore& logs, RandomSource& random,
-              const QueueOptions& options, const Clock& clock, const std::string& vfs = {});
+  /// are cut to their committed length. A database that lost commits which the mark knows of is
+  /// reported in the log, and the fences of those commits are not given out again.
+  QueueEngine(const Place& place, LogStore& logs, RandomSource& random, const QueueOptions& options,
+              const Clock& clock);
 
   /// Runs the tasks in one transaction, each in a savepoint of its own, commits once, then calls
   /// every `done`. A full disk refuses the whole group (UNAVAILABLE / STORAGE_FULL).
@@ -71,12 +81,16 @@ class QueueEngine {
 
  private:
   void recover(LogStore& logs, RandomSource& random);
+  void compare_with_mark();
+  /// Undoes an open transaction and rebuilds what lives in memory alone.
+  void roll_back();
 
   const Clock& clock_;
   LogStore& logs_;
   Database database_;
   SqliteStore store_;
   QueueCore queue_;
+  NewestMark* mark_;
   std::string store_id_;
   std::string token_key_;
 };

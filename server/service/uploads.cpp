@@ -5,6 +5,7 @@
 
 #include "proto/wire/limits.hpp"
 #include "server/queue/refused.hpp"
+#include "server/service/log.hpp"
 
 namespace quasi::server {
 
@@ -30,54 +31,83 @@ bool UploadSession::sync() {
   return true;
 }
 
-std::shared_ptr<UploadSession> Uploads::open(const std::string& upload_id,
-                                             const std::string& digest, std::uint64_t size_bytes,
-                                             const std::optional<Known>& known, const void* owner) {
-  if (known && (known->digest != digest || known->size_bytes != size_bytes))
+std::shared_ptr<UploadSession> Uploads::open(const Announced& upload, std::int64_t room_bytes,
+                                             const void* owner) {
+  if (upload.known &&
+      (upload.known->digest != upload.digest || upload.known->size_bytes != upload.size_bytes))
     throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
                   "header.upload_id: this upload was begun for another blob; take a new id");
-  std::shared_ptr<UploadSession> session;
-  {
-    const std::lock_guard lock(mutex_);
-    auto& entry = sessions_[upload_id];
-    if (!entry) {
-      if (sessions_.size() > limits::kUploads) {
-        sessions_.erase(upload_id);
-        throw Refused(Refusal::kResourceExhausted, "RATE_LIMITED",
-                      "there are " + std::to_string(limits::kUploads) +
-                          " uploads in progress; try again later")
-            .retry_in(2'000);
-      }
-      entry = std::make_shared<UploadSession>();
-    }
-    session = entry;
-    session->claimant = owner;
+  const auto session = claim(upload, room_bytes, owner);
+  try {
+    prepare(*session, upload, owner);
+  } catch (...) {
+    close(session, owner);
+    throw;
   }
-  const std::lock_guard lock(session->mutex);
+  return session;
+}
+
+std::uint64_t Uploads::promised_bytes_except(const std::string& upload_id) const {
+  std::uint64_t promised = 0;
+  for (const auto& [id, session] : sessions_)
+    if (id != upload_id)
+      promised +=
+          session->announced_bytes - std::min(session->announced_bytes, session->offset.load());
+  return promised;
+}
+
+std::shared_ptr<UploadSession> Uploads::claim(const Announced& upload, std::int64_t room_bytes,
+                                              const void* owner) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t staged = upload.known ? upload.known->committed_bytes : 0;
+  const std::uint64_t needed = upload.size_bytes - std::min(upload.size_bytes, staged) +
+                               promised_bytes_except(upload.upload_id);
+  if (room_bytes < 0 || needed > static_cast<std::uint64_t>(room_bytes))
+    throw Refused(Refusal::kResourceExhausted, "STORAGE_LOW",
+                  "header.size_bytes: the server's disk has room for " +
+                      std::to_string(std::max<std::int64_t>(room_bytes, 0)) +
+                      " bytes; this upload and those under way need " + std::to_string(needed))
+        .retry_in(60'000);
+  auto& entry = sessions_[upload.upload_id];
+  if (!entry) {
+    if (sessions_.size() > limits::kUploads) {
+      sessions_.erase(upload.upload_id);
+      throw Refused(
+          Refusal::kResourceExhausted, "RATE_LIMITED",
+          "there are " + std::to_string(limits::kUploads) + " uploads in progress; try again later")
+          .retry_in(2'000);
+    }
+    entry = std::make_shared<UploadSession>();
+  }
+  entry->claimant = owner;
+  entry->announced_bytes = upload.size_bytes;
+  return entry;
+}
+
+void Uploads::prepare(UploadSession& session, const Announced& upload, const void* owner) {
+  const std::lock_guard lock(session.mutex);
   // Whoever wrote before us has lost the upload; what it did not sync is cut away.
-  session->owner = owner;
-  session->upload_id = upload_id;
-  session->digest = digest;
-  session->size_bytes = size_bytes;
-  const std::uint64_t start = known ? known->committed_bytes : 0;
-  session->file = blobs_.open_staging(upload_id);
-  if (session->file->size() < start)
-    throw Refused(Refusal::kAborted, "OFFSET_MISMATCH",
-                  "the staged bytes of this upload are gone; begin again with a new upload_id")
-        .with("committed", "0");
-  session->file->truncate(start);
-  session->hash = wire::Sha256();
+  session.owner = owner;
+  session.upload_id = upload.upload_id;
+  session.digest = upload.digest;
+  session.size_bytes = upload.size_bytes;
+  session.is_recorded = session.is_recorded || upload.known.has_value();
+  session.file = blobs_.open_staging(upload.upload_id);
+  // Bytes that a row remembers and the disk lacks are sent again: the upload stands at 0 then.
+  std::uint64_t start = upload.known ? upload.known->committed_bytes : 0;
+  if (session.file->size() < start) start = 0;
+  session.file->truncate(start);
+  session.hash = wire::Sha256();
   std::vector<char> buffer(limits::kUploadChunkBytes);
   for (std::uint64_t done = 0; done < start;) {
-    const std::size_t got = session->file->read(
+    const std::size_t got = session.file->read(
         done, buffer.data(), std::min<std::uint64_t>(buffer.size(), start - done));
     if (got == 0) break;
-    session->hash.update(buffer.data(), got);
+    session.hash.update(buffer.data(), got);
     done += got;
   }
-  session->offset = start;
-  session->synced = start;
-  return session;
+  session.offset = start;
+  session.synced = start;
 }
 
 std::shared_ptr<UploadSession> Uploads::find(const std::string& upload_id) {
@@ -105,6 +135,14 @@ void Uploads::close(const std::shared_ptr<UploadSession>& session, const void* o
   const std::lock_guard session_lock(session->mutex);
   session->owner = nullptr;
   session->file.reset();
+  if (!session->is_recorded) {
+    try {
+      blobs_.remove_staging(session->upload_id);
+    } catch (const FileError& error) {
+      log(Level::kWarning, "staged_bytes_not_removed",
+          {{"upload", session->upload_id}, {"what", error.what()}});
+    }
+  }
   sessions_.erase(session->upload_id);
 }
 

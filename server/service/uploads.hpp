@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,12 +22,15 @@ struct UploadSession {
   std::string upload_id;
   std::string digest;
   std::uint64_t size_bytes = 0;
-  std::uint64_t offset = 0;  ///< bytes written
-  std::uint64_t synced = 0;  ///< bytes on disk
+  std::atomic<std::uint64_t> offset{0};  ///< Bytes written; read by Uploads without `mutex`.
+  std::uint64_t synced = 0;              ///< bytes on disk
   std::unique_ptr<FileSystem::File> file;
   wire::Sha256 hash;
   const void* owner = nullptr;
-  const void* claimant = nullptr;  ///< who opened it last; guarded by Uploads, not by `mutex`
+  /// True once a row of the database remembers the upload, which then may be continued.
+  std::atomic<bool> is_recorded{false};
+  const void* claimant = nullptr;     ///< Who opened it last; guarded by Uploads, not by `mutex`.
+  std::uint64_t announced_bytes = 0;  ///< As size_bytes; guarded by Uploads.
 
   /// Appends `data`, which must start at `at`.
   /// @throws Refused ABORTED / OFFSET_MISMATCH, INVALID_ARGUMENT / SIZE_MISMATCH.
@@ -46,11 +50,21 @@ class Uploads {
     std::uint64_t committed_bytes = 0;
   };
 
-  /// Opens (or takes over) the session of an upload for `owner`. `known` is what the database
-  /// remembers; the staging file is cut to it and hashed anew.
-  /// @throws Refused RESOURCE_EXHAUSTED / RATE_LIMITED, INVALID_ARGUMENT if it is another blob's.
-  std::shared_ptr<UploadSession> open(const std::string& upload_id, const std::string& digest,
-                                      std::uint64_t size_bytes, const std::optional<Known>& known,
+  /// An upload as its stream announces it.
+  struct Announced {
+    std::string upload_id;
+    std::string digest;
+    std::uint64_t size_bytes = 0;
+    std::optional<Known> known;  ///< What the database remembers of it.
+  };
+
+  /// Opens (or takes over) the session of an upload for `owner`. The staging file is cut to what
+  /// the database remembers and hashed anew.
+  /// @param room_bytes  what the disk can still take; all that open uploads announced and did not
+  ///                    write yet counts against it
+  /// @throws Refused RESOURCE_EXHAUSTED / RATE_LIMITED or STORAGE_LOW, INVALID_ARGUMENT if it is
+  ///         another blob's. No session and no staged byte is left then.
+  std::shared_ptr<UploadSession> open(const Announced& upload, std::int64_t room_bytes,
                                       const void* owner);
   std::shared_ptr<UploadSession> find(const std::string& upload_id);
 
@@ -58,10 +72,16 @@ class Uploads {
   /// @throws Refused INVALID_ARGUMENT / DIGEST_MISMATCH; the staging file is then gone.
   void publish(UploadSession& session);
 
-  /// Forgets the session if `owner` still has it.
+  /// Forgets the session if `owner` still has it. Staged bytes stay only if a row remembers them:
+  /// of others no collection would know.
   void close(const std::shared_ptr<UploadSession>& session, const void* owner);
 
  private:
+  std::shared_ptr<UploadSession> claim(const Announced& upload, std::int64_t room_bytes,
+                                       const void* owner);
+  void prepare(UploadSession& session, const Announced& upload, const void* owner);
+  std::uint64_t promised_bytes_except(const std::string& upload_id) const;
+
   BlobStore& blobs_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<UploadSession>> sessions_;

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kQueueLimit = 4'096;
 constexpr std::size_t kGroupLimit = 256;
 constexpr std::int64_t kCheckpointPages = 1'000;
+constexpr std::chrono::seconds kIdle{1};
 
 }  // namespace
 
@@ -44,13 +45,12 @@ std::size_t Writer::depth() const {
 
 void Writer::run() {
   std::vector<WriteTask> group;
+  auto last_wrote = std::chrono::steady_clock::now();
   try {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        // Idle for a second: fold the whole log into the file, so that a start has little to read.
-        if (!changed_.wait_for(lock, std::chrono::seconds(1),
-                               [&] { return closed_ || !waiting_.empty(); })) {
+        if (!changed_.wait_for(lock, kIdle, [&] { return closed_ || !waiting_.empty(); })) {
           lock.unlock();
           if (engine_.wal_pages() > 0) engine_.checkpoint(Database::Checkpoint::kTruncate);
           continue;
@@ -64,8 +64,14 @@ void Writer::run() {
       const GroupOutcome outcome = engine_.run_group(group);
       group.clear();
       if (hooks_.on_commit) hooks_.on_commit(outcome);
+      // Tasks that write nothing, such as the timer's, do not count as work: after a second without
+      // work the whole log is folded into the file, so that acknowledged work is in both.
+      const auto now = std::chrono::steady_clock::now();
+      if (outcome.wrote) last_wrote = now;
       if (engine_.wal_pages() > kCheckpointPages)
         engine_.checkpoint(Database::Checkpoint::kPassive);
+      else if (engine_.wal_pages() > 0 && now - last_wrote >= kIdle)
+        engine_.checkpoint(Database::Checkpoint::kTruncate);
     }
     engine_.close();
   } catch (const StorageFatal& error) {

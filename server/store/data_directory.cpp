@@ -38,7 +38,7 @@ bool is_network(const std::string& path) {
 
 DataDirectory::DataDirectory(const std::string& path, bool allow_network_file_system)
     : path_(path) {
-  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     throw FileError(errno, "make the data directory " + path);
   if (!allow_network_file_system && is_network(path))
     throw NetworkFileSystem(
@@ -46,7 +46,7 @@ DataDirectory::DataDirectory(const std::string& path, bool allow_network_file_sy
         " lies on a network file system, where locks and syncs cannot be relied on; choose "
         "a local directory, or set allow_network_file_system = true at your own risk");
   const std::string lock_path = path + "/LOCK";
-  lock_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  lock_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_ < 0) throw FileError(errno, "open " + lock_path);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
@@ -66,6 +66,11 @@ DataDirectory::Space DataDirectory::space() const {
   const auto block = static_cast<std::int64_t>(info.f_frsize);
   return {.free_bytes = static_cast<std::int64_t>(info.f_bavail) * block,
           .total_bytes = static_cast<std::int64_t>(info.f_blocks) * block};
+}
+
+bool DataDirectory::is_open_to_others() const {
+  struct stat info {};
+  return ::stat(path_.c_str(), &info) == 0 && (info.st_mode & 0077) != 0;
 }
 
 bool DataDirectory::in_place() const {

@@ -34,6 +34,8 @@ class DataDirectory {
     std::int64_t total_bytes = 0;
   };
   Space space() const;
+  /// True if its mode lets others than the owner in, as of a directory that was made by hand.
+  bool is_open_to_others() const;
   /// Whether LOCK and the database still lie here: false once somebody removed or moved the
   /// directory, or put another in its place. What is written then goes into files that nobody will
   /// find.

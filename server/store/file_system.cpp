@@ -20,7 +20,7 @@ namespace {
 class SystemFile : public FileSystem::File {
  public:
   SystemFile(const std::string& path, int flags)
-      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0640)) {
+      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
     if (descriptor_ < 0) throw FileError(errno, "open " + path);
   }
   ~SystemFile() override { ::close(descriptor_); }
@@ -82,7 +82,7 @@ class SystemFileSystem : public FileSystem {
     return ::stat(path.c_str(), &info) == 0;
   }
   bool make_directory(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0750) == 0) return true;
+    if (::mkdir(path.c_str(), 0700) == 0) return true;
     if (errno == EEXIST) return false;
     throw FileError(errno, "make directory " + path);
   }
@@ -113,7 +113,7 @@ class SystemFileSystem : public FileSystem {
     return names;
   }
   void make_read_only(const std::string& path) override {
-    if (::chmod(path.c_str(), 0440) != 0) throw FileError(errno, "protect " + path);
+    if (::chmod(path.c_str(), 0400) != 0) throw FileError(errno, "protect " + path);
   }
 };
 

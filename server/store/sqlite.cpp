@@ -19,6 +19,7 @@ bool SqliteError::is_constraint() const { return code == SQLITE_CONSTRAINT; }
 bool SqliteError::is_full() const { return code == SQLITE_FULL; }
 bool SqliteError::is_corrupt() const { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
 bool SqliteError::is_io() const { return code == SQLITE_IOERR; }
+bool SqliteError::is_busy() const { return code == SQLITE_BUSY || code == SQLITE_LOCKED; }
 
 Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READWRITE |

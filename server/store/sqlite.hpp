@@ -22,6 +22,7 @@ struct SqliteError : std::runtime_error {
   bool is_corrupt() const;
   /// Reading or writing the file failed; what is on disk is unknown.
   bool is_io() const;
+  bool is_busy() const;  ///< Another process held a lock for longer than the time-out.
   int code;
   int extended;
 };

@@ -8,9 +8,9 @@ SqliteStore::SqliteStore(Database& database) : database_(database) {}
 SqliteStore::~SqliteStore() = default;
 
 Statement& SqliteStore::sql(std::string_view text) {
-  const auto known = statements_.find(text.data());
+  const auto known = statements_.find(text);
   if (known != statements_.end()) return known->second;
-  return statements_.emplace(text.data(), Statement(database_, text)).first->second;
+  return statements_.emplace(text, Statement(database_, text)).first->second;
 }
 
 RowId SqliteStore::insert_job(const NewJob& job) {
@@ -120,6 +120,12 @@ std::vector<JobRow> SqliteStore::ready_heads(const std::string& pool, const std:
   return all<JobRow>(sql(kReadyHeads).bind(pool, placement, limit), read_job);
 }
 
+std::vector<JobRow> SqliteStore::delayed_retries() {
+  static const std::string kQuery = "SELECT " + std::string(kJobColumns) +
+                                    " FROM jobs j WHERE j.state=3 AND j.ready=0 AND j.grants>0";
+  return all<JobRow>(sql(kQuery).bind(), read_job);
+}
+
 std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
   // Asked several times a second: nearly always nothing is due, and then nothing is written.
   if (!one<std::string>(
@@ -188,6 +194,12 @@ void SqliteStore::raise_fence(std::int64_t fence) {
 std::int64_t SqliteStore::newest_fence() {
   Rows rows(sql("SELECT value FROM counters WHERE name='fence'").bind());
   return rows.next() ? rows->integer(0) : 0;
+}
+
+std::int64_t SqliteStore::newest_event() {
+  return one<std::int64_t>(sql("SELECT seq FROM sqlite_sequence WHERE name='events'").bind(),
+                           [](const Statement& row) { return row.integer(0); })
+      .value_or(0);
 }
 
 std::int64_t SqliteStore::append_event(const EventRow& event) {

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "server/queue/store.hpp"
@@ -38,6 +39,7 @@ class SqliteStore : public Store {
   std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
                                   std::int32_t limit) override;
   std::int32_t promote_delayed(std::int64_t now_ms) override;
+  std::vector<JobRow> delayed_retries() override;
   RowId insert_attempt(const AttemptRow& row) override;
   void update_attempt(const AttemptRow& row) override;
   std::optional<AttemptRow> find_attempt(std::string_view uid) override;
@@ -48,6 +50,8 @@ class SqliteStore : public Store {
   std::int64_t next_fence() override;
   std::int64_t newest_fence() override;
   void raise_fence(std::int64_t fence) override;
+  /// Number of the newest event that was ever appended; 0 if none was.
+  std::int64_t newest_event();
   std::int64_t append_event(const EventRow& event) override;
   void save_progress(RowId job, const std::string& body, std::int64_t now_ms) override;
   std::optional<std::int64_t> blob_size(std::string_view digest) override;
@@ -88,7 +92,8 @@ class SqliteStore : public Store {
   Statement& sql(std::string_view text);
 
   Database& database_;
-  std::unordered_map<const char*, Statement> statements_;
+  /// Prepared statements by their text.
+  std::map<std::string, Statement, std::less<>> statements_;
 };
 
 /// Columns of a jobs row in the order that read_job expects.

@@ -17,10 +17,13 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
                   v1::WriteBlobResponse* response)
       : services_(services), context_(context), response_(response) {
+    services_.idle_uploads.begin(this, services_.clock.now().monotonic_ms,
+                                 [context] { context->TryCancel(); });
     StartRead(&message_);
   }
 
   void OnReadDone(bool ok) override {
+    services_.idle_uploads.touch(this, services_.clock.now().monotonic_ms);
     const bool posted = services_.files.post([this, ok] {
       try {
         ok ? handle() : broken();
@@ -34,6 +37,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
 
  private:
   void end(const grpc::Status& status) {
+    services_.idle_uploads.end(this);
     if (session_) services_.uploads.close(session_, this);
     Finish(status);
   }
@@ -115,13 +119,13 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   }
 
   void open(const std::optional<Uploads::Known>& known) {
-    session_ = services_.uploads.open(upload_id_, digest_, size_bytes_, known, this);
-    bool complete = false;
-    {
-      const std::lock_guard lock(session_->mutex);
-      complete = session_->offset == size_bytes_;
-    }
-    if (complete) return publish();
+    session_ = services_.uploads.open(
+        {.upload_id = upload_id_, .digest = digest_, .size_bytes = size_bytes_, .known = known},
+        services_.upload_room_bytes(), this);
+    const std::uint64_t offset = session_->offset;
+    if (offset == size_bytes_) return publish();
+    // The row must not promise more than is there, or the caller would always begin too far.
+    if (known && offset < known->committed_bytes) return remember([this] { StartRead(&message_); });
     StartRead(&message_);
   }
 
@@ -137,6 +141,10 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
                if (write.store.blob_state(digest_) == BlobState::kDeleting)
                  throw Refused(Refusal::kUnavailable, wire::reason::kServerBusy,
                                "an old copy of this blob is being removed; upload it again")
+                     .retry_in(1'000);
+               if (!services_.blobs.has(digest_))
+                 throw Refused(Refusal::kUnavailable, wire::reason::kServerBusy,
+                               "this blob was removed as garbage just now; upload it again")
                      .retry_in(1'000);
                write.store.insert_blob(digest_, static_cast<std::int64_t>(size_bytes_),
                                        write.now.wall_ms);
@@ -172,7 +180,11 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
                                      row.touched_ms = write.now.wall_ms;
                                      write.store.save_upload(row);
                                    },
-                               .done = [next](const std::exception_ptr&) { next(); }});
+                               .done =
+                                   [next, session = session_](const std::exception_ptr& error) {
+                                     if (!error) session->is_recorded = true;
+                                     next();
+                                   }});
     if (!posted) next();
   }
 

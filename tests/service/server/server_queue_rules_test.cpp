@@ -201,6 +201,33 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kQueued);
 }
 
+// A back-off is a length of time: a wall clock that was ahead when it began does not prolong it.
+TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
+  FakeClock clock;
+  SeededRandom random(1);
+  const quasi::test::TemporaryDirectory root;
+  const QueueOptions options{.lease_ttl_ms = 60'000, .retry_back_off_ms = 3'000};
+  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, options);
+  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
+  const auto worker = simple_worker("w_1", 1, 1);
+  world.apply(worker);
+  const auto grant = world.apply(simple_acquire(worker, 1, 1)).grants.at(0);
+  clock.time.wall_ms += 86'400'000;
+  world.apply(CompleteAttempt{.key = key_of(grant),
+                              .outcome = AttemptOutcome::kFailed,
+                              .artifacts = {},
+                              .summary_json = {},
+                              .failure = {.reason = FailureReason::kStorage, .message = "full"},
+                              .usage = {},
+                              .report_digest = "r"});
+  clock.time.wall_ms -= 86'400'000;
+  world.run([](WriteContext& write) { write.queue.tick(write.now); });
+  EXPECT_TRUE(world.apply(simple_acquire(worker, 2, 1)).grants.empty()) << "before its time";
+  clock.advance(4'000);
+  world.run([](WriteContext& write) { write.queue.tick(write.now); });
+  EXPECT_EQ(world.apply(simple_acquire(worker, 3, 1)).grants.size(), 1U);
+}
+
 // A store restored from an old copy knows less than the workers: a fence that one of them names is
 // not given out again.
 TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {

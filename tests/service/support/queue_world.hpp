@@ -33,8 +33,14 @@ struct QueueWorld {
         logs(files, root),
         blobs(files, root),
         uploads(blobs),
-        engine(database, logs, random, options, clock_, vfs) {
-    reconcile_files(engine.store(), blobs);
+        mark(files, root),
+        engine({.database_path = database,
+                .vfs = vfs,
+                .mark = &mark,
+                .before_writing =
+                    [this](SqliteStore& store) { remove_unknown_staging(store, blobs); }},
+               logs, random, options, clock_) {
+    finish_deletions(engine.store(), blobs);
   }
 
   /// One command in a group of its own; rethrows what it was refused with.
@@ -60,7 +66,9 @@ struct QueueWorld {
   std::string put_blob(const std::string& bytes) {
     const std::string digest = wire::sha256_hex(bytes);
     const std::string id = "upload-" + digest.substr(0, 12);
-    const auto session = uploads.open(id, digest, bytes.size(), std::nullopt, this);
+    const auto session = uploads.open(
+        {.upload_id = id, .digest = digest, .size_bytes = bytes.size(), .known = std::nullopt},
+        std::int64_t{1} << 40, this);
     session->append(0, bytes);
     uploads.publish(*session);
     uploads.close(session, this);
@@ -74,6 +82,7 @@ struct QueueWorld {
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;
+  NewestMark mark;
   QueueEngine engine;
 };
 

@@ -1,0 +1,271 @@
+#include "server/options_table.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "server/api/local_address.hpp"
+
+namespace quasi::server {
+namespace {
+
+using O = ServerOptions;
+constexpr double kDay = 86'400;
+
+std::string shown(bool value) { return value ? "true" : "false"; }
+std::string shown(const std::string& value) { return "\"" + value + "\""; }
+
+/// The number without trailing zeros.
+std::string shown_number(double value) {
+  std::string number = std::to_string(value);
+  while (number.ends_with('0')) number.pop_back();
+  if (number.ends_with('.')) number.pop_back();
+  return number;
+}
+
+[[noreturn]] void bad(const std::string& key, const std::string& value, const std::string& rule) {
+  throw BadConfiguration(key + ": must be " + rule + ", got \"" + value + "\"");
+}
+
+std::int64_t to_integer(const std::string& key, const std::string& text, std::int64_t least,
+                        std::int64_t most) {
+  const std::string rule =
+      "a whole number in " + std::to_string(least) + "..." + std::to_string(most);
+  std::size_t used = 0;
+  std::int64_t value = 0;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    bad(key, text, rule);
+  }
+  if (used != text.size() || value < least || value > most) bad(key, text, rule);
+  return value;
+}
+
+template <class Get>
+Entry integer(std::string key, std::string help, std::int64_t least, std::int64_t most, Get get) {
+  return {.key = key,
+          .help = std::move(help),
+          .unit = "N",
+          .set =
+              [key, least, most, get](ServerOptions& options, const std::string& text) {
+                auto& target = get(options);
+                target = static_cast<std::remove_reference_t<decltype(target)>>(
+                    to_integer(key, text, least, most));
+              },
+          .show =
+              [get](const ServerOptions& options) {
+                return std::to_string(get(const_cast<ServerOptions&>(options)));
+              }};
+}
+
+/// Durations are given in seconds, with a fraction if wanted.
+template <class Get>
+Entry seconds(std::string key, std::string help, double least, double most, Get get) {
+  return {.key = key,
+          .help = std::move(help),
+          .unit = "SECONDS",
+          .set =
+              [key, least, most, get](ServerOptions& options, const std::string& text) {
+                const std::string rule =
+                    "seconds in " + shown_number(least) + "..." + shown_number(most);
+                std::size_t used = 0;
+                double value = 0;
+                try {
+                  value = std::stod(text, &used);
+                } catch (const std::exception&) {
+                  bad(key, text, rule);
+                }
+                if (used != text.size() || !(value >= least && value <= most)) bad(key, text, rule);
+                get(options) = static_cast<std::int64_t>(value * 1000.0 + 0.5);
+              },
+          .show =
+              [get](const ServerOptions& options) {
+                const std::int64_t ms = get(const_cast<ServerOptions&>(options));
+                std::string number = std::to_string(ms / 1000);
+                if (ms % 1000 != 0) {
+                  std::string fraction = std::to_string(1000 + ms % 1000).substr(1);
+                  while (fraction.ends_with('0')) fraction.pop_back();
+                  number += "." + fraction;
+                }
+                return number;
+              }};
+}
+
+template <class Get>
+Entry boolean(std::string key, std::string help, Get get) {
+  return {.key = key,
+          .help = std::move(help),
+          .unit = "[BOOL]",
+          .set =
+              [key, get](ServerOptions& options, const std::string& text) {
+                if (text != "true" && text != "false") bad(key, text, "true or false");
+                get(options) = text == "true";
+              },
+          .show =
+              [get](const ServerOptions& options) {
+                return shown(static_cast<bool>(get(const_cast<ServerOptions&>(options))));
+              }};
+}
+
+/// Where the server keeps its data and listens, and what it accepts.
+std::vector<Entry> place_entries() {
+  return {
+      {.key = "data_directory",
+       .help = "where everything is kept; owned by one server",
+       .set =
+           [](O& o, const std::string& text) {
+             if (text.empty()) bad("data_directory", text, "a path");
+             o.data_directory = text;
+           },
+       .show = [](const O& o) { return shown(o.data_directory); }},
+      {.key = "listen",
+       .help = "addresses, separated by commas: 127.0.0.1:7460, [::1]:7460, unix:/path",
+       .set =
+           [](O& o, const std::string& text) {
+             o.listen.clear();
+             for (std::size_t start = 0; start <= text.size();) {
+               const std::size_t end = std::min(text.find(',', start), text.size());
+               const std::string address = text.substr(start, end - start);
+               require_local(address);
+               o.listen.push_back(address);
+               start = end + 1;
+             }
+           },
+       .show =
+           [](const O& o) {
+             std::string list;
+             for (const std::string& address : o.listen)
+               list += (list.empty() ? "" : ", ") + shown(address);
+             return "[" + list + "]";
+           }},
+      boolean(
+          "enable_test_work", "accept jobs of kind test, for trying the service out",
+          [](O & o) -> auto& { return o.api.enable_test_work; }),
+      boolean(
+          "reflection", "answer gRPC server reflection",
+          [](O & o) -> auto& { return o.reflection; }),
+      boolean(
+          "allow_network_file_system", "at your own risk",
+          [](O & o) -> auto& { return o.allow_network_file_system; }),
+      {.key = "log_level",
+       .help = "debug, info, warning or error",
+       .set =
+           [](O& o, const std::string& text) {
+             if (text != "debug" && text != "info" && text != "warning" && text != "error")
+               bad("log_level", text, "one of debug, info, warning, error");
+             o.log_level = text;
+           },
+       .show = [](const O& o) { return shown(o.log_level); }},
+  };
+}
+
+/// Times of leases, attempts and streams.
+std::vector<Entry> lease_entries() {
+  return {
+      seconds(
+          "lease_ttl", "a worker not heard of for so long has lost its jobs", 0.5, 3'600,
+          [](O & o) -> auto& { return o.queue.lease_ttl_ms; }),
+      seconds(
+          "heartbeat_interval", "how often workers report; at most a third of lease_ttl counts",
+          0.1, 1'200, [](O & o) -> auto& { return o.api.heartbeat_interval_ms; }),
+      seconds(
+          "restart_grace", "beside lease_ttl, for leases that were open when the server stopped", 0,
+          3'600, [](O & o) -> auto& { return o.queue.restart_grace_ms; }),
+      seconds(
+          "requeue_delay", "before a job whose lease expired is granted again", 0, 3'600,
+          [](O & o) -> auto& { return o.queue.requeue_delay_ms; }),
+      seconds(
+          "retry_back_off", "after the first failed attempt; doubles with each", 0, 3'600,
+          [](O & o) -> auto& { return o.queue.retry_back_off_ms; }),
+      seconds(
+          "default_max_runtime", "of jobs that do not say", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.queue.default_max_runtime_ms; }),
+      seconds(
+          "stage_timeout", "for a worker to fetch a job's inputs", 1, kDay,
+          [](O & o) -> auto& { return o.api.stage_timeout_ms; }),
+      seconds(
+          "orphan_grace", "a worker without contact makes checkpoints after this", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.api.orphan_grace_ms; }),
+      seconds(
+          "orphan_limit", "a worker without contact stops its children after this", 1, 30 * kDay,
+          [](O & o) -> auto& { return o.api.orphan_limit_ms; }),
+      seconds(
+          "slow_reader", "a download that takes nothing for so long is cut", 1, kDay,
+          [](O & o) -> auto& { return o.api.slow_reader_ms; }),
+      seconds(
+          "bookmark_interval", "an idle watch hears at least so often", 0.1, kDay,
+          [](O & o) -> auto& { return o.api.bookmark_ms; }),
+      seconds(
+          "upload_stream_idle", "an upload that sends nothing for so long is ended", 1, kDay,
+          [](O & o) -> auto& { return o.api.upload_stream_idle_ms; }),
+      seconds(
+          "keepalive", "a silent connection is asked for a sign of life after this", 1, kDay,
+          [](O & o) -> auto& { return o.api.keepalive_ms; }),
+  };
+}
+
+/// How long things are kept, and what the server may use.
+std::vector<Entry> retention_entries() {
+  return {
+      seconds(
+          "blob_grace", "files that nothing refers to are kept so long", 0, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.blob_grace_ms; }),
+      seconds(
+          "upload_idle", "broken uploads are kept so long", 1, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.upload_idle_ms; }),
+      seconds(
+          "passing_events", "progress, log and checkpoint events are kept so long", 60, 365 * kDay,
+          [](O & o) -> auto& { return o.retention.passing_events_ms; }),
+      seconds(
+          "scrub_period", "every file is read and hashed again once in so long", 60, 3650 * kDay,
+          [](O & o) -> auto& { return o.scrub.period_ms; }),
+      integer(
+          "scrub_bytes_per_second", "at which that reads at most", 1 << 20, std::int64_t{1} << 40,
+          [](O & o) -> auto& { return o.scrub.bytes_per_second; }),
+      seconds(
+          "garbage_interval", "between collections", 1, kDay,
+          [](O & o) -> auto& { return o.garbage_interval_ms; }),
+      seconds(
+          "shutdown_time", "for calls in hand when the server is asked to stop", 0, 600,
+          [](O & o) -> auto& { return o.shutdown_ms; }),
+      integer(
+          "storage_low_bytes", "below so much free space new work is refused", 0,
+          std::numeric_limits<std::int64_t>::max(),
+          [](O & o) -> auto& { return o.api.storage_low_bytes; }),
+      {.key = "storage_low_share",
+       .help = "below this share of the disk new work is refused, too",
+       .unit = "SHARE",
+       .set =
+           [](O& o, const std::string& text) {
+             char* end = nullptr;
+             const double value = std::strtod(text.c_str(), &end);
+             if (text.empty() || *end != '\0' || !(value >= 0.0 && value <= 1.0))
+               bad("storage_low_share", text, "a number in 0...1");
+             o.api.storage_low_share = value;
+           },
+       .show = [](const O& o) { return shown_number(o.api.storage_low_share); }},
+      integer(
+          "readers", "threads that read the database", 1, 64,
+          [](O & o) -> auto& { return o.readers; }),
+      integer(
+          "file_threads", "threads that read, write and hash files", 1, 64,
+          [](O & o) -> auto& { return o.file_threads; }),
+
+  };
+}
+
+}  // namespace
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries = [] {
+    std::vector<Entry> all = place_entries();
+    for (auto& group : {lease_entries(), retention_entries()})
+      all.insert(all.end(), group.begin(), group.end());
+    return all;
+  }();
+  return kEntries;
+}
+
+}  // namespace quasi::server

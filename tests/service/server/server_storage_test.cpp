@@ -1,0 +1,213 @@
+// The server's disk: announced sizes, staged bytes, idle uploads, locks, sockets and logs.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+#include "server/api/bind.hpp"
+#include "server/store/sqlite.hpp"
+#include "tests/service/support/calls_fixture.hpp"
+
+namespace quasi::server {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+
+class Storage : public Calls {
+ protected:
+  void restart_with(const std::function<void(ServerOptions&)>& change) {
+    server_.reset();
+    change(options_);
+    start();
+  }
+  std::set<std::string> staged() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(options_.data_directory + "/staging"))
+      names.insert(entry.path().filename());
+    return names;
+  }
+
+  /// One WriteBlob stream.
+  struct Upload {
+    Upload(v1::BlobService::Stub& stub, std::uint64_t size_bytes) {
+      limit(context);
+      stream = stub.WriteBlob(&context, &response);
+      v1::WriteBlobRequest request;
+      request.mutable_header()->set_digest(wire::sha256_hex(wire::make_uuid()));
+      request.mutable_header()->set_size_bytes(size_bytes);
+      request.mutable_header()->set_upload_id(wire::make_uuid());
+      id = request.header().upload_id();
+      stream->Write(request);
+    }
+    bool write(std::uint64_t offset, std::size_t size) {
+      v1::WriteBlobRequest request;
+      request.mutable_data()->set_offset(offset);
+      request.mutable_data()->set_data(std::string(size, 'x'));
+      return stream->Write(request);
+    }
+    grpc::Status finish() {
+      stream->WritesDone();
+      return stream->Finish();
+    }
+    grpc::ClientContext context;
+    v1::WriteBlobResponse response;
+    std::unique_ptr<grpc::ClientWriter<v1::WriteBlobRequest>> stream;
+    std::string id;
+  };
+};
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+// An upload that the disk cannot hold is refused at its header, with all that is under way counted.
+TEST_F(Storage, AnUploadLargerThanTheDiskIsRefusedAtItsHeader) {
+  const auto free_bytes = fs::space(root_).available;
+  if (free_bytes < 20 * kGiB) GTEST_SKIP() << "needs 20 GiB of free space to leave untouched";
+  restart_with([&](ServerOptions& options) {
+    options.api.storage_low_bytes = static_cast<std::int64_t>(free_bytes - 16 * kGiB);
+  });
+  const grpc::Status refused = Upload(*blobs_, 60 * kGiB).finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_EQ(wire::reason_of(refused), wire::reason::kStorageLow);
+
+  Upload first(*blobs_, 12 * kGiB);
+  ASSERT_TRUE(first.write(0, 10));
+  ASSERT_TRUE(wait_for([&] { return staged().contains(first.id); }));
+  const grpc::Status second = Upload(*blobs_, 12 * kGiB).finish();
+  EXPECT_EQ(wire::reason_of(second), wire::reason::kStorageLow) << second.error_message();
+  first.context.TryCancel();
+}
+
+// However an upload ends: what no row of the database remembers does not stay on the disk.
+TEST_F(Storage, AnUploadThatEndsByAnErrorLeavesNoStagedBytes) {
+  {
+    Upload wrong_offset(*blobs_, 4 << 20);
+    wrong_offset.write(0, 1 << 20);
+    wrong_offset.write(7, 10);
+    EXPECT_EQ(wire::reason_of(wrong_offset.finish()), wire::reason::kOffsetMismatch);
+  }
+  {
+    Upload too_much(*blobs_, 1'000);
+    too_much.write(0, 2'000);
+    EXPECT_EQ(wire::reason_of(too_much.finish()), wire::reason::kSizeMismatch);
+  }
+  {
+    Upload no_data(*blobs_, 1'000);
+    no_data.write(0, 10);
+    no_data.stream->Write(v1::WriteBlobRequest());
+    EXPECT_EQ(wire::reason_of(no_data.finish()), wire::reason::kFieldInvalid);
+  }
+  EXPECT_EQ(staged(), std::set<std::string>{});
+  // One that breaks off is kept for a continuation.
+  Upload broken(*blobs_, 1'000);
+  broken.write(0, 10);
+  EXPECT_EQ(wire::reason_of(broken.finish()), wire::reason::kOffsetMismatch);
+  EXPECT_EQ(staged(), std::set<std::string>{broken.id});
+}
+
+// Acknowledged work does not stay in the write-ahead log of a server that does nothing.
+TEST_F(Storage, AnIdleServerFoldsItsLogIntoTheDatabase) {
+  submit();
+  std::error_code none;
+  const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+  const fs::path log = options_.data_directory + "/quasi.db-wal";
+  while (fs::file_size(log, none) > 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(fs::file_size(log), 0U);
+}
+
+// A caller that sends nothing gives its place back; what it sent before is kept.
+TEST_F(Storage, AnUploadThatSendsNothingIsEnded) {
+  restart_with([](ServerOptions& options) { options.api.upload_stream_idle_ms = 1'000; });
+  Upload silent(*blobs_, 1'000);
+  ASSERT_TRUE(silent.write(0, 10));
+  grpc::ClientContext context;
+  limit(context);
+  v1::WriteBlobResponse response;
+  const auto nothing = blobs_->WriteBlob(&context, &response);
+  EXPECT_FALSE(silent.stream->Finish().ok());  // Only a server that hangs up lets these return.
+  EXPECT_FALSE(nothing->Finish().ok());
+  EXPECT_EQ(staged(), std::set<std::string>{silent.id});
+}
+
+/// Connects to the server's socket and says only what a connection must begin with.
+class SilentPeer {
+ public:
+  explicit SilentPeer(const std::string& path) : descriptor_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    const std::string preface =
+        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string("\0\0\0\x04\0\0\0\0\0", 9);
+    EXPECT_EQ(::write(descriptor_, preface.data(), preface.size()),
+              static_cast<ssize_t>(preface.size()));
+  }
+  ~SilentPeer() { ::close(descriptor_); }
+  /// Reads without ever answering. @return true if the server hangs up in time.
+  bool is_hung_up_on(seconds limit) {
+    const timeval patience{limit.count(), 0};
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    char buffer[4'096];
+    ssize_t got = 0;
+    while ((got = ::read(descriptor_, buffer, sizeof buffer)) > 0) {
+    }
+    return got == 0 || errno == ECONNRESET;
+  }
+
+ private:
+  int descriptor_;
+};
+
+// A peer that is gone without a word does not answer the server's pings and is let go.
+TEST_F(Storage, ASilentConnectionIsLetGo) {
+  restart_with([](ServerOptions& options) { options.api.keepalive_ms = 1'000; });
+  SilentPeer peer(root_ + "/s");
+  EXPECT_TRUE(peer.is_hung_up_on(seconds(60)));
+}
+
+// Another program's lock on the database is waited for and then named; it is no broken disk.
+TEST_F(Storage, AForeignLockRefusesCallsAndEndsNothing) {
+  submit();
+  {
+    Database other(options_.data_directory + "/quasi.db", Database::Mode::kWriter);
+    other.execute("BEGIN IMMEDIATE");
+    grpc::ClientContext context;
+    limit(context);
+    v1::SubmitJobsRequest request;
+    request.set_request_id(wire::make_uuid());
+    request.add_jobs()->mutable_test()->mutable_noop();
+    v1::SubmitJobsResponse response;
+    // The library repeats UNAVAILABLE by itself, so the lock outlasts one wait and no more.
+    context.set_wait_for_ready(false);
+    const grpc::Status status = jobs_->SubmitJobs(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_NE(status.error_message().find("locked"), std::string::npos) << status.error_message();
+    other.execute("ROLLBACK");
+  }
+  EXPECT_NE(submit(), "");
+}
+
+// A socket's path is freed only from a socket.
+TEST_F(Storage, AFileInThePlaceOfTheSocketIsKept) {
+  server_.reset();
+  const std::string path = root_ + "/notes.txt";
+  std::ofstream(path) << "a year of work";
+  options_.listen = {"unix:" + path};
+  EXPECT_THROW(Server{options_}, BadConfiguration);
+  std::ifstream in(path);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "a year of work");
+  // A socket that nobody answers at is stale and is replaced.
+  options_.listen = {"unix:" + root_ + "/s"};
+  start();
+  submit();
+}
+
+}  // namespace
+}  // namespace quasi::server
