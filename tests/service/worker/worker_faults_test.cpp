@@ -93,6 +93,21 @@ TEST_F(WorkerFaults, NoneAtAllLeavesResultLogAndManifest) {
       wait_for([&] { return std::filesystem::is_empty(service.worker_state("w") / "attempts"); }));
 }
 
+// Whatever the caller's umask: names, decks and results are the programs' own users' to read.
+TEST_F(WorkerFaults, FilesOfServerAndWorkerAreClosedToOthers) {
+  service.start_worker("w");
+  service.wait_end(service.submit(checkpointing(3, 0.01)));
+  int seen = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(service.directory())) {
+    if (!entry.is_regular_file() || entry.path().parent_path() == service.directory()) continue;
+    const auto open = entry.status().permissions() &
+                      (std::filesystem::perms::group_all | std::filesystem::perms::others_all);
+    EXPECT_EQ(open, std::filesystem::perms::none) << entry.path();
+    ++seen;
+  }
+  EXPECT_GT(seen, 5) << "the database, logs and results were looked for in the wrong place";
+}
+
 TEST_F(WorkerFaults, TheLogArrives) {
   service.start_worker("w");
   const std::string id = service.submit(sleep_for(0.05));
