@@ -1,14 +1,17 @@
 # Words, tables, documents, flags, files, journal: no server.
 quasi_add_test(client_test
-  SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp client/client_config_test.cpp client/client_decks_test.cpp
-          client/client_documents_test.cpp client/client_job_files_test.cpp client/client_text_test.cpp
+  SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp
+          client/client_config_test.cpp client/client_decks_test.cpp
+          client/client_documents_test.cpp client/client_job_files_test.cpp
+          client/client_text_test.cpp
           server/wire_golden_test.cpp
   LIBS quasi_client LABELS service)
 # Which files a deck reads, the engine beside the test says.
 add_dependencies(client_test quasi-engine)
 # The programs as they are, over a real server and a real worker.
 quasi_add_test(client_end_to_end_test
-  SOURCES client/client_end_to_end_test.cpp client/client_interrupted_test.cpp jobs/deploy_files_test.cpp
+  SOURCES client/client_end_to_end_test.cpp client/client_interrupted_test.cpp
+          jobs/deploy_files_test.cpp
   LIBS quasi_json LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine)
 foreach(test client_test client_end_to_end_test)

@@ -3,7 +3,8 @@ add_library(quasi_worker_world STATIC support/crashing_files.cpp support/worker_
 target_link_libraries(quasi_worker_world PUBLIC quasi_supervisor)
 
 quasi_add_test(worker_supervisor_test
-  SOURCES worker/worker_attempt_machine_test.cpp worker/worker_supervisor_test.cpp worker/worker_crash_test.cpp
+  SOURCES worker/worker_attempt_machine_test.cpp worker/worker_supervisor_test.cpp
+          worker/worker_crash_test.cpp
           worker/worker_files_test.cpp worker/worker_launch_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
 
@@ -27,11 +28,13 @@ if(TARGET quasi-server)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
   add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
   target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)
-  quasi_add_test(job_kill_test SOURCES jobs/job_kill_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
+  quasi_add_test(job_kill_test SOURCES jobs/job_kill_test.cpp LIBS quasi_deck_jobs LABELS service
+    faults TIMEOUT 900)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
 
   # One attempt on several slots, as one process and as several.
-  quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service faults TIMEOUT 900)
+  quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service
+    faults TIMEOUT 900)
   add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine)
   if(quasi_mpi_enabled)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")

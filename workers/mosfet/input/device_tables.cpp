@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+
 #include "workers/io/input_path.hpp"
 
 namespace quasi::mosfet {
