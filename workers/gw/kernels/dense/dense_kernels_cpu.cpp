@@ -12,9 +12,6 @@
 namespace quasi::gw {
 namespace {
 
-constexpr Cplx kOne{1.0, 0.0};
-constexpr Cplx kZero{0.0, 0.0};
-
 void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) {
   const auto n = static_cast<lapack_int>(matrix.extent[0]);
   const std::int64_t n_lowest = values.extent[0];
@@ -34,8 +31,8 @@ void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cp
 void CpuDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
                                           View<Cplx, 2> product) {
   const std::int64_t inner = a.extent[1];
-  zgemm(CblasTrans, a.extent[0], b.extent[0], inner, kOne, a.data, inner, b.data, inner, kZero,
-        product.data, b.extent[0]);
+  zgemm({CblasTrans, a.extent[0], b.extent[0], inner}, {a.data, inner}, {b.data, inner},
+        {product.data, b.extent[0]});
 }
 
 void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {

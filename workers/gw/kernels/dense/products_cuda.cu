@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -28,30 +29,31 @@ void apply(cublasHandle_t blas, std::int64_t m, std::int64_t n, DeviceMatrix a, 
 
 }  // namespace
 
-void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n, std::int64_t k,
-              double alpha, DeviceMatrix a, DeviceMatrix b, double beta, double2* c,
-              std::int64_t c_stride) {
-  const double2 alpha2{alpha, 0.0}, beta2{beta, 0.0};
+void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product) {
+  const double2 alpha2{product.alpha, 0.0}, beta2{product.beta, 0.0};
   // Row-major C = A B is column-major Cᵀ = Bᵀ Aᵀ, and the arrays are their own transposes.
-  const int rows = narrow(n), columns = narrow(m), inner = narrow(k);
-  const int ldb = narrow(b.stride), lda = narrow(a.stride), ldc = narrow(c_stride);
+  const int rows = narrow(product.n), columns = narrow(product.m), inner = narrow(product.k);
+  const int ldb = narrow(product.b.stride), lda = narrow(product.a.stride),
+            ldc = narrow(product.c_stride);
+  const double2 *const a = product.a.data, *const b = product.b.data;
+  double2* const c = product.c;
   switch (way) {
     case Products::kNative:
-      check(cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b.data, ldb,
-                        a.data, lda, &beta2, c, ldc),
+      check(cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, ldb, a,
+                        lda, &beta2, c, ldc),
             "complex product");
       return;
     case Products::kThreeMultiplications:
-      check(cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b.data,
-                          ldb, a.data, lda, &beta2, c, ldc),
+      check(cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, ldb, a,
+                          lda, &beta2, c, ldc),
             "complex product of three real ones");
       return;
     case Products::kEmulated: {
       check(cublasSetEmulationStrategy(blas, CUBLAS_EMULATION_STRATEGY_EAGER),
             "asking for emulated FP64");
       const cublasStatus_t status =
-          cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b.data,
-                       CUDA_C_64F, ldb, a.data, CUDA_C_64F, lda, &beta2, c, CUDA_C_64F, ldc,
+          cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, CUDA_C_64F,
+                       ldb, a, CUDA_C_64F, lda, &beta2, c, CUDA_C_64F, ldc,
                        CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT, CUBLAS_GEMM_DEFAULT);
       if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
         throw InvalidInput(
@@ -88,9 +90,9 @@ void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t
   check(cudaStreamSynchronize(stream), kWhat);
 }
 
-double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m, std::int64_t n,
-                        std::int64_t k, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c) {
+double product_residual(cublasHandle_t blas, cudaStream_t stream, const MatrixProduct& product) {
   constexpr const char* kWhat = "residual of a product";
+  const auto [m, n, k] = std::array{product.m, product.n, product.k};
   std::vector<double2> v(static_cast<std::size_t>(n));
   std::uint64_t state = 0x9e3779b97f4a7c15u;
   for (double2& one : v)
@@ -103,9 +105,9 @@ double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m
   DeviceBuffer<double2> abv(static_cast<std::size_t>(m), kWhat),
       cv(static_cast<std::size_t>(m), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
-  apply(blas, k, n, b, v_there.data(), bv.data());
-  apply(blas, m, k, a, bv.data(), abv.data());
-  apply(blas, m, n, c, v_there.data(), cv.data());
+  apply(blas, k, n, product.b, v_there.data(), bv.data());
+  apply(blas, m, k, product.a, bv.data(), abv.data());
+  apply(blas, m, n, {product.c, product.c_stride}, v_there.data(), cv.data());
   check(cudaStreamSynchronize(stream), kWhat);
   const auto expected = quasi::cuda::to_host(abv, kWhat);
   const auto found = quasi::cuda::to_host(cv, kWhat);

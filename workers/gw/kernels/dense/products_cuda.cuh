@@ -18,11 +18,16 @@ struct DeviceMatrix {
   std::int64_t stride;
 };
 
-/// C[m][n] = alpha A[m][k]·B[k][n] + beta C, row-major; C has c_stride numbers a row.
-/// @throws InvalidInput if the library does not offer the way asked for.
-void multiply(cublasHandle_t blas, Products way, std::int64_t m, std::int64_t n, std::int64_t k,
-              double alpha, DeviceMatrix a, DeviceMatrix b, double beta, double2* c,
-              std::int64_t c_stride);
+/// The product C[m][n] = alpha A[m][k]·B[k][n] + beta C, row-major in device memory.
+struct MatrixProduct {
+  std::int64_t m, n, k;
+  DeviceMatrix a, b;
+  double2* c;
+  std::int64_t c_stride;  ///< numbers from one row of C to the next
+  double alpha = 1.0, beta = 0.0;
+};
+/// @throws InvalidInput if the library does not offer the way asked for
+void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product);
 
 /// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` numbers from one i to
 /// the next.
@@ -37,7 +42,7 @@ struct AdjointBatch {
 };
 void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch);
 
-/// The same of matrices anywhere: C_i = alpha A_i·B_i^H. Done on return.
+/// A list of products C_i = alpha A_i·B_i^H of matrices anywhere in device memory. Done on return.
 struct AdjointList {
   std::int64_t m, n, k;
   double alpha;
@@ -49,7 +54,6 @@ struct AdjointList {
 void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream);
 
 /// ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.
-double product_residual(cublasHandle_t blas, cudaStream_t stream, std::int64_t m, std::int64_t n,
-                        std::int64_t k, DeviceMatrix a, DeviceMatrix b, DeviceMatrix c);
+double product_residual(cublasHandle_t blas, cudaStream_t stream, const MatrixProduct& product);
 
 }  // namespace quasi::gw::cuda

@@ -7,15 +7,28 @@
 
 namespace quasi::gw {
 
-/// C[m][n] = alpha A[m][k]·op(B) + beta C, row-major; op(B) is B[k][n], or B[n][k] (conjugate)
-/// transposed.
-inline void zgemm(CBLAS_TRANSPOSE transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                  std::complex<double> alpha, const std::complex<double>* a, std::int64_t lda,
-                  const std::complex<double>* b, std::int64_t ldb, std::complex<double> beta,
-                  std::complex<double>* c, std::int64_t ldc) {
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(m), static_cast<int>(n),
-              static_cast<int>(k), &alpha, a, static_cast<int>(lda), b, static_cast<int>(ldb),
-              &beta, c, static_cast<int>(ldc));
+/// A row-major matrix in host memory, `stride` numbers from one row to the next.
+struct ConstMatrix {
+  const std::complex<double>* data;
+  std::int64_t stride;
+};
+struct MutableMatrix {
+  std::complex<double>* data;
+  std::int64_t stride;
+};
+/// Sizes and factors of C[m][n] = alpha A[m][k]·op(B) + beta C. op(B) is B[k][n], or B[n][k]
+/// transposed or conjugate transposed.
+struct ProductShape {
+  CBLAS_TRANSPOSE transpose_b;
+  std::int64_t m, n, k;
+  std::complex<double> alpha{1.0, 0.0}, beta{0.0, 0.0};
+};
+
+inline void zgemm(const ProductShape& shape, ConstMatrix a, ConstMatrix b, MutableMatrix c) {
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, shape.transpose_b, static_cast<int>(shape.m),
+              static_cast<int>(shape.n), static_cast<int>(shape.k), &shape.alpha, a.data,
+              static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), &shape.beta, c.data,
+              static_cast<int>(c.stride));
 }
 
 }  // namespace quasi::gw

@@ -9,7 +9,6 @@ namespace quasi::gw {
 namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
-constexpr Cplx kZero{0.0, 0.0};
 
 }  // namespace
 
@@ -38,8 +37,8 @@ void CpuPairBlock::replace_plane_wave(std::int64_t g, View<const Cplx, 2> values
 void CpuPairBlock::project(View<const Cplx, 2> basis) {
   const std::int64_t n_basis = basis.extent[1];
   std::vector<Cplx> projected(static_cast<std::size_t>(n_pairs() * n_basis));
-  zgemm(CblasNoTrans, n_pairs(), n_basis, n_g_, kOne, products_.data(), n_g_, basis.data, n_basis,
-        kZero, projected.data(), n_basis);
+  zgemm({CblasNoTrans, n_pairs(), n_basis, n_g_}, {products_.data(), n_g_}, {basis.data, n_basis},
+        {projected.data(), n_basis});
   products_ = std::move(projected);
   n_g_ = n_basis;
 }
@@ -74,14 +73,14 @@ void CpuPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const 
       for (std::int64_t g = 0; g < n_g_; ++g)
         right[static_cast<std::size_t>(p * n_g_ + g)] *= weight(0, p % n_right_);
     // Rows l of both blocks hold all (n, G) together, so one product sums over both.
-    zgemm(CblasConjTrans, n_left_, n_left_, k, kOne, right.data(), k, products_.data(), k, kOne,
-          sum.data, n_left_);
+    zgemm({CblasConjTrans, n_left_, n_left_, k, kOne, kOne}, {right.data(), k},
+          {products_.data(), k}, {sum.data, n_left_});
     return;
   }
   std::vector<Cplx> of_band(static_cast<std::size_t>(n_left_ * n_left_));
   for (std::int64_t n = 0; n < n_right_; ++n) {
-    zgemm(CblasConjTrans, n_left_, n_left_, n_g_, kOne, right.data() + n * n_g_, k,
-          products_.data() + n * n_g_, k, kZero, of_band.data(), n_left_);
+    zgemm({CblasConjTrans, n_left_, n_left_, n_g_}, {right.data() + n * n_g_, k},
+          {products_.data() + n * n_g_, k}, {of_band.data(), n_left_});
     for (std::int64_t e = 0; e < sum.extent[0]; ++e) {
       const double w = weight(e, n);
       if (w == 0.0) continue;
@@ -103,8 +102,8 @@ void CpuPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const
       for (std::int64_t l = 0; l < n_left_; ++l)
         for (std::int64_t g = 0; g < n_g_; ++g)
           scaled[static_cast<std::size_t>(l * n_g_ + g)] = m[l * row + g] * diagonal(f, g);
-      zgemm(CblasConjTrans, n_left_, n_left_, n_g_, kOne, scaled.data(), n_g_, m, row, kZero,
-            of_band.data(), n_left_);
+      zgemm({CblasConjTrans, n_left_, n_left_, n_g_}, {scaled.data(), n_g_}, {m, row},
+            {of_band.data(), n_left_});
       for (std::int64_t e = 0; e < sum.extent[0]; ++e)
         cblas_daxpy(static_cast<int>(2 * n_left_ * n_left_), weight(n, f, e),
                     reinterpret_cast<const double*>(of_band.data()), 1,
@@ -114,8 +113,8 @@ void CpuPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const
 
 std::vector<Cplx> CpuPairBlock::times(View<const Cplx, 2> matrix) const {
   std::vector<Cplx> right(products_.size());
-  zgemm(CblasNoTrans, n_pairs(), n_g_, n_g_, kOne, products_.data(), n_g_, matrix.data, n_g_, kZero,
-        right.data(), n_g_);
+  zgemm({CblasNoTrans, n_pairs(), n_g_, n_g_}, {products_.data(), n_g_}, {matrix.data, n_g_},
+        {right.data(), n_g_});
   return right;
 }
 

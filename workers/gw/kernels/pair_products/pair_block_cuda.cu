@@ -111,8 +111,14 @@ void CudaPairBlock::project(View<const Cplx, 2> basis) {
   const auto b = context_->to_device(basis.data, basis.size(), "subspace basis");
   DeviceBuffer<double2> projected(static_cast<std::size_t>(n_pairs() * n_basis),
                                   "projected pair products");
-  multiply(context_->blas(), Products::kNative, n_pairs(), n_basis, n_g_, 1.0,
-           {products_.data(), n_g_}, {b.data(), n_basis}, 0.0, projected.data(), n_basis);
+  multiply(context_->blas(), Products::kNative,
+           {.m = n_pairs(),
+            .n = n_basis,
+            .k = n_g_,
+            .a = {products_.data(), n_g_},
+            .b = {b.data(), n_basis},
+            .c = projected.data(),
+            .c_stride = n_basis});
   check(cudaStreamSynchronize(context_->stream()), "projected pair products");
   products_ = std::move(projected);
   n_g_ = n_basis;
@@ -140,8 +146,14 @@ void CudaPairBlock::quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> fo
   for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
     const std::int64_t count = std::min(chunk, n_pairs() - first);
     const double2* m = products_.data() + first * n_g_;
-    multiply(context_->blas(), Products::kNative, count, n_g_, n_g_, 1.0, {m, n_g_},
-             {w.data(), n_g_}, 0.0, right.data(), n_g_);
+    multiply(context_->blas(), Products::kNative,
+             {.m = count,
+              .n = n_g_,
+              .k = n_g_,
+              .a = {m, n_g_},
+              .b = {w.data(), n_g_},
+              .c = right.data(),
+              .c_stride = n_g_});
     dot_rows<<<static_cast<unsigned>(count), 128, 0, context_->stream()>>>(right.data(), m, n_g_,
                                                                            values.data() + first);
     check_launch("quadratic forms");
@@ -166,8 +178,14 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
   for (std::int64_t n = 0; n < n_right_; ++n) {
     // Rows l of one band are n_right·n_g apart.
     const DeviceMatrix m{products_.data() + n * n_g_, n_right_ * n_g_};
-    multiply(context_->blas(), Products::kNative, n_left_, n_g_, n_g_, 1.0, m, {w.data(), n_g_},
-             0.0, right.data(), n_g_);
+    multiply(context_->blas(), Products::kNative,
+             {.m = n_left_,
+              .n = n_g_,
+              .k = n_g_,
+              .a = m,
+              .b = {w.data(), n_g_},
+              .c = right.data(),
+              .c_stride = n_g_});
     multiply_adjoint(context_->blas(), {.m = n_left_,
                                         .n = n_left_,
                                         .k = n_g_,

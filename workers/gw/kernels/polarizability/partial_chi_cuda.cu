@@ -115,9 +115,10 @@ std::vector<Cplx> CudaChi::corner(std::int64_t edge) const {
   return values;
 }
 
-void make_dielectric(const double2* chi, bool triangle, const double* coulomb, bool positive,
-                     std::int64_t n, double2* epsilon, cudaStream_t stream) {
-  for_each_index(n * n, MakeDielectric{chi, coulomb, epsilon, n, triangle, positive},
+void make_dielectric(const double2* chi, const double* coulomb, const DielectricShape& shape,
+                     double2* epsilon, cudaStream_t stream) {
+  for_each_index(shape.n * shape.n,
+                 MakeDielectric{chi, coulomb, epsilon, shape.n, shape.triangle, shape.positive},
                  "dielectric matrix", stream);
 }
 

@@ -34,9 +34,15 @@ class CudaChi final : public PartialChi {
   quasi::cuda::DeviceBuffer<double2> values_, further_;
 };
 
-/// δ_GG' − factor χ_GG' into `epsilon`, from the upper triangle alone or from the whole matrix.
-void make_dielectric(const double2* chi, bool triangle, const double* coulomb, bool positive,
-                     std::int64_t n, double2* epsilon, cudaStream_t stream);
+/// Edge and properties of the matrices of make_dielectric.
+struct DielectricShape {
+  std::int64_t n;
+  bool triangle;  ///< only G ≤ G' of χ is filled
+  bool positive;  ///< v > 0 everywhere
+};
+/// ε̃_GG' = δ_GG' − factor χ_GG' with dielectric_factor (docs/theory/gw.md 4).
+void make_dielectric(const double2* chi, const double* coulomb, const DielectricShape& shape,
+                     double2* epsilon, cudaStream_t stream);
 /// inverse_GG' *= inverse_factor.
 void scale_inverse(const double* coulomb, bool positive, std::int64_t n, double2* inverse,
                    cudaStream_t stream);

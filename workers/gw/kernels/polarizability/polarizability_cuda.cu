@@ -180,7 +180,8 @@ void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::in
                                      "Coulomb interaction");
   check(cudaDeviceSynchronize(), "Coulomb interaction");
   DeviceBuffer<double2> epsilon(static_cast<std::size_t>(n * n), "dielectric matrix");
-  make_dielectric(from, frequency == 0, coulomb.data(), how.positive, n, epsilon.data(),
+  make_dielectric(from, coulomb.data(),
+                  {.n = n, .triangle = frequency == 0, .positive = how.positive}, epsilon.data(),
                   context_->stream());
   if (how.definite)
     cuda::invert_positive_definite(context_->solver(), context_->stream(), epsilon.data(), n);

@@ -2,9 +2,8 @@
 #include <cstddef>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal_rows_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/reciprocal.cuh"
-#include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -51,107 +50,6 @@ struct TileWork {
   double* partial;  ///< [n_splits][n_left][Rows::kSums][n_tiles]
 };
 
-/// One element of a tile, as smooth rows want it: B = A/ω̃ and τ = 1/ω̃.
-/// `Part` says whether the sum is real (a folded model) or complex.
-template <int K, bool kReal>
-struct SmoothRows {
-  static constexpr int kSide = 4;
-  static constexpr int kLength = smooth_row_length(K);
-  static constexpr int kSums = kReal ? K : 2 * K;
-  struct Element {
-    double b_re, b_im, tau;
-  };
-  static __device__ Element element(double2 strength, double pole_ry) {
-    const double inverse = 1.0 / pole_ry;
-    return {strength.x * inverse, strength.y * inverse, pole_ry >= kStaticPole_ry ? 0.0 : inverse};
-  }
-
-  double t[kSums] = {};
-
-  __device__ void add(const Element& e, double2 mg, double2 mh, const double* d) {
-    const double u_re = fma(e.b_re, mh.x, e.b_im * mh.y);
-    const double u_im = fma(e.b_im, mh.x, -e.b_re * mh.y);
-    const double c_re = fma(mg.x, u_re, -mg.y * u_im);
-    double polynomial = d[K - 1];
-#pragma unroll
-    for (int k = K - 2; k >= 0; --k) polynomial = fma(polynomial, e.tau, d[k]);
-    double power = reciprocal_of_normal(fma(polynomial, e.tau, 1.0));
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-      t[k] = fma(c_re, power, t[k]);
-      if constexpr (!kReal) t[K + k] = fma(fma(mg.x, u_im, mg.y * u_re), power, t[K + k]);
-      if (k + 1 < K) power *= e.tau;
-    }
-  }
-  /// Turns the t_m of one row into its energies and starts the next row.
-  __device__ void finish_row(const double* row, double* sums) {
-    const double* c = row + K;
-#pragma unroll
-    for (int j = 0; j < K; ++j)
-#pragma unroll
-      for (int m = 0; m < K; ++m) {
-        sums[j] = fma(c[j * K + m], t[m], sums[j]);
-        if constexpr (!kReal) sums[K + j] = fma(c[j * K + m], t[K + m], sums[K + j]);
-      }
-#pragma unroll
-    for (int k = 0; k < kSums; ++k) t[k] = 0.0;
-  }
-};
-
-/// Rows that follow the rules near poles: total and SX, by physics/plasmon_pole.hpp.
-template <int K, bool kReal>
-struct DirectRows {
-  static constexpr int kSide = 2;
-  static constexpr int kLength = direct_row_length(K);
-  static constexpr int kParts = kReal ? 1 : 2;
-  static constexpr int kSums = 2 * K * kParts;
-  struct Element {
-    double a_re, a_im, pole;
-  };
-  static __device__ Element element(double2 strength, double pole_ry) {
-    return {strength.x, strength.y, pole_ry};
-  }
-
-  double t[kSums] = {};
-  PoleRules rules;
-  bool second_is_slope = false;
-
-  __device__ void add(const Element& e, double2 mg, double2 mh, const double* row) {
-    const double u_re = fma(e.a_re, mh.x, e.a_im * mh.y);
-    const double u_im = fma(e.a_im, mh.x, -e.a_re * mh.y);
-    const double c[2] = {fma(mg.x, u_re, -mg.y * u_im), fma(mg.x, u_im, mg.y * u_re)};
-    const auto value = [](double weight, PoleQuotient q, bool slope) {
-      const double f = q.numerator * reciprocal_of_normal(q.denominator);
-      // d/dx of 1/(x ± ω̃), and of the 0 of a dropped term, is −f².
-      return weight * (slope ? -f * f : f);
-    };
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-      const bool slope = k == 1 && second_is_slope;
-      double total = 0.0;
-      double sx = 0.0;
-      if (row[K] != 0.0)
-        total += value(row[K], pole_quotient_occupied(row[k], e.pole, rules.screened_exchange_cut),
-                       slope);
-      if (row[K + 1] != 0.0)
-        total +=
-            value(row[K + 1],
-                  pole_quotient_empty(row[k], e.pole, rules.half_width_ry, rules.max_ratio), slope);
-      if (row[K + 2] != 0.0 && !slope)
-        sx = value(row[K + 2],
-                   pole_quotient_screened_exchange(row[k], e.pole, rules.half_width_ry,
-                                                   rules.max_ratio, rules.screened_exchange_cut),
-                   false);
-#pragma unroll
-      for (int part = 0; part < kParts; ++part) {
-        t[part * K + k] = fma(c[part], total, t[part * K + k]);
-        t[(kParts + part) * K + k] = fma(c[part], sx, t[(kParts + part) * K + k]);
-      }
-    }
-  }
-  __device__ void finish_row(const double*, double*) {}
-};
-
 __device__ void copy_async(void* to, const void* from, int bytes) {
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
   if (bytes == 16)
@@ -160,7 +58,7 @@ __device__ void copy_async(void* to, const void* from, int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(from));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
-__device__ void wait_for_all_but(int) { asm volatile("cp.async.wait_group 1;"); }
+__device__ void wait_for_all_but_one() { asm volatile("cp.async.wait_group 1;"); }
 
 template <typename Rows>
 constexpr int kTileRows = kThreadRows* Rows::kSide;
@@ -245,7 +143,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_tile(const TileWor
     const int stage = (c - begin) % kStages;
     if (c + 1 < end) fetch<Rows>(work, work.chunk[c + 1], first_g, first_h, 1 - stage, shared);
     commit_copies();
-    wait_for_all_but(1);
+    wait_for_all_but_one();
     __syncthreads();
     const Chunk chunk = work.chunk[c];
     for (int r = 0; r < chunk.n_rows; ++r) {

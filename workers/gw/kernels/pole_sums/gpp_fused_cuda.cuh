@@ -1,11 +1,12 @@
 #pragma once
 
+#include "workers/gw/kernels/dense/products_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/separable_pole.hpp"
 
 namespace quasi::gw::cuda {
 
-/// What multiplies A_GG' in an element of P.
+/// The factor of A_GG' in an element of P.
 enum class PoleFactor {
   kOccupied,  ///< pole_factor_occupied at E − E_n
   kEmpty,     ///< pole_factor_empty
@@ -34,11 +35,10 @@ struct FusedProduct {
 /// whole tiles of rows, and what it saves is worth about forty rows of product.
 bool fused_product_pays(std::int64_t n_left);
 
-/// Numbers of M of one band as the kernel reads it, and the packing: row l of M lies `row_stride`
-/// numbers after row l − 1.
+/// Number of values of M of one band in the order in which the kernel reads them, and the packing.
 std::int64_t packed_size(std::int64_t n_left, std::int64_t n_g);
-void pack_for_fused_product(const double2* m, std::int64_t row_stride, std::int64_t n_left,
-                            std::int64_t n_g, double2* packed, cudaStream_t stream);
+void pack_for_fused_product(DeviceMatrix m, std::int64_t n_left, std::int64_t n_g, double2* packed,
+                            cudaStream_t stream);
 
 /// Terms [first, n_terms) of a separable sum, four a group.
 struct StoredTerms {

@@ -15,7 +15,6 @@ namespace quasi::gw {
 namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
-constexpr Cplx kZero{0.0, 0.0};
 
 /// p_GG' = A_GG' factor(ω̃_GG').
 template <typename Factor>
@@ -37,14 +36,14 @@ void make_matrix(const PlasmonPoleView& model, bool folded, Factor factor, std::
 /// Columns of T made at once where P is folded: they need the rows of P up to their own end alone.
 constexpr std::int64_t kFoldedColumns = 64;
 
-/// T[m][n_g] = M P and the flops of it; rows of M and T are lda apart.
-double multiply(std::int64_t m, std::int64_t n_g, bool folded, const Cplx* a, std::int64_t lda,
-                const Cplx* p, Cplx* t, std::int64_t ldt) {
+/// T[m][n_g] = M P. @returns its flops
+double multiply(std::int64_t m, std::int64_t n_g, bool folded, ConstMatrix a, const Cplx* p,
+                Cplx* t) {
   const std::int64_t width = folded ? kFoldedColumns : n_g;
   double flops = 0.0;
   for (std::int64_t begin = 0; begin < n_g; begin += width) {
     const std::int64_t end = std::min(n_g, begin + width), depth = folded ? end : n_g;
-    zgemm(CblasNoTrans, m, end - begin, depth, kOne, a, lda, p + begin, n_g, kZero, t + begin, ldt);
+    zgemm({CblasNoTrans, m, end - begin, depth}, a, {p + begin, n_g}, {t + begin, n_g});
     flops += 8.0 * static_cast<double>(m * (end - begin)) * static_cast<double>(depth);
   }
   return flops;
@@ -81,10 +80,10 @@ class OffDiagonalSum {
           },
           p_);
       const Cplx* m = products_.data + run.band * n_g_;
-      flops_ += multiply(n_left_, n_g_, model_.hermitian, m, row, p_.data(), t_.data(), n_g_) +
+      flops_ += multiply(n_left_, n_g_, model_.hermitian, {m, row}, p_.data(), t_.data()) +
                 flops_of_second();
-      zgemm(CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, t_.data(), n_g_, m, row, kOne,
-            sum() + e * n_left_ * n_left_, n_left_);
+      zgemm({CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, kOne}, {t_.data(), n_g_},
+            {m, row}, {sum() + e * n_left_ * n_left_, n_left_});
     }
   }
 
@@ -101,12 +100,12 @@ class OffDiagonalSum {
           model_, model_.hermitian,
           [=](double pole) { return separable_term(family, node, constant, pole, kStaticPole_ry); },
           p_);
-      flops_ += multiply(n_left_ * n_right_, n_g_, model_.hermitian, products_.data, n_g_,
-                         p_.data(), t_.data(), n_g_) +
+      flops_ += multiply(n_left_ * n_right_, n_g_, model_.hermitian, {products_.data, n_g_},
+                         p_.data(), t_.data()) +
                 static_cast<double>(n_right_) * flops_of_second();
       for (std::int64_t n = 0; n < n_right_; ++n)
-        zgemm(CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, t_.data() + n * n_g_, row,
-              products_.data + n * n_g_, row, kZero, d.data() + n * n_left_ * n_left_, n_left_);
+        zgemm({CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight}, {t_.data() + n * n_g_, row},
+              {products_.data + n * n_g_, row}, {d.data() + n * n_left_ * n_left_, n_left_});
       // Both parts of all (l, m) at once: Σ[e] += Σ_n c[e][n] D[n], real coefficients.
       const std::int64_t width = 2 * n_left_ * n_left_;
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
