@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_groups.hpp"
 
 #include <gtest/gtest.h>
 

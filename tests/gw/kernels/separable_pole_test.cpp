@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 
 #include <gtest/gtest.h>
 

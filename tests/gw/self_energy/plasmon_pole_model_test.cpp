@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/gw/support/small_silicon.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/physics/coulomb.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 

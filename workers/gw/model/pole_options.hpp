@@ -19,7 +19,7 @@ struct PoleRules {
 struct OffDiagonalOptions {
   /// kTwoProducts sums every (n, E) by the two products of docs/theory/gw.md 7. The other methods
   /// use sums of terms separable in |E − E_n| and ω̃ for the pairs that cross no pole
-  /// (kernels/pole_sums/separable_pole.hpp), and the two products for the others.
+  /// (kernels/pole_sums/offdiagonal/separable_pole.hpp), and the two products for the others.
   enum class Method { kTwoProducts, kExponentialSums, kRationalSums };
   /// Arithmetic of complex products: four real products, three real products, or integers that
   /// emulate FP64. Only CUDA has the last two.

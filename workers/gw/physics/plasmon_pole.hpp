@@ -9,7 +9,7 @@
 namespace quasi::gw {
 
 /// Plasmon-pole factors of one element (G, G') for x = E − E_n, without the strength A = ½ I ω̃ v̄:
-/// multiply by A. Energies in Ry; results in 1/Ry. Both rules below are those of spec 6.2 in
+/// multiply by A. Energies in Ry; results in 1/Ry. Both rules are docs/theory/gw.md 6.2 in
 /// collapsed form: the generalised plasmon pole of Hybertsen and Louie has
 ///
 ///   SX − X = −I ω̃²/(x² − ω̃²),   CH = ½ I ω̃/(x − ω̃),

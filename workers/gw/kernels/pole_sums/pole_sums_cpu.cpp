@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "workers/gw/kernels/pair_products/pair_block_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cpu.hpp"
 
 namespace quasi::gw {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {

@@ -5,9 +5,9 @@
 #include "workers/backend/device/pinned_buffer.cuh"
 #include "workers/backend/device/stream.cuh"
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_fused_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/offdiagonal_sum_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/pole_matrices_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_fused_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_sum_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/pole_matrices_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {

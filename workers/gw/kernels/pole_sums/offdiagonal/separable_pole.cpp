@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/pole_sums/exponential_fit.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/exponential_fit.hpp"
 
 namespace quasi::gw {
 namespace {

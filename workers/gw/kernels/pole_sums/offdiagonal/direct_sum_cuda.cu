@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "workers/backend/device/memory_budget.hpp"
-#include "workers/gw/kernels/pole_sums/gpp_fused_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/offdiagonal_sum_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/pole_matrices_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_fused_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_sum_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/pole_matrices_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {

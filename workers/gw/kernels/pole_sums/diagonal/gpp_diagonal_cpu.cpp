@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "workers/gw/kernels/dense/products_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/offdiagonal_plan.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_plan.hpp"
 
 namespace quasi::gw::cuda {
 

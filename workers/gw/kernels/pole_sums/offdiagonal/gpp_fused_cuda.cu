@@ -4,9 +4,9 @@
 
 #include "workers/backend/device/check_cuda.cuh"
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/pole_sums/fused_tile_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_fused_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/fused_tile_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_fused_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw::cuda {

@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
 
 #include "workers/gw/physics/plasmon_pole.hpp"
 

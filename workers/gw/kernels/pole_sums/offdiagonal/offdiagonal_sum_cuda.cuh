@@ -4,7 +4,7 @@
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/event.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
 
 namespace quasi::gw::cuda {
 

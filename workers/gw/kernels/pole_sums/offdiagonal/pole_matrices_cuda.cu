@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/pole_matrices_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/pole_matrices_cuda.cuh"
 
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "workers/gw/kernels/dense/products_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 
 namespace quasi::gw::cuda {
 

@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/offdiagonal_plan.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_plan.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_groups.hpp"
 
 namespace quasi::gw {
 

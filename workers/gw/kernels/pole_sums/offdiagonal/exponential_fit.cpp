@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/exponential_fit.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/exponential_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

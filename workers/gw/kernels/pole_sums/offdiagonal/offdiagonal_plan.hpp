@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 #include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
 
 namespace quasi::gw {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_groups.hpp"
 #include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw::cuda {

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
 
 namespace quasi::gw::cuda {
 

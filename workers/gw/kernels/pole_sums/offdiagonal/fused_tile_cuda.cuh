@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "workers/gw/kernels/pole_sums/gpp_fused_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_fused_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/reciprocal.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
 

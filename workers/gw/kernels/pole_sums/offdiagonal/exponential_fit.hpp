@@ -1,7 +1,7 @@
 #pragma once
 
-#include "workers/gw/kernels/pole_sums/least_squares.hpp"
-#include "workers/gw/kernels/pole_sums/separable_pole.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/least_squares.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 
 /// Exponential sums for 1/y on [1, ratio] with a small largest relative error. Term by term from
 /// one: guesses, least squares over the exponents, then exchange steps to equal ripple.

@@ -2,8 +2,8 @@
 #include <cstddef>
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/pole_sums/diagonal_rows_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/gpp_diagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/diagonal_rows_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {

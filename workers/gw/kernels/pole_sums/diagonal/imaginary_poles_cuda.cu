@@ -1,8 +1,8 @@
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/imaginary_poles_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw::cuda {

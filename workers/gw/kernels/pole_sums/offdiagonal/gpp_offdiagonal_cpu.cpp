@@ -1,4 +1,4 @@
-#include "workers/gw/kernels/pole_sums/gpp_offdiagonal_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cpu.hpp"
 
 #include <cblas.h>
 
@@ -8,7 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
-#include "workers/gw/kernels/pole_sums/offdiagonal_plan.hpp"
+#include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_plan.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw {

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#include "workers/gw/kernels/pole_sums/pole_groups.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_groups.hpp"
 #include "workers/gw/kernels/pole_sums/reciprocal.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
