@@ -216,10 +216,8 @@ class GwTask : public Task {
     const Deck deck = read_deck(source.path, source.settings);
     const auto kernels = make_gw_kernels(device);
     SilentProgress silent;
-    const MeanField field = load_mean_field(deck, *kernels, silent);
-    std::optional<MeanField> outer;
-    if (!deck.mean_field.wfn_outer.empty())
-      outer = make_outer_mean_field(field, read_wavefunctions(deck.mean_field.wfn_outer));
+    const MeanField field = load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
+    const std::optional<MeanField> outer = load_outer_mean_field(deck.mean_field, field);
     Plan plan = make_plan(deck, field, default_budget_bytes(device), outer ? &*outer : nullptr);
     require_room(plan, memory_limit_bytes(device));
     DeviceTeam team(*kernels);

@@ -8,7 +8,7 @@
 #include "tests/gw/support/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/field_deck.hpp"
+#include "workers/gw/input/berkeleygw_inputs.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/io/hdf5.hpp"

@@ -63,7 +63,12 @@ SelfEnergyAtK linear_sigma(double x_ev, double slope, double imaginary_ev) {
 
 std::vector<Spectrum> spectra_of(const MeanField& field, const SelfEnergyAtK& sigma,
                                  const std::vector<double>& vxc_ev, bool remainder) {
-  return spectra(field, {sigma}, {vxc_ev}, all_bands(), 1, kGrid, remainder);
+  return spectra(field, {sigma}, {vxc_ev},
+                 {.band_min = 1,
+                  .band_max = kBands,
+                  .first_offset = 1,
+                  .grid = kGrid,
+                  .remainder = remainder});
 }
 
 std::vector<Quasiparticle> quasiparticles_of(const MeanField& field, const SelfEnergyAtK& sigma,

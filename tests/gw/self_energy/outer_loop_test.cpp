@@ -15,7 +15,7 @@ namespace {
 
 using test::SmallSilicon;
 
-/// What a loop is told, on one device with nothing kept.
+/// Problem of a loop on one device, without a checkpoint.
 struct Alone {
   SilentProgress silent;
   DeviceTeam team;
@@ -36,17 +36,17 @@ Converged eigenvalue_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev
   MeanField field = s.field;
   std::vector<DielectricMatrix> epsilon = s.epsilon;
   SigmaOptions o = s.options();
-  // The rule that drops SX for x < 0 is a step in E, over which a deep state can hop for ever;
-  // always dropped it is none.
+  // The rule that drops SX for x < 0 makes Σ(E) discontinuous, so that deep states may never
+  // converge. Without a cut SX is always dropped, and Σ(E) has no step.
   o.rules.screened_exchange_cut = 0.0;
   Alone alone(s, field, epsilon, o);
   Converged result;
   std::vector<SelfEnergyAtK> sigma;
   result.list = iterate_eigenvalues(
       alone.problem,
-      {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
-      {Derivative::kAnalytic, 0.0}, false, vxc,
-      [&](const MeanField& of) { return s.screening(of); }, &sigma, &result.report);
+      {{.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
+       {Derivative::kAnalytic, 0.0}},
+      vxc, [&](const MeanField& of) { return s.screening(of); }, &sigma, &result.report);
   // Bands above the window moved by what its last one moved by.
   EXPECT_LT(o.band_max, field.waves.n_bands);
   for (int ik = 0; ik < field.waves.n_k(); ++ik) {
@@ -86,7 +86,7 @@ TEST(OuterLoops, NeedsEveryKPointAndVxc) {
   std::vector<SelfEnergyAtK> sigma;
   OuterLoopReport report;
   Alone complete(s, s.field, s.epsilon, o);
-  EXPECT_THROW(iterate_eigenvalues(complete.problem, {.kind = OuterLoop::kEvGw0}, {}, false, {}, {},
+  EXPECT_THROW(iterate_eigenvalues(complete.problem, {{.kind = OuterLoop::kEvGw0}, {}}, {}, {},
                                    &sigma, &report),
                InvalidInput);
   SigmaOptions one = o;
@@ -245,15 +245,14 @@ LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progr
                               .start_shift_ev = kind == OuterLoop::kEvGw ? 0.0 : 0.3};
   const EpsilonOptions for_epsilon{.epsilon_cutoff_ry = 3.0, .bands = o.bands};
   const auto screening = [&](const MeanField& of) {
-    return dielectric_matrices(of, screening_points(of), for_epsilon, s.coulomb, team, checkpoint,
-                               progress);
+    return dielectric_matrices(of, screening_points(of), for_epsilon, problem.context());
   };
   OuterLoopReport report;
   std::vector<SelfEnergyAtK> sigma;
   if (replaces_states(kind))
     iterate_states(problem, loop, {}, vxc, screening, &report);
   else
-    iterate_eigenvalues(problem, loop, {Derivative::kAnalytic, 0.0}, false, test::diagonal_of(vxc),
+    iterate_eigenvalues(problem, {loop, {Derivative::kAnalytic, 0.0}}, test::diagonal_of(vxc),
                         screening, &sigma, &report);
   EXPECT_TRUE(report.converged);
   LoopResult result{field.waves.energy_ry, report.change_ev, {}};
@@ -292,7 +291,7 @@ TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
       Interrupter interrupter(1000000, turns);
       EXPECT_THROW(loop_on(s, kind, 1, interrupter, directory.path(), vxc), Cancelled);
       EXPECT_TRUE(whole == loop_on(s, kind, 2, silent, directory.path(), vxc))
-          << "interrupted after turn " << turns;
+          << "interrupted after iteration " << turns;
     }
   }
 }

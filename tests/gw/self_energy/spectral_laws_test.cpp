@@ -117,8 +117,11 @@ TEST(SpectralLaws, SpectralFunctionHasUnitWeight) {
   std::vector<std::vector<double>> toy(1);
   for (const Quasiparticle& qp : result.quasiparticles) toy[0].push_back(qp.sigma_ev);
   const SpectrumGrid grid{.window_ev = 60.0, .step_ev = 0.05, .broadening_ev = 0.2};
-  const auto list = spectra(result.field, result.sigma, toy, result.plan.sigma,
-                            result.plan.spectrum_offset, grid, false);
+  const auto list = spectra(result.field, result.sigma, toy,
+                            {.band_min = result.plan.sigma.band_min,
+                             .band_max = result.plan.sigma.band_max,
+                             .first_offset = result.plan.spectrum_offset,
+                             .grid = grid});
   for (const Spectrum& s : list) {
     EXPECT_NEAR(s.norm, 1.0, 5e-3) << s.band_begin;
     // The quasiparticle is where V_xc put it; satellites add roots of smaller Z.

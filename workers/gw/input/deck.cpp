@@ -1,13 +1,12 @@
 #include "workers/gw/input/deck.hpp"
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/field_deck.hpp"
+#include "workers/gw/input/berkeleygw_inputs.hpp"
+#include "workers/gw/input/deck_sigma.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
-
-constexpr int kMaxBandCount = 10'000'000;
 
 Vec3 vector_of(TableReader& reader, const std::string& key, const Vec3& fallback) {
   const auto values = reader.numbers(key, -1e3, 1e3);
@@ -29,23 +28,7 @@ IVec3 grid_of(TableReader& reader, const std::string& key, const IVec3& fallback
   return grid;
 }
 
-void read_mean_field(const toml::table* table, const std::string& where,
-                     const std::filesystem::path& directory, Deck* deck) {
-  TableReader reader(table, "meanfield", where);
-  auto& m = deck->mean_field;
-  m.empirical = reader.choice("source", 0, {"files", "epm"}) == 1;
-  const auto path_of = [&](const char* key, const char* fallback) {
-    const std::string name = reader.text(key, fallback);
-    return name.empty() ? std::filesystem::path() : directory / name;
-  };
-  m.wfn = path_of("wfn", "");
-  m.wfnq = path_of("wfnq", "");
-  m.wfn_outer = path_of("wfn_outer", "");
-  m.rho = path_of("rho", "");
-  m.vxc = path_of("vxc", "");
-  m.vsc = path_of("vsc", "");
-  m.vkb = path_of("vkb", "");
-  auto& c = m.crystal;
+void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   const auto names = empirical_crystal_names();
   c.name = names[reader.choice("crystal", 0, names)];
   c.lattice_bohr = reader.number("lattice_bohr", 0.0, 0.0, 1000.0);
@@ -65,44 +48,74 @@ void read_mean_field(const toml::table* table, const std::string& where,
   c.k_grid = grid_of(reader, "k_grid", c.k_grid);
   c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
   c.q0 = vector_of(reader, "q0", c.q0);
-  m.q0 = c.q0;
+}
+
+/// Positions of the choices of meanfield.long_wave.
+enum LongWaveChoice : std::size_t { kAutomatic, kStates, kDense, kVelocity };
+
+/// Refuses keys of files beside the built-in crystal.
+void check_crystal_keys(TableReader& reader, std::size_t limit) {
+  if (limit == kDense)
+    reader.fail("long_wave",
+                "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
+  for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
+    if (reader.has(key))
+      reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
+}
+
+/// Refuses keys of the built-in crystal beside files, and files that do not go together.
+void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit) {
+  for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
+                          "cutoff_ry", "k_grid", "bands"})
+    if (reader.has(key))
+      reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
+  const bool own = m.long_wave != LongWave::kStates;
+  if (reader.has("q0") && !own)
+    reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
+  if (limit == kStates && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
+  if (own && !m.wfnq.empty())
+    reader.fail("wfnq",
+                "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
+  if (own && m.vkb.empty())
+    reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
+  for (const char* key : {"wfn", "rho"})
+    if (!reader.has(key))
+      reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
+                           " file, or set source = \"epm\"");
+}
+
+void read_mean_field(const toml::table* table, const std::string& where,
+                     const std::filesystem::path& directory, Deck* deck) {
+  TableReader reader(table, "meanfield", where);
+  MeanFieldOptions& m = deck->mean_field;
+  m.empirical = reader.choice("source", 0, {"files", "epm"}) == 1;
+  const auto path_of = [&](const char* key, const char* fallback) {
+    const std::string name = reader.text(key, fallback);
+    return name.empty() ? std::filesystem::path() : directory / name;
+  };
+  m.wfn = path_of("wfn", "");
+  m.wfnq = path_of("wfnq", "");
+  m.wfn_outer = path_of("wfn_outer", "");
+  m.rho = path_of("rho", "");
+  m.vxc = path_of("vxc", "");
+  m.vsc = path_of("vsc", "");
+  m.vkb = path_of("vkb", "");
+  read_crystal(reader, m.crystal);
+  m.q0 = m.crystal.q0;
   if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2)
     reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
   const std::size_t limit = reader.choice("long_wave", 0, {"auto", "states", "dense", "kp"});
-  c.by_velocity = limit == 3 || (limit == 0 && !deck->compatible);
-  if (limit > 0)
+  m.crystal.by_velocity = limit == kVelocity || (limit == kAutomatic && !deck->compatible);
+  if (limit != kAutomatic)
     m.long_wave = static_cast<LongWave>(limit - 1);
   else if (m.wfnq.empty() && !m.vkb.empty())
     m.long_wave = LongWave::kDense;
   m.max_projector_residual =
       reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
-  if (m.empirical) {
-    if (limit == 2)
-      reader.fail("long_wave",
-                  "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-    for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
-      if (reader.has(key))
-        reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
-  } else {
-    for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell",
-                            "origin_shift", "cutoff_ry", "k_grid", "bands"})
-      if (reader.has(key))
-        reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
-    const bool own = m.long_wave != LongWave::kStates;
-    if (reader.has("q0") && !own)
-      reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
-    if (limit == 1 && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
-    if (own && !m.wfnq.empty())
-      reader.fail("wfnq",
-                  "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
-    if (own && m.vkb.empty())
-      reader.fail("long_wave",
-                  "needs vsc and vkb, which make the Hamiltonian between the k-points");
-    for (const char* key : {"wfn", "rho"})
-      if (!reader.has(key))
-        reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
-                             " file, or set source = \"epm\"");
-  }
+  if (m.empirical)
+    check_crystal_keys(reader, limit);
+  else
+    check_file_keys(reader, m, limit);
   if (m.vsc.empty() != m.vkb.empty())
     reader.fail(m.vsc.empty() ? "vsc" : "vkb",
                 "is missing: bands beyond WFN need both vsc and vkb");
@@ -152,145 +165,6 @@ void read_epsilon(const toml::table* table, const std::string& where,
   reader.finish();
 }
 
-/// Full matrix, Dyson equation, outer loops.
-void read_matrix(TableReader& reader, bool poles, Deck* deck) {
-  auto& s = deck->sigma;
-  s.outer.kind = static_cast<OuterLoop>(
-      reader.choice("outer_loop", 0, {"none", "evgw0", "evgw", "qsgw0", "qsgw"}));
-  s.outer.tolerance_ev = reader.number("outer_tolerance_ev", s.outer.tolerance_ev, 1e-9, 1.0);
-  s.outer.max_iterations = reader.integer("outer_iterations", s.outer.max_iterations, 1, 1000);
-  s.outer.start_shift_ev = reader.number("outer_start_shift_ev", 0.0, -100.0, 100.0);
-  if (s.outer.kind == OuterLoop::kNone)
-    for (const char* key : {"outer_tolerance_ev", "outer_iterations", "outer_start_shift_ev"})
-      if (reader.has(key)) reader.fail(key, "has no effect without sigma.outer_loop");
-  s.full_matrix = reader.boolean("full_matrix", s.solution == Solution::kDyson);
-  if (s.solution == Solution::kDyson && !s.full_matrix)
-    reader.fail("full_matrix", "= false leaves sigma.solution = \"dyson\" without its matrix");
-  const bool wanted = s.full_matrix || replaces_states(s.outer.kind);
-  using Kernel = OffDiagonalOptions;
-  auto& k = s.matrix.kernel;
-  k.method = static_cast<Kernel::Method>(
-      reader.choice("matrix_method", 0, {"two-products", "exponential", "rational"}));
-  k.products = static_cast<Kernel::Products>(
-      reader.choice("matrix_products", 0, {"native", "three-multiplications", "emulated"}));
-  k.tolerance_relative = reader.number("matrix_tolerance", 1e-7, 1e-14, 1e-2);
-  s.matrix.step_ry = reader.number("matrix_step_ev", 0.5, 1e-3, 10.0) / kRydberg_ev;
-  s.matrix.margin_ry = reader.number("matrix_margin_ev", 4.0, 0.1, 100.0) / kRydberg_ev;
-  if (!wanted)
-    for (const char* key : {"matrix_method", "matrix_products", "matrix_tolerance",
-                            "matrix_step_ev", "matrix_margin_ev"})
-      if (reader.has(key)) reader.fail(key, "has no effect without sigma.full_matrix = true");
-  if (!wanted) return;
-  const char* key = s.full_matrix ? "full_matrix" : "outer_loop";
-  if (!poles && s.method != SigmaMethod::kCohsex && s.method != SigmaMethod::kContour)
-    reader.fail(key,
-                "needs the matrix Σ_lm, which exists for plasmon poles, contour and cohsex; set "
-                "sigma.method");
-  if (!poles)
-    for (const char* of_poles : {"matrix_method", "matrix_products", "matrix_tolerance"})
-      if (reader.has(of_poles))
-        reader.fail(of_poles,
-                    "says how the matrix of plasmon poles is summed; this sigma.method has none");
-  if (s.invalid == InvalidMode::kImaginary)
-    reader.fail(
-        "invalid_modes",
-        "= \"imaginary\" has no full-matrix form; choose \"static\", \"two-rydberg\" or \"skip\"");
-  if (s.remainder || s.exact_ch)
-    reader.fail(s.remainder ? "static_remainder" : "exact_ch",
-                "has no full-matrix form; leave it out");
-}
-
-void read_sigma(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "sigma", where);
-  auto& s = deck->sigma;
-  s.method = static_cast<SigmaMethod>(reader.choice(
-      "method", 1, {"cohsex", "hl-gpp", "gn-gpp", "contour", "real-axis", "imaginary-axis"}));
-  s.bands = reader.integer("bands", 0, 1, kMaxBandCount);
-  s.bare_cutoff_ry = reader.number("bare_cutoff_ry", 0.0, 0.1, 10000.0);
-  s.screened_cutoff_ry = reader.number("screened_cutoff_ry", 0.0, 0.1, 10000.0);
-  s.band_min = reader.integer("band_min", 1, 1, kMaxBandCount);
-  s.band_max = reader.integer("band_max", 0, 1, kMaxBandCount);
-  for (const auto& k : reader.vectors("kpoints", 3).value_or(std::vector<std::vector<double>>{}))
-    s.kpoints.push_back({k[0], k[1], k[2]});
-  for (const auto& k : reader.vectors("band_path", 3).value_or(std::vector<std::vector<double>>{}))
-    s.path.corners.push_back({k[0], k[1], k[2]});
-  s.path.points_per_segment =
-      reader.integer("band_path_points", s.path.points_per_segment, 2, 10000);
-  s.path_order =
-      static_cast<BandOrder>(reader.choice("band_order", 0, {"auto", "character", "energy"}));
-  if (s.path.corners.size() == 1) reader.fail("band_path", "must hold at least two corners");
-  for (const char* key : {"band_path_points", "band_order"})
-    if (s.path.corners.empty() && reader.has(key))
-      reader.fail(key, "has no effect without sigma.band_path");
-  if (s.path_order == BandOrder::kCharacter && !deck->mean_field.empirical &&
-      deck->mean_field.vkb.empty())
-    reader.fail("band_order",
-                "= \"character\" needs the states between the k-points: give meanfield.vsc and "
-                "meanfield.vkb, which make their Hamiltonian, or choose \"energy\"");
-  if (!s.path.corners.empty() && !s.kpoints.empty())
-    reader.fail("band_path", "needs Σ at every irreducible k-point; leave out sigma.kpoints");
-  s.invalid = static_cast<InvalidMode>(
-      reader.choice("invalid_modes", 3, {"skip", "imaginary", "two-rydberg", "static"}));
-  s.imaginary_rule = static_cast<ImaginaryRule>(
-      reader.choice("imaginary_rule", deck->compatible ? 0 : 1, {"constant", "quadratic"}));
-  s.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
-  s.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
-  for (const char* key : {"subspace_tolerance", "subspace_vectors"}) {
-    if (!reader.has(key)) continue;
-    if (!uses_frequencies(s.method))
-      reader.fail(key,
-                  "belongs to the full-frequency methods \"contour\", \"real-axis\" and "
-                  "\"imaginary-axis\"");
-    if (deck->compatible)
-      reader.fail(key, "needs a Hermitian W, which compat = \"bgw\" and its wing rule do not give");
-  }
-  if (reader.has("subspace_tolerance") && reader.has("subspace_vectors"))
-    reader.fail("subspace_vectors", "stands beside subspace_tolerance; give one of them");
-  s.remainder = reader.boolean("static_remainder", false);
-  s.exact_ch = reader.boolean("exact_ch", false);
-  const bool poles =
-      s.method == SigmaMethod::kHybertsenLouie || s.method == SigmaMethod::kGodbyNeeds;
-  s.derivative = static_cast<Derivative>(reader.choice("derivative",
-                                                       deck->compatible ? 2
-                                                       : poles          ? 0
-                                                                        : 1,
-                                                       {"analytic", "central", "forward"}));
-  if (s.derivative == Derivative::kAnalytic && uses_frequencies(s.method))
-    reader.fail("derivative",
-                "= \"analytic\" belongs to the plasmon-pole methods; ε⁻¹ on a grid of frequencies "
-                "has no derivative at its points");
-  s.derivative_step_ev = reader.number(
-      "derivative_step_ev", s.derivative == Derivative::kForward ? 1.0 : 0.02, 1e-4, 10.0);
-  s.solution =
-      static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
-  read_matrix(reader, poles, deck);
-  if (s.path_order == BandOrder::kCharacter && replaces_states(s.outer.kind))
-    reader.fail("band_order",
-                "= \"character\" compares states of the mean field, which this sigma.outer_loop "
-                "replaces; choose \"energy\"");
-  auto& g = s.spectrum;
-  g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0,
-                              0.0, 200.0);
-  g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);
-  g.broadening_ev = reader.number("spectrum_broadening_ev", g.broadening_ev, 0.0, 10.0);
-  if (s.solution == Solution::kGraphical && !g.wanted())
-    reader.fail("spectrum_window_ev", "= 0 leaves the graphical solution without a grid");
-  if (g.wanted() && g.window_ev < 2.0 * g.step_ev)
-    reader.fail("spectrum_step_ev", "must be at most half of sigma.spectrum_window_ev");
-  if (g.wanted() && s.method == SigmaMethod::kCohsex)
-    reader.fail("spectrum_window_ev", "has no meaning for the static method \"cohsex\"");
-  s.imaginary_frequency_ev =
-      reader.number("imaginary_frequency_ev", s.imaginary_frequency_ev, 0.1, 1000.0);
-  s.rules.half_width_ry = reader.number("pole_half_width_ev", 0.5, 0.0, 10.0) / kRydberg_ev;
-  s.rules.screened_exchange_cut = reader.number("sx_cut", 4.0, 0.0, 1e6);
-  if (s.exact_ch && s.method != SigmaMethod::kCohsex)
-    reader.fail("exact_ch", "belongs to method = \"cohsex\"; with poles use static_remainder");
-  if (s.remainder && !poles)
-    reader.fail("static_remainder",
-                "belongs to the plasmon-pole methods; with cohsex use exact_ch");
-  reader.finish();
-}
-
 void read_coulomb(const toml::table* table, const std::string& where,
                   const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "coulomb", where);
@@ -334,27 +208,8 @@ void read_convergence(const toml::table* table, const std::string& where, Deck* 
   reader.finish();
 }
 
-}  // namespace
-
-Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
-                const std::string& where, const std::filesystem::path& directory) {
-  const toml::table root = parse_toml(text, where, settings);
-  Deck deck;
-  TableReader reader(&root, "", where);
-  const std::string kind = reader.text("kind", "gw");
-  if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
-  reader.table("job");  // Name, priority and limits of the job: the client's to read.
-  deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
-  read_mean_field(reader.table("meanfield"), where, directory, &deck);
-  deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
-  deck.self_test = reader.boolean("self_test", deck.self_test);
-  deck.checkpoint_seconds = reader.number("checkpoint_seconds", deck.checkpoint_seconds, 0.0, 1e6);
-  read_epsilon(reader.table("epsilon"), where, directory, &deck);
-  read_sigma(reader.table("sigma"), where, &deck);
-  read_coulomb(reader.table("coulomb"), where, directory, &deck);
-  deck.study.wanted = reader.boolean("convergence_study", false);
-  read_convergence(reader.table("converge"), where, &deck);
-  reader.finish();
+/// Checks settings of one table against those of another.
+void check_across_tables(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.wfn_outer.empty()) {
     const auto refuse = [&](const char* key, const char* why) {
       throw InvalidInput(where + ": meanfield.wfn_outer cannot stand beside " + key + ", " + why);
@@ -383,22 +238,46 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                        ": sigma.screened_cutoff_ry = " + shown(deck.sigma.screened_cutoff_ry) +
                        " exceeds epsilon.cutoff_ry = " + shown(deck.epsilon.epsilon_cutoff_ry) +
                        "; ε⁻¹ is not known there");
+}
+
+}  // namespace
+
+Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
+                const std::string& where, const std::filesystem::path& directory) {
+  const toml::table root = parse_toml(text, where, settings);
+  Deck deck;
+  TableReader reader(&root, "", where);
+  const std::string kind = reader.text("kind", "gw");
+  if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
+  reader.table("job");  // Name, priority and limits of the job: the client's to read.
+  deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
+  read_mean_field(reader.table("meanfield"), where, directory, &deck);
+  deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
+  deck.self_test = reader.boolean("self_test", deck.self_test);
+  deck.checkpoint_seconds = reader.number("checkpoint_seconds", deck.checkpoint_seconds, 0.0, 1e6);
+  read_epsilon(reader.table("epsilon"), where, directory, &deck);
+  read_sigma(TableReader(reader.table("sigma"), "sigma", where), &deck);
+  read_coulomb(reader.table("coulomb"), where, directory, &deck);
+  deck.study.wanted = reader.boolean("convergence_study", false);
+  read_convergence(reader.table("converge"), where, &deck);
+  reader.finish();
+  check_across_tables(deck, where);
   return deck;
 }
 
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
   const std::filesystem::path& file = path;
   if (std::filesystem::is_directory(file) && !std::filesystem::exists(file / "deck.toml") &&
-      has_field_deck(file))
-    return parse_deck(translate_field_deck(file), settings,
+      has_berkeleygw_inputs(file))
+    return parse_deck(translate_berkeleygw_inputs(file), settings,
                       file.filename().string() + " (epsilon.inp, sigma.inp)", file);
   if (file.extension() == ".inp") {
-    if (!has_field_deck(file.parent_path()))
-      throw InvalidInput(
-          "'" + file.string() +
-          "': the field's decks are read as epsilon.inp and sigma.inp of one directory");
-    return parse_deck(translate_field_deck(file.parent_path()), settings, file.filename().string(),
-                      file.parent_path());
+    if (!has_berkeleygw_inputs(file.parent_path()))
+      throw InvalidInput("'" + file.string() +
+                         "': BerkeleyGW inputs are read as epsilon.inp and sigma.inp of one "
+                         "directory; name them so");
+    return parse_deck(translate_berkeleygw_inputs(file.parent_path()), settings,
+                      file.filename().string(), file.parent_path());
   }
   const DeckText deck = read_deck_text(file);
   return parse_deck(deck.text, settings, deck.file.filename().string(), deck.file.parent_path());

@@ -40,7 +40,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory);
 
 /// Reads a TOML file, a directory that holds deck.toml, or the inputs of BerkeleyGW: a directory
-/// that holds epsilon.inp or sigma.inp, or one of these files (input/field_deck.hpp).
+/// that holds epsilon.inp or sigma.inp, or one of these files (input/berkeleygw_inputs.hpp).
 /// @throws InvalidInput with key, value, limit and remedy.
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 

@@ -8,6 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/ordered_sum.hpp"
+#include "workers/gw/solver/screening/epsilon_pieces.hpp"
 #include "workers/gw/solver/screening/polarizability.hpp"
 #include "workers/gw/solver/screening/static_subspace.hpp"
 
@@ -48,7 +49,8 @@ DielectricMatrix empty_matrix(const MeanField& field, const Vec3& q, const Epsil
   return matrix;
 }
 
-/// `m` with q → 0 as χ has it: v once for each plane wave that stands for G = 0.
+/// Matrix in which several plane waves stand for G = 0, as χ has it for q → 0: v is repeated for
+/// each of them.
 DielectricMatrix widened(const DielectricMatrix& m, std::int64_t n_heads) {
   DielectricMatrix wide{.q = m.q,
                         .at_gamma = m.at_gamma,
@@ -63,8 +65,8 @@ DielectricMatrix widened(const DielectricMatrix& m, std::int64_t n_heads) {
   return wide;
 }
 
-/// ε⁻¹ in the direction of q₀, and every direction beside it, out of a matrix that holds G = 0
-/// three times.
+/// Folds a matrix that holds G = 0 three times into ε⁻¹ in the direction of q₀ and the limits of
+/// all directions (docs/theory/gw.md 4.1).
 void take_directions(const MeanField& field, const CoulombInteraction& coulomb,
                      DielectricMatrix wide, const std::vector<Cplx>& chi_corner,
                      DielectricMatrix& m) {
@@ -116,101 +118,12 @@ void invert(DielectricMatrix& matrix, const PartialChi& chi, const EpsilonOption
   }
 }
 
-/// Calls visit(values, count) for the arrays of a subspace, in one order.
-template <typename Reduced, typename Visit>
-void for_each_array(Reduced& reduced, const Visit& visit) {
-  visit(reduced.basis.data(), reduced.basis.size());
-  for (auto& inner : reduced.inner) visit(inner.data(), inner.size());
-  visit(reduced.share.data(), reduced.share.size());
-  visit(reduced.rest.data(), reduced.rest.size());
-}
-
-/// What stands before the arrays of a subspace: sizes, and what the summary tells of it.
-std::vector<Cplx> edges_of(const DielectricMatrix& m) {
-  const ReducedFrequencies& r = m.reduced;
-  if (!r.used()) return {};
-  return {{static_cast<double>(r.n), static_cast<double>(r.n_b)},
-          {static_cast<double>(m.subspace_vectors), m.subspace_error},
-          {r.direction[0], r.direction[1]},
-          {r.direction[2], 0.0}};
-}
-
-/// ε⁻¹, the diagonal of ε and what is known of directions in one row; then, where there is one, the
-/// subspace.
-Piece packed(const DielectricMatrix& m) {
-  const std::size_t n = m.inverse[0].size(), n_f = m.inverse.size();
-  const std::size_t of_wave = m.long_wave.empty() ? 0 : 9 + 6 * m.epsilon_diagonal.size();
-  const std::vector<Cplx> edges = edges_of(m);
-  std::size_t count =
-      n_f * n + m.epsilon_diagonal.size() + m.long_wave.size() * of_wave + edges.size();
-  if (m.reduced.used())
-    for_each_array(m.reduced, [&](const Cplx*, std::size_t more) { count += more; });
-  std::shared_ptr<double[]> values(
-      new double[2 * count]);  // not set to 0 first: the copies are its first touch
-  auto* to = reinterpret_cast<Cplx*>(values.get());
-  for (std::size_t f = 0; f < n_f; ++f) {
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < n; ++i) to[f * n + i] = m.inverse[f][i];
-  }
-  to = std::copy(m.epsilon_diagonal.begin(), m.epsilon_diagonal.end(), to + n_f * n);
-  for (const LongWaveLimit& wave : m.long_wave) {
-    for (const auto& row : wave.epsilon) to = std::copy(row.begin(), row.end(), to);
-    for (const auto* wings : {&wave.left, &wave.right})
-      for (const auto& wing : *wings) to = std::copy(wing.begin(), wing.end(), to);
-  }
-  to = std::copy(edges.begin(), edges.end(), to);
-  if (m.reduced.used())
-    for_each_array(m.reduced, [&](const Cplx* from, std::size_t more) {
-      to = std::copy(from, from + more, to);
-    });
-  return {values, values.get(), 2 * count};
-}
-
-/// @param with_waves  directions of q → 0 are known;  with_subspace  the frequencies other than 0
-/// are in one
-void unpack(const Piece& piece, bool with_waves, bool with_subspace, DielectricMatrix& m) {
-  const auto n = static_cast<std::size_t>(m.size()), n_f = m.frequencies_ry.size(),
-             n_whole = with_subspace ? 1 : n_f;
-  const auto* values = reinterpret_cast<const Cplx*>(piece.data);
-  for (std::size_t f = 0; f < n_whole; ++f)
-    m.inverse.emplace_back(values + f * n * n, values + (f + 1) * n * n);
-  values += n_whole * n * n;
-  m.epsilon_diagonal.assign(values, values + n);
-  values += n;
-  for (std::size_t f = 0; with_waves && f < n_f; ++f) {
-    LongWaveLimit& wave = m.long_wave.emplace_back();
-    for (auto& row : wave.epsilon)
-      for (Cplx& value : row) value = *values++;
-    for (auto* wings : {&wave.left, &wave.right})
-      for (auto& wing : *wings) {
-        wing.assign(values, values + n);
-        values += n;
-      }
-  }
-  if (!with_subspace) return;
-  ReducedFrequencies& r = m.reduced;
-  r.n = static_cast<std::int64_t>(values[0].real());
-  r.n_b = static_cast<std::int64_t>(values[0].imag());
-  m.subspace_vectors = static_cast<int>(values[1].real());
-  m.subspace_error = values[1].imag();
-  r.direction = {values[2].real(), values[2].imag(), values[3].real()};
-  values += 4;
-  r.basis.resize(static_cast<std::size_t>(r.n * r.n_b));
-  r.inner.assign(n_f, std::vector<Cplx>(static_cast<std::size_t>(r.n_b * r.n_b)));
-  r.share.resize(n_f);
-  r.rest.resize(static_cast<std::size_t>(r.n * r.n));
-  for_each_array(r, [&](Cplx* to, std::size_t count) {
-    std::copy(values, values + count, to);
-    values += count;
-  });
-}
-
-/// ε⁻¹ of one q in two sweeps: χ(0) in full, then the other frequencies between its leading
-/// eigenvectors.
-/// @param chi_corner  of the first n_heads plane waves
-void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonOptions& options,
-                        std::int64_t n_heads, std::vector<Cplx>& chi_corner, GwKernels& kernels,
-                        Progress& progress) {
+/// ε⁻¹ of one q in two sweeps (docs/theory/gw.md 4.2): χ(0) in full, then the other frequencies
+/// between its leading eigenvectors.
+/// @return χ(0) between the first n_heads plane waves, [n_heads][n_heads]
+std::vector<Cplx> invert_in_subspace(DielectricMatrix& m, Polarizability& sum,
+                                     const EpsilonOptions& options, std::int64_t n_heads,
+                                     GwKernels& kernels, Progress& progress) {
   if (*std::min_element(m.coulomb.begin(), m.coulomb.end()) <= 0.0)
     throw InvalidInput(
         "a static subspace needs a Coulomb interaction that is positive everywhere; leave "
@@ -226,7 +139,7 @@ void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonO
     chi.read(values.data());
     return values;
   };
-  std::vector<Cplx> chi;
+  std::vector<Cplx> chi, chi_corner;
   {
     const auto whole = total();
     invert(m, *whole, options, kernels);
@@ -243,20 +156,21 @@ void invert_in_subspace(DielectricMatrix& m, Polarizability& sum, const EpsilonO
     for (std::size_t b = 0; b < n_b; ++b) weighted[g * n_b + b] *= std::sqrt(m.coulomb[g]);
   sum.project_on(std::move(weighted));
   add_subspace_frequencies(m, chi, basis, values_of(*total()), options, kernels);
+  return chi_corner;
 }
 
-/// The portions of one q, or sums of them that a checkpoint has kept: what devices work through in
-/// order.
+/// One portion of a q, or a sum of portions that a checkpoint has kept. Devices work through the
+/// items in order.
 struct Item {
   std::int64_t begin = 0, count = 1;
-  Piece kept;  ///< no data: to be calculated
+  Piece kept;  ///< without data: the portion is calculated
 };
 
 std::string name_of(const std::string& prefix, std::int64_t begin, std::int64_t count) {
   return prefix + std::to_string(begin) + "+" + std::to_string(count);
 }
 
-/// Items of a q, in order. Together.
+/// Items of a q, in order. Every rank calls it at the same time.
 std::vector<Item> items_of(const std::string& prefix, std::int64_t n_portions, Ranks& ranks,
                            const Checkpoint& checkpoint) {
   std::vector<double> spans;
@@ -286,7 +200,7 @@ std::vector<Item> items_of(const std::string& prefix, std::int64_t n_portions, R
   return items;
 }
 
-/// What one device has added up of a q, laid down in the checkpoint at every turn.
+/// Sums of one device for one q, stored in the checkpoint at every turn of it.
 class KeptSums {
  public:
   KeptSums(std::string prefix, Checkpoint& checkpoint)
@@ -323,163 +237,208 @@ class KeptSums {
   std::vector<std::string> names_;  ///< of this device's sums in the checkpoint
 };
 
+/// ε⁻¹ of a list of q on all devices.
+class DielectricSum {
+ public:
+  DielectricSum(const MeanField& field, const std::vector<Vec3>& points,
+                const EpsilonOptions& options, const StepContext& context, EpsilonProfile* profile)
+      : field_(field),
+        options_(options),
+        context_(context),
+        profile_(profile),
+        subspace_(options.subspace.wanted() && options.frequencies_ry.size() > 1) {
+    matrices_.reserve(points.size());  // `sums_` refer to them
+    for (const Vec3& q : points) {
+      matrices_.push_back(empty_matrix(field, q, options, context.coulomb));
+      sums_.emplace_back(field, matrices_.back(), options, profile);
+      total_ += sums_.back().portions();
+    }
+  }
+
+  std::vector<DielectricMatrix> solve() {
+    share_kept();
+    if (subspace_ || static_cast<int>(matrices_.size()) >= context_.team.size())
+      solve_by_points();
+    else
+      for (std::size_t iq = 0; iq < matrices_.size(); ++iq)
+        if (matrices_[iq].inverse.empty() && !take_finished(iq)) solve_by_portions(iq);
+    return std::move(matrices_);
+  }
+
+ private:
+  Ranks& ranks() const { return context_.team.ranks(); }
+  static std::string prefix_of(std::size_t iq) { return "chi/" + std::to_string(iq) + "/"; }
+  std::string name_of_finished(std::size_t iq) const {
+    return (subspace_ ? "epsilon-in-subspace/" : "epsilon/") + std::to_string(iq);
+  }
+  void report(std::int64_t portions) {
+    context_.progress.report("polarizability", done_ += portions, total_);
+  }
+
+  void add_item(std::size_t iq, const Item& item, GwKernels& kernels, KeptSums& into) {
+    const bool kept = item.kept.data != nullptr;
+    into.push({item.begin, item.count,
+               kept ? sums_[iq].restored(reinterpret_cast<const Cplx*>(item.kept.data), kernels)
+                    : sums_[iq].portion(item.begin, kernels, context_.progress)},
+              kept);
+    report(item.count);
+  }
+
+  void keep(std::size_t iq) {
+    StepClock clock(profile_);
+    if (context_.checkpoint.keeps())
+      context_.checkpoint.replace(prefix_of(iq), name_of_finished(iq), packed(matrices_[iq]));
+    clock.step("checkpoint");
+  }
+  void unpack_into(const Piece& piece, DielectricMatrix& m) const {
+    unpack(piece, head_count(field_, m.at_gamma) > 1 && context_.coulomb.averages(), subspace_, m);
+  }
+  /// Takes ε⁻¹ of one q from the checkpoint. @return false if it is not there
+  bool take_finished(std::size_t iq) {
+    const auto kept = context_.checkpoint.find(name_of_finished(iq));
+    if (!kept) return false;
+    unpack_into(*kept, matrices_[iq]);
+    report(sums_[iq].portions());
+    return true;
+  }
+  /// Makes the matrices in the checkpoint of rank 0 known to all ranks.
+  void share_kept() {
+    if (ranks().size() == 1) return;
+    for (std::size_t iq = 0; iq < matrices_.size(); ++iq)
+      if (const Piece kept = kept_pieces(ranks(), context_.checkpoint, {name_of_finished(iq)})[0];
+          kept.data != nullptr && !ranks().leads())
+        unpack_into(kept, matrices_[iq]);
+  }
+  /// Sends ε⁻¹ of one q from the rank that has made it to all others.
+  void exchange(std::size_t iq, int owner) {
+    DielectricMatrix& m = matrices_[iq];
+    std::vector<double> values;
+    if (ranks().rank() == owner) {
+      const Piece whole = packed(m);
+      values.assign(whole.data, whole.data + whole.count);
+    }
+    ranks().broadcast(values, owner);
+    if (ranks().rank() == owner || !m.inverse.empty()) return;
+    unpack_into(piece_of(std::make_shared<const std::vector<double>>(std::move(values))), m);
+    keep(iq);
+    report(sums_[iq].portions());
+  }
+
+  /// Completes χ by symmetry, inverts ε and stores the result.
+  void finish(std::size_t iq, std::unique_ptr<PartialChi> chi, GwKernels& kernels) {
+    StepClock clock(profile_);
+    sums_[iq].release();
+    if (!sums_[iq].is_whole()) {
+      const ChiShape shape = chi->shape();
+      std::vector<Cplx> values(static_cast<std::size_t>(shape.size()));
+      chi->read(values.data());
+      chi = std::make_unique<HostChi>(shape, sums_[iq].complete(std::move(values)));
+    }
+    clock.step("symmetrise");
+    DielectricMatrix& m = matrices_[iq];
+    const std::int64_t n_heads = head_count(field_, m.at_gamma);
+    if (n_heads == 1) {
+      invert(m, *chi, options_, kernels);
+    } else {
+      DielectricMatrix wide = widened(m, n_heads);
+      invert(wide, *chi, options_, kernels);
+      take_directions(field_, context_.coulomb, std::move(wide), chi->corner(n_heads), m);
+    }
+    clock.step("invert");
+    keep(iq);
+  }
+
+  void solve_in_subspace(std::size_t iq, GwKernels& kernels) {
+    const std::int64_t n_heads = head_count(field_, matrices_[iq].at_gamma);
+    DielectricMatrix wide = widened(matrices_[iq], n_heads);
+    const std::vector<Cplx> corner =
+        invert_in_subspace(wide, sums_[iq], options_, n_heads, kernels, context_.progress);
+    sums_[iq].release();
+    if (n_heads == 1)
+      matrices_[iq] = std::move(wide);
+    else
+      take_directions(field_, context_.coulomb, std::move(wide), corner, matrices_[iq]);
+    keep(iq);
+    report(sums_[iq].portions());
+  }
+
+  /// Whole q-points on the devices, a round of them at a time where there are several ranks.
+  void solve_by_points() {
+    const auto n_points = static_cast<std::int64_t>(matrices_.size());
+    const std::int64_t step = ranks().size() > 1 ? context_.team.size() : n_points;
+    for (std::int64_t begin = 0; begin < n_points; begin += step) {
+      const std::int64_t count = std::min(step, n_points - begin);
+      context_.team.run(count, [&](std::int64_t task, GwKernels& kernels) {
+        const auto iq = static_cast<std::size_t>(begin + task);
+        if (!matrices_[iq].inverse.empty() || take_finished(iq)) return;
+        if (subspace_) {
+          solve_in_subspace(iq, kernels);
+          return;
+        }
+        KeptSums sum(prefix_of(iq), context_.checkpoint);
+        for (const Item& item :
+             items_of(prefix_of(iq), sums_[iq].portions(), one_rank(), context_.checkpoint))
+          add_item(iq, item, kernels, sum);
+        finish(iq, closed(sum.take()), kernels);
+      });
+      for (std::int64_t task = 0; task < count && ranks().size() > 1; ++task)
+        exchange(static_cast<std::size_t>(begin + task), context_.team.owner(task, count));
+    }
+  }
+
+  /// The portions of one q on all devices.
+  void solve_by_portions(std::size_t iq) {
+    DeviceTeam& team = context_.team;
+    const std::vector<Item> items =
+        items_of(prefix_of(iq), sums_[iq].portions(), ranks(), context_.checkpoint);
+    std::map<const GwKernels*, KeptSums> of_device;
+    for (GwKernels* member : team.members())
+      of_device.try_emplace(member, prefix_of(iq), context_.checkpoint);
+    sums_[iq].share_dipoles(team);
+    StepClock wall(profile_);
+    team.run(static_cast<std::int64_t>(items.size()), [&](std::int64_t index, GwKernels& kernels) {
+      add_item(iq, items[static_cast<std::size_t>(index)], kernels, of_device.at(&kernels));
+    });
+    wall.step("wall_of_portions");
+    StepClock clock(profile_);
+    std::vector<ChiNode> nodes;
+    for (GwKernels* member : team.members())
+      for (ChiNode& node : of_device.at(member).take()) push_node(nodes, std::move(node));
+    std::unique_ptr<PartialChi> sum;
+    if (ranks().size() > 1) {
+      std::int64_t own = 0;
+      for (const ChiNode& node : nodes) own += node.count;
+      report(sums_[iq].portions() - own);
+      const ChiShape shape = sums_[iq].shape();
+      auto values = sum_over_ranks(ranks(), nodes, shape);
+      nodes.clear();
+      sum = std::make_unique<HostChi>(shape, std::move(values));
+    } else {
+      sum = closed(std::move(nodes));
+    }
+    clock.step("sum");
+    finish(iq, std::move(sum), team.first());
+  }
+
+  const MeanField& field_;
+  const EpsilonOptions& options_;
+  const StepContext context_;
+  EpsilonProfile* profile_;
+  bool subspace_;
+  std::vector<DielectricMatrix> matrices_;
+  std::vector<Polarizability> sums_;
+  std::int64_t total_ = 0;
+  std::atomic<std::int64_t> done_{0};
+};
+
 }  // namespace
 
 std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field,
                                                   const std::vector<Vec3>& points,
                                                   const EpsilonOptions& options,
-                                                  const CoulombInteraction& coulomb,
-                                                  DeviceTeam& team, Checkpoint& checkpoint,
-                                                  Progress& progress, EpsilonProfile* profile) {
-  std::vector<DielectricMatrix> matrices;
-  std::vector<Polarizability> sums;
-  matrices.reserve(points.size());  // `sums` refer to them
-  std::int64_t total = 0;
-  for (const Vec3& q : points) {
-    matrices.push_back(empty_matrix(field, q, options, coulomb));
-    sums.emplace_back(field, matrices.back(), options, profile);
-    total += sums.back().portions();
-  }
-  Ranks& ranks = team.ranks();
-  std::atomic<std::int64_t> done{0};
-  const auto prefix_of = [](std::size_t iq) { return "chi/" + std::to_string(iq) + "/"; };
-  const auto add_item = [&](std::size_t iq, const Item& item, GwKernels& kernels, KeptSums& into) {
-    const bool kept = item.kept.data != nullptr;
-    into.push({item.begin, item.count,
-               kept ? sums[iq].restored(reinterpret_cast<const Cplx*>(item.kept.data), kernels)
-                    : sums[iq].portion(item.begin, kernels, progress)},
-              kept);
-    progress.report("polarizability", done += item.count, total);
-  };
-  const bool subspace = options.subspace.wanted() && options.frequencies_ry.size() > 1;
-  const auto name_of_finished = [&](std::size_t iq) {
-    return (subspace ? "epsilon-in-subspace/" : "epsilon/") + std::to_string(iq);
-  };
-  const auto keep = [&](std::size_t iq) {
-    StepClock clock(profile);
-    if (checkpoint.keeps())
-      checkpoint.replace(prefix_of(iq), name_of_finished(iq), packed(matrices[iq]));
-    clock.step("checkpoint");
-  };
-  const auto finish = [&](std::size_t iq, std::unique_ptr<PartialChi> chi, GwKernels& kernels) {
-    StepClock clock(profile);
-    sums[iq].release();
-    if (!sums[iq].is_whole()) {
-      const ChiShape shape = chi->shape();
-      std::vector<Cplx> values(static_cast<std::size_t>(shape.size()));
-      chi->read(values.data());
-      chi = std::make_unique<HostChi>(shape, sums[iq].complete(std::move(values)));
-    }
-    clock.step("symmetrise");
-    DielectricMatrix& m = matrices[iq];
-    const std::int64_t n_heads = head_count(field, m.at_gamma);
-    if (n_heads == 1) {
-      invert(m, *chi, options, kernels);
-    } else {
-      DielectricMatrix wide = widened(m, n_heads);
-      invert(wide, *chi, options, kernels);
-      take_directions(field, coulomb, std::move(wide), chi->corner(n_heads), m);
-    }
-    clock.step("invert");
-    keep(iq);
-  };
-  const auto unpack_into = [&](const Piece& piece, DielectricMatrix& m) {
-    unpack(piece, head_count(field, m.at_gamma) > 1 && coulomb.averages(), subspace, m);
-  };
-  const auto take_finished = [&](std::size_t iq) {
-    const auto kept = checkpoint.find(name_of_finished(iq));
-    if (!kept) return false;
-    unpack_into(*kept, matrices[iq]);
-    progress.report("polarizability", done += sums[iq].portions(), total);
-    return true;
-  };
-  // ε⁻¹ of a q from the rank that has made it.
-  const auto exchange = [&](std::size_t iq, int owner) {
-    DielectricMatrix& m = matrices[iq];
-    std::vector<double> values;
-    if (ranks.rank() == owner) {
-      const Piece whole = packed(m);
-      values.assign(whole.data, whole.data + whole.count);
-    }
-    ranks.broadcast(values, owner);
-    if (ranks.rank() == owner || !m.inverse.empty()) return;
-    unpack_into(piece_of(std::make_shared<const std::vector<double>>(std::move(values))), m);
-    keep(iq);
-    progress.report("polarizability", done += sums[iq].portions(), total);
-  };
-  // What rank 0's checkpoint holds is known to all, and what other ranks finish is known to rank 0
-  // after every round.
-  if (ranks.size() > 1)
-    for (std::size_t iq = 0; iq < points.size(); ++iq)
-      if (const Piece kept = kept_pieces(ranks, checkpoint, {name_of_finished(iq)})[0];
-          kept.data != nullptr && !ranks.leads())
-        unpack_into(kept, matrices[iq]);
-  if (subspace || static_cast<int>(points.size()) >= team.size()) {
-    const auto n_points = static_cast<std::int64_t>(points.size());
-    const std::int64_t step = ranks.size() > 1 ? team.size() : n_points;
-    for (std::int64_t begin = 0; begin < n_points; begin += step) {
-      const std::int64_t count = std::min(step, n_points - begin);
-      team.run(count, [&](std::int64_t task, GwKernels& kernels) {
-        const auto iq = static_cast<std::size_t>(begin + task);
-        if (!matrices[iq].inverse.empty() || take_finished(iq)) return;
-        if (subspace) {
-          const std::int64_t n_heads = head_count(field, matrices[iq].at_gamma);
-          std::vector<Cplx> corner;
-          DielectricMatrix wide = widened(matrices[iq], n_heads);
-          invert_in_subspace(wide, sums[iq], options, n_heads, corner, kernels, progress);
-          sums[iq].release();
-          if (n_heads == 1)
-            matrices[iq] = std::move(wide);
-          else
-            take_directions(field, coulomb, std::move(wide), corner, matrices[iq]);
-          keep(iq);
-          progress.report("polarizability", done += sums[iq].portions(), total);
-          return;
-        }
-        KeptSums sum(prefix_of(iq), checkpoint);
-        for (const Item& item :
-             items_of(prefix_of(iq), sums[iq].portions(), one_rank(), checkpoint))
-          add_item(iq, item, kernels, sum);
-        finish(iq, closed(sum.take()), kernels);
-      });
-      for (std::int64_t task = 0; task < count && ranks.size() > 1; ++task)
-        exchange(static_cast<std::size_t>(begin + task), team.owner(task, count));
-    }
-    return matrices;
-  }
-  for (std::size_t iq = 0; iq < points.size(); ++iq) {
-    if (!matrices[iq].inverse.empty() || take_finished(iq)) continue;
-    const std::vector<Item> items = items_of(prefix_of(iq), sums[iq].portions(), ranks, checkpoint);
-    const auto n_items = static_cast<std::int64_t>(items.size());
-    std::map<const GwKernels*, KeptSums> of_device;
-    for (GwKernels* member : team.members())
-      of_device.try_emplace(member, prefix_of(iq), checkpoint);
-    sums[iq].share_dipoles(team);
-    StepClock wall(profile);
-    team.run(n_items, [&](std::int64_t index, GwKernels& kernels) {
-      add_item(iq, items[static_cast<std::size_t>(index)], kernels, of_device.at(&kernels));
-    });
-    wall.step("wall_of_portions");
-    StepClock clock(profile);
-    std::vector<ChiNode> nodes;
-    for (GwKernels* member : team.members())
-      for (ChiNode& node : of_device.at(member).take()) push_node(nodes, std::move(node));
-    if (ranks.size() > 1) {
-      std::int64_t own = 0;
-      for (const ChiNode& node : nodes) own += node.count;
-      progress.report("polarizability", done += sums[iq].portions() - own, total);
-      const ChiShape shape = sums[iq].shape();
-      auto sum = sum_over_ranks(ranks, nodes, shape);
-      nodes.clear();
-      clock.step("sum");
-      finish(iq, std::make_unique<HostChi>(shape, std::move(sum)), team.first());
-      continue;
-    }
-    auto sum = closed(std::move(nodes));
-    clock.step("sum");
-    finish(iq, std::move(sum), team.first());
-  }
-  return matrices;
+                                                  const StepContext& context,
+                                                  EpsilonProfile* profile) {
+  return DielectricSum(field, points, options, context, profile).solve();
 }
 
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
@@ -487,7 +446,7 @@ DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
                                    GwKernels& kernels, Progress& progress) {
   DeviceTeam alone(kernels);
   Checkpoint none;
-  return std::move(dielectric_matrices(field, {q}, options, coulomb, alone, none, progress)[0]);
+  return std::move(dielectric_matrices(field, {q}, options, {coulomb, alone, none, progress})[0]);
 }
 
 }  // namespace quasi::gw

@@ -16,18 +16,19 @@
 #include "workers/gw/solver/mean_field/problem.hpp"
 #include "workers/gw/solver/screening/coulomb_interaction.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
+#include "workers/gw/solver/step_context.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
-/// ε̃⁻¹ = v^−½ ε⁻¹ v^½ of one q in a static subspace (spec 4.2), kept instead of matrices between
-/// plane waves:
+/// ε̃⁻¹ = v^−½ ε⁻¹ v^½ of one q in a static subspace (docs/theory/gw.md 4.2). It replaces matrices
+/// between plane waves:
 ///
-///   ε̃⁻¹(ω) = 1 + C inner(ω) C^H + share(ω) rest,   rest = ε̃⁻¹(0) − 1 − C inner(0) C^H,   share(0)
-///   = 1
+///   ε̃⁻¹(ω) = 1 + C inner(ω) C^H + share(ω) rest
+///   rest = ε̃⁻¹(0) − 1 − C inner(0) C^H,   share(0) = 1
 ///
-/// 16 (n_b² + n²/n_f) bytes a frequency instead of 16 n². At q → 0 by k·p G = 0 stands three times,
-/// and n is 2 more than the sphere has.
+/// It takes 16 (n_b² + n²/n_f) bytes a frequency instead of 16 n². At q → 0 by k·p three plane
+/// waves stand for G = 0, so that n exceeds the size of the sphere by 2.
 struct ReducedFrequencies {
   std::int64_t n = 0, n_b = 0;
   std::vector<Cplx> basis;               ///< C, [n][n_b]
@@ -39,7 +40,7 @@ struct ReducedFrequencies {
   bool used() const { return n_b > 0; }
 };
 
-/// ε⁻¹(q; ω) of one irreducible q.
+/// ε⁻¹(q; ω) of one irreducible q (docs/theory/gw.md 4).
 struct DielectricMatrix {
   Vec3 q{};               ///< q₀ where `at_gamma`
   bool at_gamma = false;  ///< stands for q → 0; its sphere is then that of q = 0
@@ -63,7 +64,7 @@ struct DielectricMatrix {
   }
 };
 
-/// ε⁻¹ of one frequency, [n][n]: as it is kept, or made of the subspace in `room`.
+/// ε⁻¹ of one frequency, [n][n]: the stored matrix, or one expanded from the subspace into `room`.
 const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequency,
                                     UnsetVector<Cplx>& room);
 /// ε⁻¹_00 of one frequency, in the direction of q₀.
@@ -71,7 +72,7 @@ Cplx head_of(const DielectricMatrix& m, std::size_t frequency);
 /// ε̃⁻¹ between the plane waves that stand for G = 0, of which there are three.
 CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency);
 
-/// Where the time of ε goes, and whether real arithmetic was used.
+/// Seconds of the steps of ε⁻¹, and the number of pairs summed in real arithmetic.
 class EpsilonProfile : public StepTimes {
  public:
   void count(std::int64_t pairs, bool real) {
@@ -88,17 +89,19 @@ class EpsilonProfile : public StepTimes {
 /// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
 std::vector<Vec3> screening_points(const MeanField& field);
 
-/// ε⁻¹ of one q: ε̃ = 1 − v½ χ v½ inverted by Cholesky at ω = 0 and on the imaginary axis, by LU
-/// elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
+/// ε⁻¹ of one q (docs/theory/gw.md 4; adler1962, wiser1963): ε̃ = 1 − v½ χ v½ inverted by Cholesky
+/// at ω = 0 and on the imaginary axis, by LU elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
                                    const EpsilonOptions& options, const CoulombInteraction& coulomb,
                                    GwKernels& kernels, Progress& progress);
 
 /// ε⁻¹ of all `points`. Whole q-points go to the devices where there are enough of them, else the
-/// portions of one after the other; finished portions and matrices are kept.
-std::vector<DielectricMatrix> dielectric_matrices(
-    const MeanField& field, const std::vector<Vec3>& points, const EpsilonOptions& options,
-    const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint, Progress& progress,
-    EpsilonProfile* profile = nullptr);
+/// portions of one q after the other. Finished portions and matrices go into the checkpoint.
+/// @param profile  gets times and counts; null: none are kept
+std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field,
+                                                  const std::vector<Vec3>& points,
+                                                  const EpsilonOptions& options,
+                                                  const StepContext& context,
+                                                  EpsilonProfile* profile = nullptr);
 
 }  // namespace quasi::gw

@@ -43,8 +43,8 @@ std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
 
 namespace {
 
-/// From the end of the window where |E − offset − Σ| is smaller, along Σ's slope there; not farther
-/// than the window is wide.
+/// Root beyond the window, by the slope of Σ at the end where |E − offset − Σ| is smaller. A root
+/// farther away than the width of the window does not count.
 std::optional<Root> extrapolated_root(const std::vector<double>& energy,
                                       const std::vector<double>& sigma, double offset) {
   const std::size_t last = energy.size() - 1;
@@ -58,65 +58,86 @@ std::optional<Root> extrapolated_root(const std::vector<double>& energy,
   return root;
 }
 
+/// Σ(E) of the bands [begin, end) of one multiplet, and its energies.
+Spectrum sigma_of_multiplet(const MeanField& field, const SelfEnergyAtK& at,
+                            const SpectrumOptions& options, int begin, int end) {
+  const int first = options.band_min - 1;
+  const double share = kRydberg_ev / (end - begin);
+  Spectrum s{.k = field.waves.k[static_cast<std::size_t>(at.k_index)],
+             .k_index = at.k_index,
+             .spin = at.spin + 1,
+             .band_begin = begin + 1,
+             .band_end = end};
+  double evaluated_ev = 0.0;
+  for (int n = begin; n < end; ++n)
+    evaluated_ev += share * field.waves.energy(at.spin, at.k_index, n);
+  const std::vector<double> offsets = options.grid.offsets_ry();
+  for (std::size_t e = 0; e < offsets.size(); ++e) {
+    const std::size_t row = options.first_offset + e;
+    Cplx value;
+    for (int n = begin; n < end; ++n) {
+      const auto l = static_cast<std::size_t>(n - first);
+      value += share * (at.x_ry[l] + at.sx_ry[row][l] + at.ch_ry[row][l]);
+      if (options.remainder) value += 0.5 * share * (at.ch_exact_ry[l] - at.ch_static_ry[l]);
+    }
+    s.energy_ev.push_back(evaluated_ev + offsets[e] * kRydberg_ev);
+    s.sigma_ev.push_back(value);
+  }
+  return s;
+}
+
+/// A(E) of a spectrum and its trapezoidal sum over the window.
+void add_spectral_function(double mean_field_ev, double vxc_ev, const SpectrumGrid& grid,
+                           Spectrum& s) {
+  for (std::size_t e = 0; e < s.energy_ev.size(); ++e) {
+    const double width = std::abs(s.sigma_ev[e].imag()) + grid.broadening_ev;
+    const double away = s.energy_ev[e] - mean_field_ev + vxc_ev - s.sigma_ev[e].real();
+    s.spectral_per_ev.push_back(width / (kPi * (away * away + width * width)));
+    s.norm += s.spectral_per_ev.back() * grid.step_ev *
+              (e == 0 || e + 1 == s.energy_ev.size() ? 0.5 : 1.0);
+  }
+}
+
+/// Roots of a spectrum, and the best one. @param offset_ev  E_mf − V_xc
+void add_roots(double offset_ev, Spectrum& s) {
+  std::vector<double> real_part;
+  for (const Cplx& value : s.sigma_ev) real_part.push_back(value.real());
+  s.roots = graphical_roots(s.energy_ev, real_part, offset_ev);
+  s.status = s.roots.size() > 1    ? RootStatus::kMultiple
+             : s.roots.size() == 1 ? RootStatus::kUnique
+                                   : RootStatus::kNone;
+  if (s.roots.empty())
+    if (const auto root = extrapolated_root(s.energy_ev, real_part, offset_ev)) {
+      s.roots.push_back(*root);
+      s.status = RootStatus::kExtrapolated;
+    }
+  // A crossing with falling E − Σ has Z < 0 and is no quasiparticle. Z > 1 belongs to a Σ that
+  // rises between poles.
+  for (const Root& root : s.roots)
+    if (root.z > 0.0 && root.z <= 1.0 && (!s.best || root.z > s.best->z)) s.best = root;
+}
+
 }  // namespace
 
 std::vector<Spectrum> spectra(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,
                               const std::vector<std::vector<double>>& vxc_ev,
-                              const SigmaOptions& options, std::size_t first_offset,
-                              const SpectrumGrid& grid, bool remainder) {
+                              const SpectrumOptions& options) {
   std::vector<Spectrum> list;
+  const int first = options.band_min - 1;
   for (std::size_t i = 0; i < sigma.size(); ++i) {
     const SelfEnergyAtK& at = sigma[i];
-    const int first = options.band_min - 1;
     for (const auto& [begin, end] :
          multiplets(field.waves, at.spin, at.k_index, first, options.band_max)) {
-      const double share = kRydberg_ev / (end - begin);
-      Spectrum s{.k = field.waves.k[static_cast<std::size_t>(at.k_index)],
-                 .k_index = at.k_index,
-                 .spin = at.spin + 1,
-                 .band_begin = begin + 1,
-                 .band_end = end};
-      double evaluated_ev = 0.0, mean_field_ev = 0.0, vxc = 0.0;
-      for (int n = begin; n < end; ++n) {
-        evaluated_ev += share * field.waves.energy(at.spin, at.k_index, n);
-        mean_field_ev += share * field.reference_energy(at.spin, at.k_index, n);
-        if (!vxc_ev.empty()) vxc += vxc_ev[i][static_cast<std::size_t>(n - first)] / (end - begin);
-      }
-      std::vector<double> real_part;
-      const std::vector<double> offsets = grid.offsets_ry();
-      for (std::size_t e = 0; e < offsets.size(); ++e) {
-        Cplx value;
-        for (int n = begin; n < end; ++n) {
-          const auto l = static_cast<std::size_t>(n - first);
-          value +=
-              share * (at.x_ry[l] + at.sx_ry[first_offset + e][l] + at.ch_ry[first_offset + e][l]);
-          if (remainder) value += 0.5 * share * (at.ch_exact_ry[l] - at.ch_static_ry[l]);
-        }
-        s.energy_ev.push_back(evaluated_ev + offsets[e] * kRydberg_ev);
-        s.sigma_ev.push_back(value);
-        real_part.push_back(value.real());
-      }
+      Spectrum s = sigma_of_multiplet(field, at, options, begin, end);
       if (!vxc_ev.empty()) {
-        for (std::size_t e = 0; e < s.energy_ev.size(); ++e) {
-          const double width = std::abs(s.sigma_ev[e].imag()) + grid.broadening_ev;
-          const double away = s.energy_ev[e] - mean_field_ev + vxc - real_part[e];
-          s.spectral_per_ev.push_back(width / (kPi * (away * away + width * width)));
-          s.norm += s.spectral_per_ev.back() * grid.step_ev *
-                    (e == 0 || e + 1 == s.energy_ev.size() ? 0.5 : 1.0);
+        const double share = kRydberg_ev / (end - begin);
+        double mean_field_ev = 0.0, vxc = 0.0;
+        for (int n = begin; n < end; ++n) {
+          mean_field_ev += share * field.reference_energy(at.spin, at.k_index, n);
+          vxc += vxc_ev[i][static_cast<std::size_t>(n - first)] / (end - begin);
         }
-        s.roots = graphical_roots(s.energy_ev, real_part, mean_field_ev - vxc);
-        s.status = s.roots.size() > 1    ? RootStatus::kMultiple
-                   : s.roots.size() == 1 ? RootStatus::kUnique
-                                         : RootStatus::kNone;
-        if (s.roots.empty())
-          if (const auto root = extrapolated_root(s.energy_ev, real_part, mean_field_ev - vxc)) {
-            s.roots.push_back(*root);
-            s.status = RootStatus::kExtrapolated;
-          }
-        // A crossing with falling E − Σ has Z < 0: no quasiparticle. Z > 1 is Σ rising: between
-        // poles.
-        for (const Root& root : s.roots)
-          if (root.z > 0.0 && root.z <= 1.0 && (!s.best || root.z > s.best->z)) s.best = root;
+        add_spectral_function(mean_field_ev, vxc, options.grid, s);
+        add_roots(mean_field_ev - vxc, s);
       }
       list.push_back(std::move(s));
     }

@@ -40,13 +40,27 @@ struct Spectrum {
 std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
                                   const std::vector<double>& sigma_ev, double offset_ev);
 
-/// @param sigma  with SpectrumGrid::offsets_ry() as the offsets from `first_offset` on
+/// Options of spectra().
+struct SpectrumOptions {
+  int band_min = 1, band_max = 1;  ///< outer states, counted from 1, last included
+  /// Index of the first of SigmaOptions::offsets_ry that belongs to the grid.
+  std::size_t first_offset = 0;
+  SpectrumGrid grid;
+  bool remainder = false;  ///< add the static remainder ½ (CH_exact − CH_partial)
+};
+
+/// Σ(E) and, with V_xc, the spectral function and the roots of every multiplet
+/// (docs/theory/gw.md 6.6):
+///
+///   A(E) = (1/π) (|Im Σ| + η) / [(E − E_mf + V_xc − Re Σ)² + (|Im Σ| + η)²]
+///
+/// @param sigma   Σ with SpectrumGrid::offsets_ry() as the offsets from `first_offset` on
+/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
 std::vector<Spectrum> spectra(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,
                               const std::vector<std::vector<double>>& vxc_ev,
-                              const SigmaOptions& options, std::size_t first_offset,
-                              const SpectrumGrid& grid, bool remainder);
+                              const SpectrumOptions& options);
 
-/// Puts the best root, where there is one, in the place of the linearised energy and Z.
+/// Replaces the linearised energy and Z of each state by those of its best root, if it has one.
 void use_graphical_solution(const std::vector<Spectrum>& spectra, std::vector<Quasiparticle>& list);
 
 }  // namespace quasi::gw

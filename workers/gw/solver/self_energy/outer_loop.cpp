@@ -73,9 +73,10 @@ void move_shifted_bands(MeanField& field, const std::vector<double>& original_sh
 [[noreturn]] void fail(const OuterLoopOptions& loop, double change) {
   throw NotConverged("sigma.outer_loop did not reach " + std::to_string(loop.tolerance_ev) +
                      " eV in " + std::to_string(loop.max_iterations) +
-                     " turns; the last one still changed an energy by " + std::to_string(change) +
-                     " eV. States far from the gap hop over the steps of the pole rules: narrow "
-                     "sigma.band_min … band_max or loosen sigma.outer_tolerance_ev");
+                     " iterations; the last one still changed an energy by " +
+                     std::to_string(change) +
+                     " eV. States far from the gap cross steps of the pole rules; narrow "
+                     "sigma.band_min … band_max or raise sigma.outer_tolerance_ev");
 }
 
 /// What a turn came to: its change, and the gap of the energies that now enter G.
@@ -147,10 +148,12 @@ void restore(const std::vector<double>& from, std::vector<Cplx>& to) {
 
 }  // namespace
 
-std::vector<Quasiparticle> iterate_eigenvalues(
-    const OuterLoopProblem& p, const OuterLoopOptions& loop, const DerivativeRule& rule,
-    bool remainder, const std::vector<std::vector<double>>& vxc_ev, const Screening& screening,
-    std::vector<SelfEnergyAtK>* sigma, OuterLoopReport* report) {
+std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& p, const EigenvalueLoop& how,
+                                               const std::vector<std::vector<double>>& vxc_ev,
+                                               const Screening& screening,
+                                               std::vector<SelfEnergyAtK>* sigma,
+                                               OuterLoopReport* report) {
+  const OuterLoopOptions& loop = how.options;
   require_every_k(p.field, p.options);
   if (vxc_ev.empty()) throw InvalidInput("sigma.outer_loop needs V_xc: give meanfield.vxc");
   const bool move_screening = loop.kind == OuterLoop::kEvGw;
@@ -167,10 +170,9 @@ std::vector<Quasiparticle> iterate_eigenvalues(
   state.enter(first_turn);
   if (first_turn > 0 || loop.start_shift_ev != 0.0) follow();
   for (int turn = first_turn; turn < loop.max_iterations; ++turn) {
-    *sigma = self_energy(p.field, p.epsilon, p.options, p.coulomb, p.team, p.checkpoint, p.progress,
-                         nullptr);
+    *sigma = self_energy(p.field, p.epsilon, p.options, p.context(), nullptr);
     std::vector<Quasiparticle> list =
-        quasiparticles(p.field, *sigma, vxc_ev, p.options, rule, remainder);
+        quasiparticles(p.field, *sigma, vxc_ev, p.options, how.rule, how.remainder);
     double change = 0.0;
     for (const Quasiparticle& qp : list) {
       double& energy = energy_of(p.field.waves, qp.spin - 1, qp.k_index, qp.band - 1);
@@ -258,8 +260,8 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop,
     const PlaneWaveField hartree = hartree_potential(field.density.header, change_of_density);
     SigmaMatrixOptions at_states = matrix;
     at_states.at_states = true;
-    const auto sums = self_energy_matrix(field, p.epsilon, p.options, at_states, p.coulomb, p.team,
-                                         p.checkpoint, p.progress, nullptr);
+    const auto sums =
+        self_energy_matrix(field, p.epsilon, p.options, at_states, p.context(), nullptr);
     double change = 0.0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const SigmaMatrixAtK& sum = sums[i];

@@ -8,6 +8,7 @@
 #include "workers/gw/model/sigma_options.hpp"
 #include "workers/gw/physics/contour.hpp"
 #include "workers/gw/solver/self_energy/plasmon_pole_model.hpp"
+#include "workers/gw/solver/step_context.hpp"
 
 namespace quasi::gw {
 
@@ -66,13 +67,12 @@ void finish_self_energy(const MeanField& field, const SigmaOptions& options,
 /// mean of the other q so far for all of them. From any thread, one at a time.
 using RunningSums = std::function<void(const std::vector<SelfEnergyAtK>&)>;
 
-/// The same Σ by parts that do not depend on the number of devices, added in order; finished parts
-/// are kept.
+/// Σ by parts of (q, block of inner bands) on all devices. The parts do not depend on the number of
+/// devices and are added in order; finished parts go into the checkpoint.
+/// @param running  if given, gets an estimate of Σ after each part
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        const std::vector<DielectricMatrix>& epsilon,
-                                       const SigmaOptions& options,
-                                       const CoulombInteraction& coulomb, DeviceTeam& team,
-                                       Checkpoint& checkpoint, Progress& progress,
+                                       const SigmaOptions& options, const StepContext& context,
                                        SigmaStatistics* statistics,
                                        const RunningSums& running = {});
 

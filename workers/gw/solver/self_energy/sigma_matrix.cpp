@@ -284,13 +284,11 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const std::vector<DielectricMatrix>& epsilon,
                                                const SigmaOptions& options,
                                                const SigmaMatrixOptions& matrix,
-                                               const CoulombInteraction& coulomb, DeviceTeam& team,
-                                               Checkpoint& checkpoint, Progress& progress,
-                                               Report* report) {
+                                               const StepContext& context, Report* report) {
   check(options);
   const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
   std::map<const GwKernels*, PreparedMatrix> prepared;
-  for (GwKernels* member : team.members()) prepared[member];
+  for (GwKernels* member : context.team.members()) prepared[member];
   PartedSum parted{.name = "matrix",
                    .phase = "full-matrix self-energy",
                    .parts = static_cast<std::int64_t>(parts.size()),
@@ -301,7 +299,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
     auto sums = empty_matrices(field, options.kpoints[part.k], options, matrix);
     Report counted;
     for (SigmaMatrixAtK& sum : sums) {
-      add_part(field, epsilon[part.q_begin], options, matrix, part, coulomb, kernels,
+      add_part(field, epsilon[part.q_begin], options, matrix, part, context.coulomb, kernels,
                prepared.at(&kernels), sum, &counted);
       inside.throw_if_cancelled();
     }
@@ -311,7 +309,8 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
   for (const int ik : options.kpoints)
     for (SigmaMatrixAtK& sum : empty_matrices(field, ik, options, matrix))
       sums.push_back(std::move(sum));
-  const std::vector<Piece> results = run_parts(parted, team, checkpoint, progress);
+  const std::vector<Piece> results =
+      run_parts(parted, context.team, context.checkpoint, context.progress);
   const auto n_spins = static_cast<std::size_t>(field.n_spins());
   for (std::size_t i = 0; i < results.size(); ++i)
     add_packed(results[i], std::span(sums).subspan(parts[i].k * n_spins, n_spins), report);
@@ -329,7 +328,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(
     const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Report* report) {
   DeviceTeam alone(kernels);
   Checkpoint none;
-  return self_energy_matrix(field, epsilon, options, matrix, coulomb, alone, none, progress,
+  return self_energy_matrix(field, epsilon, options, matrix, {coulomb, alone, none, progress},
                             report);
 }
 

@@ -31,8 +31,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const std::vector<DielectricMatrix>& epsilon,
                                                const SigmaOptions& options,
                                                const SigmaMatrixOptions& matrix,
-                                               const CoulombInteraction& coulomb, DeviceTeam& team,
-                                               Checkpoint& checkpoint, Progress& progress,
+                                               const StepContext& context,
                                                OffDiagonalReport* report);
 /// The same on one device, nothing kept.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,

@@ -123,14 +123,12 @@ std::vector<PartAtK> parts_of_sigma(std::size_t n_q, const SigmaOptions& options
 
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        const std::vector<DielectricMatrix>& epsilon,
-                                       const SigmaOptions& options,
-                                       const CoulombInteraction& coulomb, DeviceTeam& team,
-                                       Checkpoint& checkpoint, Progress& progress,
+                                       const SigmaOptions& options, const StepContext& context,
                                        SigmaStatistics* statistics, const RunningSums& running) {
   const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
   SharedScreening shared;
   std::map<const GwKernels*, ScreeningOnDevice> prepared;
-  for (GwKernels* member : team.members()) prepared[member].shared = &shared;
+  for (GwKernels* member : context.team.members()) prepared[member].shared = &shared;
   PartedSum sum{.name = "sigma",
                 .phase = "self-energy",
                 .parts = static_cast<std::int64_t>(parts.size()),
@@ -141,8 +139,8 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
     SigmaOptions at_k = options;
     at_k.kpoints = {options.kpoints[of.k]};
     SigmaStatistics counted;
-    const auto sums = self_energy_part(field, epsilon, at_k, of, coulomb, kernels, inside, &counted,
-                                       &prepared.at(&kernels));
+    const auto sums = self_energy_part(field, epsilon, at_k, of, context.coulomb, kernels, inside,
+                                       &counted, &prepared.at(&kernels));
     if (of.k > 0) counted = {};  // The elements of a q count once.
     return packed(sums, counted);
   };
@@ -165,7 +163,8 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
         running(*sums);
     };
   std::vector<SelfEnergyAtK> sums = empty_self_energy(field, options);
-  const std::vector<Piece> results = run_parts(sum, team, checkpoint, progress);
+  const std::vector<Piece> results =
+      run_parts(sum, context.team, context.checkpoint, context.progress);
   for (std::size_t i = 0; i < results.size(); ++i)
     add_packed(results[i], 1.0, of_part(sums, parts[i], field), statistics);
   if (statistics != nullptr)

@@ -15,7 +15,7 @@ namespace quasi::gw {
 
 namespace {
 
-/// Quasiparticles of the last turn: E_qp0 = E_qp1 = the energies that reproduce themselves.
+/// Sets E_qp0 = E_qp1 = the energies of G, which reproduce themselves after a loop over states.
 void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
   for (Quasiparticle& qp : list) {
     qp.qp1_ev = field.waves.energy(qp.spin - 1, qp.k_index, qp.band - 1) * kRydberg_ev;
@@ -23,15 +23,15 @@ void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
   }
 }
 
-/// Of the names in the checkpoint: what the job's own digest leaves open, because it enters after
-/// the diagonal Σ.
-std::string scope_of(const Deck& deck, const ExchangeCorrelation& vxc) {
+/// Prefix of names in the checkpoint. It tells apart the options that enter after the diagonal Σ
+/// and are not in the job's own digest.
+std::string scope_of(const SigmaRequest& wanted, const ExchangeCorrelation& vxc) {
   ProblemDigest d;
-  const SigmaMatrixOptions& m = deck.sigma.matrix;
+  const SigmaMatrixOptions& m = wanted.matrix;
   for (const double value :
-       {1.0 * static_cast<int>(deck.sigma.outer.kind), deck.sigma.outer.start_shift_ev,
-        deck.sigma.remainder ? 1.0 : 0.0, 1.0 * static_cast<int>(deck.sigma.derivative),
-        deck.sigma.derivative_step_ev, 1.0 * static_cast<int>(m.kernel.method),
+       {1.0 * static_cast<int>(wanted.outer.kind), wanted.outer.start_shift_ev,
+        wanted.remainder ? 1.0 : 0.0, 1.0 * static_cast<int>(wanted.derivative),
+        wanted.derivative_step_ev, 1.0 * static_cast<int>(m.kernel.method),
         1.0 * static_cast<int>(m.kernel.products), m.kernel.tolerance_relative, m.step_ry,
         m.margin_ry})
     d.add(value);
@@ -42,50 +42,47 @@ std::string scope_of(const Deck& deck, const ExchangeCorrelation& vxc) {
   return text;
 }
 
-void iterate(const Deck& deck, const ExchangeCorrelation& vxc, const CoulombInteraction& coulomb,
-             DeviceTeam& team, Checkpoint& checkpoint, Progress& progress, Calculation& run) {
-  const OuterLoopOptions& loop = deck.sigma.outer;
-  const std::string scope = scope_of(deck, vxc);
-  const OuterLoopProblem problem{run.field, run.epsilon, run.plan.sigma, coulomb,
-                                 team,      checkpoint,  scope,          progress};
+void iterate(const SigmaRequest& wanted, const ExchangeCorrelation& vxc, const StepContext& context,
+             Calculation& run) {
+  const OuterLoopOptions& loop = wanted.outer;
+  const std::string scope = scope_of(wanted, vxc);
+  const OuterLoopProblem problem{run.field,       run.epsilon,     run.plan.sigma,
+                                 context.coulomb, context.team,    context.checkpoint,
+                                 scope,           context.progress};
   const auto screening = [&](const MeanField& field) {
-    return dielectric_matrices(field, screening_points(field), run.plan.epsilon, coulomb, team,
-                               checkpoint, progress);
+    return dielectric_matrices(field, screening_points(field), run.plan.epsilon, context);
   };
   if (replaces_states(loop.kind)) {
-    iterate_states(problem, loop, deck.sigma.matrix, vxc.matrix_ev, screening, &run.outer);
+    iterate_states(problem, loop, wanted.matrix, vxc.matrix_ev, screening, &run.outer);
     // Parts of Σ between the converged states; their V_xc is no longer that of the file.
-    checkpoint.enter(scope + "end/");
+    context.checkpoint.enter(scope + "end/");
     run.statistics = {};
-    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, coulomb, team, checkpoint,
-                            progress, &run.statistics);
+    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, context, &run.statistics);
     run.quasiparticles = quasiparticles(run.field, run.sigma, {}, run.plan.sigma,
-                                        run.plan.derivative, deck.sigma.remainder);
+                                        run.plan.derivative, wanted.remainder);
     report_states(run.field, run.quasiparticles);
     return;
   }
-  run.quasiparticles = iterate_eigenvalues(problem, loop, run.plan.derivative, deck.sigma.remainder,
+  run.quasiparticles = iterate_eigenvalues(problem, {loop, run.plan.derivative, wanted.remainder},
                                            vxc.diagonal_ev(), screening, &run.sigma, &run.outer);
 }
 
 }  // namespace
 
-void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,
-                   const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint,
-                   Progress& progress, Calculation& run) {
-  if (deck.sigma.outer.kind != OuterLoop::kNone)
-    iterate(deck, vxc, coulomb, team, checkpoint, progress, run);
-  if (!deck.sigma.full_matrix) return;
-  checkpoint.enter(scope_of(deck, vxc) + "full/");
-  run.matrices = self_energy_matrix(run.field, run.epsilon, run.plan.sigma, deck.sigma.matrix,
-                                    coulomb, team, checkpoint, progress, &run.matrix_report);
+void solve_further(const SigmaRequest& wanted, const ExchangeCorrelation& vxc,
+                   const StepContext& context, Calculation& run) {
+  if (wanted.outer.kind != OuterLoop::kNone) iterate(wanted, vxc, context, run);
+  if (!wanted.full_matrix) return;
+  context.checkpoint.enter(scope_of(wanted, vxc) + "full/");
+  run.matrices = self_energy_matrix(run.field, run.epsilon, run.plan.sigma, wanted.matrix, context,
+                                    &run.matrix_report);
   if (vxc.empty()) {
-    if (deck.sigma.solution == Solution::kDyson)
+    if (wanted.solution == Solution::kDyson)
       throw InvalidInput("sigma.solution = \"dyson\" needs V_xc: give meanfield.vxc");
     return;
   }
   run.dyson = solve_dyson(run.field, run.matrices, vxc.matrix_ev, run.plan.sigma);
-  if (deck.sigma.solution != Solution::kDyson) return;
+  if (wanted.solution != Solution::kDyson) return;
   for (std::size_t i = 0; i < run.quasiparticles.size(); ++i) {
     Quasiparticle& qp = run.quasiparticles[i];
     const DysonState& state = run.dyson[i];
@@ -98,32 +95,32 @@ void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,
   }
 }
 
-PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kernels) {
-  const BandOrder order = deck.sigma.path_order;
+PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wanted,
+                       const MeanField& field, GwKernels& kernels) {
+  const BandOrder order = wanted.path_order;
   if (order == BandOrder::kEnergy) return {nullptr, "energy, as sigma.band_order asks"};
-  if (replaces_states(deck.sigma.outer.kind))
+  if (replaces_states(wanted.outer.kind))
     return {nullptr, "energy: the loop over states leaves none of the mean field to compare with"};
-  const auto& files = deck.mean_field;
-  if (files.empirical)
-    return {empirical_states(files.crystal, field.crystal(), kernels),
+  if (source.empirical)
+    return {empirical_states(source.crystal, field.crystal(), kernels),
             "character, by the states of the built-in crystal's Hamiltonian"};
-  if (files.vkb.empty())
+  if (source.vkb.empty())
     return {
         nullptr,
         "energy: without meanfield.vsc and meanfield.vkb no states are known between the k-points"};
-  const Projectors projectors = read_projectors(files.vkb);
+  const Projectors projectors = read_projectors(source.vkb);
   require_same_crystal(field.waves.header, "WFN", projectors.header, "VKB");
   auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
-  if (nonlocal->residual() > files.max_projector_residual) {
+  if (nonlocal->residual() > source.max_projector_residual) {
     const std::string what = "the projectors of VKB are known between its plane waves only to " +
                              shown(nonlocal->residual()) + " of their maximum, more than " +
-                             shown(files.max_projector_residual) +
+                             shown(source.max_projector_residual) +
                              " (meanfield.max_projector_residual)";
     if (order == BandOrder::kCharacter)
       throw InvalidInput("sigma.band_order = \"character\": " + what + "; choose \"energy\"");
     return {nullptr, "energy: " + what};
   }
-  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  auto potential = std::make_shared<const PlaneWaveField>(read_field(source.vsc, "VSC"));
   require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
   const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wavefunction_cutoff_ry,
                            potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {

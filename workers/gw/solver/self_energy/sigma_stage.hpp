@@ -6,23 +6,24 @@
 
 namespace quasi::gw {
 
-/// What follows the diagonal Σ: the outer loop, then the full matrix and its Dyson equation, where
-/// the deck asks for them.
-void solve_further(const Deck& deck, const ExchangeCorrelation& vxc,
-                   const CoulombInteraction& coulomb, DeviceTeam& team, Checkpoint& checkpoint,
-                   Progress& progress, Calculation& run);
+/// Calculates what a deck asks for after the diagonal Σ: the outer loop, then the full matrix and
+/// its Dyson equation.
+/// @throws InvalidInput without a needed V_xc; NotConverged
+void solve_further(const SigmaRequest& wanted, const ExchangeCorrelation& vxc,
+                   const StepContext& context, Calculation& run);
 
-/// The mean field's states between the points of its grid, as the deck's files or built-in crystal
-/// give them.
+/// The mean field's states between the points of its grid.
 struct PathStates {
-  StatesAt states;  ///< none: bands are taken by their rank
-  std::string why;  ///< of the choice, in words
+  StatesAt states;  ///< empty: bands are ordered by their rank
+  std::string why;  ///< reason of the choice, a phrase
 };
-/// To be asked before the long phases: @throws InvalidInput where sigma.band_order = "character"
-/// and H is not known well enough, or where VSC and VKB are not those of WFN.
-PathStates path_states(const Deck& deck, const MeanField& field, GwKernels& kernels);
+/// Finds how the bands of a path can be followed. Called before the long phases.
+/// @throws InvalidInput where sigma.band_order = "character" and H is not known well enough, or
+/// where VSC and VKB do not belong to WFN
+PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wanted,
+                       const MeanField& field, GwKernels& kernels);
 
-/// Mean-field and, with V_xc, quasiparticle energies along a path.
+/// Adds mean-field and, with V_xc, quasiparticle energies along a path (docs/theory/gw.md 10).
 void bands_along_path(const BandPath& path, const PathStates& states, Progress& progress,
                       Calculation& run);
 

@@ -1,0 +1,198 @@
+#include "workers/gw/solver/calculation/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/screening/long_wave_tensor.hpp"
+
+namespace quasi::gw {
+namespace {
+
+bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
+  const Vec3 d = a - b;
+  return std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) < tolerance;
+}
+
+/// Checks that the list of q of a BerkeleyGW input holds the irreducible points of WFN, with Γ
+/// replaced by a small q₀.
+void check_listed_points(const EpsilonRequest& wanted, const MeanField& field) {
+  if (wanted.occupied_bands > 0 && wanted.occupied_bands != field.n_occupied)
+    throw InvalidInput("band_occupation counts " + std::to_string(wanted.occupied_bands) +
+                       " occupied bands, WFN " + std::to_string(field.n_occupied));
+  if (wanted.qpoints.empty()) return;
+  for (const Vec3& point : screening_points(field)) {
+    bool found = false;
+    for (const Vec3& q : wanted.qpoints) found = found || same_points(q, point, 1e-5);
+    if (!found) {
+      char text[80];
+      std::snprintf(text, sizeof text, "(%.6f, %.6f, %.6f)", point[0], point[1], point[2]);
+      throw InvalidInput(
+          std::string("the list of q-points lacks ") + text +
+          ", which Σ needs: list the irreducible points of WFN, Γ replaced by q₀ of WFNq");
+    }
+  }
+}
+
+/// True if bands n and n + 1 are degenerate at some k.
+bool splits_multiplet(const MeanField& field, int n) {
+  for (int spin = 0; spin < field.n_spins(); ++spin)
+    for (int ik = 0; ik < field.waves.n_k(); ++ik)
+      if (std::abs(field.waves.energy(spin, ik, n) - field.waves.energy(spin, ik, n - 1)) <
+          kDegenerate_ry)
+        return true;
+  return false;
+}
+
+/// Number of bands of a sum that splits no multiplet; a note tells of a change.
+/// @param wanted  0: all
+/// @param whole   true if the last band of `field` is known to end a multiplet
+int band_count(const MeanField& field, int wanted, bool whole, const std::string& key, Plan* plan) {
+  // The last band of a file may belong to a multiplet that the file cuts. Where every smaller count
+  // cuts one for certain, all bands are the better choice.
+  const bool top_unknown = wanted == 0 && !whole;
+  const int asked = wanted > 0 ? wanted : field.waves.n_bands;
+  int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
+  for (int n = field.waves.n_bands - 1; top_unknown && n > field.n_occupied; --n) {
+    if (splits_multiplet(field, n)) continue;
+    used = n;
+    break;
+  }
+  if (used != asked && wanted > 0)
+    plan->notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " +
+                          std::to_string(used) + " bands are used");
+  if (top_unknown)
+    plan->notes.push_back(key + ": " + std::to_string(used) + " of " +
+                          std::to_string(field.waves.n_bands) +
+                          " bands are used; the rest may cut a multiplet");
+  return used;
+}
+
+void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
+  if (!deck.epsilon.stored.gamma.empty()) plan->stored = describe_epsilon(deck.epsilon.stored);
+  check_listed_points(deck.epsilon, screening);
+  plan->epsilon.epsilon_cutoff_ry =
+      plan->stored ? plan->stored->epsilon_cutoff_ry : deck.epsilon.epsilon_cutoff_ry;
+  plan->epsilon.bands = plan->stored ? plan->stored->bands
+                                     : band_count(screening, deck.epsilon.bands,
+                                                  deck.mean_field.empirical, "epsilon.bands", plan);
+  plan->epsilon.subspace = deck.epsilon.subspace;
+  const Crystal& crystal = screening.crystal();
+  // A supercell lists no symmetry, although an undeformed one is cubic.
+  const bool cubic = deck.mean_field.empirical &&
+                     deck.mean_field.crystal.deformation == EmpiricalCrystal{}.deformation;
+  if (!plan->stored && !screening.by_velocity && deck.coulomb.truncation == Truncation::kNone &&
+      deck.coulomb.wing_rule == WingRule::kShortest && !cubic &&
+      !is_isotropic(crystal, crystal.symmetries))
+    plan->notes.push_back(
+        "q → 0 is taken in the direction of q₀ alone, though the crystal's symmetry leaves ε a "
+        "tensor; meanfield.long_wave = \"kp\" finds it in every direction");
+}
+
+void plan_cutoffs(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
+  SigmaOptions& s = plan->sigma;
+  const double epsilon_cutoff_ry = plan->epsilon.epsilon_cutoff_ry;
+  s.bare_cutoff_ry =
+      wanted.bare_cutoff_ry > 0.0 ? wanted.bare_cutoff_ry : field.waves.wavefunction_cutoff_ry;
+  s.screened_cutoff_ry =
+      wanted.screened_cutoff_ry > 0.0 ? wanted.screened_cutoff_ry : epsilon_cutoff_ry;
+  if (s.screened_cutoff_ry > epsilon_cutoff_ry)
+    throw InvalidInput("sigma.screened_cutoff_ry = " + std::to_string(s.screened_cutoff_ry) +
+                       " exceeds the cut-off of ε⁻¹, " + std::to_string(epsilon_cutoff_ry) +
+                       " Ry; lower it");
+  if (s.bare_cutoff_ry > field.waves.header.density_cutoff_ry)
+    throw InvalidInput("sigma.bare_cutoff_ry = " + std::to_string(s.bare_cutoff_ry) +
+                       " exceeds the density cut-off of " +
+                       std::to_string(field.waves.header.density_cutoff_ry) + " Ry; lower it");
+}
+
+/// Indices of the outer k-points.
+std::vector<int> plan_kpoints(const std::vector<Vec3>& wanted, const MeanField& field) {
+  std::vector<int> kpoints;
+  for (const Vec3& k : wanted) {
+    int found = -1;
+    for (int ik = 0; ik < field.waves.n_k(); ++ik)
+      if (same_points(field.waves.k[static_cast<std::size_t>(ik)], k, 1e-5)) found = ik;
+    if (found < 0)
+      throw InvalidInput("sigma.kpoints names (" + std::to_string(k[0]) + ", " +
+                         std::to_string(k[1]) + ", " + std::to_string(k[2]) +
+                         "), which is not among the k-points of the mean field");
+    kpoints.push_back(found);
+  }
+  if (kpoints.empty())
+    for (int ik = 0; ik < field.waves.n_k(); ++ik) kpoints.push_back(ik);
+  return kpoints;
+}
+
+/// The window of outer bands, widened below and lowered above so that it splits no multiplet.
+void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
+  SigmaOptions& s = plan->sigma;
+  s.band_min = wanted.band_min;
+  const int wanted_max =
+      wanted.band_max > 0 ? wanted.band_max : std::min(field.n_occupied + 2, field.waves.n_bands);
+  if (s.band_min > wanted_max)
+    throw InvalidInput(
+        "sigma.band_min = " + std::to_string(s.band_min) +
+        " exceeds sigma.band_max = " + std::to_string(wanted_max) +
+        (wanted.band_max > 0
+             ? ""
+             : ", which is two above the occupied bands unless the deck says otherwise") +
+        "; no state is left");
+  s.band_max =
+      band_count_without_split(field.waves, wanted_max, s.band_min, "sigma.band_max", s.kpoints);
+  if (s.band_max != wanted_max)
+    plan->notes.push_back("sigma.band_max = " + std::to_string(wanted_max) +
+                          " splits a multiplet; states up to band " + std::to_string(s.band_max) +
+                          " are calculated");
+  if (s.band_min <= 1) return;
+  const int wanted_min = s.band_min;
+  s.band_min =
+      band_count_without_split(field.waves, wanted_min - 1, 0, "sigma.band_min", s.kpoints) + 1;
+  if (s.band_min != wanted_min)
+    plan->notes.push_back("sigma.band_min = " + std::to_string(wanted_min) +
+                          " splits a multiplet; states from band " + std::to_string(s.band_min) +
+                          " are calculated");
+}
+
+/// Energies, relative to those of the states, at which Σ is evaluated.
+void plan_energies(const SigmaRequest& wanted, Plan* plan) {
+  SigmaOptions& s = plan->sigma;
+  plan->derivative = {wanted.derivative, wanted.derivative_step_ev / kRydberg_ev};
+  s.offsets_ry =
+      s.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : plan->derivative.offsets_ry();
+  s.slope = s.method != SigmaMethod::kCohsex && wanted.derivative == Derivative::kAnalytic;
+  plan->spectrum_offset = s.offsets_ry.size();
+  if (wanted.spectrum.wanted()) {
+    const auto grid = wanted.spectrum.offsets_ry();
+    s.offsets_ry.insert(s.offsets_ry.end(), grid.begin(), grid.end());
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
+               const MeanField* outer) {
+  Plan plan;
+  const MeanField& field = outer != nullptr ? *outer : screening;
+  plan_epsilon(deck, screening, &plan);
+  plan.epsilon.memory_budget_bytes = memory_budget_bytes;
+  SigmaOptions& s = plan.sigma;
+  s.method = deck.sigma.method;
+  s.bands = band_count(field, deck.sigma.bands, deck.mean_field.empirical, "sigma.bands", &plan);
+  plan_cutoffs(deck.sigma, field, &plan);
+  s.kpoints = plan_kpoints(deck.sigma.kpoints, field);
+  plan_outer_bands(deck.sigma, field, &plan);
+  s.invalid = deck.sigma.invalid;
+  s.rules = deck.sigma.rules;
+  s.subspace = deck.sigma.subspace;
+  s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
+  s.memory_budget_bytes = memory_budget_bytes;
+  s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
+  plan_energies(deck.sigma, &plan);
+  set_frequencies(deck, field, &plan);
+  estimate_memory(deck, screening, field, &plan);
+  return plan;
+}
+
+}  // namespace quasi::gw

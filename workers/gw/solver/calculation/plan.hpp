@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/gw/input/deck.hpp"
+#include "workers/gw/model/epsilon_options.hpp"
+#include "workers/gw/model/sigma_options.hpp"
+#include "workers/gw/solver/mean_field/problem.hpp"
+#include "workers/gw/solver/screening/epsilon_file.hpp"
+
+namespace quasi::gw {
+
+/// The options of every step of a job, made consistent with the mean field, and its expected cost.
+struct Plan {
+  EpsilonOptions epsilon;
+  SigmaOptions sigma;
+  DerivativeRule derivative;
+  /// Index of the first of SigmaOptions::offsets_ry that belongs to the spectra.
+  std::size_t spectrum_offset = 0;
+  std::vector<std::string> notes;       ///< one sentence for each setting that was changed
+  std::optional<StoredEpsilon> stored;  ///< description of the files that ε⁻¹ comes from
+  double epsilon_gflop = 0.0;           ///< of the products of χ
+  double sigma_evaluations = 0.0;       ///< (G, G', n, E, l, q) of the plasmon-pole sum
+  std::int64_t memory_bytes = 0;        ///< largest resident set of a device
+  /// Memory of the matrices between plane waves, which one device must hold whole.
+  std::int64_t least_memory_bytes = 0;
+  /// Memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed; an upper bound.
+  std::int64_t screening_bytes = 0;
+  /// Upper bound of the vectors of the static subspace of ε⁻¹; 0: no subspace.
+  std::int64_t subspace_vectors = 0;
+  double epsilon_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
+  double sigma_seconds = 0.0;    ///< expected (cost_estimate.hpp); 0: not estimated
+};
+
+/// Resolves a deck against a mean field before the long phases: band counts that split multiplets
+/// are lowered, the wanted k-points are looked up, memory and work are estimated.
+/// @param screening  mean field of ε⁻¹
+/// @param outer      mean field of the outer states; null: `screening`
+/// @throws InvalidInput where the deck does not fit the mean field
+Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
+               const MeanField* outer = nullptr);
+
+/// Steps of make_plan().
+///
+/// Sets the frequencies of ε⁻¹ that the deck or the method of Σ asks for. The real axis is extended
+/// to the energies that Σ needs, with a note.
+/// @throws InvalidInput if stored files lack frequencies that sigma.method needs
+void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan);
+/// Estimates the work and the memory of a plan that is otherwise complete.
+void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
+                     Plan* plan);
+
+/// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices
+void require_room(const Plan& plan, std::int64_t limit_bytes);
+
+}  // namespace quasi::gw

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/calculation/plan.hpp"
+#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Numbers that the estimates depend on. Plane waves are counted by the volume of their sphere.
+struct Sizes {
+  double n_g = 0.0;         ///< plane waves of ε
+  double n_screened = 0.0;  ///< plane waves of W in Σ
+  double n_f = 1.0;         ///< frequencies of ε⁻¹
+  double n_b = 0.0;         ///< vectors of the static subspace; n_g without one
+  bool in_subspace = false;
+};
+
+Sizes sizes_of(const MeanField& field, const Plan& plan) {
+  Sizes n;
+  n.n_g = field.crystal().volume_bohr3 * std::pow(plan.epsilon.epsilon_cutoff_ry, 1.5) /
+          (6.0 * kPi * kPi);
+  n.n_screened =
+      std::pow(plan.sigma.screened_cutoff_ry / plan.epsilon.epsilon_cutoff_ry, 1.5) * n.n_g;
+  n.n_f = static_cast<double>(plan.epsilon.frequencies_ry.size());
+  // Only ω = 0 is a whole matrix in a static subspace. The vectors that a tolerance keeps are not
+  // known yet; all plane waves are the upper bound.
+  n.in_subspace =
+      !plan.stored && plan.epsilon.frequencies_ry.size() > 1 && plan.epsilon.subspace.wanted();
+  n.n_b = n.in_subspace && plan.epsilon.subspace.vectors > 0
+              ? std::min(n.n_g, plan.epsilon.subspace.vectors + 3.0)
+              : n.n_g;
+  return n;
+}
+
+/// Complex numbers of W of one q, as full_frequency_w() has it.
+double numbers_of_w(const Sizes& n, const SigmaOptions& s, const CoulombOptions& coulomb,
+                    const MeanField& screening) {
+  const bool group_averages =
+      screening.transfers().operations().size() > 1 && coulomb.truncation == Truncation::kNone;
+  const double kept = n.n_screened;
+  if (s.subspace.wanted()) {
+    const double vectors = s.subspace.vectors > 0 ? std::min(kept, 1.0 * s.subspace.vectors) : kept;
+    return n.n_g * n.n_g + 2.0 * kept * kept + kept * vectors + n.n_f * vectors * vectors;
+  }
+  if (n.in_subspace && !group_averages && coulomb.wing_rule != WingRule::kListedPoint)
+    return n.n_g * n.n_g + kept * kept + kept * (n.n_b + n.n_f) + n.n_f * n.n_b * n.n_b;
+  return n.n_f * n.n_g * n.n_g;
+}
+
+}  // namespace
+
+void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
+                     Plan* plan) {
+  const SigmaOptions& s = plan->sigma;
+  const Sizes n = sizes_of(field, *plan);
+  const double n_g = n.n_g, n_b = n.n_b, n_f = n.n_f;
+  const double n_v = field.n_occupied, n_c = plan->epsilon.bands - field.n_occupied,
+               n_k = static_cast<double>(field.zone.size());
+  plan->epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
+  plan->sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) *
+                            (s.band_max - s.band_min + 1) * static_cast<double>(s.kpoints.size()) *
+                            n_k;
+  if (n.in_subspace) plan->subspace_vectors = static_cast<std::int64_t>(n_b);
+  // ε⁻¹ needs χ of every frequency, ε of one, and the work space of its inverse. Σ needs A and ω̃,
+  // or W.
+  const double of_chi =
+      16.0 * (n.in_subspace ? 3.0 * n_g * n_g + n_g * n_b + (n_f - 1.0) * n_b * n_b
+                            : n_g * n_g * (2.0 + n_f));
+  const double least_of_chi =
+      n.in_subspace && plan->epsilon.subspace.vectors == 0 ? 48.0 * n_g * n_g : of_chi;
+  plan->least_memory_bytes = static_cast<std::int64_t>(
+      std::max(plan->stored ? 0.0 : least_of_chi,
+               deck.stop_after_epsilon ? 0.0 : 24.0 * n.n_screened * n.n_screened));
+  const double of_q =
+      n.in_subspace ? 2.0 * n_g * n_g + n_g * n_b + n_f * n_b * n_b : n_f * n_g * n_g;
+  const bool wants_w = uses_frequencies(s.method) && !deck.stop_after_epsilon;
+  plan->screening_bytes = static_cast<std::int64_t>(
+      16.0 * (of_q * static_cast<double>(screening.waves.n_k()) +
+              (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
+  // States on the box, a batch of transforms, and pair products: two blocks where χ is static, else
+  // as many as the budget allows.
+  constexpr double kBlock_bytes = 4.0 * (1 << 30), kBatch_bytes = 2.0 * (1 << 30);
+  const auto box = sum_box(
+      screening, make_g_sphere(field.crystal().bdot, {}, plan->epsilon.epsilon_cutoff_ry).g);
+  const double box_bytes = 16.0 * box[0] * box[1] * box[2];
+  const bool only_static = plan->epsilon.frequencies_ry.size() == 1;
+  plan->memory_bytes = static_cast<std::int64_t>(
+      of_chi + box_bytes * (n_v + n_c) + std::min(box_bytes * n_c, kBatch_bytes) +
+      std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0),
+               only_static ? 2.0 * kBlock_bytes
+                           : static_cast<double>(plan->epsilon.memory_budget_bytes)));
+}
+
+void require_room(const Plan& plan, std::int64_t limit_bytes) {
+  if (limit_bytes <= 0 || plan.least_memory_bytes <= limit_bytes) return;
+  constexpr double kGib = 1073741824.0;
+  const auto need = static_cast<double>(plan.least_memory_bytes),
+             limit = static_cast<double>(limit_bytes);
+  // Plane waves go as cutoff^(3/2), matrices as their square.
+  char text[400];
+  std::snprintf(text, sizeof text,
+                "epsilon.cutoff_ry = %.6g needs %.3g GiB for matrices between its plane waves, "
+                "which one device must hold (more devices do not help); there are %.3g GiB. "
+                "Lower the cut-off to %.3g Ry or less, ask for fewer frequencies, or take a device "
+                "with more memory",
+                plan.epsilon.epsilon_cutoff_ry, need / kGib, limit / kGib,
+                0.99 * plan.epsilon.epsilon_cutoff_ry * std::cbrt(limit / need));
+  throw OutOfMemory(text);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,77 @@
+#include "workers/gw/solver/mean_field/load_mean_field.hpp"
+
+#include <optional>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
+#include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
+#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/self_energy/exchange_correlation.hpp"
+#include "workers/io/table_reader.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Replaces the states of WFN by those of H where more bands are wanted than WFN holds.
+void add_bands(const MeanFieldOptions& files, int wanted, Wavefunctions& waves, GwKernels& kernels,
+               Progress& progress) {
+  if (wanted <= waves.n_bands || files.vsc.empty()) return;
+  if (!files.vxc.empty() && !is_fortran_file(files.vxc))
+    throw InvalidInput("meanfield.vxc = '" + files.vxc.filename().string() +
+                       "' holds matrix elements of other states than the " +
+                       std::to_string(wanted) +
+                       " that are made from VSC and VKB; give the file VXC itself");
+  replace_by_dense_states(waves, wanted, read_field(files.vsc, "VSC"), read_projectors(files.vkb),
+                          kernels, progress);
+}
+
+/// Projectors between the plane waves of VKB, for q → 0 without WFNq.
+std::shared_ptr<const RadialProjectors> projectors_between(const MeanFieldOptions& files,
+                                                           const MeanFieldHeader& header,
+                                                           Progress& progress) {
+  const Projectors projectors = read_projectors(files.vkb);
+  require_same_crystal(header, "WFN", projectors.header, "VKB");
+  auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
+  progress.log("q → 0 without WFNq: projectors between the plane waves of VKB are known to " +
+               shown(nonlocal->residual()) + " of their maximum");
+  if (nonlocal->residual() > files.max_projector_residual)
+    throw InvalidInput("the projectors of VKB are known between its plane waves only to " +
+                       shown(nonlocal->residual()) + " of their maximum, more than " +
+                       shown(files.max_projector_residual) +
+                       " (meanfield.max_projector_residual); give meanfield.wfnq");
+  return nonlocal;
+}
+
+}  // namespace
+
+MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
+                          GwKernels& kernels, Progress& progress, StepTimes* times) {
+  if (source.empirical) return empirical_mean_field(source.crystal, kernels, progress, times);
+  std::optional<Wavefunctions> shifted;
+  if (!source.wfnq.empty()) shifted = read_wavefunctions(source.wfnq);
+  Wavefunctions waves = read_wavefunctions(source.wfn);
+  add_bands(source, demand.bands, waves, kernels, progress);
+  std::shared_ptr<const RadialProjectors> nonlocal;
+  if (source.long_wave != LongWave::kStates && demand.screening) {
+    nonlocal = projectors_between(source, waves.header, progress);
+    if (source.long_wave == LongWave::kDense)
+      shifted = shifted_dense_states(waves, source.q0, read_field(source.vsc, "VSC"), *nonlocal,
+                                     kernels, progress);
+  }
+  MeanField field =
+      make_mean_field(std::move(waves), std::move(shifted), read_field(source.rho, "RHO"));
+  field.nonlocal = nonlocal;
+  // The truncated interaction of a molecule is finite at q = 0, where ⟨v|c⟩ = 0. The head is then 1
+  // and needs no second set of states.
+  if (demand.molecule && !field.shifted) {
+    field.by_velocity = true;
+    field.q0 = {1e-6, 0.0, 0.0};
+  }
+  if (source.long_wave == LongWave::kVelocity) {
+    field.by_velocity = true;
+    field.q0 = source.q0;
+  }
+  return field;
+}
+
+}  // namespace quasi::gw

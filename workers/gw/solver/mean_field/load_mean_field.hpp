@@ -1,0 +1,23 @@
+#pragma once
+
+#include "workers/backend/progress.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/model/mean_field_options.hpp"
+#include "workers/gw/solver/mean_field/problem.hpp"
+#include "workers/gw/solver/step_times.hpp"
+
+namespace quasi::gw {
+
+/// The parts of a mean field that the later steps of a job need.
+struct MeanFieldDemand {
+  int bands = 0;          ///< bands beyond those of WFN are made from VSC and VKB; 0: those of WFN
+  bool screening = true;  ///< ε⁻¹ is calculated, so that q → 0 is needed
+  bool molecule = false;  ///< the interaction is truncated to a box or a sphere
+};
+
+/// Reads the files of a mean field, or diagonalises the built-in crystal.
+/// @throws InvalidInput if files do not fit each other or lack a needed part
+MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
+                          GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
+
+}  // namespace quasi::gw

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/progress.hpp"
+#include "workers/gw/solver/device_team.hpp"
+#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+
+namespace quasi::gw {
+
+/// The objects that every long step of a job shares. They outlive the context.
+struct StepContext {
+  const CoulombInteraction& coulomb;
+  DeviceTeam& team;
+  Checkpoint& checkpoint;  ///< keeps finished pieces of the steps
+  Progress& progress;
+};
+
+}  // namespace quasi::gw
