@@ -64,17 +64,19 @@ double fermi_energy(const MeanField& field) {
   return 0.5 * (top + bottom);
 }
 
-void write_one(const std::filesystem::path& path, const MeanField& field,
-               const std::vector<const DielectricMatrix*>& list, const EpsilonOptions& options,
-               const CoulombInteraction& coulomb) {
-  H5Writer file(path);
-  write_hdf5_header(file, field.waves);
+using MatrixList = std::vector<const DielectricMatrix*>;
+
+/// Value of freq_dep that describes a list of frequencies.
+int dependence_of(const EpsilonOptions& options) {
+  const std::size_t n_f = options.frequencies_ry.size();
+  if (n_f == 1) return kStatic;
+  return n_f == 2 && options.n_real == 0 ? kTwoFrequencies : kFullFrequency;
+}
+
+void write_parameters(H5Writer& file, const MeanField& field, const EpsilonOptions& options,
+                      const CoulombInteraction& coulomb) {
   write_int(file, "/eps_header/versionnumber", 3);
   write_int(file, "/eps_header/flavor", 2);
-  const auto n_f = static_cast<std::int64_t>(options.frequencies_ry.size());
-  const int dependence = n_f == 1                          ? kStatic
-                         : n_f == 2 && options.n_real == 0 ? kTwoFrequencies
-                                                           : kFullFrequency;
   const std::string p = "/eps_header/params/";
   write_int(file, p + "matrix_type", 0);
   write_int(file, p + "has_advanced", 0);
@@ -88,8 +90,13 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
   file.write_scalar(p + "intraband_overlap_min", 0.5, "1");
   write_int(file, p + "subsample", 0);
   write_int(file, p + "subspace", 0);
+}
 
-  const auto order = file_order(options.frequencies_ry, options.n_real);
+/// @param order  position of each frequency of the file in `options`
+void write_frequencies(H5Writer& file, const EpsilonOptions& options,
+                       const std::vector<std::size_t>& order) {
+  const auto n_f = static_cast<std::int64_t>(options.frequencies_ry.size());
+  const int dependence = dependence_of(options);
   write_int(file, "/eps_header/freqs/freq_dep", dependence);
   write_int(file, "/eps_header/freqs/nfreq", n_f);
   write_int(file, "/eps_header/freqs/nfreq_imag",
@@ -102,7 +109,9 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
     frequencies.push_back(options.frequencies_ry[f].imag() * kRydberg_ev);
   }
   file.write("/eps_header/freqs/freqs", frequencies, {n_f, 2}, "eV");
+}
 
+void write_points(H5Writer& file, const MeanField& field, const MatrixList& list) {
   const auto n_q = static_cast<std::int64_t>(list.size());
   std::vector<double> q;
   for (const DielectricMatrix* m : list) q.insert(q.end(), m->q.begin(), m->q.end());
@@ -113,9 +122,44 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
              "1");
   file.write("/eps_header/qpoints/qpt_done",
              std::vector<std::int32_t>(static_cast<std::size_t>(n_q), 1), {n_q}, "1");
+}
 
+/// Order of the density's plane waves at one q, counted from 1: the sphere in its own order, then
+/// the rest by |q+G|².
+/// @param kinetic_ry  |q+G|² of the density's plane waves
+/// @throws InvalidInput if the sphere leaves the density's plane waves
+std::vector<std::int32_t> plane_wave_order(const MeanField& field, const DielectricMatrix& m,
+                                           const GIndex& index,
+                                           const std::vector<double>& kinetic_ry,
+                                           double epsilon_cutoff_ry) {
+  std::vector<std::int32_t> sorted;
+  std::vector<char> in_sphere(kinetic_ry.size(), 0);
+  for (const IVec3& g : m.sphere.g) {
+    const std::int32_t at = index.find(g);
+    if (at < 0)
+      throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(epsilon_cutoff_ry) +
+                         " reaches beyond the density's plane waves (" +
+                         std::to_string(field.waves.header.density_cutoff_ry) + " Ry); lower it");
+    sorted.push_back(at + 1);
+    in_sphere[static_cast<std::size_t>(at)] = 1;
+  }
+  std::vector<std::int32_t> rest;
+  for (std::size_t g = 0; g < kinetic_ry.size(); ++g)
+    if (!in_sphere[g]) rest.push_back(static_cast<std::int32_t>(g) + 1);
+  std::stable_sort(rest.begin(), rest.end(), [&](std::int32_t a, std::int32_t b) {
+    return std::llround(kinetic_ry[static_cast<std::size_t>(a - 1)] * 1e8) <
+           std::llround(kinetic_ry[static_cast<std::size_t>(b - 1)] * 1e8);
+  });
+  sorted.insert(sorted.end(), rest.begin(), rest.end());
+  return sorted;
+}
+
+/// @return the largest size of the spheres
+std::int64_t write_spheres(H5Writer& file, const MeanField& field, const MatrixList& list,
+                           double epsilon_cutoff_ry) {
   const auto& master = field.waves.header.g;
-  const auto n_rho = static_cast<std::int64_t>(master.size());
+  const auto n_q = static_cast<std::int64_t>(list.size()),
+             n_rho = static_cast<std::int64_t>(master.size());
   const GIndex index(master);
   std::int64_t edge = 0;
   for (const DielectricMatrix* m : list) edge = std::max(edge, m->size());
@@ -128,26 +172,7 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
       const Vec3 at = m->sphere.q + to_real(master[g]);
       k2[g] = metric_dot(field.crystal().bdot, at, at);
     }
-    // The sphere first, in its own order; then the rest by |q+G|².
-    std::vector<std::int32_t> sorted;
-    std::vector<char> in_sphere(k2.size(), 0);
-    for (const IVec3& g : m->sphere.g) {
-      const std::int32_t at = index.find(g);
-      if (at < 0)
-        throw InvalidInput("epsilon.cutoff_ry = " + std::to_string(options.epsilon_cutoff_ry) +
-                           " reaches beyond the density's plane waves (" +
-                           std::to_string(field.waves.header.density_cutoff_ry) + " Ry); lower it");
-      sorted.push_back(at + 1);
-      in_sphere[static_cast<std::size_t>(at)] = 1;
-    }
-    std::vector<std::int32_t> rest;
-    for (std::int32_t g = 0; g < n_rho; ++g)
-      if (!in_sphere[static_cast<std::size_t>(g)]) rest.push_back(g + 1);
-    std::stable_sort(rest.begin(), rest.end(), [&](std::int32_t a, std::int32_t b) {
-      return std::llround(k2[static_cast<std::size_t>(a - 1)] * 1e8) <
-             std::llround(k2[static_cast<std::size_t>(b - 1)] * 1e8);
-    });
-    sorted.insert(sorted.end(), rest.begin(), rest.end());
+    const auto sorted = plane_wave_order(field, *m, index, k2, epsilon_cutoff_ry);
     std::vector<std::int32_t> back(sorted.size());
     for (std::size_t i = 0; i < sorted.size(); ++i)
       back[static_cast<std::size_t>(sorted[i] - 1)] = static_cast<std::int32_t>(i) + 1;
@@ -165,7 +190,13 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
   file.write(g + "gind_eps2rho", to_rho, {n_q, n_rho}, "1");
   file.write(g + "gind_rho2eps", from_rho, {n_q, n_rho}, "1");
   file.write(g + "vcoul", v, {n_q, edge}, "Ry bohr^3");
+  return edge;
+}
 
+void write_matrices(H5Writer& file, const MatrixList& list, const std::vector<std::size_t>& order,
+                    std::int64_t edge) {
+  const auto n_q = static_cast<std::int64_t>(list.size()),
+             n_f = static_cast<std::int64_t>(order.size());
   file.create("/mats/matrix", {n_q, 1, n_f, edge, edge, 2}, "1");
   std::vector<double> diagonal;
   std::vector<double> slab(static_cast<std::size_t>(2 * edge * edge));
@@ -194,6 +225,18 @@ void write_one(const std::filesystem::path& path, const MeanField& field,
     }
   }
   file.write("/mats/matrix-diagonal", diagonal, {n_q, edge, 2}, "1");
+}
+
+void write_one(const std::filesystem::path& path, const MeanField& field, const MatrixList& list,
+               const EpsilonOptions& options, const CoulombInteraction& coulomb) {
+  H5Writer file(path);
+  write_hdf5_header(file, field.waves);
+  write_parameters(file, field, options, coulomb);
+  const auto order = file_order(options.frequencies_ry, options.n_real);
+  write_frequencies(file, options, order);
+  write_points(file, field, list);
+  const std::int64_t edge = write_spheres(file, field, list, options.epsilon_cutoff_ry);
+  write_matrices(file, list, order, edge);
   file.commit();
 }
 
