@@ -1,0 +1,96 @@
+#include "workers/gw/output/result_file.hpp"
+
+#include "workers/gw/input/text_files.hpp"
+#include "workers/gw/output/sigma_results.hpp"
+#include "workers/gw/output/summary.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::gw {
+namespace {
+
+void write_states(const Calculation& run, H5Writer& file) {
+  const auto n = static_cast<std::int64_t>(run.quasiparticles.size());
+  const auto column = [&](const std::string& name, const char* units, const auto& value) {
+    std::vector<double> values;
+    for (const Quasiparticle& qp : run.quasiparticles) values.push_back(value(qp));
+    file.write("/quasiparticles/" + name, values, {n}, units);
+  };
+  std::vector<double> k;
+  std::vector<std::int32_t> band, spin;
+  for (const Quasiparticle& qp : run.quasiparticles) {
+    k.insert(k.end(), qp.k.begin(), qp.k.end());
+    band.push_back(qp.band);
+    spin.push_back(qp.spin);
+  }
+  file.write("/quasiparticles/k", k, {n, 3}, "1");
+  file.write("/quasiparticles/band", band, {n}, "1");
+  file.write("/quasiparticles/spin", spin, {n}, "1");
+  column("mean_field_ev", "eV", [](const Quasiparticle& qp) { return qp.mean_field_ev; });
+  column("x_ev", "eV", [](const Quasiparticle& qp) { return qp.x_ev; });
+  column("sx_ev", "eV", [](const Quasiparticle& qp) { return qp.sx_ev; });
+  column("ch_ev", "eV", [](const Quasiparticle& qp) { return qp.ch_ev; });
+  column("sigma_ev", "eV", [](const Quasiparticle& qp) { return qp.sigma_ev; });
+  column("z", "1", [](const Quasiparticle& qp) { return qp.z; });
+  // Absent where the mean field has no V_xc.
+  if (n > 0 && run.quasiparticles.front().vxc_ev) {
+    column("vxc_ev", "eV", [](const Quasiparticle& qp) { return *qp.vxc_ev; });
+    column("qp0_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp0_ev; });
+    column("qp1_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp1_ev; });
+  }
+}
+
+void write_screening(const Calculation& run, H5Writer& file) {
+  std::vector<double> q, head, head_inverse;
+  std::vector<Cplx> of_frequency;
+  for (const DielectricMatrix& m : run.epsilon) {
+    q.insert(q.end(), m.q.begin(), m.q.end());
+    if (!m.epsilon_diagonal.empty()) head.push_back(m.epsilon_diagonal[0].real());
+    head_inverse.push_back(m.inverse[0][0].real());
+    for (std::size_t f = 0; f < m.n_frequencies(); ++f) of_frequency.push_back(head_of(m, f));
+  }
+  const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
+  file.write("/epsilon/q", q, {n_q, 3}, "1");
+  if (!head.empty()) file.write("/epsilon/head", head, {n_q}, "1");
+  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, −Im of it the loss
+  // function.
+  const auto n_f = static_cast<std::int64_t>(run.plan.epsilon.frequencies_ry.size());
+  std::vector<Cplx> frequencies;
+  for (const Cplx& omega : run.plan.epsilon.frequencies_ry)
+    frequencies.push_back(omega * kRydberg_ev);
+  file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
+  file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
+  file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
+  for (const DielectricMatrix& m : run.epsilon) {
+    if (m.long_wave.empty()) continue;
+    std::vector<Cplx> tensors;
+    for (std::size_t f = 0; f < m.long_wave.size(); ++f)
+      for (const auto& row : macroscopic_tensor(run, m, f))
+        tensors.insert(tensors.end(), row.begin(), row.end());
+    file.write("/epsilon/macroscopic_tensor", tensors, {n_f, 3, 3}, "1");
+  }
+}
+
+}  // namespace
+
+void write_result(const std::filesystem::path& path, const Calculation& run,
+                  const std::optional<ConvergenceStudy>& study) {
+  H5Writer file(path);
+  write_states(run, file);
+  write_screening(run, file);
+  write_sigma_results(run, file);
+  if (study) write_study(run, *study, file);
+  file.commit();
+}
+
+void write_energies(const std::filesystem::path& directory, const Calculation& run) {
+  std::vector<QuasiparticleEntry> qp0, qp1;
+  for (const Quasiparticle& qp : run.quasiparticles) {
+    if (!qp.qp0_ev) return;
+    qp0.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp0_ev});
+    qp1.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp1_ev});
+  }
+  write_quasiparticles(directory / "eqp0.dat", qp0);
+  write_quasiparticles(directory / "eqp1.dat", qp1);
+}
+
+}  // namespace quasi::gw

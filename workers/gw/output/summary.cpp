@@ -1,0 +1,185 @@
+#include "workers/gw/output/summary.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "workers/gw/output/sigma_results.hpp"
+#include "workers/gw/solver/calculation/convergence_study.hpp"
+
+namespace quasi::gw {
+namespace {
+
+const char* method_name(SigmaMethod method) {
+  switch (method) {
+    case SigmaMethod::kCohsex:
+      return "cohsex";
+    case SigmaMethod::kHybertsenLouie:
+      return "hl-gpp";
+    case SigmaMethod::kGodbyNeeds:
+      return "gn-gpp";
+    case SigmaMethod::kContour:
+      return "contour";
+    case SigmaMethod::kRealAxis:
+      return "real-axis";
+    case SigmaMethod::kImaginaryAxis:
+      return "imaginary-axis";
+  }
+  return "";
+}
+
+nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json summary_of_states(const Calculation& run) {
+  nlohmann::json states = nlohmann::json::array();
+  for (const Quasiparticle& qp : run.quasiparticles)
+    states.push_back({{"k", qp.k},
+                      {"band", qp.band},
+                      {"spin", qp.spin},
+                      {"e_mf_ev", qp.mean_field_ev},
+                      {"vxc_ev", or_null(qp.vxc_ev)},
+                      {"x_ev", qp.x_ev},
+                      {"sx_ev", qp.sx_ev},
+                      {"ch_ev", qp.ch_ev},
+                      {"ch_bare_ev", qp.ch_bare_ev},
+                      {"sigma_ev", qp.sigma_ev},
+                      {"e_qp0_ev", or_null(qp.qp0_ev)},
+                      {"e_qp1_ev", or_null(qp.qp1_ev)},
+                      {"z", qp.z}});
+  return states;
+}
+
+nlohmann::json summary_of_heads(const Calculation& run) {
+  nlohmann::json heads = nlohmann::json::array();
+  for (const DielectricMatrix& m : run.epsilon)
+    heads.push_back(
+        {{"q", m.q},
+         {"n_g", m.size()},
+         {"epsilon", m.epsilon_diagonal.empty() ? nlohmann::json(nullptr)
+                                                : nlohmann::json(m.epsilon_diagonal[0].real())},
+         {"epsilon_inverse", m.inverse[0][0].real()}});
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (run.epsilon[i].subspace_vectors > 0) {
+      heads[i]["subspace_vectors"] = run.epsilon[i].subspace_vectors;
+      heads[i]["subspace_error"] = run.epsilon[i].subspace_error;
+    }
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    if (!run.epsilon[i].long_wave.empty()) {
+      nlohmann::json tensor = nlohmann::json::array();
+      for (const auto& row : macroscopic_tensor(run, run.epsilon[i], 0))
+        tensor.push_back({row[0].real(), row[1].real(), row[2].real()});
+      heads[i]["macroscopic_tensor"] = std::move(tensor);
+    }
+  return heads;
+}
+
+nlohmann::json summary_of_gaps(const Calculation& run) {
+  const Gaps gap = gaps(run.field, run.quasiparticles);
+  nlohmann::json direct = nlohmann::json::array();
+  for (const GapAtK& at : gap.direct)
+    direct.push_back({{"k", at.k},
+                      {"spin", at.spin},
+                      {"mean_field_ev", at.mean_field_ev},
+                      {"quasiparticle_ev", or_null(at.quasiparticle_ev)}});
+  return {{"fundamental_mean_field_ev", or_null(gap.fundamental_mean_field_ev)},
+          {"fundamental_ev", or_null(gap.fundamental_ev)},
+          {"direct", direct}};
+}
+
+void add_statistics(const Calculation& run, nlohmann::json& summary) {
+  if (run.statistics.elements > 0)
+    summary["plasmon_poles"] = {{"elements", run.statistics.elements},
+                                {"skipped", run.statistics.skipped},
+                                {"invalid", run.statistics.invalid}};
+  if (run.statistics.subspace_vectors > 0) {
+    double worst_ry = 0.0;
+    for (const SelfEnergyAtK& sum : run.sigma)
+      worst_ry = std::max(
+          worst_ry, *std::max_element(sum.subspace_error_ry.begin(), sum.subspace_error_ry.end()));
+    summary["sigma_subspace"] = {{"vectors", run.statistics.subspace_vectors},
+                                 {"plane_waves", run.statistics.plane_waves},
+                                 {"error_ev", worst_ry * kRydberg_ev}};
+  }
+}
+
+/// A number in a column of the table, or a dash.
+std::string cell(const nlohmann::json& value) {
+  char number[24];
+  if (value.is_null()) return std::string("         -");
+  std::snprintf(number, sizeof number, "%10.4f", value.get<double>());
+  return std::string(number);
+}
+
+std::string table_of_states(const nlohmann::json& states) {
+  std::string text;
+  char line[200];
+  nlohmann::json last_k;
+  for (const auto& qp : states) {
+    if (qp.at("k") != last_k) {
+      last_k = qp.at("k");
+      std::snprintf(line, sizeof line,
+                    "\nk = %9.6f %9.6f %9.6f   (eV)\n band      E_mf      V_xc         X      "
+                    "SX-X        CH     Sigma     E_qp0     E_qp1      Z\n",
+                    last_k[0].get<double>(), last_k[1].get<double>(), last_k[2].get<double>());
+      text += line;
+    }
+    std::snprintf(line, sizeof line, "%5d", qp.at("band").get<int>());
+    text += line;
+    for (const char* name :
+         {"e_mf_ev", "vxc_ev", "x_ev", "sx_ev", "ch_ev", "sigma_ev", "e_qp0_ev", "e_qp1_ev"})
+      text += cell(qp.at(name));
+    std::snprintf(line, sizeof line, " %6.3f\n", qp.at("z").get<double>());
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
+CMat3 macroscopic_tensor(const Calculation& run, const DielectricMatrix& m, std::size_t frequency) {
+  const MeanField& field = run.screening_field ? *run.screening_field : run.field;
+  return with_symmetry_of(field.crystal(), field.zone.operations(), m.long_wave[frequency].epsilon);
+}
+
+nlohmann::json summary_of_plan(const Plan& plan) {
+  return {{"epsilon_gflop", plan.epsilon_gflop}, {"sigma_evaluations", plan.sigma_evaluations},
+          {"memory_bytes", plan.memory_bytes},   {"screening_bytes", plan.screening_bytes},
+          {"epsilon_bands", plan.epsilon.bands}, {"sigma_bands", plan.sigma.bands},
+          {"band_min", plan.sigma.band_min},     {"band_max", plan.sigma.band_max}};
+}
+
+nlohmann::json summary_of(const Calculation& run, const Device& device, int n_devices) {
+  nlohmann::json summary{{"method", method_name(run.plan.sigma.method)},
+                         {"device", device.name()},
+                         {"devices", n_devices},
+                         {"warnings", run.plan.notes},
+                         {"plan", summary_of_plan(run.plan)}};
+  summary["quasiparticles"] = summary_of_states(run);
+  summary["eps_head"] = summary_of_heads(run);
+  summary["gap"] = summary_of_gaps(run);
+  add_statistics(run, summary);
+  add_sigma_summary(run, summary);
+  summary["seconds"] = run.seconds;
+  summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
+  summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
+  return summary;
+}
+
+std::string table_of(const nlohmann::json& summary) {
+  std::string text = table_of_states(summary.at("quasiparticles"));
+  const auto& gap = summary.at("gap");
+  if (summary.contains("self_test")) {
+    int sound = 0, tried = 0;
+    for (const auto& check : summary.at("self_test"))
+      if (!check.at("value").is_null()) sound += check.at("passed").get<bool>(), ++tried;
+    text +=
+        "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
+  }
+  text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) +
+          " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
+  if (summary.contains("convergence")) text += study_table(summary.at("convergence"));
+  return text;
+}
+
+}  // namespace quasi::gw
