@@ -1,7 +1,6 @@
 // --converge: fewer bands, lower cut-offs, coarser grids, and whether the errors it states are
 // honest.
 
-#include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 
