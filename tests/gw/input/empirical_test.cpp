@@ -52,7 +52,7 @@ const Quasiparticle* find(const Calculation& result, const test::SigmaRow& row) 
   return nullptr;
 }
 
-// Levels of the published form factors at Γ (spec 11), six digits printed.
+// Levels of the published form factors at Γ (docs/theory/gw.md 11), six digits printed.
 TEST(EmpiricalSilicon, LevelsAtGamma) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;

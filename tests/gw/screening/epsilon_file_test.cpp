@@ -13,7 +13,7 @@
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/io/hdf5.hpp"
 
-// eps0mat.h5 and epsmat.h5, and the field's own decks.
+// eps0mat.h5 and epsmat.h5, and the inputs of BerkeleyGW.
 namespace quasi::gw {
 namespace {
 
@@ -198,7 +198,7 @@ void walk(const H5Reader& file, const std::string& group,
   }
 }
 
-// What we write has the datasets, shapes and values of what the field's program wrote of the same
+// Our files have the datasets, shapes and values of those that BerkeleyGW wrote of the same
 // job: 1e-10 in ε⁻¹, 1e-9 relative elsewhere. Rows may be ordered differently within a shell, so
 // matrices are compared by G.
 TEST(EpsilonFile, EqualsTheReferencesFile) {

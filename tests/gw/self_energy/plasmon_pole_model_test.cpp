@@ -64,8 +64,8 @@ TEST(PlasmonPoleModel, IsHermitianToTheLastBit) {
     }
 }
 
-// Each element of both triangles by spec 6.2 from I = δ − ε⁻¹ of that element alone, where no
-// threshold is near.
+// Each element of both triangles by docs/theory/gw.md 6.2 from I = δ − ε⁻¹ of that element alone,
+// where no threshold is near.
 TEST(PlasmonPoleModel, EveryElementFollowsItsFormula) {
   test::SmallSilicon s(crystal_of("gaas"));
   const DielectricMatrix& epsilon = s.epsilon[1];
@@ -104,8 +104,8 @@ TEST(PlasmonPoleModel, EveryElementFollowsItsFormula) {
 }
 
 // Far above every pole the screened exchange of an occupied band is −Ω²/x², Ω² of the density
-// alone: nothing of ε⁻¹ is left (spec 13.8). Through the kernel, all valid elements; 1e-5: ω̃²/x² of
-// the largest poles kept.
+// alone: nothing of ε⁻¹ is left (docs/theory/gw.md 13.8). Through the kernel, all valid elements;
+// 1e-5: ω̃²/x² of the largest poles kept.
 TEST(PlasmonPoleModel, FarAwayOnlyTheDensityIsSeen) {
   test::SmallSilicon s;
   const DielectricMatrix& epsilon = s.epsilon[1];

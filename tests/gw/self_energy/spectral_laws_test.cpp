@@ -41,8 +41,8 @@ Calculation run(const std::string& text) {
 }
 
 // Contour deformation, the real axis and continuation from the imaginary one give the same Σ at the
-// band edges (spec 13.9: 20 meV). Found here: 2 meV for the valence top; 4 and 17 meV for the
-// conduction bottom.
+// band edges (docs/theory/gw.md 13.9: 20 meV). Found here: 2 meV for the valence top; 4 and 17 meV
+// for the conduction bottom.
 TEST(SpectralLaws, ThreeWaysToTheSameNumber) {
   const Calculation contour = run(deck("contour", "imaginary_points = 24\n", ""));
   const Calculation real = run(deck("real-axis", "real_step_ev = 0.1\nbroadening_ev = 0.1\n", ""));
@@ -87,8 +87,8 @@ TEST(SpectralLaws, ASinglePoleGivesThePlasmonPoleTerm) {
   }
 }
 
-// Both rules of the imaginary integral converge to one value (spec 13.9); the parabolas from fewer
-// points.
+// Both rules of the imaginary integral converge to one value (docs/theory/gw.md 13.9); the
+// parabolas from fewer points.
 TEST(SpectralLaws, ImaginaryRulesConvergeTogether) {
   const auto at = [&](const std::string& rule, int points) {
     return run(deck("contour", "imaginary_points = " + std::to_string(points) + "\n",

@@ -8,7 +8,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/io/input_path.hpp"
 
-// The binary files of the field: WFN, RHO, VXC, VSC and VKB (spec 1.1, 1.2).
+// Binary files of BerkeleyGW: WFN, RHO, VXC, VSC and VKB (docs/theory/gw.md 1.1, 1.2).
 namespace quasi::gw {
 namespace {
 

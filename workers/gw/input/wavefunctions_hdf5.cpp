@@ -8,7 +8,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/io/hdf5.hpp"
 
-// WFN.h5 and the /mf_header that every HDF5 file of the field repeats (spec 1.4).
+// WFN.h5, and the /mf_header that every HDF5 file of BerkeleyGW repeats (docs/theory/gw.md 1.4).
 namespace quasi::gw {
 namespace {
 

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// A point of the grid of mean-field states and what it counts at a point between.
+/// A point of the grid of mean-field states and its weight at a point between grid points.
 struct GridNeighbour {
   Vec3 k{};  ///< not folded: beside the point it is for
   double weight = 0.0;
@@ -28,8 +28,8 @@ struct CharacterBands {
   std::vector<std::vector<double>> share;
 };
 
-/// What of a mean-field state's correction is known at the grid's points, carried to the states of
-/// a path. There the correction is the operator
+/// Carries the corrections that are known at the grid's points to the states of a path
+/// (docs/theory/gw.md 10). There the correction is the operator
 ///
 ///   Δ(k) = Σ_j w_j Σ_n |n k_j⟩ Δ_n(k_j) ⟨n k_j| ,  j: the neighbours of k in the grid, periodic
 ///   parts of the states

@@ -16,8 +16,8 @@ struct PathBands {
 /// The points of a path and their distances, without energies.
 PathBands points_of(const BandPath& path, const Crystal& crystal);
 
-/// Energies between the k-points of the grid by symmetrised plane waves in k (Shankland, Koelling
-/// and Wood; roughness of Pickett, Krakauer and Allen, PRB 38, 2721): of all sums of 30 star
+/// Energies between the k-points of the grid by star functions (docs/theory/gw.md 10) with the
+/// roughness of [pickett1988]: of all sums of 30 star
 /// functions a point that pass through the given energies, the smoothest. It has the crystal's
 /// symmetry and that of time reversal. Bands are taken by their rank, so that crossings become
 /// rounded.

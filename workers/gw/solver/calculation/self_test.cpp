@@ -230,7 +230,7 @@ std::vector<SelfCheck> check_states(const MeanField& field,
     for (std::size_t l = 0; l < n_l; ++l) spread = std::max(spread, std::abs(of_state(l) - mean));
     return std::pair(mean, spread);
   };
-  // Averages that follow the field's program are not symmetric to more than this.
+  // The averages of BerkeleyGW have the symmetry of the crystal only to this accuracy.
   const bool symmetric =
       coulomb.options().wing_rule == WingRule::kShortest && coulomb.options().average_file.empty();
   std::vector<SelfCheck> lists[3];  // in the order in which they are reported

@@ -8,7 +8,8 @@
 
 namespace quasi::gw {
 
-/// One law that holds for every sound calculation, tried on this one's own data.
+/// One law that holds for every sound calculation (docs/theory/gw.md 13), tried on the data of the
+/// job.
 struct SelfCheck {
   std::string name;              ///< key in the results
   std::optional<double> value;   ///< absent where the law does not apply
@@ -18,15 +19,15 @@ struct SelfCheck {
   bool passed() const { return !value || (*value >= low && *value <= high); }
 };
 
-/// Of ε⁻¹(q; 0), largest violation over q:
+/// Checks ε⁻¹(q; 0) by its largest violation over q:
 ///   hermiticity       |ε̃⁻¹ − ε̃⁻¹†|, elementwise, ε̃⁻¹ = v^−½ ε⁻¹ v^½
 ///   smallest_epsilon  least eigenvalue of ε̃, ≥ 1: screening only ever reduces an interaction
 ///   largest_epsilon   finite and positive
 /// Eigenvalues by Lanczos steps. They do not apply where a truncated v is negative somewhere.
 std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsilon);
 
-/// Of the states, at one k and its largest multiplet among the outer states, by the devices of this
-/// rank side by side:
+/// Checks the states at one k and its largest multiplet among the outer states, by the devices of
+/// this rank side by side:
 ///   orthonormality  largest |⟨l|n⟩ − δ_ln|
 ///   f_sum           Σ_n (E_n − E_l)|⟨l|e^{iGr}|n⟩|²/|G|² of the lowest band for the shortest G,
 ///   mean over ±G: → 1 from below with all

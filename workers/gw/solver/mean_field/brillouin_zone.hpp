@@ -25,7 +25,7 @@ struct Rotation {
   IVec3 umklapp{};  ///< g₀
 };
 
-/// The full zone that a list of irreducible points and a group span (spec 2).
+/// The full zone that a list of irreducible points and a group span (docs/theory/gw.md 2).
 class BrillouinZone {
  public:
   /// @param expected  number of points of the full grid; 0: unknown

@@ -11,7 +11,7 @@
 
 namespace quasi::gw {
 
-/// The mean-field Hamiltonian in plane waves at one k (spec 9), Ry, [n_pw][n_pw]:
+/// The mean-field Hamiltonian in plane waves at one k (docs/theory/gw.md 9), Ry, [n_pw][n_pw]:
 ///
 ///   H_GG' = |k+G|² δ + V_scf(G−G') + Σ_a Σ_pq β_ap(k+G) D^a_pq β*_aq(k+G')
 ///

@@ -17,7 +17,8 @@
 
 namespace quasi::gw {
 
-/// v(q+G) as ε uses it and v̄(q+G), its mini-zone average, as Σ uses it (spec 5). Ry Bohr³.
+/// The Coulomb interaction (docs/theory/gw.md 5): v(q+G) as ε uses it, and its mini-zone average
+/// v̄(q+G) as Σ uses it. Ry Bohr³.
 class CoulombInteraction {
  public:
   CoulombInteraction(const Crystal& crystal, const IVec3& q_grid, const CoulombOptions& options);
@@ -29,7 +30,8 @@ class CoulombInteraction {
   /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
   double averaged_inverse(const Vec3& q) const;
   /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q²
-  /// v_c(q) vanishes at q → 0 within the mini-zone and W is averaged as a whole (spec 5).
+  /// v_c(q) vanishes at q → 0 within the mini-zone and W is averaged as a whole
+  /// (docs/theory/gw.md 5).
   std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
   /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
   void require_charge_inside(const std::vector<IVec3>& g,
@@ -43,8 +45,8 @@ class CoulombInteraction {
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
   double average(const Vec3& k) const;
-  /// Averages found before, by k: every sum over the zone and every turn of an outer loop asks for
-  /// the same ones.
+  /// Averages found before, by k. Every sum over the zone and every iteration of an outer loop
+  /// needs them again.
   struct Known {
     std::mutex mutex;
     std::map<std::array<std::int64_t, 3>, double> square, inverse;
@@ -55,7 +57,7 @@ class CoulombInteraction {
   IVec3 q_grid_;
   MiniZone mini_zone_;
   std::optional<CoulombTable> table_;
-  // Of the truncations; shared, because they are large and constant.
+  // Tables of the truncations are shared, because they are large and constant.
   std::shared_ptr<const PlanarCell> planar_zone_;
   std::shared_ptr<const WireCoulomb> wire_;
   std::shared_ptr<const BoxCoulomb> box_;

@@ -13,7 +13,7 @@
 namespace quasi::gw {
 namespace {
 
-// Codes of the field's files.
+// Values of freq_dep in files of BerkeleyGW.
 constexpr int kStatic = 0, kFullFrequency = 2, kTwoFrequencies = 3;
 
 int truncation_code(Truncation truncation) {

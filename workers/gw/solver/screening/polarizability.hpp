@@ -15,7 +15,7 @@ namespace quasi::gw {
 /// every direction (long_wave_tensor.hpp); else once.
 std::int64_t head_count(const MeanField& field, bool at_gamma);
 
-/// True for the point that stands for q → 0.
+/// True if q stands for q → 0.
 bool is_small(const MeanField& field, const Vec3& q);
 
 /// Pairs (k, v, c) that χ of one q sums, after symmetry.
@@ -26,7 +26,8 @@ std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q,
 /// [n_frequencies][n][n].
 ///
 ///   χ_GG'(q; ω) = (4/(N_k Ω)) Σ_kvc M*_vc(G) M_vc(G') ½ [1/(Δ − ω) + 1/(Δ + ω)],  Δ = E_v,k+q −
-///   E_c,k < 0 M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩                                       (spec 4)
+///   E_c,k < 0 M_vc(G) = ⟨v, k+q| e^{i(q+G)r} |c, k⟩
+/// (docs/theory/gw.md 4)
 ///
 /// With head_count() = 3 the first three plane waves stand for G = 0, all of the length of q₀.
 /// At ω = 0 by the Hermitian product (half the flops); other frequencies by general products.
@@ -44,16 +45,17 @@ class Polarizability {
   /// there.
   std::unique_ptr<PartialChi> portion(std::int64_t index, GwKernels& kernels,
                                       Progress& progress) const;
-  /// Of what portion() makes.
+  /// Shape of the result of portion().
   ChiShape shape() const;
-  /// What PartialChi::read gave, back where portion() would have left it; [shape().size()].
+  /// Restores the values of PartialChi::read to the place where portion() would leave them;
+  /// [shape().size()].
   std::unique_ptr<PartialChi> restored(const Cplx* values, GwKernels& kernels) const;
-  /// The sum over the wedge is that over the zone.
+  /// True if the sum over the wedge is the sum over the zone.
   bool is_whole() const { return whole_; }
   /// k·p where the pairs of one k are shared: the dipoles of all of them, a block of c each, by all
   /// devices of this rank, instead of by every device for itself.
   void share_dipoles(DeviceTeam& team);
-  /// From now on portions hold the frequencies other than 0 between the columns of `basis`
+  /// Makes all later portions hold the frequencies other than 0 between the columns of `basis`
   /// [n][n_basis]; [n_frequencies − 1][n_basis][n_basis].
   void project_on(std::vector<Cplx> basis) { basis_ = std::move(basis); }
   /// Adds to the wedge's sum what the rest of each star contributes; [shape().size()].

@@ -8,9 +8,10 @@
 
 namespace quasi::gw {
 
-/// One solution of the Dyson equation with the full matrix: det[E − H(E)] = 0,
+/// One solution of the Dyson equation with the full matrix (docs/theory/gw.md 6.6, 7):
+/// det[E − H(E)] = 0,
 ///   H(E) = E_mf δ − V_xc + X + ½ [Σ_c(E) + Σ_c(E)†]
-/// followed on the branch of one band, i.e. of equal rank among the eigenvalues.
+/// on the branch of one band, which has a constant rank among the eigenvalues.
 struct DysonState {
   Vec3 k{};
   int k_index = 0, spin = 1, band = 1;  ///< counted from 1

@@ -20,7 +20,7 @@ struct ExchangeCorrelation {
 /// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
 bool is_fortran_file(const std::filesystem::path& path);
 
-/// From VXC, with the states as they are, or from vxc.dat.
+/// V_xc between the outer states, from VXC with the present states or from vxc.dat.
 /// @param path          empty: none
 /// @param off_diagonal  whether elements n ≠ m are needed; else they may be 0
 /// @throws InvalidInput for a k-point, band or element that the file lacks

@@ -10,7 +10,8 @@
 namespace quasi::gw {
 namespace {
 
-// Below these an element is left out (spec 6.2; thresholds are in eV² in the field's programs).
+// Elements below these thresholds are skipped (docs/theory/gw.md 6.2). BerkeleyGW states them in
+// eV².
 constexpr double kNegligible = 1e-6;
 constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
@@ -148,8 +149,8 @@ namespace {
 /// elements of the lower triangle are made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.)
 /// with r = v̄^½, and mirrored. Rules that compare an element with a threshold would otherwise part
 /// it from its mirror image by rounding, and sums over a model that is not Hermitian take twice the
-/// time. Elsewhere (the field's wing rule, interactions that vanish or change sign) every element
-/// is made for itself.
+/// time. Elsewhere (the wing rule of BerkeleyGW, interactions that vanish or change sign) every
+/// element is made for itself.
 class Elements {
  public:
   Elements(const DielectricMatrix& epsilon, std::int64_t n, const WingFactors& wings,

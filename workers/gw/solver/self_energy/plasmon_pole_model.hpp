@@ -25,7 +25,8 @@ struct PlasmonPoleModel {
   }
 };
 
-/// What the mini-zone average does to one row and one column of ε⁻¹ (spec 5): for q → 0 the wings
+/// Factors of the mini-zone average for one row and one column of ε⁻¹ (docs/theory/gw.md 5). For
+/// q → 0 the wings
 /// vanish. Elsewhere nothing is left to do: screening_at averages all elements alike, and no row
 /// has to be chosen where several q+G are equally short.
 struct WingFactors {
@@ -34,7 +35,7 @@ struct WingFactors {
 };
 WingFactors wing_factors(const DielectricMatrix& epsilon);
 
-/// Where the field's program is followed (WingRule::kListedPoint) ⟨1/|k+p|⟩ replaces 1/|k| in one
+/// Factors of BerkeleyGW (WingRule::kListedPoint): ⟨1/|k+p|⟩ replaces 1/|k| in one
 /// row and column:
 ///   row of the wing, column of none:  ⟨8π/|k+p|⟩ |k| / 8π
 ///   column of the wing, row of none:  ⟨8π/|k+p|⟩ / (v̄ |k|)

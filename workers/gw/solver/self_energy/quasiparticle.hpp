@@ -22,11 +22,14 @@ struct Quasiparticle {
   double z = 1.0;
 };
 
-/// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)   (spec 6.6)
-/// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop.
-/// @param sigma   offsets: those of `rule` first; others may follow
+/// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)
+/// (docs/theory/gw.md 6.6)
+/// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop. Parts of Σ are
+/// averaged over multiplets.
+/// @param sigma   Σ whose first offsets are those of `rule`
 /// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
-/// @param remainder  adds ½ (CH_exact − CH_partial), static
+/// @param remainder  true: add the static remainder ½ (CH_exact − CH_partial)
+/// (docs/theory/gw.md 6.4; deslippe2013)
 std::vector<Quasiparticle> quasiparticles(const MeanField& field,
                                           const std::vector<SelfEnergyAtK>& sigma,
                                           const std::vector<std::vector<double>>& vxc_ev,
@@ -43,7 +46,7 @@ struct Gaps {
   std::vector<GapAtK> direct;
   std::optional<double> fundamental_mean_field_ev, fundamental_ev;
 };
-/// Gaps between the highest occupied and the lowest empty state among those calculated.
+/// Gaps between the highest occupied and the lowest empty state of the list.
 Gaps gaps(const MeanField& field, const std::vector<Quasiparticle>& list);
 
 }  // namespace quasi::gw

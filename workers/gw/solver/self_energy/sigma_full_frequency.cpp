@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
 
-// Σ_c from ε⁻¹ at many frequencies, three ways (spec 6.5).
+// Three methods for Σ_c from ε⁻¹ at many frequencies (docs/theory/gw.md 6.5).
 namespace quasi::gw {
 namespace {
 

@@ -20,9 +20,9 @@ struct SigmaMatrixAtK {
   }
 };
 
-/// Full matrices by sums over all q of the zone (spec 7): off-diagonal elements need the whole
-/// star. Plasmon poles by two products or separable sums, contour deformation, and static COHSEX
-/// with the band sum. Parts of (k, q, block of inner bands) go to the devices and into the
+/// Full matrices by sums over all q of the zone (docs/theory/gw.md 7). Off-diagonal elements need
+/// the whole star. Plasmon poles by two products or separable sums, contour deformation, and static
+/// COHSEX with the band sum. Parts of (k, q, block of inner bands) go to the devices and into the
 /// checkpoint as they are finished; they are added in order.
 /// @param report  totals of the kernel's reports
 /// @throws InvalidInput for methods without a matrix form: real and imaginary axis, imaginary

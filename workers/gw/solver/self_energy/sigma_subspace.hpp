@@ -11,7 +11,7 @@
 
 namespace quasi::gw {
 
-/// W(ω) of one q in a subspace (spec 4.2, 6.5),
+/// W(ω) of one q in a subspace (docs/theory/gw.md 4.2, 6.5),
 ///
 ///   W(ω) = C inner(ω) C† + s(ω) R + diag d(ω)
 ///
@@ -40,7 +40,7 @@ using MatrixOfFrequency = std::function<UnsetVector<Cplx>(std::size_t)>;
 ///
 /// and s(ω) the best fit of the rest in the Frobenius norm. One frequency of W is asked for after
 /// another and none but 0 and the worst is kept.
-/// @throws InvalidInput where W(0) is not Hermitian: the field's wing rule
+/// @throws InvalidInput where W(0) is not Hermitian, as with the wing rule of BerkeleyGW
 SubspaceOfW subspace_of_w(const MatrixOfFrequency& w, std::size_t n_frequencies,
                           const SigmaSubspaceOptions& options, GwKernels& kernels);
 
@@ -48,14 +48,15 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w, std::size_t n_frequencies,
 /// roots_of_coulomb, inner what is left; d puts the diagonal, where v̄ is not c². At q → 0 the wings
 /// of ε⁻¹ that averaging adds to the body are three columns more.
 /// @param at_zero  W(0)
-/// Not used() where ε⁻¹ is whole or W is no such matrix: the field's wing rule, and q → 0 of a
+/// The result is not used() where ε⁻¹ is whole or W has another form: with the wing rule of
+/// BerkeleyGW, and at q → 0 of a
 /// crystal whose symmetries average it.
 SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& epsilon,
                                 const ScreeningAtQ& at, UnsetVector<Cplx> at_zero,
                                 const CoulombInteraction& coulomb);
 
-/// How the full-frequency methods have W: in the subspace of Σ that `options` ask for, or in that
-/// of ε⁻¹, if it is in one; else all of it, in `at`.
+/// W of the full-frequency methods: in the subspace of Σ that `options` ask for, else in that of
+/// ε⁻¹, else whole in `at`.
 struct FullFrequencyW {
   ScreeningAtQ at;
   SubspaceOfW subspace;
@@ -64,7 +65,7 @@ FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& 
                                 const SigmaOptions& options, const CoulombInteraction& coulomb,
                                 GwKernels& kernels);
 
-/// What is prepared once for all parts of one q.
+/// Screening of one q, prepared once for all its parts.
 struct PreparedScreening {
   std::size_t iq = 0;
   mutable std::weak_ptr<const LoadedPoleModel>
@@ -76,8 +77,8 @@ struct PreparedScreening {
   SubspaceOfW subspace;
 };
 
-/// The screening of each q for all devices of a process: whoever needs it first makes it, with all
-/// threads, and it lives as long as anyone holds it.
+/// The screening of each q for all devices of a process. The first device that needs it makes it,
+/// with all threads; it lives as long as a device holds it.
 class SharedScreening {
  public:
   SharedScreening();

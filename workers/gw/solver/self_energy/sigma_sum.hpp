@@ -38,8 +38,8 @@ struct StarMember {
 std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, const Vec3& k,
                                                         bool reduce);
 
-/// ε⁻¹ as Σ uses it at one irreducible q, and the sphere kept by the screened cut-off. Where the
-/// field's program is not followed, W is Hermitian with the averaged interaction too and has the
+/// ε⁻¹ as Σ uses it at one irreducible q, and the sphere of the screened cut-off. Except with the
+/// wing rule of BerkeleyGW, W is Hermitian with the averaged interaction too and has the
 /// crystal's symmetry:
 ///
 ///   W_GG' = (ε̃⁻¹ − 1)_GG' ⟨v^½(q+G)⟩ ⟨v^½(q+G')⟩  (G ≠ G'),   W_GG = (ε̃⁻¹ − 1)_GG v̄(q+G)
@@ -114,7 +114,7 @@ struct ChargeTable {
 ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begin, int end,
                          double cutoff_ry, GwKernels& kernels);
 
-/// Static CH with the band sum completed by closure (spec 6.1), added to ch[l]:
+/// Adds static CH with the band sum completed by closure (docs/theory/gw.md 6.1) to ch[l]:
 ///   −½ w Σ_GG' I_GG' v̄(G') ⟨l| e^{i(G−G')r} |l⟩
 /// G = S G₁ − g₀ for the listed plane waves G₁.
 void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere,
