@@ -113,8 +113,15 @@ int main(int argc, char** argv) {
       const auto m = random_there(n_sigma * n_g);
       DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
       const double seconds = sustained_seconds_of(stream.get(), 3.0, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0,
-                           {m.data(), n_g}, {model.data(), columns}, 0.0, t.data(), columns);
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative,
+                           {.m = n_sigma,
+                            .n = columns,
+                            .k = n_g,
+                            .a = {m.data(), n_g},
+                            .b = {model.data(), columns},
+                            .c = t.data(),
+                            .c_stride = columns,
+                            .beta = 0.0});
       });
       std::printf(
           "{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
@@ -155,8 +162,15 @@ int main(int argc, char** argv) {
       DeviceBuffer<double2> t(static_cast<std::size_t>(2 * n_sigma * columns), "product");
       const double flops = 8.0 * static_cast<double>(n_sigma * columns) * n_g;
       double seconds = seconds_of(stream.get(), 2, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative, n_sigma, columns, n_g, 1.0,
-                           {m.data(), n_g}, {model.data(), columns}, 0.0, t.data(), columns);
+        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative,
+                           {.m = n_sigma,
+                            .n = columns,
+                            .k = n_g,
+                            .a = {m.data(), n_g},
+                            .b = {model.data(), columns},
+                            .c = t.data(),
+                            .c_stride = columns,
+                            .beta = 0.0});
       });
       std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
                   n_sigma, columns, n_g, flops / seconds / 1e12);

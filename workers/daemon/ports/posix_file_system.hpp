@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/daemon/ports/file_system.hpp"
 
 namespace quasi {

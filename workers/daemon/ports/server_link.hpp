@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/status.h>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>

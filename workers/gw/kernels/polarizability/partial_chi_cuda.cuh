@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/gw/kernels/cuda_context.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi.hpp"
 

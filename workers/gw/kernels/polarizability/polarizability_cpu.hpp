@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "workers/gw/kernels/dense/dense_kernels_cpu.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/event.cuh"

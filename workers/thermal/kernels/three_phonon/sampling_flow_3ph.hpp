@@ -1,6 +1,7 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <optional>
 
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"

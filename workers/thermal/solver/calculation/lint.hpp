@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <nlohmann/json.hpp>
 
 #include "workers/backend/device/device.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/three_phonon/precision_check.hpp"

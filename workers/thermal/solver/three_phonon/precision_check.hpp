@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/backend/device/device.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"

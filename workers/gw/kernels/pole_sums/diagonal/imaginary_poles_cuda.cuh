@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <cuda_runtime.h>
 
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"

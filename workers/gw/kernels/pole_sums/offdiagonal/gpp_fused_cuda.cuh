@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/gw/kernels/dense/products_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"

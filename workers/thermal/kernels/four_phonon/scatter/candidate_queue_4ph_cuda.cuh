@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/thermal/kernels/four_phonon/scatter/scatter_block_4ph_cuda.cuh"
 
 namespace quasi::thermal::cuda4ph {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/thermal/kernels/four_phonon/scatter/scatter_block_4ph_cuda.cuh"
 
 /// Step 2 of ContractionPlan4ph by a block: A[p] = Σ_t Σ_β E'_β C[t]_β·· for every s' of the group

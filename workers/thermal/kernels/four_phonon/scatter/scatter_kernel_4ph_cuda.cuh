@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "workers/thermal/kernels/four_phonon/scatter/candidate_queue_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/contract_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/evaluate_queue_4ph_cuda.cuh"
