@@ -71,7 +71,15 @@ enum class Act {
 /// The life of one attempt on its worker: a pure machine, fed with what happened and answering with
 /// what to do. It knows no sockets, processes or files, and time only as an argument.
 ///
-///   staging → starting → running → finishing → reporting → over
+/// | state | what happens | next state | acts |
+/// | --- | --- | --- | --- |
+/// | staging | the inputs are here | starting | kSpawn |
+/// | starting | the engine's first word | running | kAnnounce |
+/// | running | the child left | finishing | kPublish if it succeeded, kFlushLog |
+/// | finishing | start acknowledged, log and results sent | reporting | kReport |
+/// | reporting | the server accepted | over | kRemove |
+/// | with a child | cancel, limit, drain | same | kSendCancel, kTerminate, kKill, kDeviceStuck |
+/// | any | fenced | over | kKill or kAbandon… first, then kKeep |
 ///
 /// Every path ends in exactly one of kRemove and kKeep, after any child has been seen to exit.
 class AttemptMachine {
