@@ -272,7 +272,7 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
   const std::string page = text_of(source_dir() / "docs/reference/operations.md");
   const auto worker = page.find("\n## Worker");
   ASSERT_NE(worker, std::string::npos);
-  const std::string server_code = text_of(source_dir() / "server/options.cpp"),
+  const std::string server_code = text_of(source_dir() / "server/options_table.cpp"),
                     worker_code = text_of(source_dir() / "workers/daemon/worker_config.cpp");
   expect_same(together({matches(server_code, "\\b(?:boolean|seconds|integer)\\(\\s*\"(\\w+)\""),
                         matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
@@ -310,7 +310,7 @@ TEST(Docs, OptionsThatAreNamedExist) {
           code += text_of(entry.path());
   }
   for (const Names& keys :
-       {matches(text_of(source_dir() / "server/options.cpp"), "\"(\\w+)\""),
+       {matches(text_of(source_dir() / "server/options_table.cpp"), "\"(\\w+)\""),
         matches(text_of(source_dir() / "workers/daemon/worker_config.cpp"), "\"(\\w+)\"")})
     for (std::string key : keys) {
       std::replace(key.begin(), key.end(), '_', '-');
