@@ -23,6 +23,7 @@
 
 #include "bench/published/published_sums_4ph.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/tile_queue.hpp"
 
@@ -142,7 +143,7 @@ int run(int argc, char** argv) {
   const Device device = find_device(o.device);
   const Control control = read_control(o.deck, o.settings);
   const Crystal crystal = make_crystal(control);
-  const Symmetry symmetry = find_symmetry(crystal, control);
+  const Symmetry symmetry = find_symmetry(crystal, control.symmetry_options());
   SilentProgress silent;
   double start = now_s();
   const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry,

@@ -29,13 +29,6 @@ struct Direction {
   std::vector<std::string> may;
 };
 
-/// The interface of thermal's kernels still takes the typed problem of higher layers.
-std::vector<std::string> exceptions_of_kernels(const std::string& kind) {
-  if (kind != "thermal") return {};
-  return {"workers/thermal/input/control.hpp", "workers/thermal/input/force_constants.hpp",
-          "workers/thermal/solver/harmonic/harmonic.hpp"};
-}
-
 std::vector<Direction> directions() {
   std::vector<Direction> table{
       {"workers/units/", {"workers/units/"}},
@@ -66,7 +59,7 @@ std::vector<Direction> directions() {
     rise("physics");
     add("model");
     rise("model");
-    add("kernels", exceptions_of_kernels(kind));
+    add("kernels");
     add("input", {"workers/io/"});
     rise("kernels");
     rise("input");

@@ -11,6 +11,7 @@
 #include "tests/support/reference_data.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
 

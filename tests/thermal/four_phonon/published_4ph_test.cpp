@@ -3,6 +3,7 @@
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/support/reference_run.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {
@@ -18,7 +19,7 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   const test::ReferenceRun run(test::kPublished);
   const Control control = run.control();
   const Crystal crystal = make_crystal(control);
-  const Symmetry symmetry = find_symmetry(crystal, control);
+  const Symmetry symmetry = find_symmetry(crystal, control.symmetry_options());
   SilentProgress silent;
   const Modes modes = solve_harmonic(crystal, read_second_order(run.deck(), control, crystal),
                                      symmetry, control, silent);

@@ -6,6 +6,7 @@
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/support/reference_run.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {
@@ -22,7 +23,7 @@ Solved solve(const test::ReferenceRun& run, const Device& device) {
   Solved s;
   s.control = run.control();
   const Crystal crystal = make_crystal(s.control);
-  s.symmetry = find_symmetry(crystal, s.control);
+  s.symmetry = find_symmetry(crystal, s.control.symmetry_options());
   SilentProgress silent;
   const SecondOrder second = read_second_order(run.deck(), s.control, crystal);
   s.modes = solve_harmonic(crystal, second, s.symmetry, s.control, silent);

@@ -1,4 +1,5 @@
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ Harmonic solve(const test::ReferenceRun& run, const std::vector<std::string>& se
   h.control = run.control(settings);
   h.crystal = make_crystal(h.control);
   h.constants = read_second_order(run.deck(), h.control, h.crystal);
-  h.symmetry = find_symmetry(h.crystal, h.control);
+  h.symmetry = find_symmetry(h.crystal, h.control.symmetry_options());
   SilentProgress silent;
   h.modes = solve_harmonic(h.crystal, h.constants, h.symmetry, h.control, silent);
   return h;

@@ -2,6 +2,7 @@
 // change.
 
 #include "workers/thermal/solver/transport/coherence.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +76,7 @@ std::unique_ptr<SpringCrystal> spring_crystal(const std::string& control, const 
             if (found != springs.end()) image.value = found->second;
             c->second.images.push_back(image);
           }
-  c->symmetry = find_symmetry(c->crystal, c->control);
+  c->symmetry = find_symmetry(c->crystal, c->control.symmetry_options());
   SilentProgress silent;
   c->modes = solve_harmonic(c->crystal, c->second, c->symmetry, c->control, silent);
   return c;

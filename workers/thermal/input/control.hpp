@@ -10,6 +10,8 @@
 #include "workers/io/settings.hpp"
 #include "workers/thermal/input/namelist.hpp"
 #include "workers/thermal/model/precision.hpp"
+#include "workers/thermal/model/strategy.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
@@ -21,16 +23,6 @@ enum class Solver {
   kConjugateGradients,  ///< symmetric operator (symmetric broadening) only
   kGmres,               ///< any operator
   kFixedPoint,          ///< the reference's iteration
-};
-
-/// How scattering sums are organised; all give the same numbers (thermal.md 11, paper algorithms
-/// 1–5).
-enum class Strategy {
-  kFactorised,  ///< contract, Fourier transform, small products (default)
-  kListHost,    ///< process list built on the CPU, evaluated for all modes at once
-  kListDevice,  ///< process list built on the device, evaluated for all modes at once
-  kModeByMode,  ///< process list of one mode at a time
-  kTestAndSum,  ///< no list: every candidate tested and summed in one kernel ("GPU only")
 };
 
 /// How processes are drawn where rates are sampled.
@@ -123,6 +115,10 @@ struct Control {
   Sampling sampling = Sampling::kByWeight;  ///< with num_sample_process_* or target_kappa_error
   double target_kappa_error = 0.0;          ///< sampling stops at this relative error of κ; 0: off
 
+  /// Options of find_symmetry.
+  SymmetryOptions symmetry_options() const {
+    return {mesh, symmetry_tolerance, use_symmetry, where({"symprec"})};
+  }
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
   std::string deck_name;                        ///< "CONTROL", or the file that stands for it

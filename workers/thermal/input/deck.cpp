@@ -1,4 +1,5 @@
 #include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -127,7 +128,7 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
           ? read_phonopy(directory, overrides, deck)
           : read_bte_deck(directory, overrides, toml.filename().string(), deck);
   if (!toml.empty()) files.push_back(toml);
-  deck.symmetry = find_symmetry(deck.crystal, deck.control);
+  deck.symmetry = find_symmetry(deck.crystal, deck.control.symmetry_options());
   if (!deck.symmetry.dropped.empty()) {
     std::string list;
     for (std::size_t i = 0; i < deck.symmetry.dropped.size() && i < 4; ++i)

@@ -7,7 +7,7 @@
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 
 namespace quasi::thermal {
 

@@ -1,44 +1,12 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
-#include <vector>
 
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/force_constants.hpp"
 
 namespace quasi::thermal {
-
-/// Second-order constants of a supercell of n1·n2·n3 primitive cells, already in (rad/ps)² amu.
-///
-/// value(κ, κ', cell)[α][β] couples atom κ in the given cell with atom κ' in the origin cell, the
-/// pairing of thermal.md 3.1: the vector between them is r_κ + R − r_κ'.
-///
-/// Decks of other supercells give explicit `images` instead: pairs that already carry their share
-/// among equidistant images. Then `supercell` and `value` are unused.
-struct SecondOrder {
-  struct Image {
-    int atom = 0;   ///< κ, in `cell`
-    int other = 0;  ///< κ', in the origin cell
-    Index3 cell{0, 0, 0};
-    double weight = 0.0;            ///< one over the number of equidistant images
-    std::array<double, 9> value{};  ///< [α][β] without the weight, (rad/ps)² amu
-  };
-  Index3 supercell{1, 1, 1};
-  int n_atoms = 0;
-  std::vector<double> value;      ///< [κ][κ'][cell, first axis fastest][α][β], (rad/ps)² amu
-  double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
-  std::vector<Image> images;
-  std::int64_t image_cells = 0;  ///< primitive cells in the supercell that the images come from
-
-  std::int64_t n_cells() const {
-    if (!images.empty()) return image_cells;
-    return static_cast<std::int64_t>(supercell[0]) * supercell[1] * supercell[2];
-  }
-  /// The 9 elements of a block; the cell is taken modulo the supercell.
-  const double* block(int atom, int other, const Index3& cell) const;
-};
 
 /// Reads FORCE_CONSTANTS_2ND or, with control.espresso, espresso.ifc2 (with its acoustic sum rule).
 /// @throws InvalidInput naming file and line: missing, truncated, wrong supercell, no numbers.
@@ -49,28 +17,11 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
 SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control& control,
                                const Crystal& crystal);
 
-/// Sparse constants of third (Φ) or fourth (Ψ) order: blocks of one atom tuple each. Atom 1 is in
-/// the origin cell. Duplicate tuples have been summed; blocks are sorted by (atoms, cells).
-struct SparseForceConstants {
-  int order = 3;          ///< 3 or 4
-  std::vector<int> atom;  ///< [n_blocks][order], from zero
-  std::vector<int> cell;  ///< [n_blocks][order − 1][3], lattice coordinates of R_2, R_3 (, R_4)
-  std::vector<double> tensor;    ///< [n_blocks][3^order], last index fastest; eV/Å^order
-  std::int64_t blocks_read = 0;  ///< before duplicates were summed
-
-  std::int64_t n_blocks() const { return static_cast<std::int64_t>(atom.size()) / order; }
-  int tensor_size() const { return order == 3 ? 27 : 81; }
-};
-
 /// Reads FORCE_CONSTANTS_3RD or FORCE_CONSTANTS_4TH (thermal.md 1.3, 1.4). Lattice vectors are
 /// solved for integers and refused when the residue is above 0.05. Blank lines may be missing.
 /// @throws InvalidInput naming file, line, block and remedy.
 SparseForceConstants read_sparse_force_constants(const std::filesystem::path& file, int order,
                                                  const Crystal& crystal);
-
-/// Largest |Σ over the last atom and cell| / largest |element|: how far the acoustic sum rule is
-/// broken. Σ runs over the last slot at fixed other slots.
-double sum_rule_violation(const SparseForceConstants& constants);
 
 /// @throws InvalidInput when the sum rule of `constants` is broken by more than `tolerance`,
 /// printing

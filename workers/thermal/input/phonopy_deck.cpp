@@ -1,4 +1,5 @@
 #include "workers/thermal/input/phonopy_deck.hpp"
+#include "workers/thermal/input/crystal_input.hpp"
 
 #include <algorithm>
 #include <cmath>

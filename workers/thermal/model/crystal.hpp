@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal {
@@ -31,11 +31,6 @@ struct Crystal {
         {static_cast<double>(cell[0]), static_cast<double>(cell[1]), static_cast<double>(cell[2])});
   }
 };
-
-/// Builds the crystal of a deck; masses and g-factors by `autoisotopes` from natural composition.
-/// @throws InvalidInput for a degenerate lattice, coinciding atoms, an element without tabulated
-///         composition (naming `masses`, `gfactors` as the remedy) or a mass that is not positive.
-Crystal make_crystal(const Control& control);
 
 /// Natural-composition mean mass (amu) and g-factor; nullptr if the element is not tabulated.
 struct NaturalElement {

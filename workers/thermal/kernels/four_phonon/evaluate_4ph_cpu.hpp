@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
+#include "workers/thermal/model/precision.hpp"
 
 namespace quasi::thermal {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/model/force_constants.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
 
 namespace quasi::thermal {

@@ -8,11 +8,13 @@
 
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/kernels/three_phonon/process_3ph.hpp"
+#include "workers/thermal/model/force_constants.hpp"
+#include "workers/thermal/model/modes.hpp"
+#include "workers/thermal/model/precision.hpp"
+#include "workers/thermal/model/strategy.hpp"
+#include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
-#include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal {
 

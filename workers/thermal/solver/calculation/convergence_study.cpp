@@ -115,7 +115,7 @@ ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& 
     if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
     progress.log(name_of(other.control) + " (" + std::to_string(n_cases) + " of " +
                  std::to_string(study.mesh.size() + study.scale_broad.size() - 2) + ")");
-    other.symmetry = find_symmetry(other.crystal, other.control);
+    other.symmetry = find_symmetry(other.crystal, other.control.symmetry_options());
     try {
       append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
     } catch (const NotConverged& ended) {

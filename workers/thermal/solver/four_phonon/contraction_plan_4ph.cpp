@@ -8,6 +8,8 @@
 
 #include "workers/backend/error.hpp"
 
+#include "workers/units/constants.hpp"
+
 namespace quasi::thermal {
 
 namespace {

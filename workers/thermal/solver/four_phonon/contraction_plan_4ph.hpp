@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/model/contraction_plan_4ph.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/force_constants.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
 #include "workers/thermal/solver/four_phonon/inversion_4ph.hpp"
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "workers/units/constants.hpp"
+
 namespace quasi::thermal {
 
 namespace {

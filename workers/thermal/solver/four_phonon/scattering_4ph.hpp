@@ -6,13 +6,13 @@
 
 #include "workers/backend/progress.hpp"
 #include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/force_constants.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/team_4ph.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 
 namespace quasi::thermal {

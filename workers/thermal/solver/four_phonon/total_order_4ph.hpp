@@ -1,7 +1,7 @@
 #pragma once
 
+#include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/model/total_order_4ph.hpp"
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
 
 namespace quasi::thermal {
 

@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/philox.hpp"
+#include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
 namespace {

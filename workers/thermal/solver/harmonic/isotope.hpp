@@ -4,8 +4,8 @@
 
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
 
 namespace quasi::thermal {
 

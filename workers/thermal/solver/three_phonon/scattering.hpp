@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 
 namespace quasi::thermal {
 

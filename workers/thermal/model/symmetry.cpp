@@ -1,4 +1,4 @@
-#include "workers/thermal/solver/harmonic/symmetry.hpp"
+#include "workers/thermal/model/symmetry.hpp"
 
 #include <spglib.h>
 
@@ -126,9 +126,9 @@ Symmetry symmetry_along(const Symmetry& symmetry, const Vec3& axis) {
   return along;
 }
 
-Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
+Symmetry find_symmetry(const Crystal& crystal, const SymmetryOptions& options) {
   Symmetry symmetry;
-  std::copy(control.mesh.begin(), control.mesh.end(), symmetry.mesh.n);
+  std::copy(options.mesh.begin(), options.mesh.end(), symmetry.mesh.n);
   std::vector<IntMat3> rotations{{Index3{1, 0, 0}, Index3{0, 1, 0}, Index3{0, 0, 1}}};
   {
     double lattice[3][3];
@@ -139,11 +139,11 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
       flat.insert(flat.end(), position.begin(), position.end());
     const std::unique_ptr<SpglibDataset, void (*)(SpglibDataset*)> dataset(
         spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(flat.data()), crystal.type.data(),
-                        crystal.n_atoms(), control.symmetry_tolerance),
+                        crystal.n_atoms(), options.tolerance_nm),
         spg_free_dataset);
     if (!dataset || dataset->n_operations < 1)
-      throw InvalidInput(control.where({"symprec"}) + ": no space group was found with symprec = " +
-                         std::to_string(control.symmetry_tolerance) + " nm; change 'symprec'");
+      throw InvalidInput(options.tolerance_location + ": no space group was found with symprec = " +
+                         std::to_string(options.tolerance_nm) + " nm; change 'symprec'");
     symmetry.space_group = dataset->international_symbol;
     symmetry.space_group_number = dataset->spacegroup_number;
     for (const int sign : {1, -1})
@@ -170,7 +170,7 @@ Symmetry find_symmetry(const Crystal& crystal, const Control& control) {
     symmetry.operations.push_back(op);
   }
 
-  symmetry.folded = control.use_symmetry;
+  symmetry.folded = options.fold;
   fold(symmetry);
   return symmetry;
 }

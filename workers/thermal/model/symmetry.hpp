@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
 #include "workers/thermal/physics/vectors.hpp"
@@ -49,10 +48,18 @@ struct Symmetry {
 /// folded by it.
 Symmetry symmetry_along(const Symmetry& symmetry, const Vec3& axis);
 
-/// Finds the group with spglib. With control.use_symmetry off the mesh is not folded: every point
-/// is computed by itself and κ is not averaged over the group. The group still defines what it
-/// defines anyway: the broadening's average and the little group of each point.
+/// How the group of a crystal is found, and whether the mesh is folded by it.
+struct SymmetryOptions {
+  Index3 mesh{0, 0, 0};
+  double tolerance_nm = 1e-5;      ///< how far an atom may be from the image of another
+  bool fold = true;                ///< false: every point of the mesh is its own star
+  std::string tolerance_location;  ///< where the user gave the tolerance, for messages
+};
+
+/// Finds the group with spglib. Without folding every point is computed by itself and κ is not
+/// averaged over the group. The group still defines the broadening's average and the little group
+/// of each point.
 /// @throws InvalidInput when spglib finds no group, naming `symprec`.
-Symmetry find_symmetry(const Crystal& crystal, const Control& control);
+Symmetry find_symmetry(const Crystal& crystal, const SymmetryOptions& options);
 
 }  // namespace quasi::thermal
