@@ -1,0 +1,225 @@
+#include "workers/thermal/input/control_checks.hpp"
+
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/input/namelist_section.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+// Tungsten, the most strongly bound element, is bound by 8.9 eV an atom; k_B T of this limit is
+// 8.6 eV.
+constexpr double kMaxTemperature_k = 1e5;
+constexpr double kMaxModes = 2e7;     // their eigenvectors alone are 2 GB for six branches
+constexpr double kMaxPosition = 100;  // fractional coordinates; an image farther away is a mistake
+constexpr double kMaxSymmetryTolerance_nm = 0.1;
+
+/// Throws the error of keys that are wrong, or wrong together.
+[[noreturn]] void refuse(const Control& c, const std::vector<std::string>& keys,
+                         const std::string& reason) {
+  throw InvalidInput(c.where(keys) + ": " + reason);
+}
+
+/// T_min, T_min + T_step, … ≤ T_max. T_max is the last point where the last step overshoots it by
+/// more than 1 K (docs/theory/thermal.md 1.1).
+std::vector<double> expand_range(const Control& c, const std::map<std::string, double>& range) {
+  for (const char* name : {"t_min", "t_max", "t_step"})
+    if (range.count(name) == 0) throw_missing_key(c, name);
+  const double low = range.at("t_min");
+  const double high = range.at("t_max");
+  const double step = range.at("t_step");
+  if (!(step > 0.0)) refuse(c, {"t_step"}, "'t_step' must be positive, got " + number_text(step));
+  if (high < low)
+    refuse(c, {"t_max", "t_min"},
+           "'t_max' = " + number_text(high) + " is below 't_min' = " + number_text(low));
+  if ((high - low) / step > static_cast<double>(kMaxTemperatures))
+    refuse(c, {"t_step"},
+           "'t_step' = " + number_text(step) + " gives more than " +
+               std::to_string(kMaxTemperatures) + " temperatures");
+  std::vector<double> t;
+  const auto n = static_cast<int>(std::floor((high - low) / step + 1e-9));
+  for (int i = 0; i <= n; ++i) t.push_back(low + i * step);
+  if (t.back() + step - high > 1.0 && high - t.back() > 1e-9) t.push_back(high);
+  return t;
+}
+
+void set_temperatures(RawControl& raw) {
+  Control& c = raw.control;
+  const bool listed = !raw.temperature_list_k.empty();
+  if (!listed && raw.temperature_range_k.empty()) throw_missing_key(c, "T");
+  c.temperatures_k = listed ? raw.temperature_list_k : expand_range(c, raw.temperature_range_k);
+  if (c.temperatures_k.size() > kMaxTemperatures)
+    refuse(c, {"t"}, "'T' lists more than " + std::to_string(kMaxTemperatures) + " temperatures");
+  const std::vector<std::string> keys =
+      listed ? std::vector<std::string>{"t"} : std::vector<std::string>{"t_min", "t_max", "t_step"};
+  for (const double value : c.temperatures_k)
+    if (!(value > 0.0 && value <= kMaxTemperature_k))
+      refuse(c, keys,
+             "temperatures ('T') must lie above 0 and at most at " +
+                 number_text(kMaxTemperature_k) +
+                 " K, where k_B T is the energy that binds the strongest crystals, got " +
+                 number_text(value) + " K; give kelvin below the crystal's melting point");
+}
+
+void check_mesh_and_cell(const Control& c) {
+  if (c.mesh[0] < 1 || c.mesh[1] < 1 || c.mesh[2] < 1) throw_missing_key(c, "ngrid");
+  if (c.supercell[0] < 1 || c.supercell[1] < 1 || c.supercell[2] < 1) throw_missing_key(c, "scell");
+  const double modes = 1.0 * c.mesh[0] * c.mesh[1] * c.mesh[2] * c.n_branches();
+  if (modes > kMaxModes)
+    refuse(c, {"ngrid"},
+           "'ngrid' gives " + number_text(modes) + " modes, more than the limit of " +
+               number_text(kMaxModes) + "; use a coarser mesh");
+  for (int i = 0; i < 3; ++i)
+    for (int d = 0; d < 3; ++d)
+      if (std::isnan(c.lattvec[i][d]))
+        throw_missing_key(c,
+                          "lattvec(" + std::to_string(d + 1) + "," + std::to_string(i + 1) + ")");
+  if (c.symmetry_tolerance > kMaxSymmetryTolerance_nm)
+    refuse(c, {"symprec"},
+           "'symprec' = " + number_text(c.symmetry_tolerance) + " nm is above the limit of " +
+               number_text(kMaxSymmetryTolerance_nm));
+}
+
+void check_atoms(const Control& c) {
+  for (int atom = 0; atom < c.n_atoms; ++atom) {
+    const std::string number = std::to_string(atom + 1);
+    if (c.types[atom] == 0) throw_missing_key(c, "types(" + number + ")");
+    for (int d = 0; d < 3; ++d)
+      if (std::isnan(c.positions[atom][d]))
+        throw_missing_key(c, "positions(" + std::to_string(d + 1) + "," + number + ")");
+    for (const double x : c.positions[atom])
+      if (std::fabs(x) > kMaxPosition)
+        refuse(c, {"positions"},
+               "'positions' of atom " + number + " holds " + number_text(x) +
+                   ", beyond the limit of " + number_text(kMaxPosition) + " cells");
+  }
+}
+
+void check_elements(Control& c) {
+  for (int e = 0; e < c.n_elements; ++e) {
+    const std::string index = "(" + std::to_string(e + 1) + ")";
+    if (c.elements[e].empty()) throw_missing_key(c, "elements" + index);
+    if (c.auto_isotopes) continue;
+    if (std::isnan(c.masses_amu[e])) throw_missing_key(c, "masses" + index);
+    if (!std::isnan(c.g_factors[e])) continue;
+    if (c.isotopes) throw_missing_key(c, "gfactors" + index);
+    c.g_factors[e] = 0.0;
+  }
+}
+
+/// Sets the defaults of compat = "fourphonon", which are the fixed choices of FourPhonon. The
+/// deck's own keys override each of them.
+void set_compatible_defaults(RawControl& raw) {
+  Control& c = raw.control;
+  const auto given = [&c](const char* key) { return c.given_at.count(key) > 0; };
+  if (!given("broadening")) raw.broadening = "adaptive-max";
+  if (!given("window_norm")) c.window_norm = false;
+  if (!given("sigma_floor_4ph")) c.sigma_floor_4ph_rad_ps = 1e-3;
+  if (!given("omega_floor_4ph")) c.omega_floor_4ph_rad_ps = 1.25;
+  if (!given("tie_tolerance")) c.tie_tolerance_rad_ps = 0.0;
+  if (!given("exact_weights")) c.exact_weights = false;
+  if (!given("average_degenerate")) c.average_degenerate = false;
+  if (!given("coherence")) c.coherence = false;
+}
+
+/// Turns the words of the deck into enumerations.
+void set_methods(RawControl& raw) {
+  Control& c = raw.control;
+  c.compat = raw.compat == "fourphonon";
+  if (c.compat) set_compatible_defaults(raw);
+  const std::map<std::string, Broadening> broadenings{{"symmetric", Broadening::kSymmetric},
+                                                      {"adaptive-max", Broadening::kAdaptiveMax},
+                                                      {"adaptive-rms", Broadening::kAdaptiveRms}};
+  c.broadening = broadenings.at(raw.broadening);
+  const bool symmetric = c.broadening == Broadening::kSymmetric;
+  const std::map<std::string, Solver> solvers{
+      {"auto", symmetric ? Solver::kConjugateGradients : Solver::kGmres},
+      {"cg", Solver::kConjugateGradients},
+      {"gmres", Solver::kGmres},
+      {"fixed-point", Solver::kFixedPoint}};
+  c.solver = solvers.at(raw.solver);
+  if (c.solver == Solver::kConjugateGradients && !symmetric)
+    refuse(
+        c, {"solver", "broadening", "compat"},
+        "solver = cg needs the symmetric collision operator, and broadening = " + raw.broadening +
+            " does not give one; use broadening = symmetric, or solver = gmres or fixed-point");
+  const std::map<std::string, Sampling> samplings{
+      {"auto", c.compat ? Sampling::kUniform : Sampling::kByWeight},
+      {"uniform", Sampling::kUniform},
+      {"by-weight", Sampling::kByWeight}};
+  c.sampling = samplings.at(raw.sampling);
+  const std::map<std::string, Strategy> strategies{{"factorised", Strategy::kFactorised},
+                                                   {"list-host", Strategy::kListHost},
+                                                   {"list-device", Strategy::kListDevice},
+                                                   {"mode-by-mode", Strategy::kModeByMode},
+                                                   {"test-and-sum", Strategy::kTestAndSum}};
+  c.strategy = strategies.at(raw.strategy);
+  c.precision = raw.precision == "mixed" ? Precision::kMixed : Precision::kDouble;
+  if (c.precision == Precision::kMixed && c.strategy != Strategy::kFactorised)
+    refuse(c, {"precision", "strategy"},
+           "'precision' = mixed is an option of 'strategy' = factorised");
+}
+
+void check_sampling(const Control& c) {
+  if (c.samples_rates_3ph() && c.converge)
+    refuse(c, {"num_sample_process_3ph", "target_kappa_error", "convergence"},
+           "'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples "
+           "the relaxation-time "
+           "rates, which cannot be iterated; with it set 'convergence' = .false.");
+  if (c.samples_rates_3ph() &&
+      (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
+    refuse(c, {"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
+           "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
+           "three-phonon rates are sampled");
+  if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
+    refuse(c, {"four_phonon_iteration", "four_phonon", "convergence"},
+           "'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");
+  if (c.samples_rates_4ph() && c.four_phonon_iteration)
+    refuse(c, {"num_sample_process_4ph", "target_kappa_error", "four_phonon_iteration"},
+           "'num_sample_process_4ph' (or 'target_kappa_error') and 'four_phonon_iteration' "
+           "exclude each other: "
+           "sampled rates cannot be iterated");
+  if (!c.four_phonon && (c.samples_4ph > 0 || c.samples_4ph_phase_space > 0))
+    refuse(c, {"num_sample_process_4ph", "num_sample_process_4ph_phase_space", "four_phonon"},
+           "'num_sample_process_4ph' and 'num_sample_process_4ph_phase_space' need "
+           "'four_phonon' = .true.");
+}
+
+void check_transport(const Control& c) {
+  if (c.nanowires && c.n_orientations < 1)
+    refuse(c, {"nanowires", "norientations"},
+           "'nanowires' needs 'norientations' of at least 1 and 'orientations'");
+  if (c.nanowires)
+    for (const Index3& axis : c.orientations)
+      if (axis == Index3{0, 0, 0})
+        refuse(c, {"orientations"}, "'orientations' has an axis that is not set or zero");
+  if (c.convergence_study && c.only_harmonic)
+    refuse(c, {"convergence_study", "onlyharmonic"},
+           "'convergence_study' studies κ, which 'onlyharmonic' = .true. leaves out");
+  if (c.nanowires && c.boundary_length_nm > 0.0)
+    refuse(c, {"nanowires", "boundary_length_nm"},
+           "'nanowires' and 'boundary_length_nm' both describe the walls; set one of them");
+  if (!c.isotope_factors.empty() && !c.isotopes)
+    refuse(c, {"isotope_factors", "isotopes"},
+           "'isotope_factors' scales isotope scattering and needs 'isotopes' = .true.");
+  if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
+    refuse(c, {"grain_sizes_nm", "boundary_length_nm"},
+           "'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
+  if (c.radius_max_nm < c.radius_min_nm) refuse(c, {"rmax", "rmin"}, "'rmax' is below 'rmin'");
+}
+
+}  // namespace
+
+Control checked_control(RawControl raw) {
+  set_temperatures(raw);
+  check_mesh_and_cell(raw.control);
+  check_atoms(raw.control);
+  check_elements(raw.control);
+  set_methods(raw);
+  check_sampling(raw.control);
+  check_transport(raw.control);
+  return std::move(raw.control);
+}
+
+}  // namespace quasi::thermal
