@@ -11,9 +11,9 @@ namespace {
 using Complex64 = std::complex<double>;
 
 constexpr double kSameDistance_nm = 1e-5;  // images this close are equally near (thermal.md 3.1)
-// (G+q)ε(G+q)/4α below this; the reference's 14 leaves errors of 1e-5 in ω².
+// Limit of (G+q)ε(G+q)/4α; the limit of FourPhonon, 14, leaves errors of 1e-5 in ω².
 constexpr double kEwaldCut = 32.0;
-constexpr double kEwaldCutReference = 14.0;
+constexpr double kEwaldCutFourPhonon = 14.0;
 
 /// Weight of the pair vector d: 0 if a supercell translation brings it nearer, else one over the
 /// number of images at the same distance.
@@ -30,82 +30,134 @@ double wigner_seitz_weight(const Vec3& d, const std::vector<Vec3>& translations)
 
 Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
 
-}  // namespace
-
-DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
-                                               const Control& control)
-    : crystal_(crystal), control_(control), n_cells_(static_cast<double>(constants.n_cells())) {
-  const int n_atoms = crystal.n_atoms();
-  const int nb = crystal.n_branches();
-  std::map<Index3, Shell> shells;
-  const auto add = [&](int atom, int other, const Index3& cell, double weight,
-                       const double* block) {
-    Shell& shell = shells[cell];
-    if (shell.matrix.empty())
-      shell = {cell, crystal.lattice_vector_nm(cell),
-               std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
-               std::vector<double>(static_cast<std::size_t>(n_atoms * n_atoms), 0.0)};
-    shell.weight[atom * n_atoms + other] = weight;
-    const double factor = weight / std::sqrt(crystal.mass_amu[atom] * crystal.mass_amu[other]);
-    for (int a = 0; a < 3; ++a)
-      for (int b = 0; b < 3; ++b)
-        shell.matrix[(3 * atom + a) * nb + 3 * other + b] = factor * block[a * 3 + b];
-  };
-  const auto check_total = [&](int atom, int other, double total) {
-    if (std::fabs(total - n_cells_) > 1e-6 * n_cells_)
-      throw InvalidInput(
-          "the images of atoms " + std::to_string(atom + 1) + " and " + std::to_string(other + 1) +
-          " weigh " + std::to_string(total) + " instead of " + std::to_string(constants.n_cells()) +
-          " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
-  };
-
-  std::vector<double> total(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
-  for (const SecondOrder::Image& image : constants.images) {
-    add(image.atom, image.other, image.cell, image.weight, image.value.data());
-    total[image.atom * n_atoms + image.other] += image.weight;
-  }
+/// Lattice vectors of the supercell within two translations, without zero.
+std::vector<Vec3> near_translations(const Crystal& crystal, const Index3& supercell) {
   std::vector<Vec3> translations;
-  const Index3& n = constants.supercell;
   for (int i = -2; i <= 2; ++i)
     for (int j = -2; j <= 2; ++j)
       for (int k = -2; k <= 2; ++k)
         if (i != 0 || j != 0 || k != 0)
-          translations.push_back(crystal.lattice_vector_nm({i * n[0], j * n[1], k * n[2]}));
-  for (int atom = 0; atom < n_atoms; ++atom)
-    for (int other = 0; other < n_atoms; ++other) {
-      double& sum = total[atom * n_atoms + other];
-      const Vec3 base = crystal.cartesian_nm(crystal.position[atom] - crystal.position[other]);
-      Index3 cell;
-      for (cell[0] = -2 * n[0]; cell[0] <= 2 * n[0] && constants.images.empty(); ++cell[0])
-        for (cell[1] = -2 * n[1]; cell[1] <= 2 * n[1]; ++cell[1])
-          for (cell[2] = -2 * n[2]; cell[2] <= 2 * n[2]; ++cell[2]) {
-            const double weight =
-                wigner_seitz_weight(base + crystal.lattice_vector_nm(cell), translations);
-            if (weight == 0.0) continue;
-            sum += weight;
-            add(atom, other, cell, weight, constants.block(atom, other, cell));
-          }
-      check_total(atom, other, sum);
-    }
-  for (auto& [cell, shell] : shells) shells_.push_back(std::move(shell));
+          translations.push_back(
+              crystal.lattice_vector_nm({i * supercell[0], j * supercell[1], k * supercell[2]}));
+  return translations;
+}
 
-  bool charged = false;
+bool has_charges(const Crystal& crystal) {
   for (const Mat3& z : crystal.born)
     for (const Vec3& row : z)
-      for (const double value : row) charged = charged || value != 0.0;
-  if (control.nonanalytic && charged) {
-    for (int i = 0; i < 3; ++i)
-      for (int j = 0; j < i; ++j)
-        if (std::fabs(crystal.epsilon[i][j] - crystal.epsilon[j][i]) > 1e-6)
-          throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
-    if (!(crystal.epsilon[0][0] > 0.0) || !(determinant(crystal.epsilon) > 0.0) ||
-        !(crystal.epsilon[0][0] * crystal.epsilon[1][1] >
-          crystal.epsilon[0][1] * crystal.epsilon[1][0]))
-      throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
-    ewald_ = control.espresso;
-    mixed_space_ = !control.espresso;
-    if (ewald_) prepare_ewald();
+      for (const double value : row)
+        if (value != 0.0) return true;
+  return false;
+}
+
+/// @throws InvalidInput unless ε is symmetric and positive definite.
+void check_dielectric(const Mat3& epsilon, const Control& control) {
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < i; ++j)
+      if (std::fabs(epsilon[i][j] - epsilon[j][i]) > 1e-6)
+        throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
+  if (!(epsilon[0][0] > 0.0) || !(determinant(epsilon) > 0.0) ||
+      !(epsilon[0][0] * epsilon[1][1] > epsilon[0][1] * epsilon[1][0]))
+    throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
+}
+
+}  // namespace
+
+/// Blocks of force constants gathered by lattice vector.
+class DynamicalMatrixBuilder::ShellTable {
+ public:
+  ShellTable(const Crystal& crystal, const SecondOrder& constants)
+      : crystal_(crystal),
+        constants_(constants),
+        n_atoms_(crystal.n_atoms()),
+        total_(static_cast<std::size_t>(n_atoms_ * n_atoms_), 0.0) {}
+
+  /// Adds the explicit images of decks that list them.
+  void add_images() {
+    for (const SecondOrder::Image& image : constants_.images)
+      add({image.atom, image.other}, image.cell, image.weight, image.value.data());
   }
+  /// Adds the blocks of a supercell with the weights of its Wigner–Seitz cell.
+  void add_supercell() {
+    const Index3& n = constants_.supercell;
+    const std::vector<Vec3> translations = near_translations(crystal_, n);
+    for (int atom = 0; atom < n_atoms_; ++atom)
+      for (int other = 0; other < n_atoms_; ++other) {
+        const Vec3 base = crystal_.cartesian_nm(crystal_.position[atom] - crystal_.position[other]);
+        Index3 cell;
+        for (cell[0] = -2 * n[0]; cell[0] <= 2 * n[0]; ++cell[0])
+          for (cell[1] = -2 * n[1]; cell[1] <= 2 * n[1]; ++cell[1])
+            for (cell[2] = -2 * n[2]; cell[2] <= 2 * n[2]; ++cell[2]) {
+              const double weight =
+                  wigner_seitz_weight(base + crystal_.lattice_vector_nm(cell), translations);
+              if (weight != 0.0)
+                add({atom, other}, cell, weight, constants_.block(atom, other, cell));
+            }
+      }
+  }
+  /// @throws InvalidInput where the weights of a pair do not add up to the cells of the supercell.
+  void check_totals() const {
+    const auto n_cells = static_cast<double>(constants_.n_cells());
+    for (int atom = 0; atom < n_atoms_; ++atom)
+      for (int other = 0; other < n_atoms_; ++other) {
+        const double total = total_[atom * n_atoms_ + other];
+        if (std::fabs(total - n_cells) > 1e-6 * n_cells)
+          throw InvalidInput(
+              "the images of atoms " + std::to_string(atom + 1) + " and " +
+              std::to_string(other + 1) + " weigh " + std::to_string(total) + " instead of " +
+              std::to_string(constants_.n_cells()) +
+              " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+      }
+  }
+  /// The shells, sorted by lattice vector.
+  std::vector<Shell> take() {
+    std::vector<Shell> shells;
+    for (auto& [cell, shell] : shells_) shells.push_back(std::move(shell));
+    return shells;
+  }
+
+ private:
+  struct Pair {
+    int atom, other;
+  };
+  void add(const Pair& pair, const Index3& cell, double weight, const double* block) {
+    const auto [atom, other] = pair;
+    const int nb = 3 * n_atoms_;
+    Shell& shell = shells_[cell];
+    if (shell.matrix.empty())
+      shell = {cell, crystal_.lattice_vector_nm(cell),
+               std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
+               std::vector<double>(static_cast<std::size_t>(n_atoms_ * n_atoms_), 0.0)};
+    shell.weight[atom * n_atoms_ + other] = weight;
+    total_[atom * n_atoms_ + other] += weight;
+    const double factor = weight / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b)
+        shell.matrix[(3 * atom + a) * nb + 3 * other + b] = factor * block[a * 3 + b];
+  }
+
+  const Crystal& crystal_;
+  const SecondOrder& constants_;
+  int n_atoms_;
+  std::map<Index3, Shell> shells_;
+  std::vector<double> total_;  ///< [atom][other] sum of weights
+};
+
+DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
+                                               const Control& control)
+    : crystal_(crystal), control_(control), n_cells_(static_cast<double>(constants.n_cells())) {
+  ShellTable table(crystal, constants);
+  if (constants.images.empty())
+    table.add_supercell();
+  else
+    table.add_images();
+  table.check_totals();
+  shells_ = table.take();
+  if (!control.nonanalytic || !has_charges(crystal)) return;
+  check_dielectric(crystal.epsilon, control);
+  ewald_ = control.espresso;
+  mixed_space_ = !control.espresso;
+  if (ewald_) prepare_ewald();
 }
 
 DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) const {
@@ -209,10 +261,28 @@ void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient,
 
 namespace {
 
-/// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the Ewald sphere, in 1/bohr.
+/// The sphere of reciprocal vectors K of the Ewald sum: KεK < 4α·cut.
+struct EwaldSphere {
+  Mat3 reciprocal_per_bohr;
+  Mat3 epsilon;
+  double alpha;  ///< 1/bohr²
+  double cut;
+};
+
+EwaldSphere ewald_sphere(const Crystal& crystal, const Control& control) {
+  const double bohr = control.constants().bohr_nm;
+  Mat3 reciprocal = crystal.reciprocal_per_nm();
+  for (Vec3& row : reciprocal) row = bohr * row;
+  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal.lattice_nm[0]);
+  return {reciprocal, crystal.epsilon, root_alpha * root_alpha,
+          control.compat ? kEwaldCutFourPhonon : kEwaldCut};
+}
+
+/// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the sphere, in 1/bohr.
 template <typename Visit>
-void for_each_ewald_vector(const Mat3& reciprocal_per_bohr, const Mat3& epsilon, double alpha,
-                           double cut, const Vec3& q, bool skip_g_zero, const Visit& visit) {
+void for_each_ewald_vector(const EwaldSphere& sphere, const Vec3& q, bool skip_g_zero,
+                           const Visit& visit) {
+  const auto& [reciprocal_per_bohr, epsilon, alpha, cut] = sphere;
   // KεK < 4α·cut bounds |K_fractional,i| by the metric's inverse diagonal.
   const Mat3 to_cartesian = transpose(reciprocal_per_bohr);
   const Mat3 metric = transpose(to_cartesian) * epsilon * to_cartesian;
@@ -237,14 +307,9 @@ void for_each_ewald_vector(const Mat3& reciprocal_per_bohr, const Mat3& epsilon,
 void DynamicalMatrixBuilder::prepare_ewald() {
   const double bohr = control_.constants().bohr_nm;
   const int n_atoms = crystal_.n_atoms();
-  Mat3 reciprocal = crystal_.reciprocal_per_nm();
-  for (Vec3& row : reciprocal) row = bohr * row;
-  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
   ewald_diagonal_.assign(static_cast<std::size_t>(n_atoms * 9), 0.0);
   for_each_ewald_vector(
-      reciprocal, crystal_.epsilon, root_alpha * root_alpha,
-      control_.compat ? kEwaldCutReference : kEwaldCut, {0, 0, 0}, true,
-      [&](const Vec3& k, double, double weight) {
+      ewald_sphere(crystal_, control_), {0, 0, 0}, true, [&](const Vec3& k, double, double weight) {
         for (int atom = 0; atom < n_atoms; ++atom) {
           Vec3 field{};
           for (int other = 0; other < n_atoms; ++other) {
@@ -266,45 +331,40 @@ void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient,
   const double bohr = constants.bohr_nm;
   const int n_atoms = crystal_.n_atoms();
   const int nb = crystal_.n_branches();
-  Mat3 reciprocal = crystal_.reciprocal_per_nm();
-  for (Vec3& row : reciprocal) row = bohr * row;
-  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal_.lattice_nm[0]);
-  const double alpha = root_alpha * root_alpha;
+  const EwaldSphere sphere = ewald_sphere(crystal_, control_);
+  const double alpha = sphere.alpha;
   const double volume = crystal_.volume_nm3() / (bohr * bohr * bohr);
   const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps *
                       constants.rydberg_rad_ps / constants.amu_rydberg_mass;
   const auto scale = [&](int atom, int other) {
     return unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
   };
-  for_each_ewald_vector(
-      reciprocal, crystal_.epsilon, alpha, control_.compat ? kEwaldCutReference : kEwaldCut, q,
-      false, [&](const Vec3& k, double kek, double weight) {
-        const Vec3 ek = crystal_.epsilon * k;
-        for (int atom = 0; atom < n_atoms; ++atom) {
-          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-          for (int other = 0; other < n_atoms; ++other) {
-            const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
-            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
-                                                                crystal_.position[other]);
-            const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
-            for (int a = 0; a < 3; ++a)
-              for (int b = 0; b < 3; ++b) {
-                const std::size_t at =
-                    static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
-                const double value = kz[a] * kz_other[b];
-                out.d[at] += value * phase;
-                if (!with_gradient) continue;
-                for (int g = 0; g < 3; ++g) {
-                  const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
-                                                 kz[a] * crystal_.born[other][g][b] -
-                                                 value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
-                                             value * r[g]);
-                  out.gradient[g][at] += bohr * derivative * phase;
-                }
-              }
+  for_each_ewald_vector(sphere, q, false, [&](const Vec3& k, double kek, double weight) {
+    const Vec3 ek = crystal_.epsilon * k;
+    for (int atom = 0; atom < n_atoms; ++atom) {
+      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
+      for (int other = 0; other < n_atoms; ++other) {
+        const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
+        const Vec3 r = (1.0 / bohr) *
+                       crystal_.cartesian_nm(crystal_.position[atom] - crystal_.position[other]);
+        const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
+        for (int a = 0; a < 3; ++a)
+          for (int b = 0; b < 3; ++b) {
+            const std::size_t at = static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
+            const double value = kz[a] * kz_other[b];
+            out.d[at] += value * phase;
+            if (!with_gradient) continue;
+            for (int g = 0; g < 3; ++g) {
+              const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
+                                             kz[a] * crystal_.born[other][g][b] -
+                                             value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
+                                         value * r[g]);
+              out.gradient[g][at] += bohr * derivative * phase;
+            }
           }
-        }
-      });
+      }
+    }
+  });
   for (int atom = 0; atom < n_atoms; ++atom)
     for (int a = 0; a < 3; ++a)
       for (int b = 0; b < 3; ++b)

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "workers/backend/error.hpp"
@@ -47,8 +48,15 @@ void average_velocities(int nb, const std::int32_t* subspace, double* velocity) 
   }
 }
 
-void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes) {
-  const double largest = *std::max_element(modes.omega_rad_ps.begin(), modes.omega_rad_ps.end());
+Vec3 fractional_of(const QMesh& mesh, std::int64_t point) {
+  int c[3];
+  mesh.coordinates(point, c);
+  return {static_cast<double>(c[0]) / mesh.n[0], static_cast<double>(c[1]) / mesh.n[1],
+          static_cast<double>(c[2]) / mesh.n[2]};
+}
+
+/// Notes imaginary modes, and refuses them unless the control allows them.
+void check_imaginary(const Symmetry& symmetry, const Control& control, Modes& modes) {
   std::int64_t worst_mode = 0;
   std::int64_t n_imaginary = 0;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
@@ -59,6 +67,24 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
       worst_mode = mode;
     }
   }
+  if (n_imaginary == 0) return;
+  const Vec3 q = fractional_of(symmetry.mesh, worst_mode / modes.n_branches);
+  const std::string found =
+      std::to_string(n_imaginary) + " of " + std::to_string(modes.n_modes()) +
+      " modes are imaginary, the worst with ω = " + number_text(modes.most_negative_omega_rad_ps) +
+      "i rad/ps at q = (" + number_text(q[0]) + ", " + number_text(q[1]) + ", " +
+      number_text(q[2]) + ")";
+  if (!control.allow_imaginary)
+    throw InvalidInput(
+        "harmonic modes: " + found +
+        "; the structure is not stable with these constants. Relax it, check the supercell "
+        "and 'scell', or set allow_imaginary = .true. to leave these modes out");
+  modes.warnings.push_back(found + "; they take no part in scattering or in κ");
+}
+
+/// Compares frequencies over each star, which the space group makes equal.
+void check_stars(const Symmetry& symmetry, const Control& control, Modes& modes) {
+  const double largest = *std::max_element(modes.omega_rad_ps.begin(), modes.omega_rad_ps.end());
   for (std::int64_t q = 0; q < modes.n_q; ++q)
     for (int s = 0; s < modes.n_branches; ++s) {
       const std::int64_t star = symmetry.irreducible[symmetry.star_of[q]];
@@ -79,23 +105,11 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
     modes.warnings.push_back("frequencies differ by up to " +
                              number_text(modes.star_deviation_rad_ps) +
                              " rad/ps over a star of space group " + symmetry.space_group);
-  if (n_imaginary > 0) {
-    int c[3];
-    symmetry.mesh.coordinates(worst_mode / modes.n_branches, c);
-    const std::string where = std::to_string(n_imaginary) + " of " +
-                              std::to_string(modes.n_modes()) +
-                              " modes are imaginary, the worst with ω = " +
-                              number_text(modes.most_negative_omega_rad_ps) + "i rad/ps at q = (" +
-                              number_text(static_cast<double>(c[0]) / symmetry.mesh.n[0]) + ", " +
-                              number_text(static_cast<double>(c[1]) / symmetry.mesh.n[1]) + ", " +
-                              number_text(static_cast<double>(c[2]) / symmetry.mesh.n[2]) + ")";
-    if (!control.allow_imaginary)
-      throw InvalidInput(
-          "harmonic modes: " + where +
-          "; the structure is not stable with these constants. Relax it, check the supercell "
-          "and 'scell', or set allow_imaginary = .true. to leave these modes out");
-    modes.warnings.push_back(where + "; they take no part in scattering or in κ");
-  }
+}
+
+void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes) {
+  check_stars(symmetry, control, modes);
+  check_imaginary(symmetry, control, modes);
   if (modes.largest_raw_omega_gamma_rad_ps > kRawGammaWarning_rad_ps)
     modes.warnings.push_back(
         "the acoustic modes at Γ have |ω| up to " +
@@ -104,92 +118,89 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
         "constants is broken (acoustic_sum_rule = .true. imposes it)");
 }
 
-}  // namespace
+/// Solves the wave vectors of a mesh one by one and writes them into `modes`.
+class PointSolver {
+ public:
+  PointSolver(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
+              const Control& control, Modes& modes)
+      : symmetry_(symmetry),
+        control_(control),
+        builder_(crystal, constants, control),
+        canonical_(crystal, control.symmetry_tolerance),
+        nb_(crystal.n_branches()),
+        modes_(modes) {}
 
-Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
-                     const Control& control, Progress& progress) {
-  openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
-  const DynamicalMatrixBuilder builder(crystal, constants, control);
-  const CanonicalVectors canonical(crystal, control.symmetry_tolerance);
-  const int nb = crystal.n_branches();
-  const QMesh& mesh = symmetry.mesh;
-  Modes modes;
-  modes.n_q = mesh.size();
-  modes.n_branches = nb;
-  const auto n_modes = static_cast<std::size_t>(modes.n_modes());
-  modes.omega_rad_ps.resize(n_modes);
-  modes.eigenvector.resize(n_modes * static_cast<std::size_t>(nb));
-  modes.velocity_km_s.assign(n_modes * 3, 0.0);
-  modes.subspace.resize(n_modes);
-
-  std::atomic<bool> failed{false};
-  constexpr std::int64_t kChunk = 4096;
-  for (std::int64_t start = 0; start < modes.n_q; start += kChunk) {
-    progress.report("harmonic", start, modes.n_q);
-    const std::int64_t stop = std::min(modes.n_q, start + kChunk);
-#pragma omp parallel for schedule(dynamic, 16)
-    for (std::int64_t q = start; q < stop; ++q) {
-      const std::int64_t minus = mesh.minus(q);
-      if (minus < q || failed) continue;
-      int c[3];
-      mesh.coordinates(q, c);
-      const Vec3 fractional{static_cast<double>(c[0]) / mesh.n[0],
-                            static_cast<double>(c[1]) / mesh.n[1],
-                            static_cast<double>(c[2]) / mesh.n[2]};
-      const DynamicalMatrix matrix = builder.at(fractional, true);
-      double* omega = &modes.omega_rad_ps[q * nb];
-      Complex64* vectors = &modes.eigenvector[q * nb * nb];
-      double* velocity = &modes.velocity_km_s[q * nb * 3];
-      try {
-        diagonalise_hermitian(nb, matrix.d, omega, vectors);
-        for (int s = 0; s < nb; ++s)
-          omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
-        find_subspaces(omega, nb, control.degeneracy_rad_ps, &modes.subspace[q * nb]);
-        // compat = "fourphonon" keeps the eigenvectors of LAPACK, as the program FourPhonon does.
-        if (!control.compat)
-          canonical.choose(fractional, matrix.gradient, &modes.subspace[q * nb], vectors);
-      } catch (const NotConverged&) {
-        failed = true;  // exceptions do not leave a parallel region
-        continue;
-      }
-      for (int s = 0; s < nb; ++s)
-        for (int g = 0; g < 3; ++g)
-          velocity[s * 3 + g] =
-              omega[s] > 0.0
-                  ? matrix_element(nb, vectors + s * nb, matrix.gradient[g], vectors + s * nb)
-                            .real() /
-                        (2.0 * omega[s])
-                  : 0.0;
-      const auto project = [&](std::int64_t point) {
-        const Mat3 projector = symmetry.vector_projector(point, control.compat);
-        double* v = &modes.velocity_km_s[point * nb * 3];
-        for (int s = 0; s < nb; ++s) {
-          const Vec3 projected = projector * Vec3{v[s * 3], v[s * 3 + 1], v[s * 3 + 2]};
-          std::copy(projected.begin(), projected.end(), v + s * 3);
-        }
-        if (control.average_degenerate) average_velocities(nb, &modes.subspace[point * nb], v);
-      };
-      if (minus != q) {
-        // Time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
-        std::copy(omega, omega + nb, &modes.omega_rad_ps[minus * nb]);
-        std::copy(&modes.subspace[q * nb], &modes.subspace[q * nb] + nb,
-                  &modes.subspace[minus * nb]);
-        for (int e = 0; e < nb * nb; ++e)
-          modes.eigenvector[minus * nb * nb + e] = std::conj(vectors[e]);
-        for (int e = 0; e < nb * 3; ++e) modes.velocity_km_s[minus * nb * 3 + e] = -velocity[e];
-        project(minus);
-      }
-      project(q);
+  /// Modes at q, and at −q by time reversal.
+  /// @throws NotConverged where the diagonalisation fails.
+  void solve(std::int64_t q) {
+    const Vec3 fractional = fractional_of(symmetry_.mesh, q);
+    const DynamicalMatrix matrix = builder_.at(fractional, true);
+    double* omega = &modes_.omega_rad_ps[q * nb_];
+    Complex64* vectors = &modes_.eigenvector[q * nb_ * nb_];
+    std::int32_t* subspace = &modes_.subspace[q * nb_];
+    diagonalise_hermitian(nb_, matrix.d, omega, vectors);
+    for (int s = 0; s < nb_; ++s)
+      omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
+    find_subspaces(omega, nb_, control_.degeneracy_rad_ps, subspace);
+    // compat = "fourphonon" keeps the eigenvectors of LAPACK, as FourPhonon does.
+    if (!control_.compat) canonical_.choose(fractional, matrix.gradient, subspace, vectors);
+    set_velocities(q, matrix);
+    const std::int64_t minus = symmetry_.mesh.minus(q);
+    if (minus != q) {
+      reverse(q, minus);
+      project(minus);
     }
+    project(q);
   }
-  if (failed)
-    throw NotConverged(
-        "diagonalising a dynamical matrix failed; are the force constants finite and sane?");
-  progress.report("harmonic", modes.n_q, modes.n_q);
 
-  // The three translations at Γ: zero by definition, whatever rounding or a broken sum rule left.
-  std::vector<int> order(static_cast<std::size_t>(nb));
-  for (int s = 0; s < nb; ++s) order[s] = s;
+ private:
+  /// v = e†(∂D/∂q)e / 2ω (docs/theory/thermal.md 3.2).
+  void set_velocities(std::int64_t q, const DynamicalMatrix& matrix) {
+    const double* omega = &modes_.omega_rad_ps[q * nb_];
+    const Complex64* vectors = &modes_.eigenvector[q * nb_ * nb_];
+    double* velocity = &modes_.velocity_km_s[q * nb_ * 3];
+    for (int s = 0; s < nb_; ++s)
+      for (int g = 0; g < 3; ++g)
+        velocity[s * 3 + g] = omega[s] > 0.0 ? matrix_element(nb_, vectors + s * nb_,
+                                                              matrix.gradient[g], vectors + s * nb_)
+                                                       .real() /
+                                                   (2.0 * omega[s])
+                                             : 0.0;
+  }
+  /// Time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
+  void reverse(std::int64_t q, std::int64_t minus) {
+    std::copy_n(&modes_.omega_rad_ps[q * nb_], nb_, &modes_.omega_rad_ps[minus * nb_]);
+    std::copy_n(&modes_.subspace[q * nb_], nb_, &modes_.subspace[minus * nb_]);
+    const Complex64* vectors = &modes_.eigenvector[q * nb_ * nb_];
+    for (int e = 0; e < nb_ * nb_; ++e)
+      modes_.eigenvector[minus * nb_ * nb_ + e] = std::conj(vectors[e]);
+    const double* velocity = &modes_.velocity_km_s[q * nb_ * 3];
+    for (int e = 0; e < nb_ * 3; ++e) modes_.velocity_km_s[minus * nb_ * 3 + e] = -velocity[e];
+  }
+  /// Projects velocities on the symmetry of their point and averages them over degenerate sets.
+  void project(std::int64_t q) {
+    const Mat3 projector = symmetry_.vector_projector(q, control_.compat);
+    double* v = &modes_.velocity_km_s[q * nb_ * 3];
+    for (int s = 0; s < nb_; ++s) {
+      const Vec3 projected = projector * Vec3{v[s * 3], v[s * 3 + 1], v[s * 3 + 2]};
+      std::copy(projected.begin(), projected.end(), v + s * 3);
+    }
+    if (control_.average_degenerate) average_velocities(nb_, &modes_.subspace[q * nb_], v);
+  }
+
+  const Symmetry& symmetry_;
+  const Control& control_;
+  DynamicalMatrixBuilder builder_;
+  CanonicalVectors canonical_;
+  int nb_;
+  Modes& modes_;
+};
+
+/// Sets the frequencies and velocities of the three translations at Γ to zero: they vanish by
+/// definition, and rounding or a broken sum rule leaves small numbers.
+void zero_translations(Modes& modes) {
+  std::vector<int> order(static_cast<std::size_t>(modes.n_branches));
+  std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     return std::fabs(modes.omega_rad_ps[a]) < std::fabs(modes.omega_rad_ps[b]);
   });
@@ -200,7 +211,47 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
     modes.omega_rad_ps[s] = 0.0;
     for (int g = 0; g < 3; ++g) modes.velocity_km_s[s * 3 + g] = 0.0;
   }
-  find_subspaces(modes.omega_rad_ps.data(), nb, control.degeneracy_rad_ps, modes.subspace.data());
+}
+
+}  // namespace
+
+Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
+                     const Control& control, Progress& progress) {
+  openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
+  const QMesh& mesh = symmetry.mesh;
+  Modes modes;
+  modes.n_q = mesh.size();
+  modes.n_branches = crystal.n_branches();
+  const auto n_modes = static_cast<std::size_t>(modes.n_modes());
+  modes.omega_rad_ps.resize(n_modes);
+  modes.eigenvector.resize(n_modes * static_cast<std::size_t>(modes.n_branches));
+  modes.velocity_km_s.assign(n_modes * 3, 0.0);
+  modes.subspace.resize(n_modes);
+
+  PointSolver solver(crystal, constants, symmetry, control, modes);
+  std::atomic<bool> failed{false};
+  constexpr std::int64_t kChunk = 4096;
+  for (std::int64_t start = 0; start < modes.n_q; start += kChunk) {
+    progress.report("harmonic", start, modes.n_q);
+    const std::int64_t stop = std::min(modes.n_q, start + kChunk);
+#pragma omp parallel for schedule(dynamic, 16)
+    for (std::int64_t q = start; q < stop; ++q) {
+      if (mesh.minus(q) < q || failed) continue;
+      try {
+        solver.solve(q);
+      } catch (const NotConverged&) {
+        failed = true;  // exceptions do not leave a parallel region
+      }
+    }
+  }
+  if (failed)
+    throw NotConverged(
+        "diagonalising a dynamical matrix failed; are the force constants finite and sane?");
+  progress.report("harmonic", modes.n_q, modes.n_q);
+
+  zero_translations(modes);
+  find_subspaces(modes.omega_rad_ps.data(), modes.n_branches, control.degeneracy_rad_ps,
+                 modes.subspace.data());
   check_modes(symmetry, control, modes);
   set_spreads(crystal, symmetry, control, modes);
   return modes;

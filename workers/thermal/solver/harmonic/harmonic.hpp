@@ -38,13 +38,14 @@ class DynamicalMatrixBuilder {
   DynamicalMatrix at(const Vec3& q_fractional, bool with_gradient) const;
 
  private:
-  /// What all pairs of atoms contribute at one lattice vector R.
+  /// Contributions of all pairs of atoms at one lattice vector R.
   struct Shell {
     Index3 cell;
     Vec3 vector_nm;
     std::vector<double> matrix;  ///< [nb][nb] w C / √(m m'), (rad/ps)²
     std::vector<double> weight;  ///< [atom][other] w_κκ'(R)
   };
+  class ShellTable;
   void add_mixed_space(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
   void add_ewald(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
   void prepare_ewald();
