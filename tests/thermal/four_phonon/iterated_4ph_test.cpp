@@ -255,10 +255,10 @@ TEST_P(IteratedWire, LiesBetweenItsLimits) {
       const auto along = [&](const Symmetry& symmetry) {
         return iterated_with(symmetry, s->deck, {device}, s->run, *s->four_phonon, silent);
       };
-      return converged_wires(
-                 s->deck, s->problem.fc3, s->run, s->four_phonon->further.rate_per_ps,
-                 iterated ? std::function<FurtherScattering(const Symmetry&)>(along) : nullptr,
-                 device, silent)[0]
+      WireScattering further{.relaxation_per_ps = s->four_phonon->further.rate_per_ps,
+                             .iterated_along = nullptr};
+      if (iterated) further.iterated_along = along;
+      return converged_wires(s->deck, s->problem.fc3, s->run, further, device, silent)[0]
           .kappa_w_per_mk[0];
     };
     found.push_back(kappa(20.0, true, GetParam()));

@@ -104,7 +104,7 @@ TEST(Wire, ConvergedConductivityHasItsLimits) {
     const auto s = test::solve_deck(silicon(), with);
     const auto kappa = [&](double radius, std::size_t t) {
       s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
-      return converged_wires(s->deck, s->problem.fc3, s->run, {}, {}, Device{}, silent)[t]
+      return converged_wires(s->deck, s->problem.fc3, s->run, {}, Device{}, silent)[t]
           .kappa_w_per_mk[0];
     };
     const auto rta = [&](double radius) {

@@ -123,10 +123,15 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
   return result;
 }
 
-SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control& control,
-                               const Crystal& crystal) {
-  TextScanner in(file);
-  const int n_atoms = crystal.n_atoms();
+namespace {
+
+/// The head of an espresso.ifc2: lattice parameter, types and positions.
+struct EspressoHead {
+  double alat_nm = 0.0;
+  std::vector<Vec3> position_nm;  ///< [atom]
+};
+
+EspressoHead read_espresso_head(TextScanner& in, int n_atoms, double bohr_nm) {
   const std::int64_t n_types = in.integer("the number of types", 1, 1000);
   const std::int64_t nat = in.integer("the number of atoms", 1, 100000);
   if (nat != n_atoms)
@@ -143,33 +148,40 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
     in.word("a type's label");
     in.real("a type's mass");
   }
-  const double alat_nm = celldm[0] * control.constants().bohr_nm;
-  std::vector<Vec3> header(static_cast<std::size_t>(n_atoms));
+  EspressoHead head{.alat_nm = celldm[0] * bohr_nm,
+                    .position_nm = std::vector<Vec3>(static_cast<std::size_t>(n_atoms))};
   for (int atom = 0; atom < n_atoms; ++atom) {
     in.integer("an atom's number", atom + 1, atom + 1);
     in.integer("an atom's type", 1, n_types);
-    for (double& x : header[atom]) x = in.real("an atom's position") * alat_nm;
+    for (double& x : head.position_nm[atom]) x = in.real("an atom's position") * head.alat_nm;
   }
-  // The tensors are tied to these positions. What counts is the vector between atoms, image
-  // included.
-  for (int atom = 1; atom < n_atoms && !control.allow_inconsistent_position; ++atom) {
-    const Vec3 there = header[atom] - header[0];
+  return head;
+}
+
+/// The tensors are tied to the positions of the file: the vectors between atoms, images included,
+/// must be those of the deck.
+void check_espresso_positions(const EspressoHead& head, const Control& control,
+                              const Crystal& crystal) {
+  if (control.allow_inconsistent_position) return;
+  const auto text = [](const Vec3& v) {
+    return "(" + short_number(v[0]) + ", " + short_number(v[1]) + ", " + short_number(v[2]) + ")";
+  };
+  for (int atom = 1; atom < crystal.n_atoms(); ++atom) {
+    const Vec3 there = head.position_nm[atom] - head.position_nm[0];
     const Vec3 here = crystal.cartesian_nm(crystal.position[atom] - crystal.position[0]);
-    if (length(there - here) > 0.01 * alat_nm) {
-      const Mat3 to_fractional = inverse(transpose(crystal.lattice_nm));
-      const Vec3 f = to_fractional * there;
-      const auto text = [](const Vec3& v) {
-        return "(" + short_number(v[0]) + ", " + short_number(v[1]) + ", " + short_number(v[2]) +
-               ")";
-      };
-      throw InvalidInput(
-          control.where({"positions"}) + ": 'positions' puts atom " + std::to_string(atom + 1) +
-          " at " + text(here) + " nm from atom 1, but espresso.ifc2 was computed for " +
-          text(there) + " nm, that is fractional " + text(f) +
-          " relative to atom 1; correct 'positions' (the periodic image matters), or set "
-          "allow_inconsistent_position = .true. to run the deck as it is");
-    }
+    if (length(there - here) <= 0.01 * head.alat_nm) continue;
+    const Vec3 fractional = inverse(transpose(crystal.lattice_nm)) * there;
+    throw InvalidInput(
+        control.where({"positions"}) + ": 'positions' puts atom " + std::to_string(atom + 1) +
+        " at " + text(here) + " nm from atom 1, but espresso.ifc2 was computed for " + text(there) +
+        " nm, that is fractional " + text(fractional) +
+        " relative to atom 1; correct 'positions' (the periodic image matters), or set "
+        "allow_inconsistent_position = .true. to run the deck as it is");
   }
+}
+
+/// Reads over the dielectric tensor and the Born charges: those of CONTROL are used.
+void skip_espresso_dielectric(TextScanner& in, int n_atoms) {
   const std::string_view dielectric = in.word("T or F (dielectric tensor)");
   if (dielectric == "T" || dielectric == "t") {
     for (int i = 0; i < 9; ++i) in.real("the dielectric tensor");
@@ -181,24 +193,28 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
     in.fail("expected T or F (dielectric tensor), got '" + std::string(dielectric.substr(0, 40)) +
             "'");
   }
-  SecondOrder result{.supercell = {}, .n_atoms = n_atoms, .value = {}};
-  for (int& n : result.supercell) n = static_cast<int>(in.integer("the supercell", 1, 1000));
-  if (result.supercell != control.supercell) {
-    const auto text = [](const Index3& n) {
-      return std::to_string(n[0]) + " " + std::to_string(n[1]) + " " + std::to_string(n[2]);
-    };
-    in.fail("the file's supercell is " + text(result.supercell) + ", 'scell' in CONTROL is " +
-            text(control.supercell) + "; correct 'scell'");
-  }
+}
+
+Index3 read_espresso_supercell(TextScanner& in, const Index3& wanted) {
+  Index3 supercell{};
+  for (int& n : supercell) n = static_cast<int>(in.integer("the supercell", 1, 1000));
+  const auto text = [](const Index3& n) {
+    return std::to_string(n[0]) + " " + std::to_string(n[1]) + " " + std::to_string(n[2]);
+  };
+  if (supercell != wanted)
+    in.fail("the file's supercell is " + text(supercell) + ", 'scell' in CONTROL is " +
+            text(wanted) + "; correct 'scell'");
+  return supercell;
+}
+
+/// Fills in the blocks of `result`, times `unit`.
+void read_espresso_blocks(TextScanner& in, double unit, SecondOrder& result) {
+  const int n_atoms = result.n_atoms;
   const std::int64_t n_cells = result.n_cells();
   if (9.0 * n_atoms * n_atoms * static_cast<double>(n_cells) * 8.0 >
       static_cast<double>(in.bytes_left()))
     in.fail("the file is too short for its supercell; is it truncated?");
   result.value.assign(static_cast<std::size_t>(n_atoms * n_atoms * n_cells * 9), 0.0);
-  // Ry/bohr² → (rad/ps)² amu: mω² = C with m in Rydberg mass units and ω in Ry/ħ.
-  const PhysicalConstants& constants = control.constants();
-  const double unit =
-      constants.rydberg_rad_ps * constants.rydberg_rad_ps / constants.amu_rydberg_mass;
   for (int group = 0; group < 9 * n_atoms * n_atoms; ++group) {
     const std::int64_t a = in.integer("a group's first direction", 1, 3) - 1;
     const std::int64_t b = in.integer("a group's second direction", 1, 3) - 1;
@@ -215,6 +231,23 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
                                             b)] = in.real("a force constant") * unit;
     }
   }
+}
+
+}  // namespace
+
+SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control& control,
+                               const Crystal& crystal) {
+  TextScanner in(file);
+  const PhysicalConstants& constants = control.constants();
+  const EspressoHead head = read_espresso_head(in, crystal.n_atoms(), constants.bohr_nm);
+  check_espresso_positions(head, control, crystal);
+  skip_espresso_dielectric(in, crystal.n_atoms());
+  SecondOrder result{.supercell = read_espresso_supercell(in, control.supercell),
+                     .n_atoms = crystal.n_atoms(),
+                     .value = {}};
+  // Ry/bohr² → (rad/ps)² amu: mω² = C with m in Rydberg mass units and ω in Ry/ħ.
+  read_espresso_blocks(
+      in, constants.rydberg_rad_ps * constants.rydberg_rad_ps / constants.amu_rydberg_mass, result);
   measure_acoustic_sum(result);
   impose_acoustic_sum(result);
   return result;

@@ -106,93 +106,119 @@ void write_phase_space(const BteExport& x) {
   total_file("BTE.P3_total", x.mesh_sum(both));
 }
 
-void write_temperature(const BteExport& x, std::size_t t, const TemperatureResult& r) {
+/// Rates and weighted phase spaces at temperature number `t`.
+void write_rates(const BteExport& x, std::size_t t, const TemperatureResult& r) {
   const std::filesystem::path folder = x.temperature_folder(r.temperature_k);
   const ThreePhononRates& three = x.run.three_phonon;
   const std::int64_t offset = static_cast<std::int64_t>(t) * x.n_irr * x.nb;
-  const auto column = [&](const char* file, int width, int digits, const auto& value) {
-    x.mode_file(folder / file, width, digits, value);
+  const auto rate_file = [&](const char* file, const auto& value) {
+    x.mode_file(folder / file, 20, 10, value);
   };
-  column("BTE.w_3ph_plus", 20, 10,
-         [&](std::int64_t row) { return three.absorption_per_ps[offset + row]; });
-  column("BTE.w_3ph_minus", 20, 10,
-         [&](std::int64_t row) { return three.emission_per_ps[offset + row]; });
-  column("BTE.w_3ph", 20, 10, [&](std::int64_t row) {
+  const auto phase_space_file = [&](const char* file, const auto& value) {
+    x.mode_file(folder / file, 14, 5, value);
+  };
+  rate_file("BTE.w_3ph_plus",
+            [&](std::int64_t row) { return three.absorption_per_ps[offset + row]; });
+  rate_file("BTE.w_3ph_minus",
+            [&](std::int64_t row) { return three.emission_per_ps[offset + row]; });
+  rate_file("BTE.w_3ph", [&](std::int64_t row) {
     return three.absorption_per_ps[offset + row] + three.emission_per_ps[offset + row];
   });
-  column("BTE.WP3_plus", 14, 5,
-         [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row]; });
-  column("BTE.WP3_minus", 14, 5,
-         [&](std::int64_t row) { return three.weighted_emission_ps4[offset + row]; });
-  column("BTE.WP3", 14, 5, [&](std::int64_t row) {
+  phase_space_file("BTE.WP3_plus",
+                   [&](std::int64_t row) { return three.weighted_absorption_ps4[offset + row]; });
+  phase_space_file("BTE.WP3_minus",
+                   [&](std::int64_t row) { return three.weighted_emission_ps4[offset + row]; });
+  phase_space_file("BTE.WP3", [&](std::int64_t row) {
     return three.weighted_absorption_ps4[offset + row] + three.weighted_emission_ps4[offset + row];
   });
-  column("BTE.w", 20, 10, [&](std::int64_t row) { return r.rate_per_ps[row]; });
-  const double factor = sheet_factor(x.deck);
-  const auto scaled = [&](Mat3 k) {
-    for (Vec3& row : k) row = factor * row;
-    return k;
-  };
+  rate_file("BTE.w", [&](std::int64_t row) { return r.rate_per_ps[row]; });
+  if (r.converged)
+    rate_file("BTE.w_final", [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
+}
+
+Mat3 scaled(Mat3 k, double factor) {
+  for (Vec3& row : k) row = factor * row;
+  return k;
+}
+
+/// The third of the trace, at the end of a line.
+void write_mean(TextFile& file, const Mat3& k) {
+  file.real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
+}
+
+/// κ after every iteration.
+void write_history(const BteExport& x, const TemperatureResult& r, double factor) {
+  const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
   std::vector<Mat3> history{r.kappa_rta_w_per_mk};
   if (r.converged) history = r.solution.kappa_history_w_per_mk;
-  TextFile tensors(x.directory / folder / "BTE.kappa_tensor");
-  TextFile scalars(x.directory / folder / "BTE.kappa_scalar");
+  TextFile tensors(folder / "BTE.kappa_tensor");
+  TextFile scalars(folder / "BTE.kappa_scalar");
   for (std::size_t i = 0; i < history.size(); ++i) {
-    const Mat3 k = scaled(history[i]);
+    const Mat3 k = scaled(history[i], factor);
     tensors.integer(static_cast<std::int64_t>(i), 9);
     tensor(tensors, k, 20, 10);
     tensors.end();
-    scalars.integer(static_cast<std::int64_t>(i), 9)
-        .real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10)
-        .end();
+    write_mean(scalars.integer(static_cast<std::int64_t>(i), 9), k);
   }
   tensors.close();
   scalars.close();
-  TextFile by_band(x.directory / folder / "BTE.kappa");  // the first and the last iteration
-  const auto band_sums = [&](std::int64_t iteration, const std::vector<Mat3>& by_row) {
-    std::vector<Mat3> bands(static_cast<std::size_t>(x.nb), Mat3{});
+}
+
+/// κ of each branch, after the first and the last iteration.
+void write_bands(const BteExport& x, const TemperatureResult& r, double factor) {
+  TextFile file(x.directory / x.temperature_folder(r.temperature_k) / "BTE.kappa");
+  const auto nb = static_cast<std::size_t>(x.nb);
+  const auto line = [&](std::int64_t iteration, const std::vector<Mat3>& by_row) {
+    std::vector<Mat3> bands(nb, Mat3{});
     for (std::size_t row = 0; row < by_row.size(); ++row)
-      for (int i = 0; i < 3; ++i)
-        bands[row % static_cast<std::size_t>(x.nb)][i] =
-            bands[row % static_cast<std::size_t>(x.nb)][i] + factor * by_row[row][i];
-    by_band.integer(iteration, 9);
+      for (int i = 0; i < 3; ++i) bands[row % nb][i] = bands[row % nb][i] + factor * by_row[row][i];
+    file.integer(iteration, 9);
     for (int j = 0; j < 3; ++j)
       for (int i = 0; i < 3; ++i)
-        for (const Mat3& k : bands) by_band.real(k[i][j], 20, 10);
-    by_band.end();
+        for (const Mat3& k : bands) file.real(k[i][j], 20, 10);
+    file.end();
   };
-  band_sums(0, r.mode_kappa_rta);
-  if (r.converged) band_sums(r.solution.iterations, r.mode_kappa);
-  by_band.close();
-  if (r.converged)
-    column("BTE.w_final", 20, 10, [&](std::int64_t row) { return r.final_rate_per_ps[row]; });
+  line(0, r.mode_kappa_rta);
+  if (r.converged) line(r.solution.iterations, r.mode_kappa);
+  file.close();
+}
+
+/// κ summed up to a mean free path and up to a frequency.
+void write_cumulative(const BteExport& x, const TemperatureResult& r, double factor) {
+  const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
   const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
   const auto& field = r.converged ? r.solution.f : r.field_rta;
   const Cumulative path = cumulative_by_path(x.transport, by_mode, field);
   const Cumulative spectrum = cumulative_by_omega(x.transport, by_mode);
-  TextFile path_scalar(x.directory / folder / "BTE.cumulative_kappa_scalar");
-  TextFile path_tensor(x.directory / folder / "BTE.cumulative_kappa_tensor");
-  TextFile omega_tensor(x.directory / folder / "BTE.cumulative_kappaVsOmega_tensor");
+  TextFile path_scalar(folder / "BTE.cumulative_kappa_scalar");
+  TextFile path_tensor(folder / "BTE.cumulative_kappa_tensor");
+  TextFile omega_tensor(folder / "BTE.cumulative_kappaVsOmega_tensor");
+  const auto tensor_line = [&](TextFile& file, double abscissa, const Mat3& k) {
+    file.real(abscissa, 20, 10);
+    tensor(file, k, 20, 10);
+    file.end();
+  };
   for (std::size_t i = 0; i < path.abscissa.size(); ++i) {
-    const Mat3 k = scaled(path.kappa_w_per_mk[i]);
-    path_scalar.real(path.abscissa[i], 20, 10)
-        .real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10)
-        .end();
-    path_tensor.real(path.abscissa[i], 20, 10);
-    tensor(path_tensor, k, 20, 10);
-    path_tensor.end();
-    omega_tensor.real(spectrum.abscissa[i], 20, 10);
-    tensor(omega_tensor, scaled(spectrum.kappa_w_per_mk[i]), 20, 10);
-    omega_tensor.end();
+    const Mat3 k = scaled(path.kappa_w_per_mk[i], factor);
+    write_mean(path_scalar.real(path.abscissa[i], 20, 10), k);
+    tensor_line(path_tensor, path.abscissa[i], k);
+    tensor_line(omega_tensor, spectrum.abscissa[i], scaled(spectrum.kappa_w_per_mk[i], factor));
   }
-  path_scalar.close();
-  path_tensor.close();
-  omega_tensor.close();
-  TextFile heat(x.directory / folder / "BTE.cv");
+  for (TextFile* file : {&path_scalar, &path_tensor, &omega_tensor}) file->close();
+}
+
+void write_temperature(const BteExport& x, std::size_t t, const TemperatureResult& r) {
+  const double factor = sheet_factor(x.deck);
+  write_rates(x, t, r);
+  write_history(x, r, factor);
+  write_bands(x, r, factor);
+  write_cumulative(x, r, factor);
+  const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
+  TextFile heat(folder / "BTE.cv");
   heat.real(r.heat_capacity_j_m3_k, 26, 17).end();
   heat.close();
-  TextFile grain(x.directory / folder / "BTE.kappa_sg");
-  tensor(grain, scaled(r.small_grain_w_per_mk_nm), 14, 5);
+  TextFile grain(folder / "BTE.kappa_sg");
+  tensor(grain, scaled(r.small_grain_w_per_mk_nm, factor), 14, 5);
   grain.end();
   grain.close();
 }
@@ -218,10 +244,9 @@ void write_sweep(const BteExport& x) {
   std::optional<TextFile> converged;
   if (x.deck.control.converge) converged.emplace(x.directory / "BTE.KappaTensorVsT_CONV");
   const double factor = sheet_factor(x.deck);
-  const auto line = [&](TextFile& file, double temperature, Mat3 k) -> TextFile& {
-    for (Vec3& row : k) row = factor * row;
+  const auto line = [&](TextFile& file, double temperature, const Mat3& k) -> TextFile& {
     file.fixed(temperature, 7, 1);
-    tensor(file, k, 14, 5);
+    tensor(file, scaled(k, factor), 14, 5);
     return file;
   };
   for (const TemperatureResult& r : x.run.by_temperature) {

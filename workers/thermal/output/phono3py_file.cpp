@@ -24,37 +24,28 @@ std::vector<double> scaled(const std::vector<double>& values, double factor) {
   return result;
 }
 
-}  // namespace
-
-void write_phono3py_file(const Deck& deck, const SolvedCase& solved,
-                         const std::filesystem::path& directory) {
-  const ConductivityRun& run = solved.run;
-  const Transport t{deck.crystal, deck.symmetry, run.modes, deck.control};
+/// Harmonic quantities, [n_irr], [n_irr][nb] and so on.
+void write_harmonic(const Deck& deck, const Transport& t, H5Writer& out) {
   const QMesh& mesh = deck.symmetry.mesh;
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
-  const std::int64_t nb = run.modes.n_branches;
-  const auto n_t = static_cast<std::int64_t>(run.by_temperature.size());
-  const PhysicalConstants& constants = deck.control.constants();
-  H5Writer out(directory / ("kappa-m" + std::to_string(mesh.n[0]) + std::to_string(mesh.n[1]) +
-                            std::to_string(mesh.n[2]) + ".hdf5"));
+  const std::int64_t nb = t.modes.n_branches;
   out.write("/mesh", std::vector<std::int64_t>{mesh.n[0], mesh.n[1], mesh.n[2]}, {3}, "1");
   const std::vector<std::int64_t> weight(deck.symmetry.multiplicity.begin(),
                                          deck.symmetry.multiplicity.end());
   out.write("/weight", weight, {n_irr}, "1");
   std::vector<double> qpoint, frequency, velocity, gv_by_gv;
-  for (std::int64_t row = 0; row < t.n_rows(); ++row) {
-    const std::int64_t mode = t.mode_of_row(row);
-    if (row % nb == 0) {
-      int c[3];
-      mesh.coordinates(deck.symmetry.irreducible[static_cast<std::size_t>(row / nb)], c);
-      for (int d = 0; d < 3; ++d) {
-        const double q = static_cast<double>(c[d]) / mesh.n[d];
-        qpoint.push_back(q > 0.5 ? q - 1.0 : q);
-      }
+  for (const std::int32_t point : deck.symmetry.irreducible) {
+    int c[3];
+    mesh.coordinates(point, c);
+    for (int d = 0; d < 3; ++d) {
+      const double q = static_cast<double>(c[d]) / mesh.n[d];
+      qpoint.push_back(q > 0.5 ? q - 1.0 : q);
     }
-    frequency.push_back(run.modes.omega_rad_ps[static_cast<std::size_t>(mode)] /
-                        (2.0 * units::kPi));
-    const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
+  }
+  for (std::int64_t row = 0; row < t.n_rows(); ++row) {
+    const auto mode = static_cast<std::size_t>(t.mode_of_row(row));
+    frequency.push_back(t.modes.omega_rad_ps[mode] / (2.0 * units::kPi));
+    const double* v = &t.modes.velocity_km_s[mode * 3];
     Mat3 product{};
     for (int i = 0; i < 3; ++i) {
       velocity.push_back(kVelocity_thz_angstrom * v[i]);
@@ -70,6 +61,12 @@ void write_phono3py_file(const Deck& deck, const SolvedCase& solved,
   out.write("/frequency", frequency, {n_irr, nb}, "THz");
   out.write("/group_velocity", velocity, {n_irr, nb, 3}, "THz angstrom");
   out.write("/gv_by_gv", gv_by_gv, {n_irr, nb, 6}, "THz^2 angstrom^2");
+}
+
+/// Rates that do not depend on the temperature, and the unit of κ.
+void write_elastic_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
+  const std::int64_t n_irr = deck.symmetry.n_irreducible();
+  const std::int64_t nb = run.modes.n_branches;
   if (!run.isotope_per_ps.empty())
     out.write("/gamma_isotope", scaled(run.isotope_per_ps, kHalfLinewidth_thz), {n_irr, nb}, "THz");
   if (!run.boundary_per_ps.empty()) {
@@ -82,64 +79,102 @@ void write_phono3py_file(const Deck& deck, const SolvedCase& solved,
   out.write_scalar("/kappa_unit_conversion",
                    1e22 * units::kElementaryCharge_c / (2.0 * units::kPi) / volume_angstrom3,
                    "W/(m K) / (THz angstrom^2 eV/K)");
-  if (n_t == 0) {
-    out.commit();
-    return;
+}
+
+/// Rates of inelastic scattering of one row, 1/ps.
+struct Rate {
+  double all = 0.0;
+  double normal = 0.0;
+};
+
+Rate inelastic_rate(const SolvedCase& solved, std::int64_t n_rows, int t, std::int64_t row) {
+  const ThreePhononRates& three = solved.run.three_phonon;
+  const auto at = static_cast<std::size_t>(t * n_rows + row);
+  Rate rate{three.absorption_per_ps[at] + three.emission_per_ps[at],
+            three.normal_absorption_per_ps[at] + three.normal_emission_per_ps[at]};
+  if (!solved.four_phonon) return rate;
+  const Rates4ph& four = solved.four_phonon->rates;
+  for (int c = 0; c < kChannels4ph; ++c) {
+    const auto channel = static_cast<Channel4ph>(c);
+    rate.normal += four.normal_per_ps[static_cast<std::size_t>(four.at(channel, t, row))];
+    rate.all += four.rate_per_ps(channel, t, row);
   }
-  std::vector<double> temperature, gamma, gamma_n, gamma_u, capacity, kappa, mode_kappa, kappa_rta,
-      mode_kappa_rta, kappa_c;
-  const ThreePhononRates& three = run.three_phonon;
-  const double n_q = static_cast<double>(run.modes.n_q);
-  bool converged = true;
-  for (std::int64_t k = 0; k < n_t; ++k) {
-    const TemperatureResult& r = run.by_temperature[static_cast<std::size_t>(k)];
-    converged = converged && r.converged;
-    temperature.push_back(r.temperature_k);
+  return rate;
+}
+
+/// Half linewidths and heat capacities, [nT][n_irr][nb].
+void write_rates(const Deck& deck, const SolvedCase& solved, const Transport& t, H5Writer& out) {
+  const PhysicalConstants& constants = deck.control.constants();
+  std::vector<double> temperature, gamma, gamma_n, gamma_u, capacity;
+  for (std::size_t k = 0; k < solved.run.by_temperature.size(); ++k) {
+    const double temperature_k = solved.run.by_temperature[k].temperature_k;
+    temperature.push_back(temperature_k);
     for (std::int64_t row = 0; row < t.n_rows(); ++row) {
-      const auto at = static_cast<std::size_t>(k * t.n_rows() + row);
-      double normal = three.normal_absorption_per_ps[at] + three.normal_emission_per_ps[at];
-      double all = three.absorption_per_ps[at] + three.emission_per_ps[at];
-      if (solved.four_phonon) {
-        const Rates4ph& four = solved.four_phonon->rates;
-        for (int c = 0; c < kChannels4ph; ++c) {
-          const auto channel = static_cast<Channel4ph>(c);
-          normal += four.normal_per_ps[static_cast<std::size_t>(
-              four.at(channel, static_cast<int>(k), row))];
-          all += four.rate_per_ps(channel, static_cast<int>(k), row);
-        }
-      }
-      gamma.push_back(kHalfLinewidth_thz * all);
-      gamma_n.push_back(kHalfLinewidth_thz * normal);
-      gamma_u.push_back(kHalfLinewidth_thz * (all - normal));
-      const double omega = run.modes.omega_rad_ps[static_cast<std::size_t>(t.mode_of_row(row))];
+      const Rate rate = inelastic_rate(solved, t.n_rows(), static_cast<int>(k), row);
+      gamma.push_back(kHalfLinewidth_thz * rate.all);
+      gamma_n.push_back(kHalfLinewidth_thz * rate.normal);
+      gamma_u.push_back(kHalfLinewidth_thz * (rate.all - rate.normal));
+      const double omega = t.modes.omega_rad_ps[static_cast<std::size_t>(t.mode_of_row(row))];
       capacity.push_back(
-          omega > 0.0 ? heat_capacity_kb(omega, r.temperature_k, constants.hbar_over_kb_k_ps()) *
+          omega > 0.0 ? heat_capacity_kb(omega, temperature_k, constants.hbar_over_kb_k_ps()) *
                             constants.kb_1e23_j_k * 1e-23 / units::kElementaryCharge_c
                       : 0.0);
-      // Here a mode's κ is its share of the mean over the mesh; there it is divided by Nq
-      // afterwards.
-      append_voigt(r.mode_kappa_rta[static_cast<std::size_t>(row)], n_q, mode_kappa_rta);
-      if (r.converged) append_voigt(r.mode_kappa[static_cast<std::size_t>(row)], n_q, mode_kappa);
     }
-    append_voigt(r.kappa_rta_w_per_mk, 1.0, kappa_rta);
-    if (r.converged) append_voigt(r.kappa_w_per_mk, 1.0, kappa);
-    if (solved.derived && !solved.derived->coherence.empty())
-      append_voigt(solved.derived->coherence[static_cast<std::size_t>(k)].kappa_w_per_mk, 1.0,
-                   kappa_c);
   }
-  out.write("/temperature", temperature, {n_t}, "K");
-  out.write("/gamma", gamma, {n_t, n_irr, nb}, "THz");
-  out.write("/gamma_N", gamma_n, {n_t, n_irr, nb}, "THz");
-  out.write("/gamma_U", gamma_u, {n_t, n_irr, nb}, "THz");
-  out.write("/heat_capacity", capacity, {n_t, n_irr, nb}, "eV/K");
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(temperature.size()),
+                                        deck.symmetry.n_irreducible(), t.modes.n_branches};
+  out.write("/temperature", temperature, {shape[0]}, "K");
+  out.write("/gamma", gamma, shape, "THz");
+  out.write("/gamma_N", gamma_n, shape, "THz");
+  out.write("/gamma_U", gamma_u, shape, "THz");
+  out.write("/heat_capacity", capacity, shape, "eV/K");
+}
+
+/// κ in total, [nT][6], and by mode, [nT][n_irr][nb][6]. phono3py divides a mode's κ by the number
+/// of mesh points afterwards, so the share of a mode is multiplied by that number.
+void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
+  const std::vector<TemperatureResult>& results = solved.run.by_temperature;
+  const auto n_q = static_cast<double>(solved.run.modes.n_q);
+  std::vector<double> kappa, mode_kappa, kappa_rta, mode_kappa_rta, kappa_c;
+  bool converged = true;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const TemperatureResult& r = results[k];
+    converged = converged && r.converged;
+    append_voigt(r.kappa_rta_w_per_mk, 1.0, kappa_rta);
+    for (const Mat3& share : r.mode_kappa_rta) append_voigt(share, n_q, mode_kappa_rta);
+    if (r.converged) {
+      append_voigt(r.kappa_w_per_mk, 1.0, kappa);
+      for (const Mat3& share : r.mode_kappa) append_voigt(share, n_q, mode_kappa);
+    }
+    if (solved.derived && !solved.derived->coherence.empty())
+      append_voigt(solved.derived->coherence[k].kappa_w_per_mk, 1.0, kappa_c);
+  }
+  const auto n_t = static_cast<std::int64_t>(results.size());
+  const std::vector<std::int64_t> by_mode{n_t, deck.symmetry.n_irreducible(),
+                                          solved.run.modes.n_branches, 6};
   if (converged) {
     out.write("/kappa", kappa, {n_t, 6}, "W/(m K)");
-    out.write("/mode_kappa", mode_kappa, {n_t, n_irr, nb, 6}, "W/(m K)");
+    out.write("/mode_kappa", mode_kappa, by_mode, "W/(m K)");
   }
   out.write(converged ? "/kappa_RTA" : "/kappa", kappa_rta, {n_t, 6}, "W/(m K)");
-  out.write(converged ? "/mode_kappa_RTA" : "/mode_kappa", mode_kappa_rta, {n_t, n_irr, nb, 6},
-            "W/(m K)");
+  out.write(converged ? "/mode_kappa_RTA" : "/mode_kappa", mode_kappa_rta, by_mode, "W/(m K)");
   if (!kappa_c.empty()) out.write("/kappa_C", kappa_c, {n_t, 6}, "W/(m K)");
+}
+
+}  // namespace
+
+void write_phono3py_file(const Deck& deck, const SolvedCase& solved,
+                         const std::filesystem::path& directory) {
+  const Transport t{deck.crystal, deck.symmetry, solved.run.modes, deck.control};
+  const auto& n = deck.symmetry.mesh.n;
+  H5Writer out(directory / ("kappa-m" + std::to_string(n[0]) + std::to_string(n[1]) +
+                            std::to_string(n[2]) + ".hdf5"));
+  write_harmonic(deck, t, out);
+  write_elastic_rates(deck, solved.run, out);
+  if (!solved.run.by_temperature.empty()) {
+    write_rates(deck, solved, t, out);
+    write_kappa(deck, solved, out);
+  }
   out.commit();
 }
 

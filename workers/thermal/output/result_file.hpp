@@ -18,7 +18,4 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
 /// The `summary` of --json. κ is [nT][3][3]; kappa_w_per_mk is null when the BTE was not iterated.
 nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Device& device);
 
-/// The table a person wants to see.
-std::string kappa_table(const nlohmann::json& summary);
-
 }  // namespace quasi::thermal

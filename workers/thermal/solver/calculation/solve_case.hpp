@@ -21,15 +21,16 @@ struct SolvedCase {
   std::unique_ptr<Checkpoint> checkpoint;       ///< of the iteration and its collision operator
   std::unique_ptr<FourPhononRun> four_phonon;   ///< with four_phonon
   std::optional<PrecisionError> precision;      ///< with precision = mixed
-  std::optional<PrecisionError> precision_4ph;  ///< the same of four phonons, where they are summed
+  std::optional<PrecisionError> precision_4ph;  ///< of four phonons, where all processes are summed
   std::optional<Derived> derived;               ///< not with onlyharmonic
 };
 
 /// @throws InvalidInput where κ is wanted and no mode carries heat.
 void require_transport(const Deck& deck, const Modes& modes);
 
-/// Together. Sums over processes are shared out among all devices of all ranks; every rank does the
-/// rest for itself.
+/// Takes a deck from harmonic modes to κ. All ranks call it at the same time: sums over processes
+/// are shared out among all devices of all ranks, and every rank computes the rest for itself.
+/// @throws InvalidInput, NotConverged, OutOfMemory and Cancelled as the steps do.
 SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
                       const std::filesystem::path& checkpoint_directory, Progress& progress);
 

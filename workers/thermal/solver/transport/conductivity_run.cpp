@@ -170,111 +170,169 @@ void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProbl
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }
 
-TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
-                                  const FurtherScattering& further, ConductivityRun& run,
-                                  Progress& progress, Checkpoint* checkpoint, Ranks& ranks) {
-  const Control& control = deck.control;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
-  const std::int64_t n_rows = transport.n_rows();
-  const auto fixed = [&](std::int64_t row) {  // what is never iterated, 1/ps
+namespace {
+
+/// κ at one temperature of a run.
+class TemperatureStep {
+ public:
+  TemperatureStep(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
+                  const FurtherScattering& further, ConductivityRun& run, const RunSite& site)
+      : t_(t),
+        deck_(deck),
+        control_(deck.control),
+        kernels_(kernels),
+        further_(further),
+        run_(run),
+        site_(site),
+        transport_{deck.crystal, deck.symmetry, run.modes, deck.control},
+        n_rows_(static_cast<std::size_t>(transport_.n_rows())) {
+    result_.temperature_k = control_.temperatures_k[t];
+  }
+
+  TemperatureResult solve() {
+    add_rates();
+    relax();
+    if (control_.converge) iterate();
+    return std::move(result_);
+  }
+
+ private:
+  bool has_own_diagonal() const { return further_.in_scattering && further_.diagonal_per_ps; }
+
+  /// Rate of the scattering that is not iterated, 1/ps.
+  double fixed_per_ps(std::size_t row) const {
     double rate = 0.0;
-    if (!run.isotope_per_ps.empty()) rate += run.isotope_per_ps[row];
-    if (!run.boundary_per_ps.empty()) rate += run.boundary_per_ps[row];
-    if (!further.rate_per_ps.empty() && !(further.in_scattering && further.diagonal_per_ps))
-      rate +=
-          further.rate_per_ps[t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row)];
+    if (!run_.isotope_per_ps.empty()) rate += run_.isotope_per_ps[row];
+    if (!run_.boundary_per_ps.empty()) rate += run_.boundary_per_ps[row];
+    if (!further_.rate_per_ps.empty() && !has_own_diagonal())
+      rate += further_.rate_per_ps[t_ * n_rows_ + row];
     return rate;
-  };
-  TemperatureResult result;
-  result.temperature_k = control.temperatures_k[t];
-  result.rate_per_ps.resize(static_cast<std::size_t>(n_rows));
-  for (std::int64_t row = 0; row < n_rows; ++row) {
-    const std::size_t at = t * static_cast<std::size_t>(n_rows) + static_cast<std::size_t>(row);
-    result.rate_per_ps[row] =
-        run.three_phonon.absorption_per_ps[at] + run.three_phonon.emission_per_ps[at] + fixed(row);
-    if (!further.rate_per_ps.empty() && further.in_scattering && further.diagonal_per_ps)
-      result.rate_per_ps[row] += further.rate_per_ps[at];
   }
-  {
-    PhaseTimer timer(run, "conductivity");
-    result.field_rta = relaxation_time_field(transport, result.rate_per_ps);
-    result.mode_kappa_rta = mode_conductivity(transport, result.temperature_k, result.field_rta);
-    result.kappa_rta_w_per_mk = total(result.mode_kappa_rta);
-    result.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport, result.temperature_k);
-    result.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport, result.temperature_k);
+
+  void add_rates() {
+    result_.rate_per_ps.resize(n_rows_);
+    for (std::size_t row = 0; row < n_rows_; ++row) {
+      const std::size_t at = t_ * n_rows_ + row;
+      result_.rate_per_ps[row] = run_.three_phonon.absorption_per_ps[at] +
+                                 run_.three_phonon.emission_per_ps[at] + fixed_per_ps(row);
+      if (!further_.rate_per_ps.empty() && has_own_diagonal())
+        result_.rate_per_ps[row] += further_.rate_per_ps[at];
+    }
   }
-  if (control.converge) {
-    PhaseTimer timer(run, "iterate");
-    const bool symmetric = control.broadening == Broadening::kSymmetric &&
-                           (!further.in_scattering || further.symmetric);
+
+  /// Fills in the relaxation-time approximation.
+  void relax() {
+    PhaseTimer timer(run_, "conductivity");
+    const double temperature_k = result_.temperature_k;
+    result_.field_rta = relaxation_time_field(transport_, result_.rate_per_ps);
+    result_.mode_kappa_rta = mode_conductivity(transport_, temperature_k, result_.field_rta);
+    result_.kappa_rta_w_per_mk = total(result_.mode_kappa_rta);
+    result_.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport_, temperature_k);
+    result_.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport_, temperature_k);
+  }
+
+  /// Names the operator in a checkpoint; the rates depend on all that the operator is made of.
+  std::uint64_t operator_digest(bool symmetric) const {
+    ProblemDigest digest;
+    digest.add(result_.temperature_k);
+    digest.add(symmetric ? 1.0 : 0.0);
+    digest.add(control_.compat ? 1.0 : 0.0);
+    for (const std::vector<double>* values : std::initializer_list<const std::vector<double>*>{
+             &result_.rate_per_ps, &run_.modes.omega_rad_ps, &run_.three_phonon.absorption_per_ps,
+             &run_.three_phonon.emission_per_ps, &further_.rate_per_ps})
+      digest.add(*values);
+    digest.add(deck_.third_order.tensor);
+    return digest.value();
+  }
+
+  /// `apply`, whose results are kept in the checkpoint where there is one.
+  FieldOperator kept(const char* name, std::uint64_t digest, FieldOperator apply) const {
+    return site_.checkpoint != nullptr
+               ? remembered(*site_.checkpoint, name, digest, std::move(apply), site_.ranks)
+               : apply;
+  }
+
+  /// The diagonal that belongs to the symmetric off-diagonal part.
+  std::vector<double> symmetric_diagonal(std::uint64_t digest) const {
+    std::vector<double> diagonal =
+        kernels_.row_rates(result_.temperature_k, OccupationForm::kSymmetric);
+    if (control_.average_degenerate)
+      average_over_subspaces(run_.modes, deck_.symmetry.irreducible, 1, diagonal.data());
+    std::vector<double> more;
+    // Kept too, so that a finished iteration is replayed without building this diagonal.
+    if (has_own_diagonal())
+      more = kept("out-scattering", digest,
+                  [&](const std::vector<double>&) { return further_.diagonal_per_ps(t_); })({});
+    for (std::size_t row = 0; row < n_rows_; ++row)
+      diagonal[row] += fixed_per_ps(row) + (more.empty() ? 0.0 : more[row]);
+    return diagonal;
+  }
+
+  void iterate() {
+    PhaseTimer timer(run_, "iterate");
+    const bool symmetric = control_.broadening == Broadening::kSymmetric &&
+                           (!further_.in_scattering || further_.symmetric);
     const OccupationForm form =
         symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
+    const std::uint64_t digest = site_.checkpoint != nullptr ? operator_digest(symmetric) : 0;
     CollisionOperator collision{
-        .diagonal_per_ps = result.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
-    ProblemDigest digest;
-    if (checkpoint != nullptr) {
-      // The rates are a fingerprint of all that the operator is made of.
-      digest.add(result.temperature_k);
-      digest.add(symmetric ? 1.0 : 0.0);
-      digest.add(control.compat ? 1.0 : 0.0);
-      for (const std::vector<double>* values : std::initializer_list<const std::vector<double>*>{
-               &result.rate_per_ps, &run.modes.omega_rad_ps, &run.three_phonon.absorption_per_ps,
-               &run.three_phonon.emission_per_ps, &further.rate_per_ps})
-        digest.add(*values);
-      digest.add(deck.third_order.tensor);
-    }
-    const auto kept = [&](const char* name, FieldOperator apply) {
-      return checkpoint != nullptr
-                 ? remembered(*checkpoint, name, digest.value(), std::move(apply), ranks)
-                 : apply;
-    };
-    if (symmetric) {  // the diagonal that belongs to the symmetric off-diagonal part
-      collision.diagonal_per_ps = kernels.row_rates(result.temperature_k, form);
-      if (control.average_degenerate)
-        average_over_subspaces(run.modes, deck.symmetry.irreducible, 1,
-                               collision.diagonal_per_ps.data());
-      std::vector<double> more;
-      if (further.in_scattering &&
-          further.diagonal_per_ps)  // remembered too: else a finished iteration would be built to
-                                    // be replayed
-        more = kept("out-scattering",
-                    [&](const std::vector<double>&) { return further.diagonal_per_ps(t); })({});
-      for (std::int64_t row = 0; row < n_rows; ++row)
-        collision.diagonal_per_ps[row] += fixed(row) + (more.empty() ? 0.0 : more[row]);
-    }
-    collision.in_scattering = kept("in-scattering", [&, t](const std::vector<double>& f) {
-      std::vector<double> out = kernels.apply_collision(control.temperatures_k[t], form, f);
-      if (further.in_scattering) {
-        const std::vector<double> more = further.in_scattering(t, f);
+        .diagonal_per_ps = result_.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
+    if (symmetric) collision.diagonal_per_ps = symmetric_diagonal(digest);
+    collision.in_scattering = kept("in-scattering", digest, [&](const std::vector<double>& f) {
+      std::vector<double> out = kernels_.apply_collision(control_.temperatures_k[t_], form, f);
+      if (further_.in_scattering) {
+        const std::vector<double> more = further_.in_scattering(t_, f);
         for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
       }
       return out;
     });
-    result.solution = solve_bte(transport, result.temperature_k, collision, progress);
-    result.mode_kappa = mode_conductivity(transport, result.temperature_k, result.solution.f);
-    result.kappa_w_per_mk = total(result.mode_kappa);
-    result.final_rate_per_ps.assign(static_cast<std::size_t>(n_rows), 0.0);
-    for (std::int64_t row = 0; row < n_rows; ++row) {
-      if (!transport.conducts(row)) continue;
-      const std::int64_t mode = transport.mode_of_row(row);
-      const double* v = &run.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
-      const double* f = &result.solution.f[static_cast<std::size_t>(row * 3)];
+    result_.solution = solve_bte(transport_, result_.temperature_k, collision, site_.progress);
+    result_.mode_kappa = mode_conductivity(transport_, result_.temperature_k, result_.solution.f);
+    result_.kappa_w_per_mk = total(result_.mode_kappa);
+    result_.final_rate_per_ps = final_rates();
+    result_.converged = true;
+  }
+
+  /// ω v²/(F·v): the rate that gives a row's F along its velocity.
+  std::vector<double> final_rates() const {
+    std::vector<double> rates(n_rows_, 0.0);
+    for (std::int64_t row = 0; row < transport_.n_rows(); ++row) {
+      if (!transport_.conducts(row)) continue;
+      const std::int64_t mode = transport_.mode_of_row(row);
+      const double* v = &run_.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
+      const double* f = &result_.solution.f[static_cast<std::size_t>(row * 3)];
       const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
       if (along != 0.0)
-        result.final_rate_per_ps[row] =
-            run.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
+        rates[row] =
+            run_.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
     }
-    result.converged = true;
+    return rates;
   }
-  return result;
+
+  std::size_t t_;
+  const Deck& deck_;
+  const Control& control_;
+  ThreePhononSums& kernels_;
+  const FurtherScattering& further_;
+  ConductivityRun& run_;
+  const RunSite& site_;
+  Transport transport_;
+  std::size_t n_rows_;
+  TemperatureResult result_;
+};
+
+}  // namespace
+
+TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
+                                  const FurtherScattering& further, ConductivityRun& run,
+                                  const RunSite& site) {
+  return TemperatureStep(t, deck, kernels, further, run, site).solve();
 }
 
 void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint,
-                      Ranks& ranks) {
+                      ConductivityRun& run, const RunSite& site) {
   for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
-    run.by_temperature.push_back(
-        conductivity_at(t, deck, kernels, further, run, progress, checkpoint, ranks));
+    run.by_temperature.push_back(conductivity_at(t, deck, kernels, further, run, site));
 }
 
 double sheet_factor(const Deck& deck) {

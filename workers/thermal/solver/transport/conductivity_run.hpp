@@ -18,7 +18,7 @@
 
 namespace quasi::thermal {
 
-/// Scattering beside three phonons, isotopes and boundaries, that a caller computes (four phonons).
+/// Scattering beside three phonons, isotopes and boundaries: four phonons.
 struct FurtherScattering {
   /// [nT][n_rows] in 1/ps, added to the total rates; empty: none.
   std::vector<double> rate_per_ps;
@@ -63,7 +63,7 @@ struct ConductivityRun {
 /// Modes of a deck, timed; warnings of deck and modes are gathered in the run.
 ConductivityRun start_run(const Deck& deck, Progress& progress);
 
-/// Who draws where three-phonon rates are sampled.
+/// The devices that sample three-phonon rates, and the place of their checkpoint.
 struct SamplingSite {
   std::vector<Device> devices = {Device{}};
   std::filesystem::path checkpoint_directory = {};
@@ -74,19 +74,30 @@ struct SamplingSite {
 void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
 
-/// κ from the rates at temperature t of the deck, in relaxation-time approximation and, when asked
-/// for, iterated. With a checkpoint an iteration of an earlier attempt is replayed up to where it
-/// was ended.
+/// Where an iteration reports its progress, keeps its state and finds the other ranks.
+struct RunSite {
+  Progress& progress;
+  Checkpoint* checkpoint;  ///< null: nothing is kept
+  Ranks& ranks;
+
+  RunSite(Progress& reported, Checkpoint* kept = nullptr, Ranks& shared = one_rank())
+      : progress(reported), checkpoint(kept), ranks(shared) {}
+};
+
+/// κ from the rates at temperature number `t` of the deck, in relaxation-time approximation and,
+/// with `convergence`, from the linearised BTE (docs/theory/thermal.md 8). With a checkpoint, an
+/// iteration of an earlier attempt is replayed up to the step at which it ended.
+/// @throws NotConverged as solve_bte.
 TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
                                   const FurtherScattering& further, ConductivityRun& run,
-                                  Progress& progress, Checkpoint* checkpoint, Ranks& ranks);
+                                  const RunSite& site);
 
-/// The same at all temperatures.
+/// Adds conductivity_at of every temperature of the deck to the run.
 void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, Progress& progress, Checkpoint* checkpoint = nullptr,
-                      Ranks& ranks = one_rank());
+                      ConductivityRun& run, const RunSite& site);
 
-/// κ of a 2D sheet is quoted for a stated thickness: the factor from the cell's height.
+/// Factor from the κ of a cell to the κ of a sheet of `sheet_thickness_nm`: the height of the cell
+/// over the thickness. It is 1 for bulk crystals.
 double sheet_factor(const Deck& deck);
 
 }  // namespace quasi::thermal

@@ -5,7 +5,7 @@
 namespace quasi::thermal {
 
 Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                ConductivityRun& run, Progress& progress, Checkpoint* checkpoint, Ranks& ranks) {
+                ConductivityRun& run, const RunSite& site) {
   const Control& control = deck.control;
   Sweep sweep;
   if (control.isotope_factors.empty() && control.grain_sizes_nm.empty()) return sweep;
@@ -21,24 +21,23 @@ Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScatter
   std::vector<double> isotopes = run.isotope_per_ps;
   std::vector<double> boundary = run.boundary_per_ps;
   std::int64_t done = 0;
-  // Of four phonons the operator of one temperature is kept at a time, the last one's at first:
-  // temperatures go outermost, from the last.
+  // The four-phonon operator is kept for one temperature at a time, and at first for the last one.
+  // Temperatures are therefore the outermost loop, from the last.
   for (std::size_t t = n_t; t-- > 0;)
     for (std::size_t i = 0; i < sweep.isotope_factor.size(); ++i)
       for (std::size_t g = 0; g < sweep.grain_size_nm.size(); ++g) {
-        progress.report("sweep", done++, static_cast<std::int64_t>(n));
+        site.progress.report("sweep", done++, static_cast<std::int64_t>(n));
         for (std::size_t row = 0; row < isotopes.size(); ++row)
           run.isotope_per_ps[row] = sweep.isotope_factor[i] * isotopes[row];
         run.boundary_per_ps = sweep.grain_size_nm[g] > 0.0
                                   ? boundary_rates_per_ps(transport, sweep.grain_size_nm[g])
                                   : boundary;
-        const TemperatureResult r =
-            conductivity_at(t, deck, kernels, further, run, progress, checkpoint, ranks);
+        const TemperatureResult r = conductivity_at(t, deck, kernels, further, run, site);
         const std::size_t at = (i * sweep.grain_size_nm.size() + g) * n_t + t;
         sweep.kappa_rta_w_per_mk[at] = r.kappa_rta_w_per_mk;
         if (r.converged) sweep.kappa_w_per_mk[at] = r.kappa_w_per_mk;
       }
-  progress.report("sweep", static_cast<std::int64_t>(n), static_cast<std::int64_t>(n));
+  site.progress.report("sweep", static_cast<std::int64_t>(n), static_cast<std::int64_t>(n));
   run.isotope_per_ps = std::move(isotopes);
   run.boundary_per_ps = std::move(boundary);
   return sweep;

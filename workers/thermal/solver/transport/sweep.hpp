@@ -21,7 +21,6 @@ struct Sweep {
 /// Isotope scattering is linear in the variances g, so that a factor scales the rates (0: pure).
 /// @param run  of add_scattering, with the kernels' list of processes kept; unchanged on return
 Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                ConductivityRun& run, Progress& progress, Checkpoint* checkpoint = nullptr,
-                Ranks& ranks = one_rank());
+                ConductivityRun& run, const RunSite& site);
 
 }  // namespace quasi::thermal

@@ -126,70 +126,116 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k,
   return result;
 }
 
-std::vector<WireConductivity> converged_wires(
-    const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-    const std::vector<double>& further_per_ps,
-    const std::function<FurtherScattering(const Symmetry&)>& iterated_along, const Device& device,
-    Progress& progress) {
-  const Control& control = deck.control;
-  const std::int64_t nb = run.modes.n_branches;
-  const std::size_t n_t = control.temperatures_k.size();
-  const Transport bulk{deck.crystal, deck.symmetry, run.modes, control};
+namespace {
+
+/// The scattering of one wire axis, on the rows of the wire's symmetry.
+class WireAxis {
+ public:
+  WireAxis(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
+           const WireScattering& further, const Vec3& axis)
+      : deck_(deck),
+        run_(run),
+        further_(further),
+        axis_(axis),
+        along_(symmetry_along(deck.symmetry, axis)),
+        t_{deck.crystal, along_, run.modes, deck.control},
+        problem_(
+            make_three_phonon_problem(deck.crystal, third_order, along_, run.modes, deck.control)),
+        iterated_(further.iterated_along ? further.iterated_along(along_) : FurtherScattering{}) {}
+
+  void load(const Device& device, Progress& progress) {
+    kernels_ = make_three_phonon_sums(device);
+    kernels_->load(problem_);
+    kernels_->rates(deck_.control.temperatures_k, true, progress);
+  }
+
+  /// Prepares the diagonal of the operator and the mean free paths across the axis.
+  void set_temperature(std::size_t k) {
+    k_ = k;
+    diagonal_ = kernels_->row_rates(temperature_k(), OccupationForm::kSymmetric);
+    if (deck_.control.average_degenerate)
+      average_over_subspaces(run_.modes, along_.irreducible, 1, diagonal_.data());
+    if (iterated_.in_scattering) {
+      const std::vector<double> more = iterated_.diagonal_per_ps(k);
+      for (std::size_t row = 0; row < diagonal_.size(); ++row) diagonal_[row] += more[row];
+    }
+    const std::vector<double>& bulk_per_ps = run_.by_temperature[k].rate_per_ps;
+    path_nm_.assign(diagonal_.size(), 0.0);
+    for (std::int64_t row = 0; row < t_.n_rows(); ++row) {
+      const std::size_t bulk = bulk_row(row);
+      const auto at = static_cast<std::size_t>(row);
+      if (!run_.isotope_per_ps.empty()) diagonal_[at] += run_.isotope_per_ps[bulk];
+      if (!iterated_.in_scattering && !further_.relaxation_per_ps.empty())
+        diagonal_[at] += further_.relaxation_per_ps[k * bulk_per_ps.size() + bulk];
+      const double* v =
+          &run_.modes.velocity_km_s[static_cast<std::size_t>(t_.mode_of_row(row) * 3)];
+      if (bulk_per_ps[bulk] > 0.0)
+        path_nm_[at] = speed_across({v[0], v[1], v[2]}, axis_) / bulk_per_ps[bulk];
+    }
+  }
+
+  /// κ along the axis of a wire of one radius.
+  double kappa_w_per_mk(double radius_nm, Progress& progress) const {
+    CollisionOperator collision{
+        .diagonal_per_ps = diagonal_, .in_scattering = {}, .symmetric = true};
+    for (std::size_t row = 0; row < diagonal_.size(); ++row)
+      collision.diagonal_per_ps[row] /= diffuse_wire_reduction(path_nm_[row], radius_nm);
+    collision.in_scattering = [this](const std::vector<double>& f) {
+      std::vector<double> out =
+          kernels_->apply_collision(temperature_k(), OccupationForm::kSymmetric, f);
+      if (iterated_.in_scattering) {
+        const std::vector<double> more = iterated_.in_scattering(k_, f);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
+      }
+      return out;
+    };
+    const IterativeSolution solution = solve_bte(t_, temperature_k(), collision, progress);
+    return dot(axis_, total(mode_conductivity(t_, temperature_k(), solution.f)) * axis_);
+  }
+
+ private:
+  double temperature_k() const { return deck_.control.temperatures_k[k_]; }
+  /// Row of the bulk crystal in the same star.
+  std::size_t bulk_row(std::int64_t row) const {
+    const std::int64_t nb = run_.modes.n_branches;
+    const std::int64_t star = deck_.symmetry.star_of[static_cast<std::size_t>(
+        along_.irreducible[static_cast<std::size_t>(row / nb)])];
+    return static_cast<std::size_t>(star * nb + row % nb);
+  }
+
+  const Deck& deck_;
+  const ConductivityRun& run_;
+  const WireScattering& further_;
+  Vec3 axis_;
+  Symmetry along_;
+  Transport t_;
+  ThreePhononProblem problem_;
+  FurtherScattering iterated_;
+  std::unique_ptr<ThreePhononSums> kernels_;
+  std::size_t k_ = 0;             ///< number of the temperature
+  std::vector<double> diagonal_;  ///< [n_rows] 1/ps, without the walls
+  std::vector<double> path_nm_;   ///< [n_rows] across the axis
+};
+
+}  // namespace
+
+std::vector<WireConductivity> converged_wires(const Deck& deck,
+                                              const SparseForceConstants& third_order,
+                                              const ConductivityRun& run,
+                                              const WireScattering& further, const Device& device,
+                                              Progress& progress) {
+  const std::size_t n_t = deck.control.temperatures_k.size();
+  const Transport bulk{deck.crystal, deck.symmetry, run.modes, deck.control};
   std::vector<WireConductivity> result(n_t, wires_of(bulk));
+  const std::size_t n_radii = result[0].radius_nm.size();
   for (std::size_t axis = 0; axis < result[0].axis.size(); ++axis) {
-    const Vec3& a = result[0].axis[axis];
-    const Symmetry along = symmetry_along(deck.symmetry, a);
-    const Transport t{deck.crystal, along, run.modes, control};
-    ThreePhononProblem problem =
-        make_three_phonon_problem(deck.crystal, third_order, along, run.modes, control);
-    const auto kernels = make_three_phonon_sums(device);
-    kernels->load(problem);
-    kernels->rates(control.temperatures_k, true, progress);
-    const FurtherScattering iterated = iterated_along ? iterated_along(along) : FurtherScattering{};
+    WireAxis wire(deck, third_order, run, further, result[0].axis[axis]);
+    wire.load(device, progress);
     for (std::size_t k = 0; k < n_t; ++k) {
-      std::vector<double> diagonal =
-          kernels->row_rates(control.temperatures_k[k], OccupationForm::kSymmetric);
-      if (control.average_degenerate)
-        average_over_subspaces(run.modes, along.irreducible, 1, diagonal.data());
-      if (iterated.in_scattering) {
-        const std::vector<double> more = iterated.diagonal_per_ps(k);
-        for (std::size_t row = 0; row < diagonal.size(); ++row) diagonal[row] += more[row];
-      }
-      std::vector<double> path(diagonal.size(), 0.0);
-      for (std::int64_t row = 0; row < t.n_rows(); ++row) {
-        // The bulk's row of the same star.
-        const std::int64_t star = deck.symmetry.star_of[static_cast<std::size_t>(
-            along.irreducible[static_cast<std::size_t>(row / nb)])];
-        const auto whole = static_cast<std::size_t>(star * nb + row % nb);
-        const auto at = static_cast<std::size_t>(row);
-        if (!run.isotope_per_ps.empty()) diagonal[at] += run.isotope_per_ps[whole];
-        if (!iterated.in_scattering && !further_per_ps.empty())
-          diagonal[at] += further_per_ps[k * run.by_temperature[k].rate_per_ps.size() + whole];
-        const double rate = run.by_temperature[k].rate_per_ps[whole];
-        const double* v =
-            &run.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
-        if (rate > 0.0) path[at] = speed_across({v[0], v[1], v[2]}, a) / rate;
-      }
-      for (std::size_t r = 0; r < result[k].radius_nm.size(); ++r) {
-        CollisionOperator collision{
-            .diagonal_per_ps = diagonal, .in_scattering = {}, .symmetric = true};
-        for (std::size_t row = 0; row < diagonal.size(); ++row)
-          collision.diagonal_per_ps[row] /=
-              diffuse_wire_reduction(path[row], result[k].radius_nm[r]);
-        collision.in_scattering = [&](const std::vector<double>& f) {
-          std::vector<double> out =
-              kernels->apply_collision(control.temperatures_k[k], OccupationForm::kSymmetric, f);
-          if (iterated.in_scattering) {
-            const std::vector<double> more = iterated.in_scattering(k, f);
-            for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
-          }
-          return out;
-        };
-        const IterativeSolution solution =
-            solve_bte(t, control.temperatures_k[k], collision, progress);
-        const Mat3 kappa = total(mode_conductivity(t, control.temperatures_k[k], solution.f));
-        result[k].kappa_w_per_mk[axis * result[k].radius_nm.size() + r] = dot(a, kappa * a);
-      }
+      wire.set_temperature(k);
+      for (std::size_t r = 0; r < n_radii; ++r)
+        result[k].kappa_w_per_mk[axis * n_radii + r] =
+            wire.kappa_w_per_mk(result[k].radius_nm[r], progress);
     }
   }
   return result;

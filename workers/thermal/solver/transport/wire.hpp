@@ -7,8 +7,8 @@
 
 namespace quasi::thermal {
 
-/// By how much diffuse walls reduce a mode's share in a cylindrical wire: the mean over the cross
-/// section of 1 − e^{−s/Λ}, s the way to the wall across the axis,
+/// Factor by which diffuse walls reduce a mode's share in a cylindrical wire: the mean over the
+/// cross section of 1 − e^{−s/Λ}, s the way to the wall across the axis,
 ///
 ///   f = (2Λ/πR²) ∫_0^R [2√(R²−x²)/Λ − 1 + e^{−2√(R²−x²)/Λ}] dx,   Λ = v_ρ τ.
 ///
@@ -22,7 +22,7 @@ struct WireConductivity {
   std::vector<double> kappa_w_per_mk;  ///< [n_axes][n_radii]
 };
 
-/// Axes and radii of the control.
+/// Axes and radii of the wires that the control asks for.
 WireConductivity wires_of(const Transport& transport);
 
 /// In relaxation-time approximation: each mode's F along the axis is reduced by the f of its own
@@ -32,19 +32,24 @@ WireConductivity wires_of(const Transport& transport);
 WireConductivity wire_conductivity(const Transport& transport, double temperature_k,
                                    const std::vector<double>& rate_per_ps);
 
-/// From the BTE: F = f τ (ωv + in-scattering of F), that is a diagonal of w/f. The wire's own
-/// symmetry folds the mesh, so the processes of its irreducible points are listed anew for every
-/// axis; rates are those of the run. Needs the symmetric operator.
-/// @param further_per_ps  [nT][n_rows] rates beside those of the run's three phonons and isotopes,
-/// in relaxation-time
-///                        approximation; may be empty
-/// @param iterated_along  makes what is iterated instead of these rates, with the rows of a wire's
-/// symmetry; null: none
+/// Scattering of a wire's phonons beside three phonons and isotopes.
+struct WireScattering {
+  std::vector<double> relaxation_per_ps;  ///< [nT][n_rows] in relaxation-time approximation; may be
+                                          ///< empty
+  /// Makes the scattering that is iterated instead of these rates, with the rows of a wire's
+  /// symmetry; null: none.
+  std::function<FurtherScattering(const Symmetry&)> iterated_along;
+};
+
+/// κ of wires from the BTE: F = f τ (ωv + in-scattering of F), a diagonal of w/f. The symmetry of
+/// the wire folds the mesh, so the processes of its irreducible points are listed for every axis;
+/// rates are those of the run. It needs the symmetric operator.
 /// @return [nT]
-std::vector<WireConductivity> converged_wires(
-    const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-    const std::vector<double>& further_per_ps,
-    const std::function<FurtherScattering(const Symmetry&)>& iterated_along, const Device& device,
-    Progress& progress);
+/// @throws NotConverged as solve_bte.
+std::vector<WireConductivity> converged_wires(const Deck& deck,
+                                              const SparseForceConstants& third_order,
+                                              const ConductivityRun& run,
+                                              const WireScattering& further, const Device& device,
+                                              Progress& progress);
 
 }  // namespace quasi::thermal

@@ -1,0 +1,267 @@
+#include "workers/thermal/input/phonopy_force_constants.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "workers/backend/error.hpp"
+#include "workers/io/hdf5.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+constexpr double kSamePosition_angstrom =
+    1e-3;  // of an atom of the supercell and of the primitive cell
+constexpr double kSameDistance_angstrom =
+    1e-5;  // images this close are equally near (thermal.md 1.6)
+constexpr int kImageRange = 2;
+
+/// A supercell described in the primitive cell's terms.
+struct SupercellMap {
+  std::vector<int> atom;     ///< [n_s] atom of the primitive cell
+  std::vector<Index3> cell;  ///< [n_s] its cell
+  IntMat3 lattice{};         ///< row i: supercell vector i in primitive lattice coordinates
+  std::vector<int> centre;   ///< [n_p] supercell atom that stands for each primitive atom
+  std::int64_t n_cells = 0;
+};
+
+Index3 rounded(const Vec3& v, double* residue) {
+  Index3 result{};
+  for (int i = 0; i < 3; ++i) {
+    result[i] = static_cast<int>(std::lround(v[i]));
+    *residue = std::max(*residue, std::fabs(v[i] - result[i]));
+  }
+  return result;
+}
+
+SupercellMap map_supercell(const PhonopyCell& primitive, const PhonopyCell& supercell,
+                           const std::string& name) {
+  const Mat3 to_primitive = inverse(transpose(primitive.lattice_angstrom));
+  SupercellMap map;
+  double residue = 0.0;
+  for (int i = 0; i < 3; ++i)
+    map.lattice[i] = rounded(to_primitive * supercell.lattice_angstrom[i], &residue);
+  if (residue > 1e-3)
+    throw InvalidInput(
+        name + ": the supercell's lattice is not a multiple of the primitive cell's (off by " +
+        std::to_string(residue) + " lattice vectors); do both come from one run?");
+  const double ratio =
+      std::fabs(determinant(supercell.lattice_angstrom) / determinant(primitive.lattice_angstrom));
+  map.n_cells = std::llround(ratio);
+  if (supercell.n_atoms() != primitive.n_atoms() * map.n_cells)
+    throw InvalidInput(name + ": the supercell has " + std::to_string(supercell.n_atoms()) +
+                       " atoms, " + std::to_string(map.n_cells) + " primitive cells of " +
+                       std::to_string(primitive.n_atoms()) + " have " +
+                       std::to_string(primitive.n_atoms() * map.n_cells));
+  for (int s = 0; s < supercell.n_atoms(); ++s) {
+    bool found = false;
+    for (int p = 0; p < primitive.n_atoms() && !found; ++p) {
+      if (supercell.symbol[s] != primitive.symbol[p]) continue;
+      const Vec3 apart =
+          to_primitive * (supercell.cartesian_angstrom(s) - primitive.cartesian_angstrom(p));
+      double off = 0.0;
+      const Index3 cell = rounded(apart, &off);
+      const Vec3 rest{apart[0] - cell[0], apart[1] - cell[1], apart[2] - cell[2]};
+      if (length(transpose(primitive.lattice_angstrom) * rest) > kSamePosition_angstrom) continue;
+      map.atom.push_back(p);
+      map.cell.push_back(cell);
+      found = true;
+    }
+    if (!found)
+      throw InvalidInput(name + ": atom " + std::to_string(s + 1) + " (" + supercell.symbol[s] +
+                         ") of the supercell lies on no atom of the primitive cell");
+  }
+  for (int p = 0; p < primitive.n_atoms(); ++p)
+    map.centre.push_back(
+        static_cast<int>(std::find(map.atom.begin(), map.atom.end(), p) - map.atom.begin()));
+  return map;
+}
+
+/// Rows of a force-constant dataset: which row belongs to each primitive atom, and which supercell
+/// atom that row's displacements were counted from.
+struct Rows {
+  std::vector<std::int64_t> row;  ///< [n_p]
+  std::vector<int> centre;        ///< [n_p]
+};
+
+Rows find_rows(const H5Reader& file, const std::string& name, const std::string& dataset, int rank,
+               const SupercellMap& map) {
+  const auto shape = file.shape(dataset);
+  const auto n_s = static_cast<std::int64_t>(map.atom.size());
+  const auto n_p = static_cast<std::int64_t>(map.centre.size());
+  std::ostringstream found;
+  for (const auto extent : shape) found << (found.tellp() > 0 ? "×" : "") << extent;
+  bool good = static_cast<int>(shape.size()) == 2 * rank && (shape[0] == n_p || shape[0] == n_s);
+  for (int i = 1; good && i < rank; ++i) good = shape[i] == n_s;
+  for (int i = rank; good && i < 2 * rank; ++i) good = shape[i] == 3;
+  if (!good)
+    throw InvalidInput(name + ": dataset '" + dataset + "' is " + found.str() +
+                       ", but the supercell has " + std::to_string(n_s) +
+                       " atoms and the primitive cell " + std::to_string(n_p) +
+                       "; do yaml and force constants belong together?");
+  Rows rows{.row = {}, .centre = map.centre};
+  if (file.has("/p2s_map")) {
+    const auto p2s = file.integers("/p2s_map");
+    for (std::int64_t p = 0; p < n_p; ++p) {
+      const bool known = static_cast<std::int64_t>(p2s.size()) == n_p && p2s[p] >= 0 &&
+                         p2s[p] < n_s && map.atom[p2s[p]] == static_cast<int>(p);
+      if (!known)
+        throw InvalidInput(
+            name +
+            ": 'p2s_map' does not name, for every atom of the primitive cell, one like it in "
+            "the supercell; do yaml and force constants belong together?");
+      rows.centre[p] = static_cast<int>(p2s[p]);
+    }
+  }
+  for (std::int64_t p = 0; p < n_p; ++p) rows.row.push_back(shape[0] == n_p ? p : rows.centre[p]);
+  return rows;
+}
+
+/// Cells in which an atom of the supercell is nearest to a centre: its periodic images at the
+/// smallest distance.
+class NearestImages {
+ public:
+  NearestImages(const PhonopyCell& primitive, const SupercellMap& map)
+      : primitive_(primitive), map_(map) {
+    for (int i = -kImageRange; i <= kImageRange; ++i)
+      for (int j = -kImageRange; j <= kImageRange; ++j)
+        for (int k = -kImageRange; k <= kImageRange; ++k) {
+          Index3 shift{};
+          for (int d = 0; d < 3; ++d)
+            shift[d] = i * map.lattice[0][d] + j * map.lattice[1][d] + k * map.lattice[2][d];
+          shifts_.push_back(shift);
+        }
+  }
+
+  /// Cells of supercell atom `s`, counted from the cell of the centre (a supercell atom).
+  std::vector<Index3> cells(int centre, int s) const {
+    std::vector<Index3> best;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (const Index3& shift : shifts_) {
+      Index3 cell{};
+      Vec3 apart = primitive_.position[map_.atom[s]] - primitive_.position[map_.atom[centre]];
+      for (int d = 0; d < 3; ++d) {
+        cell[d] = map_.cell[s][d] - map_.cell[centre][d] + shift[d];
+        apart[d] += cell[d];
+      }
+      const double distance = length(transpose(primitive_.lattice_angstrom) * apart);
+      if (distance < shortest - kSameDistance_angstrom) best.clear();
+      if (distance < shortest + kSameDistance_angstrom) {
+        best.push_back(cell);
+        shortest = std::min(shortest, distance);
+      }
+    }
+    return best;
+  }
+
+ private:
+  const PhonopyCell& primitive_;
+  const SupercellMap& map_;
+  std::vector<Index3> shifts_;
+};
+
+void require_finite(const std::vector<double>& values, const std::string& name,
+                    const std::string& dataset) {
+  for (const double value : values)
+    if (!std::isfinite(value))
+      throw InvalidInput(name + ": dataset '" + dataset + "' holds a number that is not finite");
+}
+
+}  // namespace
+
+SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& cells,
+                     double unit) {
+  const PhonopyCell& primitive = cells.primitive;
+  const PhonopyCell& supercell = cells.supercell;
+  const std::string& yaml = cells.source;
+  const std::string name = file.filename().string();
+  const H5Reader reader(file);
+  const std::string dataset = reader.has("/force_constants") ? "/force_constants" : "/fc2";
+  const SupercellMap map = map_supercell(primitive, supercell, yaml);
+  const Rows rows = find_rows(reader, name, dataset, 2, map);
+  const auto values = reader.doubles(dataset);
+  require_finite(values, name, dataset);
+  const NearestImages images(primitive, map);
+  const auto n_s = static_cast<std::int64_t>(map.atom.size());
+
+  SecondOrder result{
+      .n_atoms = primitive.n_atoms(), .value = {}, .images = {}, .image_cells = map.n_cells};
+  double largest = 0.0;
+  double worst_sum = 0.0;
+  for (int p = 0; p < primitive.n_atoms(); ++p) {
+    double sum[9] = {};
+    for (std::int64_t s = 0; s < n_s; ++s) {
+      const double* block = &values[static_cast<std::size_t>((rows.row[p] * n_s + s) * 9)];
+      for (int e = 0; e < 9; ++e) {
+        sum[e] += block[e];
+        largest = std::max(largest, std::fabs(block[e]));
+      }
+      const auto nearest = images.cells(rows.centre[p], static_cast<int>(s));
+      for (const Index3& cell : nearest) {
+        SecondOrder::Image image{.atom = map.atom[s],
+                                 .other = p,
+                                 .cell = cell,
+                                 .weight = 1.0 / static_cast<double>(nearest.size()),
+                                 .value = {}};
+        // Φ(p,0; s,R) transposed is Φ(s,R; p,0), the pairing of SecondOrder.
+        for (int a = 0; a < 3; ++a)
+          for (int b = 0; b < 3; ++b) image.value[a * 3 + b] = unit * block[b * 3 + a];
+        result.images.push_back(image);
+      }
+    }
+    for (const double element : sum) worst_sum = std::max(worst_sum, std::fabs(element));
+  }
+  result.raw_acoustic_sum = largest > 0.0 ? worst_sum / largest : 0.0;
+  return result;
+}
+
+SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells) {
+  const PhonopyCell& primitive = cells.primitive;
+  const PhonopyCell& supercell = cells.supercell;
+  const std::string& yaml = cells.source;
+  const std::string name = file.filename().string();
+  const H5Reader reader(file);
+  const SupercellMap map = map_supercell(primitive, supercell, yaml);
+  const Rows rows = find_rows(reader, name, "/fc3", 3, map);
+  const NearestImages images(primitive, map);
+  const auto n_s = static_cast<std::int64_t>(map.atom.size());
+
+  using Key = std::array<int, 9>;  // atoms, then cells of the second and third
+  std::map<Key, std::array<double, 27>> blocks;
+  std::int64_t read = 0;
+  for (int p = 0; p < primitive.n_atoms(); ++p) {
+    const std::int64_t start[] = {rows.row[p], 0, 0, 0, 0, 0};
+    const std::int64_t count[] = {1, n_s, n_s, 3, 3, 3};
+    const auto values = reader.slab("/fc3", start, count);
+    require_finite(values, name, "/fc3");
+    std::vector<std::vector<Index3>> nearest;
+    for (std::int64_t s = 0; s < n_s; ++s)
+      nearest.push_back(images.cells(rows.centre[p], static_cast<int>(s)));
+    for (std::int64_t j = 0; j < n_s; ++j)
+      for (std::int64_t k = 0; k < n_s; ++k) {
+        const double* tensor = &values[static_cast<std::size_t>((j * n_s + k) * 27)];
+        if (std::all_of(tensor, tensor + 27, [](double x) { return x == 0.0; })) continue;
+        ++read;
+        const double share = 1.0 / static_cast<double>(nearest[j].size() * nearest[k].size());
+        for (const Index3& rj : nearest[j])
+          for (const Index3& rk : nearest[k]) {
+            auto& block =
+                blocks[{p, map.atom[j], map.atom[k], rj[0], rj[1], rj[2], rk[0], rk[1], rk[2]}];
+            for (int e = 0; e < 27; ++e) block[e] += share * tensor[e];
+          }
+      }
+  }
+  SparseForceConstants result{
+      .order = 3, .atom = {}, .cell = {}, .tensor = {}, .blocks_read = read};
+  for (const auto& [key, block] : blocks) {
+    result.atom.insert(result.atom.end(), key.begin(), key.begin() + 3);
+    result.cell.insert(result.cell.end(), key.begin() + 3, key.end());
+    result.tensor.insert(result.tensor.end(), block.begin(), block.end());
+  }
+  return result;
+}
+
+}  // namespace quasi::thermal

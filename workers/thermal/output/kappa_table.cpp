@@ -1,0 +1,150 @@
+#include "workers/thermal/output/kappa_table.hpp"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "workers/thermal/output/result_derived.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+using nlohmann::json;
+
+/// Appends a line of at most 255 bytes, as printf formats it.
+[[gnu::format(printf, 2, 3)]] void print(std::string& text, const char* format, ...) {
+  char line[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  text += line;
+}
+
+long long integer(const json& value) { return value.get<long long>(); }
+double real(const json& value) { return value.get<double>(); }
+
+void print_head(const json& summary, std::string& text) {
+  const json& mesh = summary["mesh"];
+  print(text, "mesh %dx%dx%d, %lld irreducible points, %s, device %s\n", mesh[0].get<int>(),
+        mesh[1].get<int>(), mesh[2].get<int>(), integer(summary["irreducible_points"]),
+        summary["space_group"].get<std::string>().c_str(),
+        summary["device"].get<std::string>().c_str());
+}
+
+void print_processes(const json& summary, std::string& text) {
+  const json& three = summary["processes_3ph"];
+  print(text, "three-phonon processes: %lld absorption, %lld emission\n",
+        integer(three["absorption"]), integer(three["emission"]));
+  if (!summary.contains("processes_4ph")) return;
+  const json& four = summary["processes_4ph"];
+  print(text, "four-phonon processes: %lld recombination, %lld redistribution, %lld splitting\n",
+        integer(four["recombination"]), integer(four["redistribution"]),
+        integer(four["splitting"]));
+}
+
+/// One tensor. Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep it.
+void print_tensor(double temperature_k, const char* label, const json& k, std::string& text) {
+  const auto shown = [](const json& value) {
+    return std::abs(real(value)) < 5e-5 ? 0.0 : real(value);
+  };
+  print(text, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature_k, label,
+        shown(k[0][0]), shown(k[1][1]), shown(k[2][2]), shown(k[0][1]), shown(k[0][2]),
+        shown(k[1][2]));
+}
+
+void print_sampling_error(const json& summary, std::size_t t, std::string& text) {
+  const json& k = summary["kappa_rta_w_per_mk"][t];
+  const double mean = (real(k[0][0]) + real(k[1][1]) + real(k[2][2])) / 3.0;
+  const double relative = real(summary["kappa_rta_relative_error"][t]);
+  print(text,
+        "           sampled rates: mean of the diagonal %.4f ± %.4f (standard error, %.2g %%)\n",
+        mean, mean * relative, 100.0 * relative);
+}
+
+void print_iterations(const json& summary, std::size_t t, std::string& text) {
+  const char* iterated = !summary.contains("processes_4ph") ? "three phonons"
+                         : summary.value("four_phonon_iteration", false)
+                             ? "three and four phonons"
+                             : "three phonons (four in the relaxation times)";
+  print(text, "           %s iterated: %lld iterations, residual %.1e\n", iterated,
+        integer(summary["iterations"][t]), real(summary["residual"][t]));
+}
+
+void print_temperature(const json& summary, std::size_t t, std::string& text) {
+  const double temperature_k = real(summary["temperatures_k"][t]);
+  print_tensor(temperature_k, "RTA", summary["kappa_rta_w_per_mk"][t], text);
+  if (summary.contains("kappa_rta_relative_error")) print_sampling_error(summary, t, text);
+  if (!summary["kappa_w_per_mk"].is_null()) {
+    print_tensor(temperature_k, "BTE", summary["kappa_w_per_mk"][t], text);
+    print_iterations(summary, t, text);
+  }
+  if (summary.contains("kappa_coherence_w_per_mk"))
+    print_tensor(temperature_k, "coh.", summary["kappa_coherence_w_per_mk"][t], text);
+}
+
+void print_precision(const json& precision, std::string& text) {
+  print(text, "mixed precision: rates off by at most %.1e, κ by %.1e (%lld modes computed twice)\n",
+        real(precision["largest_rate_error"]), real(precision["kappa_error"]),
+        integer(precision["sampled_rows"]));
+  if (!precision.contains("four_phonon")) return;
+  const json& four = precision["four_phonon"];
+  print(
+      text, "  of four phonons: rates off by at most %.1e, κ by %.1e (%lld tiles computed twice)\n",
+      real(four["largest_rate_error"]), real(four["kappa_error"]), integer(four["sampled_tiles"]));
+}
+
+/// κ of one setting of a convergence study: the diagonal.
+void print_setting(double temperature_k, const std::string& name, const json& kappa,
+                   std::string& text) {
+  print(text, "%9.2f  %-12s%12.4f%12.4f%12.4f\n", temperature_k, name.c_str(), real(kappa[0][0]),
+        real(kappa[1][1]), real(kappa[2][2]));
+}
+
+void print_limit(double temperature_k, const char* name, const json& limit, std::size_t t,
+                 std::string& text) {
+  const json& kappa = limit["kappa_w_per_mk"][t];
+  print(text, "%9.2f  %-12s%12.4f%12.4f%12.4f   ± %.4f\n", temperature_k, name, real(kappa[0]),
+        real(kappa[1]), real(kappa[2]), real(limit["error_w_per_mk"][t][0]));
+}
+
+void print_convergence(const json& summary, std::string& text) {
+  const json& study = summary["convergence"];
+  text += "against 1/N and width (extrapolated, with the error that the points imply)\n";
+  for (std::size_t t = 0; t < summary["temperatures_k"].size(); ++t) {
+    const double temperature_k = real(summary["temperatures_k"][t]);
+    for (std::size_t i = 0; i < study["mesh"].size(); ++i)
+      print_setting(temperature_k, "N = " + std::to_string(study["mesh"][i][0].get<int>()),
+                    study["kappa_by_mesh_w_per_mk"][i][t], text);
+    print_limit(temperature_k, "1/N -> 0", study["mesh_limit"], t, text);
+    for (std::size_t i = 0; i < study["scale_broad"].size(); ++i) {
+      std::string name;
+      print(name, "sb = %g", real(study["scale_broad"][i]));
+      print_setting(temperature_k, name, study["kappa_by_width_w_per_mk"][i][t], text);
+    }
+    print_limit(temperature_k, "sb -> 0", study["width_limit"], t, text);
+  }
+}
+
+}  // namespace
+
+std::string kappa_table(const json& summary) {
+  std::string text;
+  print_head(summary, text);
+  if (summary["kappa_rta_w_per_mk"].empty())
+    return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
+  print_processes(summary, text);
+  text +=
+      "thermal conductivity (W/m/K)\n"
+      "      T (K)            xx          yy          zz          xy          xz          yz\n";
+  for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t)
+    print_temperature(summary, t, text);
+  text += derived_table(summary);
+  if (summary.contains("precision")) print_precision(summary["precision"], text);
+  if (summary.contains("convergence")) print_convergence(summary, text);
+  for (const json& warning : summary["warnings"])
+    text += "warning: " + warning.get<std::string>() + "\n";
+  return text;
+}
+
+}  // namespace quasi::thermal
