@@ -73,85 +73,85 @@ struct KilledJob {
   double latest;  ///< of the moments, in times of an undisturbed run
 };
 
-class EngineKill : public testing::TestWithParam<KilledJob> {};
+/// Attempts at one job, each killed. Every attempt has a directory of its own, in which nothing
+/// but the newest checkpoint is placed, as a worker does.
+class KilledAttempts {
+ public:
+  KilledAttempts(const KilledJob& job, double whole_s, unsigned seed)
+      : job_(job), random_(seed), moment_s_(0.0, job.latest * whole_s) {}
 
-// SIGKILL again and again, at a random moment and after a new checkpoint by turns. Every attempt
-// has a directory of its own, in which a worker would have placed nothing but the newest
-// checkpoint, as "ckpt-STEP"; the last is left to finish. Every number is that of an undisturbed
-// run.
-TEST_P(EngineKill, SameBitsHoweverOften) {
-  const KilledJob& job = GetParam();
-  const test::TemporaryDirectory undisturbed, disturbed;
-  const auto began = std::chrono::steady_clock::now();
-  ASSERT_EQ(wait_for(start(undisturbed.path(), job.settings)), 0);
-  const double whole_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  EXPECT_FALSE(std::filesystem::exists(undisturbed.path() / "checkpoint"))
-      << "a finished job leaves checkpoints, or their empty folder";
-
-  const char* given = std::getenv("QUASI_SEED");
-  const unsigned seed = given ? static_cast<unsigned>(std::atoi(given)) : std::random_device{}();
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> moment_s(0.0, job.latest * whole_s);
-  std::printf("    QUASI_SEED=%u; an undisturbed run takes %.2f s\n", seed, whole_s);
-  int killed = 0, resumed = 0, too_late = 0;
-  double haste = 1.0;
-  std::filesystem::path checkpoint;
-  const auto next_attempt = [&](int i) {
-    const std::filesystem::path attempt = disturbed.path() / std::to_string(i);
-    std::filesystem::create_directories(attempt / "checkpoint");
-    if (!checkpoint.empty())
-      std::filesystem::copy_file(checkpoint, attempt / "checkpoint" / checkpoint.filename());
-    return attempt;
-  };
-  for (int i = 0; i < job.kills; ++i) {
-    const auto attempt = next_attempt(i);
-    const pid_t pid = start(attempt, job.settings);
-    int status = 0;
-    bool ended = false;
-    if (i % 2 == 0) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(haste * moment_s(random)));
-    } else {
-      // How long a run takes changes with the machine's load: every other kill follows a new
-      // checkpoint.
-      while (!ended && newest_checkpoint(attempt).filename() == checkpoint.filename()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        ended = waitpid(pid, &status, WNOHANG) == pid;
+  /// Kills as many attempts as the job says, at a random moment and after a new checkpoint by
+  /// turns. An attempt that ended before its kill shows nothing: then all begins again, in more
+  /// haste.
+  void run() {
+    int too_late = 0;
+    for (int i = 0; i < job_.kills; ++i) {
+      const int status = start_and_kill(i);
+      if (WIFSIGNALED(status)) {
+        note_kill(i);
+        continue;
       }
-    }
-    if (!ended) {
-      kill(pid, SIGKILL);
-      status = wait_for(pid);
-    }
-    if (!WIFSIGNALED(status)) {
-      // It ended before the kill, which a loaded machine may let happen and which shows nothing:
-      // from the beginning, in more haste.
       ASSERT_EQ(status, 0);
       ASSERT_LT(++too_late, 10) << "the job is too short to be killed";
-      for (const auto& left : std::filesystem::directory_iterator(disturbed.path()))
+      for (const auto& left : std::filesystem::directory_iterator(directory_.path()))
         std::filesystem::remove_all(left);
-      checkpoint.clear();
-      killed = resumed = 0;
-      haste *= 0.5;
+      checkpoint_.clear();
+      killed_ = resumed_ = 0;
+      haste_ *= 0.5;
       i = -1;
-      continue;
-    }
-    ++killed;
-    const auto newest = newest_checkpoint(attempt);
-    if (!newest.empty() && newest.filename() != checkpoint.filename()) {
-      checkpoint = newest;
-      ++resumed;
     }
   }
-  std::printf("    %d of %d attempts killed, %d of them after a new checkpoint\n", killed,
-              job.kills, resumed);
-  EXPECT_EQ(killed, job.kills) << "the job is too short to be killed";
-  EXPECT_GE(resumed, job.kills / 2);
-  const auto last = next_attempt(job.kills);
-  ASSERT_EQ(wait_for(start(last, job.settings)), 0);
+  /// The directory of a new attempt, with the newest checkpoint.
+  std::filesystem::path next_attempt(int i) const {
+    const std::filesystem::path attempt = directory_.path() / std::to_string(i);
+    std::filesystem::create_directories(attempt / "checkpoint");
+    if (!checkpoint_.empty())
+      std::filesystem::copy_file(checkpoint_, attempt / "checkpoint" / checkpoint_.filename());
+    return attempt;
+  }
+  int killed() const { return killed_; }
+  /// Kills that followed a new checkpoint.
+  int resumed() const { return resumed_; }
 
-  const H5Reader a(undisturbed.path() / "result.h5");
-  const H5Reader b(last / "result.h5");
+ private:
+  int start_and_kill(int i) {
+    const auto attempt = next_attempt(i);
+    const pid_t pid = start(attempt, job_.settings);
+    int status = 0;
+    if (i % 2 == 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(haste_ * moment_s_(random_)));
+    } else {
+      // The length of a run changes with the load of the machine: every other kill follows a new
+      // checkpoint.
+      while (newest_checkpoint(attempt).filename() == checkpoint_.filename()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (waitpid(pid, &status, WNOHANG) == pid) return status;
+      }
+    }
+    kill(pid, SIGKILL);
+    return wait_for(pid);
+  }
+  void note_kill(int i) {
+    ++killed_;
+    const auto newest = newest_checkpoint(directory_.path() / std::to_string(i));
+    if (newest.empty() || newest.filename() == checkpoint_.filename()) return;
+    checkpoint_ = newest;
+    ++resumed_;
+  }
+
+  const KilledJob& job_;
+  test::TemporaryDirectory directory_;
+  std::mt19937 random_;
+  std::uniform_real_distribution<double> moment_s_;
+  double haste_ = 1.0;
+  int killed_ = 0;
+  int resumed_ = 0;
+  std::filesystem::path checkpoint_;
+};
+
+void expect_same_bits(const std::filesystem::path& one, const std::filesystem::path& other) {
+  const H5Reader a(one);
+  const H5Reader b(other);
   for (const char* name :
        {"/rates/4ph_total", "/rates/4ph_recombination_normal", "/rates/4ph_redistribution_umklapp",
         "/rates/4ph_splitting_normal", "/phase_space/4ph_weighted_redistribution",
@@ -162,6 +162,33 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
   if (a.has("/rates/4ph_splitting_error")) {
     EXPECT_EQ(a.doubles("/rates/4ph_splitting_error"), b.doubles("/rates/4ph_splitting_error"));
   }
+}
+
+class EngineKill : public testing::TestWithParam<KilledJob> {};
+
+// A job that is killed again and again gives every number of an undisturbed run.
+TEST_P(EngineKill, SameBitsHoweverOften) {
+  const KilledJob& job = GetParam();
+  const test::TemporaryDirectory undisturbed;
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_EQ(wait_for(start(undisturbed.path(), job.settings)), 0);
+  const double whole_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  EXPECT_FALSE(std::filesystem::exists(undisturbed.path() / "checkpoint"))
+      << "a finished job leaves checkpoints, or their empty folder";
+
+  const char* given = std::getenv("QUASI_SEED");
+  const unsigned seed = given ? static_cast<unsigned>(std::atoi(given)) : std::random_device{}();
+  std::printf("    QUASI_SEED=%u; an undisturbed run takes %.2f s\n", seed, whole_s);
+  KilledAttempts attempts(job, whole_s, seed);
+  ASSERT_NO_FATAL_FAILURE(attempts.run());
+  std::printf("    %d of %d attempts killed, %d of them after a new checkpoint\n",
+              attempts.killed(), job.kills, attempts.resumed());
+  EXPECT_EQ(attempts.killed(), job.kills) << "the job is too short to be killed";
+  EXPECT_GE(attempts.resumed(), job.kills / 2);
+  const auto last = attempts.next_attempt(job.kills);
+  ASSERT_EQ(wait_for(start(last, job.settings)), 0);
+  expect_same_bits(undisturbed.path() / "result.h5", last / "result.h5");
 }
 
 INSTANTIATE_TEST_SUITE_P(
