@@ -5,6 +5,7 @@
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/output/bte_files.hpp"
+#include "workers/thermal/output/convergence_file.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"

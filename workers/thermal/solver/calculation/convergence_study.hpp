@@ -1,17 +1,15 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
-#include "workers/io/hdf5.hpp"
 #include "workers/thermal/solver/calculation/solve_case.hpp"
 #include "workers/thermal/solver/transport/extrapolation.hpp"
 
 namespace quasi::thermal {
 
-/// κ of one deck on several meshes and with several widths, and what both limits and their errors
-/// are.
+/// κ of one deck on several meshes and with several widths, and both limits with their errors.
 struct ConvergenceStudy {
   std::vector<Index3> mesh;         ///< [n_meshes], ascending; the deck's own is the last
   std::vector<double> scale_broad;  ///< [n_widths], descending; the deck's own is the first
@@ -23,20 +21,18 @@ struct ConvergenceStudy {
   std::vector<std::array<Extrapolation, 3>> width_limit;  ///< against sb
 };
 
-/// Before anything is computed. @throws InvalidInput where the control asks for a study that gives
-/// no limit.
+/// Checks a study before anything is computed.
+/// @throws InvalidInput where the control asks for a study that gives no limit.
 void require_possible_study(const Control& control);
 
 /// Solves the deck on the other meshes (`study_meshes`: divisions of the first axis, the others in
 /// proportion; default 1/2, 5/8, 3/4, 7/8 of its own) and, on its own, with the other widths
 /// (`study_scalebroads`; default ¾ and ½ of its own).
 /// @param own  the deck's solution, which is the last mesh and the first width
+/// @throws NotConverged naming mesh and width of the case that did not converge.
 ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices,
                                    Ranks& ranks, const SolvedCase& own,
                                    const std::filesystem::path& checkpoint_directory,
                                    Progress& progress);
-
-void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out);
-nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study);
 
 }  // namespace quasi::thermal
