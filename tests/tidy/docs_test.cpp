@@ -248,11 +248,11 @@ TEST(Docs, KeysOfGwDecks) {
 TEST(Docs, KeysOfThermalDecks) {
   const std::string code = code_below("workers/thermal/input");
   const Names read = together(
-      {matches(
-           code,
-           "\\b(?:flag|integer|at_least|positive|index3|section)\\(\\s*\"\\w*\",\\s*\"(\\w+)\""),
-       matches(code, "\\b(?:samples|reals|word|size)\\(\\s*\"(\\w+)\""),
-       matches(code, "keys_\\[\"(\\w+)\"\\]"),
+      {matches(code,
+               "\\b(?:add|flag|integer|at_least|positive|index3)\\(\\s*\"\\w*\",\\s*\"(\\w+)\""),
+       matches(code,
+               "\\b(?:samples|list_above_zero|list_from_zero|word|add_extent)"
+               "\\(\\s*\"(\\w+)\""),
        {"t_min", "t_max", "t_step"}});
   Names documented;
   for (const char* name : {"docs/reference/thermal.md", "docs/reference/thermal_4ph.md"}) {
