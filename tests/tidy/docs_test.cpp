@@ -91,6 +91,20 @@ TEST(Docs, LinksAndPicturesLeadSomewhere) {
     }
 }
 
+/// questions.txt lists what users ask first and the heading that answers it.
+TEST(Docs, QuestionsHaveAnAnswer) {
+  std::ifstream table(source_dir() / "tests/tidy/questions.txt");
+  int questions = 0;
+  for (std::string line; std::getline(table, line);) {
+    if (line.empty() || line.starts_with('#')) continue;
+    ++questions;
+    std::smatch parts;
+    ASSERT_TRUE(std::regex_match(line, parts, std::regex("(.+) \\| ([^#]+)#(.+)"))) << line;
+    EXPECT_TRUE(anchors_of(source_dir() / parts[2].str()).contains(parts[3])) << line;
+  }
+  EXPECT_GE(questions, 12);
+}
+
 /// Sentences of a page's prose: code, tables, headings, pictures and formulas are none.
 std::vector<std::string> sentences_of(const std::string& page) {
   const std::string prose = std::regex_replace(page, std::regex("```[^`]*```"), "");
