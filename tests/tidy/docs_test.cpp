@@ -330,10 +330,26 @@ TEST(Docs, OptionsThatAreNamedExist) {
       std::replace(key.begin(), key.end(), '_', '-');
       code += " --" + key + ' ';
     }
-  const Names foreign{"--preset", "--append",         "--groups",          "--system",
-                      "--nodes",  "--gpus-per-node",  "--ntasks-per-node", "--gpus-per-task",
-                      "--mpi",    "--bind-to",        "--map-by",          "--kill-on-bad-exit",
-                      "--host",   "--key-with-dashes"};
+  const Names foreign{"--preset",
+                      "--append",
+                      "--groups",
+                      "--system",
+                      "--nodes",
+                      "--gpus-per-node",
+                      "--ntasks-per-node",
+                      "--gpus-per-task",
+                      "--mpi",
+                      "--bind-to",
+                      "--map-by",
+                      "--kill-on-bad-exit",
+                      "--host",
+                      "--key-with-dashes",
+                      "--prefix",
+                      "--br",
+                      "--isotope",
+                      "--lbte",
+                      "--ts",
+                      "--wigner"};
   for (const fs::path& page : pages())
     for (const std::string& option : matches(text_of(page), "(?:^|[^-\\w])(--[a-z][a-z0-9-]+)")) {
       if (foreign.contains(option)) continue;
