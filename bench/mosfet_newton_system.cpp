@@ -40,7 +40,7 @@ NewtonSystem standard_newton_system() {
     std::vector<double> sheet;
     for (int k = 0; k < s.n_valleys() * s.subbands; ++k)
       sheet.push_back(state.sheet_nm2[static_cast<std::size_t>(k) * s.nx + i]);
-    column_response(s, energies, families, sheet.data(), nullptr, true,
+    column_response(s, {energies, families}, sheet.data(), nullptr, true,
                     &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
   }
   NewtonSystem system{ColumnMatrix(s, boundary, responses),

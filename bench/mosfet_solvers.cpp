@@ -73,11 +73,17 @@ class CyclicReduction {
     std::vector<Vector> diagonal, coupling, inverse;  ///< C_i couples i and i+1: row i, column i+1
   };
 
-  // C ← C + factor op(A) op(B)
-  void product(double factor, const Vector& a, bool at, const Vector& b, bool bt, Vector* c,
-               double keep) const {
-    cblas_dgemm(CblasRowMajor, at ? CblasTrans : CblasNoTrans, bt ? CblasTrans : CblasNoTrans, nz_,
-                nz_, nz_, factor, a.data(), nz_, b.data(), nz_, keep, c->data(), nz_);
+  /// A matrix or its transpose.
+  struct Factor {
+    const Vector& matrix;
+    bool transposed = false;
+    CBLAS_TRANSPOSE op() const { return transposed ? CblasTrans : CblasNoTrans; }
+  };
+
+  // C ← keep C + factor A B
+  void product(double factor, Factor a, Factor b, double keep, Vector* c) const {
+    cblas_dgemm(CblasRowMajor, a.op(), b.op(), nz_, nz_, nz_, factor, a.matrix.data(), nz_,
+                b.matrix.data(), nz_, keep, c->data(), nz_);
   }
   Level reduced(const Level& l) const {
     Level next;
@@ -86,15 +92,15 @@ class CyclicReduction {
     for (std::size_t i = 0; i < n; i += 2) {
       Vector d = l.diagonal[i];
       if (i > 0) {  // C_{i−1}ᵀ D_{i−1}⁻¹ C_{i−1}
-        product(1.0, l.inverse[i - 1], false, l.coupling[i - 1], false, &scratch, 0.0);
-        product(-1.0, l.coupling[i - 1], true, scratch, false, &d, 1.0);
+        product(1.0, {l.inverse[i - 1]}, {l.coupling[i - 1]}, 0.0, &scratch);
+        product(-1.0, {l.coupling[i - 1], true}, {scratch}, 1.0, &d);
       }
       if (i + 1 < n) {
-        product(1.0, l.coupling[i], false, l.inverse[i + 1], false, &scratch, 0.0);
-        product(-1.0, scratch, false, l.coupling[i], true, &d, 1.0);
+        product(1.0, {l.coupling[i]}, {l.inverse[i + 1]}, 0.0, &scratch);
+        product(-1.0, {scratch}, {l.coupling[i], true}, 1.0, &d);
         if (i + 2 < n) {
           Vector c(scratch.size());
-          product(-1.0, scratch, false, l.coupling[i + 1], false, &c, 0.0);
+          product(-1.0, {scratch}, {l.coupling[i + 1]}, 0.0, &c);
           next.coupling.push_back(c);
         }
       }

@@ -131,7 +131,8 @@ TEST(Schroedinger, ColumnResponseIsTheDerivativeOfTheDensity) {
         vectors(2, std::vector<double>(n * n));
     for (int f = 0; f < 2; ++f) all_states(s, f, v.data(), energy[f].data(), vectors[f].data());
     std::vector<double> response(nz * nz);
-    column_response(s, {energy[0].data(), energy[1].data()}, {vectors[0].data(), vectors[1].data()},
+    column_response(s,
+                    {{energy[0].data(), energy[1].data()}, {vectors[0].data(), vectors[1].data()}},
                     sheet.data(), nullptr, false, response.data());
     std::vector<double> up = v, down = v, delta(nz);
     const double h = 1e-5;

@@ -37,20 +37,20 @@ void FieldIteration::refresh(const PointBoundary& boundary, const PointState& st
   {
     std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
     std::vector<double> sheet(static_cast<std::size_t>(count));
-    std::vector<const double*> energies(nf), families(nf);
+    ColumnStates states{std::vector<const double*>(nf), std::vector<const double*>(nf)};
 #pragma omp for schedule(static)
     for (int i = 0; i < s.nx; ++i)
       failure.guard([&] {
         for (int f = 0; f < nf; ++f) {
-          energies[f] = &energy[static_cast<std::size_t>(f) * n];
-          families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
+          states.energies[f] = &energy[static_cast<std::size_t>(f) * n];
+          states.vectors[f] = &vectors[static_cast<std::size_t>(f) * n * n];
           all_states(s, f, &state.potential_v[static_cast<std::size_t>(i) * s.nz],
                      &energy[static_cast<std::size_t>(f) * n],
                      &vectors[static_cast<std::size_t>(f) * n * n]);
         }
         for (int k = 0; k < count; ++k)
           sheet[k] = sheet_nm2[static_cast<std::size_t>(k) * s.nx + i];
-        column_response(s, energies, families, sheet.data(), nullptr, true,
+        column_response(s, states, sheet.data(), nullptr, true,
                         &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
       });
   }

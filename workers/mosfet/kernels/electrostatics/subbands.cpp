@@ -63,8 +63,7 @@ Subbands solve_subbands(const Structure& s, const std::vector<double>& potential
   return out;
 }
 
-void column_response(const Structure& s, const std::vector<const double*>& energies,
-                     const std::vector<const double*>& vectors, const double* sheet_nm2,
+void column_response(const Structure& s, const ColumnStates& states, const double* sheet_nm2,
                      const double* diagonal_nm2_ev, bool clip, double* response) {
   const int n = s.interior();
   double largest = 0.0;
@@ -81,8 +80,8 @@ void column_response(const Structure& s, const std::vector<const double*>& energ
         if (diagonal_nm2_ev != nullptr) slope[p] += diagonal_nm2_ev[v * s.subbands + p];
       }
     }
-    const double* energy = energies[static_cast<std::size_t>(family)];
-    const double* psi = vectors[static_cast<std::size_t>(family)];
+    const double* energy = states.energies[static_cast<std::size_t>(family)];
+    const double* psi = states.vectors[static_cast<std::size_t>(family)];
     for (int p = 0; p < s.subbands; ++p) {
       for (int q = p; q < n; ++q) {
         double weight = 0.0;

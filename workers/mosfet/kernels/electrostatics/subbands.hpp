@@ -30,6 +30,12 @@ bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bo
 /// Rayleigh quotients, certified by Sturm counts).
 Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v);
 
+/// All eigenpairs of one column, by family: [interior] energies and [interior][interior] vectors of
+/// all_states().
+struct ColumnStates {
+  std::vector<const double*> energies, vectors;  ///< [n_families]
+};
+
 /// Density response of one column at fixed sheet densities, from the complete set of its states:
 ///
 ///   A(j,k) = 2 Σ_ν Σ_{p ≤ N} Σ_{p' ≠ p} 2 c_{pp'} ψ_pψ_p'(j) ψ_pψ_p'(k),
@@ -42,8 +48,7 @@ Subbands solve_subbands(const Structure& s, const std::vector<double>& potential
 /// @param diagonal_nm2_ev −∂ϱ/∂ε [n_valleys][subbands], adds 2 Σ (−∂ϱ/∂ε) ψ²ψ²; may be null
 /// @param clip            leave out pairs with c < 0, so that A is positive semidefinite
 /// @param response        [nz][nz] out, symmetric; zero on the edge rows
-void column_response(const Structure& s, const std::vector<const double*>& energies,
-                     const std::vector<const double*>& vectors, const double* sheet_nm2,
+void column_response(const Structure& s, const ColumnStates& states, const double* sheet_nm2,
                      const double* diagonal_nm2_ev, bool clip, double* response);
 
 }  // namespace quasi::mosfet

@@ -30,11 +30,19 @@ std::vector<AngleRun> angle_runs(const TransportProblem& problem) {
       {0, quarter, true}, {quarter + 1, 3 * quarter, false}, {3 * quarter + 1, problem.nphi, true}};
 }
 
+/// Five neighbouring rows along the wind.
+struct WenoRows {
+  const double *a, *b, *c, *d, *e;
+};
+struct AngleSpan {
+  int begin, end;
+};
+
 /// Half-node values of a row from five neighbouring rows, angle by angle.
-inline void weno_rows(const double* a, const double* b, const double* c, const double* d,
-                      const double* e, int begin, int end, double epsilon, double* out) {
+inline void weno_rows(const WenoRows& rows, AngleSpan span, double epsilon, double* out) {
+  const double *a = rows.a, *b = rows.b, *c = rows.c, *d = rows.d, *e = rows.e;
 #pragma omp simd
-  for (int m = begin; m < end; ++m) out[m] = weno5(a[m], b[m], c[m], d[m], e[m], epsilon);
+  for (int m = span.begin; m < span.end; ++m) out[m] = weno5(a[m], b[m], c[m], d[m], e[m], epsilon);
 }
 
 /// ∂_φ of the flux of one row divided by |ε'| τ, wind sign σ = sign ε'.
@@ -68,9 +76,9 @@ class AngleDerivative {
       g[n_ - 1 + k] = -g[n_ - 1 - k];
     }
     if (sigma > 0.0)
-      weno_rows(g - 2, g - 1, g, g + 1, g + 2, 0, n_ - 1, problem_.weno_epsilon, &flux_[1]);
+      weno_rows({g - 2, g - 1, g, g + 1, g + 2}, {0, n_ - 1}, problem_.weno_epsilon, &flux_[1]);
     else
-      weno_rows(g + 3, g + 2, g + 1, g, g - 1, 0, n_ - 1, problem_.weno_epsilon, &flux_[1]);
+      weno_rows({g + 3, g + 2, g + 1, g, g - 1}, {0, n_ - 1}, problem_.weno_epsilon, &flux_[1]);
     for (int m = 1; m < n_; ++m) flux_[m] *= sigma;
   }
 
@@ -96,9 +104,10 @@ class AngleDerivative {
       }
     }
     const int interfaces = problem_.range == AngleRange::kHalf ? n_ - 1 : n_;
-    weno_rows(up - 2, up - 1, up, up + 1, up + 2, 0, interfaces, problem_.weno_epsilon, &flux_[1]);
-    weno_rows(down + 3, down + 2, down + 1, down, down - 1, 0, interfaces, problem_.weno_epsilon,
-              other_.data());
+    weno_rows({up - 2, up - 1, up, up + 1, up + 2}, {0, interfaces}, problem_.weno_epsilon,
+              &flux_[1]);
+    weno_rows({down + 3, down + 2, down + 1, down, down - 1}, {0, interfaces},
+              problem_.weno_epsilon, other_.data());
     for (int m = 0; m < interfaces; ++m) flux_[m + 1] += other_[m];
   }
 
@@ -179,9 +188,9 @@ class TileMarch {
       for (int k = 0; k < 6; ++k) r[k] = row(i - 2 + k, l);
       for (const AngleRun& run : runs_)
         if (run.forward)
-          weno_rows(r[0], r[1], r[2], r[3], r[4], run.begin, run.end, p_.weno_epsilon, out);
+          weno_rows({r[0], r[1], r[2], r[3], r[4]}, {run.begin, run.end}, p_.weno_epsilon, out);
         else
-          weno_rows(r[5], r[4], r[3], r[2], r[1], run.begin, run.end, p_.weno_epsilon, out);
+          weno_rows({r[5], r[4], r[3], r[2], r[1]}, {run.begin, run.end}, p_.weno_epsilon, out);
       double sum = 0.0;
       for (int m = 0; m < n_; ++m) {
         out[m] = p_.cos_phi[m] == 0.0 ? 0.0 : speed_[l] * p_.cos_phi[m] * out[m];
@@ -214,9 +223,9 @@ class TileMarch {
     }
     for (const AngleRun& run : runs_)
       if (run.forward == (slope < 0.0))
-        weno_rows(r[0], r[1], r[2], r[3], r[4], run.begin, run.end, p_.weno_epsilon, out);
+        weno_rows({r[0], r[1], r[2], r[3], r[4]}, {run.begin, run.end}, p_.weno_epsilon, out);
       else
-        weno_rows(r[5], r[4], r[3], r[2], r[1], run.begin, run.end, p_.weno_epsilon, out);
+        weno_rows({r[5], r[4], r[3], r[2], r[1]}, {run.begin, run.end}, p_.weno_epsilon, out);
     for (int m = 0; m < n_; ++m)
       out[m] = p_.cos_phi[m] == 0.0 ? 0.0 : -slope * p_.cos_phi[m] * out[m];
   }

@@ -70,8 +70,7 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
 }
 
 PointResult report(const Deck& deck, const TransportProblem& problem, const BiasPoint& bias,
-                   const Equilibrium& state, const Mobility& mobility, const Flow& flow,
-                   int iterations) {
+                   const Equilibrium& state, const Mobility& mobility, const Flow& flow) {
   const Structure& s = problem.structure;
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
@@ -87,7 +86,6 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   n["current_spread_a_per_m"] = *high - *low;
   n["current_drift_a_per_m"] = 0.0;
   n["time_fs"] = 0.0;
-  n["steps"] = iterations;
   const double ballistic =
       ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
@@ -138,7 +136,8 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
         throw NotConverged("drift-diffusion at " + name_of(bias) + ": |δE_F| in eV went" + history);
       if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
-        points.push_back(report(deck, problem, bias, state, mobility, flow, iteration));
+        points.push_back(report(deck, problem, bias, state, mobility, flow));
+        points.back().numbers["steps"] = iteration;
         break;
       }
       fermi_ev = flow.fermi_ev;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/ranks/parallel_failure.hpp"
@@ -26,8 +27,8 @@ double bottom_gate_v(const DeviceModel& model, const BiasPoint& bias) {
 }
 
 // Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
-void evaluate(const DeviceModel& model, const Structure& s, const std::vector<double>& fermi_ev,
-              Equilibrium* state, std::vector<double>* responses) {
+void evaluate(const Structure& s, const SheetModel& sheet_at, Equilibrium* state,
+              std::vector<double>* responses) {
   const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
   const auto levels = static_cast<std::size_t>(nf) * np * s.nx;
   state->subbands.energy_ev.assign(levels, 0.0);
@@ -40,20 +41,20 @@ void evaluate(const DeviceModel& model, const Structure& s, const std::vector<do
   {
     std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
     std::vector<double> sheet(static_cast<std::size_t>(nv) * np), slope(sheet.size());
-    std::vector<const double*> energies(nf), families(nf);
+    ColumnStates states{std::vector<const double*>(nf), std::vector<const double*>(nf)};
 #pragma omp for schedule(static)
     for (int i = 0; i < s.nx; ++i)
       failure.guard([&] {
         for (int f = 0; f < nf; ++f) {
-          energies[f] = &energy[static_cast<std::size_t>(f) * n];
-          families[f] = &vectors[static_cast<std::size_t>(f) * n * n];
+          states.energies[f] = &energy[static_cast<std::size_t>(f) * n];
+          states.vectors[f] = &vectors[static_cast<std::size_t>(f) * n * n];
           all_states(s, f, &state->potential_v[static_cast<std::size_t>(i) * s.nz],
                      &energy[static_cast<std::size_t>(f) * n],
                      &vectors[static_cast<std::size_t>(f) * n * n]);
           for (int p = 0; p < np; ++p) {
             const std::size_t at = (static_cast<std::size_t>(f) * np + p) * s.nx + i;
-            state->subbands.energy_ev[at] = energies[f][p];
-            std::copy_n(families[f] + static_cast<std::size_t>(p) * n, n,
+            state->subbands.energy_ev[at] = states.energies[f][p];
+            std::copy_n(states.vectors[f] + static_cast<std::size_t>(p) * n, n,
                         &state->subbands.psi[at * s.nz + 1]);
           }
         }
@@ -61,16 +62,15 @@ void evaluate(const DeviceModel& model, const Structure& s, const std::vector<do
         for (int v = 0; v < nv; ++v) {
           const int f = s.family_of[v];
           for (int p = 0; p < np; ++p) {
-            const double gap = fermi_ev[i] - energies[f][p] - s.valleys[v].offset_ev;
-            const SheetDensity rho = sheet_density(model, s.valleys[v], gap);
+            const SheetDensity rho = sheet_at(v, p, i, states.energies[f][p]);
             sheet[static_cast<std::size_t>(v) * np + p] = rho.density_nm2;
             slope[static_cast<std::size_t>(v) * np + p] = rho.slope_nm2_ev;
             state->sheet_nm2[(static_cast<std::size_t>(v) * np + p) * s.nx + i] = rho.density_nm2;
-            const double* psi = families[f] + static_cast<std::size_t>(p) * n;
+            const double* psi = states.vectors[f] + static_cast<std::size_t>(p) * n;
             for (int k = 0; k < n; ++k) density[k + 1] += 2.0 * rho.density_nm2 * psi[k] * psi[k];
           }
         }
-        column_response(s, energies, families, sheet.data(), slope.data(), false,
+        column_response(s, states, sheet.data(), slope.data(), false,
                         &(*responses)[static_cast<std::size_t>(i) * s.nz * s.nz]);
       });
   }
@@ -85,11 +85,11 @@ std::string history(const std::vector<double>& steps) {
   return text;
 }
 
-void newton(const DeviceModel& model, const Structure& s, const PotentialBoundary& boundary,
-            const std::vector<double>& fermi_ev, const std::string& what, Equilibrium* state) {
+void newton(const Structure& s, const PotentialBoundary& boundary, const SheetModel& sheet_at,
+            const std::string& what, Equilibrium* state) {
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
-    evaluate(model, s, fermi_ev, state, &responses);
+    evaluate(s, sheet_at, state, &responses);
     std::vector<double> step =
         poisson_residual(s, boundary, state->potential_v, state->density_nm3);
     ColumnMatrix matrix(s, boundary, responses);
@@ -107,10 +107,31 @@ void newton(const DeviceModel& model, const Structure& s, const PotentialBoundar
     for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
     if (largest <= kTolerance_v) break;
   }
-  evaluate(model, s, fermi_ev, state, &responses);
+  evaluate(s, sheet_at, state, &responses);
+}
+
+// Densities of the model's statistics at a quasi-Fermi level E_F(x) [nx].
+SheetModel statistics_at(const DeviceModel& model, const Structure& s,
+                         std::vector<double> fermi_ev) {
+  return [&model, &s, fermi_ev = std::move(fermi_ev)](int v, int, int i, double level_ev) {
+    const ValleyPair& valley = s.valleys[static_cast<std::size_t>(v)];
+    return sheet_density(model, valley,
+                         fermi_ev[static_cast<std::size_t>(i)] - level_ev - valley.offset_ev);
+  };
 }
 
 }  // namespace
+
+Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
+                        const SheetModel& sheet, std::vector<double> start_v,
+                        const std::string& what) {
+  Equilibrium state;
+  state.potential_v = std::move(start_v);
+  for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
+    if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
+  newton(s, boundary, sheet, what, &state);
+  return state;
+}
 
 SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, double gap_ev) {
   const KaneBand band{valley.mx_m0, valley.my_m0, model.material.alpha_per_ev};
@@ -149,11 +170,11 @@ Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int
   double low = -3.0, high = 3.0;
   while (high - low > 1e-3) {
     const double fermi = 0.5 * (low + high);
-    evaluate(model, column, {fermi}, &state, &responses);
+    evaluate(column, statistics_at(model, column, {fermi}), &state, &responses);
     (state.sheet_total_nm2(column, 0) > donors_nm2 ? high : low) = fermi;
   }
   state.potential_v.assign(column.nz, 0.5 * (low + high));
-  newton(model, column, free_ends, {0.0}, "contact column", &state);
+  newton(column, free_ends, statistics_at(model, column, {0.0}), "contact column", &state);
   return state;
 }
 
@@ -171,7 +192,8 @@ Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column
                            std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
   state.potential_v.front() = gates.value_v.front();
   state.potential_v.back() = gates.value_v.back();
-  newton(model, column, gates, {0.0}, "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
+  newton(column, gates, statistics_at(model, column, {0.0}),
+         "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
   return state;
 }
 
@@ -210,21 +232,17 @@ Equilibrium solve_quasi_equilibrium(const DeviceModel& model, const Structure& s
                                     const BiasPoint& bias, const Equilibrium& source,
                                     const Equilibrium& drain, const QuasiEquilibriumStart& start) {
   const PotentialBoundary boundary = potential_boundary(model, s, bias, source, drain);
-  Equilibrium state;
-  state.potential_v = start.potential_v;
-  if (start.potential_v.empty()) {
-    state.potential_v.resize(boundary.fixed.size());
+  std::vector<double> potential_v = start.potential_v;
+  if (potential_v.empty()) {
+    potential_v.resize(boundary.fixed.size());
     for (int i = 0; i < s.nx; ++i)
       for (int j = 0; j < s.nz; ++j)
-        state.potential_v[static_cast<std::size_t>(i) * s.nz + j] =
+        potential_v[static_cast<std::size_t>(i) * s.nz + j] =
             source.potential_v[j] - start.fermi_ev[i];
   }
-  for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
-    if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
-  newton(model, s, boundary, start.fermi_ev,
-         "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V",
-         &state);
-  return state;
+  return solve_field(
+      s, boundary, statistics_at(model, s, start.fermi_ev), std::move(potential_v),
+      "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V");
 }
 
 Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, const BiasPoint& bias,

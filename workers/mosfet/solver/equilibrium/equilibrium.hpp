@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "workers/mosfet/kernels/electrostatics/poisson.hpp"
@@ -31,6 +33,19 @@ struct Equilibrium {
 
 /// ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
 SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, double gap_ev);
+
+/// ϱ and −∂ϱ/∂ε of subband p of one valley of pair ν in column i, as a function of its level ε
+/// without the valley's offset.
+using SheetModel =
+    std::function<SheetDensity(int valley, int subband, int column, double level_ev)>;
+
+/// Schrödinger and Poisson with densities that follow from the levels: Newton on V.
+/// @param start_v  first V [nx][nz]
+/// @param what     names the problem in a failure
+/// @throws NotConverged with the Newton history
+Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
+                        const SheetModel& sheet, std::vector<double> start_v,
+                        const std::string& what);
 
 /// The contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z = 0, H,
 /// Fermi level 0 and the doping of column `i` of the device. Neutral by Gauss' law. The result has
