@@ -38,7 +38,8 @@ struct Beam {
   explicit Beam(const Options& o)
       : levels(levels_of(o)),
         geometry(make_beam_geometry(grid_of(o, levels), levels)),
-        scattering(geometry, levels, processes_of(o), overlap_of(levels), {0}),
+        scattering(geometry, levels, processes_of(o), overlap_of(levels), {0},
+                   filling_of(o, geometry)),
         inflow(make_beam_inflow(geometry.grid, drain_fermi(o))),
         problem(geometry, scattering, inflow, o.order) {
     if (o.mirrored) {
@@ -74,6 +75,16 @@ struct Beam {
              .coupling = 1e-2 / unit,
              .occupation = 1.0 / std::expm1(0.0612 / kKt_ev),
              .energy_ev = 0.0612}};
+  }
+  /// The source's equilibrium, around which blocking is linearised.
+  static std::vector<double> filling_of(const Options& o, const BeamGeometry& geometry) {
+    if (!o.fermi || !o.scatters) return {};
+    const BeamGrid& grid = geometry.grid;
+    std::vector<double> filling(static_cast<std::size_t>(grid.nx) * grid.n_h);
+    for (std::size_t cell = 0; cell < filling.size(); ++cell)
+      filling[cell] = fermi_function(
+          (o.fermi_level_ev - grid.centre_ev(static_cast<int>(cell % grid.n_h))) / kKt_ev);
+    return filling;
   }
   static std::vector<double> overlap_of(const BeamLevels& levels) {
     return std::vector<double>(static_cast<std::size_t>(levels.nx), 1.0);
@@ -248,6 +259,26 @@ TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
     EXPECT_LT(largest(beam.scattering.phonon_power(mean)),
               1e-12 * largest(beam.scattering.emission_power(mean)));
   }
+}
+
+// Fermi–Dirac's distribution is steady under blocked scattering, far into degeneracy, and the
+// phonons take no power from it.
+TEST(Beam, BlockedScatteringKeepsFermisEquilibrium) {
+  const Beam beam({.barrier_ev = 0.1, .fermi = true, .fermi_level_ev = 0.15});
+  const int nk = beam.geometry.grid.n_h, nj = beam.geometry.grid.n_kappa;
+  std::vector<double> g(beam.problem.size());
+  for (std::size_t at = 0; at < g.size(); ++at) g[at] = beam.inflow.source[at / nj % nk];
+  EXPECT_LT(largest(beam.problem.rate(g)), 1e-13 * largest(beam.geometry.area));
+  const std::vector<double> mean = beam.scattering.mean(g);
+  EXPECT_LT(largest(beam.scattering.phonon_power(mean)),
+            1e-12 * largest(beam.scattering.emission_power(mean)));
+  const BeamSolution found =
+      solve_beam(beam.problem, 1e-12, 300, random_values(g.size(), 0.0, 1.0, 19));
+  ASSERT_TRUE(found.converged) << found.residual;
+  const std::vector<double> sheet = beam_sheet_density(beam.geometry, found.g),
+                            expected = beam_sheet_density(beam.geometry, g);
+  for (std::size_t i = 0; i < sheet.size(); ++i)
+    EXPECT_NEAR(sheet[i] / expected[i], 1.0, 1e-8) << i;
 }
 
 // The ballistic current of a fixed barrier is Landauer's, to the parabola of its top.

@@ -2,12 +2,16 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
 #include "workers/mosfet/output/result_file.hpp"
 #include "workers/mosfet/output/run_names.hpp"
 #include "workers/mosfet/output/summary.hpp"
+#include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/equilibrium/drift_diffusion.hpp"
 #include "workers/mosfet/solver/equilibrium/equilibrium_points.hpp"
 #include "workers/mosfet/solver/sweep/mesh_study.hpp"
@@ -45,8 +49,12 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
 
 std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& options,
                                       Progress& progress) {
+  const bool beam = deck.run.scheme == StreamingScheme::kBeam;
   const bool sweeps =
       has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
+  if (beam && (options.devices.size() > 1 || options.devices.front().backend != Backend::kCpu))
+    throw InvalidInput(
+        "run.scheme = \"beam\" runs on the host's cores; use --device cpu or scheme = \"weno\"");
   if (options.devices.size() > 1 && !sweeps)
     throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) +
                        "' with run.transport '" + transport_name(deck.run.transport) +
@@ -56,6 +64,7 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion)
     return drift_diffusion_points(deck, progress);
+  if (beam) return beam_points(deck, progress);
   return sweep_points(deck, options, progress);
 }
 
@@ -64,13 +73,33 @@ bool has_pdf(const Deck& deck) {
   return has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
 }
 
-/// What the run will hold. @param points  of phase space
+/// Cells of phase space of a run; zero for runs without a pdf.
+double phase_space_points(const Deck& deck, const Structure& s) {
+  if (!has_pdf(deck)) return 0.0;
+  const double columns = static_cast<double>(s.n_valleys()) * s.subbands * s.nx;
+  if (deck.run.scheme == StreamingScheme::kBeam) {
+    double drop_v = 0.0;
+    for (const BiasPoint& bias : deck.points) drop_v = std::max(drop_v, std::fabs(bias.vds_v));
+    // The margin below the lowest level, and the ladder of levels in the film.
+    constexpr double kBelow_ev = 0.1 + 0.2;
+    const double cells = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
+    return 2.0 * columns * cells * deck.mesh.n_kappa;
+  }
+  const double angles =
+      deck.mesh.range == AngleRange::kHalf ? deck.mesh.nphi / 2 + 1 : deck.mesh.nphi;
+  return columns * deck.mesh.nw * angles;
+}
+
+/// Memory that the run will hold. @param points  of phase space
 std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
                            const Device& device) {
   const double nodes = static_cast<double>(s.nx) * s.nz;
   const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
   if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
-  // The state, two stages, what a failed batch goes back to, and what a finished point hands on.
+  // The solution, volumes, areas, and the 30 directions of GMRES.
+  if (deck.run.scheme == StreamingScheme::kBeam)
+    return static_cast<std::int64_t>(36.0 * 8.0 * points + poisson);
+  // The state, two stages, the copy for a failed batch, and the state handed to the next point.
   if (device.backend == Backend::kCpu)
     return static_cast<std::int64_t>(5.0 * 8.0 * points + poisson);
   return static_cast<std::int64_t>(3.0 * 8.0 * points + 12.0 * nodes * nodes);
@@ -81,11 +110,7 @@ class MosfetTask : public Task {
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
     const Structure s = make_structure(deck);
-    const double angles =
-        deck.mesh.range == AngleRange::kHalf ? deck.mesh.nphi / 2 + 1 : deck.mesh.nphi;
-    const double points = has_pdf(deck) ? s.n_valleys() * s.subbands * static_cast<double>(s.nx) *
-                                              deck.mesh.nw * angles
-                                        : 0.0;
+    const double points = phase_space_points(deck, s);
     return {{"ok", true},
             {"warnings", deck.notes},
             {"plan",

@@ -70,6 +70,9 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
     reader.fail("subbands", "= " + std::to_string(m.subbands) + " exceeds the " +
                                 std::to_string(m.nz - 2) +
                                 " states that nz = " + std::to_string(m.nz) + " resolves");
+  m.dh_ev = reader.number("dh_eV", m.dh_ev, 1e-4, 0.1);
+  m.n_kappa = reader.integer("nkappa", m.n_kappa, 2, 512);
+  m.window_ev = reader.number("window_eV", m.window_ev, 0.05, 5.0);
   m.snap = reader.boolean("snap", false);
   m.range =
       reader.choice("range", 0, {"half", "full"}) == 0 ? AngleRange::kHalf : AngleRange::kFull;
@@ -120,6 +123,23 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
+// The beam scheme solves for steady states of isotropic scattering.
+void check_scheme(const TableReader& reader, const Deck& deck) {
+  const auto& s = deck.scattering;
+  if (deck.run.scheme != StreamingScheme::kBeam) return;
+  if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
+    reader.fail("scheme",
+                "= \"beam\" needs run.mode = \"steady\" and the Boltzmann equation; use \"weno\"");
+  if (s.scheme == ScatteringScheme::kPaper || s.impurities || s.roughness.height_nm > 0.0)
+    reader.fail("scheme",
+                "= \"beam\" has no impurities, no roughness and no scattering.scheme = \"paper\"; "
+                "leave them out or use \"weno\"");
+  if (deck.neutral_inflow)
+    reader.fail("scheme", "= \"beam\" needs contact.inflow = \"fixed\"; or use \"weno\"");
+  if (deck.run.mesh_study)
+    reader.fail("converge", "= true has no study for run.scheme = \"beam\" yet");
+}
+
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "run", where);
   auto& r = deck->run;
@@ -129,6 +149,8 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   r.transport = std::array{TransportModel::kBoltzmann, TransportModel::kBallistic,
                            TransportModel::kDriftDiffusion}[reader.choice(
       "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
+  r.scheme = reader.choice("scheme", 0, {"weno", "beam"}) == 0 ? StreamingScheme::kWeno
+                                                               : StreamingScheme::kBeam;
   const bool in_time = r.mode == RunMode::kTransient;
   if (r.transport == TransportModel::kDriftDiffusion && r.mode != RunMode::kSteady)
     reader.fail("transport",
@@ -170,6 +192,7 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
        {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
     if (on && (r.mode != RunMode::kSteady || r.transport == TransportModel::kDriftDiffusion))
       reader.fail(key, "= true needs run.mode = \"steady\" and the Boltzmann equation");
+  check_scheme(reader, *deck);
   const std::string precision = reader.text("precision", "fp64");
   if (precision != "fp64")
     reader.fail("precision", "= \"" + precision + "\" is not offered; use \"fp64\"");

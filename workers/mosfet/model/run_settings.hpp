@@ -8,6 +8,12 @@
 
 namespace quasi::mosfet {
 
+/// Discretisation of the Boltzmann equation.
+enum class StreamingScheme {
+  kWeno,  ///< (x, w, φ) with WENO-5, in time
+  kBeam,  ///< (x, H, κ), steady
+};
+
 enum class RunMode { kEquilibrium, kTransient, kSteady, kMobility };
 
 /// Equation of motion of the electrons.
@@ -21,6 +27,9 @@ enum class TransportModel {
 struct Mesh {
   int nx = 65, nz = 65, subbands = 6, nw = 300, nphi = 48;
   double wmax_ev = 0.9;
+  double dh_ev = 0.00625;  ///< cell of total energy of the scheme kBeam
+  int n_kappa = 24;        ///< cells of transverse momentum of the scheme kBeam
+  double window_ev = 0.6;  ///< energies of the scheme kBeam above the highest lowest level
   bool snap = false;
   AngleRange range = AngleRange::kHalf;
   PhiFlux phi_flux = PhiFlux::kUpwind;
@@ -29,6 +38,7 @@ struct Mesh {
 /// How a run advances and when it ends.
 struct RunSettings {
   RunMode mode = RunMode::kSteady;
+  StreamingScheme scheme = StreamingScheme::kWeno;
   TransportModel transport = TransportModel::kBoltzmann;
   double t_end_fs = 2000.0, cfl = 0.7, steady_tol = 1e-3, window_fs = 50.0;
   double steady_floor_a_per_m = 1e-3;  ///< absolute floor of the steadiness tests

@@ -110,6 +110,10 @@ std::vector<double> BeamOperator::inflow_rhs() const {
     const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
     for (int k = 0; k < grid.n_h; ++k)
       for (int j = 0; j < nj; ++j) {
+        for (int i = 0; i < nx && !scattering_.source().empty(); ++i) {
+          const std::size_t at = cell(state, i, k) + j;
+          rhs[at] = rhs[branch + at] = geometry_.volume[at] * scattering_.source()[at / nj];
+        }
         for (int i = 0; i < nx && !isolated_.empty(); ++i)
           if (const std::size_t at = cell(state, i, k) + j; isolated_[at] != 0)
             rhs[at] = rhs[branch + at] = kWellLoss * geometry_.volume[at] * inflow_.source[k];

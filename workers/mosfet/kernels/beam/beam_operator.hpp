@@ -13,7 +13,8 @@ struct BeamInflow {
   std::vector<double> source, drain;  ///< [n_h]
 };
 
-/// Streaming along x and scattering at fixed levels, in g = f e^{(H−E_F)/kT}.
+/// Streaming along x and scattering at fixed levels, in g = f e^{(H−E_F)/kT}
+/// (docs/theory/mosfet.md 17.3).
 ///
 /// g holds the branch k_x > 0 and then k_x < 0, each [n_states][nx][n_h][n_kappa]. With a =
 /// A_{i−½}, a' = A_{i+½}, the equations of one line are

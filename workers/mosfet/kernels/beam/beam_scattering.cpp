@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace quasi::mosfet {
 
 BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                                const std::vector<ScatteringProcess>& processes,
-                               const std::vector<double>& overlap, const std::vector<int>& level_of)
-    : geometry_(geometry), processes_(static_cast<int>(processes.size())), overlap_(overlap) {
+                               const std::vector<double>& overlap, const std::vector<int>& level_of,
+                               std::vector<double> filling)
+    : geometry_(geometry),
+      processes_(static_cast<int>(processes.size())),
+      overlap_(overlap),
+      filling_(std::move(filling)) {
   const BeamGrid& grid = geometry.grid;
   const int nx = grid.nx, nk = grid.n_h, nj = grid.n_kappa, ns = geometry.n_states;
   int n_levels = 0;
@@ -26,14 +31,26 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
                     level_of[static_cast<std::size_t>(low)] * n_levels +
                         level_of[static_cast<std::size_t>(high)]);
   loss_.assign(states_.size(), 0.0);
+  if (!filling_.empty()) source_.assign(states_.size(), 0.0);
   for (const Link& link : links_)
     for (int i = 0; i < nx; ++i)
       for (int k = 0; k + link.shift < nk; ++k) {
-        double up = 0.0;
-        const double down = low_rate(link, i, k, &up);
-        loss_[static_cast<std::size_t>(row(link.low, i) + k)] += down;
-        loss_[static_cast<std::size_t>(row(link.high, i) + k + link.shift)] += up;
+        const auto low = static_cast<std::size_t>(row(link.low, i) + k),
+                   high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
+        const LinkRates each = rates(link, i, k);
+        loss_[low] += each.low * factor_of_low(link, high);
+        loss_[high] += each.high * factor_of_high(link, low);
+        if (!source_.empty()) add_source(link, each, k, low, high);
       }
+}
+
+// The quadratic term (e−1) f_low f_high of a link, at the filling.
+void BeamScattering::add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
+                                std::size_t high) {
+  const BeamGrid& grid = geometry_.grid;
+  const double both = filling_[low] * filling_[high];
+  source_[low] += each.low * (link.rise - 1.0) * both / grid.boltzmann(k);
+  source_[high] -= each.high * (1.0 - 1.0 / link.rise) * both / grid.boltzmann(k + link.shift);
 }
 
 void BeamScattering::add_links(const ScatteringProcess& process, int index, int low, int high,
@@ -54,18 +71,17 @@ void BeamScattering::add_links(const ScatteringProcess& process, int index, int 
   add(shift + 1, upper);
 }
 
-double BeamScattering::low_rate(const Link& link, int i, int k, double* up) const {
+BeamScattering::LinkRates BeamScattering::rates(const Link& link, int i, int k) const {
   const BeamGrid& grid = geometry_.grid;
   const int h = k + link.shift;
   const double below = states_[static_cast<std::size_t>(row(link.low, i) + k)],
                above = states_[static_cast<std::size_t>(row(link.high, i) + h)];
-  *up = 0.0;
-  if (!(below > 0.0 && above > 0.0)) return 0.0;
+  if (!(below > 0.0 && above > 0.0)) return {};
   const double rate = link.strength *
                       overlap_[static_cast<std::size_t>(link.overlap) * grid.nx + i] *
                       per_full_[static_cast<std::size_t>(h)];
-  *up = rate * geometry_.states_factor[static_cast<std::size_t>(link.low)] * below * link.rise;
-  return rate * geometry_.states_factor[static_cast<std::size_t>(link.high)] * above;
+  return {rate * geometry_.states_factor[static_cast<std::size_t>(link.high)] * above,
+          rate * geometry_.states_factor[static_cast<std::size_t>(link.low)] * below * link.rise};
 }
 
 std::vector<double> BeamScattering::mean(const std::vector<double>& g) const {
@@ -91,10 +107,9 @@ std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const 
       for (int k = 0; k + link.shift < grid.n_h; ++k) {
         const auto low = static_cast<std::size_t>(row(link.low, i) + k),
                    high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
-        double up = 0.0;
-        const double down = low_rate(link, i, k, &up);
-        out[low] += down * mean[high];
-        out[high] += up * mean[low];
+        const LinkRates each = rates(link, i, k);
+        out[low] += each.low * factor_of_high(link, low) * mean[high];
+        out[high] += each.high * factor_of_low(link, high) * mean[low];
       }
   return out;
 }
@@ -107,10 +122,12 @@ void BeamScattering::for_each_transfer(const std::vector<double>& mean, const Vi
       for (int k = 0; k + link.shift < grid.n_h; ++k) {
         const auto low = static_cast<std::size_t>(row(link.low, i) + k),
                    high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
-        double up = 0.0;
         const double transfer = geometry_.density_factor[static_cast<std::size_t>(link.low)] *
-                                states_[low] * low_rate(link, i, k, &up) * grid.boltzmann(k);
-        visit(link, i, low, high, transfer * mean[low], transfer * mean[high]);
+                                states_[low] * rates(link, i, k).low * grid.boltzmann(k);
+        const double f_low = filling_.empty() ? 0.0 : mean[low] * grid.boltzmann(k);
+        const double f_high = filling_.empty() ? 0.0 : mean[high] * grid.boltzmann(k + link.shift);
+        visit(link, i, low, high, transfer * mean[low] * (1.0 - f_high),
+              transfer * mean[high] * (1.0 - f_low));
       }
 }
 

@@ -8,7 +8,7 @@
 
 namespace quasi::mosfet {
 
-/// Isotropic scattering on the H grid.
+/// Isotropic scattering on the H grid (docs/theory/mosfet.md 17.4).
 ///
 /// All subbands share the grid, so a process of energy ħω joins the cell k of a low state to the
 /// cells h = k + ⌊ħω/ΔH⌋ and h + 1 of a high state with weights that depend on the process alone.
@@ -23,9 +23,12 @@ class BeamScattering {
  public:
   /// @param overlap  W [families·subbands][families·subbands][nx], 1/nm
   /// @param level_of  level of a state: its place in `overlap` [n_states]
+  /// @param filling  f̄ of every cell around which blocking is linearised [n_states][nx][n_h];
+  ///                 empty: no blocking
   BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                  const std::vector<ScatteringProcess>& processes,
-                 const std::vector<double>& overlap, const std::vector<int>& level_of);
+                 const std::vector<double>& overlap, const std::vector<int>& level_of,
+                 std::vector<double> filling = {});
 
   bool scatters() const { return !links_.empty(); }
   /// λ [n_states][nx][n_h], 1/fs.
@@ -35,6 +38,9 @@ class BeamScattering {
   std::vector<double> mean(const std::vector<double>& g) const;
   /// Gain in g per time, Σ over links of their rate times ḡ of the other end [n_states][nx][n_h].
   std::vector<double> gain(const std::vector<double>& mean) const;
+  /// Gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty without
+  /// blocking.
+  const std::vector<double>& source() const { return source_; }
 
   /// Power that the electrons of one valley give to the phonons of each process [processes][nx],
   /// eV/(nm² fs).
@@ -56,8 +62,22 @@ class BeamScattering {
   std::int64_t row(int state, int i) const {
     return (static_cast<std::int64_t>(state) * geometry_.grid.nx + i) * geometry_.grid.n_h;
   }
-  /// Loss rate of the low end at cell k of column i; `up` is that of the high end at k + shift.
-  double low_rate(const Link& link, int i, int k, double* up) const;
+  /// Rates of a link between cell k of the low end and k + shift of the high end in column i, 1/fs.
+  struct LinkRates {
+    double low = 0, high = 0;  ///< per electron of the low and of the high end, without blocking
+  };
+  LinkRates rates(const Link& link, int i, int k) const;
+  double filling(std::size_t cell) const { return filling_.empty() ? 0.0 : filling_[cell]; }
+  /// Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F,
+  /// e = e^{(H_h−H_k)/kT}: factor of f_low, 1 + (e−1) F_high, and of e f_high, 1 − (1−1/e) F_low.
+  double factor_of_low(const Link& link, std::size_t high) const {
+    return 1.0 + (link.rise - 1.0) * filling(high);
+  }
+  double factor_of_high(const Link& link, std::size_t low) const {
+    return 1.0 - (1.0 - 1.0 / link.rise) * filling(low);
+  }
+  void add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
+                  std::size_t high);
   void add_links(const ScatteringProcess& process, int index, int low, int high, int overlap);
   template <typename Visit>
   void for_each_transfer(const std::vector<double>& mean, const Visit& visit) const;
@@ -68,6 +88,7 @@ class BeamScattering {
   std::vector<double> overlap_;  ///< [pairs of levels][nx]
   std::vector<double> states_;   ///< D [n_states][nx][n_h]
   std::vector<double> loss_;
+  std::vector<double> filling_, source_;
   std::vector<double> per_full_;  ///< 1/Ω_k [n_h]
 };
 

@@ -5,7 +5,8 @@
 #include "workers/backend/host_device.hpp"
 #include "workers/mosfet/physics/fermi_integral.hpp"
 
-/// Cells of the beam discretisation in total energy H = ε + w and transverse momentum. With Kane's
+/// Cells of the beam scheme (docs/theory/mosfet.md 17.1) in total energy H = ε + w and transverse
+/// momentum. With Kane's
 /// band γ(w) = w(1+αw), k̂ = ħ|k_x|/√(2m_x) and κ = ħ|k_y|/√(2m_y) it holds that γ(w) = k̂² + κ²;
 /// both are in √eV.
 namespace quasi::mosfet {

@@ -22,8 +22,9 @@ QUASI_HD inline void raise_to_top(const double* nodes, double* before, double* a
   *after = raised(*after, 1.0 + 2.0 * place);
 }
 
-/// ε at the faces i − ½ of one subband, i = 0 … nx: cubic between the nodes and clipped to them,
-/// the mean next to the contacts, the node at the contacts, and the top of every barrier.
+/// ε at the faces i − ½ of one subband, i = 0 … nx (docs/theory/mosfet.md 17.2): cubic between the
+/// nodes and clipped to them, the mean next to the contacts, the node at the contacts, and the top
+/// of every barrier.
 /// @param nodes  [nx], nx ≥ 5
 /// @param faces  [nx+1] out
 QUASI_HD inline void face_energies(const double* nodes, int nx, double* faces) {

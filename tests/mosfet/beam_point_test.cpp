@@ -1,0 +1,121 @@
+// The beam scheme coupled to Schrödinger and Poisson, on a coarse mesh of the default device.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/mosfet/fixtures.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/io/hdf5.hpp"
+#include "workers/mosfet/mosfet_task.hpp"
+#include "workers/mosfet/solver/beam/beam_point.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+Deck beam_deck(const std::string& vgs, const std::string& vds,
+               const std::vector<Setting>& settings = {}) {
+  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.dh_eV", "0.0125"}, {"mesh.nkappa", "8"},
+                           {"run.scheme", "beam"}, {"bias.vgs", vgs},        {"bias.vds", vds}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return test::default_deck(33, 17, all);
+}
+
+std::vector<PointResult> run(const Deck& deck) {
+  SilentProgress silent;
+  return beam_points(deck, silent);
+}
+
+// Without drain bias nothing flows and no phonon takes power, with either statistics and all pairs.
+TEST(BeamPoint, NothingFlowsWithoutDrainBias) {
+  for (const char* statistics : {"maxwell", "fermi"})
+    for (const PointResult& point :
+         run(beam_deck("[-0.2, 0.2, 0.6]", "0.0", {{"statistics.kind", statistics}}))) {
+      SCOPED_TRACE(std::string(statistics) + " " + std::to_string(point.bias.vgs_v));
+      EXPECT_LT(std::fabs(point.numbers.at("current_a_per_m")), 1e-6);
+      EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-6);
+      for (const double power : point.arrays.at("phonon_power").values)
+        EXPECT_LT(std::fabs(power), 1.0);  // W/m²; emission alone is above 1e9.
+    }
+}
+
+// Below threshold the current follows the barrier: the swing is that of the currents over the
+// point's own barriers, and no current exceeds the ballistic one.
+TEST(BeamPoint, TheSwingIsThatOfItsBarriers) {
+  const auto points = run(beam_deck("[0.0, 0.1]", "0.4"));
+  const auto swing = [&](const char* name) {
+    return 100.0 / std::log10(points[1].numbers.at(name) / points[0].numbers.at(name));
+  };
+  EXPECT_NEAR(swing("current_a_per_m") / swing("ballistic_a_per_m"), 1.0, 0.02);
+  for (const PointResult& point : points) {
+    EXPECT_LE(point.numbers.at("ballistic_ratio"), 1.0);
+    EXPECT_GT(point.numbers.at("ballistic_ratio"), 0.5);
+  }
+}
+
+// Above threshold, where no barrier is left, too.
+TEST(BeamPoint, EnergyAndCurrentAreConservedAboveThreshold) {
+  for (const PointResult& point : run(beam_deck("0.6", "[0.05, 0.4]"))) {
+    const double current = point.numbers.at("current_a_per_m");
+    EXPECT_GT(current, 100.0);
+    EXPECT_LE(point.numbers.at("ballistic_ratio"), 1.0);
+    EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-6 * current);
+    EXPECT_LT(point.numbers.at("energy_defect_w_per_m"), 1e-6 * point.bias.vds_v * current);
+  }
+}
+
+TEST(BeamPoint, BlockedTransportConverges) {
+  const auto points = run(beam_deck("0.4", "0.2", {{"statistics.kind", "fermi"}}));
+  const double current = points[0].numbers.at("current_a_per_m");
+  EXPECT_GT(current, 10.0);
+  EXPECT_LE(points[0].numbers.at("ballistic_ratio"), 1.0);
+  EXPECT_LT(points[0].numbers.at("energy_defect_w_per_m"), 1e-4 * 0.2 * current);
+}
+
+// A job with the beam scheme leaves the files of a sweep, the fluxes beside them, and asks for one
+// CPU.
+TEST(BeamPoint, AJobWritesItsFluxes) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "deck.toml")
+      << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_eV = 0.025\nnkappa = 4\n"
+         "[bias]\nvgs = [0.0, 0.1]\nvds = [0.2]\n[run]\nscheme = \"beam\"\n";
+  RunOptions options;
+  options.deck.path = directory.path() / "deck.toml";
+  options.devices = {find_device("cpu")};
+  options.output_directory = directory.path();
+  SilentProgress silent;
+  const auto task = make_mosfet_task();
+  const nlohmann::json summary = task->run(options, silent);
+  EXPECT_NEAR(summary["derived"]["curves"][0]["subthreshold_swing_mv_per_decade"].get<double>(),
+              98.0, 8.0);
+  EXPECT_NE(task->table(summary).find("converged"), std::string::npos);
+  const auto rows = test::read_csv(directory.path() / "iv.csv");
+  ASSERT_EQ(rows.size(), 2u);
+  const H5Reader file(directory.path() / "result.h5");
+  const auto current = file.doubles("/points/1/current_x"),
+             flux = file.doubles("/points/1/energy_flux"),
+             power = file.doubles("/points/1/phonon_power");
+  EXPECT_EQ(current[17], rows[1][2]);
+  // q times the fall of energy flux from source to drain is what the phonons took, 7 processes.
+  double taken = 0.0;
+  ASSERT_EQ(power.size(), 7u * 33u);
+  for (const double value : power) taken += value * 1e-9;  // W/m² times Δx = 1 nm.
+  EXPECT_NEAR(flux.front() - flux.back(), taken, 1e-6 * 0.2 * current[17]);
+  EXPECT_GT(taken, 0.0);
+  options.devices = {find_device("cpu"), find_device("cpu")};
+  EXPECT_THROW(task->run(options, silent), InvalidInput);
+}
+
+TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
+  for (const auto& [key, value] : {std::pair{"run.mode", "transient"},
+                                   {"contact.inflow", "neutral"},
+                                   {"scattering.impurities", "true"},
+                                   {"scattering.scheme", "paper"},
+                                   {"run.converge", "true"}})
+    EXPECT_THROW(beam_deck("0.4", "0.2", {{key, value}}), InvalidInput) << key;
+}
+
+}  // namespace
+}  // namespace quasi::mosfet

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+namespace quasi::mosfet {
+
+/// Anderson mixing of a fixed-point iteration x ← G(x): the next x is the combination of the last
+/// iterates whose residuals G(x) − x cancel best in the least-squares sense.
+class AndersonMixing {
+ public:
+  explicit AndersonMixing(int depth) : depth_(depth) {}
+
+  /// @param x, image  an iterate and G(x)
+  /// @return the next iterate
+  std::vector<double> next(const std::vector<double>& x, const std::vector<double>& image);
+  void forget();
+
+ private:
+  /// Weights of the differences of residuals that cancel `residual` best.
+  std::vector<double> weights(const std::vector<double>& residual) const;
+
+  int depth_;
+  std::vector<double> last_residual_, last_image_;
+  std::deque<std::vector<double>> residual_steps_, image_steps_;
+};
+
+}  // namespace quasi::mosfet

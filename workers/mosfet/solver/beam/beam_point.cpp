@@ -1,0 +1,200 @@
+#include "workers/mosfet/solver/beam/beam_point.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
+#include "workers/mosfet/solver/beam/anderson.hpp"
+#include "workers/mosfet/solver/sweep/point_name.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+constexpr int kMaxOuter = 80, kAndersonDepth = 8, kMaxSweeps = 400;
+constexpr double kTransportTolerance = 1e-11;
+constexpr double kLargestMove_v = 0.05;
+
+/// One bias point between outer iterations.
+class BeamIteration {
+ public:
+  BeamIteration(const BeamDevice& device, const BiasPoint& bias) : device_(device), bias_(bias) {
+    const Structure& s = device.structure;
+    for (int state = 0; state < s.n_valleys() * s.subbands; ++state)
+      level_of_.push_back(s.family_of[static_cast<std::size_t>(state / s.subbands)] * s.subbands +
+                          state % s.subbands);
+    boundary_ =
+        potential_boundary(device.model, s, bias, device.contacts.source, device.contacts.drain);
+  }
+
+  /// Transport at the levels of `field`; the grid is chosen anew when it no longer holds them.
+  void transport(const Equilibrium& field) {
+    const Structure& s = device_.structure;
+    const BeamLevels levels = levels_of(field);
+    const double lowest = *std::min_element(levels.edge_ev.begin(), levels.edge_ev.end());
+    if (state.g.empty() || lowest < state.grid.h_low_ev(1)) {
+      const bool fermi = device_.model.statistics == StatisticsKind::kFermi;
+      state.grid = make_beam_grid(device_.mesh, levels, s.dx_nm, device_.problem.alpha_per_ev,
+                                  {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
+      state.g.clear();
+    }
+    const BeamGeometry geometry = make_beam_geometry(state.grid, levels);
+    const std::size_t pairs =
+        static_cast<std::size_t>(s.n_families() * s.subbands) * s.n_families() * s.subbands;
+    std::vector<double> overlap(pairs * s.nx);
+    overlaps(device_.problem, field.subbands.psi.data(), overlap.data());
+    const BeamScattering scattering(geometry, levels, device_.problem.processes, overlap, level_of_,
+                                    filling(geometry));
+    const BeamInflow inflow = make_beam_inflow(state.grid, -bias_.vds_v);
+    const BeamOperator problem(geometry, scattering, inflow, BeamOrder::kThird);
+    const BeamSolution found =
+        solve_beam(problem, kTransportTolerance, kMaxSweeps, start_of(geometry, inflow));
+    if (!found.converged)
+      throw NotConverged(name_of(bias_) + ": transport left a residual of " +
+                         shown(found.residual) + " after " + std::to_string(found.sweeps) +
+                         " line solves");
+    state.g = found.g;
+    state.sweeps += found.sweeps;
+    ++state.outer;
+    state.fluxes = beam_fluxes(geometry, scattering, problem, state.g);
+  }
+
+  /// Schrödinger and Poisson with a quasi-Fermi level for every subband and column, which holds the
+  /// density of the last transport at the last levels.
+  Equilibrium gummel_step(const Equilibrium& field) const {
+    const Structure& s = device_.structure;
+    const auto at_level = [&](int v, int p, int i) {
+      const int family = s.family_of[static_cast<std::size_t>(v)];
+      return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
+    };
+    std::vector<double> fermi_ev(state.fluxes.sheet_nm2.size());  // Above the level, per state.
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p)
+        for (int i = 0; i < s.nx; ++i) {
+          const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
+          fermi_ev[at] = field.subbands.energy_ev[at_level(v, p, i)] +
+                         gap_of(s.valleys[static_cast<std::size_t>(v)], state.fluxes.sheet_nm2[at]);
+        }
+    const auto sheet = [&](int v, int p, int i, double level_ev) {
+      const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
+      return sheet_density(device_.model, s.valleys[static_cast<std::size_t>(v)],
+                           fermi_ev[at] - level_ev);
+    };
+    return solve_field(s, boundary_, sheet, field.potential_v, "field at " + name_of(bias_));
+  }
+
+  /// Levels and wave functions at a potential, without densities.
+  Equilibrium levels_at(const std::vector<double>& potential_v) const {
+    Equilibrium field;
+    field.potential_v = potential_v;
+    field.subbands = solve_subbands(device_.structure, potential_v);
+    return field;
+  }
+
+  BeamSteadyState state;
+
+ private:
+  BeamLevels levels_of(const Equilibrium& field) const {
+    const Structure& s = device_.structure;
+    BeamLevels levels{.valleys = s.valleys, .subbands = s.subbands, .nx = s.nx};
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p)
+        for (int i = 0; i < s.nx; ++i) levels.edge_ev.push_back(field.energy(s, v, p, i));
+    return levels;
+  }
+
+  // E_F − ε at which a subband in equilibrium would hold ϱ: Newton on ln ϱ, whose slope falls.
+  double gap_of(const ValleyPair& valley, double sheet_nm2) const {
+    const double kt = device_.problem.kt_ev, wanted = std::log(std::max(sheet_nm2, 1e-250));
+    double gap = 0.0;
+    for (int step = 0; step < 60; ++step) {
+      const SheetDensity now = sheet_density(device_.model, valley, gap);
+      const double change =
+          (wanted - std::log(now.density_nm2)) * now.density_nm2 / now.slope_nm2_ev;
+      gap += std::clamp(change, -40.0 * kt, 40.0 * kt);
+      if (std::fabs(change) < 1e-14) break;
+    }
+    return gap;
+  }
+
+  // f̄ of the last solution; that of the source's equilibrium before the first.
+  std::vector<double> filling(const BeamGeometry& geometry) const {
+    const BeamGrid& grid = geometry.grid;
+    if (!grid.shape.fermi || device_.problem.processes.empty()) return {};
+    std::vector<double> mean;
+    if (!state.g.empty()) mean = BeamScattering(geometry, {}, {}, {}, {}).mean(state.g);
+    std::vector<double> out(static_cast<std::size_t>(geometry.n_states) * grid.nx * grid.n_h);
+    for (std::size_t cell = 0; cell < out.size(); ++cell) {
+      const int k = static_cast<int>(cell % grid.n_h);
+      out[cell] = mean.empty()
+                      ? fermi_function((grid.shape.fermi_ev - grid.centre_ev(k)) / grid.shape.kt_ev)
+                      : mean[cell] * grid.boltzmann(k);
+    }
+    return out;
+  }
+
+  std::vector<double> start_of(const BeamGeometry& geometry, const BeamInflow& inflow) const {
+    if (!state.g.empty()) return state.g;
+    const BeamGrid& grid = geometry.grid;
+    std::vector<double> g(2 * static_cast<std::size_t>(geometry.cells()));
+    for (std::size_t at = 0; at < g.size(); ++at)
+      g[at] = inflow.source[at / grid.n_kappa % grid.n_h];
+    return g;
+  }
+
+  const BeamDevice& device_;
+  BiasPoint bias_;
+  PotentialBoundary boundary_;
+  std::vector<int> level_of_;
+};
+
+std::string steps_text(const std::vector<double>& steps) {
+  std::string text;
+  for (std::size_t k = steps.size() > 8 ? steps.size() - 8 : 0; k < steps.size(); ++k)
+    text += (text.empty() ? "" : ", ") + shown(steps[k]);
+  return text;
+}
+
+}  // namespace
+
+BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
+                                 Progress& progress) {
+  BeamIteration iteration(device, bias);
+  Equilibrium field = solve_equilibrium(device.model, device.structure, bias,
+                                        device.contacts.source, device.contacts.drain);
+  AndersonMixing mixing(kAndersonDepth);
+  std::vector<double> steps_v;
+  for (;;) {
+    progress.throw_if_cancelled();
+    iteration.transport(field);
+    Equilibrium next = iteration.gummel_step(field);
+    std::vector<double> change(next.potential_v);
+    for (std::size_t k = 0; k < change.size(); ++k) change[k] -= field.potential_v[k];
+    steps_v.push_back(largest_magnitude(change));
+    if (!std::isfinite(steps_v.back()))
+      throw NotConverged(name_of(bias) + ": the field left the finite numbers");
+    if (steps_v.back() <= device.tolerance_v) {
+      BeamSteadyState state = std::move(iteration.state);
+      state.field = std::move(next);
+      state.last_step_v = steps_v.back();
+      return state;
+    }
+    if (iteration.state.outer >= kMaxOuter)
+      throw NotConverged(name_of(bias) + ": |δV| in V went " + steps_text(steps_v) + " in " +
+                         std::to_string(kMaxOuter) + " outer steps");
+    std::vector<double> mixed = mixing.next(field.potential_v, next.potential_v);
+    double largest = 0.0;
+    for (std::size_t k = 0; k < mixed.size(); ++k)
+      largest = std::max(largest, std::fabs(mixed[k] - field.potential_v[k]));
+    if (largest > kLargestMove_v) {  // The mixed step is not trusted: the Gummel step, shortened.
+      mixing.forget();
+      const double share = std::min(1.0, kLargestMove_v / steps_v.back());
+      for (std::size_t k = 0; k < mixed.size(); ++k)
+        mixed[k] = field.potential_v[k] + share * change[k];
+    }
+    field = iteration.levels_at(mixed);
+  }
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/backend/progress.hpp"
+#include "workers/mosfet/input/deck.hpp"
+#include "workers/mosfet/solver/beam/beam_transport.hpp"
+#include "workers/mosfet/solver/sweep/point_result.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
+
+namespace quasi::mosfet {
+
+/// The part of a beam problem that all bias points share.
+struct BeamDevice {
+  const DeviceModel& model;
+  const Structure& structure;
+  const TransportProblem& problem;  ///< processes and constants of the bands
+  Contacts contacts;
+  BeamMesh mesh;
+  double tolerance_v = 1e-6;
+};
+
+/// A self-consistent steady state.
+struct BeamSteadyState {
+  Equilibrium field;  ///< V, levels and densities of the last Schrödinger–Poisson solution
+  BeamGrid grid;
+  std::vector<double> g;
+  BeamFluxes fluxes;
+  int outer = 0;   ///< solutions of the transport problem
+  int sweeps = 0;  ///< line solves of all of them
+  double last_step_v = 0;
+};
+
+/// Solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5): Gummel steps
+/// with Anderson mixing of V, from the quasi-equilibrium of the bias.
+/// @throws NotConverged with the steps of V
+BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
+                                 Progress& progress);
+
+/// All bias points of a deck with run.scheme = "beam", each steady.
+/// @throws NotConverged
+std::vector<PointResult> beam_points(const Deck& deck, Progress& progress);
+
+}  // namespace quasi::mosfet
