@@ -1,6 +1,7 @@
 #include "workers/thermal/input/phonopy_deck.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "workers/backend/error.hpp"
@@ -165,6 +166,11 @@ PhonopyDeck read_phonopy_deck(const fs::path& directory,
   const PhonopyCells cells = read_cells(directory, settings.repeats, deck.files);
   deck.control =
       parse_control(control_text(cells), deck.files.front().filename().string(), settings.control);
+  // Masses of the yaml file serve elements that have no natural composition, too.
+  for (std::size_t atom = 0; atom < cells.primitive.mass_amu.size(); ++atom) {
+    double& mass = deck.control.masses_amu[deck.control.types[atom] - 1];
+    if (std::isnan(mass)) mass = cells.primitive.mass_amu[atom];
+  }
   deck.crystal = make_crystal(deck.control);
   if (deck.control.auto_isotopes && !cells.primitive.mass_amu.empty())
     deck.crystal.mass_amu = cells.primitive.mass_amu;

@@ -200,65 +200,6 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
   return out;
 }
 
-void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient,
-                                             DynamicalMatrix& out) const {
-  const int n_atoms = crystal_.n_atoms();
-  const int nb = crystal_.n_branches();
-  const Mat3 to_cartesian = transpose(crystal_.reciprocal_per_nm());
-  Vec3 k = to_cartesian * q;
-  double shortest = dot(k, k);
-  for (int i = -2; i <= 2; ++i)
-    for (int j = -2; j <= 2; ++j)
-      for (int l = -2; l <= 2; ++l) {
-        const Vec3 image = to_cartesian * Vec3{q[0] + i, q[1] + j, q[2] + l};
-        if (dot(image, image) < shortest * (1.0 - 1e-12)) {
-          shortest = dot(image, image);
-          k = image;
-        }
-      }
-  if (shortest < 1e-20) return;  // no direction is assumed at Γ
-
-  // D^NA is spread evenly over the supercell, so it enters times the structure factor of the
-  // weights.
-  std::vector<Complex64> factor(static_cast<std::size_t>(n_atoms * n_atoms), 0.0);
-  std::vector<Complex64> slope[3];
-  for (auto& s : slope) s.assign(factor.size(), 0.0);
-  for (const Shell& shell : shells_) {
-    const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
-    const Complex64 phase =
-        std::polar(1.0 / n_cells_, -2.0 * units::kPi * (turns - std::round(turns)));
-    for (std::size_t pair = 0; pair < factor.size(); ++pair) {
-      factor[pair] += shell.weight[pair] * phase;
-      for (int g = 0; g < 3; ++g)
-        slope[g][pair] += shell.weight[pair] * phase * Complex64(0.0, -shell.vector_nm[g]);
-    }
-  }
-  const Vec3 ek = crystal_.epsilon * k;
-  const double kek = dot(k, ek);
-  const double unit = control_.constants().born_charge_factor / crystal_.volume_nm3();
-  for (int atom = 0; atom < n_atoms; ++atom)
-    for (int other = 0; other < n_atoms; ++other) {
-      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-      const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
-      const double scale =
-          unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) / kek;
-      const std::size_t pair = static_cast<std::size_t>(atom * n_atoms + other);
-      for (int a = 0; a < 3; ++a)
-        for (int b = 0; b < 3; ++b) {
-          const double value = scale * kz[a] * kz_other[b];
-          const std::size_t at = static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
-          out.d[at] += value * factor[pair];
-          if (!with_gradient) continue;
-          for (int g = 0; g < 3; ++g) {
-            const double derivative = scale * (kz[a] * crystal_.born[other][g][b] +
-                                               kz_other[b] * crystal_.born[atom][g][a] -
-                                               2.0 * kz[a] * kz_other[b] * ek[g] / kek);
-            out.gradient[g][at] += derivative * factor[pair] + value * slope[g][pair];
-          }
-        }
-    }
-}
-
 namespace {
 
 /// The sphere of reciprocal vectors K of the Ewald sum: KεK < 4α·cut.

@@ -46,7 +46,23 @@ class DynamicalMatrixBuilder {
     std::vector<double> weight;  ///< [atom][other] w_κκ'(R)
   };
   class ShellTable;
+  /// Σ_R w_κκ'(R) e^{−iq·R} over the number of cells, and its gradient in nm, [atom][other].
+  struct StructureFactor {
+    std::vector<std::complex<double>> value;
+    std::vector<std::complex<double>> slope[3];
+  };
+  StructureFactor structure_factor(const Vec3& q) const;
+  /// The vectors q + G of least length, in 1/nm: several on the faces of the Brillouin zone.
+  std::vector<Vec3> shortest_images(const Vec3& q) const;
+  /// The image that FourPhonon and ShengBTE take where several are equally short.
+  Vec3 first_shortest_image(const Vec3& q) const;
+  /// Adds the non-analytic term of mixed space, the mean over `shortest_images`. One image alone
+  /// would break the crystal's symmetry where several are equally short
+  /// (docs/theory/thermal.md 3.4).
   void add_mixed_space(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
+  /// Adds `share` of the term of one image `k`, in 1/nm.
+  void add_mixed_space_image(const Vec3& k, double share, const StructureFactor& factor,
+                             bool with_gradient, DynamicalMatrix& out) const;
   void add_ewald(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
   void prepare_ewald();
 
