@@ -180,8 +180,6 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
     if (!converged.empty())
       out.write("/kappa/converged", flat(converged, factor), {n_t, 3, 3}, "W/(m K)");
   }
-  for (const auto& [phase, seconds] : run.seconds)
-    out.write_scalar("/provenance/seconds/" + phase, seconds, "s");
   std::string warnings;
   for (const std::string& warning : run.warnings) warnings += warning + "\n";
   out.write_text("/provenance/warnings", warnings);
