@@ -4,32 +4,32 @@
 
 namespace quasi {
 
-/// Base of every failure that the numerics report, named for who must act. Caught only where a task
-/// ends (workers/engine).
+/// Base of every failure that the numerics report. Each subclass says who can act on it. Only
+/// workers/engine catches them, where a task ends.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct InvalidInput : Error {
+struct InvalidInput : Error {  // For the user: the deck asks for something without an answer.
   using Error::Error;
-};  ///< the user: this problem has no answer
-struct NotConverged : Error {
+};
+struct NotConverged : Error {  // For the user: an iteration ended above its limit.
   using Error::Error;
-};  ///< the user: says limit and residual
-struct OutOfMemory : Error {
+};
+struct OutOfMemory : Error {  // For the queue: a device with more memory may run the job.
   using Error::Error;
-};  ///< the queue: a larger device may do
-struct DeviceLost : Error {
+};
+struct DeviceLost : Error {  // For the queue: the device failed, and this process must end.
   using Error::Error;
-};  ///< the queue: this process must end
-struct BackendAbsent : Error {
+};
+struct BackendAbsent : Error {  // For the operator: this worker lacks the back end of the job.
   using Error::Error;
-};  ///< the operator: wrong worker for the job
-struct StorageError : Error {
+};
+struct StorageError : Error {  // For the operator: a file or a disk failed.
   using Error::Error;
-};  ///< the operator: a file or disk fails
-struct Cancelled : Error {
+};
+struct Cancelled : Error {  // The job was asked to stop; no one has to act.
   using Error::Error;
-};  ///< nobody: it was asked for
+};
 
 }  // namespace quasi

@@ -6,9 +6,8 @@
 
 namespace quasi {
 
-/// Four random words for a counter and a key: Philox-4x32 with ten rounds (Salmon, Moraes, Dror,
-/// Shaw, SC11). No state: whoever asks for the same counter gets the same words, on any device and
-/// thread.
+/// Four random words for a counter c and a key k: Philox-4x32 with ten rounds [salmon2011]. There
+/// is no state, so equal counters and keys give equal words on every device and thread.
 struct Philox {
   std::uint32_t word[4];
 
@@ -29,11 +28,12 @@ struct Philox {
     return {{c0, c1, c2, c3}};
   }
 
-  /// Uniform in [0, 1), 53 bits.
+  /// Returns a number uniform in [0, 1) with 53 random bits.
   QUASI_HD double unit() const { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  /// Uniform in [0, n), n < 2^62, with a bias below n/2^64.
+  /// Returns an integer uniform in [0, n), n < 2^62, with a bias below n/2^64.
   QUASI_HD std::int64_t below(std::int64_t n) const {
-    // The upper half of the 128-bit product, by halves: the same on every compiler.
+    // The upper half of the 128-bit product is built from 32-bit halves, because not every compiler
+    // has a 128-bit integer.
     const auto m = static_cast<std::uint64_t>(n);
     const std::uint64_t low = (m & 0xffffffffu) * word[0];
     const std::uint64_t middle = (m >> 32) * word[0] + (low >> 32);

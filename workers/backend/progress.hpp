@@ -7,11 +7,11 @@
 
 namespace quasi {
 
-/// How a running task speaks to whoever waits for it, and learns that it is no longer wanted.
+/// Channel by which a running task reports progress and learns that it was cancelled.
 ///
-/// Phases are short nouns ("scattering 3ph"); `done` and `total` count the work that dominates the
-/// phase's time, so that their ratio is an honest estimate. Called between kernel launches, at
-/// least once a second. Thread-safe.
+/// A phase is a short noun ("scattering 3ph"). `done` and `total` count the work that dominates the
+/// time of the phase, so that done/total estimates the elapsed share. Tasks report between kernel
+/// launches, at least once a second. Thread-safe.
 class Progress {
  public:
   virtual ~Progress() = default;
@@ -21,23 +21,23 @@ class Progress {
     on_report(phase, done, total);
     throw_if_cancelled();
   }
-  /// Live figures, e.g. {"residual", 3e-4}. Finite numbers only; at most 16 names a task.
+  /// Shows a current value, e.g. "residual" = 3e-4. Finite numbers only; at most 16 names a task.
   virtual void metric(std::string_view name, double value) = 0;
-  /// A line for the log.
+  /// Adds a line to the log of the attempt.
   virtual void log(std::string_view line) = 0;
-  /// A new checkpoint file is complete at `path`; it may be copied away.
+  /// Announces that the checkpoint file at `path` is complete, so that it may be copied.
   virtual void checkpoint_ready(const std::string& path, std::int64_t step) = 0;
 
   void throw_if_cancelled() const;
   virtual bool cancelled() const = 0;
-  /// True once after a checkpoint was asked for (drain); the task writes one soon.
+  /// Returns true once after a draining worker asked for a checkpoint. The task then writes one.
   virtual bool checkpoint_wanted() = 0;
 
  protected:
   virtual void on_report(std::string_view phase, std::int64_t done, std::int64_t total) = 0;
 };
 
-/// Says nothing, never cancels: for tests and benchmarks.
+/// Ignores all reports and never cancels; for tests and benchmarks.
 class SilentProgress : public Progress {
  public:
   void metric(std::string_view, double) override {}

@@ -8,8 +8,8 @@
 
 namespace quasi {
 
-/// A dense row-major array that somebody else owns: pointer and extents, slowest index first.
-/// Plain data, usable in host and device code.
+/// A dense row-major array that another object owns: a pointer and the extents, slowest index
+/// first. Indices are not checked. Usable in host and device code.
 template <typename T, int Rank>
 struct View {
   T* data = nullptr;

@@ -6,7 +6,7 @@
 
 namespace quasi {
 
-/// By which two processes know that they mean the same device: the UUID of a CUDA device, "" for
+/// Returns a name that is equal in all processes for one device: the UUID of a CUDA device, "" for
 /// the CPU.
 std::string device_identity(const Device& device);
 

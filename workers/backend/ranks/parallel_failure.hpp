@@ -6,8 +6,9 @@
 
 namespace quasi {
 
-/// Carries an exception out of a parallel region, which it must not leave by itself: each thread
-/// guards its share, whoever opened the region rethrows behind it.
+/// Carries an exception out of an OpenMP region, which an exception must not leave. Each thread
+/// runs its share under guard(). After the region its opener calls rethrow(), which throws the
+/// first exception that was caught.
 class ParallelFailure {
  public:
   template <typename Body>
