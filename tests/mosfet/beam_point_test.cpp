@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/mosfet/fixtures.hpp"
+#include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
@@ -106,6 +107,12 @@ TEST(BeamPoint, AJobWritesItsFluxes) {
   EXPECT_GT(taken, 0.0);
   options.devices = {find_device("cpu"), find_device("cpu")};
   EXPECT_THROW(task->run(options, silent), InvalidInput);
+}
+
+TEST(BeamPoint, TheExampleIsADeck) {
+  const Deck deck = read_deck(test::source_dir() / "examples/mosfet/iv_beam.toml", {});
+  EXPECT_EQ(deck.run.scheme, StreamingScheme::kBeam);
+  EXPECT_EQ(deck.points.size(), 14u);
 }
 
 TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
