@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "bench/mosfet_point.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

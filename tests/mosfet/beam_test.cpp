@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/beam_transport.hpp"
 
 namespace quasi::mosfet {

@@ -7,7 +7,7 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

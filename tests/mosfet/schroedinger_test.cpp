@@ -8,8 +8,8 @@
 #include "tests/support/reference_data.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/kernels/electrostatics/subbands.hpp"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

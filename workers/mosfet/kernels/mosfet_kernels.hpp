@@ -9,8 +9,8 @@
 #include "workers/backend/device/device.hpp"
 #include "workers/mosfet/model/model.hpp"
 #include "workers/mosfet/model/structure.hpp"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

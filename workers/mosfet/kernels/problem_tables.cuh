@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workers/mosfet/kernels/device_point.cuh"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet::cuda {
 

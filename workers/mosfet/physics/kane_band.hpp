@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "workers/backend/host_device.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "workers/backend/host_device.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "workers/backend/host_device.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 /// The balanced scattering operator (and the paper's own, corrected), written for one state at a
 /// time as a gather, so that no two threads add to one number.

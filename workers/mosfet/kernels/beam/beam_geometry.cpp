@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

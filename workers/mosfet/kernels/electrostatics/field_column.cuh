@@ -2,9 +2,9 @@
 
 #include "workers/mosfet/kernels/device_point.cuh"
 #include "workers/mosfet/kernels/electrostatics/warp_level.cuh"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet::cuda {
 

@@ -6,8 +6,8 @@
 #include "workers/backend/ranks/parallel_failure.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/electrostatics/subbands.hpp"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/chord.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/poisson_stencil.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "workers/mosfet/kernels/device_point.cuh"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/chord.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 /// Renewal of the frozen Newton matrix: all states of every column, their density response,
 /// assembly.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "workers/mosfet/kernels/scattering/column_link.cuh"
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/scattering_link.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 /// The balanced scheme without blocking and roughness, several neighbouring energies a thread.
 namespace quasi::mosfet::cuda {

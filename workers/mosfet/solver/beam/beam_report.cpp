@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "workers/mosfet/input/make_structure.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"

@@ -8,7 +8,7 @@
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/mobility.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"

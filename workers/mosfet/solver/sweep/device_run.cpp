@@ -6,7 +6,7 @@
 #include <set>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/sweep/point_report.hpp"

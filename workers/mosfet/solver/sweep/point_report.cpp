@@ -1,6 +1,6 @@
 #include "workers/mosfet/solver/sweep/point_report.hpp"
 
-#include "workers/mosfet/model/working_units.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
 
 namespace quasi::mosfet {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workers/mosfet/model/working_units.hpp"
 #include "workers/mosfet/physics/fermi_integral.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 
