@@ -10,6 +10,7 @@
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/io/hdf5.hpp"
 #include "workers/thermal/thermal_task.hpp"
 
 namespace quasi::thermal {
