@@ -25,7 +25,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
-#include "workers/thermal/solver/tile_queue.hpp"
+#include "workers/thermal/solver/four_phonon/share_tiles.hpp"
 
 namespace {
 

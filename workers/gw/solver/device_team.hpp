@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "workers/backend/ranks/ranks.hpp"
+#include "workers/backend/team/task_ranges.hpp"
+#include "workers/backend/team/team_layout.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace quasi::gw {
@@ -16,31 +18,27 @@ namespace quasi::gw {
 /// the results in the order of the tasks. One device and many therefore give the same bits.
 class DeviceTeam {
  public:
-  /// Together.
+  /// Makes kernels for every device. Collective.
   explicit DeviceTeam(const std::vector<Device>& devices, Ranks& ranks = one_rank());
-  /// A team of one that someone else owns.
-  explicit DeviceTeam(GwKernels& kernels) : members_{&kernels}, first_of_rank_{0, 1} {}
+  /// A team of one device in this process. The caller keeps the kernels alive.
+  explicit DeviceTeam(GwKernels& kernels) : members_{&kernels}, layout_(1, one_rank()) {}
 
-  Ranks& ranks() const { return *ranks_; }
-  /// Of this rank:
+  Ranks& ranks() const { return layout_.ranks(); }
+  /// The first device of this rank.
   GwKernels& first() { return *members_.front(); }
+  /// All devices of this rank.
   const std::vector<GwKernels*>& members() const { return members_; }
-  /// Of all ranks.
-  int size() const { return static_cast<int>(first_of_rank_.back()); }
-  /// Which rank run(count, …) gives a task to. Tasks of one rank are neighbours, and ranks follow
-  /// each other.
-  int owner(std::int64_t task, std::int64_t count) const;
-  bool owns(std::int64_t task, std::int64_t count) const {
-    return owner(task, count) == ranks_->rank();
-  }
+  /// Number of devices of all ranks.
+  int size() const { return static_cast<int>(layout_.size()); }
+  /// Rank that run(count, …) gives a task to.
+  int owner(std::int64_t task, std::int64_t count) const { return layout_.owner(task, count); }
+  bool owns(std::int64_t task, std::int64_t count) const { return layout_.owns(task, count); }
   /// Lets all devices but the first load their code beside what the first one does now; run() waits
   /// for it.
   void warm_up_others();
-  /// kNeighbours: neighbours on one device, in order. kBalanced: the same as long as all devices
-  /// are busy; one that has nothing left takes the last task of the one that has most left.
-  enum class Order { kNeighbours, kBalanced };
-  /// body(task, kernels) for every task in [0, count) of this rank, one thread a device.
-  /// The first exception of the lowest device is thrown here, after all threads have ended.
+  using Order = TaskRanges::Order;
+  /// Calls body(task, kernels) for every task in [0, count) of this rank, one thread a device.
+  /// @throws the failure of the lowest device, after all threads have ended
   void run(std::int64_t count, const std::function<void(std::int64_t, GwKernels&)>& body,
            Order order = Order::kNeighbours);
   /// The same on the devices of this rank alone, whatever others do.
@@ -53,8 +51,7 @@ class DeviceTeam {
                  const std::function<void(std::int64_t, GwKernels&)>& body, Order order);
   std::vector<std::unique_ptr<GwKernels>> owned_;
   std::vector<GwKernels*> members_;
-  std::vector<std::int64_t> first_of_rank_;  ///< [ranks + 1] first device of each among all
-  Ranks* ranks_ = &one_rank();
+  TeamLayout layout_;
   std::vector<std::jthread> warming_;
 };
 

@@ -20,7 +20,8 @@ struct Slice {
 }  // namespace
 
 void push_node(std::vector<ChiNode>& nodes, ChiNode node) {
-  push_node(nodes, std::move(node), [](ChiNode& a, const ChiNode& b) { a.chi->add(*b.chi); });
+  quasi::push_node(nodes, std::move(node),
+                   [](ChiNode& a, const ChiNode& b) { a.chi->add(*b.chi); });
 }
 
 std::unique_ptr<PartialChi> closed(std::vector<ChiNode> nodes) {
@@ -75,11 +76,11 @@ std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes
                                    ? reinterpret_cast<const double*>(mine[i].data() + first)
                                    : of_rank[static_cast<std::size_t>(rank)].data() +
                                          static_cast<std::int64_t>(i) * 2 * count;
-          push_node(slices,
-                    Slice{static_cast<std::int64_t>(span[2 * i]),
-                          static_cast<std::int64_t>(span[2 * i + 1]),
-                          {from, from + 2 * count}},
-                    add);
+          quasi::push_node(slices,
+                           Slice{static_cast<std::int64_t>(span[2 * i]),
+                                 static_cast<std::int64_t>(span[2 * i + 1]),
+                                 {from, from + 2 * count}},
+                           add);
         }
       }
       close_nodes(slices, add);
@@ -92,29 +93,6 @@ std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes
                         static_cast<std::size_t>(count_of(rank)) * sizeof(Cplx), rank);
   }
   return sum;
-}
-
-std::vector<Piece> kept_pieces(Ranks& ranks, const Checkpoint& checkpoint,
-                               const std::vector<std::string>& names) {
-  std::vector<Piece> pieces(names.size());
-  std::vector<double> counts(names.size(), 0.0);
-  if (ranks.leads())
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (auto kept = checkpoint.find(names[i])) {
-        counts[i] = static_cast<double>(kept->count);
-        pieces[i] = std::move(*kept);
-      }
-  if (ranks.size() == 1) return pieces;
-  ranks.broadcast(counts, 0);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (counts[i] == 0.0) continue;
-    std::vector<double> values;
-    if (ranks.leads()) values.assign(pieces[i].data, pieces[i].data + pieces[i].count);
-    ranks.broadcast(values, 0);
-    if (!ranks.leads())
-      pieces[i] = piece_of(std::make_shared<const std::vector<double>>(std::move(values)));
-  }
-  return pieces;
 }
 
 }  // namespace quasi::gw

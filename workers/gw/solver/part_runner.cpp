@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "workers/gw/solver/ordered_sum.hpp"
+#include "workers/backend/team/kept_pieces.hpp"
 
 namespace quasi::gw {
 namespace {

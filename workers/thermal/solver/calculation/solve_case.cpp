@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/solver/device_team.hpp"
+#include "workers/backend/team/every_device.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/three_phonon/shared_sums_3ph.hpp"

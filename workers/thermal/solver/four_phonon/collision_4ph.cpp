@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "workers/thermal/solver/device_team.hpp"
+#include "workers/backend/team/every_device.hpp"
 #include "workers/thermal/solver/three_phonon/remembered_operator.hpp"
 
 namespace quasi::thermal {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workers/thermal/solver/tile_queue.hpp"
+#include "workers/thermal/solver/four_phonon/share_tiles.hpp"
 #include "workers/thermal/solver/transport/sample_estimates.hpp"
 
 namespace quasi::thermal {

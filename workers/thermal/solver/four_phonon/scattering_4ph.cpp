@@ -9,8 +9,8 @@
 #include "workers/backend/error.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/four_phonon/precedence_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/share_tiles.hpp"
 #include "workers/thermal/solver/four_phonon/total_order_4ph.hpp"
-#include "workers/thermal/solver/tile_queue.hpp"
 #include "workers/thermal/solver/transport/kappa_error.hpp"
 
 namespace quasi::thermal {

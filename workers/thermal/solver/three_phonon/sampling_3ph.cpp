@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "workers/thermal/solver/tile_queue.hpp"
+#include "workers/backend/team/task_queue.hpp"
 #include "workers/thermal/solver/transport/sample_estimates.hpp"
 
 namespace quasi::thermal {
@@ -58,7 +58,7 @@ std::vector<double> Sampler3::sums(const char* name, double draws, bool seeded, 
   const std::size_t n_values = static_cast<std::size_t>(n_rows * kChannels3 * size);
   RunningSums total(checkpoint_, name, digest.value(), n_values, n_tiles);
   std::atomic<bool> stop{false};
-  TileQueue queue(total.finished(), n_tiles, kernels_.size());
+  TaskQueue queue(total.finished(), n_tiles, kernels_.size());
   on_every_device(kernels_.size(), stop, [&](std::size_t device) {
     try {
       for (std::int64_t tile = queue.take(stop); tile >= 0; tile = queue.take(stop)) {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "workers/thermal/solver/device_team.hpp"
+#include "workers/backend/team/every_device.hpp"
+#include "workers/backend/team/team_layout.hpp"
 #include "workers/thermal/solver/three_phonon/recomputed_sums_3ph.hpp"
 
 namespace quasi::thermal {
@@ -28,11 +29,9 @@ constexpr auto kOfRows = {&ThreePhononRates::phase_space_absorption_ps,
 
 class SharedSums3ph : public ThreePhononSums {
  public:
-  SharedSums3ph(const std::vector<Device>& devices, Ranks& ranks) : ranks_(ranks) {
+  SharedSums3ph(const std::vector<Device>& devices, Ranks& ranks)
+      : ranks_(ranks), layout_(devices.size(), ranks) {
     for (const Device& device : devices) own_.push_back({make_three_phonon_sums(device), {}});
-    first_.push_back(0);
-    for (const auto& of_rank : ranks.gather({static_cast<double>(own_.size())}))
-      first_.push_back(first_.back() + static_cast<std::size_t>(of_rank.at(0)));
   }
 
   void load(const ThreePhononProblem& problem) override {
@@ -109,9 +108,9 @@ class SharedSums3ph : public ThreePhononSums {
     std::unique_ptr<ThreePhononSums> kernels;
     ThreePhononProblem problem;
   };
-  std::size_t n_shares() const { return first_.back(); }
+  std::size_t n_shares() const { return static_cast<std::size_t>(layout_.size()); }
   std::size_t share_of(std::size_t own) const {
-    return first_[static_cast<std::size_t>(ranks_.rank())] + own;
+    return static_cast<std::size_t>(layout_.first_own()) + own;
   }
 
   template <typename Work>
@@ -135,10 +134,10 @@ class SharedSums3ph : public ThreePhononSums {
     std::vector<double> all(n_points_ * n_branches_ * width);
     const std::size_t of_point = n_branches_ * width;
     const auto gathered = ranks_.gather(mine);
-    for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
-      auto from = gathered[rank].begin();
-      for (std::size_t share = first_[rank]; share < first_[rank + 1]; ++share)
-        for (std::size_t point = share; point < n_points_;
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      auto from = gathered[static_cast<std::size_t>(rank)].begin();
+      for (std::int64_t share = layout_.first_of(rank); share < layout_.first_of(rank + 1); ++share)
+        for (auto point = static_cast<std::size_t>(share); point < n_points_;
              point += n_shares(), from += static_cast<std::ptrdiff_t>(of_point))
           std::copy_n(from, of_point, all.begin() + static_cast<std::ptrdiff_t>(point * of_point));
     }
@@ -146,8 +145,8 @@ class SharedSums3ph : public ThreePhononSums {
   }
 
   Ranks& ranks_;
+  TeamLayout layout_;
   std::vector<Own> own_;
-  std::vector<std::size_t> first_;  ///< [ranks + 1] first share of each rank
   std::size_t n_points_ = 0, n_branches_ = 0;
 };
 
