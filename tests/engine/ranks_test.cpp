@@ -249,6 +249,61 @@ TEST_F(Ranks, GwGivesTheSameBitsOnAnyNumber) {
   }
 }
 
+/// Six bias points: three chains of two points in steady mode, six chains in transient mode, which
+/// writes pdfs too. Of four ranks one has no chain in steady mode.
+fs::path write_sweep(const fs::path& place, const std::string& mode) {
+  const std::string more =
+      mode == "transient" ? "mode = \"transient\"\n[output]\npdf_at_fs = [3.0]\n" : "";
+  return write_deck(place, R"(kind = "mosfet"
+[mesh]
+nx = 33
+nz = 17
+subbands = 1
+nw = 12
+nphi = 8
+wmax_eV = 0.9
+[bias]
+vgs = [0.4, 0.5, 0.6]
+vds = [0.1, 0.2]
+[run]
+t_end_fs = 14.0
+steady_tol = 0.2
+window_fs = 5.0
+refresh_steps = 10
+checkpoint_s = 0.0
+)" + more);
+}
+
+Words mosfet_datasets() {
+  Words names{"/iv/I_mean", "/iv/t", "/iv/steps"};
+  for (int point = 0; point < 6; ++point)
+    for (const char* name : {"potential", "density", "current_x", "history", "terminals"})
+      names.push_back("/points/" + std::to_string(point) + "/" + name);
+  return names;
+}
+
+TEST_F(Ranks, MosfetSweepsGiveTheSameBitsOnAnyNumber) {
+  const test::TemporaryDirectory place;
+  for (const std::string mode : {"steady", "transient"}) {
+    const fs::path deck = write_sweep(place.path() / mode, mode),
+                   alone = deck.parent_path() / "alone";
+    ASSERT_EQ(run({{0, engine("mosfet", deck, alone)}}, place.path() / "log"), 0)
+        << text_of(place.path() / "log");
+    for (const int n : {2, 4}) {
+      SCOPED_TRACE(mode + ", " + std::to_string(n) + " ranks");
+      const fs::path output = deck.parent_path() / std::to_string(n);
+      ASSERT_EQ(run({{n, engine("mosfet", deck, output)}}, place.path() / "log"), 0)
+          << text_of(place.path() / "log");
+      expect_same_bits(alone, output, mosfet_datasets());
+      EXPECT_EQ(text_of(alone / "iv.csv"), text_of(output / "iv.csv"));
+      for (int point = 0; mode == "transient" && point < 6; ++point) {
+        const std::string name = "pdf_" + std::to_string(point) + "_0.h5";
+        EXPECT_EQ(H5Reader(alone / name).doubles("/pdf"), H5Reader(output / name).doubles("/pdf"));
+      }
+    }
+  }
+}
+
 // Every turn of a loop is a sum over all ranks, whose results all of them go on with; so is the
 // full matrix after it.
 TEST_F(Ranks, GwLoopsAndTheFullMatrixGiveTheSameBits) {
@@ -312,7 +367,7 @@ TEST(EngineCommand, ValidateTakesSeveralDevicesAsRunDoes) {
   }
 }
 
-TEST_F(Ranks, AKindThatCannotBeSharedIsRefused) {
+TEST_F(Ranks, AModeThatCannotBeSharedIsRefused) {
   const test::TemporaryDirectory place;
   const int status =
       run({{2, engine("mosfet", test::source_dir() / "examples/mosfet/equilibrium.toml",
@@ -320,8 +375,7 @@ TEST_F(Ranks, AKindThatCannotBeSharedIsRefused) {
           place.path() / "log");
   const std::string log = text_of(place.path() / "log");
   EXPECT_EQ(status, 10) << log;
-  EXPECT_NE(log.find("kind mosfet runs in one process, 2 ranks were started"), std::string::npos)
-      << log;
+  EXPECT_NE(log.find("runs in one process, 2 ranks were started"), std::string::npos) << log;
 }
 
 bool has_checkpoint(const fs::path& output) {
@@ -422,6 +476,27 @@ TEST_F(Ranks, AKilledGwJobIsResumedByAnotherNumber) {
         << text_of(place.path() / "log");
     expect_same_bits(alone, broken, kGw);
   }
+}
+
+// The states of points that were under way in other ranks are in the checkpoint of rank 0.
+TEST_F(Ranks, AKilledMosfetSweepIsResumedByAnotherNumber) {
+  const test::TemporaryDirectory place;
+  const fs::path deck = write_sweep(place.path(), "steady"), whole = place.path() / "whole",
+                 broken = place.path() / "broken";
+  ASSERT_EQ(run({{0, engine("mosfet", deck, whole)}}, place.path() / "log"), 0)
+      << text_of(place.path() / "log");
+  for (const int n : {2, 3}) {
+    const HeldJob held = hold(n, engine("mosfet", deck, broken), broken, place.path() / "log",
+                              [&] { return has_checkpoint(broken); });
+    ASSERT_FALSE(held.ranks.empty());
+    kill(held.ranks.back(), SIGKILL);
+    signal_all(held.ranks, SIGCONT);
+    EXPECT_NE(wait_for(held.job), 0) << text_of(place.path() / "log");
+  }
+  ASSERT_EQ(run({{0, engine("mosfet", deck, broken)}}, place.path() / "log"), 0)
+      << text_of(place.path() / "log");
+  expect_same_bits(whole, broken, mosfet_datasets());
+  EXPECT_EQ(text_of(whole / "iv.csv"), text_of(broken / "iv.csv"));
 }
 
 // A rank that the kernel kills takes the job with it, and what was finished is kept.

@@ -77,11 +77,6 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
     throw InvalidInput("kind " + kind + " runs on at most " + std::to_string(task->max_devices()) +
                        " device(s), " + std::to_string(options.devices.size()) +
                        " are named; name fewer with --device");
-  if (options.ranks->size() > 1 && !task->shared_by_ranks())
-    throw InvalidInput("a job of kind " + kind + " runs in one process, " +
-                       std::to_string(options.ranks->size()) +
-                       " ranks were started; start quasi-engine without mpirun or srun -n, and "
-                       "name several devices with --device where it can use them");
   const auto start = std::chrono::steady_clock::now();
   use_device(options.devices.front());
   nlohmann::json document{{"schema", "quasi.run.v1"},

@@ -58,9 +58,6 @@ class Task {
   /// How many devices one run can use; most kinds use one.
   virtual int max_devices() const { return 1; }
 
-  /// True if several processes (MPI ranks) can share one run.
-  virtual bool shared_by_ranks() const { return false; }
-
   /// The table a person wants to see, from a summary that run() returned.
   virtual std::string table(const nlohmann::json& summary) const = 0;
 };

@@ -88,8 +88,6 @@ class GwTask : public Task {
 
   int max_devices() const override { return 64; }
 
-  bool shared_by_ranks() const override { return true; }
-
   std::string table(const nlohmann::json& summary) const override { return table_of(summary); }
 };
 

@@ -38,6 +38,7 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   IvCsv csv(options.output_directory);
   SweepOptions sweep;
   sweep.devices = options.devices;
+  sweep.ranks = options.ranks;
   sweep.checkpoint_directory = options.checkpoint_directory;
   sweep.output_directory = options.output_directory;
   // A reader of iv.csv sees every finished point at once; the checkpoint keeps it for a restart.
@@ -60,6 +61,11 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
                        "' with run.transport '" + transport_name(deck.run.transport) +
                        "' runs on one device, " + std::to_string(options.devices.size()) +
                        " are named; name one with --device");
+  if (options.ranks->size() > 1 && !sweeps)
+    throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) +
+                       "' with run.transport '" + transport_name(deck.run.transport) +
+                       "' runs in one process, " + std::to_string(options.ranks->size()) +
+                       " ranks were started; start quasi-engine without mpirun or srun -n");
   if (deck.run.mode == RunMode::kEquilibrium) return equilibrium_points(deck, progress);
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion)
@@ -126,6 +132,7 @@ class MosfetTask : public Task {
     for (const std::string& note : deck.notes) progress.log(note);
     openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
     const std::vector<PointResult> points = solve_points(deck, options, progress);
+    if (!options.ranks->leads()) return {};
     write_results(deck, options.output_directory, points);
     return summary_of(deck, points);
   }

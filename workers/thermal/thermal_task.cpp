@@ -116,8 +116,6 @@ class ThermalTask : public Task {
 
   int max_devices() const override { return 64; }
 
-  bool shared_by_ranks() const override { return true; }
-
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 };
 

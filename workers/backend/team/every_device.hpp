@@ -45,8 +45,9 @@ class DeviceStart {
 };
 
 /// Calls work(i) for every device i in [0, n_devices) at the same time, each in its own thread, and
-/// returns when all calls have returned. The call of device 0 runs in the caller's thread. `stop`
-/// becomes true when a call throws; the other calls look at it between pieces of work.
+/// returns when all calls have returned. The call of device 0 runs in the caller's thread, and
+/// all threads have the caller's number of OpenMP threads. `stop` becomes true when a call throws;
+/// the other calls look at it between pieces of work.
 /// @throws what the call of the lowest failed device has thrown
 template <typename Work>
 void on_every_device(std::size_t n_devices, std::atomic<bool>& stop, const Work& work) {
@@ -54,7 +55,9 @@ void on_every_device(std::size_t n_devices, std::atomic<bool>& stop, const Work&
   if (n_devices == 1) return work(std::size_t{0});
   std::vector<std::exception_ptr> failure(n_devices);
   {
+    const int host_threads = omp_get_max_threads();
     const auto guarded = [&](std::size_t i) {
+      omp_set_num_threads(host_threads);
       try {
         work(i);
       } catch (...) {

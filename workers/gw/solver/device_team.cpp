@@ -1,7 +1,5 @@
 #include "workers/gw/solver/device_team.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -58,9 +56,7 @@ void DeviceTeam::run_share(std::int64_t first_device, std::int64_t all, std::int
   TaskRanges left(std::move(ranges), order);
   std::atomic<bool> stop{false};
   const HostThreadShare threads(static_cast<std::size_t>(n));
-  const int threads_each = omp_get_max_threads();
   on_every_device(static_cast<std::size_t>(n), stop, [&](std::size_t member) {
-    omp_set_num_threads(threads_each);
     GwKernels& kernels = *members_[member];
     use_device(kernels.device());
     while (!stop) {

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
@@ -30,8 +32,8 @@ double seconds_since(Clock::time_point start) {
 /// One device's lanes: each holds a chain's current point, all advance together.
 class DeviceRun {
  public:
-  DeviceRun(SweepState* sweep, const Device& device)
-      : sweep_(*sweep), deck_(sweep->deck), device_(device), problem_(sweep->problem) {
+  DeviceRun(SweepState* sweep, const Device& device, const std::atomic<bool>& stop)
+      : sweep_(*sweep), stop_(stop), deck_(sweep->deck), device_(device), problem_(sweep->problem) {
     use_device(device);
     kernels_ = make_mosfet_kernels(device);
     int lanes = sweep_.options.lanes;
@@ -42,7 +44,7 @@ class DeviceRun {
                                4, 12)
                   : 1;
     // Every device its share: none takes chains that another could begin at once.
-    const auto devices = static_cast<int>(sweep_.options.devices.size()),
+    const auto devices = static_cast<int>(sweep_.layout.size()),
                chains = static_cast<int>(sweep_.chains.size());
     lanes = std::clamp((chains + devices - 1) / devices, 1, lanes);
     lanes_.resize(static_cast<std::size_t>(lanes));
@@ -58,6 +60,7 @@ class DeviceRun {
       if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; }))
         return;
       batch();
+      if (sweep_.ranks.peer_failed()) throw PeerFailed("another rank has failed");
       for (int lane = 0; lane < size(); ++lane)
         if (lanes_[lane].active) look(lane);
       maybe_checkpoint();
@@ -84,18 +87,19 @@ class DeviceRun {
     int position = 0;
     {
       const std::lock_guard lock(sweep_.mutex);
-      if (sweep_.queue.empty()) return;
+      if (stop_ || sweep_.queue.empty()) return;
       const int chain = sweep_.queue.front();
       sweep_.queue.pop_front();
       lanes_[lane] = Lane{};
       lanes_[lane].chain = chain;
       position = sweep_.next_position_locked(chain);
-      const auto found = sweep_.snapshot.running.find(chain);
-      if (found != sweep_.snapshot.running.end()) resumed = found->second;
-      const auto before = sweep_.snapshot.chain_state.find(chain);
-      if (position > 0 && before != sweep_.snapshot.chain_state.end()) waiting = before->second;
     }
     Lane& l = lanes_[lane];
+    const auto chain = static_cast<std::size_t>(l.chain);
+    if (sweep_.resumed_running[chain].data != nullptr)
+      resumed = unpack_progress(std::exchange(sweep_.resumed_running[chain], {}));
+    if (position > 0 && sweep_.resumed_waiting[chain].data != nullptr)
+      waiting = unpack_state(std::exchange(sweep_.resumed_waiting[chain], {}));
     l.active = true;
     if (resumed) {
       l.at = std::move(*resumed);
@@ -144,8 +148,8 @@ class DeviceRun {
     std::vector<std::vector<StepRecord>> records(lanes_.size());
     std::vector<int> failed = steps(stop, 1.0, &records);
     for (const int lane : failed) {
-      sweep_.progress.log(name_of(bias(lanes_[lane])) + ": chord iteration failed near " +
-                          shown(lanes_[lane].time_fs) + " fs; batch repeated with half the step");
+      sweep_.log(name_of(bias(lanes_[lane])) + ": chord iteration failed near " +
+                 shown(lanes_[lane].time_fs) + " fs; batch repeated with half the step");
       std::vector<double> alone(lanes_.size(), -1.0);
       alone[lane] = stop[lane];
       records[lane].clear();
@@ -272,7 +276,7 @@ class DeviceRun {
     std::int64_t finished = 0;
     {
       const std::lock_guard lock(sweep_.mutex);
-      finished = static_cast<std::int64_t>(sweep_.snapshot.finished.size());
+      finished = static_cast<std::int64_t>(sweep_.finished.size());
     }
     sweep_.progress.metric("point", first.at.point);
     sweep_.progress.metric("time_fs", first.time_fs);
@@ -308,10 +312,10 @@ class DeviceRun {
       if (std::fabs(deck_.output.pdf_at_fs[static_cast<std::size_t>(k)] - l.time_fs) <=
               kInstant_fs &&
           !sweep_.options.output_directory.empty()) {
-        PdfSnapshot snapshot = take_snapshot(kernels_->state(lane), boundary_of(l).pdf_scale);
-        write_snapshot(deck_, problem_, l.at.point, k, snapshot, sweep_.options.output_directory);
-        const std::lock_guard lock(sweep_.mutex);
-        sweep_.snapshot.pdfs[{l.at.point, k}] = std::move(snapshot);
+        const PdfSnapshot snapshot = take_snapshot(kernels_->state(lane), boundary_of(l).pdf_scale);
+        sweep_.publish({.old = {},
+                        .fresh = {{SweepPieces::snapshot(l.at.point, k), pack(snapshot)}},
+                        .log = {}});
       }
     if (close_window(&at, l.time_fs, deck_.run)) {
       finish(lane, PointStatus::kConverged);
@@ -333,57 +337,56 @@ class DeviceRun {
     PointResult result = report_point(deck_, problem_, finished);
     const double judged_ratio =
         problem_.scheme == ScatteringScheme::kNone ? 0.0 : result.numbers.at("ballistic_ratio");
-    for (const std::string& warning : warnings_of(bias(l), l.at, judged_ratio))
-      sweep_.progress.log(warning);
+    for (const std::string& warning : warnings_of(bias(l), l.at, judged_ratio)) sweep_.log(warning);
     int position = 0;
-    bool more = false;
     {
       const std::lock_guard lock(sweep_.mutex);
       position = sweep_.next_position_locked(l.chain);
-      sweep_.snapshot.finished[l.at.point] = result;
-      sweep_.snapshot.running.erase(l.chain);
-      more = position + 1 < static_cast<int>(sweep_.chains[l.chain].size());
-      if (more)
-        sweep_.snapshot.chain_state[l.chain] = state;
-      else
-        sweep_.snapshot.chain_state.erase(l.chain);
-      more = more &&
-             !sweep_.failure;  // Another device has failed: the job ends with the points in hand.
-      sweep_.save_checkpoint_locked();
-      if (sweep_.options.on_finished) sweep_.options.on_finished(l.at.point, result);
-      if (sweep_.options.on_state)
-        sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
+      sweep_.finished[l.at.point] = result;
     }
-    sweep_.progress.log(
-        name_of(bias(l)) + ": I = " + brief(result.numbers["current_a_per_m"]) + " A/m, spread " +
-        brief(result.numbers["current_spread_a_per_m"]) + ", drift " +
-        (l.at.window.drift_known ? brief(result.numbers["current_drift_a_per_m"]) : "not known") +
-        " A/m, " + brief(l.time_fs) + " fs, " +
-        (status == PointStatus::kTimeLimit ? "NOT steady at run.t_end_fs" : status_name(status)));
-    if (more)
+    const bool more = position + 1 < static_cast<int>(sweep_.chains[l.chain].size());
+    SweepNews news{.old = {SweepPieces::running(l.chain), SweepPieces::waiting(l.chain)},
+                   .fresh = {{SweepPieces::finished(l.at.point), pack(result)}},
+                   .log = end_of_point(l, result, status)};
+    if (more && sweep_.keeps_pieces())
+      news.fresh.emplace_back(SweepPieces::waiting(l.chain), pack(state));
+    sweep_.publish(std::move(news));
+    if (sweep_.options.on_state)
+      sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
+    if (more && !stop_)  // After a failure of another device this one ends with its points.
       start_point(lane, position + 1, &state);
     else
       l.active = false;
   }
 
-  // Each device keeps its own lanes' part of the snapshot; states are fetched only when one is due.
+  /// The log's line about a point that has ended.
+  std::string end_of_point(const Lane& l, const PointResult& result, PointStatus status) const {
+    const auto number = [&](const char* name) { return brief(result.numbers.at(name)); };
+    return name_of(bias(l)) + ": I = " + number("current_a_per_m") + " A/m, spread " +
+           number("current_spread_a_per_m") + ", drift " +
+           (l.at.window.drift_known ? number("current_drift_a_per_m") : "not known") + " A/m, " +
+           brief(l.time_fs) + " fs, " +
+           (status == PointStatus::kTimeLimit ? "NOT steady at run.t_end_fs" : status_name(status));
+  }
+
+  // Each device publishes its own lanes; states are fetched only when a checkpoint is due.
   void maybe_checkpoint() {
-    const std::lock_guard lock(sweep_.mutex);
-    if (sweep_.options.checkpoint_directory.empty()) return;
-    const bool wanted = sweep_.progress.checkpoint_wanted();
-    if (!wanted && seconds_since(sweep_.last_checkpoint) < deck_.run.checkpoint_s) return;
+    if (!sweep_.is_turn(turn_)) return;
+    SweepNews news;
     for (int lane = 0; lane < size(); ++lane) {
-      if (!lanes_[lane].active || lanes_[lane].time_fs <= 0.0)
-        continue;  // Nothing is lost of a point that has not stepped.
-      PointProgress kept = lanes_[lane].at;
+      const Lane& l = lanes_[lane];
+      if (!l.active || l.time_fs <= 0.0) continue;  // A point that has not stepped loses nothing.
+      PointProgress kept = l.at;
       kept.state = kernels_->state(lane);
-      sweep_.snapshot.chain_state.erase(lanes_[lane].chain);
-      sweep_.snapshot.running[lanes_[lane].chain] = std::move(kept);
+      news.old.push_back(SweepPieces::waiting(l.chain));
+      news.fresh.emplace_back(SweepPieces::running(l.chain), pack(kept));
     }
-    sweep_.save_checkpoint_locked();
+    sweep_.publish(std::move(news));
+    turn_.last = Clock::now();
   }
 
   SweepState& sweep_;
+  const std::atomic<bool>& stop_;  ///< another device of this rank has failed
   const Deck& deck_;
   Device device_;
   const TransportProblem& problem_;
@@ -391,10 +394,13 @@ class DeviceRun {
   std::vector<Lane> lanes_;
   double seconds_per_step_ = 0;
   std::int64_t calls_ = 0;
+  Checkpoint::Turn turn_;
 };
 
 }  // namespace
 
-void run_on_device(SweepState* sweep, const Device& device) { DeviceRun(sweep, device).run(); }
+void run_on_device(SweepState* sweep, const Device& device, const std::atomic<bool>& stop) {
+  DeviceRun(sweep, device, stop).run();
+}
 
 }  // namespace quasi::mosfet

@@ -44,12 +44,15 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
 void add_mesh_study(const Deck& deck, const SweepOptions& options, Progress& progress,
                     std::vector<PointResult>* points) {
   for (const auto& [axis, half] : halved(deck, progress)) {
-    SweepOptions own{
-        .devices = options.devices, .checkpoint_directory = {}, .output_directory = {}};
+    SweepOptions own{.devices = options.devices,
+                     .checkpoint_directory = {},
+                     .output_directory = {},
+                     .ranks = options.ranks};
     if (!options.checkpoint_directory.empty()) {
       own.checkpoint_directory = options.checkpoint_directory / ("half_" + axis);
       std::error_code failure;
-      std::filesystem::create_directories(own.checkpoint_directory, failure);
+      if (options.ranks->leads())
+        std::filesystem::create_directories(own.checkpoint_directory, failure);
       if (failure)
         throw StorageError("cannot make '" + own.checkpoint_directory.string() +
                            "': " + failure.message());

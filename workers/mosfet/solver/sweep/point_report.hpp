@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "workers/mosfet/input/deck.hpp"
-#include "workers/mosfet/solver/sweep/checkpoint.hpp"
 #include "workers/mosfet/solver/sweep/point_progress.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
+#include "workers/mosfet/solver/sweep/sweep_pieces.hpp"
 
 namespace quasi::mosfet {
 

@@ -6,6 +6,7 @@
 
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
+#include "workers/backend/ranks/ranks.hpp"
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/solver/sweep/point_progress.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
@@ -17,6 +18,8 @@ struct SweepOptions {
   std::vector<Device> devices;
   std::filesystem::path checkpoint_directory;  ///< empty: none
   std::filesystem::path output_directory;      ///< of snapshots of the pdf; empty: none are written
+  /// The processes that share the sweep. Rank 0 alone writes files and calls `on_finished`.
+  Ranks* ranks = &one_rank();
   int lanes = 0;  ///< points at once on a device; 0: 1 on a CPU, 4 to 12 on a GPU
   std::function<void(int point, const PointResult&)>
       on_finished;  ///< under a lock; on a resume also for what is done
@@ -28,12 +31,14 @@ struct SweepOptions {
 ///
 /// Steady points of one V_GS form a chain along V_DS: each starts from its predecessor's pdf, with
 /// V shifted by the solution of the linear Poisson problem of the bias change. Chains are
-/// independent; lanes of a device advance together, devices share a queue. A point's numbers depend
+/// independent; lanes of a device advance together, devices share a queue, and ranks have ranges of
+/// chains in proportion to their devices. A point's numbers depend
 /// on its chain alone, not on what ran beside it. A checkpoint is written when a point ends and
 /// every run.checkpoint_s; the newest one in the directory is resumed from, with the same bits.
 ///
-/// @return one result per point of the deck, in its order.
-/// @throws NotConverged, InvalidInput (w_max too low), Cancelled, StorageError.
+/// Collective: every rank calls it.
+/// @return one result per point of the deck, in its order, on every rank.
+/// @throws NotConverged, InvalidInput (w_max too low), Cancelled, StorageError, PeerFailed.
 std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options,
                                    Progress& progress);
 
