@@ -83,7 +83,7 @@ TEST(Hdf5, NamesFileAndPathInFailures) {
   EXPECT_THROW(H5Reader(directory.path() / "none.h5"), InvalidInput);
 }
 
-// What a header promises and the file does not hold is refused before memory is asked for.
+// A file that is shorter than its header says is refused before memory is allocated.
 TEST(Hdf5, SizesThatNoFileHasAreRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "large.h5";

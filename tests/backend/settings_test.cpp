@@ -20,7 +20,8 @@ TEST(Settings, SuggestTheNearestName) {
   EXPECT_EQ(nearest_name("qqqqqqqq", {"T"}), "");
 }
 
-/// What a reader of one number and one choice in [a] says of the deck "[a]\nx = 1" with a setting.
+/// The error of a reader of one number and one choice in [a] for the deck "[a]\nx = 1" with a
+/// setting.
 std::string refusal(const std::string& setting, const std::string& deck = "[a]\nx = 1\n") {
   try {
     const toml::table root = parse_toml(deck, "deck.toml", {parse_setting(setting)});

@@ -67,8 +67,10 @@ TEST(ShareTasks, GivesTheSameBitsOnAnyNumberOfDevices) {
   std::vector<double> sums;
   for (const std::size_t n_devices : {1u, 2u, 5u}) {
     double sum = 0.0;
+    const SilentProgress silent;
     share_tasks(
-        one_rank(), n_devices, 1, 2000, SilentProgress{}, [](std::size_t, std::int64_t) {},
+        {.ranks = one_rank(), .n_own = n_devices, .first = 1, .end = 2000, .progress = silent},
+        [](std::size_t, std::int64_t) {},
         [](std::size_t, std::int64_t task) {
           return std::vector<double>{std::sin(static_cast<double>(task)) / (1.0 * task)};
         },

@@ -32,8 +32,8 @@ class ProblemDigest {
   std::uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
-/// One finished piece: numbers that whoever holds the piece keeps alive, so that keeping one costs
-/// no copy.
+/// One finished piece of a job: a list of numbers. The piece shares the ownership of the numbers,
+/// so that a copy of the piece costs no copy of the numbers.
 struct Piece {
   std::shared_ptr<const void> owner;
   const double* data = nullptr;
@@ -66,20 +66,20 @@ class Checkpoint {
 
   std::optional<Piece> find(const std::string& key) const;
   void put(const std::string& key, Piece piece);
-  /// For sums that grow in place: takes values() and writes them where a file is due; else does
-  /// nothing.
+  /// Keeps and writes values() if a file is due, and does nothing otherwise. It serves sums that
+  /// grow in place.
   void put_if_due(const std::string& key, const std::function<std::vector<double>()>& values);
-  /// For sums too large to be held twice: the same, or where no file is due nothing, and what has
-  /// been under `prefix` is freed before values() is called. What is known of the sum beside its
-  /// values goes into the end of the key.
+  /// Keeps and writes values() if a file is due, and does nothing otherwise. It frees the pieces
+  /// under `prefix` before it calls values(), and so serves sums too large to be held twice. The
+  /// end of the key states what is known of the sum beside its values.
   void grow_if_due(const std::string& prefix, const std::string& key,
                    const std::function<std::vector<double>()>& values);
   /// The first piece whose name begins with `prefix`, and the rest of its name.
   std::optional<std::pair<std::string, Piece>> find_by_prefix(const std::string& prefix) const;
   /// Frees the pieces whose names begin with `prefix`.
   void forget(const std::string& prefix);
-  /// When whoever holds sums that grow in place has last laid them down, and whether because the
-  /// worker drains.
+  /// The last time at which the holder of sums that grow in place has published them, and whether
+  /// the worker drains now.
   struct Turn {
     std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
     int drains = 0;
@@ -92,12 +92,12 @@ class Checkpoint {
                 std::vector<std::pair<std::string, Piece>> fresh, bool at_once);
   /// Names of the pieces kept that begin with `prefix`.
   std::vector<std::string> names(const std::string& prefix) const;
-  /// The same as `put`, and forgets the pieces that this one has taken up: all whose names begin
-  /// with `prefix`.
+  /// Keeps a piece under `key` and forgets all pieces whose names begin with `prefix`: the new
+  /// piece contains them.
   void replace(const std::string& prefix, const std::string& key, Piece piece);
   /// False: nothing is kept, and nothing need be packed.
   bool keeps() const { return files_.keeps(); }
-  /// What the disk has left; 0 where nothing is kept.
+  /// Free bytes of the disk; 0 where no checkpoint is kept.
   std::int64_t free_disk_bytes() const { return files_.free_disk_bytes(); }
   /// Removes the files: the job is done.
   void finish();

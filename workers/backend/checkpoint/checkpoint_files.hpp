@@ -28,7 +28,7 @@ class CheckpointFiles {
   /// @throws StorageError if it cannot be written, and whatever `write` throws.
   void add(const std::function<void(const std::filesystem::path&)>& write,
            Progress& progress) const;
-  /// What the disk has left; 0 where nothing is kept.
+  /// Free bytes of the disk; 0 where no checkpoints are kept.
   std::int64_t free_disk_bytes() const;
   /// The job is done.
   void remove_all() const;

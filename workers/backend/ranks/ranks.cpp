@@ -10,7 +10,7 @@
 namespace quasi {
 namespace {
 
-/// Nobody else: every exchange is with itself.
+/// A job in one process: every exchange is with the process itself.
 class OneRank : public Ranks {
  public:
   int rank() const override { return 0; }

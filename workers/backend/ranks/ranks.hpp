@@ -17,14 +17,13 @@ struct PeerFailed : Error {
   using Error::Error;
 };
 
-/// The processes of one job, started together by mpirun or srun. Each works at its share of the
-/// job's tiles, rows and portions; rank 0 alone writes results and checkpoints and speaks to
-/// whoever waits.
+/// The processes of one job, started together by mpirun or srun. Each computes its share of the
+/// job. Rank 0 alone writes results and checkpoints and reports to the daemon or the terminal.
 ///
-/// Calls marked *together* are made by all ranks in the same order, by one thread of each; the
-/// others are thread-safe. Whoever waits here notices within a moment that another rank has failed,
-/// and throws PeerFailed. Only what rank 0, or a fixed order of ranks, decides is ever summed, so
-/// that bits do not depend on their number.
+/// Collective calls are made by all ranks in the same order, by one thread of each. The other calls
+/// are thread-safe. A rank that waits notices within a moment that another rank has failed, and
+/// throws PeerFailed. Sums follow the order that rank 0 or the order of the ranks gives, so that
+/// bits do not depend on the number of ranks.
 class Ranks {
  public:
   struct Message {
@@ -47,27 +46,28 @@ class Ranks {
 
   /// Sends a copy; does not wait.
   virtual void send(int to, int tag, std::vector<double> values) = 0;
-  /// What has come from anyone under `tag`, if anything.
+  /// The oldest message under `tag` from any rank; no value if none has arrived.
   virtual std::optional<Message> receive(int tag) = 0;
-  /// The same, waiting. @throws PeerFailed
+  /// The oldest message under `tag` from any rank; waits for one. @throws PeerFailed
   Message wait_for(int tag);
 
-  /// Together: all ranks have come this far. Ranks that went different ways, which would let them
-  /// wait for each other for ever, are ended. @throws PeerFailed
+  /// Returns when all ranks have called it. Ranks that call different collective functions would
+  /// wait for each other for ever; they are ended. Collective. @throws PeerFailed
   void meet() { meet_for(kMeet); }
-  /// Together: `bytes` of rank `root` on every rank.
+  /// Copies `bytes` bytes of rank `root` to every rank. Collective.
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
-  /// The same for values whose number only `root` knows.
+  /// Copies a list of rank `root`, which alone knows its length, to every rank. Collective.
   void broadcast(std::vector<double>& values, int root);
-  /// Together: what every rank gives, in the order of the ranks, on every rank.
+  /// The lists of all ranks in the order of the ranks, on every rank. Collective.
   virtual std::vector<std::vector<double>> gather(const std::vector<double>& mine) = 0;
-  /// Together. @throws InvalidInput where a rank holds another digest: results would not be those
+  /// Collective. @throws InvalidInput where a rank holds another digest: results would not be those
   /// of one process.
   void require_same(std::uint64_t digest, const std::string& what);
 
   /// True once another rank has failed.
   virtual bool peer_failed() = 0;
-  /// Together, last: this rank's own end. A failing rank comes here from wherever it is.
+  /// Ends this rank's part of the job and agrees on the job's ending. A failing rank calls it from
+  /// any point; the others call it last. Collective.
   /// @param status  0: it has done its share
   virtual Ending end(int status, const std::string& message) = 0;
 
@@ -86,7 +86,7 @@ Ranks& one_rank();
 // One body for each build: ranks_mpi.cpp and ranks_mpi_absent.cpp.
 std::unique_ptr<Ranks> join_ranks();
 
-/// What launchers leave in the environment.
+/// The traces of an MPI launcher in the environment.
 struct LaunchedAs {
   bool by_mpi = false;  ///< this process is a rank
   int processes = 1;    ///< started together, as far as the environment tells

@@ -20,7 +20,7 @@ constexpr int kFirstTag = 16;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 30;  // counts of MPI are 32 bits
 constexpr auto kPollEvery = std::chrono::milliseconds(1);
 
-/// What a rank brings to a meeting; the largest is known to all.
+/// The state that a rank brings to a collective call; all ranks learn the largest.
 enum Standing : int {
   kFine = 0,
   kSawAFailure = 1,
@@ -154,7 +154,7 @@ class MpiRanks : public Ranks {
   }
 
  private:
-  /// Together: waits for all without sitting in MPI, and returns the worst standing.
+  /// Waits for all ranks without blocking inside MPI and returns the worst state. Collective.
   int meet_with(int standing, Step step) {
     // Ranks that took different ways would wait for each other for ever: what each meets for tells.
     const int mine[3] = {standing, step, -step};
@@ -228,7 +228,7 @@ class MpiRanks : public Ranks {
             "broadcasting");
   }
 
-  /// Together: takes what is still under way, so that MPI can be closed.
+  /// Receives the messages still under way, so that MPI can be closed. Collective.
   void drain() {
     MPI_Request request = MPI_REQUEST_NULL;
     for (bool met = false;;) {

@@ -28,7 +28,7 @@ class TaskQueue {
   /// The next task, or −1 when none is left or `stop` is set. Waits while too many finished results
   /// wait for an earlier task.
   std::int64_t take(const std::atomic<bool>& stop);
-  /// As `take`, but returns no value where `take` would wait.
+  /// The next task as `take` gives it, or no value where `take` would wait.
   std::optional<std::int64_t> try_take();
   /// Stores the result of a task until hand_over reaches it.
   void finish(std::int64_t task, std::vector<double> values);
@@ -76,21 +76,29 @@ void ask_for_tasks(Ranks& ranks, std::size_t device, const std::atomic<bool>& st
                    const Progress& progress, const std::function<void(std::int64_t)>& expect,
                    const std::function<std::vector<double>(std::int64_t)>& compute);
 
-/// Computes the tasks of [first, end) on all devices of all ranks. Collective: every rank calls it;
-/// `first` of rank 0 counts.
-/// @param n_own    devices of this rank
+/// The tasks of one sum and who computes them.
+struct TaskShare {
+  Ranks& ranks;
+  std::size_t n_own;        ///< devices of this rank
+  std::int64_t first, end;  ///< tasks [first, end); the numbers of rank 0 count
+  const Progress& progress;
+};
+
+/// Computes tasks on all devices of all ranks. Collective.
 /// @param expect   expect(device, task): called where it is known which task follows
 /// @param compute  compute(device, task) → values, on whichever device is free
 /// @param add      add(task, values), in rank 0, in rising order of task, one call at a time
 /// @throws the failure of the lowest device of this rank, PeerFailed
 template <typename Expect, typename Compute, typename Add>
-void share_tasks(Ranks& ranks, std::size_t n_own, std::int64_t first, std::int64_t end,
-                 const Progress& progress, const Expect& expect, const Compute& compute,
+void share_tasks(const TaskShare& share, const Expect& expect, const Compute& compute,
                  const Add& add) {
+  Ranks& ranks = share.ranks;
+  const Progress& progress = share.progress;
+  const std::size_t n_own = share.n_own;
   std::size_t n_devices = 0;
   for (const auto& of_rank : ranks.gather({static_cast<double>(n_own)}))
     n_devices += static_cast<std::size_t>(of_rank.at(0));
-  TaskQueue queue(first, end, n_devices);
+  TaskQueue queue(share.first, share.end, n_devices);
   std::atomic<bool> stop{false};
   const bool serves = ranks.leads() && n_devices > n_own;
   on_every_device(n_own + (serves ? 1 : 0), stop, [&](std::size_t device) {

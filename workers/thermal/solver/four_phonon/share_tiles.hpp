@@ -21,7 +21,11 @@ void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end,
                  const Progress& progress, const Expect& expect, const Compute& compute,
                  const Add& add) {
   share_tasks(
-      *team.ranks, team.kernels.size(), first, end, progress,
+      {.ranks = *team.ranks,
+       .n_own = team.kernels.size(),
+       .first = first,
+       .end = end,
+       .progress = progress},
       [&](std::size_t device, std::int64_t task) { expect(*team.kernels[device], device, task); },
       [&](std::size_t device, std::int64_t task) {
         return compute(*team.kernels[device], device, task);
