@@ -29,7 +29,7 @@ inline BenchPoint make_bench_point(const BenchMesh& mesh) {
                                        {"mesh.subbands", text(mesh.subbands)},
                                        {"mesh.nw", text(mesh.nw)},
                                        {"mesh.nphi", text(mesh.nphi)},
-                                       {"mesh.wmax_eV", "0.9"},
+                                       {"mesh.wmax_ev", "0.9"},
                                        {"mesh.range", mesh.range}},
                                       "bench", ".")};
   const Structure s = make_structure(point.deck);

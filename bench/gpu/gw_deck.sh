@@ -6,7 +6,7 @@ gw_deck() {
   local atoms=$((8 * $(tr -d ' ' <<< "$2" | tr , '*')))
   cat > "$1" <<DECK
 kind = "gw"
-checkpoint_seconds = 1e6
+checkpoint_interval_s = 1e6
 [meanfield]
 source = "epm"
 cell = "cubic"

@@ -255,13 +255,14 @@ fs::path write_sweep(const fs::path& place, const std::string& mode) {
   const std::string more =
       mode == "transient" ? "mode = \"transient\"\n[output]\npdf_at_fs = [3.0]\n" : "";
   return write_deck(place, R"(kind = "mosfet"
+checkpoint_interval_s = 0.0
 [mesh]
 nx = 33
 nz = 17
 subbands = 1
 nw = 12
 nphi = 8
-wmax_eV = 0.9
+wmax_ev = 0.9
 [bias]
 vgs = [0.4, 0.5, 0.6]
 vds = [0.1, 0.2]
@@ -270,7 +271,6 @@ t_end_fs = 14.0
 steady_tol = 0.2
 window_fs = 5.0
 refresh_steps = 10
-checkpoint_s = 0.0
 )" + more);
 }
 

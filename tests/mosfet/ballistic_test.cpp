@@ -41,7 +41,7 @@ double current_ratio(const Row& row, int valley) {
        {"mesh.subbands", "1"},
        {"mesh.nw", std::to_string(row.nw)},
        {"mesh.nphi", std::to_string(row.nphi)},
-       {"mesh.wmax_eV", "0.5"},
+       {"mesh.wmax_ev", "0.5"},
        {"mesh.phi_flux", row.flux},
        {"run.cfl", "0.8"}},
       "test deck", ".");

@@ -18,7 +18,7 @@ namespace {
 
 Deck beam_deck(const std::string& vgs, const std::string& vds,
                const std::vector<Setting>& settings = {}) {
-  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.dh_eV", "0.0125"}, {"mesh.nkappa", "8"},
+  std::vector<Setting> all{{"mesh.subbands", "2"}, {"mesh.dh_ev", "0.0125"}, {"mesh.nkappa", "8"},
                            {"run.scheme", "beam"}, {"bias.vgs", vgs},        {"bias.vds", vds}};
   all.insert(all.end(), settings.begin(), settings.end());
   return test::default_deck(33, 17, all);
@@ -80,7 +80,7 @@ TEST(BeamPoint, BlockedTransportConverges) {
 TEST(BeamPoint, AJobWritesItsFluxes) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "deck.toml")
-      << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_eV = 0.025\nnkappa = 4\n"
+      << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.025\nnkappa = 4\n"
          "[bias]\nvgs = [0.0, 0.1]\nvds = [0.2]\n[run]\nscheme = \"beam\"\n";
   RunOptions options;
   options.deck.path = directory.path() / "deck.toml";

@@ -23,7 +23,7 @@ struct Coupled {
 
 Coupled coupled(double vgs_v, double vds_v, const std::vector<Setting>& settings = {}) {
   std::vector<Setting> all{
-      {"mesh.subbands", "2"}, {"mesh.nw", "24"}, {"mesh.nphi", "12"}, {"mesh.wmax_eV", "0.9"}};
+      {"mesh.subbands", "2"}, {"mesh.nw", "24"}, {"mesh.nphi", "12"}, {"mesh.wmax_ev", "0.9"}};
   all.insert(all.end(), settings.begin(), settings.end());
   const Deck deck = test::default_deck(33, 33, all);
   const Structure s = make_structure(deck);
@@ -82,7 +82,7 @@ class CoupledStep : public test::OnEveryDevice {};
 // One step with the field solved to 1e-12 V: 1e-10 of max Φ and of a volt between back ends, whose
 // frozen matrices differ (block elimination against a single-precision inverse).
 TEST_P(CoupledStep, AgreesWithTheCpu) {
-  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}});
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_v", "1e-12"}});
   const auto here = loaded(c, GetParam()), there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(1, {1e9}, 1.0)[0], b = there->advance(1, {1e9}, 1.0)[0];
   ASSERT_FALSE(a.chord_failed);
@@ -99,7 +99,7 @@ TEST_P(CoupledStep, AgreesWithTheCpu) {
 
 // The lead of a steady run (ε + τ_d ∂ε/∂t) and neutral inflow, on both back ends.
 TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
-  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"contact.inflow", "neutral"}});
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_v", "1e-12"}, {"contact.inflow", "neutral"}});
   ASSERT_NEAR(c.problem.lead_fs, 6.18, 0.01);  // 2/ω_p at 1e20 cm⁻³ and m = 0.26
   const auto here = loaded(c, GetParam()), there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(3, {1e9}, 1.0)[0], b = there->advance(3, {1e9}, 1.0)[0];
@@ -131,7 +131,7 @@ TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
 // takes more steps.
 TEST(CoupledCpu, ThePublishedIterationAgrees) {
   const Coupled c =
-      coupled(0.6, 0.4, {{"run.tol_V", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
+      coupled(0.6, 0.4, {{"run.tol_v", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
   const auto here = loaded_published(c), there = loaded(c, find_device("cpu"));
   const Advance a = here->advance(2, {1e9}, 1.0)[0], b = there->advance(2, {1e9}, 1.0)[0];
   ASSERT_FALSE(a.chord_failed);
@@ -145,7 +145,7 @@ TEST(CoupledCpu, ThePublishedIterationAgrees) {
 // The last chord step moves V after the levels were found; they follow it to first order, so that a
 // loose tolerance leaves levels that belong to its V to second order.
 TEST_P(CoupledStep, LevelsFollowTheLastStepOfTheField) {
-  const Coupled c = coupled(0.6, 0.4, {{"run.tol_V", "1e-3"}});
+  const Coupled c = coupled(0.6, 0.4, {{"run.tol_v", "1e-3"}});
   const auto kernels = loaded(c, GetParam());
   kernels->advance(1, {1e9}, 1.0);
   const PointState state = kernels->state(0);
@@ -276,7 +276,7 @@ TEST_P(CoupledStep, StopsAtTheGivenTime) {
 // Without drain bias a symmetric device stays antisymmetric in I(x) about its middle at all times,
 // and Φ, V stay symmetric in z.
 TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
-  const Coupled c = coupled(0.6, 0.0, {{"run.tol_V", "1e-12"}});
+  const Coupled c = coupled(0.6, 0.0, {{"run.tol_v", "1e-12"}});
   const auto kernels = loaded(c, GetParam());
   for (int batch = 0; batch < 5; ++batch) {
     kernels->advance(4, {1e9}, 1.0);

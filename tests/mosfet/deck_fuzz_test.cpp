@@ -13,6 +13,7 @@ namespace {
 
 /// Every table that a deck may have.
 constexpr const char* kDecks[]{R"(kind = "mosfet"
+checkpoint_interval_s = 60.0
 orientation = "110"
 [geometry]
 source_nm = 11.0
@@ -26,21 +27,21 @@ contact_cm3 = 1e20
 channel_cm3 = 1e13
 smoothing_nm = 0.5
 [gate]
-workfunction_eV = 4.6
-bottom_offset_V = 0.1
+workfunction_ev = 4.6
+bottom_offset_v = 0.1
 [material]
-alpha_per_eV = 0.5
+alpha_per_ev = 0.5
 ml = 0.98
 mt = 0.19
 eps_si = 11.7
-temperature_K = 300.0
+temperature_k = 300.0
 [mesh]
 nx = 33
 nz = 33
 subbands = 2
 nw = 32
 nphi = 12
-wmax_eV = "auto"
+wmax_ev = "auto"
 [scattering]
 set = "jacoboni-reggiani"
 enabled = ["ac", "g3", "f2"]
@@ -61,7 +62,6 @@ mode = "steady"
 t_end_fs = 600.0
 steady_tol = 5e-3
 refresh_steps = 400
-checkpoint_s = 60.0
 [output]
 every_fs = 10.0
 fields = ["current"]
@@ -77,14 +77,14 @@ phi_flux = "split"
 mx = 0.19
 my = 0.98
 mz = 0.19
-offset_eV = 0.1
+offset_ev = 0.1
 [scattering]
 set = "custom"
 [[scattering.process]]
 name = "opt"
 kind = "g"
-energy_meV = 60.0
-coupling_1e8_eV_cm = 8.0
+energy_mev = 60.0
+coupling_1e8_ev_cm = 8.0
 [bias]
 points = [[0.6, 0.1], [0.6, 0.2]]
 waveform_vgs = [[0.0, 0.0], [5.0, 0.1]]

@@ -103,8 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[mesh]\nnx = 5", "mesh.nx = 5 is outside"},
         BadDeck{"[mesh]\nnphi = 46", "nearest are 44 and 48"},
         BadDeck{"[mesh]\nsubbands = 0", "mesh.subbands = 0 is outside"},
-        BadDeck{"[mesh]\nwmax_eV = \"big\"", "must be a number or \"auto\""},
-        BadDeck{"[mesh]\nwmax_eV = -1.0", "mesh.wmax_eV = -1 is outside"},
+        BadDeck{"[mesh]\nwmax_ev = \"big\"", "must be a number or \"auto\""},
+        BadDeck{"[mesh]\nwmax_ev = -1.0", "mesh.wmax_ev = -1 is outside"},
         BadDeck{"[mesh]\nrange = \"full\"\nphi_flux = \"upwind\"", "needs range = \"half\""},
         BadDeck{"[geometry]\nchannel_nm = \"ten\"",
                 "geometry.channel_nm must be a number, got 'ten'"},
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[doping]\ncontact_cm3 = 1e3", "doping.contact_cm3 = 1000 is outside"},
         BadDeck{"[doping]\nprofile = \"absent.csv\"", "cannot be opened"},
         BadDeck{"[material]\nml = 0.0", "material.ml = 0 is outside"},
-        BadDeck{"[material]\ntemperature_K = -3", "material.temperature_K = -3 is outside"},
+        BadDeck{"[material]\ntemperature_k = -3", "material.temperature_k = -3 is outside"},
         BadDeck{"[scattering]\nenabled = [\"ac\", \"g4\"]", "names 'g4'"},
         BadDeck{"[scattering]\nenabled = [\"ac\", \"ac\"]", "twice"},
         BadDeck{"[scattering]\nscheme = \"balancd\"", "did you mean \"balanced\""},
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "material.ml = 0.92 is a mass of silicon's own valleys"},
         BadDeck{"[material]\nmt = 0.2\n[[valley]]\nmx = 0.2\nmy = 0.2\nmz = 0.9",
                 "[[valley]] replaces them with mx, my and mz"},
-        BadDeck{"[mesh]\nwmax_ev = 1.0", "did you mean 'wmax_eV'"},
+        BadDeck{"[mesh]\nwmaxev = 1.0", "did you mean 'wmax_ev'"},
         BadDeck{"[statistics]\nkind = \"fermi\"\npauli = false",
                 "statistics.pauli = false contradicts"},
         BadDeck{"[statistics]\npauli = true", "statistics.pauli = true needs kind = \"fermi\""},
@@ -216,6 +216,50 @@ TEST(Deck, ProfileFileIsReadLineByLine) {
       EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();
     }
   }
+}
+
+// Decks of earlier versions run unchanged, with a note for each old name.
+TEST(Deck, OldNamesOfKeysAreReadWithANote) {
+  const Deck deck = parse(R"(kind = "mosfet"
+[gate]
+workfunction_eV = 4.5
+[mesh]
+wmax_eV = 0.8
+[[scattering.process]]
+kind = "elastic"
+potential_eV = 7.0
+[[scattering.process]]
+kind = "g"
+energy_meV = 60.0
+coupling_1e8_eV_cm = 2.0
+[scattering]
+set = "custom"
+[run]
+tol_V = 1e-7
+checkpoint_s = 5.0
+)");
+  EXPECT_EQ(deck.gate.workfunction_top_ev, 4.5);
+  EXPECT_EQ(deck.mesh.wmax_ev, 0.8);
+  EXPECT_EQ(deck.scattering.processes.at(0).coupling_ev_per_nm, 7.0);
+  EXPECT_EQ(deck.scattering.processes.at(1).energy_ev, 0.06);
+  EXPECT_EQ(deck.run.tol_v, 1e-7);
+  EXPECT_EQ(deck.common.checkpoint_interval_s, 5.0);
+  ASSERT_EQ(deck.notes.size(), 7u);
+  EXPECT_EQ(deck.notes.back(),
+            "deck.toml: the key run.checkpoint_s is now called checkpoint_interval_s; the old name "
+            "is still read");
+}
+
+TEST(Deck, ASettingByAnOldNameWinsOverTheDeck) {
+  EXPECT_EQ(
+      parse("kind = \"mosfet\"\n[mesh]\nwmax_ev = 0.8\n", {{"mesh.wmax_eV", "0.7"}}).mesh.wmax_ev,
+      0.7);
+  EXPECT_EQ(
+      parse("kind = \"mosfet\"\n[mesh]\nwmax_eV = 0.8\n", {{"mesh.wmax_ev", "0.7"}}).mesh.wmax_ev,
+      0.7);
+  EXPECT_NE(error_of("kind = \"mosfet\"\n[mesh]\nwmax_eV = 0.8\nwmax_ev = 0.7\n")
+                .find("mesh.wmax_eV is the old name of mesh.wmax_ev, and both are given"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -66,11 +66,12 @@ TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
   ASSERT_TRUE(std::filesystem::exists(engine())) << engine() << ": build quasi-engine first";
   const test::TemporaryDirectory directory;
   const auto deck = directory.path() / "deck.toml";
-  std::ofstream(deck) << "kind = \"mosfet\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\nnw = 12\nnphi "
-                         "= 8\nwmax_eV = 0.9\n"
+  std::ofstream(deck) << "kind = \"mosfet\"\ncheckpoint_interval_s = 0.0\n[mesh]\nnx = 33\nnz = "
+                         "17\nsubbands = 1\nnw = 12\nnphi "
+                         "= 8\nwmax_ev = 0.9\n"
                          "[bias]\nvgs = [0.4, 0.6]\nvds = [0.1, 0.2, 0.3]\n"
                          "[run]\nt_end_fs = 14.0\nsteady_tol = 0.2\nwindow_fs = 5.0\nrefresh_steps "
-                         "= 10\ncheckpoint_s = 0.0\n";
+                         "= 10\n";
   const auto expected = directory.path() / "expected";
   int status = 0;
   waitpid(start(deck, expected), &status, 0);

@@ -20,7 +20,7 @@ namespace {
 
 /// Mobility of the flat 6 nm well of the first column, cm²/Vs.
 double flat_well_mobility(const std::vector<Setting>& settings) {
-  std::vector<Setting> all{{"mesh.nw", "600"}, {"mesh.wmax_eV", "0.9"}};
+  std::vector<Setting> all{{"mesh.nw", "600"}, {"mesh.wmax_ev", "0.9"}};
   all.insert(all.end(), settings.begin(), settings.end());
   const Deck deck = test::default_deck(33, 65, all);
   const Structure column = column_structure(make_structure(deck), 0);
@@ -34,8 +34,8 @@ double flat_well_mobility(const std::vector<Setting>& settings) {
 // meshes.
 TEST(Mobility, OfTheFlatWellIsTheKnownOne) {
   EXPECT_NEAR(flat_well_mobility({}) / 1327.0, 1.0, 1e-2);
-  EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_eV", "12.0"}}) / 920.0, 1.0, 1e-2);
-  EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_eV", "14.6"}}) / 691.0, 1.0, 1e-2);
+  EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_ev", "12.0"}}) / 920.0, 1.0, 1e-2);
+  EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_ev", "14.6"}}) / 691.0, 1.0, 1e-2);
 }
 
 // A (001) film has a fourfold axis: its low-field mobility is the same along <100> and <110>, to
@@ -50,10 +50,10 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
     for (const char* masses :
          {"mx = 0.98\nmy = 0.19\nmz = 0.19\n", "mx = 0.19\nmy = 0.98\nmz = 0.19\n"})
       text +=
-          std::string("[[valley]]\n") + masses + "offset_eV = " + std::to_string(offset_ev) + "\n";
+          std::string("[[valley]]\n") + masses + "offset_ev = " + std::to_string(offset_ev) + "\n";
     const Deck deck = parse_deck(
         text + "[[valley]]\nmx = 0.19\nmy = 0.19\nmz = 0.98\n",
-        {{"mesh.nx", "33"}, {"mesh.nz", "65"}, {"mesh.nw", "200"}, {"mesh.wmax_eV", "0.9"}},
+        {{"mesh.nx", "33"}, {"mesh.nz", "65"}, {"mesh.nw", "200"}, {"mesh.wmax_ev", "0.9"}},
         "test deck", ".");
     const Structure column = column_structure(make_structure(deck), 0);
     return low_field_mobility(deck, make_transport_problem(deck, column),
@@ -73,9 +73,9 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
                                {{"mesh.nx", "33"},
                                 {"mesh.nz", "65"},
                                 {"mesh.nw", "600"},
-                                {"mesh.wmax_eV", "0.9"},
+                                {"mesh.wmax_ev", "0.9"},
                                 {"mesh.subbands", "2"},
-                                {"material.alpha_per_eV", "0.0"},
+                                {"material.alpha_per_ev", "0.0"},
                                 {"scattering.enabled", "[]"},
                                 {"scattering.impurities", "true"},
                                 {"doping.contact_cm3", "1e19"},
@@ -135,7 +135,7 @@ TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
 TEST(Roughness, SpectrumRelaxesMomentumAsTheClosedForm) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"mesh.nw", "24"},
-                                        {"mesh.wmax_eV", "0.5"},
+                                        {"mesh.wmax_ev", "0.5"},
                                         {"scattering.roughness.height_nm", "0.3"},
                                         {"scattering.roughness.length_nm", "1.5"},
                                         {"scattering.roughness.spectrum", "gaussian"}});
@@ -189,7 +189,7 @@ TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
 TEST(DriftDiffusion, AUniformResistorObeysOhm) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"doping.channel_cm3", "1e20"},
-                                        {"gate.workfunction_eV", "3.92"},
+                                        {"gate.workfunction_ev", "3.92"},
                                         {"bias.vgs", "0.0"},
                                         {"bias.vds", "0.002"},
                                         {"run.transport", "drift-diffusion"},
@@ -233,7 +233,7 @@ TEST(DriftDiffusion, ADeviceThatIsOffHasOneCurrent) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"bias.points", "[[-1.0, 0.05]]"},
                                         {"run.transport", "drift-diffusion"},
-                                        {"material.temperature_K", "50"},
+                                        {"material.temperature_k", "50"},
                                         {"mesh.subbands", "2"},
                                         {"mesh.nw", "60"}});
   SilentProgress silent;
@@ -263,14 +263,14 @@ std::string refusal(const std::vector<Setting>& settings) {
 TEST(Mobility, IsRefusedWhereItHasNoValue) {
   const std::vector<Setting> free{
       {"scattering.set", "\"custom\""},
-      {"scattering.process", "[{kind = \"elastic\", potential_eV = 0.0}]"}};
+      {"scattering.process", "[{kind = \"elastic\", potential_ev = 0.0}]"}};
   for (const char* run : {"run.mode=\"mobility\"", "run.transport=\"drift-diffusion\""}) {
     std::vector<Setting> settings(free);
     settings.push_back(parse_setting(run));
     EXPECT_NE(refusal(settings).find("nothing scatters electrons"), std::string::npos)
         << run << ": " << refusal(settings);
     const std::string empty =
-        refusal({parse_setting(run), {"bias.vgs", "-5.0"}, {"material.temperature_K", "50"}});
+        refusal({parse_setting(run), {"bias.vgs", "-5.0"}, {"material.temperature_k", "50"}});
     EXPECT_NE(empty.find("so few electrons"), std::string::npos) << run << ": " << empty;
     EXPECT_NE(empty.find("-5 V"), std::string::npos) << empty;
   }
@@ -287,13 +287,13 @@ TEST(DriftDiffusion, AgreesWithBoltzmannInALongResistor) {
                                       {"geometry.drain_nm", "480"},
                                       {"doping.contact_cm3", "1e18"},
                                       {"doping.channel_cm3", "1e18"},
-                                      {"gate.workfunction_eV", "4.1"},
+                                      {"gate.workfunction_ev", "4.1"},
                                       {"bias.vgs", "0.0"},
                                       {"bias.vds", "0.02"},
                                       {"mesh.subbands", "2"},
                                       {"mesh.nw", "48"},
                                       {"mesh.nphi", "12"},
-                                      {"mesh.wmax_eV", "0.6"},
+                                      {"mesh.wmax_ev", "0.6"},
                                       {"run.cfl", "0.1"},
                                       {"run.t_end_fs", "6000"},
                                       {"run.window_fs", "500"},

@@ -17,7 +17,7 @@ namespace {
 
 Deck steady_deck(const std::vector<Setting>& settings) {
   std::vector<Setting> all{{"mesh.subbands", "1"},     {"mesh.nw", "64"},   {"mesh.nphi", "16"},
-                           {"mesh.wmax_eV", "0.9"},    {"bias.vgs", "0.5"}, {"bias.vds", "0.1"},
+                           {"mesh.wmax_ev", "0.9"},    {"bias.vgs", "0.5"}, {"bias.vds", "0.1"},
                            {"run.refresh_steps", "20"}};
   all.insert(all.end(), settings.begin(), settings.end());
   return test::default_deck(33, 17, all);

@@ -106,7 +106,7 @@ TEST(Scattering, OverlapsMatchTheReference) {
 // The loss rates of the continuous formula, which the scheme `paper` evaluates exactly.
 TEST(Scattering, LossRatesMatchTheReference) {
   QUASI_NEED_REFERENCE("device/loss_rate_flat_well.csv");
-  const Well well({{"scattering.scheme", "paper"}, {"mesh.nw", "1000"}, {"mesh.wmax_eV", "1.0"}});
+  const Well well({{"scattering.scheme", "paper"}, {"mesh.nw", "1000"}, {"mesh.wmax_ev", "1.0"}});
   std::vector<double> loss;
   well.change(std::vector<double>(well.problem.n_states() * 1000, 0.0), &loss);
   int compared = 0;
@@ -170,7 +170,7 @@ const std::vector<std::vector<Setting>> kBalancedModels = {
      {"scattering.impurities", "true"}}};
 
 Well well_on(const char* nw, const std::vector<Setting>& settings) {
-  std::vector<Setting> all{{"mesh.nw", nw}, {"mesh.wmax_eV", "0.6"}};
+  std::vector<Setting> all{{"mesh.nw", nw}, {"mesh.wmax_ev", "0.6"}};
   all.insert(all.end(), settings.begin(), settings.end());
   return Well(all);
 }
@@ -195,7 +195,7 @@ TEST(Scattering, BalancedConservesParticlesOfAnyPdf) {
 
 TEST(Scattering, BalancedAnnihilatesTheMaxwellian) {
   for (const char* nw : {"17", "32", "57"}) {
-    const Well well({{"mesh.nw", nw}, {"mesh.wmax_eV", "0.6"}});
+    const Well well({{"mesh.nw", nw}, {"mesh.wmax_ev", "0.6"}});
     const std::vector<double> sums = well.maxwellian(well.problem.kt_ev);
     std::vector<double> loss;
     const std::vector<double> change = well.change(sums, &loss);
@@ -256,7 +256,7 @@ TEST(Scattering, BlockingFadesWithTheFilling) {
 // A hot, blocked, crowded start relaxes to Fermi–Dirac of its own density.
 TEST(Scattering, BlockedElectronsRelaxToFermiDirac) {
   const Well well({{"mesh.nw", "32"},
-                   {"mesh.wmax_eV", "0.5"},
+                   {"mesh.wmax_ev", "0.5"},
                    {"mesh.subbands", "2"},
                    {"statistics.kind", "fermi"}});
   std::vector<double> sums, loss;
@@ -296,7 +296,7 @@ TEST(Scattering, PapersSchemeAnnihilatesTheMaxwellianOnlyInTheLimit) {
   double residual[2];
   int k = 0;
   for (const char* nw : {"32", "256"}) {
-    const Well well({{"scattering.scheme", "paper"}, {"mesh.nw", nw}, {"mesh.wmax_eV", "1.0"}});
+    const Well well({{"scattering.scheme", "paper"}, {"mesh.nw", nw}, {"mesh.wmax_ev", "1.0"}});
     const std::vector<double> sums = well.maxwellian(well.problem.kt_ev);
     std::vector<double> loss;
     const std::vector<double> change = well.change(sums, &loss);
@@ -314,7 +314,7 @@ TEST(Scattering, PapersSchemeAnnihilatesTheMaxwellianOnlyInTheLimit) {
 
 // A 600 K start relaxes to the 300 K Maxwellian of the same density; relative entropy never rises.
 TEST(Scattering, HotElectronsRelaxToTheLattice) {
-  const Well well({{"mesh.nw", "32"}, {"mesh.wmax_eV", "0.5"}, {"mesh.subbands", "2"}});
+  const Well well({{"mesh.nw", "32"}, {"mesh.wmax_ev", "0.5"}, {"mesh.subbands", "2"}});
   std::vector<double> sums = well.maxwellian(2.0 * well.problem.kt_ev);
   std::vector<double> target = well.maxwellian(well.problem.kt_ev), loss;
   const auto total = [](const std::vector<double>& v) {

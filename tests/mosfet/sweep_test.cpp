@@ -19,7 +19,7 @@ Deck small_deck(const std::vector<Setting>& settings) {
   std::vector<Setting> all{{"mesh.subbands", "1"},
                            {"mesh.nw", "12"},
                            {"mesh.nphi", "8"},
-                           {"mesh.wmax_eV", "0.9"},
+                           {"mesh.wmax_ev", "0.9"},
                            {"run.refresh_steps", "20"}};
   all.insert(all.end(), settings.begin(), settings.end());
   return test::default_deck(33, 17, all);
@@ -194,7 +194,7 @@ TEST(Sweep, AFailureOnOneDeviceEndsTheOthersWithTheirPoint) {
   std::string points;
   for (int k = 0; k < 10; ++k) points += "[0.4, " + std::to_string(0.01 * k) + "], ";
   const Deck deck = small_deck({{"bias.points", "[" + points + "[0.6, 1.5]]"},
-                                {"mesh.wmax_eV", "0.2"},
+                                {"mesh.wmax_ev", "0.2"},
                                 {"run.t_end_fs", "100.0"},
                                 {"run.steady_tol", "1e-8"},
                                 {"run.refresh_steps", "2"}});
@@ -292,7 +292,7 @@ class Listening : public SilentProgress {
 // What a mesh cannot hold but need not stop for is said, and only then.
 TEST(Sweep, WarnsOfAFullTopCellAndOfUndershoots) {
   const auto run = [](const char* ceiling, const char* epsilon, Listening* progress) {
-    const Deck deck = small_deck({{"mesh.wmax_eV", ceiling},
+    const Deck deck = small_deck({{"mesh.wmax_ev", ceiling},
                                   {"run.weno_epsilon", epsilon},
                                   {"mesh.nw", "24"},
                                   {"bias.vgs", "0.3"},
@@ -305,7 +305,7 @@ TEST(Sweep, WarnsOfAFullTopCellAndOfUndershoots) {
   const double share = run("0.24", "1e-12", &low).numbers.at("top_share");
   EXPECT_GT(share, 1e-3);
   EXPECT_LT(share, 1e-2);
-  EXPECT_TRUE(low.heard("consider a higher mesh.wmax_eV"));
+  EXPECT_TRUE(low.heard("consider a higher mesh.wmax_ev"));
   EXPECT_LT(run("0.9", "1e-2", &linear).numbers.at("min_pdf"), -2e-3);
   EXPECT_TRUE(linear.heard("undershoots"));
   EXPECT_GT(run("0.9", "1e-12", &quiet).numbers.at("min_pdf"), -2e-3);
@@ -314,7 +314,7 @@ TEST(Sweep, WarnsOfAFullTopCellAndOfUndershoots) {
 }
 
 TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
-  const Deck deck = small_deck({{"mesh.wmax_eV", "0.12"},
+  const Deck deck = small_deck({{"mesh.wmax_ev", "0.12"},
                                 {"bias.vgs", "0.6"},
                                 {"bias.vds", "0.4"},
                                 {"run.t_end_fs", "200.0"}});
@@ -323,7 +323,7 @@ TEST(Sweep, TooLowAnEnergyCeilingIsAnErrorWithItsRemedy) {
     run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
     FAIL() << "accepted";
   } catch (const InvalidInput& failure) {
-    EXPECT_NE(std::string(failure.what()).find("raise mesh.wmax_eV"), std::string::npos)
+    EXPECT_NE(std::string(failure.what()).find("raise mesh.wmax_ev"), std::string::npos)
         << failure.what();
   }
 }
@@ -367,7 +367,7 @@ TEST(Sweep, CoupledSteadyStateOfTheReference) {
                                        {{"mesh.subbands", "3"},
                                         {"mesh.nw", "48"},
                                         {"mesh.nphi", "16"},
-                                        {"mesh.wmax_eV", "0.9"},
+                                        {"mesh.wmax_ev", "0.9"},
                                         {"mesh.phi_flux", "split"},
                                         {"run.weno_epsilon", "1e-6"},
                                         {"bias.vgs", "0.6"},
@@ -392,7 +392,7 @@ TEST(Sweep, SteadyCurrentOnTheFinestMeshOfTheReference) {
                                        {{"mesh.subbands", "3"},
                                         {"mesh.nw", "108"},
                                         {"mesh.nphi", "32"},
-                                        {"mesh.wmax_eV", "0.9"},
+                                        {"mesh.wmax_ev", "0.9"},
                                         {"bias.vgs", "0.6"},
                                         {"bias.vds", "0.4"},
                                         {"run.t_end_fs", "900.0"}});

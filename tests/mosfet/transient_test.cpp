@@ -18,7 +18,7 @@ namespace {
 Deck transient_deck(const std::vector<Setting>& settings) {
   std::vector<Setting> all{
       {"mesh.subbands", "1"},  {"mesh.nw", "16"},         {"mesh.nphi", "8"},
-      {"mesh.wmax_eV", "0.9"}, {"run.mode", "transient"}, {"run.refresh_steps", "40"},
+      {"mesh.wmax_ev", "0.9"}, {"run.mode", "transient"}, {"run.refresh_steps", "40"},
       {"bias.vgs", "0.5"},     {"bias.vds", "0.1"},       {"output.every_fs", "1.0"}};
   all.insert(all.end(), settings.begin(), settings.end());
   return test::default_deck(33, 17, all);
@@ -69,7 +69,7 @@ TEST(Transient, APulseReturnsToTheSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const std::vector<Setting> mesh{
       {"mesh.subbands", "3"},    {"mesh.nw", "48"},         {"mesh.nphi", "16"},
-      {"bias.vgs", "0.6"},       {"bias.vds", "0.4"},       {"mesh.wmax_eV", "0.9"},
+      {"bias.vgs", "0.6"},       {"bias.vds", "0.4"},       {"mesh.wmax_ev", "0.9"},
       {"run.mode", "transient"}, {"run.t_end_fs", "700.0"}, {"run.window_fs", "100.0"}};
   std::vector<Setting> wave(mesh);
   wave.push_back({"bias.waveform_vgs", "[[200.0, 0.0], [205.0, 0.1], [225.0, 0.1], [230.0, 0.0]]"});
@@ -91,7 +91,7 @@ TEST(Transient, TheBallisticModeCarriesTheBallisticCurrent) {
                                        {{"mesh.subbands", "2"},
                                         {"mesh.nw", "128"},
                                         {"mesh.nphi", "32"},
-                                        {"mesh.wmax_eV", "0.8"},
+                                        {"mesh.wmax_ev", "0.8"},
                                         {"bias.vgs", "0.3"},
                                         {"bias.vds", "0.2"},
                                         {"run.mode", "transient"},
@@ -109,7 +109,7 @@ TEST(Transient, TheBallisticModeCarriesTheBallisticCurrent) {
 TEST(Transient, TerminalCurrentsAddToNothing) {
   const PointResult point = run(
       transient_deck({{"run.t_end_fs", "16.0"},
-                      {"run.tol_V", "1e-11"},
+                      {"run.tol_v", "1e-11"},
                       {"run.refresh_steps", "2"},
                       {"mesh.nw", "12"},
                       {"bias.waveform_vgs", "[[3.0, 0.0], [5.0, 0.1], [9.0, 0.1], [11.0, 0.0]]"},

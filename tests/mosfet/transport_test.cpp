@@ -27,7 +27,7 @@ struct Case {
 
 Case random_case(const std::vector<Setting>& settings, unsigned seed) {
   std::vector<Setting> all{
-      {"mesh.subbands", "2"}, {"mesh.nw", "21"}, {"mesh.nphi", "16"}, {"mesh.wmax_eV", "0.5"}};
+      {"mesh.subbands", "2"}, {"mesh.nw", "21"}, {"mesh.nphi", "16"}, {"mesh.wmax_ev", "0.5"}};
   all.insert(all.end(), settings.begin(), settings.end());
   const Deck deck = test::default_deck(33, 17, all);
   Case c;

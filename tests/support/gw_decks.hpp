@@ -9,7 +9,7 @@ namespace quasi::test {
 /// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
 inline const std::string kGwGamma = R"(
 kind = "gw"
-checkpoint_seconds = 0.0
+checkpoint_interval_s = 0.0
 [meanfield]
 source = "epm"
 cell = "cubic"
@@ -26,7 +26,7 @@ static_remainder = true
 /// What the decks on a grid share: three irreducible q.
 inline const std::string kGwGridBasis = R"(
 kind = "gw"
-checkpoint_seconds = 0.0
+checkpoint_interval_s = 0.0
 [meanfield]
 source = "epm"
 crystal = "gaas"

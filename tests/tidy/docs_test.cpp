@@ -238,11 +238,16 @@ const std::string kReads =
     "(?:reader|entry|root)\\.(?:number|integer|boolean|text|choice|numbers|texts|pairs|vectors|"
     "table|tables|word|has)\\(\\s*\"(\\w+)\"";
 
+/// Keys that the TOML decks of all kinds share.
+Names common_keys() {
+  return matches(text_of(source_dir() / "workers/io/common_keys.cpp"), kReads);
+}
+
 TEST(Docs, KeysOfMosfetDecks) {
   const std::string code = code_below("workers/mosfet/input"),
                     page = text_of(source_dir() / "docs/reference/mosfet.md");
-  const Names read =
-      together({matches(code, kReads), matches(code, "read_waveform\\(\\s*reader,\\s*\"(\\w+)\"")});
+  const Names read = together({common_keys(), matches(code, kReads),
+                               matches(code, "read_waveform\\(\\s*reader,\\s*\"(\\w+)\"")});
   expect_same(read,
               together({words_of_tables(page, "| table | keys", 0),
                         words_of_tables(page, "| table | keys", 1)}),
@@ -252,8 +257,9 @@ TEST(Docs, KeysOfMosfetDecks) {
 TEST(Docs, KeysOfGwDecks) {
   const std::string code = code_below("workers/gw/input"),
                     page = text_of(source_dir() / "docs/reference/gw.md");
-  Names read = together({matches(code, kReads), matches(code, "path_of\\(\\s*\"(\\w+)\""),
-                         matches(code, "(?:vector|grid)_of\\(\\s*reader,\\s*\"(\\w+)\"")});
+  Names read =
+      together({common_keys(), matches(code, kReads), matches(code, "path_of\\(\\s*\"(\\w+)\""),
+                matches(code, "(?:vector|grid)_of\\(\\s*reader,\\s*\"(\\w+)\"")});
   for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "converge", "job", "kind"})
     read.erase(table);  // named with their keys
   expect_same(read, words_of_tables(page, "| key | default", 0), "docs/reference/gw.md");

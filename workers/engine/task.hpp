@@ -34,6 +34,9 @@ struct RunOptions {
   Ranks* ranks = &one_rank();
 };
 
+/// Devices that one process of a job may name.
+inline constexpr int kMaxDevices = 64;
+
 /// One kind of job. Thin: load, solve, write. Stateless: every call stands alone.
 class Task {
  public:

@@ -20,13 +20,18 @@ namespace {
 /// Memory for work that is cut into blocks: 60 % of a GPU, and 2 GiB of a CPU. It does not depend
 /// on the free memory, so that blocks and bits do not either.
 std::int64_t default_budget_bytes(const Device& device) {
-  return device.backend == Backend::kCuda ? device.memory_bytes / 10 * 6 : std::int64_t{2} << 30;
+  constexpr std::int64_t kCpuBudget_bytes = std::int64_t{2} << 30;
+  constexpr std::int64_t kGpuShare_tenths = 6;
+  return device.backend == Backend::kCuda ? device.memory_bytes / 10 * kGpuShare_tenths
+                                          : kCpuBudget_bytes;
 }
 
 /// Memory of a device for a job that has the device to itself. The driver and the libraries keep
 /// some of a GPU.
 std::int64_t memory_limit_bytes(const Device& device) {
-  return device.backend == Backend::kCuda ? device.memory_bytes / 100 * 96 : device.memory_bytes;
+  constexpr std::int64_t kUsableGpu_percent = 96;
+  return device.backend == Backend::kCuda ? device.memory_bytes / 100 * kUsableGpu_percent
+                                          : device.memory_bytes;
 }
 
 class GwTask : public Task {
@@ -37,7 +42,9 @@ class GwTask : public Task {
     SilentProgress silent;
     const MeanField field = load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
     const std::optional<MeanField> outer = load_outer_mean_field(deck.mean_field, field);
-    Plan plan = make_plan(deck, field, default_budget_bytes(device), outer ? &*outer : nullptr);
+    const std::int64_t budget = memory_budget_bytes(deck.common, device, 0);
+    Plan plan = make_plan(deck, field, budget > 0 ? budget : default_budget_bytes(device),
+                          outer ? &*outer : nullptr);
     require_room(plan, memory_limit_bytes(device));
     DeviceTeam team(*kernels);
     if (!outer) estimate_seconds(field, team, &plan);
@@ -49,16 +56,14 @@ class GwTask : public Task {
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
+    use_threads(deck.common);
     DeviceTeam team(options.devices, *options.ranks);
-    const std::int64_t budget = options.memory_budget_bytes > 0
-                                    ? options.memory_budget_bytes
-                                    : default_budget_bytes(options.devices.front());
-    const std::int64_t limit = options.memory_budget_bytes > 0
-                                   ? options.memory_budget_bytes
-                                   : memory_limit_bytes(options.devices.front());
+    const Device& device = options.devices.front();
+    const std::int64_t budget =
+        memory_budget_bytes(deck.common, device, options.memory_budget_bytes);
     const Workplace place{.team = team,
-                          .memory_budget_bytes = budget,
-                          .memory_limit_bytes = limit,
+                          .memory_budget_bytes = budget > 0 ? budget : default_budget_bytes(device),
+                          .memory_limit_bytes = budget > 0 ? budget : memory_limit_bytes(device),
                           .checkpoint_directory = options.ranks->leads()
                                                       ? options.checkpoint_directory
                                                       : std::filesystem::path{}};
@@ -86,7 +91,7 @@ class GwTask : public Task {
             "vcoul*"};
   }
 
-  int max_devices() const override { return 64; }
+  int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return table_of(summary); }
 };

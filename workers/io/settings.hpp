@@ -6,6 +6,9 @@
 
 namespace quasi {
 
+/// Begins the place of a value in messages where a setting gave it: `--set key=value`.
+inline constexpr std::string_view kSettingPlace = "--set ";
+
 /// One `--set key=value` of the user: overrides one key of a deck. The key is the deck's own,
 /// dotted where the deck has tables ("mesh.nx"); the value is written as in the deck.
 struct Setting {

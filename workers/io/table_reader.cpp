@@ -14,9 +14,6 @@ namespace quasi {
 
 namespace {
 
-/// What the user's own words are named in messages, instead of the deck's file.
-constexpr std::string_view kSettingPlace = "--set ";
-
 /// In quotes, as TOML has it.
 std::string quoted(const std::string& word) {
   std::string text = "\"";
@@ -101,7 +98,7 @@ std::string shown(double value) {
 
 namespace {
 
-/// As TOML writes it, on one line.
+/// The value in TOML notation, on one line.
 std::string shown(const toml::node& node) {
   if (!node.is_value()) return node.is_table() ? "a table" : "a list";
   std::ostringstream out;

@@ -40,7 +40,7 @@ class TableReader {
   const toml::table* table(const std::string& key);
   /// An array of tables, empty if absent.
   std::vector<const toml::table*> tables(const std::string& key);
-  /// Text or number under one key, e.g. wmax_eV = "auto".
+  /// Text or number under one key, e.g. wmax_ev = "auto".
   std::optional<std::string> word(const std::string& key);
 
   /// @throws InvalidInput for the first key that nothing asked for.

@@ -39,6 +39,8 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   SweepOptions sweep;
   sweep.devices = options.devices;
   sweep.ranks = options.ranks;
+  sweep.memory_budget_bytes =
+      memory_budget_bytes(deck.common, options.devices.front(), options.memory_budget_bytes);
   sweep.checkpoint_directory = options.checkpoint_directory;
   sweep.output_directory = options.output_directory;
   // A reader of iv.csv sees every finished point at once; the checkpoint keeps it for a restart.
@@ -61,7 +63,7 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
                        "' with run.transport '" + transport_name(deck.run.transport) +
                        "' runs on one device, " + std::to_string(options.devices.size()) +
                        " are named; name one with --device");
-  if (options.ranks->size() > 1 && !sweeps)
+  if (options.ranks->size() > 1 && (!sweeps || beam))
     throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) +
                        "' with run.transport '" + transport_name(deck.run.transport) +
                        "' runs in one process, " + std::to_string(options.ranks->size()) +
@@ -105,10 +107,9 @@ std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
   // The solution, volumes, areas, and the 30 directions of GMRES.
   if (deck.run.scheme == StreamingScheme::kBeam)
     return static_cast<std::int64_t>(36.0 * 8.0 * points + poisson);
-  // The state, two stages, the copy for a failed batch, and the state handed to the next point.
   if (device.backend == Backend::kCpu)
-    return static_cast<std::int64_t>(5.0 * 8.0 * points + poisson);
-  return static_cast<std::int64_t>(3.0 * 8.0 * points + 12.0 * nodes * nodes);
+    return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend) + poisson);
+  return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend));
 }
 
 class MosfetTask : public Task {
@@ -130,6 +131,7 @@ class MosfetTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
+    use_threads(deck.common);
     openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
     const std::vector<PointResult> points = solve_points(deck, options, progress);
     if (!options.ranks->leads()) return {};
@@ -142,7 +144,7 @@ class MosfetTask : public Task {
   }
 
   /// Chains of bias points spread over them.
-  int max_devices() const override { return 64; }
+  int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return summary_table(summary); }
 };

@@ -4,6 +4,7 @@
 
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/io/common_keys.hpp"
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/convergence_file.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
@@ -47,8 +48,13 @@ class ThermalTask : public Task {
           "name one device and start one rank");
     require_supported_4ph(deck.control);
     require_possible_study(deck.control);
-    if (options.memory_budget_bytes > 0 && deck.control.memory_budget_mib == 0.0)
-      deck.control.memory_budget_mib = static_cast<double>(options.memory_budget_bytes) / 1048576.0;
+    const CommonKeys common{.memory_budget_mib = deck.control.memory_budget_mib,
+                            .device_memory_fraction = deck.control.device_memory_fraction,
+                            .threads = deck.control.threads};
+    use_threads(common);
+    deck.control.memory_budget_mib =
+        static_cast<double>(memory_budget_bytes(common, device, options.memory_budget_bytes)) /
+        1048576.0;
     const SolvedCase solved =
         solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);
     const ConductivityRun& result = solved.run;
@@ -114,7 +120,7 @@ class ThermalTask : public Task {
 
   std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }
 
-  int max_devices() const override { return 64; }
+  int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return kappa_table(summary); }
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kDeck = R"(kind = "gw"
 compat = "none"
-checkpoint_seconds = 30.0
+checkpoint_interval_s = 30.0
 [meanfield]
 source = "epm"
 crystal = "gaas"
@@ -81,7 +81,7 @@ TEST_F(SpoiltGwDeck, Toml) {
   quasi::test::HostileDeck hostile(quasi::test::fuzz_seed());
   const auto tally = quasi::test::fuzz(
       400,
-      {"line ", "kind", "compat", "checkpoint_seconds", "stop_after", "meanfield", "epsilon",
+      {"line ", "kind", "compat", "checkpoint_interval_s", "stop_after", "meanfield", "epsilon",
        "sigma", "coulomb"},
       20.0,
       [&](int) {

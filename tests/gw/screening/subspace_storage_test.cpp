@@ -317,7 +317,7 @@ TEST(SubspaceStorage, AllVectorsAreContourDeformation) {
 // the full matrix, and the indicator is not lost.
 TEST(SubspaceStorage, AResumedJobGivesTheSameBits) {
   const std::string text =
-      "checkpoint_seconds = 0\n" +
+      "checkpoint_interval_s = 0\n" +
       deck("subspace_vectors = 15\n",
            "full_matrix = true\nmatrix_step_ev = 4.0\nmatrix_margin_ev = 1.0\n");
   const Calculation whole = run(text);

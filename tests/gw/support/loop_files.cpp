@@ -40,7 +40,7 @@ std::filesystem::path write_loop_job(const std::filesystem::path& directory,
   }
   const auto deck = directory / "deck.toml";
   std::ofstream(deck)
-      << "kind = \"gw\"\ncheckpoint_seconds = 0.0\n[meanfield]\nwfn = \"WFN\"\nwfnq = "
+      << "kind = \"gw\"\ncheckpoint_interval_s = 0.0\n[meanfield]\nwfn = \"WFN\"\nwfnq = "
          "\"WFNq\"\nrho = \"RHO\"\nvxc = \"vxc.dat\"\n[epsilon]\ncutoff_ry = 3.0\nbands = "
       << o.bands << "\n[sigma]\nbands = " << o.bands
       << "\nbare_cutoff_ry = 6.0\nscreened_cutoff_ry = 3.0\nband_max = " << o.band_max << "\n"

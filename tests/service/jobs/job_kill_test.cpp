@@ -157,13 +157,14 @@ TEST_F(JobKill, FourPhononsOfSilicon) {
 TEST_F(JobKill, SweepOfAMosfet) {
   v1::JobSpec spec;
   add_input(service, &spec, "deck.toml", write_deck(R"(kind = "mosfet"
+checkpoint_interval_s = 0.0
 [mesh]
 nx = 33
 nz = 17
 subbands = 1
 nw = 12
 nphi = 8
-wmax_eV = 0.9
+wmax_ev = 0.9
 [bias]
 vgs = [0.4, 0.6]
 vds = [0.1, 0.2, 0.3]
@@ -172,7 +173,6 @@ t_end_fs = 40.0
 steady_tol = 1e-6
 window_fs = 5.0
 refresh_steps = 10
-checkpoint_s = 0.0
 )"));
   spec.mutable_mosfet()->set_deck("deck.toml");
   const auto a = undisturbed(spec), b = killed(spec);
@@ -199,7 +199,7 @@ checkpoint_s = 0.0
 TEST_F(JobKill, QuasiparticlesOfSilicon) {
   v1::JobSpec spec;
   add_input(service, &spec, "deck.toml", write_deck(R"(kind = "gw"
-checkpoint_seconds = 0.0
+checkpoint_interval_s = 0.0
 [meanfield]
 source = "epm"
 cell = "cubic"

@@ -3,6 +3,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/berkeleygw_inputs.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
+#include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -244,8 +245,9 @@ void check_across_tables(const Deck& deck, const std::string& where) {
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory) {
-  const toml::table root = parse_toml(text, where, settings);
+  toml::table root = parse_toml(text, where, settings);
   Deck deck;
+  deck.notes = rename_keys(root, {{"checkpoint_seconds", "checkpoint_interval_s"}}, where);
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "gw");
   if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
@@ -254,7 +256,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_mean_field(reader.table("meanfield"), where, directory, &deck);
   deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
   deck.self_test = reader.boolean("self_test", deck.self_test);
-  deck.checkpoint_seconds = reader.number("checkpoint_seconds", deck.checkpoint_seconds, 0.0, 1e6);
+  read_common_keys(reader, &deck.common);
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(TableReader(reader.table("sigma"), "sigma", where), &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);

@@ -8,6 +8,7 @@
 #include "workers/gw/model/epsilon_options.hpp"
 #include "workers/gw/model/mean_field_options.hpp"
 #include "workers/gw/model/sigma_request.hpp"
+#include "workers/io/common_keys.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi::gw {
@@ -31,7 +32,8 @@ struct Deck {
   bool compatible = false;  ///< compat = "bgw": conventions of BerkeleyGW
   bool stop_after_epsilon = false;
   bool self_test = true;
-  double checkpoint_seconds = 30.0;  ///< least time between two checkpoints
+  CommonKeys common;
+  std::vector<std::string> notes;  ///< warnings of the reader, for log and result
 };
 
 /// Parses a TOML deck. @param where  names the text in error messages; `directory` is the base of

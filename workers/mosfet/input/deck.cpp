@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/renamed_keys.hpp"
 #include "workers/mosfet/input/device_tables.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
@@ -70,9 +71,9 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
     reader.fail("subbands", "= " + std::to_string(m.subbands) + " exceeds the " +
                                 std::to_string(m.nz - 2) +
                                 " states that nz = " + std::to_string(m.nz) + " resolves");
-  m.dh_ev = reader.number("dh_eV", m.dh_ev, 1e-4, 0.1);
+  m.dh_ev = reader.number("dh_ev", m.dh_ev, 1e-4, 0.1);
   m.n_kappa = reader.integer("nkappa", m.n_kappa, 2, 512);
-  m.window_ev = reader.number("window_eV", m.window_ev, 0.05, 5.0);
+  m.window_ev = reader.number("window_ev", m.window_ev, 0.05, 5.0);
   m.snap = reader.boolean("snap", false);
   m.range =
       reader.choice("range", 0, {"half", "full"}) == 0 ? AngleRange::kHalf : AngleRange::kFull;
@@ -88,10 +89,10 @@ void read_mesh(const toml::table* table, const std::string& where, Deck* deck) {
     for (const double extra :
          deck->drain_wave.value_v.empty() ? std::vector<double>{0.0} : deck->drain_wave.value_v)
       largest_vds = std::max({largest_vds, std::fabs(point.vds_v), std::fabs(point.vds_v + extra)});
-  const auto word = reader.word("wmax_eV");
-  if (word && *word != "auto") reader.fail("wmax_eV", "must be a number or \"auto\"");
-  m.wmax_ev = word || !reader.has("wmax_eV") ? std::max(0.9, largest_vds + 0.6)
-                                             : reader.number("wmax_eV", 0.9, 0.05, 10.0);
+  const auto word = reader.word("wmax_ev");
+  if (word && *word != "auto") reader.fail("wmax_ev", "must be a number or \"auto\"");
+  m.wmax_ev = word || !reader.has("wmax_ev") ? std::max(0.9, largest_vds + 0.6)
+                                             : reader.number("wmax_ev", 0.9, 0.05, 10.0);
   reader.finish();
   apply_mesh_rule(deck, where);
 }
@@ -173,10 +174,10 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   r.t_end_fs = reader.number("t_end_fs", r.t_end_fs, 1e-6, 1e6);
   r.cfl = reader.number("cfl", r.cfl, 0.01, 1.0);
   r.steady_tol = reader.number("steady_tol", r.steady_tol, 1e-8, 0.5);
-  r.steady_floor_a_per_m = reader.number("steady_floor_A_per_m", r.steady_floor_a_per_m, 1e-9, 1e6);
+  r.steady_floor_a_per_m = reader.number("steady_floor_a_per_m", r.steady_floor_a_per_m, 1e-9, 1e6);
   r.window_fs = reader.number("window_fs", r.window_fs, 1.0, 1000.0);
   r.weno_epsilon = reader.number("weno_epsilon", r.weno_epsilon, 1e-30, 1e-2);
-  r.tol_v = reader.number("tol_V", r.tol_v, 1e-13, 1e-3);
+  r.tol_v = reader.number("tol_v", r.tol_v, 1e-13, 1e-3);
   r.refresh_steps = reader.integer("refresh_steps", r.refresh_steps, 1, 100000);
   const bool steady = r.mode == RunMode::kSteady && r.transport != TransportModel::kDriftDiffusion;
   r.plasma_damping = reader.number("plasma_damping", steady ? 1.0 : 0.0, 0.0, 10.0);
@@ -185,7 +186,6 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
                 "= " + shown(r.plasma_damping) +
                     " changes the way to the steady state; it needs run.mode = \"steady\" "
                     "and the Boltzmann equation (0 elsewhere)");
-  r.checkpoint_s = reader.number("checkpoint_s", r.checkpoint_s, 0.0, 1e6);
   r.coarse_start = reader.boolean("coarse_start", steady);
   r.mesh_study = reader.boolean("converge", false);
   for (const auto& [key, on] :
@@ -224,16 +224,37 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   reader.finish();
 }
 
+/// Old names of keys, which are still read.
+const std::vector<RenamedKey> kRenamedKeys{
+    {"gate.workfunction_eV", "gate.workfunction_ev"},
+    {"gate.workfunction_bottom_eV", "gate.workfunction_bottom_ev"},
+    {"gate.bottom_offset_V", "gate.bottom_offset_v"},
+    {"material.alpha_per_eV", "material.alpha_per_ev"},
+    {"material.barrier_eV", "material.barrier_ev"},
+    {"material.affinity_eV", "material.affinity_ev"},
+    {"material.temperature_K", "material.temperature_k"},
+    {"valley.offset_eV", "valley.offset_ev"},
+    {"scattering.acoustic_eV", "scattering.acoustic_ev"},
+    {"scattering.process.energy_meV", "scattering.process.energy_mev"},
+    {"scattering.process.potential_eV", "scattering.process.potential_ev"},
+    {"scattering.process.coupling_1e8_eV_cm", "scattering.process.coupling_1e8_ev_cm"},
+    {"mesh.wmax_eV", "mesh.wmax_ev"},
+    {"run.steady_floor_A_per_m", "run.steady_floor_a_per_m"},
+    {"run.tol_V", "run.tol_v"},
+    {"run.checkpoint_s", "checkpoint_interval_s"}};
+
 }  // namespace
 
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory) {
-  const toml::table root = parse_toml(text, where, settings);
+  toml::table root = parse_toml(text, where, settings);
   Deck deck;
+  deck.notes = rename_keys(root, kRenamedKeys, where);
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "mosfet");
   if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
   reader.table("job");  // Name, priority and limits of the job: the client's to read.
+  read_common_keys(reader, &deck.common);
   read_geometry(reader.table("geometry"), where, &deck.geometry);
   read_doping(reader.table("doping"), where, directory, &deck);
   read_gate(reader.table("gate"), where, &deck.gate);

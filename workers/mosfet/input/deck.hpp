@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/io/common_keys.hpp"
 #include "workers/io/settings.hpp"
 #include "workers/mosfet/model/bias.hpp"
 #include "workers/mosfet/model/device_model.hpp"
@@ -19,7 +20,9 @@ struct Deck : DeviceModel {
   Waveform gate_wave, drain_wave;  ///< added to V_GS and V_DS of every point; transient mode
   RunSettings run;
   OutputSettings output;
-  std::vector<std::string> notes;  ///< values that the reader rounded or chose, for the user
+  CommonKeys common{.checkpoint_interval_s = 60.0};
+  /// Values that the reader rounded or chose and keys by old names, for log and result.
+  std::vector<std::string> notes;
 };
 
 /// Reads and checks a TOML deck: every entry has its range, an unknown key is an error that names

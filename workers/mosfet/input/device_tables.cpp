@@ -94,27 +94,27 @@ void read_doping(const toml::table* table, const std::string& where,
 void read_gate(const toml::table* table, const std::string& where, Gate* gate) {
   TableReader reader(table, "gate", where);
   Gate& g = *gate;
-  g.workfunction_top_ev = reader.number("workfunction_eV", 4.6, 2.0, 7.0);
+  g.workfunction_top_ev = reader.number("workfunction_ev", 4.6, 2.0, 7.0);
   g.workfunction_bottom_ev =
-      reader.number("workfunction_bottom_eV", g.workfunction_top_ev, 2.0, 7.0);
-  g.bottom_offset_v = reader.number("bottom_offset_V", 0.0, -5.0, 5.0);
+      reader.number("workfunction_bottom_ev", g.workfunction_top_ev, 2.0, 7.0);
+  g.bottom_offset_v = reader.number("bottom_offset_v", 0.0, -5.0, 5.0);
   reader.finish();
 }
 
 void read_material(const toml::table* table, const std::string& where, Material* material) {
   TableReader reader(table, "material", where);
   Material& m = *material;
-  m.alpha_per_ev = reader.number("alpha_per_eV", m.alpha_per_ev, 0.0, 5.0);
+  m.alpha_per_ev = reader.number("alpha_per_ev", m.alpha_per_ev, 0.0, 5.0);
   m.ml_m0 = reader.number("ml", m.ml_m0, 0.01, 10.0);
   m.mt_m0 = reader.number("mt", m.mt_m0, 0.01, 10.0);
   m.m_oxide_m0 = reader.number("m_oxide", m.m_oxide_m0, 0.01, 10.0);
-  m.barrier_ev = reader.number("barrier_eV", m.barrier_ev, 0.5, 10.0);
-  m.affinity_ev = reader.number("affinity_eV", m.affinity_ev, 0.0, 10.0);
+  m.barrier_ev = reader.number("barrier_ev", m.barrier_ev, 0.5, 10.0);
+  m.affinity_ev = reader.number("affinity_ev", m.affinity_ev, 0.0, 10.0);
   m.eps_si = reader.number("eps_si", m.eps_si, 1.0, 100.0);
   m.eps_ox = reader.number("eps_ox", m.eps_ox, 1.0, 100.0);
   m.density_kg_m3 = reader.number("density_kg_m3", m.density_kg_m3, 100.0, 30000.0);
   m.sound_m_s = reader.number("sound_m_s", m.sound_m_s, 500.0, 50000.0);
-  m.temperature_k = reader.number("temperature_K", m.temperature_k, 50.0, 1000.0);
+  m.temperature_k = reader.number("temperature_k", m.temperature_k, 50.0, 1000.0);
   reader.finish();
 }
 
@@ -143,7 +143,7 @@ void read_valleys(TableReader& root, const std::string& where, DeviceModel* devi
       if (!reader.has(key)) reader.fail(key, "is missing (in free-electron masses)");
     device->valleys.push_back(
         {reader.number("mx", 1, 0.01, 10.0), reader.number("my", 1, 0.01, 10.0),
-         reader.number("mz", 1, 0.01, 10.0), reader.number("offset_eV", 0, -2.0, 2.0)});
+         reader.number("mz", 1, 0.01, 10.0), reader.number("offset_ev", 0, -2.0, 2.0)});
     reader.finish();
   }
 }

@@ -26,13 +26,13 @@ PhononProcess read_process(const toml::table* table, std::size_t k, const std::s
   process.name = entry.text("name", "process" + std::to_string(k));
   process.kind = std::array{ProcessKind::kElastic, ProcessKind::kG,
                             ProcessKind::kF}[entry.choice("kind", 0, {"elastic", "g", "f"})];
-  process.energy_ev = entry.number("energy_meV", 0.0, 0.0, 500.0) * 1e-3;
+  process.energy_ev = entry.number("energy_mev", 0.0, 0.0, 500.0) * 1e-3;
   if ((process.kind == ProcessKind::kElastic) != (process.energy_ev == 0.0))
-    entry.fail("energy_meV", "must be 0 for an elastic process and positive for any other");
+    entry.fail("energy_mev", "must be 0 for an elastic process and positive for any other");
   if (process.kind == ProcessKind::kElastic)
-    process.coupling_ev_per_nm = entry.number("potential_eV", 9.0, 0.0, 100.0);
+    process.coupling_ev_per_nm = entry.number("potential_ev", 9.0, 0.0, 100.0);
   else
-    process.coupling_ev_per_nm = entry.number("coupling_1e8_eV_cm", 1.0, 0.0, 100.0) * 10.0;
+    process.coupling_ev_per_nm = entry.number("coupling_1e8_ev_cm", 1.0, 0.0, 100.0) * 10.0;
   entry.finish();
   return process;
 }
@@ -79,7 +79,7 @@ void read_scattering(const toml::table* table, const std::string& where, Scatter
   Scattering& s = *scattering;
   const auto set =
       reader.choice("set", 0, {"jacoboni-reggiani", "jacoboni-reggiani-kelvin", "custom"});
-  const double acoustic = reader.number("acoustic_eV", 9.0, 0.0, 100.0);
+  const double acoustic = reader.number("acoustic_ev", 9.0, 0.0, 100.0);
   const auto scheme = reader.choice("scheme", 0, {"balanced", "paper", "none"});
   s.scheme = std::array{ScatteringScheme::kBalanced, ScatteringScheme::kPaper,
                         ScatteringScheme::kNone}[scheme];
@@ -89,8 +89,8 @@ void read_scattering(const toml::table* table, const std::string& where, Scatter
     s.processes = phonon_set(set, acoustic);
   } else {
     if (own.empty()) reader.fail("set", "= \"custom\" needs at least one [[scattering.process]]");
-    if (reader.has("acoustic_eV"))
-      reader.fail("acoustic_eV", "belongs to a named set; give coupling to the custom process");
+    if (reader.has("acoustic_ev"))
+      reader.fail("acoustic_ev", "belongs to a named set; give coupling to the custom process");
     for (std::size_t k = 0; k < own.size(); ++k)
       s.processes.push_back(read_process(own[k], k, where));
   }

@@ -47,7 +47,6 @@ struct RunSettings {
   int refresh_steps = 400;
   double plasma_damping =
       1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
-  double checkpoint_s = 60.0;
   bool coarse_start = true;  ///< steady mode: reach the first steady state of a chain on a
                              ///< coarser mesh, if there is one
   bool mesh_study = false;   ///< repeat with half of every axis and state the error that implies

@@ -6,7 +6,8 @@
 namespace quasi::mosfet {
 
 nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& points) {
-  nlohmann::json summary{{"mode", mode_name(deck.run.mode)},
+  nlohmann::json summary{{"warnings", deck.notes},
+                         {"mode", mode_name(deck.run.mode)},
                          {"transport", transport_name(deck.run.transport)},
                          {"points", nlohmann::json::array()}};
   if (deck.run.mode == RunMode::kSteady)

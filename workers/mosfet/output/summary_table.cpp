@@ -84,7 +84,7 @@ std::string unsteady_line(const json& summary) {
   return std::to_string(unsteady) + " of " + std::to_string(summary["points"].size()) +
          " points reached run.t_end_fs before they were steady (spread and drift above "
          "run.steady_tol of I and above "
-         "run.steady_floor_A_per_m); raise run.t_end_fs or the tolerance\n";
+         "run.steady_floor_a_per_m); raise run.t_end_fs or the tolerance\n";
 }
 
 std::string current_table(const json& summary) {

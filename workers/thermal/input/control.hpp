@@ -111,6 +111,8 @@ struct Control {
   double checkpoint_interval_s = 30.0;  ///< between checkpoints of long sums; 0: after every piece
   double checkpoint_limit_mib =
       16384.0;  ///< of the four-phonon collision operator; a larger one is built again
+  double device_memory_fraction = 0.0;      ///< of the memory of a device; 0: no budget from it
+  int threads = 0;                          ///< OpenMP threads; 0: OMP_NUM_THREADS or the cores
   double memory_budget_mib = 0.0;           ///< for process lists and work arrays; 0: by device
   Sampling sampling = Sampling::kByWeight;  ///< with num_sample_process_* or target_kappa_error
   double target_kappa_error = 0.0;          ///< sampling stops at this relative error of κ; 0: off

@@ -211,6 +211,11 @@ void add_resources(KeyTable& keys, Control& c) {
   keys.at_least("", "checkpoint_interval_s", c.checkpoint_interval_s, 0.0);
   keys.at_least("", "checkpoint_limit_mib", c.checkpoint_limit_mib, 0.0);
   keys.at_least("", "memory_budget_mib", c.memory_budget_mib, 0.0);
+  keys.add("", "device_memory_fraction", [&c](const Assignment& a) {
+    c.device_memory_fraction = scalar_real(a, 0.0);
+    if (c.device_memory_fraction > 1.0) fail(a, "must not exceed 1");
+  });
+  keys.integer("", "threads", c.threads, 0, 4096);
   keys.at_least("", "target_kappa_error", c.target_kappa_error, 0.0);
 }
 

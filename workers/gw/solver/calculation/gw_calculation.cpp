@@ -215,7 +215,8 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   const std::uint64_t digest =
       digest_of(run.field, run.plan, deck.coulomb, outer ? &outer->waves : nullptr);
   place.team.ranks().require_same(digest, "the mean field or the deck");
-  Checkpoint checkpoint(place.checkpoint_directory, digest, deck.checkpoint_seconds, progress);
+  Checkpoint checkpoint(place.checkpoint_directory, digest, deck.common.checkpoint_interval_s,
+                        progress);
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   const StepContext context{coulomb, place.team, checkpoint, progress};
   for (const auto& spin : run.field.density.values)

@@ -174,6 +174,7 @@ void plan_energies(const SigmaRequest& wanted, Plan* plan) {
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
                const MeanField* outer) {
   Plan plan;
+  plan.notes = deck.notes;
   const MeanField& field = outer != nullptr ? *outer : screening;
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;

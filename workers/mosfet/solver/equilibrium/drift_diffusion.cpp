@@ -49,7 +49,7 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
     throw NotConverged(
         "drift-diffusion at " + name_of(bias) +
         ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
-        "material.temperature_K");
+        "material.temperature_k");
   // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits
   // the larger one would drown.
   const double span = -std::expm1(-bias.vds_v / kt), last = std::exp(-bias.vds_v / kt);

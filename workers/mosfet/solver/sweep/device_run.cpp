@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
@@ -47,6 +48,13 @@ class DeviceRun {
     const auto devices = static_cast<int>(sweep_.layout.size()),
                chains = static_cast<int>(sweep_.chains.size());
     lanes = std::clamp((chains + devices - 1) / devices, 1, lanes);
+    if (const std::int64_t budget = sweep_.options.memory_budget_bytes; budget > 0) {
+      const Structure& s = problem_.structure;
+      const double bytes = bytes_of_point(static_cast<double>(problem_.pdf_size()),
+                                          static_cast<double>(s.nx) * s.nz, device.backend);
+      lanes = static_cast<int>(std::min<std::int64_t>(
+          lanes, items_that_fit(budget, 0, static_cast<std::int64_t>(bytes), "a bias point")));
+    }
     lanes_.resize(static_cast<std::size_t>(lanes));
     kernels_->load(problem_, lanes);
   }

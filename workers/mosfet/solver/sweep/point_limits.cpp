@@ -25,7 +25,7 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                        shown(time_fs) + " fs; lower run.cfl");
   if (at.top_share >= kTopError)
     throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + shown(at.top_share) +
-                       " of the largest occupation (limit 1e-2); raise mesh.wmax_eV above " +
+                       " of the largest occupation (limit 1e-2); raise mesh.wmax_ev above " +
                        shown(largest_w_ev) + " and mesh.nw with it");
   for (const int side : {0, 1})
     if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
@@ -52,7 +52,7 @@ std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress&
                        "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
   if (at.top_share >= kTopWarning)
     warnings.push_back(name + ": the highest energy cell holds " + brief(at.top_share) +
-                       " of the largest occupation; consider a higher mesh.wmax_eV");
+                       " of the largest occupation; consider a higher mesh.wmax_ev");
   if (at.min_pdf < kUndershootWarning)
     warnings.push_back(name + ": the pdf undershoots to " + brief(at.min_pdf) +
                        " of its maximum; refine the mesh");

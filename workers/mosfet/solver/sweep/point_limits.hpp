@@ -9,7 +9,7 @@
 namespace quasi::mosfet {
 
 /// Holds a running point to the limits of its discretisation.
-/// @param largest_w_ev  mesh.wmax_eV
+/// @param largest_w_ev  mesh.wmax_ev
 /// @throws NotConverged, InvalidInput naming the limit and the key to change
 void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                  double largest_w_ev);

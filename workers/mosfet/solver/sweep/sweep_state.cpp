@@ -58,7 +58,7 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
       ranks(*options.ranks),
       layout(options.devices.size(), ranks),
       checkpoint(ranks.leads() ? options.checkpoint_directory : std::filesystem::path{},
-                 resume_digest(deck), deck.run.checkpoint_s, progress) {
+                 resume_digest(deck), deck.common.checkpoint_interval_s, progress) {
   ranks.require_same(resume_digest(deck), "the deck");
   resume();
   const auto n_chains = static_cast<int>(chains.size());
@@ -126,7 +126,7 @@ bool SweepState::is_turn(Checkpoint::Turn& turn) {
   const auto now = std::chrono::steady_clock::now();
   turn.draining = turn.drains != drains_asked;
   const double elapsed_s = std::chrono::duration<double>(now - turn.last).count();
-  if (!turn.draining && elapsed_s < deck.run.checkpoint_s) return false;
+  if (!turn.draining && elapsed_s < deck.common.checkpoint_interval_s) return false;
   turn.last = now;
   turn.drains = drains_asked;
   return true;

@@ -234,7 +234,7 @@ double contact_shift_ev(const DeviceModel& model, const TransportProblem& proble
     if (std::fabs(change) < 1e-15) return shift;
   }
   throw NotConverged(
-      "the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_eV");
+      "the w grid cannot hold the contact's density; refine mesh.nw or raise mesh.wmax_ev");
 }
 
 double occupation(const DeviceModel& model, double gap_ev) {
