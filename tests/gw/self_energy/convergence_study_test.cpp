@@ -56,14 +56,14 @@ const StudyAxis& axis_of(const ConvergenceStudy& study, const std::string& name)
 }
 
 TEST(ConvergenceLimit, StraightLinesCurvesAndTwoPoints) {
-  const auto line = convergence_limit({0.5, 0.25, 0.1}, {2.0, 1.5, 1.2});
+  const auto line = limit_of_finest({0.5, 0.25, 0.1}, {2.0, 1.5, 1.2});
   EXPECT_NEAR(line.value, 1.0, 1e-14);
   EXPECT_NEAR(line.error, 0.2 + 0.3, 1e-14);  // what it adds, and the last step
-  const auto two = convergence_limit({0.5, 0.25}, {2.0, 1.5});
+  const auto two = limit_of_finest({0.5, 0.25}, {2.0, 1.5});
   EXPECT_NEAR(two.value, 1.0, 1e-14);
   EXPECT_NEAR(two.error, 1.0 + 0.5, 1e-14);
   // y = x + x²: the truth 0 lies within the error.
-  const auto curve = convergence_limit({0.4, 0.2, 0.1}, {0.56, 0.24, 0.11});
+  const auto curve = limit_of_finest({0.4, 0.2, 0.1}, {0.56, 0.24, 0.11});
   EXPECT_NEAR(curve.value, -0.02, 1e-14);
   EXPECT_NEAR(curve.error, 0.13 + 0.13, 1e-14);
 }

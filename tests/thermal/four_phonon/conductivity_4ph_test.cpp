@@ -9,9 +9,9 @@
 #include "tests/support/every_device.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/four_phonon/solved_deck_4ph.hpp"
+#include "workers/backend/study/convergence_limit.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/transport/derived.hpp"
-#include "workers/thermal/solver/transport/extrapolation.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -278,7 +278,7 @@ TEST_P(Conductivity4ph, IsSmoothInMeshAndWidth) {
     rate.push_back(f.rate);
   }
   for (const auto& values : {kappa, rate}) {
-    const Extrapolation line = extrapolate_linear(inverse, values);
+    const ConvergenceLimit line = limit_of_fit(inverse, values);
     for (std::size_t i = 0; i < values.size(); ++i)
       EXPECT_NEAR(values[i], line.value + line.slope * inverse[i], 0.04 * values.back());
   }

@@ -16,18 +16,18 @@
 namespace quasi::thermal {
 namespace {
 
-TEST(Extrapolation, StraightLinesHaveNoError) {
-  const Extrapolation e = extrapolate_linear({0.25, 0.2, 0.125, 0.1}, {7.5, 8.0, 8.75, 9.0});
+TEST(LimitOfFit, StraightLinesHaveNoError) {
+  const ConvergenceLimit e = limit_of_fit({0.25, 0.2, 0.125, 0.1}, {7.5, 8.0, 8.75, 9.0});
   EXPECT_NEAR(e.value, 10.0, 1e-12);
   EXPECT_NEAR(e.slope, -10.0, 1e-11);
   EXPECT_LT(e.error, 1e-12);
-  EXPECT_THROW(extrapolate_linear({0.1, 0.2, 0.2}, {1, 2, 3}), InvalidInput);
+  EXPECT_THROW(limit_of_fit({0.1, 0.2, 0.2}, {1, 2, 3}), InvalidInput);
 }
 
 // Points with scatter: the error covers the truth about as often as a standard error does.
 // Curvature that a line cannot know moves the limit when the farthest point is left out, and shows
 // as error.
-TEST(Extrapolation, ErrorsAreHonest) {
+TEST(LimitOfFit, ErrorsAreHonest) {
   std::mt19937 random(9);
   std::normal_distribution<double> noise(0.0, 0.3);
   int covered = 0;
@@ -37,7 +37,7 @@ TEST(Extrapolation, ErrorsAreHonest) {
       x.push_back(1.0 / n);
       y.push_back(150.0 - 500.0 / n + noise(random));
     }
-    const Extrapolation e = extrapolate_linear(x, y);
+    const ConvergenceLimit e = limit_of_fit(x, y);
     covered += std::fabs(e.value - 150.0) <= 2.0 * e.error ? 1 : 0;
   }
   EXPECT_GE(covered, 360);  // 2σ of a normal with 5 degrees of freedom: 90 %
@@ -46,7 +46,7 @@ TEST(Extrapolation, ErrorsAreHonest) {
     x.push_back(1.0 / n);
     y.push_back(150.0 - 500.0 / n + 900.0 / (n * n));
   }
-  const Extrapolation curved = extrapolate_linear(x, y);
+  const ConvergenceLimit curved = limit_of_fit(x, y);
   EXPECT_GT(curved.error, 0.2 * std::fabs(curved.value - 150.0));
   EXPECT_NEAR(curved.value, 150.0, 10.0);
 }
@@ -140,7 +140,7 @@ TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
     by_mesh.push_back(
         kappa({"ngrid=" + mesh + "," + mesh + "," + mesh, "convergence=F", "coherence=F"}));
   }
-  const Extrapolation line = extrapolate_linear(inverse, by_mesh);
+  const ConvergenceLimit line = limit_of_fit(inverse, by_mesh);
   for (std::size_t i = 0; i < by_mesh.size(); ++i) {
     if (i > 0) {
       EXPECT_GT(by_mesh[i], by_mesh[i - 1]);

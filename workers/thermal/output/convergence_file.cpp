@@ -5,11 +5,11 @@
 namespace quasi::thermal {
 namespace {
 
-std::vector<double> values(const std::vector<std::array<Extrapolation, 3>>& limits,
-                           double Extrapolation::*member, double factor) {
+std::vector<double> values(const std::vector<std::array<ConvergenceLimit, 3>>& limits,
+                           double ConvergenceLimit::*member, double factor) {
   std::vector<double> all;
   for (const auto& at : limits)
-    for (const Extrapolation& e : at) all.push_back(factor * (e.*member));
+    for (const ConvergenceLimit& e : at) all.push_back(factor * (e.*member));
   return all;
 }
 
@@ -25,17 +25,17 @@ void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out)
   out.write("/convergence/mesh", meshes, {n_meshes, 3}, "1");
   out.write("/convergence/kappa_by_mesh", flat(study.kappa_by_mesh, factor), {n_meshes, n_t, 3, 3},
             "W/(m K)");
-  out.write("/convergence/mesh_limit", values(study.mesh_limit, &Extrapolation::value, factor),
+  out.write("/convergence/mesh_limit", values(study.mesh_limit, &ConvergenceLimit::value, factor),
             {n_t, 3}, "W/(m K)");
   out.write("/convergence/mesh_limit_error",
-            values(study.mesh_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
+            values(study.mesh_limit, &ConvergenceLimit::error, factor), {n_t, 3}, "W/(m K)");
   out.write("/convergence/scale_broad", study.scale_broad, {n_widths}, "1");
   out.write("/convergence/kappa_by_width", flat(study.kappa_by_width, factor),
             {n_widths, n_t, 3, 3}, "W/(m K)");
-  out.write("/convergence/width_limit", values(study.width_limit, &Extrapolation::value, factor),
+  out.write("/convergence/width_limit", values(study.width_limit, &ConvergenceLimit::value, factor),
             {n_t, 3}, "W/(m K)");
   out.write("/convergence/width_limit_error",
-            values(study.width_limit, &Extrapolation::error, factor), {n_t, 3}, "W/(m K)");
+            values(study.width_limit, &ConvergenceLimit::error, factor), {n_t, 3}, "W/(m K)");
 }
 
 nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study) {
@@ -51,7 +51,7 @@ nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study) 
     }
     return all;
   };
-  const auto limit = [&](const std::vector<std::array<Extrapolation, 3>>& at) {
+  const auto limit = [&](const std::vector<std::array<ConvergenceLimit, 3>>& at) {
     nlohmann::json kappa = nlohmann::json::array();
     nlohmann::json error = nlohmann::json::array();
     for (const auto& e : at) {

@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/study/settings_ladder.hpp"
+#include "workers/backend/study/study_runner.hpp"
 #include "workers/gw/solver/screening/sub_grid.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -38,22 +40,18 @@ void refuse_what_cannot_be_studied(const Deck& deck) {
     refuse("the list of q-points", "needs other q-points on coarser grids");
 }
 
-/// One calculation with another deck; the mean field goes in and comes back.
+/// Solves the deck with other settings; the mean field goes in and comes back.
 class Solver {
  public:
-  Solver(const Workplace& place, Progress& progress) : place_(place), progress_(progress) {}
+  Solver(const Workplace& place, Progress& progress)
+      : place_(place),
+        progress_(progress),
+        runner_(place.checkpoint_directory, place.team.ranks(), progress) {}
 
-  std::vector<Quasiparticle> solve(const Deck& deck, MeanField& field) {
+  /// @param name  of the calculation, for the log
+  std::vector<Quasiparticle> solve(const std::string& name, const Deck& deck, MeanField& field) {
     Workplace place = place_;
-    if (!place.checkpoint_directory.empty()) {
-      place.checkpoint_directory /= "study_" + std::to_string(n_solved_);
-      std::error_code failure;
-      std::filesystem::create_directories(place.checkpoint_directory, failure);
-      if (failure)
-        throw StorageError("cannot create '" + place.checkpoint_directory.string() +
-                           "': " + failure.message());
-    }
-    ++n_solved_;
+    place.checkpoint_directory = runner_.begin(name);
     Calculation run = solve_mean_field(deck, std::move(field), place, progress_);
     field = std::move(run.field);
     return std::move(run.quasiparticles);
@@ -62,7 +60,7 @@ class Solver {
  private:
   Workplace place_;
   Progress& progress_;
-  int n_solved_ = 0;
+  StudyRunner runner_;
 };
 
 /// Solutions of one axis, the deck's own last, made into energies of the states that all of them
@@ -100,24 +98,15 @@ void finish(StudyAxis& axis, const std::vector<std::vector<Quasiparticle>>& solu
   for (std::size_t j = 0; j < axis.states.size(); ++j) {
     std::vector<double> y;
     for (const auto& row : axis.energy_ev) y.push_back(row[j]);
-    axis.limit.push_back(convergence_limit(axis.x, y));
+    axis.limit.push_back(limit_of_finest(axis.x, y));
   }
-  if (both_sides) axis.gap_limit = convergence_limit(axis.x, axis.gap_ev);
+  if (both_sides) axis.gap_limit = limit_of_finest(axis.x, axis.gap_ev);
 }
 
-/// Own settings and shares of them, or the deck's list; ascending, without the own one.
-std::vector<double> settings_below(const std::vector<double>& listed, double own,
-                                   const double (&shares)[2], const std::string& key) {
-  std::vector<double> settings = listed;
-  if (settings.empty())
-    for (const double share : shares) settings.push_back(share * own);
-  std::sort(settings.begin(), settings.end());
-  settings.erase(std::unique(settings.begin(), settings.end()), settings.end());
-  if (settings.back() >= own)
-    throw InvalidInput("converge." + key + " holds " + shown(settings.back()) +
-                       ", not below the deck's own " + shown(own) +
-                       ", which is the finest calculation of the study");
-  return settings;
+/// The settings of one axis below the deck's own.
+std::vector<double> axis_settings(const std::vector<double>& listed, double own,
+                                  const double (&shares)[2], const std::string& key) {
+  return settings_below(listed, own, shares, 1, "converge." + key);
 }
 
 }  // namespace
@@ -164,13 +153,13 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
     StudyAxis axis{.name = "bands"};
     std::vector<std::vector<Quasiparticle>> solutions;
     for (const double wanted :
-         settings_below(deck.study.bands, plan.sigma.bands, kBandShares, "bands")) {
+         axis_settings(deck.study.bands, plan.sigma.bands, kBandShares, "bands")) {
       const int n = nearest(whole, wanted);
       if (!axis.setting.empty() && n <= axis.setting.back()) continue;
       Deck fewer = base;
       fewer.sigma.bands = n;
       fewer.epsilon.bands = nearest(whole_epsilon, 1.0 * n * plan.epsilon.bands / plan.sigma.bands);
-      solutions.push_back(solver.solve(fewer, own.field));
+      solutions.push_back(solver.solve("bands " + std::to_string(n), fewer, own.field));
       axis.setting.push_back(n);
     }
     axis.setting.push_back(plan.sigma.bands);
@@ -185,10 +174,10 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
                                double own_ry, const std::function<void(Deck&, double)>& set) {
     StudyAxis axis{.name = name};
     std::vector<std::vector<Quasiparticle>> solutions;
-    for (const double cutoff_ry : settings_below(listed, own_ry, kCutoffShares, name)) {
+    for (const double cutoff_ry : axis_settings(listed, own_ry, kCutoffShares, name)) {
       Deck lower = base;
       set(lower, cutoff_ry);
-      solutions.push_back(solver.solve(lower, own.field));
+      solutions.push_back(solver.solve(name + " " + shown(cutoff_ry), lower, own.field));
       axis.setting.push_back(cutoff_ry);
     }
     axis.setting.push_back(own_ry);
@@ -236,7 +225,8 @@ ConvergenceStudy study_convergence(const Deck& deck, const Workplace& place, Cal
         axis.setting.clear();
         break;
       }
-      solutions.push_back(solver.solve(coarser, coarse));
+      solutions.push_back(
+          solver.solve("k_grid of " + shown(points(grids[i])) + " points", coarser, coarse));
     }
     axis.grids = grids;
     if (!axis.setting.empty()) add(std::move(axis), std::move(solutions));

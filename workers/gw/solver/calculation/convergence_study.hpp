@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/gw/solver/calculation/convergence_limit.hpp"
+#include "workers/backend/study/convergence_limit.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/io/hdf5.hpp"
 

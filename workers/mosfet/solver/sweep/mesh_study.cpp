@@ -1,17 +1,15 @@
 #include "workers/mosfet/solver/sweep/mesh_study.hpp"
 
-#include <cmath>
-#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/study/convergence_limit.hpp"
+#include "workers/backend/study/study_runner.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
 
 namespace quasi::mosfet {
 namespace {
-
-constexpr double kSecondOrder = 3.0;  // 2² − 1
 
 std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& progress) {
   std::vector<std::pair<std::string, Deck>> decks;
@@ -43,26 +41,19 @@ std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& pro
 
 void add_mesh_study(const Deck& deck, const SweepOptions& options, Progress& progress,
                     std::vector<PointResult>* points) {
+  StudyRunner runner(options.checkpoint_directory, *options.ranks, progress);
   for (const auto& [axis, half] : halved(deck, progress)) {
     SweepOptions own{.devices = options.devices,
                      .checkpoint_directory = {},
                      .output_directory = {},
-                     .ranks = options.ranks};
-    if (!options.checkpoint_directory.empty()) {
-      own.checkpoint_directory = options.checkpoint_directory / ("half_" + axis);
-      std::error_code failure;
-      if (options.ranks->leads())
-        std::filesystem::create_directories(own.checkpoint_directory, failure);
-      if (failure)
-        throw StorageError("cannot make '" + own.checkpoint_directory.string() +
-                           "': " + failure.message());
-    }
-    progress.log("mesh study: half of " + axis);
+                     .ranks = options.ranks,
+                     .memory_budget_bytes = options.memory_budget_bytes};
+    own.checkpoint_directory = runner.begin("half of " + axis);
     const std::vector<PointResult> coarse = run_sweep(half, own, progress);
     for (std::size_t k = 0; k < points->size(); ++k) {
       auto& numbers = (*points)[k].numbers;
       const double current = coarse[k].numbers.at("current_a_per_m");
-      const double error = std::fabs(numbers.at("current_a_per_m") - current) / kSecondOrder;
+      const double error = second_order_error(numbers.at("current_a_per_m"), current);
       numbers["mesh_" + axis + "_current_a_per_m"] = current;
       numbers["mesh_" + axis + "_error_a_per_m"] = error;
       numbers["mesh_error_a_per_m"] += error;

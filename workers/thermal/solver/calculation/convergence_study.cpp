@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/study/settings_ladder.hpp"
+#include "workers/backend/study/study_runner.hpp"
 #include "workers/thermal/input/namelist_section.hpp"
 
 namespace quasi::thermal {
@@ -17,61 +18,56 @@ void append_kappa(const ConductivityRun& run, std::vector<Mat3>& kappa) {
 
 constexpr int kLeastMesh =
     3;  ///< taken unasked: on coarser ones most operators are not even positive
+constexpr double kMeshShares[] = {0.5, 0.625, 0.75, 0.875};
+constexpr double kWidthShares[] = {0.5, 0.75};
+constexpr std::size_t kLeastSettings = 2;  ///< beside the deck's own: a limit needs three points
 
 std::vector<Index3> meshes_of(const Control& control) {
-  std::vector<int> first = control.study_meshes;
   const int own = control.mesh[0];
-  if (first.empty())
-    for (const int eighths : {4, 5, 6, 7})
-      first.push_back(std::max(kLeastMesh, (own * eighths + 4) / 8));
-  first.push_back(own);
-  std::sort(first.begin(), first.end());
-  first.erase(std::unique(first.begin(), first.end()), first.end());
-  if (first.front() < 2 || first.back() != own || first.size() < 3)
-    throw InvalidInput(
-        "a convergence study needs at least two meshes of 2 or more divisions below the deck's own "
-        "'ngrid' (" +
-        std::to_string(own) + " along the first axis); set 'study_meshes' or a finer 'ngrid'");
+  std::vector<double> listed(control.study_meshes.begin(), control.study_meshes.end());
+  if (listed.empty())
+    for (const double share : kMeshShares)
+      listed.push_back(std::max(kLeastMesh, static_cast<int>(std::lround(share * own))));
+  std::erase(listed, own);
   std::vector<Index3> meshes;
-  for (const int n : first) {
-    Index3 mesh{n, 1, 1};
+  for (const double n : settings_below(listed, own, {}, kLeastSettings, "'study_meshes'")) {
+    if (n < 2.0) throw InvalidInput("'study_meshes' must hold meshes of 2 or more divisions");
+    Index3 mesh{static_cast<int>(n), 1, 1};
     for (int d = 1; d < 3; ++d)
-      mesh[d] = std::max(
-          1, static_cast<int>(std::lround(static_cast<double>(control.mesh[d]) * n / own)));
+      mesh[d] = std::max(1, static_cast<int>(std::lround(control.mesh[d] * n / own)));
     meshes.push_back(mesh);
   }
+  meshes.push_back(control.mesh);
   return meshes;
 }
 
+/// Descending; the deck's own width first.
 std::vector<double> widths_of(const Control& control) {
-  std::vector<double> widths = control.study_scale_broads;
-  if (widths.empty()) widths = {0.75 * control.scale_broad, 0.5 * control.scale_broad};
+  std::vector<double> listed = control.study_scale_broads;
+  std::erase(listed, control.scale_broad);
+  std::vector<double> widths = settings_below(listed, control.scale_broad, kWidthShares,
+                                              kLeastSettings, "'study_scalebroads'");
   widths.push_back(control.scale_broad);
-  std::sort(widths.begin(), widths.end(), std::greater<>());
-  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
-  if (widths.front() != control.scale_broad || widths.size() < 3)
-    throw InvalidInput(
-        "'study_scalebroads' must hold at least two widths below the deck's own 'scalebroad' = " +
-        number_text(control.scale_broad));
+  std::reverse(widths.begin(), widths.end());
   return widths;
 }
 
-std::vector<std::array<Extrapolation, 3>> limits(const std::vector<double>& x,
-                                                 const std::vector<Mat3>& kappa, std::size_t n_t) {
-  std::vector<std::array<Extrapolation, 3>> result(n_t);
+std::vector<std::array<ConvergenceLimit, 3>> limits(const std::vector<double>& x,
+                                                    const std::vector<Mat3>& kappa,
+                                                    std::size_t n_t) {
+  std::vector<std::array<ConvergenceLimit, 3>> result(n_t);
   for (std::size_t t = 0; t < n_t; ++t)
     for (int d = 0; d < 3; ++d) {
       std::vector<double> y;
       for (std::size_t i = 0; i < x.size(); ++i) y.push_back(kappa[i * n_t + t][d][d]);
-      result[t][d] = extrapolate_linear(x, y);
+      result[t][d] = limit_of_fit(x, y);
     }
   return result;
 }
 
 std::string name_of(const Control& control) {
-  return "convergence study, mesh " + std::to_string(control.mesh[0]) + "x" +
-         std::to_string(control.mesh[1]) + "x" + std::to_string(control.mesh[2]) + ", scalebroad " +
-         number_text(control.scale_broad);
+  return "mesh " + std::to_string(control.mesh[0]) + "x" + std::to_string(control.mesh[1]) + "x" +
+         std::to_string(control.mesh[2]) + ", scalebroad " + number_text(control.scale_broad);
 }
 
 }  // namespace
@@ -97,20 +93,14 @@ ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& 
   other.control.nanowires = false;
   other.control.isotope_factors.clear();
   other.control.grain_sizes_nm.clear();
-  int n_cases = 0;
+  StudyRunner runner(checkpoint_directory, ranks, progress);
   const auto solve = [&](std::vector<Mat3>& kappa) {
-    const std::filesystem::path place =
-        checkpoint_directory / ("study_" + std::to_string(n_cases++));
-    std::error_code failure;
-    if (ranks.leads()) std::filesystem::create_directories(place, failure);
-    if (failure) throw StorageError("cannot create '" + place.string() + "': " + failure.message());
-    progress.log(name_of(other.control) + " (" + std::to_string(n_cases) + " of " +
-                 std::to_string(study.mesh.size() + study.scale_broad.size() - 2) + ")");
+    const std::filesystem::path place = runner.begin(name_of(other.control));
     other.symmetry = find_symmetry(other.crystal, other.control.symmetry_options());
     try {
       append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
     } catch (const NotConverged& ended) {
-      throw NotConverged(name_of(other.control) + ": " + ended.what() +
+      throw NotConverged("convergence study, " + name_of(other.control) + ": " + ended.what() +
                          "; choose 'study_meshes' and 'study_scalebroads' without it");
     }
   };

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "workers/backend/study/convergence_limit.hpp"
 #include "workers/thermal/solver/calculation/solve_case.hpp"
-#include "workers/thermal/solver/transport/extrapolation.hpp"
 
 namespace quasi::thermal {
 
@@ -17,8 +17,8 @@ struct ConvergenceStudy {
       kappa_by_mesh;  ///< [n_meshes][nT] W/m/K: converged, or RTA without `convergence`
   std::vector<Mat3> kappa_by_width;  ///< [n_widths][nT] on the deck's own mesh
   /// Diagonal elements, [nT][3].
-  std::vector<std::array<Extrapolation, 3>> mesh_limit;   ///< against 1/N
-  std::vector<std::array<Extrapolation, 3>> width_limit;  ///< against sb
+  std::vector<std::array<ConvergenceLimit, 3>> mesh_limit;   ///< against 1/N
+  std::vector<std::array<ConvergenceLimit, 3>> width_limit;  ///< against sb
 };
 
 /// Checks a study before anything is computed.
