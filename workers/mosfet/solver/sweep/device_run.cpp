@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
@@ -37,24 +36,7 @@ class DeviceRun {
       : sweep_(*sweep), stop_(stop), deck_(sweep->deck), device_(device), problem_(sweep->problem) {
     use_device(device);
     kernels_ = make_mosfet_kernels(device);
-    int lanes = sweep_.options.lanes;
-    // Four points hide each other's latencies at 9e6 cells each; small meshes take more.
-    if (lanes == 0)
-      lanes = device.backend == Backend::kCuda
-                  ? std::clamp(static_cast<int>(3.6e7 / static_cast<double>(problem_.pdf_size())),
-                               4, 12)
-                  : 1;
-    // Every device its share: none takes chains that another could begin at once.
-    const auto devices = static_cast<int>(sweep_.layout.size()),
-               chains = static_cast<int>(sweep_.chains.size());
-    lanes = std::clamp((chains + devices - 1) / devices, 1, lanes);
-    if (const std::int64_t budget = sweep_.options.memory_budget_bytes; budget > 0) {
-      const Structure& s = problem_.structure;
-      const double bytes = bytes_of_point(static_cast<double>(problem_.pdf_size()),
-                                          static_cast<double>(s.nx) * s.nz, device.backend);
-      lanes = static_cast<int>(std::min<std::int64_t>(
-          lanes, items_that_fit(budget, 0, static_cast<std::int64_t>(bytes), "a bias point")));
-    }
+    const int lanes = sweep_.lanes_of(device);
     lanes_.resize(static_cast<std::size_t>(lanes));
     kernels_->load(problem_, lanes);
   }

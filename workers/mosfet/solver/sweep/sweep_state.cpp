@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/team/kept_pieces.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/solver/sweep/point_report.hpp"
@@ -116,6 +117,24 @@ int SweepState::next_position_locked(int chain) const {
 BiasPoint SweepState::bias_at(int point, double t_fs) const {
   const BiasPoint& bias = deck.points[static_cast<std::size_t>(point)];
   return {bias.vgs_v + deck.gate_wave.at(t_fs), bias.vds_v + deck.drain_wave.at(t_fs)};
+}
+
+int SweepState::lanes_of(const Device& device) const {
+  const auto pdf_size = static_cast<double>(problem.pdf_size());
+  int lanes = options.lanes;
+  // Four points hide each other's latencies at 9e6 cells each; small meshes take more.
+  if (lanes == 0)
+    lanes = device.backend == Backend::kCuda ? std::clamp(static_cast<int>(3.6e7 / pdf_size), 4, 12)
+                                             : 1;
+  // Every device gets its share: none takes chains that another could begin at once.
+  const auto n_devices = static_cast<int>(layout.size()),
+             n_chains = static_cast<int>(chains.size());
+  lanes = std::clamp((n_chains + n_devices - 1) / n_devices, 1, lanes);
+  if (options.memory_budget_bytes <= 0) return lanes;
+  const double nodes = static_cast<double>(structure.nx) * structure.nz;
+  const auto bytes = static_cast<std::int64_t>(bytes_of_point(pdf_size, nodes, device.backend));
+  return static_cast<int>(std::min<std::int64_t>(
+      lanes, items_that_fit(options.memory_budget_bytes, 0, bytes, "a bias point")));
 }
 
 bool SweepState::is_turn(Checkpoint::Turn& turn) {

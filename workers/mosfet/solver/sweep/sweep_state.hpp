@@ -30,6 +30,9 @@ struct SweepState {
   int next_position_locked(int chain) const;
   /// The deck's bias with its waveforms at a time.
   BiasPoint bias_at(int point, double t_fs) const;
+  /// Number of bias points that a device advances together.
+  /// @throws OutOfMemory if the memory budget is too small for one
+  int lanes_of(const Device& device) const;
   /// True where pieces other than results are worth packing: a checkpoint is kept.
   bool keeps_pieces() const { return keeps_pieces_; }
   /// True once an interval for each turn, and once when the worker drains: time to publish the
