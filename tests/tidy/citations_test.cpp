@@ -90,6 +90,15 @@ std::vector<std::string> broken_sections(const std::string& text) {
   return broken;
 }
 
+/// Citations of documents that are not in the tree, or by a name that no reader can open.
+std::vector<std::string> citations_without_page(const std::string& text) {
+  static const std::regex bare(
+      "((?:^|[^/a-z0-9_-])(?:thermal|gw|mosfet|device|service)(?:-2)?\\.md,? [0-9][0-9.]*"
+      "|\\b[Ss]pec(?:ification)? [0-9][0-9.]*"
+      "|\\b[Ss]ections? [0-9][0-9.]*(?: and [0-9.]+)? of the documentation)");
+  return matches(text, bare);
+}
+
 std::vector<std::string> broken_invariants(const std::string& text, const Names& known) {
   static const std::regex citation("\\b(I[0-9]{1,2})\\b");
   std::vector<std::string> broken;
@@ -128,6 +137,14 @@ TEST(Citations, SectionsOfTheTheoryExist) {
     if (!is_searched(file)) continue;
     for (const std::string& broken : broken_sections(running_text(file)))
       ADD_FAILURE() << file.path << " cites " << broken << ", which is not there";
+  }
+}
+
+TEST(Citations, NameAPageThatAReaderCanOpen) {
+  for (const SourceFile& file : all_text_files()) {
+    if (!is_searched(file)) continue;
+    for (const std::string& bare : citations_without_page(running_text(file)))
+      ADD_FAILURE() << file.path << " cites '" << bare << "'; name the page: docs/theory/….md N.N";
   }
 }
 
@@ -190,6 +207,9 @@ TEST(Citations, EachRuleNoticesABreach) {
   EXPECT_EQ(broken_sections("docs/theory/thermal.md 7.1–7.9"),
             Broken{"docs/theory/thermal.md 7.9"});
   EXPECT_EQ(broken_sections("docs/theory/optics.md 1"), Broken{"docs/theory/optics.md"});
+  EXPECT_EQ(citations_without_page("(thermal.md 7.1)").size(), 1U);
+  EXPECT_EQ(citations_without_page("docs/theory/thermal.md 7.1").size(), 0U);
+  EXPECT_EQ(citations_without_page("Spec 6.2").size(), 1U);
   EXPECT_EQ(broken_invariants("I4 and I21", {"I4"}), Broken{"I21"});
   EXPECT_EQ(broken_decisions("decision 4"), Broken{});
   EXPECT_EQ(broken_decisions("decision 99"), Broken{"decision 99"});

@@ -1,5 +1,6 @@
-// The format of the source by clang-format 14, and the measures of size: widths of lines, lengths
-// of functions, numbers of parameters.
+// The limits of size and the format: widths of lines, lengths of functions and files, numbers of
+// parameters and of files in a folder, and clang-format 14. What exceeds a limit stands in
+// exceptions() with its reason.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,9 +26,34 @@ constexpr std::size_t kColumns = 100;
 constexpr int kFunctionLines = 70;
 constexpr int kKernelLines = 120;
 constexpr int kParameters = 6;
+constexpr std::size_t kFileLines = 400;
+constexpr std::size_t kFolderFiles = 25;
+constexpr std::size_t kExceptions = 15;
+
+/// Something that may exceed a limit.
+struct Exception {
+  std::string rule;   ///< "function", "parameters", "file", "folder" or "width"
+  std::string place;  ///< "path: name" of a function, else the path
+  std::string reason;
+};
+
+std::vector<Exception> exceptions() { return {}; }
 
 /// The violations of one rule, as "place" and a sentence for people.
 using Violations = std::multimap<std::string, std::string>;
+
+/// Fails for every violation that no exception names, and for every exception without a violation.
+void expect_only_exceptions(const std::string& rule, const Violations& found) {
+  std::set<std::string> allowed;
+  for (const Exception& exception : exceptions())
+    if (exception.rule == rule) allowed.insert(exception.place);
+  for (const auto& [place, sentence] : found) {
+    EXPECT_TRUE(allowed.contains(place)) << place << " " << sentence;
+  }
+  for (const std::string& place : allowed)
+    EXPECT_TRUE(found.contains(place))
+        << place << " obeys the rule '" << rule << "' now: remove its exception";
+}
 
 /// Columns that a line takes on a terminal: code points, combining marks aside.
 std::size_t columns_of(const std::string& line) {
@@ -100,6 +127,56 @@ TEST(Limits, ClangFormatChangesNothing) {
       " -o -name '*.cuh' | xargs -P " +
       jobs + " -n 32 clang-format --dry-run 2>&1 | grep -oE '^[^ :]+:' | sort -u");
   EXPECT_EQ(changed, "") << "run clang-format -i on these files";
+}
+
+TEST(Limits, LinesFitTheWidth) {
+  Violations found;
+  for (const SourceFile& file : all_text_files())
+    if (is_written_by_people(file))
+      for (const std::string& place : wide_lines(file))
+        found.emplace(place, "is wider than 100 columns");
+  expect_only_exceptions("width", found);
+}
+
+TEST(Limits, FunctionsFitAScreen) {
+  Violations found;
+  for (const SourceFile& file : all_cpp_files()) found.merge(long_functions(file));
+  expect_only_exceptions("function", found);
+}
+
+TEST(Limits, InterfacesHaveFewParameters) {
+  Violations found;
+  for (const SourceFile& file : all_cpp_files()) found.merge(wide_interfaces(file));
+  expect_only_exceptions("parameters", found);
+}
+
+TEST(Limits, FilesAreShort) {
+  Violations found;
+  for (const SourceFile& file : all_text_files()) {
+    const bool code = is_written_by_people(file) && !has_suffix(file.path, {".md", ".bib"});
+    if (code && file.lines.size() > kFileLines)
+      found.emplace(file.path, "has " + std::to_string(file.lines.size()) + " lines, at most 400");
+  }
+  expect_only_exceptions("file", found);
+}
+
+TEST(Limits, FoldersAreShelves) {
+  std::map<std::string, std::size_t> files;
+  for (const std::string& path : all_paths()) {
+    const auto slash = path.rfind('/');
+    ++files[slash == std::string::npos ? "." : path.substr(0, slash)];
+  }
+  Violations found;
+  for (const auto& [folder, count] : files)
+    if (count > kFolderFiles)
+      found.emplace(folder, "holds " + std::to_string(count) + " files, at most 25");
+  expect_only_exceptions("folder", found);
+}
+
+TEST(Limits, ExceptionsAreFewAndHaveReasons) {
+  EXPECT_LE(exceptions().size(), kExceptions);
+  for (const Exception& exception : exceptions())
+    EXPECT_GT(exception.reason.size(), 20U) << exception.place;
 }
 
 // The scanner itself, on the forms that the tree uses.
