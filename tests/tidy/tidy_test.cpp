@@ -143,12 +143,11 @@ TEST(Tidy, OnlyOneConditionalOnTheCompiler) {
   }
 }
 
-TEST(Tidy, NoDrawersAndNoUnreadableFiles) {
+TEST(Tidy, NoDrawersAndGuardedHeaders) {
   for (const SourceFile& file : all_cpp_files()) {
     const std::string stem = fs::path(file.path).stem().string();
     for (const char* drawer : {"util", "utils", "common", "helpers", "misc"})
       EXPECT_NE(stem, drawer) << file.path << ": name the idea";
-    EXPECT_LE(file.lines.size(), 600u) << file.path << ": split it";
     const bool header = has_suffix(file.path, {".hpp", ".cuh"});
     if (header) {
       EXPECT_TRUE(std::find(file.lines.begin(), file.lines.end(), "#pragma once") !=

@@ -1,6 +1,6 @@
-// What must hold whatever the numbers are (thermal.md 12.3), process by process, for four phonons:
-// elements under exchange and reversal, and counting. Random crystals, and a crystal of ours for
-// the folded mesh.
+// What must hold whatever the numbers are (docs/theory/thermal.md 12.3), process by process, for
+// four phonons: elements under exchange and reversal, and counting. Random crystals, and a crystal
+// of ours for the folded mesh.
 
 #include <gtest/gtest.h>
 

@@ -46,7 +46,7 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   double found[3] = {}, wanted[3] = {};
   for (std::size_t row = 0; row < points.size() * nb; ++row)
     for (std::size_t c = 0; c < 3; ++c) {
-      // A window's edge can compare two rounding errors (thermal.md 7.5).
+      // A window's edge can compare two rounding errors (docs/theory/thermal.md 7.5).
       EXPECT_NEAR(count[row * 3 + c], expected[row][c], 4.0) << "row " << row << ", channel " << c;
       found[c] += count[row * 3 + c];
       wanted[c] += expected[row][c];

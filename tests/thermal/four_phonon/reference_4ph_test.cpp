@@ -74,7 +74,7 @@ class Reference4ph : public quasi::test::OnEveryDevice {
           }
         }
       // Files hold ten digits. Single +- rates hang on ties between rounding errors
-      // (thermal.md 7.5).
+      // (docs/theory/thermal.md 7.5).
       if (c != 1) {
         EXPECT_LT(worst, 1e-6) << kChannelFile[c];
       }

@@ -20,7 +20,7 @@ namespace quasi::thermal {
 namespace {
 
 // Two equal modes weigh as one population does; slow linewidths carry in proportion to their width,
-// wide ones in inverse proportion (thermal.md 13).
+// wide ones in inverse proportion (docs/theory/thermal.md 13).
 TEST(WignerPair, HasItsLimits) {
   const double population = 30.0 * 30.0 * 1.7 / 0.4;  // ω² n(n+1)/w
   EXPECT_NEAR(wigner_pair_weight(30.0, 30.0, 1.7, 1.7, 0.4, 0.4), population, 1e-12 * population);

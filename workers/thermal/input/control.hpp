@@ -32,8 +32,8 @@ enum class Sampling {
 };
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
-/// Reference keys are those of thermal.md 1.1; keys below "Extensions" are this program's own and
-/// may stand in any group or be given as settings (`--set key=value`).
+/// Reference keys are those of docs/theory/thermal.md 1.1; keys below "Extensions" are this
+/// program's own and may stand in any group or be given as settings (`--set key=value`).
 struct Control {
   // &allocations
   int n_elements = 0;
@@ -147,7 +147,8 @@ struct Control {
 /// Reads DIRECTORY/CONTROL and lays `overrides` on top (any key of any group), in their order.
 /// @throws InvalidInput naming line, key, value and remedy: unknown keys with the nearest known
 /// one,
-///         wrong counts or types, impossible combinations (thermal.md 1.1), `tdep` and `Ewald`.
+///         wrong counts or types, impossible combinations (docs/theory/thermal.md 1.1), `tdep` and
+///         `Ewald`.
 Control read_control(const std::filesystem::path& directory,
                      const std::vector<NamelistAssignment>& overrides);
 Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings);

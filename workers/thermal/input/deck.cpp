@@ -14,7 +14,8 @@
 namespace quasi::thermal {
 namespace {
 
-constexpr double kSumRuleWarning = 1e-6;  // sum rule, of the largest element (thermal.md 12.3)
+constexpr double kSumRuleWarning =
+    1e-6;  // sum rule, of the largest element (docs/theory/thermal.md 12.3)
 
 void hash_file(const std::filesystem::path& file, Sha256& hash) {
   std::ifstream in(input_file(file), std::ios::binary);

@@ -12,7 +12,7 @@
 namespace quasi::thermal {
 namespace {
 
-constexpr double kLatticeResidue = 0.05;  // thermal.md 1.3
+constexpr double kLatticeResidue = 0.05;  // docs/theory/thermal.md 1.3
 constexpr int kMaxCell = 100;             // lattice coordinates of a force constant's cell
 constexpr std::int64_t kMaxBlocks = 50'000'000;
 
@@ -53,7 +53,8 @@ void measure_acoustic_sum(SecondOrder& constants) {
   constants.raw_acoustic_sum = largest > 0.0 ? worst / largest : 0.0;
 }
 
-/// Subtracts from each diagonal block at the origin the sum over all neighbours (thermal.md 1.5).
+/// Subtracts from each diagonal block at the origin the sum over all neighbours
+/// (docs/theory/thermal.md 1.5).
 void impose_acoustic_sum(SecondOrder& constants) {
   const std::int64_t n_cells = constants.n_cells();
   for (int atom = 0; atom < constants.n_atoms; ++atom)

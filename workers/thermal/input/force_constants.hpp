@@ -17,8 +17,9 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
 SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control& control,
                                const Crystal& crystal);
 
-/// Reads FORCE_CONSTANTS_3RD or FORCE_CONSTANTS_4TH (thermal.md 1.3, 1.4). Lattice vectors are
-/// solved for integers and refused when the residue is above 0.05. Blank lines may be missing.
+/// Reads FORCE_CONSTANTS_3RD or FORCE_CONSTANTS_4TH (docs/theory/thermal.md 1.3, 1.4). Lattice
+/// vectors are solved for integers and refused when the residue is above 0.05. Blank lines may be
+/// missing.
 /// @throws InvalidInput naming file, line, block and remedy.
 SparseForceConstants read_sparse_force_constants(const std::filesystem::path& file, int order,
                                                  const Crystal& crystal);

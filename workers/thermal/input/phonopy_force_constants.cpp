@@ -16,7 +16,7 @@ namespace {
 constexpr double kSamePosition_angstrom =
     1e-3;  // of an atom of the supercell and of the primitive cell
 constexpr double kSameDistance_angstrom =
-    1e-5;  // images this close are equally near (thermal.md 1.6)
+    1e-5;  // images this close are equally near (docs/theory/thermal.md 1.6)
 constexpr int kImageRange = 2;
 
 /// A supercell described in the primitive cell's terms.

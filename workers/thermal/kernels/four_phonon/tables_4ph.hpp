@@ -164,7 +164,7 @@ struct Found4ph {
 };
 
 /// What a process adds to its row of the in-scattering: Γ F of each partner, + for those created
-/// with λ's decay, − for those destroyed with λ (thermal.md 8).
+/// with λ's decay, − for those destroyed with λ (docs/theory/thermal.md 8).
 struct CollisionForm4ph {
   const double* occupation;  ///< [n_modes] at the temperature
   bool symmetric;

@@ -9,7 +9,7 @@
 
 namespace quasi::thermal {
 
-/// Third-order constants arranged for the factorised algorithm (thermal.md 11.4).
+/// Third-order constants arranged for the factorised algorithm (docs/theory/thermal.md 11.4).
 ///
 /// For a mode λ = (q, s), contracting slot 1 with e_λ and the cell of slot 3 with e^{−iq·R''}
 /// leaves one matrix for each difference ΔR = R' − R''; its Fourier sum over ΔR gives

@@ -76,7 +76,8 @@ struct ThreePhononRates {
 
 /// Which Bose factor weighs a process in the collision operator. Equal on the energy shell.
 enum class OccupationForm {
-  kDifferences,  ///< n' − n'' and 1 + n' + n'' (thermal.md 6): what the rates are summed with
+  kDifferences,  ///< n' − n'' and 1 + n' + n'' (docs/theory/thermal.md 6): what the rates are
+                 ///< summed with
   kSymmetric,    ///< s's''/s with s = √(n(n+1)): makes the operator symmetric off the shell too
 };
 

@@ -42,7 +42,7 @@ struct Rates4ph {
     const auto i = static_cast<std::size_t>(at(channel, temperature, row));
     return normal_per_ps[i] + umklapp_per_ps[i];
   }
-  /// Over all channels: w4 of thermal.md 8.
+  /// Over all channels: w4 of docs/theory/thermal.md 8.
   double total_per_ps(int temperature, std::int64_t row) const;
   /// Its standard error; 0 where nothing is sampled.
   double total_error_per_ps(int temperature, std::int64_t row) const;

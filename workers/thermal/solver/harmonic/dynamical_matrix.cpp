@@ -10,7 +10,8 @@ namespace {
 
 using Complex64 = std::complex<double>;
 
-constexpr double kSameDistance_nm = 1e-5;  // images this close are equally near (thermal.md 3.1)
+constexpr double kSameDistance_nm =
+    1e-5;  // images this close are equally near (docs/theory/thermal.md 3.1)
 // Limit of (G+q)ε(G+q)/4α; the limit of FourPhonon, 14, leaves errors of 1e-5 in ω².
 constexpr double kEwaldCut = 32.0;
 constexpr double kEwaldCutFourPhonon = 14.0;

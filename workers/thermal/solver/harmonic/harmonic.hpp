@@ -15,7 +15,7 @@
 namespace quasi::thermal {
 
 /// Dynamical matrices on the mesh, diagonalised; velocities by Hellmann–Feynman, projected on each
-/// point's symmetry (thermal.md 3).
+/// point's symmetry (docs/theory/thermal.md 3).
 /// @throws InvalidInput for imaginary modes (unless control.allow_imaginary) and for frequencies
 /// that
 ///         break the crystal's symmetry (unless control.allow_inconsistent_position).
@@ -29,8 +29,8 @@ struct DynamicalMatrix {
   std::vector<std::complex<double>> gradient[3];
 };
 
-/// Prepares the weights of thermal.md 3.1 once; evaluates D(q) anywhere. Keeps references to the
-/// crystal and the control it was made with.
+/// Prepares the weights of docs/theory/thermal.md 3.1 once; evaluates D(q) anywhere. Keeps
+/// references to the crystal and the control it was made with.
 class DynamicalMatrixBuilder {
  public:
   DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,

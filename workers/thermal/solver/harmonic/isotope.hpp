@@ -10,7 +10,8 @@
 namespace quasi::thermal {
 
 /// Broadening of elastic scattering and of the density of states, for every mode: the base width of
-/// its own velocity (sb = 1), floored at exp(p25 − 1.5 (p75 − p25)) of ln σ (thermal.md 9).
+/// its own velocity (sb = 1), floored at exp(p25 − 1.5 (p75 − p25)) of ln σ (docs/theory/thermal.md
+/// 9).
 std::vector<double> elastic_widths_rad_ps(const Crystal& crystal, const Symmetry& symmetry,
                                           const Modes& modes, const Control& control);
 

@@ -48,7 +48,7 @@ Mat3 total(const std::vector<Mat3>& tensors);
 double heat_capacity_j_m3_k(const Transport& transport, double temperature_k);
 Mat3 small_grain_w_per_mk_nm(const Transport& transport, double temperature_k);
 
-/// κ summed up to each tick (thermal.md 8), [n_ticks].
+/// κ summed up to each tick (docs/theory/thermal.md 8), [n_ticks].
 struct Cumulative {
   std::vector<double> abscissa;
   std::vector<Mat3> kappa_w_per_mk;
