@@ -294,7 +294,9 @@ TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
 // crash, never an INTERNAL of the server.
 TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
   const std::string sound =
-      R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", "test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3}, "resources": {"gpus": 1, "cpus": 2}})";
+      R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", )"
+      R"("test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3}, )"
+      R"("resources": {"gpus": 1, "cpus": 2}})";
   const std::vector<std::string> pieces{"-1", "1e99",    "99999999999", "null", "\"\"", "{}",
                                         "[]", "\\u0000", "\xc3",        ",",    "}",    "0.5"};
   for (unsigned seed = 1; seed <= 100; ++seed) {

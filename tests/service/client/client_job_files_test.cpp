@@ -206,9 +206,10 @@ TEST_F(ClientFiles, MutatedJobFilesAreUnderstoodOrRefusedByName) {
        "kind = \"mosfet\"\n[geometry]\nchannel_nm = 10.0\n[job]\nname = \"a\"\nlabels = { p = "
        "\"t\" }\n"},
       {"job.json",
-       R"({"name": "a", "labels": {"k": "v"}, "test": {"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3, "resume": true}})"},
-      {"jobs.json",
-       R"({"jobs": [{"test": {"noop": {}}}, {"test": {"emit": {"bytes": "100", "seed": 1}}, "max_runtime": "10s"}]})"}};
+       R"({"name": "a", "labels": {"k": "v"}, "test": )"
+       R"({"flaky": {"failures": 2, "status": 1}}, "retry": {"max_attempts": 3, "resume": true}})"},
+      {"jobs.json", R"({"jobs": [{"test": {"noop": {}}}, {"test": {"emit": )"
+                    R"({"bytes": "100", "seed": 1}}, "max_runtime": "10s"}]})"}};
   int refused = 0;
   for (unsigned seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
