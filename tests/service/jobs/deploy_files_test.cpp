@@ -44,7 +44,9 @@ TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
       file("worker-gpu.toml", "server = \"unix:/run/quasi/server.sock\"\ndevices = \"nvml\"\n")
           .string();
   for (const char* unit : {"quasi-server.service", "quasi-worker@.service"}) {
-    const std::string text = source(std::string("deploy/systemd/") + unit);
+    // systemd joins a line that ends with a backslash to the next one.
+    const std::string text = std::regex_replace(source(std::string("deploy/systemd/") + unit),
+                                                std::regex("\\\\\n *"), "");
     const auto starts = matches(text, "ExecStart=/usr/local/bin/([^\n]+)");
     ASSERT_EQ(starts.size(), 1u) << unit;
     std::string command = std::regex_replace(starts[0][1].str(), std::regex("%i"), "gpu");
