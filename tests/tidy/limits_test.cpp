@@ -30,7 +30,7 @@ constexpr int kParameters = 6;
 constexpr std::size_t kFileLines = 400;
 constexpr std::size_t kFolderFiles = 25;
 // The list may only shrink: lower this number with every entry that goes. The aim is 15.
-constexpr std::size_t kExceptions = 127;
+constexpr std::size_t kExceptions = 126;
 
 /// Something that may exceed a limit.
 struct Exception {
