@@ -141,6 +141,33 @@ TEST(ThermalTask, TheTableShowsSweepsAndWires) {
 }
 
 // Same deck, same device: the same numbers to the last bit, with one thread and with two.
+// At X of silicon every velocity vanishes by symmetry. The rate along it, ω v²/(F·v), is then 0 and
+// not rounding over rounding.
+TEST(ThermalTask, RatesAlongAVelocityThatVanishesAreZero) {
+  const test::TemporaryDirectory out;
+  run(silicon(), {"ngrid=4,4,4", "T=300"}, out.path());
+  const H5Reader file(out.path() / "result.h5");
+  const auto velocity = file.doubles("/modes/velocity");
+  const auto irreducible = file.integers("/mesh/irreducible");
+  const auto rate = file.doubles("/temperature_000/rate_final");
+  const std::size_t nb = rate.size() / irreducible.size();
+  int vanishing = 0, moving = 0;
+  for (std::size_t row = 0; row < rate.size(); ++row) {
+    const double* v =
+        &velocity[(static_cast<std::size_t>(irreducible[row / nb]) * nb + row % nb) * 3];
+    const double speed = std::hypot(v[0], v[1], v[2]);
+    if (speed < 1e-9) {
+      EXPECT_EQ(rate[row], 0.0);
+      ++vanishing;
+    } else {
+      EXPECT_GT(rate[row], 0.0);
+      ++moving;
+    }
+  }
+  EXPECT_GT(vanishing, 6) << "more than the modes of one point";
+  EXPECT_GT(moving, 10);
+}
+
 TEST(ThermalTask, SameBitsAgain) {
   const int threads = omp_get_max_threads();
   std::vector<nlohmann::json> kappa;

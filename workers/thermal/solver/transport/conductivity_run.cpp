@@ -293,18 +293,32 @@ class TemperatureStep {
     result_.converged = true;
   }
 
-  /// ω v²/(F·v): the rate that gives a row's F along its velocity.
+  /// Largest square of the group velocity of a row that conducts, (km/s)².
+  double largest_square_of_velocity() const {
+    double largest = 0.0;
+    for (std::int64_t row = 0; row < transport_.n_rows(); ++row) {
+      if (!transport_.conducts(row)) continue;
+      const double* v =
+          &run_.modes.velocity_km_s[static_cast<std::size_t>(transport_.mode_of_row(row) * 3)];
+      largest = std::max(largest, v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    }
+    return largest;
+  }
+
+  /// ω v²/(F·v): the rate that gives a row's F along its velocity. Rows whose velocity vanishes by
+  /// symmetry have no such rate and get 0: the quotient would be rounding over rounding.
   std::vector<double> final_rates() const {
     std::vector<double> rates(n_rows_, 0.0);
+    const double vanishing = 1e-16 * largest_square_of_velocity();
     for (std::int64_t row = 0; row < transport_.n_rows(); ++row) {
       if (!transport_.conducts(row)) continue;
       const std::int64_t mode = transport_.mode_of_row(row);
       const double* v = &run_.modes.velocity_km_s[static_cast<std::size_t>(mode * 3)];
       const double* f = &result_.solution.f[static_cast<std::size_t>(row * 3)];
+      const double square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
       const double along = f[0] * v[0] + f[1] * v[1] + f[2] * v[2];
-      if (along != 0.0)
-        rates[row] =
-            run_.modes.omega_rad_ps[mode] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / along;
+      if (square > vanishing && along != 0.0)
+        rates[row] = run_.modes.omega_rad_ps[mode] * square / along;
     }
     return rates;
   }
