@@ -430,7 +430,7 @@ TEST(BandCharacter, ApproachesTheDirectCalculation) {
   Table vxc;
   for (int ik = 0; ik < s.field.waves.n_k(); ++ik) {
     const auto matrix =
-        potential_matrix(s.field, potential, ik, 0, 0, static_cast<int>(n), *s.kernels);
+        potential_matrix(s.field, potential, {ik, 0, 0, static_cast<int>(n)}, *s.kernels);
     vxc.emplace_back();
     for (const auto& [begin, end] : multiplets(s.field.waves, 0, ik, 0, static_cast<int>(n)))
       for (int b = begin; b < end; ++b) {

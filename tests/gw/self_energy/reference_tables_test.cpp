@@ -69,7 +69,7 @@ int compare_vxc(ReferenceCase& files, const MeanField& field, double tolerance_e
     int last = 0;
     for (const auto& [at, value] : entry.diagonal_ev) last = std::max(last, at.second);
     const auto n = static_cast<std::size_t>(last);
-    const auto ours = potential_matrix(field, potential, ik, 0, 0, last, *kernels);
+    const auto ours = potential_matrix(field, potential, {ik, 0, 0, last}, *kernels);
     const auto compare = [&](int a, int b, const Cplx& expected) {
       EXPECT_LE(
           std::abs(ours[static_cast<std::size_t>(a - 1) * n + static_cast<std::size_t>(b - 1)] *

@@ -33,26 +33,26 @@ class StatesAtK {
   std::unique_ptr<PairBlock> block_;
 };
 
-StatesAtK states_at_k(const MeanField& field, int k_index, int spin, const BandRange& bands,
-                      const std::vector<IVec3>& g, GwKernels& kernels) {
-  IVec3 extent = component_extent(field.waves.waves[static_cast<std::size_t>(k_index)].g);
+StatesAtK states_at_k(const MeanField& field, const BandsAtK& bands, const std::vector<IVec3>& g,
+                      GwKernels& kernels) {
+  const auto ik = static_cast<std::size_t>(bands.k_index);
+  IVec3 extent = component_extent(field.waves.waves[ik].g);
   const auto box = product_box(extent, extent, component_extent(g));
-  return StatesAtK(waves_at(field, field.waves.k[static_cast<std::size_t>(k_index)], spin,
-                            static_cast<int>(bands.begin), static_cast<int>(bands.end), box),
-                   g, kernels);
+  return StatesAtK(waves_at(field, field.waves.k[ik], bands.spin, bands.begin, bands.end, box), g,
+                   kernels);
 }
 
 }  // namespace
 
 std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential,
-                                   int k_index, int spin, int begin, int end, GwKernels& kernels) {
-  const auto n = static_cast<std::int64_t>(end - begin);
+                                   const BandsAtK& bands, GwKernels& kernels) {
+  const std::int64_t n = bands.size();
   const auto n_g = static_cast<std::int64_t>(potential.header.g.size());
   const auto& v = potential.values[static_cast<std::size_t>(
-      std::min<int>(spin, static_cast<int>(potential.values.size()) - 1))];
+      std::min<int>(bands.spin, static_cast<int>(potential.values.size()) - 1))];
   std::vector<Cplx> matrix(static_cast<std::size_t>(n * n));
   std::vector<Cplx> m(static_cast<std::size_t>(n * n_g));
-  StatesAtK states = states_at_k(field, k_index, spin, {begin, end}, potential.header.g, kernels);
+  StatesAtK states = states_at_k(field, bands, potential.header.g, kernels);
   for (std::int64_t l = 0; l < n; ++l) {
     states.read_products({l, l + 1}, {0, n}, m);
     for (std::int64_t j = 0; j < n; ++j) {
@@ -65,16 +65,16 @@ std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField&
   return matrix;
 }
 
-ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begin, int end,
-                         double cutoff_ry, GwKernels& kernels) {
+ChargeTable charge_table(const MeanField& field, const BandsAtK& bands, double cutoff_ry,
+                         GwKernels& kernels) {
   ChargeTable table{
       .sphere = make_g_sphere(field.crystal().bdot, {}, 4.0 * cutoff_ry * (1.0 + 1e-9)),
       .values = {}};
-  const auto n = static_cast<std::int64_t>(end - begin);
+  const std::int64_t n = bands.size();
   const auto n_g = table.sphere.size();
   table.values.resize(static_cast<std::size_t>(n * n_g));
   std::vector<Cplx> m(static_cast<std::size_t>(n_g));
-  StatesAtK states = states_at_k(field, k_index, spin, {begin, end}, table.sphere.g, kernels);
+  StatesAtK states = states_at_k(field, bands, table.sphere.g, kernels);
   for (std::int64_t l = 0; l < n; ++l) {
     states.read_products({l, l + 1}, {l, l + 1}, m);
     std::copy(m.begin(), m.end(), table.values.begin() + l * n_g);

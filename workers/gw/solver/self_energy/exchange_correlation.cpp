@@ -70,8 +70,8 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
     require_same_crystal(field.waves.header, "WFN", potential.header, "VXC");
     for (const int ik : options.kpoints)
       for (int spin = 0; spin < field.n_spins(); ++spin) {
-        vxc.matrix_ev.push_back(potential_matrix(field, potential, ik, spin, options.band_min - 1,
-                                                 options.band_max, kernels));
+        vxc.matrix_ev.push_back(potential_matrix(
+            field, potential, {ik, spin, options.band_min - 1, options.band_max}, kernels));
         for (Cplx& value : vxc.matrix_ev.back()) value *= kRydberg_ev;
       }
     return vxc;

@@ -269,8 +269,8 @@ void iterate_states(const OuterLoopProblem& p, const OuterLoopOptions& loop,
       for (std::size_t l = 0; l < n; ++l)
         outer.push_back(field.waves.energy(sum.spin, sum.k_index, first + static_cast<int>(l)));
       std::vector<Cplx> h = quasiparticle_potential(sum, outer);
-      const std::vector<Cplx> v_h = potential_matrix(field, hartree, sum.k_index, sum.spin, first,
-                                                     first + static_cast<int>(n), p.kernels());
+      const std::vector<Cplx> v_h = potential_matrix(
+          field, hartree, {sum.k_index, sum.spin, first, first + static_cast<int>(n)}, p.kernels());
       const std::vector<Cplx>& u = rotation[i];
       for (std::size_t a = 0; a < n; ++a)
         for (std::size_t b = 0; b < n; ++b) {

@@ -16,11 +16,18 @@ constexpr double kNegligible = 1e-6;
 constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
 
-/// What one row of elements adds to the model's lists: rows are filled side by side and noted in
-/// order.
+/// Counts and imaginary poles that one row of elements adds to the model. Threads fill the rows
+/// side by side; take() adds the notes in the order of the rows.
 struct RowNotes {
   std::int64_t skipped = 0, invalid = 0;
   std::vector<ImaginaryPole> imaginary;
+};
+
+/// One element of the model to be made: row G, column G'.
+struct PoleElement {
+  std::int64_t g = 0, h = 0;
+  Cplx screening;           ///< I_GG' = δ_GG' − ε⁻¹_GG'(ω = 0)
+  double coulomb_ry = 0.0;  ///< interaction that follows I_GG' in W
 };
 
 void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
@@ -31,10 +38,11 @@ void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
   }
 }
 
-/// Fills one element from I and ω̃², real; below 0 the policy decides.
-void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
-              double pole2, double coulomb, InvalidMode policy) {
-  const auto at = static_cast<std::size_t>(g * model.n + h);
+/// Fills one element of the model from I and the real ω̃² (`pole2`, Ry²). `policy` decides where
+/// ω̃² is negative.
+void set_pole(PlasmonPoleModel& model, RowNotes& row, const PoleElement& element, double pole2,
+              InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(element.g * model.n + element.h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
   double pole = 0.0;
@@ -46,8 +54,9 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64
       case InvalidMode::kSkip:
         return;
       case InvalidMode::kImaginary:
-        row.imaginary.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(h),
-                                 std::sqrt(-pole2), 0.5 * i * coulomb});
+        row.imaginary.push_back({static_cast<std::int32_t>(element.g),
+                                 static_cast<std::int32_t>(element.h), std::sqrt(-pole2),
+                                 0.5 * element.screening * element.coulomb_ry});
         return;
       case InvalidMode::kTwoRydberg:
         pole = kFallbackPole_ry;
@@ -58,23 +67,25 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64
     }
   }
   if (pole == 0.0) return;
-  model.strength[at] = 0.5 * pole * coulomb * i;
+  model.strength[at] = 0.5 * pole * element.coulomb_ry * element.screening;
   model.pole_ry[at] = pole;
 }
 
-/// Fills one element from I and the squared frequency ω̃'² (complex).
-void set_element(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h, Cplx i,
-                 Cplx squared, double coulomb, InvalidMode policy) {
-  const auto at = static_cast<std::size_t>(g * model.n + h);
+/// Fills one element of the model from I and the complex squared frequency ω̃'² = λ e^{iφ}
+/// (`squared`, Ry²), ω̃² = λ/cos φ. A negligible element gets the strength 0.
+void set_element(PlasmonPoleModel& model, RowNotes& row, const PoleElement& element, Cplx squared,
+                 InvalidMode policy) {
+  const auto at = static_cast<std::size_t>(element.g * model.n + element.h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
   const double lambda = std::abs(squared);
   const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
-  if (std::abs(i) < kNegligible || lambda < kNegligible_ry2 || std::abs(cosine) < kNegligible) {
+  if (std::abs(element.screening) < kNegligible || lambda < kNegligible_ry2 ||
+      std::abs(cosine) < kNegligible) {
     ++row.skipped;
     return;
   }
-  set_pole(model, row, g, h, i, lambda / cosine, coulomb, policy);
+  set_pole(model, row, element, lambda / cosine, policy);
 }
 
 /// δ − ε⁻¹ of one element, wings scaled.
@@ -145,12 +156,14 @@ std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSph
 
 namespace {
 
-/// Where W is Hermitian (all interactions averaged alike) so is the model, to the last bit:
-/// elements of the lower triangle are made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.)
-/// with r = v̄^½, and mirrored. Rules that compare an element with a threshold would otherwise part
-/// it from its mirror image by rounding, and sums over a model that is not Hermitian take twice the
-/// time. Elsewhere (the wing rule of BerkeleyGW, interactions that vanish or change sign) every
-/// element is made for itself.
+/// The elements δ − ε⁻¹ and the interactions from which the poles of a model are made.
+///
+/// Where W is Hermitian (all interactions averaged alike), the model is Hermitian to the last bit:
+/// the lower triangle is made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.) with r = v̄^½,
+/// and mirrored. Without that, rounding could put an element and its mirror image on different
+/// sides of a threshold, and sums over a model that is not Hermitian take twice the time.
+/// Elsewhere (the wing rule of BerkeleyGW, interactions that vanish or change sign) every element
+/// is made independently.
 class Elements {
  public:
   Elements(const DielectricMatrix& epsilon, std::int64_t n, const WingFactors& wings,
@@ -171,22 +184,24 @@ class Elements {
       root_.push_back(std::sqrt(coulomb_[static_cast<std::size_t>(g)]));
   }
 
-  /// δ − ε⁻¹ in the form that goes with row() and column().
+  /// δ − ε⁻¹, symmetrised to Ĩ where W is Hermitian.
   Cplx screening(std::size_t frequency, std::int64_t g, std::int64_t h) const {
     if (!hermitian_) return plain(frequency, g, h);
     const double ratio = root_[static_cast<std::size_t>(h)] / root_[static_cast<std::size_t>(g)];
     return 0.5 * (ratio * plain(frequency, g, h) + std::conj(plain(frequency, h, g)) / ratio);
   }
-  /// The interaction as it enters Ω²_GG', and as it follows I_GG' in W.
-  double of_plasma(std::int64_t g, std::int64_t h) const {
+  /// Interaction in the squared strength Ω²_GG': r_G r_G' where W is Hermitian, else v̄_G.
+  double plasma_coulomb(std::int64_t g, std::int64_t h) const {
     return hermitian_ ? root_[static_cast<std::size_t>(g)] * root_[static_cast<std::size_t>(h)]
                       : coulomb_[static_cast<std::size_t>(g)];
   }
-  double of_screening(std::int64_t g, std::int64_t h) const {
-    return hermitian_ ? of_plasma(g, h) : coulomb_[static_cast<std::size_t>(h)];
+  /// Interaction that follows I_GG' in W: r_G r_G' where W is Hermitian, else v̄_G'.
+  double screening_coulomb(std::int64_t g, std::int64_t h) const {
+    return hermitian_ ? plasma_coulomb(g, h) : coulomb_[static_cast<std::size_t>(h)];
   }
 
-  /// fill(g, h, notes) for every element of the model, or of its lower triangle.
+  /// Makes a model by fill(model, notes, g, h) for every element, or for those of the lower
+  /// triangle where the model is Hermitian.
   template <typename Fill>
   PlasmonPoleModel model(const Fill& fill) const {
     constexpr std::int64_t kTile =
@@ -196,8 +211,8 @@ class Elements {
     std::vector<RowNotes> rows(static_cast<std::size_t>(n_));
     const std::int64_t n_tiles = (n_ + kTile - 1) / kTile;
 #pragma omp parallel for schedule(dynamic)
-    for (std::int64_t turn = 0; turn < n_tiles; ++turn) {
-      const std::int64_t tile = n_tiles - 1 - turn;  // the longest first
+    for (std::int64_t i = 0; i < n_tiles; ++i) {
+      const std::int64_t tile = n_tiles - 1 - i;  // the longest go first
       for (std::int64_t first = 0; first <= (hermitian_ ? tile * kTile : n_ - 1); first += kTile)
         for (std::int64_t g = tile * kTile; g < std::min(n_, (tile + 1) * kTile); ++g)
           for (std::int64_t h = first; h < std::min(hermitian_ ? g + 1 : n_, first + kTile); ++h) {
@@ -260,12 +275,16 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
           omega2 = gg == gh ? plasma2 : 0.0;
         else
           omega2 = plasma2 / electrons * rho(gg - gh) *
-                   metric_dot(bdot, q + to_real(gg), q + to_real(gh)) * elements.of_plasma(g, h) /
-                   kEightPi;
+                   metric_dot(bdot, q + to_real(gg), q + to_real(gh)) *
+                   elements.plasma_coulomb(g, h) / kEightPi;
         const Cplx i = elements.screening(0, g, h);
         const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
-        set_element(model, notes, g, h, negligible ? Cplx{} : i, negligible ? Cplx{} : omega2 / i,
-                    elements.of_screening(g, h), policy);
+        set_element(model, notes,
+                    {.g = g,
+                     .h = h,
+                     .screening = negligible ? Cplx{} : i,
+                     .coulomb_ry = elements.screening_coulomb(g, h)},
+                    negligible ? Cplx{} : omega2 / i, policy);
       });
 }
 
@@ -276,18 +295,18 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
   return elements.model([&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g,
                             std::int64_t h) {
     const Cplx at_zero = elements.screening(0, g, h), at_imaginary = elements.screening(1, g, h);
-    // Left out only where both matrices vanish: an element that hardly changes up to iω_a has a
-    // distant pole and acts statically, which is not nothing.
+    // An element is left out only where both matrices vanish. An element that hardly changes up to
+    // iω_a has a distant pole and acts statically.
     if (std::abs(at_zero) < kNegligible && std::abs(at_imaginary) < kNegligible) {
-      set_element(model, notes, g, h, {}, {}, 0.0, policy);
+      set_element(model, notes, {.g = g, .h = h, .screening = {}, .coulomb_ry = 0.0}, {}, policy);
       return;
     }
     const Cplx difference = at_zero - at_imaginary;
     const double squared = frequency_ry * frequency_ry * (at_imaginary / difference).real();
-    // No change at all: ω̃ is infinite.
-    set_pole(model, notes, g, h, at_zero,
-             difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared,
-             elements.of_screening(g, h), policy);
+    // Without any change up to iω_a, ω̃ is infinite.
+    set_pole(model, notes,
+             {.g = g, .h = h, .screening = at_zero, .coulomb_ry = elements.screening_coulomb(g, h)},
+             difference == Cplx{} ? kStaticPole_ry * kStaticPole_ry : squared, policy);
   });
 }
 

@@ -25,10 +25,9 @@ struct PlasmonPoleModel {
   }
 };
 
-/// Factors of the mini-zone average for one row and one column of ε⁻¹ (docs/theory/gw.md 5). For
-/// q → 0 the wings
-/// vanish. Elsewhere nothing is left to do: screening_at averages all elements alike, and no row
-/// has to be chosen where several q+G are equally short.
+/// Factors of the mini-zone average for one row and one column of ε⁻¹ (docs/theory/gw.md 5). The
+/// wings vanish for q → 0. At other q the factors are 1, because screening_at() averages all
+/// elements alike.
 struct WingFactors {
   std::vector<std::int64_t> wings;  ///< positions in the sphere; empty: none is changed
   double row = 1.0, column = 1.0;
@@ -39,9 +38,10 @@ WingFactors wing_factors(const DielectricMatrix& epsilon);
 /// row and column:
 ///   row of the wing, column of none:  ⟨8π/|k+p|⟩ |k| / 8π
 ///   column of the wing, row of none:  ⟨8π/|k+p|⟩ / (v̄ |k|)
-/// The wing is G = 0 of the irreducible point, whatever the rotation, with the length of q as the
-/// zone's list has it but v̄ of the shortest q+G. (Found from its tables: any other choice of wing
-/// or length is off by 10 to 15 meV at rotated q, this one by the noise of its average, 1 to 4.)
+/// The wing is G = 0 of the irreducible point for every rotation. The length |k| is that of the q
+/// in the zone's list, and v̄ is that of the shortest q+G. This choice was found from the tables of
+/// BerkeleyGW: Σ at rotated q differs from them by 1 to 4 meV, the noise of their average. Any
+/// other choice of wing or length differs by 10 to 15 meV.
 WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon,
                                          const CoulombInteraction& coulomb, const Mat3& bdot,
                                          const Vec3& q);
@@ -50,19 +50,22 @@ WingFactors wing_factors_of_listed_point(const DielectricMatrix& epsilon,
 UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t frequency,
                                  std::int64_t n, const WingFactors& wings);
 
-/// v̄(q+G) of the sphere; the q of Σ is 0 where ε stands for q → 0.
+/// Averaged interaction v̄(q+G) of every plane wave of the sphere, Ry bohr³. The q of Σ is 0 where
+/// `epsilon` is that of q → 0.
 std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere,
                                      const CoulombInteraction& coulomb);
 
-/// Hybertsen–Louie: Ω² from the density by the f-sum rule.
+/// Makes the poles of the first n plane waves by Hybertsen and Louie's rule: Ω² follows from the
+/// density by the f-sum rule (docs/theory/gw.md 6.2).
 ///   Ω²_GG' = ω_p² ρ(G−G')/ρ(0) (q+G)·(q+G') v̄(q+G)/8π,  ω_p² = 16π ρ(0)/Ω
 ///   ω̃'² = Ω²/I = λ e^{iφ};  ω̃² = λ / cos φ
 PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon,
                                  std::int64_t n, const CoulombInteraction& coulomb,
                                  const WingFactors& wings, InvalidMode policy);
 
-/// Godby–Needs: through ε⁻¹ at 0 and at i·ω_a (frequency 1): ω̃² = ω_a² Re[I(iω_a)/(I(0) −
-/// I(iω_a))].
+/// Makes the poles of the first n plane waves by Godby and Needs' rule from ε⁻¹ at 0 and at iω_a,
+/// its frequency 1 (docs/theory/gw.md 6.3): ω̃² = ω_a² Re[I(iω_a)/(I(0) − I(iω_a))].
+/// @param frequency_ry  ω_a
 PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
                              const CoulombInteraction& coulomb, const WingFactors& wings,
                              InvalidMode policy, double frequency_ry);

@@ -208,8 +208,9 @@ std::vector<SelfEnergyAtK> self_energy_part(const MeanField& field,
   const bool closure = wants_static_ch(options) && options.closure && first_bands;
   if (closure)
     for (const SelfEnergyAtK& sum : sums)
-      charges.push_back(charge_table(field, sum.k_index, sum.spin, options.band_min - 1,
-                                     options.band_max, options.screened_cutoff_ry, kernels));
+      charges.push_back(
+          charge_table(field, {sum.k_index, sum.spin, options.band_min - 1, options.band_max},
+                       options.screened_cutoff_ry, kernels));
 
   for (std::size_t iq = part.q_begin; iq < part.q_end; ++iq) {
     const auto prepare = [&](const ScreeningAtQ& at, const WingFactors& wings,

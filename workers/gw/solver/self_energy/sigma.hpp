@@ -79,8 +79,17 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        SigmaStatistics* statistics,
                                        const RunningSums& running = {});
 
-/// ⟨n|V|m⟩ of a local potential for bands [begin, end) at one k; Ry, [n][m].
+/// Bands [begin, end) of one spin at one k of the irreducible list.
+struct BandsAtK {
+  int k_index = 0;
+  int spin = 0;
+  int begin = 0, end = 0;
+
+  int size() const { return end - begin; }
+};
+
+/// Calculates ⟨n|V|m⟩ of a local potential between bands of one k; Ry, [n][m].
 std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential,
-                                   int k_index, int spin, int begin, int end, GwKernels& kernels);
+                                   const BandsAtK& bands, GwKernels& kernels);
 
 }  // namespace quasi::gw

@@ -131,14 +131,13 @@ SubspaceOfW subspace_of_w(const MatrixOfFrequency& w_of, std::size_t n_frequenci
 
 namespace {
 
-/// c [rows][columns] = a [rows][inner] · op(b).
-void product(CBLAS_TRANSPOSE transpose_b, std::size_t rows, std::size_t columns, std::size_t inner,
-             const Cplx* a, const Cplx* b, Cplx* c) {
+/// c_ik = Σ_j a_ij b_jk.
+void multiply(View<const Cplx, 2> a, View<const Cplx, 2> b, std::vector<Cplx>& c) {
   const Cplx one{1.0, 0.0}, zero{};
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(rows),
-              static_cast<int>(columns), static_cast<int>(inner), &one, a, static_cast<int>(inner),
-              b, static_cast<int>(transpose_b == CblasNoTrans ? columns : inner), &zero, c,
-              static_cast<int>(columns));
+  const auto rows = static_cast<int>(a.extent[0]), inner = static_cast<int>(a.extent[1]);
+  const auto columns = static_cast<int>(b.extent[1]);
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, inner, &one, a.data, inner,
+              b.data, columns, &zero, c.data(), columns);
 }
 
 CMat3 times(const CMat3& a, const CMat3& b) {
@@ -186,7 +185,7 @@ std::vector<Cplx> folded(const MeanField& field, const CoulombInteraction& coulo
   for (std::size_t a = 0; a < edge; ++a)
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t j = 0; j < 3; ++j) weighted[a * 3 + j] += columns[a * 3 + i] * weight[i][j];
-  product(CblasNoTrans, edge, edge, 3, weighted.data(), rows.data(), result.data());
+  multiply(view<const Cplx>(weighted, edge, 3), view<const Cplx>(rows, 3, edge), result);
   for (std::size_t a = 0; a < n_b; ++a)
     for (std::size_t b = 0; b < n_b; ++b) result[a * edge + b] += inner[a * n_b + b];
   return result;
@@ -244,7 +243,7 @@ SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& 
     // (ε̃⁻¹ − 1)_GG stands before v̄, and what the product gives before c².
     std::vector<Cplx>& diagonal = s.diagonal[f];
     diagonal.resize(n);
-    product(CblasNoTrans, n, edge, edge, s.basis.data(), inner.data(), left.data());
+    multiply(view<const Cplx>(s.basis, n, edge), view<const Cplx>(inner, edge, edge), left);
 #pragma omp parallel for schedule(static)
     for (std::size_t g = first; g < n; ++g) {
       Cplx sum;

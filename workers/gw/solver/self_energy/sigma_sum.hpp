@@ -105,15 +105,16 @@ double midgap_ry(const MeanField& field, int spin);
 /// FFT box for sums over the zone that keep the plane waves `kept` of an irreducible q.
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept);
 
-/// ⟨l| e^{iGr} |l⟩ of outer states for all G that differences of a sphere can reach.
+/// ⟨l| e^{iGr} |l⟩ of outer states for all differences G of plane waves of a sphere.
 struct ChargeTable {
   GSphere sphere;
   std::vector<Cplx> values;  ///< [n_l][n_g]
 };
-/// @param cutoff_ry  of the sphere whose differences are wanted; the table reaches four times as
-/// far
-ChargeTable charge_table(const MeanField& field, int k_index, int spin, int begin, int end,
-                         double cutoff_ry, GwKernels& kernels);
+/// Calculates the table for bands of one k.
+/// @param cutoff_ry  cut-off of the sphere whose differences are wanted; the cut-off of the table
+/// is four times as high
+ChargeTable charge_table(const MeanField& field, const BandsAtK& bands, double cutoff_ry,
+                         GwKernels& kernels);
 
 /// Adds static CH with the band sum completed by closure (docs/theory/gw.md 6.1) to ch[l]:
 ///   −½ w Σ_GG' I_GG' v̄(G') ⟨l| e^{i(G−G')r} |l⟩

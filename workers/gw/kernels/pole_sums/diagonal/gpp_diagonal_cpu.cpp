@@ -21,6 +21,19 @@ struct SplitProduct {
   const double* im;
 };
 
+/// M(G) of the row that is summed.
+struct RowProduct {
+  double re;
+  double im;
+};
+
+/// Rows and first column of the elements that one task sums at a time.
+struct Tile {
+  std::int64_t first_row;
+  std::int64_t end_row;
+  std::int64_t column;
+};
+
 /// The elements of one row G of a tile: planes starting at its first column.
 struct TileRow {
   const double* b_re;
@@ -31,15 +44,22 @@ struct TileRow {
   std::int64_t n_columns;
 };
 
-/// t_m += Σ_G' M(G) B_GG' M*(G') τ^m / D(τ) over one tile row.
+/// Moments t_0 … t_{K−1} of one band in separate planes of real and imaginary parts.
+template <int K>
+struct Moments {
+  double re[K] = {};
+  double im[K] = {};
+};
+
+/// t_m += Σ_G' M(G) B_GG' M*(G') τ^m / D(τ) over one tile row, D(τ) = 1 + Σ_k d_k τ^{k+1}.
 template <int K, bool kReal>
-void add_smooth(const TileRow& row, SplitProduct m, double mg_re, double mg_im, const double* d,
-                double* t_re, double* t_im) {
+void add_smooth(const TileRow& row, SplitProduct m, RowProduct mg, const double* d, Moments<K>& t) {
   const double* __restrict__ b_re = row.b_re;
   const double* __restrict__ b_im = row.b_im;
   const double* __restrict__ tau = row.tau;
   const double* __restrict__ m_re = m.re + row.first_column;
   const double* __restrict__ m_im = m.im + row.first_column;
+  const double mg_re = mg.re, mg_im = mg.im;
   double r0 = 0, r1 = 0, r2 = 0, r3 = 0, i0 = 0, i1 = 0, i2 = 0, i3 = 0;
 #pragma omp simd reduction(+ : r0, r1, r2, r3, i0, i1, i2, i3)
   for (std::int64_t h = 0; h < row.n_columns; ++h) {
@@ -70,19 +90,20 @@ void add_smooth(const TileRow& row, SplitProduct m, double mg_re, double mg_im, 
   const double sums_re[] = {r0, r1, r2, r3};
   const double sums_im[] = {i0, i1, i2, i3};
   for (int k = 0; k < K; ++k) {
-    t_re[k] += sums_re[k];
-    t_im[k] += sums_im[k];
+    t.re[k] += sums_re[k];
+    t.im[k] += sums_im[k];
   }
 }
 
 /// Σ_G' M(G) A_GG' M*(G') factor(ω̃) over one tile row, for one of the rules near poles.
 template <typename Factor>
-Cplx sum_direct(const TileRow& row, SplitProduct m, double mg_re, double mg_im, Factor factor) {
+Cplx sum_direct(const TileRow& row, SplitProduct m, RowProduct mg, Factor factor) {
   const double* __restrict__ b_re = row.b_re;
   const double* __restrict__ b_im = row.b_im;
   const double* __restrict__ pole = row.pole;
   const double* __restrict__ m_re = m.re + row.first_column;
   const double* __restrict__ m_im = m.im + row.first_column;
+  const double mg_re = mg.re, mg_im = mg.im;
   double re = 0, im = 0;
 #pragma omp simd reduction(+ : re, im)
   for (std::int64_t h = 0; h < row.n_columns; ++h) {
@@ -95,11 +116,13 @@ Cplx sum_direct(const TileRow& row, SplitProduct m, double mg_re, double mg_im, 
   return {re, im};
 }
 
-/// What one task adds to, for the energies of one group: [n_left][K] of complex.
+/// Sums of one task for the energies of one group, [n_left][K].
 struct Partial {
   std::vector<Cplx> total, sx;
 };
 
+/// The sum over one model and one group of K energies (docs/theory/gw.md 6.2): bands far from all
+/// poles by moments, the others by the rules near poles.
 template <int K>
 class GroupSum {
  public:
@@ -111,12 +134,12 @@ class GroupSum {
     const std::int64_t n_left = static_cast<std::int64_t>(group_.smooth_begin.size()) - 1;
     for (std::int64_t column = 0; column < model_.n_g; column += kColumnsPerTile) {
       if (model_.folded && column >= end_row) break;
+      const Tile tile{first_row, end_row, column};
       for (std::int64_t l = 0; l < n_left; ++l) {
         for (int i = group_.smooth_begin[l]; i < group_.smooth_begin[l + 1]; ++i)
-          smooth_band(l, i, first_row, end_row, column, partial.total.data() + l * K);
+          add_smooth_band(l, i, tile, partial.total.data() + l * K);
         for (int i = group_.direct_begin[l]; i < group_.direct_begin[l + 1]; ++i)
-          direct_band(l, i, first_row, end_row, column, partial.total.data() + l * K,
-                      partial.sx.data() + l * K);
+          add_direct_band(l, i, tile, partial.total.data() + l * K, partial.sx.data() + l * K);
       }
     }
   }
@@ -138,33 +161,33 @@ class GroupSum {
             std::max<std::int64_t>(0, end - column)};
   }
 
-  void smooth_band(std::int64_t l, int i, std::int64_t first_row, std::int64_t end_row,
-                   std::int64_t column, Cplx* total) const {
+  /// Adds a band far from all poles, at position i of the group's list, to total [K].
+  void add_smooth_band(std::int64_t l, int i, const Tile& tile, Cplx* total) const {
     const SplitProduct m = product(l, group_.smooth_band[i]);
     const double* d = group_.smooth_row.data() + std::int64_t{i} * smooth_row_length(K);
-    double t_re[K] = {}, t_im[K] = {};
-    for (std::int64_t g = first_row; g < end_row; ++g) {
-      const TileRow row = tile_row(g, column);
+    Moments<K> t;
+    for (std::int64_t g = tile.first_row; g < tile.end_row; ++g) {
+      const TileRow row = tile_row(g, tile.column);
       if (model_.folded)
-        add_smooth<K, true>(row, m, m.re[g], m.im[g], d, t_re, t_im);
+        add_smooth<K, true>(row, m, {m.re[g], m.im[g]}, d, t);
       else
-        add_smooth<K, false>(row, m, m.re[g], m.im[g], d, t_re, t_im);
+        add_smooth<K, false>(row, m, {m.re[g], m.im[g]}, d, t);
     }
     const double* c = d + K;
     for (int j = 0; j < K; ++j)
-      for (int k = 0; k < K; ++k) total[j] += Cplx(c[j * K + k] * t_re[k], c[j * K + k] * t_im[k]);
+      for (int k = 0; k < K; ++k) total[j] += Cplx(c[j * K + k] * t.re[k], c[j * K + k] * t.im[k]);
   }
 
-  void direct_band(std::int64_t l, int i, std::int64_t first_row, std::int64_t end_row,
-                   std::int64_t column, Cplx* total, Cplx* sx) const {
+  /// Adds a band near poles, at position i of the group's list, to total [K] and SX − X [K].
+  void add_direct_band(std::int64_t l, int i, const Tile& tile, Cplx* total, Cplx* sx) const {
     const SplitProduct m = product(l, group_.direct_band[i]);
     const double* x = group_.direct_row.data() + std::int64_t{i} * direct_row_length(K);
     const double occupied = x[K], empty = x[K + 1], exchange = x[K + 2];
     const PoleRules rules = rules_;
-    for (std::int64_t g = first_row; g < end_row; ++g) {
-      const TileRow row = tile_row(g, column);
+    for (std::int64_t g = tile.first_row; g < tile.end_row; ++g) {
+      const TileRow row = tile_row(g, tile.column);
       const auto add = [&](double weight, Cplx& to, auto factor) {
-        const Cplx sum = weight * sum_direct(row, m, m.re[g], m.im[g], factor);
+        const Cplx sum = weight * sum_direct(row, m, {m.re[g], m.im[g]}, factor);
         to += model_.folded ? Cplx(sum.real(), 0.0) : sum;
       };
       for (int k = 0; k < K; ++k) {
@@ -227,8 +250,8 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
   std::vector<Partial> partials(static_cast<std::size_t>(n_tasks));
   // Folded tasks grow with their row: the longest go first.
 #pragma omp parallel for schedule(dynamic)
-  for (std::int64_t turn = 0; turn < n_tasks; ++turn) {
-    const std::int64_t task = n_tasks - 1 - turn;
+  for (std::int64_t i = 0; i < n_tasks; ++i) {
+    const std::int64_t task = n_tasks - 1 - i;
     Partial& partial = partials[static_cast<std::size_t>(task)];
     partial.total.assign(static_cast<std::size_t>(n_left * K), Cplx());
     partial.sx.assign(static_cast<std::size_t>(n_left * K), Cplx());
