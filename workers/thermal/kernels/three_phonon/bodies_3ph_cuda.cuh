@@ -225,15 +225,15 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
 __device__ inline double naive_squared(const Tables3& t, const Blocks3View& blocks,
                                        const PhaseTable& phase, std::int64_t m0,
                                        const Process3& process) {
-  int c1[3];
-  int c2[3];
   const std::int64_t m1 = process.partner();
-  t.mesh.coordinates(m1 / t.nb, c1);
-  t.mesh.coordinates(process.second / t.nb, c2);
-  return norm(matrix_element_3ph(blocks, phase,
-                                 process.emission() ? Channel3::kEmission : Channel3::kAbsorption,
-                                 t.e + m0 * t.nb, t.e + m1 * t.nb,
-                                 t.e + static_cast<std::int64_t>(process.second) * t.nb, c1, c2));
+  const std::int64_t m2 = process.second;
+  Triplet3 triplet{.channel = process.channel(),
+                   .e0 = t.e + m0 * t.nb,
+                   .e1 = t.e + m1 * t.nb,
+                   .e2 = t.e + m2 * t.nb};
+  t.mesh.coordinates(m1 / t.nb, triplet.c1);
+  t.mesh.coordinates(m2 / t.nb, triplet.c2);
+  return norm(matrix_element_3ph(blocks, phase, triplet));
 }
 
 /// Weights by the block sum, for rows first_row + blockIdx.y of a list.
@@ -381,7 +381,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// One row of the collision operator by a block; with f == nullptr the row's rate (out [n_rows]).
 __global__ void __launch_bounds__(kThreads)
-    collision_kernel(Tables3 t, bool symmetric, const double* n, const double* s,
+    collision_kernel(Tables3 t, CollisionOccupations3 occupations,
                      const std::int64_t* first_process, const Process3* list, const double* f,
                      double* out) {
   const std::int64_t row = blockIdx.x;
@@ -392,8 +392,7 @@ __global__ void __launch_bounds__(kThreads)
     const Process3 process = list[i];
     const std::int64_t m1 = process.partner();
     const std::int64_t m2 = process.second;
-    const CollisionTerm3 term =
-        collision_term_3ph(process, symmetric, n[m1], n[m2], s[m0], s[m1], s[m2]);
+    const CollisionTerm3 term = collision_term_3ph(occupations, m0, process);
     if (f == nullptr) {
       sum[0] += term.gamma_per_ps;
     } else {

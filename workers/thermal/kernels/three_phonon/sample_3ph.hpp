@@ -35,12 +35,10 @@ struct SampleTables3 {
   }
   QUASI_HD double squared_element(Channel3 channel, std::int64_t m0, std::int64_t m1,
                                   std::int64_t m2) const {
-    int c1[3];
-    int c2[3];
-    mesh.coordinates(m1 / nb, c1);
-    mesh.coordinates(m2 / nb, c2);
-    return norm(
-        matrix_element_3ph(blocks, phase, channel, e + m0 * nb, e + m1 * nb, e + m2 * nb, c1, c2));
+    Triplet3 triplet{.channel = channel, .e0 = e + m0 * nb, .e1 = e + m1 * nb, .e2 = e + m2 * nb};
+    mesh.coordinates(m1 / nb, triplet.c1);
+    mesh.coordinates(m2 / nb, triplet.c2);
+    return norm(matrix_element_3ph(blocks, phase, triplet));
   }
   QUASI_HD bool is_normal(Channel3 channel, std::int64_t m0, std::int64_t m1,
                           std::int64_t m2) const {

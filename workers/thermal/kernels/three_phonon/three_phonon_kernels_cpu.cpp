@@ -311,14 +311,14 @@ void CpuThreePhononKernels::for_each_process_naive(std::int64_t m0, Workspace& w
   const auto evaluate = [&](const Accepted& process) {
     const bool emission = process.first < 0;
     const std::int64_t m1 = emission ? ~process.first : process.first;
-    int c1[3];
-    int c2[3];
-    mesh.coordinates(m1 / nb_, c1);
-    mesh.coordinates(process.second / nb_, c2);
-    visit(process,
-          norm(matrix_element_3ph(
-              blocks, phase, emission ? Channel3::kEmission : Channel3::kAbsorption, e + m0 * nb_,
-              e + m1 * nb_, e + static_cast<std::int64_t>(process.second) * nb_, c1, c2)));
+    const std::int64_t m2 = process.second;
+    Triplet3 triplet{.channel = emission ? Channel3::kEmission : Channel3::kAbsorption,
+                     .e0 = e + m0 * nb_,
+                     .e1 = e + m1 * nb_,
+                     .e2 = e + m2 * nb_};
+    mesh.coordinates(m1 / nb_, triplet.c1);
+    mesh.coordinates(m2 / nb_, triplet.c2);
+    visit(process, norm(matrix_element_3ph(blocks, phase, triplet)));
   };
   if (list != nullptr) {
     for (const Accepted& process : *list) evaluate(process);
@@ -539,8 +539,9 @@ std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
                                                            OccupationForm form,
                                                            const std::vector<double>& f) {
   const std::int64_t n_rows = problem_->n_rows();
-  const bool symmetric = form == OccupationForm::kSymmetric;
   const OccupationTables& tables = tables_at(temperature_k);
+  const CollisionOccupations3 occupations{form == OccupationForm::kSymmetric, tables.n.data(),
+                                          tables.s.data()};
   std::vector<double> out(static_cast<std::size_t>(n_rows * 3), 0.0);
 #pragma omp parallel for schedule(dynamic, 8)
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -550,8 +551,7 @@ std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
       const Process3& process = kept_[static_cast<std::size_t>(i)];
       const std::int64_t m1 = process.partner();
       const std::int64_t m2 = process.second;
-      const CollisionTerm3 term = collision_term_3ph(process, symmetric, tables.n[m1], tables.n[m2],
-                                                     tables.s[m0], tables.s[m1], tables.s[m2]);
+      const CollisionTerm3 term = collision_term_3ph(occupations, m0, process);
       for (int d = 0; d < 3; ++d)
         sum[d] += term.gamma_per_ps * (f[m2 * 3 + d] + term.sign * f[m1 * 3 + d]);
     }
@@ -562,8 +562,9 @@ std::vector<double> CpuThreePhononKernels::apply_collision(double temperature_k,
 
 std::vector<double> CpuThreePhononKernels::row_rates(double temperature_k, OccupationForm form) {
   const std::int64_t n_rows = problem_->n_rows();
-  const bool symmetric = form == OccupationForm::kSymmetric;
   const OccupationTables& tables = tables_at(temperature_k);
+  const CollisionOccupations3 occupations{form == OccupationForm::kSymmetric, tables.n.data(),
+                                          tables.s.data()};
   std::vector<double> out(static_cast<std::size_t>(n_rows), 0.0);
 #pragma omp parallel for schedule(dynamic, 8)
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -571,10 +572,7 @@ std::vector<double> CpuThreePhononKernels::row_rates(double temperature_k, Occup
     double sum = 0.0;
     for (std::int64_t i = first_process_[row]; i < first_process_[row + 1]; ++i) {
       const Process3& process = kept_[static_cast<std::size_t>(i)];
-      sum += collision_term_3ph(process, symmetric, tables.n[process.partner()],
-                                tables.n[process.second], tables.s[m0], tables.s[process.partner()],
-                                tables.s[process.second])
-                 .gamma_per_ps;
+      sum += collision_term_3ph(occupations, m0, process).gamma_per_ps;
     }
     out[row] = sum;
   }

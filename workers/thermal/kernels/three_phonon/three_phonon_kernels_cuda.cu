@@ -507,7 +507,7 @@ std::vector<double> CudaThreePhononKernels::collide(double temperature_k, Occupa
     out_ =
         DeviceBuffer<double>(static_cast<std::size_t>(n_rows * components), "collision operator");
   collision_kernel<<<static_cast<unsigned>(n_rows), kThreads>>>(
-      tables(), form == OccupationForm::kSymmetric, n_.data(), s_.data(), first_process_.data(),
+      tables(), {form == OccupationForm::kSymmetric, n_.data(), s_.data()}, first_process_.data(),
       kept_.data(), f, out_.data());
   cuda::check_launch("collision operator");
   return cuda::to_host(out_, "collision operator");
