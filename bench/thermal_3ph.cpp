@@ -35,8 +35,9 @@ void bench(const std::string& path, const Device& device, int repeat,
   ConductivityRun run = start_run(deck, silent);
   const double t2 = now();
   const auto kernels = make_three_phonon_kernels(device);
-  ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
-                                                         deck.symmetry, run.modes, deck.control);
+  ThreePhononProblem problem =
+      make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
+                                deck.control.three_phonon_options());
   const double t3 = now();
   add_scattering(deck, *kernels, problem, run, silent);
   const double first = run.seconds["scattering_3ph"];

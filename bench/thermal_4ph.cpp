@@ -23,7 +23,9 @@
 
 #include "bench/published/published_sums_4ph.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/share_tiles.hpp"
 
@@ -147,7 +149,7 @@ int run(int argc, char** argv) {
   SilentProgress silent;
   double start = now_s();
   const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry,
-                                     control, silent);
+                                     control.harmonic_options(), silent);
   const double harmonic_s = now_s() - start;
   start = now_s();
   const SparseForceConstants fourth = read_sparse_force_constants(

@@ -232,15 +232,18 @@ TEST(DeckFailures, InconsistentPosition) {
   anyway.push_back({"allow_inconsistent_position", "T"});
   const Deck deck = read_deck(silicon, anyway);
   SilentProgress silent;
-  const Modes modes =
-      solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent);
+  const Modes modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry,
+                                     deck.control.harmonic_options(), silent);
   EXPECT_GT(modes.star_deviation_rad_ps, 0.3);
   EXPECT_FALSE(modes.warnings.empty());
   // Without the header of espresso.ifc2 to compare with, the broken symmetry of ω gives it away.
   Control control = deck.control;
   control.allow_inconsistent_position = false;
   expect_refused(
-      [&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent); },
+      [&] {
+        solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control.harmonic_options(),
+                       silent);
+      },
       {"positions", "allow_inconsistent_position", "rad/ps"});
 }
 
@@ -251,11 +254,15 @@ TEST(DeckFailures, ImaginaryModes) {
   const Deck deck = small.load({{"symmetry", "F"}, {"allow_inconsistent_position", "T"}});
   SilentProgress silent;
   expect_refused(
-      [&] { solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, silent); },
+      [&] {
+        solve_harmonic(deck.crystal, deck.second_order, deck.symmetry,
+                       deck.control.harmonic_options(), silent);
+      },
       {"imaginary", "q = (", "allow_imaginary"});
   Control control = deck.control;
   control.allow_imaginary = true;
-  EXPECT_FALSE(solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, control, silent)
+  EXPECT_FALSE(solve_harmonic(deck.crystal, deck.second_order, deck.symmetry,
+                              control.harmonic_options(), silent)
                    .warnings.empty());
 }
 

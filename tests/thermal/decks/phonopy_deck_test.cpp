@@ -35,8 +35,8 @@ TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
   ASSERT_TRUE(is_phonopy_deck(directory_.path()));
   const PhonopyDeck deck =
       read_phonopy_deck(directory_.path(), assignments_of({{"ngrid", "4 4 4"}, {"T", "300"}}));
-  const DynamicalMatrixBuilder ours(own_.crystal, own_.second, own_.control);
-  const DynamicalMatrixBuilder theirs(deck.crystal, deck.second, deck.control);
+  const DynamicalMatrixBuilder ours(own_.crystal, own_.second, own_.control.harmonic_options());
+  const DynamicalMatrixBuilder theirs(deck.crystal, deck.second, deck.control.harmonic_options());
   std::mt19937 random(11);
   std::uniform_real_distribution<double> uniform(-0.5, 0.5);
   for (int draw = 0; draw < 20; ++draw) {

@@ -120,7 +120,8 @@ TEST(EigenvectorChoice, ChangesNoGrueneisenParameter) {
   const auto b =
       test::solve_deck(silicon_sw(), {"ngrid=4,4,4", "convergence=F"}, Device{}, choose_otherwise);
   const auto parameters = [](const test::SolvedDeck& s) {
-    const Transport transport{s.deck.crystal, s.deck.symmetry, s.run.modes, s.deck.control};
+    const Transport transport{s.deck.crystal, s.deck.symmetry, s.run.modes,
+                              s.deck.control.transport_options()};
     return gruneisen_parameters(transport, s.deck.third_order);
   };
   expect_equal(parameters(*a), parameters(*b), "Grüneisen parameters");

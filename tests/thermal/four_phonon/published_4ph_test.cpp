@@ -4,6 +4,7 @@
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/support/reference_run.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {
@@ -22,7 +23,7 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   const Symmetry symmetry = find_symmetry(crystal, control.symmetry_options());
   SilentProgress silent;
   const Modes modes = solve_harmonic(crystal, read_second_order(run.deck(), control, crystal),
-                                     symmetry, control, silent);
+                                     symmetry, control.harmonic_options(), silent);
   const auto expected = run.table("BTE.Numprocess_4ph");
   const auto nb = static_cast<std::size_t>(modes.n_branches);
   ASSERT_EQ(expected.size(), symmetry.irreducible.size() * nb);

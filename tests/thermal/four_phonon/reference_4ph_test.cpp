@@ -7,6 +7,7 @@
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/support/reference_run.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {
@@ -26,7 +27,7 @@ Solved solve(const test::ReferenceRun& run, const Device& device) {
   s.symmetry = find_symmetry(crystal, s.control.symmetry_options());
   SilentProgress silent;
   const SecondOrder second = read_second_order(run.deck(), s.control, crystal);
-  s.modes = solve_harmonic(crystal, second, s.symmetry, s.control, silent);
+  s.modes = solve_harmonic(crystal, second, s.symmetry, s.control.harmonic_options(), silent);
   run.inject(crystal, s.symmetry, s.control, s.modes);
   const SparseForceConstants fourth =
       read_sparse_force_constants(run.deck() / "FORCE_CONSTANTS_4TH", 4, crystal);

@@ -12,9 +12,9 @@ std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& direc
   solved->deck = read_deck(directory, settings_of(all));
   solved->run = start_run(solved->deck, solved->silent);
   if (adjust) adjust(*solved);
-  solved->problem =
-      make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
-                                solved->deck.symmetry, solved->run.modes, solved->deck.control);
+  solved->problem = make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
+                                              solved->deck.symmetry, solved->run.modes,
+                                              solved->deck.control.three_phonon_options());
   solved->kernels = make_three_phonon_kernels(devices.front());
   add_scattering(solved->deck, *solved->kernels, solved->problem, solved->run, solved->silent);
   solved->four_phonon =

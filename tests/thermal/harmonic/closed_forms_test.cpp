@@ -29,8 +29,7 @@ TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
                                    "masses=28.0855", "gfactors=2.0e-3"});
   const Modes& modes = s->run.modes;
   const int nb = modes.n_branches;
-  const std::vector<double> width =
-      elastic_widths_rad_ps(s->deck.crystal, s->deck.symmetry, modes, s->deck.control);
+  const std::vector<double> width = elastic_widths_rad_ps(modes, s->deck.control.broadening);
   const double window = 2.5;  // docs/theory/thermal.md 9
   int checked = 0;
   for (std::int64_t row = 0; row < s->n_rows(); ++row) {
@@ -113,7 +112,8 @@ TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
   for (const char* setting : {"symmetry=T", "symmetry=F", "degeneracy=2"}) {
     const Deck deck = read_deck(model("silicon-sw"), test::settings_of({"ngrid=6,6,6", setting}));
     const Modes modes = start_run(deck, silent).modes;
-    const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order, deck.control);
+    const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order,
+                                         deck.control.harmonic_options());
     const int nb = modes.n_branches;
     int sets = 0;
     double mixed =

@@ -1,5 +1,6 @@
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/force_constants.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ Harmonic solve(const test::ReferenceRun& run, const std::vector<std::string>& se
   h.constants = read_second_order(run.deck(), h.control, h.crystal);
   h.symmetry = find_symmetry(h.crystal, h.control.symmetry_options());
   SilentProgress silent;
-  h.modes = solve_harmonic(h.crystal, h.constants, h.symmetry, h.control, silent);
+  h.modes =
+      solve_harmonic(h.crystal, h.constants, h.symmetry, h.control.harmonic_options(), silent);
   return h;
 }
 

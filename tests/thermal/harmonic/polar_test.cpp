@@ -63,7 +63,8 @@ struct PolarDeck {
   Deck deck;
   DynamicalMatrixBuilder builder;
   explicit PolarDeck(Deck read)
-      : deck(std::move(read)), builder(deck.crystal, deck.second_order, deck.control) {}
+      : deck(std::move(read)),
+        builder(deck.crystal, deck.second_order, deck.control.harmonic_options()) {}
 };
 
 std::unique_ptr<PolarDeck> polar(const std::string& layout) {
@@ -205,7 +206,7 @@ TEST(PolarLayouts, StarsHaveOneFrequencyOnIncommensurateMeshes) {
       p->deck.symmetry = find_symmetry(p->deck.crystal, p->deck.control.symmetry_options());
       SilentProgress progress;
       const Modes modes = solve_harmonic(p->deck.crystal, p->deck.second_order, p->deck.symmetry,
-                                         p->deck.control, progress);
+                                         p->deck.control.harmonic_options(), progress);
       const double highest =
           *std::max_element(modes.omega_rad_ps.begin(), modes.omega_rad_ps.end());
       EXPECT_LT(modes.star_deviation_rad_ps, 1e-10 * highest) << layout << " " << n << "³";

@@ -65,7 +65,8 @@ void rotate_degenerate_sets(const Deck& deck, std::uint64_t seed, Modes& modes) 
 
 void make_canonical(const Deck& deck, Modes& modes) {
   const QMesh& mesh = deck.symmetry.mesh;
-  const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order, deck.control);
+  const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order,
+                                       deck.control.harmonic_options());
   const CanonicalVectors canonical(deck.crystal, deck.control.symmetry_tolerance);
   const std::int64_t nb = modes.n_branches;
   for (std::int64_t q = 0; q < modes.n_q; ++q) {

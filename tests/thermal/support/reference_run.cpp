@@ -94,7 +94,7 @@ void ReferenceRun::inject(const Crystal& crystal, const Symmetry& symmetry, cons
     for (int d = 0; d < 3; ++d)
       modes.velocity_km_s[(point * nb + branch) * 3 + d] = velocities[row].at(d);
   }
-  set_spreads(crystal, symmetry, control, modes);
+  set_spreads(crystal, symmetry, control.broadening, modes);
 }
 
 }  // namespace quasi::thermal::test

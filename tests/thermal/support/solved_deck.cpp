@@ -17,9 +17,9 @@ std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
   solved->deck = read_deck(directory, settings_of(settings));
   solved->run = start_run(solved->deck, silent);
   if (adjust) adjust(*solved);
-  solved->problem =
-      make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
-                                solved->deck.symmetry, solved->run.modes, solved->deck.control);
+  solved->problem = make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
+                                              solved->deck.symmetry, solved->run.modes,
+                                              solved->deck.control.three_phonon_options());
   solved->kernels = make_three_phonon_kernels(device);
   add_scattering(solved->deck, *solved->kernels, solved->problem, solved->run, silent);
   add_conductivity(solved->deck, *solved->kernels, FurtherScattering{}, solved->run, silent);

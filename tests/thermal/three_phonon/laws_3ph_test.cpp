@@ -127,7 +127,8 @@ TEST(Laws3ph, TranslationsCostNothing) {
 TEST(Laws3ph, VelocitiesAreSlopes) {
   for (const auto& path : {silicon(), model("wurtzite-sw")}) {
     const Deck deck = read_deck(path, test::settings_of({"onlyharmonic=T"}));
-    const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order, deck.control);
+    const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order,
+                                         deck.control.harmonic_options());
     const Vec3 q{0.137, 0.291, 0.058};
     const DynamicalMatrix d = builder.at(q, true);
     const int nb = deck.crystal.n_branches();
@@ -177,7 +178,8 @@ TEST(Laws3ph, CollisionOperatorIsSymmetric) {
   for (const auto& [path, mesh] :
        {std::pair{silicon(), "ngrid=5,5,5"}, std::pair{model("wurtzite-sw"), "ngrid=3,3,2"}}) {
     const auto s = test::solve_deck(path, {mesh, "isotopes=F"});
-    const Transport transport{s->deck.crystal, s->deck.symmetry, s->run.modes, s->deck.control};
+    const Transport transport{s->deck.crystal, s->deck.symmetry, s->run.modes,
+                              s->deck.control.transport_options()};
     std::vector<double> diagonal = s->kernels->row_rates(300.0, OccupationForm::kSymmetric);
     average_over_subspaces(s->run.modes, s->deck.symmetry.irreducible, 1, diagonal.data());
     std::mt19937 random(9);

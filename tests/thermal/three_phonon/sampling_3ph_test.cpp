@@ -35,8 +35,9 @@ class Sampling3ph : public quasi::test::OnEveryDevice {
   void check(const std::string& mesh, const Draw& draw) {
     const Deck deck = read_deck(silicon_sw(), test::settings_of({mesh, "convergence=F"}));
     const ConductivityRun run = start_run(deck, silent_);
-    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
-                                                           deck.symmetry, run.modes, deck.control);
+    ThreePhononProblem problem =
+        make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
+                                  deck.control.three_phonon_options());
     problem.rows = {deck.symmetry.irreducible[1], deck.symmetry.irreducible[3],
                     deck.symmetry.irreducible[6]};
     const std::vector<double> temperatures = deck.control.temperatures_k;

@@ -39,7 +39,7 @@ struct SpringCrystal {
   SecondOrder second;
   Symmetry symmetry;
   Modes modes;
-  Transport transport() const { return {crystal, symmetry, modes, control}; }
+  Transport transport() const { return {crystal, symmetry, modes, control.transport_options()}; }
 };
 
 using Block = std::array<double, 9>;
@@ -78,7 +78,8 @@ std::unique_ptr<SpringCrystal> spring_crystal(const std::string& control, const 
           }
   c->symmetry = find_symmetry(c->crystal, c->control.symmetry_options());
   SilentProgress silent;
-  c->modes = solve_harmonic(c->crystal, c->second, c->symmetry, c->control, silent);
+  c->modes =
+      solve_harmonic(c->crystal, c->second, c->symmetry, c->control.harmonic_options(), silent);
   return c;
 }
 
@@ -214,7 +215,8 @@ TEST(Coherence, DoesNotKnowWhichCellDescribesTheCrystal) {
 TEST(Coherence, IsIndependentOfDegenerateEigenvectorsAndOfFolding) {
   const auto path = quasi::test::source_dir() / "examples/thermal/silicon";
   const auto s = test::solve_deck(path, {"ngrid=4,4,4", "convergence=F"});
-  const Transport t{s->deck.crystal, s->deck.symmetry, s->run.modes, s->deck.control};
+  const Transport t{s->deck.crystal, s->deck.symmetry, s->run.modes,
+                    s->deck.control.transport_options()};
   const std::vector<std::vector<double>> rates{s->run.by_temperature[0].rate_per_ps};
   const Mat3 before =
       coherence_conductivity(t, s->deck.second_order, {300.0}, rates)[0].kappa_w_per_mk;
@@ -247,7 +249,7 @@ TEST(Coherence, IsIndependentOfDegenerateEigenvectorsAndOfFolding) {
   EXPECT_NEAR(after[0][0] / before[0][0], 1.0, 1e-9);
   const auto whole = test::solve_deck(path, {"ngrid=4,4,4", "convergence=F", "symmetry=F"});
   const Transport u{whole->deck.crystal, whole->deck.symmetry, whole->run.modes,
-                    whole->deck.control};
+                    whole->deck.control.transport_options()};
   const Mat3 unfolded = coherence_conductivity(u, whole->deck.second_order, {300.0},
                                                {whole->run.by_temperature[0].rate_per_ps})[0]
                             .kappa_w_per_mk;

@@ -25,7 +25,7 @@ namespace {
 std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
 
 Transport transport_of(const test::SolvedDeck& s) {
-  return {s.deck.crystal, s.deck.symmetry, s.run.modes, s.deck.control};
+  return {s.deck.crystal, s.deck.symmetry, s.run.modes, s.deck.control.transport_options()};
 }
 
 // The reduction by diffuse walls: thick wires reduce nothing, thin ones leave 8R/(3πΛ); between,
@@ -57,12 +57,12 @@ TEST(Wire, ReductionHasItsLimits) {
 TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
   const auto s = test::solve_deck(silicon(), {"ngrid=5,5,5", "nanowires=T", "norientations=1",
                                               "orientations(:,1)=1,3,7", "rmin=1e9", "rmax=1e9"});
-  const Transport t = transport_of(*s);
+  Transport t = transport_of(*s);
   const TemperatureResult& r = s->run.by_temperature[0];
   const auto wide = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   EXPECT_NEAR(wide.kappa_w_per_mk[0] / r.kappa_rta_w_per_mk[0][0], 1.0, 1e-6);
-  s->deck.control.radius_min_nm = 1e-7;
-  s->deck.control.radius_max_nm = 1e-7;
+  t.options.wires.radius_min_nm = 1e-7;
+  t.options.wires.radius_max_nm = 1e-7;
   const auto thin = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   double casimir = 0.0;
   const PhysicalConstants& c = s->deck.control.constants();
@@ -79,8 +79,8 @@ TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
   casimir *=
       c.kb_1e23_j_k * 1e-2 / (s->deck.crystal.volume_nm3() * static_cast<double>(s->run.modes.n_q));
   EXPECT_NEAR(thin.kappa_w_per_mk[0] / casimir, 1.0, 1e-5);
-  s->deck.control.radius_min_nm = 10.0;
-  s->deck.control.radius_max_nm = 510.0;
+  t.options.wires.radius_min_nm = 10.0;
+  t.options.wires.radius_max_nm = 510.0;
   const auto some = wire_conductivity(t, r.temperature_k, r.rate_per_ps);
   ASSERT_EQ(some.radius_nm.size(), 6u);
   for (std::size_t i = 0; i < 6; ++i) {
@@ -108,8 +108,8 @@ TEST(Wire, ConvergedConductivityHasItsLimits) {
           .kappa_w_per_mk[0];
     };
     const auto rta = [&](double radius) {
-      const Transport t = transport_of(*s);
       s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
+      const Transport t = transport_of(*s);
       return wire_conductivity(t, 300.0, s->run.by_temperature[1].rate_per_ps).kappa_w_per_mk[0];
     };
     const TemperatureResult& r = s->run.by_temperature[1];

@@ -22,6 +22,41 @@ std::string Control::where(const std::vector<std::string>& keys) const {
   return places.empty() ? deck_name : text;
 }
 
+HarmonicOptions Control::harmonic_options() const {
+  return {.constants = constants(),
+          .compat = compat,
+          .nonanalytic = nonanalytic,
+          .ewald = espresso,
+          .symmetry_tolerance_nm = symmetry_tolerance,
+          .degeneracy_rad_ps = degeneracy_rad_ps,
+          .average_degenerate = average_degenerate,
+          .broadening = broadening,
+          .allow_imaginary = allow_imaginary,
+          .allow_inconsistent_position = allow_inconsistent_position,
+          .positions_location = where({"positions"}),
+          .epsilon_location = where({"epsilon"})};
+}
+
+ThreePhononOptions Control::three_phonon_options() const {
+  return {.constants = constants(),
+          .broadening = broadening,
+          .scale_broad = scale_broad,
+          .cut = cut_3ph,
+          .window_norm = window_norm,
+          .omega_max_rad_ps = omega_max_rad_ps,
+          .strategy = strategy,
+          .precision = precision,
+          .memory_budget_bytes = static_cast<std::int64_t>(memory_budget_mib * 1048576.0)};
+}
+
+TransportOptions Control::transport_options() const {
+  return {.harmonic = harmonic_options(),
+          .omega_max_rad_ps = omega_max_rad_ps,
+          .n_ticks = n_ticks,
+          .iteration = {solver, max_iterations, convergence_tolerance},
+          .wires = {orientations, radius_min_nm, radius_max_nm, radius_step_nm}};
+}
+
 Control parse_control(const std::string& text, const std::string& where,
                       const std::vector<NamelistAssignment>& overrides) {
   const std::vector<NamelistAssignment> deck = parse_namelists(text, where);

@@ -9,21 +9,17 @@
 
 #include "workers/io/settings.hpp"
 #include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/model/harmonic_options.hpp"
 #include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/model/strategy.hpp"
 #include "workers/thermal/model/symmetry.hpp"
+#include "workers/thermal/model/three_phonon_options.hpp"
+#include "workers/thermal/model/transport_options.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal {
-
-/// How the linearised BTE is solved beyond the relaxation-time approximation.
-enum class Solver {
-  kConjugateGradients,  ///< symmetric operator (symmetric broadening) only
-  kGmres,               ///< any operator
-  kFixedPoint,          ///< the reference's iteration
-};
 
 /// How processes are drawn where rates are sampled.
 enum class Sampling {
@@ -121,6 +117,12 @@ struct Control {
   SymmetryOptions symmetry_options() const {
     return {mesh, symmetry_tolerance, use_symmetry, where({"symprec"})};
   }
+  /// Options of solve_harmonic.
+  HarmonicOptions harmonic_options() const;
+  /// Options of make_three_phonon_problem.
+  ThreePhononOptions three_phonon_options() const;
+  /// Options of κ: Transport.
+  TransportOptions transport_options() const;
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
   std::string deck_name;                        ///< "CONTROL", or the file that stands for it

@@ -98,7 +98,7 @@ void check_atoms(const Control& c) {
 
 void check_elements(Control& c) {
   for (int e = 0; e < c.n_elements; ++e) {
-    const std::string index = "(" + std::to_string(e + 1) + ")";
+    const std::string index = std::string("(").append(std::to_string(e + 1)).append(")");
     if (c.elements[e].empty()) throw_missing_key(c, "elements" + index);
     if (c.auto_isotopes) continue;
     if (std::isnan(c.masses_amu[e])) throw_missing_key(c, "masses" + index);

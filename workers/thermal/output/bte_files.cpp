@@ -265,7 +265,8 @@ void write_sweep(const BteExport& x) {
 void write_bte_files(const Deck& deck, const SolvedCase& solved,
                      const std::filesystem::path& directory) {
   const ConductivityRun& run = solved.run;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   const BteExport x{
       deck, run, transport, directory, run.modes.n_branches, deck.symmetry.n_irreducible()};
   write_mesh(x);

@@ -165,7 +165,8 @@ void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
 
 void write_phono3py_file(const Deck& deck, const SolvedCase& solved,
                          const std::filesystem::path& directory) {
-  const Transport t{deck.crystal, deck.symmetry, solved.run.modes, deck.control};
+  const Transport t{deck.crystal, deck.symmetry, solved.run.modes,
+                    deck.control.transport_options()};
   const auto& n = deck.symmetry.mesh.n;
   H5Writer out(directory / ("kappa-m" + std::to_string(n[0]) + std::to_string(n[1]) +
                             std::to_string(n[2]) + ".hdf5"));

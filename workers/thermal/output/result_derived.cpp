@@ -34,7 +34,8 @@ nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, 
 
 void write_result_derived(const Deck& deck, const ConductivityRun& run, const Derived& d,
                           H5Writer& out) {
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   const double factor = sheet_factor(deck);
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
   const std::int64_t nb = run.modes.n_branches;

@@ -156,7 +156,8 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
 
 void write_result(const Deck& deck, const ConductivityRun& run, const Device& device,
                   H5Writer& out) {
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   const double factor = sheet_factor(deck);
   write_inputs(deck, device, out);
   write_modes(run, transport, out);

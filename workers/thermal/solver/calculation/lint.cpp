@@ -119,7 +119,8 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
   for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
   const std::vector<std::int64_t> counts = kernels->count(sample);
   std::int64_t counted = 0, few = 0, considered = 0;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   for (std::size_t i = 0; i < sample.size(); ++i) {
     const std::int64_t of_row = counts[2 * i] + counts[2 * i + 1];
     counted += of_row;
@@ -129,7 +130,8 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
   }
   const double share =
       considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
-  const double sigma = typical_sigma_rad_ps(run.modes, deck.control);
+  const double sigma =
+      typical_sigma_rad_ps(run.modes, deck.control.scale_broad, deck.control.omega_max_rad_ps);
   checks["broadening"] =
       within(share <= kFewWarning,
              {{"typical_sigma_rad_ps", sigma},
@@ -320,8 +322,9 @@ nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device
   check_modes(deck, run, largest, checks);
   check_constants(deck, run, checks);
   if (!deck.control.only_harmonic) {
-    ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
-                                                           deck.symmetry, run.modes, deck.control);
+    ThreePhononProblem problem =
+        make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
+                                  deck.control.three_phonon_options());
     const std::int64_t processes = check_broadening(deck, run, problem, largest, checks);
     plan["processes_3ph_estimate"] = processes;
     plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) +

@@ -14,7 +14,7 @@ namespace quasi::thermal {
 
 void require_transport(const Deck& deck, const Modes& modes) {
   if (deck.control.only_harmonic) return;
-  const Transport transport{deck.crystal, deck.symmetry, modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, modes, deck.control.transport_options()};
   for (std::int64_t row = 0; row < transport.n_rows(); ++row)
     if (transport.conducts(row)) return;
   throw InvalidInput(
@@ -100,8 +100,9 @@ SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Rank
   const std::filesystem::path own_directory =
       ranks.leads() ? checkpoint_directory : std::filesystem::path{};
   const auto kernels = share_three_phonons(devices, ranks);
-  ThreePhononProblem problem = make_three_phonon_problem(deck.crystal, deck.third_order,
-                                                         deck.symmetry, solved.run.modes, control);
+  ThreePhononProblem problem =
+      make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes,
+                                control.three_phonon_options());
   add_scattering(deck, *kernels, problem, solved.run, progress, {devices, own_directory});
   if (devices.size() > 1) solved.run.seconds["start_devices"] = other_devices.wait();
   if (deck.fourth_order)

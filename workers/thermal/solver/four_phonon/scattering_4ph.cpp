@@ -107,8 +107,8 @@ Rules4ph rules_4ph(const Control& control, const Modes& modes) {
     // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ.
     // A tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and
     // leaves nearly all others alone.
-    rules.sigma_floor_rad_ps =
-        0.1 * control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
+    rules.sigma_floor_rad_ps = 0.1 * control.scale_broad *
+                               std::sqrt(mean_square_spread(modes, control.omega_max_rad_ps) / 3.0);
   }
   return rules;
 }

@@ -52,14 +52,14 @@ bool has_charges(const Crystal& crystal) {
 }
 
 /// @throws InvalidInput unless ε is symmetric and positive definite.
-void check_dielectric(const Mat3& epsilon, const Control& control) {
+void check_dielectric(const Mat3& epsilon, const HarmonicOptions& options) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < i; ++j)
       if (std::fabs(epsilon[i][j] - epsilon[j][i]) > 1e-6)
-        throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not symmetric");
+        throw InvalidInput(options.epsilon_location + ": 'epsilon' is not symmetric");
   if (!(epsilon[0][0] > 0.0) || !(determinant(epsilon) > 0.0) ||
       !(epsilon[0][0] * epsilon[1][1] > epsilon[0][1] * epsilon[1][0]))
-    throw InvalidInput(control.where({"epsilon"}) + ": 'epsilon' is not positive definite");
+    throw InvalidInput(options.epsilon_location + ": 'epsilon' is not positive definite");
 }
 
 }  // namespace
@@ -145,8 +145,8 @@ class DynamicalMatrixBuilder::ShellTable {
 };
 
 DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
-                                               const Control& control)
-    : crystal_(crystal), control_(control), n_cells_(static_cast<double>(constants.n_cells())) {
+                                               const HarmonicOptions& options)
+    : crystal_(crystal), options_(options), n_cells_(static_cast<double>(constants.n_cells())) {
   ShellTable table(crystal, constants);
   if (constants.images.empty())
     table.add_supercell();
@@ -154,10 +154,10 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
     table.add_images();
   table.check_totals();
   shells_ = table.take();
-  if (!control.nonanalytic || !has_charges(crystal)) return;
-  check_dielectric(crystal.epsilon, control);
-  ewald_ = control.espresso;
-  mixed_space_ = !control.espresso;
+  if (!options.nonanalytic || !has_charges(crystal)) return;
+  check_dielectric(crystal.epsilon, options);
+  ewald_ = options.ewald;
+  mixed_space_ = !options.ewald;
   if (ewald_) prepare_ewald();
 }
 
@@ -211,13 +211,13 @@ struct EwaldSphere {
   double cut;
 };
 
-EwaldSphere ewald_sphere(const Crystal& crystal, const Control& control) {
-  const double bohr = control.constants().bohr_nm;
+EwaldSphere ewald_sphere(const Crystal& crystal, const HarmonicOptions& options) {
+  const double bohr = options.constants.bohr_nm;
   Mat3 reciprocal = crystal.reciprocal_per_nm();
   for (Vec3& row : reciprocal) row = bohr * row;
   const double root_alpha = 2.0 * units::kPi * bohr / length(crystal.lattice_nm[0]);
   return {reciprocal, crystal.epsilon, root_alpha * root_alpha,
-          control.compat ? kEwaldCutFourPhonon : kEwaldCut};
+          options.compat ? kEwaldCutFourPhonon : kEwaldCut};
 }
 
 /// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the sphere, in 1/bohr.
@@ -247,11 +247,11 @@ void for_each_ewald_vector(const EwaldSphere& sphere, const Vec3& q, bool skip_g
 }  // namespace
 
 void DynamicalMatrixBuilder::prepare_ewald() {
-  const double bohr = control_.constants().bohr_nm;
+  const double bohr = options_.constants.bohr_nm;
   const int n_atoms = crystal_.n_atoms();
   ewald_diagonal_.assign(static_cast<std::size_t>(n_atoms * 9), 0.0);
   for_each_ewald_vector(
-      ewald_sphere(crystal_, control_), {0, 0, 0}, true, [&](const Vec3& k, double, double weight) {
+      ewald_sphere(crystal_, options_), {0, 0, 0}, true, [&](const Vec3& k, double, double weight) {
         for (int atom = 0; atom < n_atoms; ++atom) {
           Vec3 field{};
           for (int other = 0; other < n_atoms; ++other) {
@@ -269,11 +269,11 @@ void DynamicalMatrixBuilder::prepare_ewald() {
 
 void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient,
                                        DynamicalMatrix& out) const {
-  const PhysicalConstants& constants = control_.constants();
+  const PhysicalConstants& constants = options_.constants;
   const double bohr = constants.bohr_nm;
   const int n_atoms = crystal_.n_atoms();
   const int nb = crystal_.n_branches();
-  const EwaldSphere sphere = ewald_sphere(crystal_, control_);
+  const EwaldSphere sphere = ewald_sphere(crystal_, options_);
   const double alpha = sphere.alpha;
   const double volume = crystal_.volume_nm3() / (bohr * bohr * bohr);
   const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps *

@@ -16,7 +16,7 @@ using ShellByCell = std::map<Index3, std::vector<double>>;
 
 ShellByCell strained_shells(const Transport& t, const SparseForceConstants& third) {
   const int nb = t.modes.n_branches;
-  const double unit = t.control.constants().gruneisen_unit;
+  const double unit = t.options.constants().gruneisen_unit;
   ShellByCell shells;
   for (std::int64_t block = 0; block < third.n_blocks(); ++block) {
     const int* atom = &third.atom[static_cast<std::size_t>(block * 3)];
@@ -60,7 +60,7 @@ std::vector<double> gruneisen_parameters(const Transport& t, const SparseForceCo
     }
     for (int s = 0; s < nb; ++s) {
       const std::int64_t mode = point * nb + s;
-      if (!t.modes.active(mode, t.control.omega_max_rad_ps)) continue;
+      if (!t.modes.active(mode, t.options.omega_max_rad_ps)) continue;
       const std::complex<double>* e = &t.modes.eigenvector[static_cast<std::size_t>(mode * nb)];
       double sum = 0.0;
       for (int a = 0; a < nb; ++a)
@@ -70,7 +70,7 @@ std::vector<double> gruneisen_parameters(const Transport& t, const SparseForceCo
       result[static_cast<std::size_t>(i * nb + s)] = -sum / (6.0 * omega * omega);
     }
   }
-  if (t.control.average_degenerate)
+  if (t.options.harmonic.average_degenerate)
     average_over_subspaces(t.modes, t.symmetry.irreducible, 1, result.data());
   return result;
 }
@@ -81,10 +81,10 @@ double mean_gruneisen(const Transport& t, const std::vector<double>& gruneisen,
   double capacity = 0.0;
   for (std::int64_t row = 0; row < t.n_rows(); ++row) {
     const std::int64_t mode = t.mode_of_row(row);
-    if (!t.modes.active(mode, t.control.omega_max_rad_ps)) continue;
+    if (!t.modes.active(mode, t.options.omega_max_rad_ps)) continue;
     const double c = t.symmetry.multiplicity[row / t.modes.n_branches] *
                      heat_capacity_kb(t.modes.omega_rad_ps[mode], temperature_k,
-                                      t.control.constants().hbar_over_kb_k_ps());
+                                      t.options.constants().hbar_over_kb_k_ps());
     weighted += c * gruneisen[static_cast<std::size_t>(row)];
     capacity += c;
   }

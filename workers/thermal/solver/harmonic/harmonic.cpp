@@ -55,8 +55,8 @@ Vec3 fractional_of(const QMesh& mesh, std::int64_t point) {
           static_cast<double>(c[2]) / mesh.n[2]};
 }
 
-/// Notes imaginary modes, and refuses them unless the control allows them.
-void check_imaginary(const Symmetry& symmetry, const Control& control, Modes& modes) {
+/// Notes imaginary modes, and refuses them unless the options allow them.
+void check_imaginary(const Symmetry& symmetry, const HarmonicOptions& options, Modes& modes) {
   std::int64_t worst_mode = 0;
   std::int64_t n_imaginary = 0;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
@@ -74,7 +74,7 @@ void check_imaginary(const Symmetry& symmetry, const Control& control, Modes& mo
       " modes are imaginary, the worst with ω = " + number_text(modes.most_negative_omega_rad_ps) +
       "i rad/ps at q = (" + number_text(q[0]) + ", " + number_text(q[1]) + ", " +
       number_text(q[2]) + ")";
-  if (!control.allow_imaginary)
+  if (!options.allow_imaginary)
     throw InvalidInput(
         "harmonic modes: " + found +
         "; the structure is not stable with these constants. Relax it, check the supercell "
@@ -83,7 +83,7 @@ void check_imaginary(const Symmetry& symmetry, const Control& control, Modes& mo
 }
 
 /// Compares frequencies over each star, which the space group makes equal.
-void check_stars(const Symmetry& symmetry, const Control& control, Modes& modes) {
+void check_stars(const Symmetry& symmetry, const HarmonicOptions& options, Modes& modes) {
   const double largest = *std::max_element(modes.omega_rad_ps.begin(), modes.omega_rad_ps.end());
   for (std::int64_t q = 0; q < modes.n_q; ++q)
     for (int s = 0; s < modes.n_branches; ++s) {
@@ -92,9 +92,9 @@ void check_stars(const Symmetry& symmetry, const Control& control, Modes& modes)
           modes.star_deviation_rad_ps, std::fabs(modes.omega_rad_ps[q * modes.n_branches + s] -
                                                  modes.omega_rad_ps[star * modes.n_branches + s]));
     }
-  if (modes.star_deviation_rad_ps > kStarError * largest && !control.allow_inconsistent_position)
+  if (modes.star_deviation_rad_ps > kStarError * largest && !options.allow_inconsistent_position)
     throw InvalidInput(
-        control.where({"positions"}) + ": frequencies differ by up to " +
+        options.positions_location + ": frequencies differ by up to " +
         number_text(modes.star_deviation_rad_ps) +
         " rad/ps between wave vectors that the space group " + symmetry.space_group +
         " makes equal (limit " + number_text(kStarError * largest) +
@@ -107,9 +107,9 @@ void check_stars(const Symmetry& symmetry, const Control& control, Modes& modes)
                              " rad/ps over a star of space group " + symmetry.space_group);
 }
 
-void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes) {
-  check_stars(symmetry, control, modes);
-  check_imaginary(symmetry, control, modes);
+void check_modes(const Symmetry& symmetry, const HarmonicOptions& options, Modes& modes) {
+  check_stars(symmetry, options, modes);
+  check_imaginary(symmetry, options, modes);
   if (modes.largest_raw_omega_gamma_rad_ps > kRawGammaWarning_rad_ps)
     modes.warnings.push_back(
         "the acoustic modes at Γ have |ω| up to " +
@@ -122,11 +122,11 @@ void check_modes(const Symmetry& symmetry, const Control& control, Modes& modes)
 class PointSolver {
  public:
   PointSolver(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
-              const Control& control, Modes& modes)
+              const HarmonicOptions& options, Modes& modes)
       : symmetry_(symmetry),
-        control_(control),
-        builder_(crystal, constants, control),
-        canonical_(crystal, control.symmetry_tolerance),
+        options_(options),
+        builder_(crystal, constants, options),
+        canonical_(crystal, options.symmetry_tolerance_nm),
         nb_(crystal.n_branches()),
         modes_(modes) {}
 
@@ -141,9 +141,9 @@ class PointSolver {
     diagonalise_hermitian(nb_, matrix.d, omega, vectors);
     for (int s = 0; s < nb_; ++s)
       omega[s] = std::copysign(std::sqrt(std::fabs(omega[s])), omega[s]);
-    find_subspaces(omega, nb_, control_.degeneracy_rad_ps, subspace);
+    find_subspaces(omega, nb_, options_.degeneracy_rad_ps, subspace);
     // compat = "fourphonon" keeps the eigenvectors of LAPACK, as FourPhonon does.
-    if (!control_.compat) canonical_.choose(fractional, matrix.gradient, subspace, vectors);
+    if (!options_.compat) canonical_.choose(fractional, matrix.gradient, subspace, vectors);
     set_velocities(q, matrix);
     const std::int64_t minus = symmetry_.mesh.minus(q);
     if (minus != q) {
@@ -179,17 +179,17 @@ class PointSolver {
   }
   /// Projects velocities on the symmetry of their point and averages them over degenerate sets.
   void project(std::int64_t q) {
-    const Mat3 projector = symmetry_.vector_projector(q, control_.compat);
+    const Mat3 projector = symmetry_.vector_projector(q, options_.compat);
     double* v = &modes_.velocity_km_s[q * nb_ * 3];
     for (int s = 0; s < nb_; ++s) {
       const Vec3 projected = projector * Vec3{v[s * 3], v[s * 3 + 1], v[s * 3 + 2]};
       std::copy(projected.begin(), projected.end(), v + s * 3);
     }
-    if (control_.average_degenerate) average_velocities(nb_, &modes_.subspace[q * nb_], v);
+    if (options_.average_degenerate) average_velocities(nb_, &modes_.subspace[q * nb_], v);
   }
 
   const Symmetry& symmetry_;
-  const Control& control_;
+  const HarmonicOptions& options_;
   DynamicalMatrixBuilder builder_;
   CanonicalVectors canonical_;
   int nb_;
@@ -216,7 +216,7 @@ void zero_translations(Modes& modes) {
 }  // namespace
 
 Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
-                     const Control& control, Progress& progress) {
+                     const HarmonicOptions& options, Progress& progress) {
   openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
   const QMesh& mesh = symmetry.mesh;
   Modes modes;
@@ -228,7 +228,7 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
   modes.velocity_km_s.assign(n_modes * 3, 0.0);
   modes.subspace.resize(n_modes);
 
-  PointSolver solver(crystal, constants, symmetry, control, modes);
+  PointSolver solver(crystal, constants, symmetry, options, modes);
   std::atomic<bool> failed{false};
   constexpr std::int64_t kChunk = 4096;
   for (std::int64_t start = 0; start < modes.n_q; start += kChunk) {
@@ -250,19 +250,19 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
   progress.report("harmonic", modes.n_q, modes.n_q);
 
   zero_translations(modes);
-  find_subspaces(modes.omega_rad_ps.data(), modes.n_branches, control.degeneracy_rad_ps,
+  find_subspaces(modes.omega_rad_ps.data(), modes.n_branches, options.degeneracy_rad_ps,
                  modes.subspace.data());
-  check_modes(symmetry, control, modes);
-  set_spreads(crystal, symmetry, control, modes);
+  check_modes(symmetry, options, modes);
+  set_spreads(crystal, symmetry, options.broadening, modes);
   return modes;
 }
 
-void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control,
+void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,
                  Modes& modes) {
   Mat3 step = crystal.reciprocal_per_nm();  // rows b_i / N_i
   for (int i = 0; i < 3; ++i) step[i] = (1.0 / symmetry.mesh.n[i]) * step[i];
   Mat3 transform = step;
-  if (control.broadening == Broadening::kSymmetric) {
+  if (broadening == Broadening::kSymmetric) {
     // M = Σ_i b_i b_iᵀ/N_i², averaged over the group, M = L Lᵀ; p = Lᵀ v.
     const Mat3 m = symmetry.symmetrised(transpose(step) * step);
     Mat3 l{};
@@ -283,11 +283,11 @@ void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control
   }
 }
 
-double mean_square_spread(const Modes& modes, const Control& control) {
+double mean_square_spread(const Modes& modes, double omega_max_rad_ps) {
   double sum = 0.0;
   std::int64_t count = 0;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode) {
-    if (!modes.active(mode, control.omega_max_rad_ps)) continue;
+    if (!modes.active(mode, omega_max_rad_ps)) continue;
     for (int x = 0; x < 3; ++x) {
       const double p = modes.spread_rad_ps[static_cast<std::size_t>(3 * mode + x)];
       sum += p * p;
@@ -297,8 +297,8 @@ double mean_square_spread(const Modes& modes, const Control& control) {
   return count > 0 ? sum / static_cast<double>(count) : 0.0;
 }
 
-double typical_sigma_rad_ps(const Modes& modes, const Control& control) {
-  return control.scale_broad * std::sqrt(mean_square_spread(modes, control) / 3.0);
+double typical_sigma_rad_ps(const Modes& modes, double scale_broad, double omega_max_rad_ps) {
+  return scale_broad * std::sqrt(mean_square_spread(modes, omega_max_rad_ps) / 3.0);
 }
 
 }  // namespace quasi::thermal

@@ -6,21 +6,20 @@
 #include <vector>
 
 #include "workers/backend/progress.hpp"
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/force_constants.hpp"
+#include "workers/thermal/model/harmonic_options.hpp"
 #include "workers/thermal/model/modes.hpp"
 #include "workers/thermal/model/symmetry.hpp"
 
 namespace quasi::thermal {
 
-/// Dynamical matrices on the mesh, diagonalised; velocities by Hellmann–Feynman, projected on each
-/// point's symmetry (docs/theory/thermal.md 3).
-/// @throws InvalidInput for imaginary modes (unless control.allow_imaginary) and for frequencies
-/// that
-///         break the crystal's symmetry (unless control.allow_inconsistent_position).
+/// Diagonalises the dynamical matrices of the mesh. Velocities follow from the Hellmann–Feynman
+/// theorem and are projected on the symmetry of their point (docs/theory/thermal.md 3).
+/// @throws InvalidInput for imaginary modes (unless options.allow_imaginary) and for frequencies
+///         that break the crystal's symmetry (unless options.allow_inconsistent_position).
 Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
-                     const Control& control, Progress& progress);
+                     const HarmonicOptions& options, Progress& progress);
 
 /// The dynamical matrix and its three q-derivatives at any fractional q; Hermitian, row-major
 /// [nb][nb] each. Units (rad/ps)² and (rad/ps)² nm.
@@ -29,12 +28,12 @@ struct DynamicalMatrix {
   std::vector<std::complex<double>> gradient[3];
 };
 
-/// Prepares the weights of docs/theory/thermal.md 3.1 once; evaluates D(q) anywhere. Keeps
-/// references to the crystal and the control it was made with.
+/// Prepares the weights of docs/theory/thermal.md 3.1 once and evaluates D(q) anywhere. It keeps a
+/// reference to the crystal.
 class DynamicalMatrixBuilder {
  public:
   DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
-                         const Control& control);
+                         const HarmonicOptions& options);
   DynamicalMatrix at(const Vec3& q_fractional, bool with_gradient) const;
 
  private:
@@ -67,7 +66,7 @@ class DynamicalMatrixBuilder {
   void prepare_ewald();
 
   const Crystal& crystal_;
-  const Control& control_;
+  HarmonicOptions options_;
   double n_cells_;
   std::vector<Shell> shells_;
   bool mixed_space_ = false;            ///< non-analytic term of supercell (phonopy) decks
@@ -75,14 +74,14 @@ class DynamicalMatrixBuilder {
   std::vector<double> ewald_diagonal_;  ///< [atom][3][3], rydberg units
 };
 
-/// Fills spread_rad_ps from the velocities for the broadening of `control`, and `subspace`. Public
-/// so that injected velocities can be used.
-void set_spreads(const Crystal& crystal, const Symmetry& symmetry, const Control& control,
+/// Fills spread_rad_ps from the velocities: p of physics/broadening.hpp for either width. Public so
+/// that tests can inject velocities.
+void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,
                  Modes& modes);
 
 /// ⟨|p|²⟩ of the modes that take part, (rad/ps)²; 0 if none does.
-double mean_square_spread(const Modes& modes, const Control& control);
-/// The width sb √(⟨|p|²⟩/3) that independent p give on the average.
-double typical_sigma_rad_ps(const Modes& modes, const Control& control);
+double mean_square_spread(const Modes& modes, double omega_max_rad_ps);
+/// The width sb √(⟨|p|²⟩/3), the mean width of pairs of modes with independent p.
+double typical_sigma_rad_ps(const Modes& modes, double scale_broad, double omega_max_rad_ps);
 
 }  // namespace quasi::thermal

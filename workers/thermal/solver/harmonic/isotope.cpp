@@ -13,15 +13,14 @@ constexpr double kWindow = 2.5;  // of σ'
 
 }  // namespace
 
-std::vector<double> elastic_widths_rad_ps(const Crystal&, const Symmetry&, const Modes& modes,
-                                          const Control& control) {
+std::vector<double> elastic_widths_rad_ps(const Modes& modes, Broadening broadening) {
   constexpr Spread kStill{0.0, 0.0, 0.0};
   const auto n_modes = static_cast<std::size_t>(modes.n_modes());
   std::vector<double> width(n_modes);
   std::vector<double> logarithm(n_modes);
   for (std::size_t mode = 0; mode < n_modes; ++mode) {
     width[mode] = std::sqrt(
-        pair_width_squared(control.broadening, spread_at(&modes.spread_rad_ps[3 * mode]), kStill));
+        pair_width_squared(broadening, spread_at(&modes.spread_rad_ps[3 * mode]), kStill));
     logarithm[mode] =
         width[mode] > 0.0 ? std::log(width[mode]) : -std::numeric_limits<double>::infinity();
   }
@@ -37,10 +36,11 @@ std::vector<double> elastic_widths_rad_ps(const Crystal&, const Symmetry&, const
 }
 
 std::vector<double> isotope_rates_per_ps(const Crystal& crystal, const Symmetry& symmetry,
-                                         const Modes& modes, const Control& control) {
+                                         const Modes& modes,
+                                         const std::vector<double>& width_rad_ps,
+                                         double omega_max_rad_ps) {
   const int nb = modes.n_branches;
   const int n_atoms = crystal.n_atoms();
-  const std::vector<double> width = elastic_widths_rad_ps(crystal, symmetry, modes, control);
   std::vector<double> rates(static_cast<std::size_t>(symmetry.n_irreducible() * nb), 0.0);
   const bool pure = std::all_of(crystal.g_factor.begin(), crystal.g_factor.end(),
                                 [](double g) { return g == 0.0; });
@@ -49,14 +49,14 @@ std::vector<double> isotope_rates_per_ps(const Crystal& crystal, const Symmetry&
   for (std::int64_t i = 0; i < symmetry.n_irreducible(); ++i)
     for (int s = 0; s < nb; ++s) {
       const std::int64_t mode = static_cast<std::int64_t>(symmetry.irreducible[i]) * nb + s;
-      if (!modes.active(mode, control.omega_max_rad_ps)) continue;
+      if (!modes.active(mode, omega_max_rad_ps)) continue;
       const double omega = modes.omega_rad_ps[mode];
       const std::complex<double>* e = &modes.eigenvector[static_cast<std::size_t>(mode * nb)];
       double sum = 0.0;
       for (std::int64_t other = 0; other < modes.n_modes(); ++other) {
         const double mismatch = omega - modes.omega_rad_ps[other];
-        if (std::fabs(mismatch) >= kWindow * width[other] ||
-            !modes.active(other, control.omega_max_rad_ps))
+        if (std::fabs(mismatch) >= kWindow * width_rad_ps[other] ||
+            !modes.active(other, omega_max_rad_ps))
           continue;
         const std::complex<double>* f = &modes.eigenvector[static_cast<std::size_t>(other * nb)];
         double overlap = 0.0;
@@ -65,7 +65,7 @@ std::vector<double> isotope_rates_per_ps(const Crystal& crystal, const Symmetry&
           for (int d = 0; d < 3; ++d) product += std::conj(e[3 * atom + d]) * f[3 * atom + d];
           overlap += crystal.g_factor[atom] * std::norm(product);
         }
-        sum += gaussian_delta_ps(mismatch, width[other]) * overlap;
+        sum += gaussian_delta_ps(mismatch, width_rad_ps[other]) * overlap;
       }
       rates[i * nb + s] = units::kPi * omega * omega / (2.0 * static_cast<double>(modes.n_q)) * sum;
     }

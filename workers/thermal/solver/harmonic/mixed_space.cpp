@@ -51,7 +51,7 @@ Vec3 DynamicalMatrixBuilder::first_shortest_image(const Vec3& q) const {
 }
 
 std::vector<Vec3> DynamicalMatrixBuilder::shortest_images(const Vec3& q) const {
-  if (control_.compat) return {first_shortest_image(q)};
+  if (options_.compat) return {first_shortest_image(q)};
   const Mat3 basis = reduced_lattice(crystal_.reciprocal_per_nm());
   const Vec3 start = transpose(crystal_.reciprocal_per_nm()) * q;
   // In a reduced basis the shortest image is at most two steps from the rounded coordinates.
@@ -110,7 +110,7 @@ void DynamicalMatrixBuilder::add_mixed_space_image(const Vec3& k, double share,
   const int nb = crystal_.n_branches();
   const Vec3 ek = crystal_.epsilon * k;
   const double kek = dot(k, ek);
-  const double unit = share * control_.constants().born_charge_factor / crystal_.volume_nm3();
+  const double unit = share * options_.constants.born_charge_factor / crystal_.volume_nm3();
   for (int atom = 0; atom < n_atoms; ++atom)
     for (int other = 0; other < n_atoms; ++other) {
       const Vec3 kz = apply_transposed(crystal_.born[atom], k);

@@ -30,8 +30,8 @@ std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh)
 
 ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForceConstants fc3,
                                              const Symmetry& symmetry, const Modes& modes,
-                                             const Control& control) {
-  const PhysicalConstants& constants = control.constants();
+                                             const ThreePhononOptions& options) {
+  const PhysicalConstants& constants = options.constants;
   return {.mesh = symmetry.mesh,
           .n_atoms = crystal.n_atoms(),
           .modes = &modes,
@@ -39,16 +39,16 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
           .mass_amu = crystal.mass_amu,
           .rows = symmetry.irreducible,
           .first_zone = first_zone_points(crystal, symmetry.mesh),
-          .broadening = control.broadening,
-          .scale_broad = control.scale_broad,
-          .cut = control.cut_3ph,
-          .delta_norm = control.window_norm ? 1.0 / std::erf(control.cut_3ph) : 1.0,
-          .omega_max_rad_ps = control.omega_max_rad_ps,
+          .broadening = options.broadening,
+          .scale_broad = options.scale_broad,
+          .cut = options.cut,
+          .delta_norm = options.window_norm ? 1.0 / std::erf(options.cut) : 1.0,
+          .omega_max_rad_ps = options.omega_max_rad_ps,
           .rate_constant = constants.rate_3ph,
           .hbar_over_kb_k_ps = constants.hbar_over_kb_k_ps(),
-          .strategy = control.strategy,
-          .precision = control.precision,
-          .memory_budget_bytes = static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0)};
+          .strategy = options.strategy,
+          .precision = options.precision,
+          .memory_budget_bytes = options.memory_budget_bytes};
 }
 
 void average_over_subspaces(const Modes& modes, const std::vector<std::int32_t>& points,

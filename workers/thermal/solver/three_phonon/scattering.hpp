@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
 #include "workers/thermal/model/symmetry.hpp"
+#include "workers/thermal/model/three_phonon_options.hpp"
 
 namespace quasi::thermal {
 
@@ -13,7 +13,7 @@ namespace quasi::thermal {
 /// `modes`.
 ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForceConstants fc3,
                                              const Symmetry& symmetry, const Modes& modes,
-                                             const Control& control);
+                                             const ThreePhononOptions& options);
 
 /// Mesh coordinates of the shortest image of every point, for the normal/Umklapp split. On the zone
 /// boundary, where several images are equally short, the first in lexicographic order.

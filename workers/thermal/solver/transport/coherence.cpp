@@ -39,8 +39,8 @@ std::vector<std::complex<double>> velocity_operator(const Transport& t,
       for (int b = 0; b < nb; ++b) {
         const std::int64_t ma = point * nb + a;
         const std::int64_t mb = point * nb + b;
-        if (!t.modes.active(ma, t.control.omega_max_rad_ps) ||
-            !t.modes.active(mb, t.control.omega_max_rad_ps))
+        if (!t.modes.active(ma, t.options.omega_max_rad_ps) ||
+            !t.modes.active(mb, t.options.omega_max_rad_ps))
           continue;
         std::complex<double> sum = 0.0;
         for (int i = 0; i < nb; ++i) sum += std::conj(e[a * nb + i]) * half[i * nb + b];
@@ -54,8 +54,8 @@ std::vector<std::complex<double>> velocity_operator(const Transport& t,
 std::vector<Coherence> coherence_conductivity(
     const Transport& t, const SecondOrder& constants, const std::vector<double>& temperatures_k,
     const std::vector<std::vector<double>>& rates_per_ps) {
-  const DynamicalMatrixBuilder builder(t.crystal, constants, t.control);
-  const PhysicalConstants& constant = t.control.constants();
+  const DynamicalMatrixBuilder builder(t.crystal, constants, t.options.harmonic);
+  const PhysicalConstants& constant = t.options.constants();
   const int nb = t.modes.n_branches;
   const auto size = static_cast<std::size_t>(nb * nb);
   std::vector<Coherence> result(temperatures_k.size());
@@ -75,7 +75,7 @@ std::vector<Coherence> coherence_conductivity(
           (temperature * temperature * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
       for (int s = 0; s < nb; ++s) {
         const double omega = t.modes.omega_rad_ps[point * nb + s];
-        const double n = t.modes.active(point * nb + s, t.control.omega_max_rad_ps)
+        const double n = t.modes.active(point * nb + s, t.options.omega_max_rad_ps)
                              ? bose_einstein(omega, temperature, constant.hbar_over_kb_k_ps())
                              : 0.0;
         weight[s] = n * (n + 1.0);

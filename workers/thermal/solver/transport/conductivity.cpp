@@ -40,7 +40,7 @@ std::vector<double> relaxation_time_field(const Transport& t,
 
 std::vector<Mat3> mode_conductivity(const Transport& t, double temperature_k,
                                     const std::vector<double>& f) {
-  const PhysicalConstants& constants = t.control.constants();
+  const PhysicalConstants& constants = t.options.constants();
   // ħ² in 1e-68, k_B in 1e-23, (rad/ps)² (nm/ps)² ps / nm³ = 1e45 in SI: the powers of ten cancel.
   const double scale =
       constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
@@ -67,12 +67,12 @@ Mat3 total(const std::vector<Mat3>& tensors) {
 }
 
 double heat_capacity_j_m3_k(const Transport& t, double temperature_k) {
-  const PhysicalConstants& constants = t.control.constants();
+  const PhysicalConstants& constants = t.options.constants();
   double sum = 0.0;
   for (std::int64_t mode = 0; mode < t.modes.n_modes(); ++mode)
     if (t.modes.omega_rad_ps[mode] == 0.0)
       sum += 1.0;  // the limit: the translations stand for the long waves around Γ
-    else if (t.modes.active(mode, t.control.omega_max_rad_ps))
+    else if (t.modes.active(mode, t.options.omega_max_rad_ps))
       sum += heat_capacity_kb(t.modes.omega_rad_ps[mode], temperature_k,
                               constants.hbar_over_kb_k_ps());
   return constants.kb_1e23_j_k * 1e4 * sum /
@@ -80,7 +80,7 @@ double heat_capacity_j_m3_k(const Transport& t, double temperature_k) {
 }
 
 Mat3 small_grain_w_per_mk_nm(const Transport& t, double temperature_k) {
-  const PhysicalConstants& constants = t.control.constants();
+  const PhysicalConstants& constants = t.options.constants();
   Mat3 sum{};
   for (std::int64_t row = 0; row < t.n_rows(); ++row) {
     if (!t.conducts(row)) continue;
@@ -135,8 +135,8 @@ std::vector<Mat3> accumulate_below(const std::vector<double>& ticks, const std::
 Cumulative cumulative_by_path(const Transport& t, const std::vector<Mat3>& by_row,
                               const std::vector<double>& f) {
   Cumulative result;
-  for (int i = 0; i < t.control.n_ticks; ++i)
-    result.abscissa.push_back(std::pow(10.0, 8.0 * i / (t.control.n_ticks - 1) - 2.0));
+  for (int i = 0; i < t.options.n_ticks; ++i)
+    result.abscissa.push_back(std::pow(10.0, 8.0 * i / (t.options.n_ticks - 1) - 2.0));
   result.kappa_w_per_mk = accumulate_below(result.abscissa, mean_free_path_nm(t, f), by_row);
   return result;
 }
@@ -153,8 +153,8 @@ std::vector<double> omega_ticks(const Transport& t) {
   }
   high *= 1.1;
   std::vector<double> ticks;
-  for (int i = 1; i <= t.control.n_ticks; ++i)
-    ticks.push_back(low + (high - low) * i / t.control.n_ticks);
+  for (int i = 1; i <= t.options.n_ticks; ++i)
+    ticks.push_back(low + (high - low) * i / t.options.n_ticks);
   return ticks;
 }
 
@@ -180,8 +180,7 @@ std::vector<double> boundary_rates_per_ps(const Transport& t, double length_nm) 
 DensityOfStates density_of_states(const Transport& t) {
   const int nb = t.modes.n_branches;
   const int n_atoms = t.crystal.n_atoms();
-  const std::vector<double> width =
-      elastic_widths_rad_ps(t.crystal, t.symmetry, t.modes, t.control);
+  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic.broadening);
   DensityOfStates dos;
   dos.omega_rad_ps = omega_ticks(t);
   const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());

@@ -3,19 +3,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
 #include "workers/thermal/model/symmetry.hpp"
+#include "workers/thermal/model/transport_options.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal {
 
-/// What the sums over modes need: a bundle of references, valid as long as its parts.
+/// Data of the sums over modes: references, valid as long as their targets, and the options.
 struct Transport {
   const Crystal& crystal;
   const Symmetry& symmetry;
   const Modes& modes;
-  const Control& control;
+  TransportOptions options;
 
   std::int64_t n_rows() const { return symmetry.n_irreducible() * modes.n_branches; }
   std::int64_t mode_of_row(std::int64_t row) const {
@@ -26,7 +26,7 @@ struct Transport {
   /// A row contributes to κ: not at Γ, active.
   bool conducts(std::int64_t row) const {
     return symmetry.irreducible[row / modes.n_branches] != 0 &&
-           modes.active(mode_of_row(row), control.omega_max_rad_ps);
+           modes.active(mode_of_row(row), options.omega_max_rad_ps);
   }
 };
 

@@ -59,7 +59,8 @@ void warn_of_cold(const Control& control, ConductivityRun& run) {
   const double coldest_k =
       *std::min_element(control.temperatures_k.begin(), control.temperatures_k.end());
   const double thermal_rad_ps = coldest_k / control.constants().hbar_over_kb_k_ps();
-  const double sigma = typical_sigma_rad_ps(run.modes, control);
+  const double sigma =
+      typical_sigma_rad_ps(run.modes, control.scale_broad, control.omega_max_rad_ps);
   if (thermal_rad_ps < sigma)
     run.warnings.push_back("at 'T' = " + number_text(coldest_k) +
                            " K k_BT = " + number_text(thermal_rad_ps) +
@@ -132,8 +133,8 @@ void sample_three_phonons(const Deck& deck, const ThreePhononProblem& problem,
 ConductivityRun start_run(const Deck& deck, Progress& progress) {
   ConductivityRun run;
   PhaseTimer timer(run, "harmonic");
-  run.modes =
-      solve_harmonic(deck.crystal, deck.second_order, deck.symmetry, deck.control, progress);
+  run.modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry,
+                             deck.control.harmonic_options(), progress);
   run.warnings = deck.warnings;
   run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
   if (!deck.control.only_harmonic) warn_of_cold(deck.control, run);
@@ -143,10 +144,12 @@ ConductivityRun start_run(const Deck& deck, Progress& progress) {
 void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
                     ConductivityRun& run, Progress& progress, const SamplingSite& site) {
   const Control& control = deck.control;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control.transport_options()};
   if (control.isotopes) {
     PhaseTimer timer(run, "isotopes");
-    run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes, control);
+    run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes,
+                                              elastic_widths_rad_ps(run.modes, control.broadening),
+                                              control.omega_max_rad_ps);
     if (control.average_degenerate)
       average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, run.isotope_per_ps.data());
   }
@@ -184,7 +187,7 @@ class TemperatureStep {
         further_(further),
         run_(run),
         site_(site),
-        transport_{deck.crystal, deck.symmetry, run.modes, deck.control},
+        transport_{deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()},
         n_rows_(static_cast<std::size_t>(transport_.n_rows())) {
     result_.temperature_k = control_.temperatures_k[t];
   }

@@ -11,7 +11,8 @@ namespace quasi::thermal {
 
 Derived derive(const Deck& deck, const SparseForceConstants& third_order, ConductivityRun& run) {
   const auto start = std::chrono::steady_clock::now();
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   Derived derived;
   derived.gruneisen = gruneisen_parameters(transport, third_order);
   std::vector<std::vector<double>> rates;
@@ -30,8 +31,7 @@ Derived derive(const Deck& deck, const SparseForceConstants& third_order, Conduc
 }
 
 Cumulative spectrum_by_omega(const Transport& t, const std::vector<Mat3>& by_row) {
-  const std::vector<double> width =
-      elastic_widths_rad_ps(t.crystal, t.symmetry, t.modes, t.control);
+  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic.broadening);
   Cumulative spectrum = cumulative_by_omega(t, {});
   const auto n_ticks = static_cast<std::int64_t>(spectrum.abscissa.size());
 #pragma omp parallel for schedule(static)

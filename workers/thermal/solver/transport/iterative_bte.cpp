@@ -27,7 +27,7 @@ class BteProblem {
       : t_(transport),
         temperature_k_(temperature_k),
         collision_(collision),
-        whole_mesh_(transport.control.compat) {
+        whole_mesh_(transport.options.harmonic.compat) {
     const int nb = t_.modes.n_branches;
     if (whole_mesh_)
       for (std::int64_t q = 0; q < t_.modes.n_q; ++q)
@@ -39,7 +39,7 @@ class BteProblem {
     diagonal_.assign(size, 0.0);
     source_.assign(size * 3, 0.0);
     for (std::size_t i = 0; i < point_.size(); ++i) {
-      projector_.push_back(t_.symmetry.vector_projector(point_[i], t_.control.compat));
+      projector_.push_back(t_.symmetry.vector_projector(point_[i], t_.options.harmonic.compat));
       const std::int64_t star = t_.symmetry.star_of[point_[i]];
       for (int s = 0; s < nb; ++s) {
         const std::int64_t row = star * nb + s;
@@ -48,7 +48,7 @@ class BteProblem {
         const std::int64_t mode = static_cast<std::int64_t>(point_[i]) * nb + s;
         const double omega = t_.modes.omega_rad_ps[mode];
         const double n =
-            bose_einstein(omega, temperature_k_, t_.control.constants().hbar_over_kb_k_ps());
+            bose_einstein(omega, temperature_k_, t_.options.constants().hbar_over_kb_k_ps());
         weight_[at] = (whole_mesh_ ? 1 : t_.symmetry.multiplicity[star]) * n * (n + 1.0);
         diagonal_[at] = collision_.diagonal_per_ps[row];
         for (int d = 0; d < 3; ++d)
@@ -143,7 +143,8 @@ class BteProblem {
       const Vec3 x = projector_[i / nb] * Vec3{f[3 * i], f[3 * i + 1], f[3 * i + 2]};
       std::copy(x.begin(), x.end(), f.begin() + static_cast<std::ptrdiff_t>(3 * i));
     }
-    if (t_.control.average_degenerate) average_over_subspaces(t_.modes, point_, 3, f.data());
+    if (t_.options.harmonic.average_degenerate)
+      average_over_subspaces(t_.modes, point_, 3, f.data());
   }
 
   const Transport& t_;
@@ -203,7 +204,7 @@ double relative_change(const Mat3& now, const Mat3& before) {
 /// first direction is the relaxation-time field: every F is then the best of its Krylov space, ⟨b,
 /// F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational functional, and κ errs by the square of the residual,
 /// from below.
-IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& control,
+IterativeSolution conjugate_gradients(const BteProblem& problem, const IterationOptions& options,
                                       Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
@@ -216,10 +217,10 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& 
   const double scale = problem.inner(b, problem.divide_by_diagonal(b));
   if (!(scale > 0.0)) return result;  // nothing conducts
   result.residual = std::sqrt(std::max(rz, 0.0) / scale);
-  while (result.residual > control.convergence_tolerance) {
-    if (result.iterations >= control.max_iterations)
+  while (result.residual > options.convergence_tolerance) {
+    if (result.iterations >= options.max_iterations)
       give_up("conjugate gradients", result.iterations, result.residual,
-              control.convergence_tolerance, problem.temperature_k());
+              options.convergence_tolerance, problem.temperature_k());
     const std::vector<double> ap = problem.apply(p);
     const double curvature = problem.inner(p, ap);
     not_finite(curvature, problem.temperature_k());
@@ -240,13 +241,14 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Control& 
     result.residual = std::sqrt(std::max(rz, 0.0) / scale);
     result.kappa_history_w_per_mk.push_back(problem.kappa(result.f));
     progress.metric("residual", result.residual);
-    progress.report("iterate", result.iterations, control.max_iterations);
+    progress.report("iterate", result.iterations, options.max_iterations);
   }
   return result;
 }
 
 /// Restarted GMRES on (A/w) F = ωv/w, in the inner product Σ mult n(n+1) F·G.
-IterativeSolution gmres(const BteProblem& problem, const Control& control, Progress& progress) {
+IterativeSolution gmres(const BteProblem& problem, const IterationOptions& options,
+                        Progress& progress) {
   IterativeSolution result;
   const std::vector<double> b = problem.divide_by_diagonal(problem.source());
   result.f = b;
@@ -258,16 +260,16 @@ IterativeSolution gmres(const BteProblem& problem, const Control& control, Progr
     double norm = std::sqrt(problem.inner(r, r));
     not_finite(norm, problem.temperature_k());
     result.residual = norm / scale;
-    if (result.residual <= control.convergence_tolerance) return result;
-    if (result.iterations >= control.max_iterations)
-      give_up("GMRES", result.iterations, result.residual, control.convergence_tolerance,
+    if (result.residual <= options.convergence_tolerance) return result;
+    if (result.iterations >= options.max_iterations)
+      give_up("GMRES", result.iterations, result.residual, options.convergence_tolerance,
               problem.temperature_k());
     for (double& x : r) x /= norm;
     std::vector<std::vector<double>> basis{r};
     std::vector<std::vector<double>> h;  // columns of the triangular factor
     std::vector<double> g{norm};
     std::vector<std::pair<double, double>> rotations;
-    for (int k = 0; k < kGmresRestart && result.iterations < control.max_iterations; ++k) {
+    for (int k = 0; k < kGmresRestart && result.iterations < options.max_iterations; ++k) {
       std::vector<double> w = problem.divide_by_diagonal(problem.apply(basis.back()));
       std::vector<double> column;
       for (const auto& v : basis) {
@@ -291,8 +293,8 @@ IterativeSolution gmres(const BteProblem& problem, const Control& control, Progr
       ++result.iterations;
       result.residual = std::fabs(g.back()) / scale;
       progress.metric("residual", result.residual);
-      progress.report("iterate", result.iterations, control.max_iterations);
-      if (result.residual <= 0.5 * control.convergence_tolerance || next == 0.0) break;
+      progress.report("iterate", result.iterations, options.max_iterations);
+      if (result.residual <= 0.5 * options.convergence_tolerance || next == 0.0) break;
       for (double& x : w) x /= next;
       basis.push_back(std::move(w));
     }
@@ -308,7 +310,7 @@ IterativeSolution gmres(const BteProblem& problem, const Control& control, Progr
 }
 
 /// F ← (ω v + in-scattering)/w until κ changes by less than eps: the reference program's iteration.
-IterativeSolution fixed_point(const BteProblem& problem, const Control& control,
+IterativeSolution fixed_point(const BteProblem& problem, const IterationOptions& options,
                               Progress& progress) {
   IterativeSolution result;
   const std::vector<double>& b = problem.source();
@@ -316,9 +318,9 @@ IterativeSolution fixed_point(const BteProblem& problem, const Control& control,
   Mat3 before = problem.kappa(result.f);
   result.kappa_history_w_per_mk.push_back(before);
   for (;;) {
-    if (result.iterations >= control.max_iterations)
+    if (result.iterations >= options.max_iterations)
       give_up("the fixed-point iteration", result.iterations, result.residual,
-              control.convergence_tolerance, problem.temperature_k());
+              options.convergence_tolerance, problem.temperature_k());
     result.f = plus(std::move(result.f), 1.0,
                     problem.divide_by_diagonal(plus(b, -1.0, problem.apply(result.f))));
     const Mat3 now = problem.kappa(result.f);
@@ -327,9 +329,9 @@ IterativeSolution fixed_point(const BteProblem& problem, const Control& control,
     not_finite(result.residual, problem.temperature_k());
     result.kappa_history_w_per_mk.push_back(now);
     progress.metric("residual", result.residual);
-    progress.report("iterate", result.iterations, control.max_iterations);
+    progress.report("iterate", result.iterations, options.max_iterations);
     before = now;
-    if (result.residual < control.convergence_tolerance) return result;
+    if (result.residual < options.convergence_tolerance) return result;
   }
 }
 
@@ -355,16 +357,16 @@ IterativeSolution solve_bte(const Transport& transport, double temperature_k,
                             const CollisionOperator& collision, Progress& progress) {
   const BteProblem problem(transport, temperature_k, collision);
   const auto iterate = [&] {
-    switch (transport.control.solver) {
+    switch (transport.options.iteration.solver) {
       case Solver::kConjugateGradients:
         if (!collision.symmetric)
           throw InvalidInput(
               "solver = cg needs a symmetric collision operator; use solver = gmres");
-        return conjugate_gradients(problem, transport.control, progress);
+        return conjugate_gradients(problem, transport.options.iteration, progress);
       case Solver::kGmres:
-        return gmres(problem, transport.control, progress);
+        return gmres(problem, transport.options.iteration, progress);
       case Solver::kFixedPoint:
-        return fixed_point(problem, transport.control, progress);
+        return fixed_point(problem, transport.options.iteration, progress);
     }
     throw InvalidInput("unknown solver");
   };

@@ -27,8 +27,9 @@ struct IterativeSolution {
   std::vector<Mat3> kappa_history_w_per_mk;  ///< after every iteration, the RTA first
 };
 
-/// Solves A F = ω v by the method of the control, from F = ω v/w.
-/// @throws NotConverged after control.max_iterations, with the residual.
+/// Solves A F = ω v from F = ω v/w by the method of transport.options.iteration
+/// (docs/theory/thermal.md 8).
+/// @throws NotConverged after max_iterations, with the residual.
 IterativeSolution solve_bte(const Transport& transport, double temperature_k,
                             const CollisionOperator& collision, Progress& progress);
 

@@ -7,7 +7,8 @@ namespace quasi::thermal {
 double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::size_t t,
                             const std::function<double(std::int64_t)>& further_per_ps,
                             const std::function<double(std::int64_t)>& error_per_ps) {
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
   const std::int64_t n_rows = transport.n_rows();
   std::vector<double> w(static_cast<std::size_t>(n_rows));
   for (std::int64_t row = 0; row < n_rows; ++row) {

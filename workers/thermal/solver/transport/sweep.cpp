@@ -13,7 +13,7 @@ Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScatter
       control.isotope_factors.empty() ? std::vector<double>{1.0} : control.isotope_factors;
   sweep.grain_size_nm =
       control.grain_sizes_nm.empty() ? std::vector<double>{0.0} : control.grain_sizes_nm;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, control};
+  const Transport transport{deck.crystal, deck.symmetry, run.modes, control.transport_options()};
   const std::size_t n_t = control.temperatures_k.size();
   const std::size_t n = sweep.isotope_factor.size() * sweep.grain_size_nm.size() * n_t;
   sweep.kappa_rta_w_per_mk.resize(n);

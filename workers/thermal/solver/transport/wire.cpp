@@ -63,18 +63,18 @@ double diffuse_wire_reduction(double path_nm, double radius_nm) {
 }
 
 WireConductivity wires_of(const Transport& t) {
-  const Control& control = t.control;
+  const WireOptions& options = t.options.wires;
   WireConductivity wires;
-  for (const Index3& orientation : control.orientations) {
+  for (const Index3& orientation : options.orientations) {
     const Vec3 along = t.crystal.lattice_vector_nm(orientation);
     wires.axis.push_back(1.0 / length(along) * along);
   }
   const auto n_radii =
       static_cast<int>(std::floor(
-          (control.radius_max_nm - control.radius_min_nm) / control.radius_step_nm + 1e-9)) +
+          (options.radius_max_nm - options.radius_min_nm) / options.radius_step_nm + 1e-9)) +
       1;
   for (int i = 0; i < n_radii; ++i)
-    wires.radius_nm.push_back(control.radius_min_nm + i * control.radius_step_nm);
+    wires.radius_nm.push_back(options.radius_min_nm + i * options.radius_step_nm);
   wires.kappa_w_per_mk.assign(wires.axis.size() * wires.radius_nm.size(), 0.0);
   return wires;
 }
@@ -91,7 +91,7 @@ double speed_across(const Vec3& v, const Vec3& axis) {
 WireConductivity wire_conductivity(const Transport& t, double temperature_k,
                                    const std::vector<double>& rate_per_ps) {
   WireConductivity result = wires_of(t);
-  const PhysicalConstants& constants = t.control.constants();
+  const PhysicalConstants& constants = t.options.constants();
   const int nb = t.modes.n_branches;
   const double scale =
       constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
@@ -138,9 +138,9 @@ class WireAxis {
         further_(further),
         axis_(axis),
         along_(symmetry_along(deck.symmetry, axis)),
-        t_{deck.crystal, along_, run.modes, deck.control},
-        problem_(
-            make_three_phonon_problem(deck.crystal, third_order, along_, run.modes, deck.control)),
+        t_{deck.crystal, along_, run.modes, deck.control.transport_options()},
+        problem_(make_three_phonon_problem(deck.crystal, third_order, along_, run.modes,
+                                           deck.control.three_phonon_options())),
         iterated_(further.iterated_along ? further.iterated_along(along_) : FurtherScattering{}) {}
 
   void load(const Device& device, Progress& progress) {
@@ -225,7 +225,7 @@ std::vector<WireConductivity> converged_wires(const Deck& deck,
                                               const WireScattering& further, const Device& device,
                                               Progress& progress) {
   const std::size_t n_t = deck.control.temperatures_k.size();
-  const Transport bulk{deck.crystal, deck.symmetry, run.modes, deck.control};
+  const Transport bulk{deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()};
   std::vector<WireConductivity> result(n_t, wires_of(bulk));
   const std::size_t n_radii = result[0].radius_nm.size();
   for (std::size_t axis = 0; axis < result[0].axis.size(); ++axis) {

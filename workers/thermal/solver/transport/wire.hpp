@@ -22,7 +22,7 @@ struct WireConductivity {
   std::vector<double> kappa_w_per_mk;  ///< [n_axes][n_radii]
 };
 
-/// Axes and radii of the wires that the control asks for.
+/// Axes and radii of the wires of transport.options.
 WireConductivity wires_of(const Transport& transport);
 
 /// In relaxation-time approximation: each mode's F along the axis is reduced by the f of its own

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "workers/thermal/physics/broadening.hpp"
+#include "workers/thermal/physics/physical_constants.hpp"
+
+namespace quasi::thermal {
+
+/// How harmonic modes are computed from second-order constants, and which findings are errors.
+struct HarmonicOptions {
+  PhysicalConstants constants = kCodata2018;
+  bool compat = false;      ///< eigenvectors, little groups and Ewald sphere of FourPhonon
+  bool nonanalytic = true;  ///< adds the dipole–dipole term of polar crystals
+  bool ewald = false;       ///< that term as an Ewald sum, for constants without dipoles
+  double symmetry_tolerance_nm = 1e-5;
+  double degeneracy_rad_ps = 1e-4;  ///< branches closer than this are one degenerate set
+  bool average_degenerate = true;   ///< velocities are averaged over each degenerate set
+  Broadening broadening = Broadening::kSymmetric;
+  bool allow_imaginary = false;
+  bool allow_inconsistent_position = false;
+  std::string positions_location;  ///< where the user gave the positions, for messages
+  std::string epsilon_location;    ///< where the user gave ε, for messages
+};
+
+}  // namespace quasi::thermal
