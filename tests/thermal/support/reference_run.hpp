@@ -17,7 +17,7 @@ std::vector<std::vector<double>> numbers_of(const std::filesystem::path& file);
 /// force constants have it.
 inline constexpr const char* kPublished = "published_m16_sb1.0";
 
-/// One run of the reference program: its CONTROL, the deck's force constants, and its BTE.* tables.
+/// One run of FourPhonon: its CONTROL, the deck's force constants, and its BTE.* tables.
 class ReferenceRun {
  public:
   /// @param name  in runs/, or kPublished

@@ -237,7 +237,7 @@ TEST(Gruneisen, IsTheChangeUnderStrain) {
   EXPECT_GT(most, 0.5);  // it is not all zeros that agree
 }
 
-// The reference program's parameters; degenerate modes by their mean.
+// Compares Grüneisen parameters with those of FourPhonon; degenerate modes enter by their mean.
 TEST(Gruneisen, AgreesWithTheReferenceProgram) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const test::ReferenceRun reference("34ph_m04_sb1.0");

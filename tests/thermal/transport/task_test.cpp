@@ -230,7 +230,7 @@ TEST(ThermalTask, NamesItsExports) {
   EXPECT_EQ(make_thermal_task()->exports(), (std::vector<std::string>{"bte", "phono3py"}));
 }
 
-// The exported BTE.* files against the reference program's own, number by number.
+// Compares the exported BTE.* files with those of FourPhonon, number by number.
 TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const thermal::test::ReferenceRun reference("3ph_m08_sb1.0_iso");
@@ -284,9 +284,9 @@ TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
   }
 }
 
-// The four-phonon files against the reference program's at 4³. Counts of ++ and −− within two ties,
-// of +− to 1e-3 in sum; rates of single branches hang on the eigensolver (6e-3 of the largest), +−
-// on ties too (2e-2).
+// Compares the four-phonon files with those of FourPhonon at 4³. Counts of ++ and −− within two
+// ties, of +− to 1e-3 in sum; rates of single branches hang on the eigensolver (6e-3 of the
+// largest), +− on ties too (2e-2).
 TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const thermal::test::ReferenceRun reference("34ph_m04_sb1.0");

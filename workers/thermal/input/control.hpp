@@ -21,7 +21,7 @@
 
 namespace quasi::thermal {
 
-/// How processes are drawn where rates are sampled.
+/// Estimator of sampled rates.
 enum class Sampling {
   kUniform,   ///< the published estimator: tuples from the box of indices
   kByWeight,  ///< processes, with a probability that grows with their exact weight
@@ -73,7 +73,7 @@ struct Control {
   bool four_phonon_iteration = false;
 
   // Extensions.
-  bool compat = false;  ///< compat = "fourphonon": constants, σ, windows of [ref]
+  bool compat = false;  ///< compat = "fourphonon": constants, σ and windows of FourPhonon
   Broadening broadening = Broadening::kSymmetric;
   Solver solver = Solver::kConjugateGradients;
   Strategy strategy = Strategy::kFactorised;
@@ -82,9 +82,9 @@ struct Control {
   double cut_4ph = 1.0;                 ///< cut4
   bool window_norm = true;              ///< divide δ by erf(cut)
   double sigma_least_4ph_rad_ps = 0.0;  ///< 4ph tuples whose σ is smaller are left out
-  double sigma_floor_4ph_rad_ps = 0.0;  ///< [ref] 1e-3: below it σ := 1/√π
-  double omega_floor_4ph_rad_ps = 0.0;  ///< [ref] 1.25: W := 0 when a partner is slower
-  double tie_tolerance_rad_ps = 1e-9;   ///< 4ph windows are at least this; [ref] 0
+  double sigma_floor_4ph_rad_ps = 0.0;  ///< FourPhonon 1e-3: below it σ := 1/√π
+  double omega_floor_4ph_rad_ps = 0.0;  ///< FourPhonon 1.25: W := 0 when a partner is slower
+  double tie_tolerance_rad_ps = 1e-9;   ///< 4ph windows are at least this; FourPhonon 0
   bool exact_weights = true;            ///< 4ph tuples of coinciding phonons weigh ½ and 1/6
   bool use_symmetry = true;             ///< symmetry
   double symmetry_tolerance = 1e-5;     ///< symprec, nm
@@ -135,7 +135,7 @@ struct Control {
   bool samples_rates_3ph() const {
     return samples_3ph > 0 || (!four_phonon && target_kappa_error > 0.0);
   }
-  /// What either order may leave of target_kappa_error: they add as squares.
+  /// Share of target_kappa_error that one order may take: errors of both orders add as squares.
   double target_of_one_order() const {
     return samples_rates_3ph() && samples_rates_4ph() ? target_kappa_error / std::sqrt(2.0)
                                                       : target_kappa_error;
@@ -155,8 +155,8 @@ Control read_control(const std::filesystem::path& directory,
                      const std::vector<NamelistAssignment>& overrides);
 Control read_control(const std::filesystem::path& directory, const std::vector<Setting>& settings);
 
-/// The same from text; `where` names it in messages. Empty text: everything comes from the
-/// overrides.
+/// Reads a CONTROL from text; `where` names it in messages. With an empty text, everything comes
+/// from the overrides.
 Control parse_control(const std::string& text, const std::string& where,
                       const std::vector<NamelistAssignment>& overrides);
 

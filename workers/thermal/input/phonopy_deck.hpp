@@ -13,16 +13,17 @@ namespace quasi::thermal {
 
 /// A deck in the layout of phonopy and phono3py (docs/theory/thermal.md 1.6):
 ///
-///   phono3py.yaml | phono3py_disp.yaml | phonopy.yaml | phonopy_disp.yaml   cells; masses; Born
-///   charges fc2.hdf5 | force_constants.hdf5      [n_p or n_s][n_s][3][3], eV/Å² fc3.hdf5 [n_p or
-///   n_s][n_s][n_s][3][3][3], eV/Å³; absent: harmonic only BORN dielectric tensor and charges of
-///   the symmetry-distinct atoms POSCAR                               the primitive cell, where
-///   there is no yaml; `scell` then says
-///                                        how often it is repeated
+/// - `phono3py.yaml`, `phono3py_disp.yaml`, `phonopy.yaml` or `phonopy_disp.yaml`: cells, masses,
+///   Born charges.
+/// - `fc2.hdf5` or `force_constants.hdf5`: [n_p or n_s][n_s][3][3], eV/Å².
+/// - `fc3.hdf5`: [n_p or n_s][n_s][n_s][3][3][3], eV/Å³; without it, harmonic quantities only.
+/// - `BORN`: dielectric tensor and charges of the symmetry-distinct atoms.
+/// - `POSCAR`: the primitive cell, where there is no yaml; `scell` then says how often it is
+///   repeated.
 ///
-/// What such a deck does not say (mesh, temperatures, …) comes from `overrides`, in the keys of
-/// CONTROL; `ngrid` is required. Isotopes default to the natural composition, masses are the
-/// yaml's.
+/// Mesh, temperatures and other keys that such a deck does not hold come from `overrides`, in the
+/// keys of CONTROL; `ngrid` is required. Isotopes default to the natural composition, masses are
+/// the yaml's.
 struct PhonopyDeck {
   Control control;
   Crystal crystal;

@@ -10,10 +10,13 @@ namespace quasi::thermal {
 /// A thermal deck in TOML:
 ///
 ///   kind = "thermal"
-///   directory = "silicon"     # where the force constants are, relative to this file; "." for
-///   beside it ngrid = [12, 12, 12]      # keys are those of CONTROL, at the top or in tables named
-///   as its groups T = [200, 300, 400] [job]                     # name, priority, limits: the
-///   client's to read
+///   directory = "silicon"   # of the force constants, relative to this file
+///
+///   ngrid = [12, 12, 12]    # keys of CONTROL, at the top or in tables named as its groups
+///
+///   T = [200, 300, 400]
+///
+///   [job]                   # name, priority, limits: read by the client
 ///
 /// Lists may be nested; the innermost runs over a key's first index, so lattvec = [a1, a2, a3].
 /// The keys lie over those of DIRECTORY/CONTROL, or of a phonopy deck there; without either they

@@ -10,7 +10,7 @@ namespace quasi::thermal {
 /// Rates, phase spaces, counts and rules of four-phonon scattering into an open result file.
 void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out);
 
-/// What four phonons add to the `summary` of --json: processes_4ph and the rules in force.
+/// Adds the keys of four phonons to the `summary` of --json: processes_4ph and the rules in force.
 void summarise_4ph(const FourPhononRun& run, nlohmann::json& summary);
 
 }  // namespace quasi::thermal

@@ -5,7 +5,7 @@
 namespace quasi::thermal {
 
 /// Conversions between force-constant files (eV, Å, Ry, bohr, amu) and what is computed with
-/// (rad/ps, nm, 1/ps). Two sets: CODATA 2018, and the rounded ones of the reference program
+/// (rad/ps, nm, 1/ps). Two sets: CODATA 2018, and the rounded ones of FourPhonon
 /// (docs/theory/thermal.md 0), which `compat = "fourphonon"` selects.
 struct PhysicalConstants {
   double hbar_1e34_j_s;            ///< ħ in 1e-34 J s
@@ -18,7 +18,7 @@ struct PhysicalConstants {
   double rate_3ph;        ///< C3: W [ps⁴] |V|² [eV²/(Å⁶ amu³)] → 1/ps
   double rate_4ph;        ///< C4: W [ps⁵] |V|² [eV²/(Å⁸ amu⁴)] → 1/ps
   double gruneisen_unit;  ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters: rounded to
-                          ///< 9647.2 in the reference program, 1.4e-4 too low
+                          ///< 9647.2 in FourPhonon, 1.4e-4 too low
 
   double hbar_over_kb_k_ps() const { return hbar_1e34_j_s / kb_1e23_j_k * 10.0; }
 };

@@ -7,7 +7,8 @@
 namespace quasi::thermal {
 
 /// A Γ-centred mesh: point (i,j,k) is q = (i/N1) b1 + (j/N2) b2 + (k/N3) b3. Points are numbered
-/// with the first axis fastest, from zero; the reference's files print this number plus one.
+/// with the first axis fastest, from zero; files of FourPhonon and ShengBTE print this number plus
+/// one.
 struct QMesh {
   int n[3] = {1, 1, 1};
 

@@ -2,7 +2,7 @@
 
 namespace quasi::thermal {
 
-/// What one ordered pair of modes at one wave vector adds to the Wigner conductivity, without
+/// Contribution of one ordered pair of modes at one wave vector to the Wigner conductivity, without
 /// ħ²/(k_BT²VN_q) and the velocities v^α_ss' v^β_s's; in rad²/ps (docs/theory/thermal.md 13)
 /// [simoncelli2022]:
 ///

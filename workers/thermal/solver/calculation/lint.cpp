@@ -173,8 +173,8 @@ double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProb
   return seconds;
 }
 
-/// Of the collision operator with four phonons: how large, whether it is kept from one iteration to
-/// the next, and on disk.
+/// Plan of the collision operator with four phonons: its size, whether it is kept from one
+/// iteration to the next, and on disk.
 void plan_iteration_4ph(const Deck& deck, ConductivityRun& run, const Problem4ph& problem,
                         const ScatteringKernels4ph& kernels, nlohmann::json& plan) {
   const double bytes = collision_bytes(

@@ -10,7 +10,7 @@
 
 namespace quasi::thermal {
 
-/// What a deck looks like before anything expensive runs: {"checks", "plan"}, and further warnings
+/// Report on a deck before anything expensive runs: {"checks", "plan"}, and further warnings
 /// in run.warnings. `run` holds the modes.
 ///
 /// Process numbers: three phonons from counting up to 96 rows, four phonons from 2e6 random tuples.

@@ -9,7 +9,7 @@ namespace quasi::thermal {
 /// with their indices must change nothing. Blocks whose partner is missing count whole.
 double permutation_violation(const SparseForceConstants& constants);
 
-/// Where the second order says the bonds are.
+/// Bonds as the second-order constants describe them.
 struct BondCheck {
   double nearest_nm = 0.0;    ///< shortest distance between two atoms
   double strongest_nm = 0.0;  ///< distance of the pair whose block is the largest

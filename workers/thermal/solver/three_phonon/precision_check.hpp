@@ -12,7 +12,7 @@ namespace quasi::thermal {
 /// them are apart says nothing.
 inline constexpr double kVanishingRate = 1e-10;
 
-/// How far rates of mixed precision lie from those of FP64, on a sample of points computed with
+/// Differences between rates of mixed precision and of FP64, on a sample of points computed with
 /// both.
 struct PrecisionError {
   std::int64_t sampled_rows = 0;

@@ -11,7 +11,7 @@
 namespace quasi::thermal {
 namespace {
 
-/// Of the parts of one application: says nothing, and ends where the job does.
+/// Progress of the parts of one application: it reports nothing, and it ends when the job ends.
 class PartProgress : public SilentProgress {
  public:
   explicit PartProgress(const Progress* job) : job_(job) {}

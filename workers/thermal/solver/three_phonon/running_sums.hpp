@@ -10,7 +10,7 @@
 
 namespace quasi::thermal {
 
-/// Where checkpoints go, and how often.
+/// Directory and interval of checkpoints.
 struct CheckpointRule {
   std::filesystem::path directory = {};  ///< empty: none
   double interval_s = 30.0;  ///< between two, unless the daemon asks; 0: after every piece

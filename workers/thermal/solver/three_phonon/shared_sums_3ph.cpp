@@ -10,7 +10,7 @@
 namespace quasi::thermal {
 namespace {
 
-/// Of all devices but one: says nothing, and ends where the job does.
+/// Progress of all devices but the first: it reports nothing, and it ends when the job ends.
 class QuietProgress : public SilentProgress {
  public:
   explicit QuietProgress(const Progress& job) : job_(job) {}

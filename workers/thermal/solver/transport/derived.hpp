@@ -9,7 +9,7 @@
 
 namespace quasi::thermal {
 
-/// What follows from rates and modes once they are known, at no cost worth a plan.
+/// Quantities that follow from rates and modes; their cost is small beside that of the rates.
 struct Derived {
   std::vector<double> gruneisen;            ///< [n_rows]
   std::vector<double> mean_gruneisen;       ///< [nT]

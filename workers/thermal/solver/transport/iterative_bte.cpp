@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kGmresRestart = 40;
 
-/// What the solvers iterate on. Two spaces of fields:
+/// The linear problem of the solvers. It has two spaces of fields:
 ///  - on rows (irreducible points): fields are symmetric, kept so by each point's full co-group and
 ///    equal within degenerate subspaces; the default;
-///  - on the whole mesh (compat): the reference program's σ breaks the symmetry, so its F differs
+///  - on the whole mesh (compat): FourPhonon's σ breaks the symmetry, so its F differs
 ///  over
 ///    a star. A point gq gets the processes of its representative with every point replaced by its
 ///    image under g, and F is projected by the operations that fix the point without adding a
@@ -309,7 +309,8 @@ IterativeSolution gmres(const BteProblem& problem, const IterationOptions& optio
   }
 }
 
-/// F ← (ω v + in-scattering)/w until κ changes by less than eps: the reference program's iteration.
+/// F ← (ω v + in-scattering)/w until κ changes by less than eps: the iteration of ShengBTE and
+/// FourPhonon.
 IterativeSolution fixed_point(const BteProblem& problem, const IterationOptions& options,
                               Progress& progress) {
   IterativeSolution result;

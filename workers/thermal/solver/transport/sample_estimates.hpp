@@ -7,7 +7,7 @@
 
 namespace quasi::thermal {
 
-/// What a sample says of ΣW|V|² of one row, channel and temperature.
+/// Estimate of ΣW|V|² of one row, channel and temperature from a sample.
 struct SampledSum {
   double value = 0.0;
   double normal = 0.0;  ///< its part without a reciprocal vector
