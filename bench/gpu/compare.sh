@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# Compares two builds on one GPU: every benchmark runs A B A B …, and its row shows the ratio of the
-# medians, NEW over OLD. Exit status 1 when a ratio is above the limit.
+# Compares two builds on one GPU. A measurement is a pair of runs of one benchmark, OLD then NEW.
+# A row shows both medians, their ratio NEW over OLD, and the larger spread of the two sides, which
+# is (max - min) / median. The exit status is 1 when a ratio is above the limit.
 #
 #   bench/gpu/compare.sh OLD NEW     source trees (built here below build/gpu) or build folders
 #
-#   ROUNDS=5         runs of each benchmark on each side
+#   ROUNDS=5         pairs of runs of each benchmark
 #   LIMIT=1.03       largest ratio that passes
-#   CASES="gw_chi"   only these cases; `CASES=list` prints them
+#   CASES="gw_fft"   only these cases; `CASES=list` prints them
 #   LIMIT_S=480      seconds after which the script stops with status 75; call it again to go on
-#   STATE            file that holds the measurements (NEW's build folder, compare-….jsonl)
+#   STATE            file of the measurements of these two builds, extended by each call. Keep it
+#                    outside the build folders if the machine may be lost between two calls. The
+#                    default is compare-….jsonl in NEW's build folder.
+#   SIZE=small       small problems, to try the script with DEVICE=cpu
 #   DEVICE=cuda:0    the device; CMAKE_EXTRA: further arguments for cmake
 set -uo pipefail
+[ "${CASES:-}" != list ] || exec python3 "$(dirname "$0")/compare.py"
 [ $# -eq 2 ] || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 64; }
 started=$SECONDS
 limit_s=${LIMIT_S:-480}
