@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int kTransferThreads = 4;
-// After a second signal children are killed; whatever cannot be reported by then is left to the
-// next start.
+// Time for reports after a second stop signal, which kills all children. The next start sends the
+// reports that remain.
 constexpr Milliseconds kStopLimit{5'000};
 
 Milliseconds milliseconds(double seconds) {
@@ -45,8 +45,9 @@ fs::path engine_path(const WorkerConfig& config) {
                                : fs::path(config.engine);
 }
 
-/// What engines inherit: what programs need to find their files and speak their user's language,
-/// and what libraries of ours read. Nothing else, so no secret of the daemon's.
+/// Environment variables that engines inherit: those by which programs find files and the user's
+/// language, and those that our libraries read. Nothing else is passed, so no secret of the daemon
+/// leaks.
 std::vector<std::string> engine_environment(const WorkerConfig& config) {
   std::vector<std::string> names{"PATH",
                                  "HOME",
@@ -92,7 +93,8 @@ WorkerLog::Level log_level(const std::string& name) {
   return WorkerLog::Level::kInfo;
 }
 
-/// The signals that end a daemon, as a descriptor. To be made before any other thread.
+/// Delivers the signals that end a daemon through a descriptor. It must be created before any other
+/// thread.
 class StopSignals {
  public:
   StopSignals() {
@@ -108,7 +110,7 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   int descriptor() const { return descriptor_; }
-  /// How many came since the last call.
+  /// Returns the number of signals since the last call.
   int take() {
     signalfd_siginfo info{};
     int count = 0;
@@ -135,7 +137,7 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineF
                                least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
     std::error_code error;
     const auto space = fs::space(directory, error);
-    if (error) return "the free space of " + directory + " is not known: " + error.message();
+    if (error) return "cannot read the free space of " + directory + ": " + error.message();
     if (space.available >= least) return std::string();
     return directory + " has " + std::to_string(space.available >> 20) +
            " MiB free, min_free_scratch_bytes asks for " + std::to_string(least >> 20) + " MiB";
@@ -146,7 +148,8 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineF
   return settings;
 }
 
-/// An engine without CUDA can do nothing with a GPU: "auto" then means the CPU, and says so.
+/// Makes the devices of the configuration. If the engine has no CUDA, "auto" selects the CPU and
+/// logs the reason.
 std::unique_ptr<DeviceSource> make_devices_for(const WorkerConfig& config, const EngineFacts& facts,
                                                WorkerLog& log) {
   auto source = make_devices(config);
@@ -180,7 +183,8 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
   const auto channel = wire::open_channel(config.server);
   SteadyClock clock;
   GrpcBlobs blobs(channel);
-  // Destroyed in this order: the attempts, then the calls and transfers that answer to them.
+  // Members are destroyed in this order: first the attempts, then the calls and transfers that
+  // report to them.
   ThreadPool background(loop, kTransferThreads);
   GrpcLink server(loop, channel);
   Supervisor supervisor(supervisor_settings(config, facts, load_worker_id(files, state)), engine,
@@ -223,7 +227,7 @@ std::unique_ptr<DeviceSource> make_devices(const WorkerConfig& config) {
   try {
     return make_nvml_devices();
   } catch (const DevicesLost&) {
-    // "auto" means what the machine has; "nvml" that it must have a GPU.
+    // "auto" uses the devices that the machine has. "nvml" requires a GPU.
     if (config.devices == "nvml") throw;
     return make_cpu_slots(slots);
   }

@@ -15,10 +15,11 @@ enum class DaemonExit : int {
   kConfig = 78,
 };
 
-/// Devices as the configuration names them. @throws DevicesLost, ConfigError.
+/// Makes the devices that the configuration names. @throws DevicesLost, ConfigError.
 std::unique_ptr<DeviceSource> make_devices(const WorkerConfig& config);
 
-/// Serves until it is told to stop: SIGTERM and SIGINT drain, a second one stops at once.
+/// Runs the daemon until a signal stops it. The first SIGTERM or SIGINT drains; the second stops at
+/// once.
 DaemonExit serve(const WorkerConfig& config);
 
 }  // namespace quasi

@@ -1,4 +1,6 @@
-// quasi-worker: takes leases from the server and runs each attempt in a quasi-engine of its own.
+// quasi-worker takes leases from the server and runs each attempt in its own quasi-engine. Read
+// supervisor.hpp first: it owns the leases and the attempts. The folder `attempt` runs one attempt,
+// `devices` lists devices, and `ports` holds the interfaces to the machine and the server.
 
 #include <sys/stat.h>
 #include <CLI/CLI.hpp>
@@ -90,7 +92,7 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
 }  // namespace quasi
 
 int main(int argc, char** argv) {
-  ::umask(0077);  // Decks, results and logs of attempts are nobody else's to read.
+  ::umask(0077);  // Decks, results and logs of attempts must not be readable for other users.
   int usage_status = 0;
   try {
     const auto status = quasi::main_(argc, argv, &usage_status);

@@ -59,7 +59,7 @@ void Supervisor::acquire() {
     for (auto& slot : devices_.free_slots()) *request.add_slots() = std::move(slot);
   const bool last = asks_last();
   if (last) {
-    // Only to hear what an unanswered poll was granted; whatever comes is given back.
+    // This poll only learns the grants of an unanswered poll. Every grant is given back.
     for (const auto& device : devices_.describe())
       if (request.slots_size() == 0) request.add_slots()->set_device_id(device.id());
   } else if (request.slots_size() == 0) {
@@ -90,7 +90,7 @@ void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesRes
     return acquire();
   }
   if (wire::reason_of(status) == wire::reason::kFenced) return superseded(status.error_message());
-  // The same id again: what was granted in an answer that got lost is granted once more.
+  // The id is repeated, so the server repeats the grants of an answer that was lost.
   if (wire::reason_of(status) == wire::reason::kWorker) {
     registered_ = false;
     return register_now();
@@ -101,7 +101,7 @@ void Supervisor::acquired(const grpc::Status& status, const v1::AcquireLeasesRes
 
 void Supervisor::take(const v1::Grant& grant) {
   const std::uint64_t fence = grant.attempt().fence();
-  if (runners_.contains(fence)) return;  // granted again by a repeated call
+  if (runners_.contains(fence)) return;  // a repeated call returned the grant again
   std::vector<std::string> ids(grant.device_ids().begin(), grant.device_ids().end());
   auto devices = devices_.take(ids);
   ports_.log.info("granted", {{"job", grant.job_id()}, {"fence", fence}});
@@ -146,7 +146,7 @@ void Supervisor::release_unrecorded(const v1::Grant& grant, const std::string& w
   ports_.log.error("attempt_not_recorded", {{"fence", grant.attempt().fence()}, {"why", why}});
   v1::ReleaseLeaseRequest request;
   *request.mutable_attempt() = grant.attempt();
-  // The server waits before it grants the device again, as for one that another program uses.
+  // The server waits before it grants the device again, as for a device that another program uses.
   request.set_reason(v1::RELEASE_REASON_BUSY_FOREIGN);
   request.set_message(one_line(why, limits::kReasonBytes));
   ports_.server.release(request, [](const grpc::Status&, const v1::ReleaseLeaseResponse&) {});
@@ -189,7 +189,7 @@ void Supervisor::heard(MonotonicTime sent, const grpc::Status& status,
     ports_.log.warning("heartbeat_failed", {{"code", wire::code_name(status.error_code())},
                                             {"why", status.error_message()}});
     if (wire::reason_of(status) == wire::reason::kFenced) return superseded(status.error_message());
-    // A server that was away may not know this worker's devices any more.
+    // A server that was down may have forgotten this worker's devices.
     const bool unknown = wire::reason_of(status) == wire::reason::kWorker;
     if (unknown || status.error_code() == grpc::StatusCode::UNAVAILABLE) {
       registered_ = false;
@@ -246,7 +246,7 @@ void Supervisor::collect() {
     entry = runners_.erase(entry);
   }
   if (!freed) return;
-  // A poll under way speaks only of the slots that were free when it began.
+  // A poll under way names only the slots that were free when it began.
   if (poll_.in_flight && !draining_)
     break_off_poll();
   else
@@ -254,7 +254,7 @@ void Supervisor::collect() {
 }
 
 void Supervisor::tick() {
-  if (asks_last() && now() >= stop_asking_) poll_ = {};  // the leases, if any, end with their time
+  if (asks_last() && now() >= stop_asking_) poll_ = {};  // remaining leases expire on the server
   if (due(register_again_.at)) register_now();
   if (due(acquire_again_.at)) {
     acquire_again_.at.reset();
@@ -271,7 +271,7 @@ void Supervisor::tick() {
     end_strays();
     acquire();
   }
-  // A copy: attempts may end while they are told the time.
+  // The loop uses a copy, because attempts may end in tick().
   const auto runners = runners_;
   for (const auto& [fence, runner] : runners) runner->tick();
   watch_contact();
@@ -301,10 +301,11 @@ void Supervisor::drain() {
   if (draining_) return;
   draining_ = true;
   drain_over_ = now() + engine_.times.drain_timeout;
-  next_heartbeat_ = now();  // people are not shown a device that takes nothing as ready
+  next_heartbeat_ = now();  // a full device is then not shown as ready
   ports_.log.info("draining", {{"attempts", runners_.size()}});
-  // What the last poll was granted may have been lost on its way: asked once more, the server says
-  // it again, and it is given back instead of waiting for the end of its lease.
+  // The grants of the last poll may have been lost on the way. The daemon repeats the poll, and the
+  // server repeats the grants. The daemon gives them back, so they need not wait for the end of
+  // their lease.
   stop_asking_ = now() + std::min(lease_ttl_, settings_.last_ask_limit);
   acquire_again_ = {};
   if (poll_.in_flight)

@@ -12,7 +12,7 @@
 
 namespace quasi {
 
-/// Who the daemon is and how it behaves towards the server.
+/// Identity of the daemon and its timing towards the server.
 struct SupervisorSettings {
   std::string worker_id;    ///< kept in the state directory
   std::string incarnation;  ///< new at each start
@@ -25,35 +25,38 @@ struct SupervisorSettings {
   Milliseconds retry_most{5'000};
   Milliseconds keep_fenced{std::chrono::hours(24)};
   Milliseconds device_interval{5'000};
-  Milliseconds last_ask_limit{10'000};  ///< of a drain, for grants whose answer was lost
-  Milliseconds stray_patience{5'000};   ///< at the start, for what SIGKILL has not ended yet; later
-                                        ///< a look each device_interval
-  Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this, too
-  Milliseconds heartbeat_limit_most{10'000};  ///< as of every other call
-  /// Why the disk has no room for new work, or "".
+  Milliseconds last_ask_limit{10'000};  ///< time during a drain to ask for grants whose answer was
+                                        ///< lost
+  Milliseconds stray_patience{5'000};   ///< time at the start for processes that SIGKILL has not
+                                        ///< ended; later one check each device_interval
+  Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this time
+  Milliseconds heartbeat_limit_most{10'000};  ///< limit of every other call
+  /// Returns the reason why the disk has no room for new work, or "".
   std::function<std::string()> scratch_shortage = [] { return std::string(); };
   std::function<std::string()> make_uuid;
   std::function<double()> jitter = [] { return 0.0; };  ///< in [-1, 1]
 };
 
-/// The daemon without its I/O: takes leases for free slots, keeps them alive, owns the attempts.
-/// Lives on one thread; told of time by tick() and of answers by the ports' callbacks.
+/// Decisions of the daemon without I/O. It takes leases for free slots, keeps them alive and owns
+/// the attempts. It lives on one thread. tick() gives it the time, and callbacks of the ports give
+/// it answers.
 class Supervisor {
  public:
   Supervisor(SupervisorSettings settings, const EngineSettings& engine, const WorkerPorts& ports,
              DeviceBoard& devices);
 
-  /// Takes up what earlier incarnations left, then registers.
+  /// Continues the attempts that earlier daemons left behind, then registers with the server.
   void start();
   void tick();
   std::optional<MonotonicTime> next_deadline() const;
 
-  /// No new work; attempts are checkpointed, given time, then released.
+  /// Takes no new work. Attempts are checkpointed, given time and then released.
   void drain();
-  /// As drain, but children are killed now.
+  /// Takes no new work and kills the children without a grace period.
   void stop_now();
-  /// True after drain() or stop_now() once nothing is left to do. Without a server only reports are
-  /// left after the drain's time: they are recorded, and the next start makes them.
+  /// Returns true after drain() or stop_now() when nothing is left to do. If the drain's time is
+  /// over and the server does not answer, the reports remain recorded and the next start sends
+  /// them.
   bool finished() const;
 
   bool registered() const { return registered_; }
@@ -64,7 +67,7 @@ class Supervisor {
   }
 
  private:
-  /// Repeats a call with growing pauses.
+  /// Repeats a call with growing pauses between the tries.
   struct Pacer {
     std::optional<MonotonicTime> at;
     Milliseconds delay{0};
@@ -73,10 +76,11 @@ class Supervisor {
     std::string id;
     std::size_t n_slots = 0;
     bool in_flight = false;
-    bool broken_off = false;  ///< by us; anything else that ends it early is a trouble
+    bool broken_off = false;  ///< true if this daemon cancelled the poll; any other early end is an
+                              ///< error
   };
 
-  /// An engine of an earlier daemon that is still there, in the kernel as a rule; its devices are
+  /// Engine of an earlier daemon that still exists, usually stuck in the kernel. Its devices are
   /// held for it.
   struct Stray {
     ProcessIdentity child;
@@ -95,26 +99,27 @@ class Supervisor {
   void take_up_salvage(const v1::RegisterResponse& response);
   void acquire();
   void break_off_poll();
-  /// A drain asks only to learn what a poll without an answer was granted.
+  /// Returns true during a drain that polls only to learn the grants of an unanswered poll.
   bool asks_last() const { return draining_ && !poll_.id.empty(); }
   void acquired(const grpc::Status& status, const v1::AcquireLeasesResponse& response);
   void take(const v1::Grant& grant);
   void decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending);
   void adopt(std::shared_ptr<AttemptRunner> runner);
   void heartbeat();
-  /// Half of the lease: after one answer that never comes there is time for another.
+  /// Half of the lease, so that after one lost answer there is time for another heartbeat.
   Milliseconds heartbeat_limit() const;
   void heard(MonotonicTime sent, const grpc::Status& status, const v1::HeartbeatResponse& response);
-  /// Another process has registered under this worker's id: this one has no rights any more.
+  /// Handles another process that registered under this worker's id: this daemon loses all its
+  /// rights.
   void superseded(const std::string& why);
   void watch_contact();
   bool leaves_reports_to_next_start() const;
-  /// Gives a lease back whose grant cannot be recorded here. The answer is not waited for.
+  /// Gives back a lease whose grant cannot be recorded here. It does not wait for the answer.
   void release_unrecorded(const v1::Grant& grant, const std::string& why);
   void collect();
   void again_later(Pacer& pacer);
   void contact(MonotonicTime sent) { last_contact_ = std::max(last_contact_, sent); }
-  /// Takes a duration of the server over, unless it names none.
+  /// Adopts a duration that the server sent, unless it is absent.
   static void adopt_duration(const google::protobuf::Duration& told, Milliseconds* value);
   bool due(const std::optional<MonotonicTime>& time) const { return time && now() >= *time; }
 
@@ -143,7 +148,7 @@ class Supervisor {
   bool grace_over_ = false;
   bool draining_ = false;
   MonotonicTime stop_asking_{};
-  MonotonicTime drain_over_{};  ///< From then on a drain waits for engines alone.
+  MonotonicTime drain_over_{};  ///< From this time on a drain waits for engines alone.
 };
 
 }  // namespace quasi

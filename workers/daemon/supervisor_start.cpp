@@ -1,4 +1,5 @@
-// How a daemon takes up what earlier ones left, and registers with the server.
+// Start of the supervisor: it continues what earlier daemons left behind and registers with the
+// server.
 
 #include <algorithm>
 
@@ -36,7 +37,7 @@ void Supervisor::end_strays() {
   for (auto stray = gone; stray != strays_.end(); ++stray) {
     ports_.log.info("stray_ended", {{"fence", stray->fence}, {"pid", stray->child.pid}});
     devices_.give_back(stray->devices);
-    // A device of several slots stays stuck while another of its engines does.
+    // A device of several slots stays stuck while another of its engines is stuck.
     devices_.unstuck(stray->devices);
   }
   if (gone == strays_.end()) return;
@@ -56,7 +57,7 @@ void Supervisor::register_now() {
   request.set_pool(settings_.pool);
   for (auto& device : devices_.describe()) *request.add_devices() = std::move(device);
   for (const auto& kind : settings_.kinds) request.add_kinds(kind);
-  // Attempts under way are listed as well: the answer says at once which of them still stand.
+  // Open attempts are listed too. The answer says which of them still hold their lease.
   std::vector<std::uint64_t> listed;
   for (const auto& left : salvage_) *request.add_salvage() = left.grant.attempt();
   for (const auto& [fence, runner] : runners_) {

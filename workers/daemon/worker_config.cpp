@@ -46,7 +46,7 @@ std::string transform_name(std::string_view name, char underscore, bool upper) {
   return result;
 }
 
-/// A TOML value as the text that ConfigKey::set reads.
+/// Returns a TOML value as the text that ConfigKey::set reads.
 std::string node_text(const toml::node& node, const std::string& from, std::string_view name) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());

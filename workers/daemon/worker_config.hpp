@@ -10,17 +10,17 @@
 
 namespace quasi {
 
-/// Everything an operator can say to a worker, typed, once.
+/// Settings of a worker with their types and defaults.
 struct WorkerConfig {
   std::string server = "127.0.0.1:7460";
   std::string state_directory = "/var/lib/quasi-worker";
-  std::string name;  ///< "": the host's
+  std::string name;  ///< "": name of the host
   std::string pool = "default";
   std::string devices = "auto";  ///< auto, nvml, none or fake:FILE
-  std::int64_t slots = 1;        ///< of the CPU, where there is no GPU
-  std::int64_t threads = 0;      ///< of an engine whose job names none; 0: cores / slots
+  std::int64_t slots = 1;        ///< slots of the CPU if there is no GPU
+  std::int64_t threads = 0;      ///< threads of an engine whose job names none; 0: cores / slots
   std::string engine;            ///< "": quasi-engine beside this program
-  std::string environment;       ///< further variables for engines, by comma
+  std::string environment;       ///< further variables for engines, separated by commas
   bool isolate_network = true;
   std::int64_t cache_bytes = std::int64_t{20} << 30;
   std::int64_t min_free_scratch_bytes = std::int64_t{1} << 30;
@@ -35,7 +35,7 @@ struct WorkerConfig {
   std::string log_level = "info";  ///< debug, info, warning, error
 };
 
-/// One key: how it is called, what it means, how text becomes its value and back.
+/// One key of the configuration: its name, its meaning, and the conversions between text and value.
 class ConfigKey {
  public:
   using Member = std::variant<std::string WorkerConfig::*, std::int64_t WorkerConfig::*,
@@ -46,33 +46,35 @@ class ConfigKey {
 
   std::string flag() const;      ///< "--cache-bytes"
   std::string variable() const;  ///< "QUASI_WORKER_CACHE_BYTES"
-  /// @throws ConfigError naming `from`, the key, the value and what it may be.
+  /// Sets the value from text. @throws ConfigError naming `from`, the key, the value and the
+  /// accepted values.
   void set(WorkerConfig& config, const std::string& text, const std::string& from) const;
   std::string get(const WorkerConfig& config) const;  ///< as TOML writes it
 
   std::string_view name;
   std::string_view help;
   Member member;
-  double minimum, maximum;  ///< of numbers
+  double minimum, maximum;  ///< limits of a number
 };
 
 const std::vector<ConfigKey>& config_keys();
-/// The flag of the key most like `name`; "" if none is near.
+/// Returns the flag that is most similar to `name`, or "" if none is similar.
 std::string nearest_flag(std::string_view name);
 
-/// A configuration and, for each key, where its value came from.
+/// A configuration and the origin of each value.
 struct LoadedConfig {
   WorkerConfig config;
   std::map<std::string, std::string> origin;  ///< key → "built-in", "FILE", "QUASI_WORKER_…", "--…"
 
-  /// "key = value  # origin", a line each.
+  /// Prints one line "key = value  # origin" for each key.
   std::string print() const;
 };
 
-/// Built-in values < file < environment < flags.
+/// Loads the configuration. Flags override the environment, which overrides the file, which
+/// overrides built-in values.
 /// @param file   "": /etc/quasi/worker.toml if it exists
 /// @param flags  key → text, as given on the command line
-/// @throws ConfigError; an unknown key names the nearest known one.
+/// @throws ConfigError; for an unknown key it names the nearest known one.
 LoadedConfig load_config(const std::string& file, const std::map<std::string, std::string>& flags);
 
 }  // namespace quasi

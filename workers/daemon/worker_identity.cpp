@@ -16,7 +16,8 @@
 namespace quasi {
 namespace {
 
-/// 48 bits of milliseconds and 80 random ones in Crockford's base32, as every id of the service.
+/// Makes an id of 48 bits of milliseconds and 80 random bits in Crockford's base32, like every id
+/// of the service.
 std::string make_worker_id() {
   constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   std::random_device random;
@@ -40,7 +41,7 @@ StateLock::StateLock(const std::filesystem::path& state_directory)
   if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
   close(descriptor_);
   throw AlreadyRunning("a quasi-worker is already running on '" + state_directory.string() +
-                       "'; give each its own state_directory");
+                       "'; set another state_directory for this worker");
 }
 
 StateLock::~StateLock() { close(descriptor_); }
@@ -50,7 +51,8 @@ std::string load_worker_id(FileSystem& files, const std::filesystem::path& state
   if (auto text = files.read_file(path)) {
     while (!text->empty() && text->back() == '\n') text->pop_back();
     if (!wire::is_id(*text, 'w'))
-      throw ConfigError("'" + path.string() + "' holds no worker id; remove it to get a new one");
+      throw ConfigError("'" + path.string() +
+                        "' contains no valid worker id; remove the file to get a new id");
     return *text;
   }
   const std::string id = make_worker_id();

@@ -7,7 +7,7 @@
 
 namespace quasi {
 
-/// The state directory, held by one daemon at a time.
+/// Lock on the state directory, which one daemon holds at a time.
 class StateLock {
  public:
   /// @throws AlreadyRunning if another daemon holds it.
@@ -20,7 +20,8 @@ class StateLock {
   int descriptor_;
 };
 
-/// "w_" and 26 base32 characters: read from STATE/worker_id, or made and kept there.
+/// Returns "w_" and 26 base32 characters, read from STATE/worker_id. If the file is absent, an id
+/// is made and stored there.
 std::string load_worker_id(FileSystem& files, const std::filesystem::path& state_directory);
 
 }  // namespace quasi

@@ -5,7 +5,7 @@
 
 namespace quasi {
 
-/// The daemon's own log: one line per event, a stable snake_case name and its facts.
+/// Log of the daemon. A line holds one event: a stable snake_case name and its facts.
 class WorkerLog {
  public:
   enum class Level { kDebug, kInfo, kWarning, kError };
@@ -23,7 +23,7 @@ class WorkerLog {
   }
 };
 
-/// JSON lines on standard error, or plain text if that is a terminal.
+/// Writes JSON lines to standard error, or plain text if that is a terminal.
 class StderrLog : public WorkerLog {
  public:
   StderrLog(Level least, bool text) : least_(least), text_(text) {}

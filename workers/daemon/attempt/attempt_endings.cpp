@@ -1,4 +1,4 @@
-// How an attempt ended, judged from what its engine did and why it was stopped.
+// Decides how an attempt ended from the exit of its engine and from the reason why it was stopped.
 
 #include <cstring>
 
@@ -17,7 +17,7 @@ Ending AttemptMachine::judge(const ChildExit& exit) const {
   if (stop_ == Stop::kCancel || stop_ == Stop::kProtocol)
     ending = ending_of_stop();
   else if (exit.exit_status == v1::ENGINE_EXIT_OK && has_result_)
-    ending = Ending::succeeded();  // in spite of any other wish to stop it
+    ending = Ending::succeeded();  // A success wins over every request to stop.
   else if (stop_ != Stop::kNone)
     ending = ending_of_stop();
   else if (exit.signal)
@@ -45,7 +45,7 @@ Ending AttemptMachine::judge_status(int status) const {
   switch (status) {
     case v1::ENGINE_EXIT_OK:
       return Ending::failed(v1::FAILURE_REASON_PROTOCOL,
-                            "the engine left with status 0 but announced no result");
+                            "the engine exited with status 0 but announced no result");
     case v1::ENGINE_EXIT_INVALID_INPUT:
       return failed(v1::FAILURE_REASON_INVALID_INPUT, "the engine rejected the input");
     case v1::ENGINE_EXIT_NUMERICAL:
@@ -61,10 +61,10 @@ Ending AttemptMachine::judge_status(int status) const {
       return failed(v1::FAILURE_REASON_STORAGE, "the engine could not write its files");
     case v1::ENGINE_EXIT_CANCELLED:
       return Ending::failed(v1::FAILURE_REASON_PROTOCOL,
-                            "the engine stopped as cancelled, but nobody had cancelled it");
+                            "the engine stopped as cancelled, but the job was not cancelled");
     default:
       return failed(v1::FAILURE_REASON_ENGINE_ERROR,
-                    "the engine left with status " + std::to_string(status));
+                    "the engine exited with the unknown status " + std::to_string(status));
   }
 }
 

@@ -26,7 +26,8 @@ AttemptMachine::Acts AttemptMachine::begin(MonotonicTime now) {
 }
 
 AttemptMachine::Acts AttemptMachine::recover(Ending ending, MonotonicTime now) {
-  // A success counts after StartAttempt only, and nobody knows whether that call got through.
+  // A success is accepted after StartAttempt only. A restarted daemon does not know whether that
+  // call reached the server, so it announces the start again.
   announce_pending_ = ending.kind == Ending::Kind::kSucceeded;
   const Acts first = announce_pending_ ? Acts{Act::kAnnounce} : Acts{};
   return first + finish(std::move(ending), now);
@@ -52,7 +53,7 @@ AttemptMachine::Acts AttemptMachine::spawn_failed(std::string message, Monotonic
 
 AttemptMachine::Acts AttemptMachine::engine_started(MonotonicTime now) {
   if (state_ != State::kStarting)
-    return engine_broke_protocol("the engine said twice that it had started", now);
+    return engine_broke_protocol("the engine announced its start twice", now);
   state_ = State::kRunning;
   state_since_ = now;
   running_since_ = now;
@@ -157,7 +158,7 @@ AttemptMachine::Acts AttemptMachine::cancel(MonotonicTime now) {
       ending_ = Ending::cancelled();
       return publish_pending_ ? Acts{Act::kAbandonPublish} : Acts{};
     case State::kReporting:
-      // A report under way is judged by the server; one that waits for its turn is changed.
+      // The server judges a report that is under way. A report that still waits is changed here.
       if (!report_in_flight_) ending_ = Ending::cancelled();
       return {};
     case State::kOver:
@@ -245,7 +246,7 @@ AttemptMachine::Acts AttemptMachine::tick(MonotonicTime now) {
     acts = acts + stop(Stop::kStageTimeout, Rung::kAsked, now);
   if (state_ == State::kStarting && stop_ < Stop::kProtocol &&
       now >= state_since_ + times_.start_timeout)
-    acts = acts + engine_broke_protocol("the engine said nothing within " +
+    acts = acts + engine_broke_protocol("the engine sent no message within " +
                                             seconds_text(times_.start_timeout) + " of its start",
                                         now);
   if (state_ == State::kRunning && stop_ < Stop::kTimeLimit && now >= *running_since_ + time_limit_)

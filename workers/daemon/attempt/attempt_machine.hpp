@@ -11,12 +11,12 @@
 
 namespace quasi {
 
-/// How an attempt is to be reported.
+/// Ending of an attempt, as it is reported to the server.
 struct Ending {
   enum class Kind { kSucceeded, kFailed, kCancelled, kReleased };
   Kind kind = Kind::kFailed;
-  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;   ///< where kFailed
-  v1::ReleaseReason release = v1::RELEASE_REASON_UNSPECIFIED;  ///< where kReleased
+  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;   ///< meaningful if kind is kFailed
+  v1::ReleaseReason release = v1::RELEASE_REASON_UNSPECIFIED;  ///< meaningful if kind is kReleased
   std::string message;
   std::optional<int> exit_status;
   std::optional<int> signal;
@@ -31,30 +31,30 @@ struct Ending {
   }
 };
 
-/// How a child left.
+/// Exit of a child process.
 struct ChildExit {
   std::optional<int> exit_status;
   std::optional<int> signal;
-  bool killed_for_memory = false;  ///< by the kernel, as its cgroup's counters say
+  bool killed_for_memory = false;  ///< the counters of its cgroup say so
 };
 
 /// Durations that govern one attempt.
 struct AttemptTimes {
-  Milliseconds start_timeout{60'000};    ///< from spawn to the engine's first word
+  Milliseconds start_timeout{60'000};    ///< from spawn to the engine's first message
   Milliseconds cancel_grace{20'000};     ///< from the cancel message to SIGTERM
   Milliseconds terminate_grace{10'000};  ///< from SIGTERM to SIGKILL
   Milliseconds kill_grace{5'000};        ///< from SIGKILL to the device's quarantine
-  Milliseconds drain_timeout{120'000};   ///< from the wish to drain to the cancel message
-  Milliseconds retry_first{200};         ///< back-off of reports: doubled up to retry_most
+  Milliseconds drain_timeout{120'000};   ///< from the start of a drain to the cancel message
+  Milliseconds retry_first{200};         ///< first pause between reports; doubles up to retry_most
   Milliseconds retry_most{5'000};
 };
 
-/// What the owner of an attempt has to do next; carried out in the order given.
+/// Next step that the owner of an attempt carries out. Steps are carried out in the order given.
 enum class Act {
   kStage,           ///< fetch the inputs, then `staged`
   kAbandonStaging,  ///< stop fetching; `staged` is still called
   kSpawn,           ///< start the engine; `spawn_failed` if that cannot be
-  kAnnounce,        ///< StartAttempt, then `announced` or `report_again`
+  kAnnounce,        ///< call StartAttempt, then `announced` or `report_again`
   kSendCancel,
   kSendCheckpointNow,
   kTerminate,       ///< SIGTERM to the process group
@@ -64,24 +64,24 @@ enum class Act {
   kPublish,         ///< hash, record and upload the results, then `published`
   kAbandonPublish,  ///< stop uploading; `published` is still called
   kReport,          ///< CompleteAttempt or ReleaseLease by `ending`, then `reported`
-  kRemove,          ///< the server has it: delete the directory. The attempt is over.
-  kKeep,            ///< it is ours no more: put the directory aside for 24 h. The attempt is over.
+  kRemove,          ///< the server has the ending: delete the directory; the attempt is over
+  kKeep,            ///< the lease is lost: put the directory aside for 24 h; the attempt is over
 };
 
-/// The life of one attempt on its worker: a pure machine, fed with what happened and answering with
-/// what to do. It knows no sockets, processes or files, and time only as an argument.
+/// State machine of one attempt on its worker. Events go in, and acts to carry out come out. It
+/// knows no sockets, processes or files, and it gets the time as an argument.
 ///
-/// | state | what happens | next state | acts |
+/// | state | event | next state | acts |
 /// | --- | --- | --- | --- |
 /// | staging | the inputs are here | starting | kSpawn |
-/// | starting | the engine's first word | running | kAnnounce |
-/// | running | the child left | finishing | kPublish if it succeeded, kFlushLog |
+/// | starting | the engine's first message | running | kAnnounce |
+/// | running | the child exited | finishing | kPublish if it succeeded, kFlushLog |
 /// | finishing | start acknowledged, log and results sent | reporting | kReport |
 /// | reporting | the server accepted | over | kRemove |
 /// | with a child | cancel, limit, drain | same | kSendCancel, kTerminate, kKill, kDeviceStuck |
 /// | any | fenced | over | kKill or kAbandon… first, then kKeep |
 ///
-/// Every path ends in exactly one of kRemove and kKeep, after any child has been seen to exit.
+/// Every path ends in exactly one kRemove or kKeep, after the exit of any child.
 class AttemptMachine {
  public:
   enum class State { kStaging, kStarting, kRunning, kFinishing, kReporting, kOver };
@@ -90,7 +90,8 @@ class AttemptMachine {
   AttemptMachine(AttemptTimes times, Milliseconds time_limit, Milliseconds stage_timeout);
 
   Acts begin(MonotonicTime now);
-  /// Takes up an attempt of an earlier incarnation, whose child is gone, as far as it came.
+  /// Continues an attempt of an earlier daemon, whose child is gone, with the ending recorded so
+  /// far.
   Acts recover(Ending ending, MonotonicTime now);
 
   Acts staged(std::optional<Ending> trouble, MonotonicTime now);
@@ -107,10 +108,10 @@ class AttemptMachine {
 
   enum class Answer {
     kAccepted,
-    kAgain,         ///< no contact or no room: the same report later
+    kAgain,         ///< no contact, or the server is full: send this report again later
     kBlobsMissing,  ///< the server lacks a file: publish anew
-    kCancelled,     ///< the job was cancelled: say that instead
-    kRefused,       ///< the server will never take this report; `message` says why
+    kCancelled,     ///< the job was cancelled: report a cancellation instead
+    kRefused,       ///< the server will never accept this report; `message` gives the reason
   };
   Acts reported(Answer answer, const std::string& message, MonotonicTime now);
   Acts announce_again(MonotonicTime now);
@@ -118,15 +119,15 @@ class AttemptMachine {
   Acts cancel(MonotonicTime now);
   Acts checkpoint_now();
   Acts drain(MonotonicTime now);
-  /// Contact was lost for longer than the server allows a child to live.
+  /// Handles a loss of contact that lasted longer than the server allows a child to live.
   Acts orphaned(MonotonicTime now);
-  /// The fence stands no more: nothing is reported.
+  /// Handles a fence that is no longer valid: the attempt ends without a report.
   Acts fenced(MonotonicTime now);
-  /// At once, without waiting: the daemon was told twice to stop.
+  /// Kills the child without a grace period, because the daemon was told twice to stop.
   Acts stop_now(MonotonicTime now);
 
   Acts tick(MonotonicTime now);
-  /// When tick has something to do, if ever.
+  /// Earliest time at which tick() has something to do; empty if there is none.
   std::optional<MonotonicTime> next_deadline() const;
 
   State state() const { return state_; }
@@ -135,7 +136,7 @@ class AttemptMachine {
   std::string_view state_name() const;
 
  private:
-  /// Why the child is being stopped; a later member overrules an earlier one.
+  /// Reasons for stopping the child. A later member overrules an earlier one.
   enum class Stop {
     kNone,
     kDrain,
@@ -157,7 +158,7 @@ class AttemptMachine {
   Ending judge_crash(int signal, bool killed_for_memory) const;
   Ending judge_status(int status) const;
   Ending ending_of_stop() const;
-  /// The duration with three decimals, "1.500 s".
+  /// Formats the duration in seconds with three decimals, e.g. "1.500 s".
   static std::string seconds_text(Milliseconds duration);
   std::optional<MonotonicTime> rung_deadline() const;
 
@@ -182,7 +183,7 @@ class AttemptMachine {
   bool publish_pending_ = false;
   bool report_in_flight_ = false;
   int republished_ = 0;
-  std::optional<Ending> told_;  ///< what the engine said of its failure
+  std::optional<Ending> told_;  ///< failure that the engine announced
   std::string protocol_trouble_;
   Ending ending_;
 };

@@ -19,8 +19,7 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 constexpr Milliseconds kPumpInterval{1'000};
-// Where the server names no limit, none is meant; a month stands for it, since time points are
-// added.
+// Stands for "no limit". A month is used because time points are added to it.
 constexpr Milliseconds kNoLimit{std::chrono::hours(24 * 31)};
 
 Milliseconds or_none(const google::protobuf::Duration& duration) {
@@ -34,14 +33,15 @@ bool is_plain(const std::string& text, std::size_t most_bytes) {
          });
 }
 
-/// What is wrong with a progress report, or "".
+/// Returns the reason why a progress report is invalid, or "" if it is valid.
 std::string progress_trouble(const v1::Progress& progress) {
-  if (!is_plain(progress.phase(), limits::kPhaseBytes)) return "a phase that is no short noun";
+  if (!is_plain(progress.phase(), limits::kPhaseBytes))
+    return "a phase that is empty, too long or not plain text";
   if (progress.metrics().size() > limits::kMetrics) return "more than 16 metrics";
   if (progress.done() < 0 || progress.total() < 0) return "a negative count";
   for (const auto& [name, value] : progress.metrics())
     if (!is_plain(name, limits::kMetricNameBytes) || !std::isfinite(value))
-      return "the metric '" + name.substr(0, 64) + "', whose name or value cannot be";
+      return "the metric '" + name.substr(0, 64) + "' with an invalid name or value";
   return {};
 }
 
@@ -79,9 +79,9 @@ void AttemptRunner::begin() {
   if (size + 64 > kMaxPacketBytes)
     return perform(
         machine_.recover(Ending::failed(v1::FAILURE_REASON_INVALID_INPUT,
-                                        "the job's settings take " + std::to_string(size) +
+                                        "the job's settings have " + std::to_string(size) +
                                             " bytes; " + std::to_string(kMaxPacketBytes) +
-                                            " can be handed to the engine: put them into the deck"),
+                                            " are allowed; move settings into the deck"),
                          now()));
   perform(machine_.begin(now()));
 }
@@ -142,7 +142,7 @@ void AttemptRunner::obey(v1::Directive directive) {
 
 void AttemptRunner::perform(AttemptMachine::Acts acts) {
   todo_.insert(todo_.end(), acts.begin(), acts.end());
-  if (performing_) return;  // whoever is performing takes these up as well
+  if (performing_) return;  // The call that is already performing takes up these acts too.
   performing_ = true;
   while (!todo_.empty()) {
     const Act next = todo_.front();
@@ -216,7 +216,7 @@ void AttemptRunner::spawn() {
 }
 
 bool AttemptRunner::send(const v1::EngineCommand& command) {
-  // What cannot be sent is not repeated: signals follow the messages.
+  // A message that cannot be sent is not repeated, because signals follow it.
   return child_ && child_->send(command);
 }
 
@@ -264,7 +264,7 @@ void AttemptRunner::on_report(const v1::EngineReport& report) {
 }
 
 void AttemptRunner::on_garbage() {
-  perform(machine_.engine_broke_protocol("the engine sent bytes that are no message", now()));
+  perform(machine_.engine_broke_protocol("the engine sent bytes that are not a message", now()));
 }
 
 void AttemptRunner::on_exit(const ChildExit& exit, const ChildUsage& usage) {

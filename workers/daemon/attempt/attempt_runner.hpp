@@ -22,7 +22,8 @@
 
 namespace quasi {
 
-/// Everything outside the daemon that an attempt touches. All outlive it.
+/// Interfaces to everything outside the daemon that an attempt uses. All of them outlive the
+/// attempt.
 struct WorkerPorts {
   Clock& clock;
   FileSystem& files;
@@ -35,25 +36,26 @@ struct WorkerPorts {
   WorkerLog& log;
 };
 
-/// Carries out what one attempt's machine decides: files, child, server. Lives on the loop's
-/// thread; answers that arrive after it is gone are dropped.
+/// Carries out the acts of one AttemptMachine on files, child and server. It lives on the thread of
+/// the event loop. Answers that arrive after its destruction are dropped.
 class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, private ChildEvents {
  public:
   struct Hooks {
-    std::function<bool()> in_contact;  ///< the lease is believed in: reports may be sent
-    std::function<void()> contacted;   ///< the server answered
+    std::function<bool()> in_contact;  ///< true while the lease is valid and reports may be sent
+    std::function<void()> contacted;   ///< called when the server has answered
     std::function<void(const std::string& reason)> device_stuck;
-    std::function<void(const Ending&)> child_ended;  ///< for the devices' record
+    std::function<void(const Ending&)> child_ended;  ///< lets the device board record the ending
   };
 
   AttemptRunner(const WorkerPorts& ports, const EngineSettings& settings, v1::Grant grant,
                 std::vector<WorkerDevice> devices, Hooks hooks);
 
-  /// Records the grant and starts. @throws StorageFailure: nothing was started.
+  /// Records the grant and starts the attempt. @throws StorageFailure if the grant cannot be
+  /// recorded; then nothing was started.
   void begin();
-  /// As begin, but only to report `ending`.
+  /// Records the grant as begin() does, but starts no engine and reports `ending`.
   void decline(Ending ending);
-  /// Continues what an earlier incarnation left; its child is gone.
+  /// Continues an attempt that an earlier daemon left behind. Its child is gone.
   void recover(const AttemptStore::Recovered& left);
 
   void obey(v1::Directive directive);
@@ -67,18 +69,18 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
 
   bool over() const { return over_; }
   bool child_alive() const { return machine_.child_alive(); }
-  /// True while inputs are fetched or a checked start is under way.
+  /// Returns true while inputs are fetched or a checked start is under way.
   bool may_still_start() const {
     return machine_.state() == AttemptMachine::State::kStaging ||
            machine_.state() == AttemptMachine::State::kStarting;
   }
-  /// True if the directory was put aside rather than removed.
+  /// Returns true if the directory was put aside rather than removed.
   bool kept() const { return kept_; }
   std::uint64_t fence() const { return grant_.attempt().fence(); }
   const v1::Grant& grant() const { return grant_; }
   const std::vector<WorkerDevice>& devices() const { return devices_; }
   const AttemptMachine& machine() const { return machine_; }
-  /// Progress that was not taken before.
+  /// Takes the newest progress that has not been taken yet.
   std::optional<v1::Progress> take_progress();
 
  private:
@@ -122,7 +124,7 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   std::shared_ptr<std::atomic<bool>> abandon_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<v1::Progress> progress_;
   std::string engine_version_;
-  std::string network_;  ///< Isolation that the engine reached, in its own words.
+  std::string network_;  ///< Isolation that the engine reported.
   MonotonicTime spawned_at_{};
   double wall_seconds_ = 0.0;
   ChildUsage usage_;

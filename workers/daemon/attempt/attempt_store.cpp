@@ -54,7 +54,7 @@ void AttemptStore::create(const v1::Grant& grant) {
 }
 
 void AttemptStore::record_child(std::uint64_t fence, const ProcessIdentity& child) {
-  // Not synced: a crash of the machine ends the child as well.
+  // The file is not synced, because a crash of the machine ends the child as well.
   files_.write_file(paths(fence).root / "child",
                     std::to_string(child.pid) + " " + std::to_string(child.start_ticks) + "\n");
 }
@@ -75,7 +75,7 @@ std::vector<AttemptStore::Recovered> AttemptStore::recover() {
     const auto fence = parse_fence(name);
     auto grant = read_message<v1::Grant>(files_, attempts_ / name / "grant.pb");
     if (!fence || !grant || grant->attempt().fence() != *fence) {
-      // The crash came before the grant was recorded: nothing has been done under it.
+      // The daemon crashed before it recorded the grant, so nothing was done under this grant.
       files_.remove_tree(attempts_ / name);
       continue;
     }
@@ -101,7 +101,8 @@ void AttemptStore::move_and_sync(std::uint64_t fence, const char* to) {
 }
 
 void AttemptStore::remove(std::uint64_t fence) {
-  // In two steps, so that a crash never leaves an attempt with some of its files.
+  // The directory is first renamed and then deleted, so that a crash never leaves half of an
+  // attempt.
   move_and_sync(fence, "trash");
   files_.remove_tree(trash_ / std::to_string(fence));
 }

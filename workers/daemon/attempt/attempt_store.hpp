@@ -11,27 +11,27 @@
 
 namespace quasi {
 
-/// Where one attempt lives: STATE/attempts/<fence>/.
+/// Paths of one attempt below STATE/attempts/<fence>/.
 struct AttemptPaths {
   std::filesystem::path root;
   std::filesystem::path inputs;       ///< in/, read-only
-  std::filesystem::path outputs;      ///< out/: every file here becomes an artefact
+  std::filesystem::path outputs;      ///< out/; every file in it becomes an artefact
   std::filesystem::path checkpoints;  ///< ckpt/
-  std::filesystem::path log;          ///< log.txt: the engine's words and its standard output
+  std::filesystem::path log;          ///< log.txt; log messages and standard output of the engine
 };
 
-/// A process, unmistakably: process ids are used again, start times are not.
+/// Identifies one process. Process ids are reused, so the start time is part of the identity.
 struct ProcessIdentity {
   std::int64_t pid = 0;
-  std::uint64_t start_ticks = 0;  ///< since boot, as /proc/<pid>/stat says
+  std::uint64_t start_ticks = 0;  ///< time of the start since boot, from /proc/<pid>/stat
 };
 
-/// What the daemon knows of its attempts after a crash.
+/// Files from which the daemon knows its attempts after a crash.
 ///
-///   attempts/<fence>/grant.pb     the right to run it; written before anything is done
-///   attempts/<fence>/child        pid and start time of the engine
-///   attempts/<fence>/outcome.pb   how it ended, results hashed and synced; written before
-///   reporting kept/<fence>/                 attempts that were taken away; deleted after 24 h
+///   attempts/<fence>/grant.pb     the grant; written before anything else
+///   attempts/<fence>/child        process id and start time of the engine
+///   attempts/<fence>/outcome.pb   the ending with hashed and synced results; written before the
+///   report kept/<fence>/                 attempts that lost their lease; deleted after 24 h
 ///   trash/<fence>/                attempts that are over; deleted at once
 class AttemptStore {
  public:
@@ -39,10 +39,10 @@ class AttemptStore {
 
   AttemptPaths paths(std::uint64_t fence) const;
 
-  /// Makes the directories and records the grant; it survives a crash once this returns.
+  /// Makes the directories and records the grant. The record survives a crash once this returns.
   void create(const v1::Grant& grant);
   void record_child(std::uint64_t fence, const ProcessIdentity& child);
-  /// Survives a crash once this returns.
+  /// Records the outcome. The record survives a crash once this returns.
   void record_outcome(const v1::CompleteAttemptRequest& outcome);
   std::optional<v1::CompleteAttemptRequest> outcome(std::uint64_t fence) const;
 
@@ -51,12 +51,13 @@ class AttemptStore {
     std::optional<ProcessIdentity> child;
     std::optional<v1::CompleteAttemptRequest> outcome;
   };
-  /// Every attempt whose grant was recorded, by fence; clears away what a crash left half done.
+  /// Returns every attempt with a recorded grant, sorted by fence. Directories that a crash left
+  /// incomplete are removed.
   std::vector<Recovered> recover();
 
   void remove(std::uint64_t fence);
   void keep(std::uint64_t fence);
-  /// Fences of the attempts put aside.
+  /// Returns the fences of the attempts that were put aside.
   std::vector<std::uint64_t> kept() const;
   void remove_kept(std::uint64_t fence);
 

@@ -1,4 +1,4 @@
-// What an attempt exchanges with the server: inputs, the start, results and the report.
+// Transfers between an attempt and the server: inputs, the start, results and the report.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Milliseconds kTransferRetry{2'000};
 
-/// A transfer that failed, on its way out of the input cache.
+/// Carries the failure of a transfer out of the input cache.
 struct TransferFailure : std::runtime_error {
   explicit TransferFailure(grpc::Status why)
       : std::runtime_error(why.error_message()), status(std::move(why)) {}
@@ -78,13 +78,13 @@ void AttemptRunner::announce_answered(const grpc::Status& status) {
   const std::string reason = wire::reason_of(status);
   if (reason == wire::reason::kFenced) return perform(machine_.fenced(now()));
   if (status.ok()) hooks_.contacted();
-  // A job that is being cancelled cannot start; the directive to stop is on its way.
+  // A job that is being cancelled cannot start. The directive to stop arrives separately.
   if (status.ok() || reason == wire::reason::kWrongState) return perform(machine_.announced(now()));
   perform(machine_.announce_again(now()));
 }
 
 void AttemptRunner::flush() {
-  // An engine may have completed a checkpoint without having lived to announce it.
+  // An engine may have completed a checkpoint and died before it announced it.
   const Ending::Kind how = machine_.ending().kind;
   if (how == Ending::Kind::kSucceeded)
     checkpoints_->abandon();
@@ -173,7 +173,7 @@ void AttemptRunner::report() {
         });
   }
   const v1::CompleteAttemptRequest request = completion();
-  if (!request.has_succeeded()) {  // a success was recorded before it was uploaded
+  if (!request.has_succeeded()) {  // The outcome of a success was recorded before the upload.
     try {
       ports_.store.record_outcome(request);
     } catch (const StorageFailure& failure) {

@@ -89,7 +89,8 @@ void CheckpointShipper::failed(const Offer& offer, const grpc::Status& status) {
     retry_ = true;
     return;
   }
-  // The job can do without this one: it would only start further back.
+  // The job can go on without this checkpoint. A later attempt would only start from an earlier
+  // step.
   log_.warning(
       "checkpoint_not_recorded",
       {{"fence", attempt_.fence()}, {"step", offer.step}, {"why", status.error_message()}});

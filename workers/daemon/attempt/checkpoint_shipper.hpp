@@ -12,11 +12,12 @@
 
 namespace quasi {
 
-/// Uploads and records one attempt's checkpoints, one at a time; while one travels only the newest
-/// of those that follow is remembered.
+/// Uploads and records the checkpoints of one attempt, one at a time. During an upload only the
+/// newest waiting checkpoint is remembered.
 ///
-/// A checkpoint's sequence is that of the one the attempt was given plus the steps made since: it
-/// rises with the step and is the same again after a restart of the daemon.
+/// The sequence number of a checkpoint is the number of the checkpoint that the attempt resumed
+/// from plus the steps made since. It rises with the step and does not change when the daemon
+/// restarts.
 class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper> {
  public:
   struct Hooks {
@@ -29,12 +30,12 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
 
   void offer(const std::filesystem::path& path, std::int64_t step);
   void pump();
-  /// `done` is called once nothing is left to send.
+  /// Sends the waiting checkpoints. `done` is called when none is left to send.
   void flush(std::function<void()> done);
-  /// Forgets what was not sent yet.
+  /// Forgets the checkpoints that have not been sent.
   void abandon();
   bool wants_retry() const { return retry_; }
-  /// Of all that were offered, and of the one that the attempt was given.
+  /// Newest step among the offered checkpoints and the checkpoint that the attempt resumed from.
   std::int64_t newest_step() const { return newest_step_; }
 
  private:

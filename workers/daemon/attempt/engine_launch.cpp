@@ -43,7 +43,8 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
     if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
   plan.environment.push_back("CUDA_VISIBLE_DEVICES=" + visible);
   plan.environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
-  // A job may ask for fewer threads than its slots' share, not for more: others run beside it.
+  // A job may ask for fewer threads than the share of its slots but not for more, because other
+  // jobs run on the machine.
   const int share = settings.threads * std::max(1, static_cast<int>(devices.size()));
   const int asked = static_cast<int>(grant.spec().resources().cpus());
   const int threads = asked > 0 && share > 0 ? std::min(asked, share) : std::max(asked, share);

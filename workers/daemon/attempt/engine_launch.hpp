@@ -12,18 +12,18 @@
 
 namespace quasi {
 
-/// What every engine of this daemon is given.
+/// Settings that are equal for all engines of this daemon.
 struct EngineSettings {
   AttemptTimes times;
-  int threads = 0;  ///< share of one slot, the most that a job gets; 0: the engine's choice
-  std::vector<std::string> environment;  ///< allowed through from the daemon's own
+  int threads = 0;  ///< threads per slot, the most that a job gets; 0: the engine decides
+  std::vector<std::string> environment;  ///< variables of the daemon's environment that engines get
 };
 
-/// The first message to the engine of an attempt: kind, deck, settings, devices as it will see
-/// them.
+/// Builds the first message to an engine. It holds kind, deck, settings and the devices as the
+/// engine sees them.
 v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDevice>& devices);
 
-/// The process around it: directory, environment, network.
+/// Builds the plan of the engine process: directory, environment and network.
 LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices,
                        const EngineSettings& settings, const AttemptPaths& paths);
 

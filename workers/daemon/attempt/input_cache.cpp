@@ -16,14 +16,15 @@ InputCache::InputCache(FileSystem& files, fs::path directory, std::uint64_t capa
     if (wire::is_digest(name))
       insert(name, files_.size_bytes(directory_ / name), false);
     else
-      files_.remove_tree(directory_ / name);  // a fetch that a crash broke off
+      files_.remove_tree(directory_ / name);  // left by a fetch that a crash interrupted
   }
   make_room();
 }
 
 void InputCache::place(const std::string& digest, std::uint64_t size_bytes, const fs::path& to,
                        const Fetch& fetch) {
-  if (!wire::is_digest(digest)) throw StorageFailure("'" + digest + "' is no SHA-256 digest");
+  if (!wire::is_digest(digest))
+    throw StorageFailure("'" + digest + "' is not a SHA-256 digest of 64 hexadecimal digits");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !being_used_.contains(digest); });
   being_used_.insert(digest);
@@ -69,7 +70,8 @@ void InputCache::obtain(const std::string& digest, std::uint64_t size_bytes, con
   fetch(part);
   if (files_.size_bytes(part) != size_bytes || files_.digest(part) != digest) {
     files_.remove_tree(part);
-    throw StorageFailure("the bytes fetched for input " + digest + " are not those of that digest");
+    throw StorageFailure("the bytes fetched for input " + digest +
+                         " have another digest; the attempt cannot use them");
   }
   files_.make_read_only(part);
   files_.sync_file(part);

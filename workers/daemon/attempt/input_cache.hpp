@@ -14,21 +14,22 @@
 
 namespace quasi {
 
-/// Files of jobs, kept by digest so that the same input is fetched once: STATE/cache/<digest>. The
-/// files used longest ago are removed when their sum exceeds the capacity; attempts hold hard
-/// links, so a removal never takes a file from a running engine. Thread-safe.
+/// Stores input files of jobs under their digests in STATE/cache/<digest>, so that equal inputs are
+/// fetched once. The least recently used files are removed when the sum of sizes exceeds the
+/// capacity. Attempts hold hard links, so a removal never takes a file from a running engine.
+/// Thread-safe.
 class InputCache {
  public:
-  /// Fetches a blob to a path; throws what it wants, and then nothing is cached.
+  /// Fetches a blob to a path. It may throw anything; then nothing is cached.
   using Fetch = std::function<void(const std::filesystem::path& to)>;
 
-  /// Takes up what an earlier daemon left.
+  /// Adopts the files that an earlier daemon cached.
   InputCache(FileSystem& files, std::filesystem::path directory, std::uint64_t capacity_bytes);
 
-  /// Puts the file at `to`, fetching it if it is not here. A cached file is hashed again at its
-  /// first use after a start. Two callers with one digest fetch it once.
-  /// @throws StorageFailure if the fetched bytes do not hash to the digest; whatever `fetch`
-  /// throws.
+  /// Puts the file at `to` and fetches it if it is not cached. A cached file is hashed again at its
+  /// first use after a start. Concurrent calls with one digest fetch it once. @throws
+  /// StorageFailure if the fetched bytes do not hash to the digest. Exceptions of `fetch` pass
+  /// through.
   void place(const std::string& digest, std::uint64_t size_bytes, const std::filesystem::path& to,
              const Fetch& fetch);
 
@@ -51,7 +52,7 @@ class InputCache {
   std::uint64_t capacity_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<std::string> being_used_;  ///< digests that some caller is fetching or placing
+  std::set<std::string> being_used_;  ///< digests that a call is fetching or placing
   std::list<std::string> by_age_;     ///< least recently used first
   std::map<std::string, Entry> entries_;
   std::uint64_t total_bytes_ = 0;

@@ -58,7 +58,7 @@ void LogShipper::answered(const grpc::Status& status, const v1::AppendLogRespons
     return;
   }
   if (status.error_code() == grpc::StatusCode::ABORTED) {
-    // The server names its length; the same again and again means that the bytes differ.
+    // The server names its length of the log. If it names one length repeatedly, the bytes differ.
     const auto length = details.metadata.find("length");
     std::uint64_t expected = 0;
     if (details.reason == wire::reason::kOffsetMismatch && length != details.metadata.end() &&
@@ -70,7 +70,7 @@ void LogShipper::answered(const grpc::Status& status, const v1::AppendLogRespons
     offset_ = expected;
     return closed_ ? settle() : pump();
   }
-  // The log is for people; a server that will not have it must not cost the attempt.
+  // The log is for people. A server that refuses it must not end the attempt.
   closed_ = true;
   settle();
 }

@@ -10,18 +10,21 @@
 
 namespace quasi {
 
-/// Sends one attempt's log file to the server as it grows: one call at a time, from the offset that
-/// the server last confirmed. Where server and file disagree on the offset, the server is right.
+/// Sends the log file of one attempt to the server as it grows. One call is under way at a time,
+/// from the offset that the server last confirmed. If server and file disagree on the offset, the
+/// server's offset is used.
 class LogShipper : public std::enable_shared_from_this<LogShipper> {
  public:
   LogShipper(FileSystem& files, ServerLink& server, v1::AttemptRef attempt,
              std::filesystem::path log, std::function<void()> on_fenced);
 
-  /// Sends what is new, if nothing is under way.
+  /// Sends the new bytes if no call is under way.
   void pump();
-  /// As pump; `done` is called once all of the file is at the server, or it wants no more.
+  /// Sends the new bytes. `done` is called when the whole file is at the server or the server
+  /// refuses more.
   void flush(std::function<void()> done);
-  /// A call failed for want of contact: pump again later. Cleared by pump.
+  /// Returns true if a call failed for lack of contact, so that pump() is to be called again later.
+  /// pump() clears it.
   bool wants_retry() const { return retry_; }
 
  private:
@@ -38,7 +41,7 @@ class LogShipper : public std::enable_shared_from_this<LogShipper> {
   std::uint64_t offset_ = 0;
   bool in_flight_ = false;
   bool retry_ = false;
-  bool closed_ = false;  ///< nothing more will be sent
+  bool closed_ = false;  ///< true if nothing more will be sent
   int mismatches_ = 0;
 };
 

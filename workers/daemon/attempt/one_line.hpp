@@ -5,8 +5,8 @@
 
 namespace quasi {
 
-/// The text as one line of at most `most_bytes`, cut between characters: what a message on the wire
-/// may hold.
+/// Returns the text as one line of at most `most_bytes` bytes, cut between characters. Messages on
+/// the wire accept such texts.
 inline std::string one_line(std::string text, std::size_t most_bytes) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';

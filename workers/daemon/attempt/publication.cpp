@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kManifest = "manifest.json";
 
-/// "content" names what went in and what came out, and "content_digest" is of that alone; how the
-/// run went stands apart, in "run". Keys are sorted. (Files that tell their own timings, as
-/// summary.json does, have another digest in each run.)
+/// Builds the text of manifest.json. "content" lists inputs and outputs, and "content_digest" is
+/// the digest of "content" alone. "run" describes the run. Keys are sorted. Files that contain
+/// timings, such as summary.json, have another digest in each run.
 std::string manifest(const v1::Grant& grant, const std::vector<v1::Artifact>& artifacts,
                      const ManifestFacts& facts) {
   const v1::JobSpec& spec = grant.spec();
@@ -52,8 +52,8 @@ v1::Artifact describe(FileSystem& files, const std::filesystem::path& directory,
   return artifact;
 }
 
-/// Adds the files of a directory and of those below it (exports make one a temperature), as paths
-/// from the outputs on, and makes the entries of those below it last.
+/// Adds the files of a directory tree, as paths relative to the outputs, and syncs the directories
+/// below it. Exports make one directory for each temperature.
 void gather(FileSystem& files, const std::filesystem::path& outputs, const std::string& prefix,
             std::vector<std::string>& names) {
   for (const auto& entry : files.list(outputs / prefix)) {
@@ -67,8 +67,8 @@ void gather(FileSystem& files, const std::filesystem::path& outputs, const std::
   }
 }
 
-/// The task's summary out of summary.json, or "" where there is none or it exceeds the limit (it is
-/// an artefact all the same).
+/// Returns the task's summary from summary.json. Returns "" if the file is absent or exceeds the
+/// limit; it remains an artefact.
 std::string summary_text(const FileSystem& files, const std::filesystem::path& path) {
   const auto text = files.read_file(path);
   if (!text) return {};
@@ -86,7 +86,7 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
     return {.request = std::move(*recorded), .trouble = {}};
 
   const auto directory = store.paths(fence).outputs;
-  // A manifest from a publication that a crash broke off is written anew.
+  // A manifest from a publication that a crash interrupted is written again.
   files.remove_tree(directory / kManifest);
   std::vector<std::string> names;
   gather(files, directory, "", names);
@@ -94,12 +94,14 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
     return Publication{.request = {}, .trouble = Ending::failed(v1::FAILURE_REASON_PROTOCOL, why)};
   };
   if (names.size() + 1 > limits::kArtifacts)
-    return refuse("the engine left " + std::to_string(names.size()) + " files; a job may have " +
-                  std::to_string(limits::kArtifacts - 1));
+    return refuse(
+        "the engine left " + std::to_string(names.size()) +
+        " files; at most this number is allowed: " + std::to_string(limits::kArtifacts - 1));
   for (const auto& name : names)
     if (!wire::is_relative_path(name, limits::kArtifactNameBytes))
-      return refuse("the engine left a file named '" + name +
-                    "'; names are [A-Za-z0-9._-]{1,128} without a leading dot, joined by '/'");
+      return refuse(
+          "the engine left a file named '" + name +
+          "'; each part of a name must match [A-Za-z0-9._-]{1,128} and not begin with a dot");
 
   Publication publication;
   std::vector<v1::Artifact> artifacts;

@@ -11,7 +11,7 @@
 
 namespace quasi {
 
-/// What the manifest says beside the files.
+/// Facts of the run that the manifest contains beside the files.
 struct ManifestFacts {
   std::string engine_version;
   std::vector<WorkerDevice> devices;
@@ -19,19 +19,19 @@ struct ManifestFacts {
   std::int64_t peak_ram_bytes = 0;
 };
 
-/// A finished attempt's results, ready to be uploaded.
+/// Results of a finished attempt, ready to be uploaded.
 struct Publication {
-  v1::CompleteAttemptRequest request;  ///< artefacts with digests; recorded in the store
-  std::optional<Ending> trouble;       ///< set: nothing can be published, and why
+  v1::CompleteAttemptRequest request;  ///< artefacts with digests, as recorded in the store
+  std::optional<Ending> trouble;       ///< set if nothing can be published; gives the reason
 };
 
 /// Adds manifest.json to the output directory, hashes and syncs every file there and records the
-/// outcome, so that it survives a crash. Called again for an attempt with a recorded success, it
-/// returns what was recorded. Blocks: gigabytes may be hashed. Does not throw.
+/// outcome, so that it survives a crash. If a success is already recorded for the attempt, the
+/// function returns that record. It blocks while files are hashed. It does not throw.
 Publication prepare_publication(FileSystem& files, AttemptStore& store, const v1::Grant& grant,
                                 const ManifestFacts& facts);
 
-/// By the name's extension.
+/// Returns the media type for the extension of the name.
 std::string media_type(const std::string& name);
 
 }  // namespace quasi

@@ -26,11 +26,12 @@ void DeviceBoard::refresh() {
     }
   }
   tell_changes();
-  if (n_lost == entries_.size()) throw DevicesLost("no device answers any more: " + last_loss);
+  if (n_lost == entries_.size())
+    throw DevicesLost("no device answers; check the driver: " + last_loss);
 }
 
 std::pair<v1::DeviceState, std::string> DeviceBoard::judge(const Entry& entry) const {
-  if (entry.lost) return {v1::DEVICE_STATE_LOST, "the driver does not know it any more"};
+  if (entry.lost) return {v1::DEVICE_STATE_LOST, "the driver has lost the device"};
   if (entry.health.fault) return {v1::DEVICE_STATE_QUARANTINED, *entry.health.fault};
   if (!entry.stuck.empty()) return {v1::DEVICE_STATE_QUARANTINED, entry.stuck};
   if (entry.faults_in_a_row >= kFaultsToQuarantine)
@@ -38,8 +39,8 @@ std::pair<v1::DeviceState, std::string> DeviceBoard::judge(const Entry& entry) c
             std::to_string(entry.faults_in_a_row) + " device faults in a row"};
   if (!held_.empty()) return {v1::DEVICE_STATE_BUSY_FOREIGN, held_};
   if (entry.short_of_memory)
-    return {v1::DEVICE_STATE_BUSY_FOREIGN,
-            std::to_string(entry.health.processes.size()) + " foreign process(es) hold its memory"};
+    return {v1::DEVICE_STATE_BUSY_FOREIGN, std::to_string(entry.health.processes.size()) +
+                                               " process(es) of other programs use its memory"};
   return {v1::DEVICE_STATE_READY, ""};
 }
 
@@ -61,7 +62,7 @@ std::vector<v1::FreeSlot> DeviceBoard::free_slots() const {
     for (int slot = entry.busy; slot < entry.device.slots; ++slot) {
       v1::FreeSlot free;
       free.set_device_id(entry.device.uuid);
-      // At least one: zero would say "as registered".
+      // The value is at least one, because zero means "as registered".
       free.set_free_bytes(static_cast<std::uint64_t>(
           std::max<std::int64_t>(1, entry.health.free_bytes - kMarginBytes)));
       slots.push_back(std::move(free));

@@ -12,36 +12,38 @@
 
 namespace quasi {
 
-/// Which slots are free, and which devices may be used at all.
+/// Records the free slots and the devices that may be used.
 ///
-/// A device is quarantined for a fault that it reports (until it reports none), for a child that
-/// outlived SIGKILL (until that child is gone), and after three GPU_FAULTs in a row (until the
-/// daemon is restarted).
+/// A device is quarantined in three cases:
+/// - It reports a fault. The quarantine ends when it reports none.
+/// - A child outlived SIGKILL. The quarantine ends when the child is gone.
+/// - It caused three GPU_FAULTs in a row. The quarantine ends when the daemon restarts.
 class DeviceBoard {
  public:
-  /// Memory that must stay free beside what a job asked for.
+  /// Memory that must stay free in addition to the memory that a job asked for.
   static constexpr std::int64_t kMarginBytes = std::int64_t{512} << 20;
   static constexpr int kFaultsToQuarantine = 3;
 
   DeviceBoard(DeviceSource& source, WorkerLog& log);
 
-  /// Asks every device how it is. @throws DevicesLost if none answers.
+  /// Reads the health of every device. @throws DevicesLost if none answers.
   void refresh();
 
   std::vector<v1::FreeSlot> free_slots() const;
   std::vector<v1::Device> describe() const;
 
-  /// Takes one slot on each. Empty if some device is unknown or has no slot left.
+  /// Takes one slot on each device. Returns nothing if a device is unknown or has no free slot.
   std::vector<WorkerDevice> take(const std::vector<std::string>& ids);
   void give_back(const std::vector<WorkerDevice>& devices);
 
-  /// Why the devices cannot hold this much now, or "". Asks the devices.
+  /// Returns the reason why the devices cannot hold this much memory, or "". Reads the devices'
+  /// health.
   std::string shortage(const std::vector<WorkerDevice>& devices, std::int64_t bytes);
 
   void stuck(const std::vector<WorkerDevice>& devices, const std::string& reason);
   void unstuck(const std::vector<WorkerDevice>& devices);
   void record(const std::vector<WorkerDevice>& devices, const Ending& ending);
-  /// No device offers a slot while `why` is not empty, e.g. because the worker's disk is full.
+  /// Offers no slot of any device while `why` is not empty, e.g. because the worker's disk is full.
   void hold(const std::string& why);
 
  private:

@@ -9,40 +9,42 @@
 
 namespace quasi {
 
-/// One thing that can carry attempts, as the daemon knows it: no CUDA context is ever made here.
+/// Device that can run attempts, as the daemon knows it. The daemon never makes a CUDA context.
 struct WorkerDevice {
   std::string uuid;               ///< "GPU-…", "MIG-…", or "cpu"
   std::string model;              ///< "NVIDIA H200"; the processor's name for the CPU
-  std::int64_t memory_bytes = 0;  ///< total
-  bool cuda = false;              ///< the engine is given cuda:N, else cpu
-  bool mig = false;               ///< an instance of a partitioned GPU
-  int slots = 1;                  ///< attempts that it carries at most
+  std::int64_t memory_bytes = 0;  ///< total memory
+  bool cuda = false;              ///< true: the engine gets cuda:N; false: cpu
+  bool mig = false;               ///< true for an instance of a partitioned GPU
+  int slots = 1;                  ///< most attempts at a time
 };
 
-/// What a device says of itself now.
+/// Health that a device reports.
 struct DeviceHealth {
   std::int64_t free_bytes = 0;
-  std::vector<std::int64_t> processes;  ///< pids with a context on the device
-  std::optional<std::string> fault;     ///< why it must not be used: fatal Xid, uncorrected ECC…
+  std::vector<std::int64_t> processes;  ///< process ids with a context on the device
+  std::optional<std::string> fault;     ///< reason against using it: fatal Xid, uncorrected ECC…
   std::optional<double> utilization;    ///< 0 … 1
   std::optional<double> temperature_c;
   std::optional<double> power_watts;
 };
 
-/// Where devices come from: NVML, a file (tests), or the CPU's cores.
+/// Source of devices: NVML, a file for tests, or the CPU's cores.
 class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
-  /// In a fixed order.
+  /// Returns the devices in a fixed order.
   virtual std::vector<WorkerDevice> devices() = 0;
-  /// @throws DevicesLost if the source is lost altogether (the daemon then exits 75).
+  /// Returns the health of a device. @throws DevicesLost if the whole source is lost; the daemon
+  /// then exits with status 75.
   virtual DeviceHealth health(const WorkerDevice& device) = 0;
 };
 
-/// The host's processors as one device of `n_slots` slots.
+/// Offers the host's processors as one device of `n_slots` slots.
 std::unique_ptr<DeviceSource> make_cpu_slots(int n_slots);
 
-/// Devices from a TOML file, read anew at every question so that a test can inject faults:
+/// Reads devices from a TOML file. The file is read again at every query so that a test can inject
+/// faults:
 ///
 ///   [[device]]
 ///   uuid = "GPU-0"   model = "Fake 80"   memory_gib = 80   free_gib = 79
@@ -51,7 +53,7 @@ std::unique_ptr<DeviceSource> make_cpu_slots(int n_slots);
 /// @throws ConfigError naming file, line and key.
 std::unique_ptr<DeviceSource> make_fake_devices(const std::filesystem::path& file);
 
-/// NVIDIA GPUs and MIG instances through libnvidia-ml.so.1, opened at run time.
+/// Lists NVIDIA GPUs and MIG instances through libnvidia-ml.so.1, which is opened at run time.
 /// @throws DevicesLost saying which step failed ("no driver: …").
 std::unique_ptr<DeviceSource> make_nvml_devices();
 

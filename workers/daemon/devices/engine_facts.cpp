@@ -23,13 +23,14 @@ namespace {
 constexpr std::chrono::seconds kLimit{30};
 
 [[noreturn]] void fail(const std::filesystem::path& engine, const std::string& why) {
-  throw ConfigError("engine '" + engine.string() + "' " + why + "; set 'engine' to a quasi-engine");
+  throw ConfigError("engine '" + engine.string() + "' " + why +
+                    "; set 'engine' to the path of quasi-engine");
 }
 
-/// Everything a short-lived program prints.
+/// Runs a program and returns everything that it prints.
 std::string output_of(const std::filesystem::path& program, std::vector<std::string> arguments) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(program, "cannot be asked: no pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(program, "cannot be started: no pipe can be made");
   arguments.insert(arguments.begin(), program.string());
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
@@ -64,7 +65,7 @@ std::string output_of(const std::filesystem::path& program, std::vector<std::str
   int status = 0;
   waitpid(pid, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    fail(program, "does not answer 'devices --json'");
+    fail(program, "gives no valid answer to 'devices --json'");
   return output;
 }
 
@@ -75,7 +76,7 @@ EngineFacts ask_engine(const std::filesystem::path& engine) {
   const auto document =
       nlohmann::json::parse(output_of(engine, {"devices", "--json"}), nullptr, false);
   if (!document.is_object() || !document.contains("kinds") || !document["kinds"].is_array())
-    fail(engine, "names no kinds of jobs");
+    fail(engine, "lists no kind of job");
   EngineFacts facts;
   for (const auto& kind : document["kinds"])
     if (kind.is_string()) facts.kinds.push_back(kind.get<std::string>());

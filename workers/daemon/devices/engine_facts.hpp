@@ -6,15 +6,14 @@
 
 namespace quasi {
 
-/// What an engine says of itself: which kinds it knows and what it can run on.
+/// Properties of an engine: the kinds that it knows and the devices that it can use.
 struct EngineFacts {
   std::vector<std::string> kinds;
   bool cuda = false;
-  std::string cuda_absence;  ///< where !cuda, why
+  std::string cuda_absence;  ///< reason, if cuda is false
 };
 
-/// Asks `engine devices --json`. @throws ConfigError if it does not answer within 30 s or not as an
-/// engine does.
+/// Runs `engine devices --json`. @throws ConfigError if it gives no valid answer within 30 s.
 EngineFacts ask_engine(const std::filesystem::path& engine);
 
 }  // namespace quasi

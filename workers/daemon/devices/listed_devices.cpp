@@ -1,4 +1,4 @@
-// Devices that need no driver: CPU slots, and those a test writes down.
+// Devices that need no driver: CPU slots, and the devices that a test lists in a file.
 
 #include <toml++/toml.h>
 #include <algorithm>
@@ -61,10 +61,10 @@ class FakeDevices : public DeviceSource {
   DeviceHealth health(const WorkerDevice& device) override {
     for (const Entry& entry : read()) {
       if (entry.device.uuid != device.uuid) continue;
-      if (entry.lost) throw DevicesLost("device " + device.uuid + " is gone");
+      if (entry.lost) throw DevicesLost("device " + device.uuid + " is lost");
       return entry.health;
     }
-    throw DevicesLost("device " + device.uuid + " is gone");
+    throw DevicesLost("device " + device.uuid + " is not in the list");
   }
 
  private:
@@ -88,7 +88,7 @@ class FakeDevices : public DeviceSource {
     const auto bytes = [](double gib) { return static_cast<std::int64_t>(gib * (1 << 30)); };
     Entry entry;
     entry.device.uuid = table["uuid"].value_or(std::string());
-    if (entry.device.uuid.empty()) fail("every [[device]] needs a uuid");
+    if (entry.device.uuid.empty()) fail("'uuid' is missing in a [[device]]");
     entry.device.model = table["model"].value_or(std::string("Fake"));
     const double memory_gib = table["memory_gib"].value_or(80.0);
     entry.device.memory_bytes = bytes(memory_gib);
@@ -116,7 +116,7 @@ class FakeDevices : public DeviceSource {
     }
     std::vector<Entry> entries;
     const auto* list = document["device"].as_array();
-    if (!list) fail("has no [[device]]");
+    if (!list) fail("there is no [[device]]; list at least one");
     for (const auto& node : *list) {
       if (!node.is_table()) fail("'device' must be an array of tables: [[device]]");
       entries.push_back(entry(*node.as_table()));

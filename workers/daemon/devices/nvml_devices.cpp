@@ -1,5 +1,5 @@
-// NVIDIA GPUs as NVML sees them. The library is opened at run time: one binary serves machines with
-// and without a driver, and nothing of CUDA is linked.
+// Lists NVIDIA GPUs through NVML. The library is opened at run time, so one binary serves machines
+// with and without a driver. Nothing of CUDA is linked.
 
 #include <dlfcn.h>
 
@@ -12,7 +12,8 @@
 namespace quasi {
 namespace {
 
-// The part of nvml.h that is used; the ABI of these entry points is stable under their _vN names.
+// The declarations of nvml.h that are used here. The ABI of these functions is stable under their
+// _vN names.
 using nvmlReturn_t = int;
 using nvmlDevice_t = struct nvmlDevice_st*;
 using nvmlEventSet_t = struct nvmlEventSet_st*;
@@ -40,10 +41,10 @@ struct nvmlEventData_t {
   unsigned gpu_instance, compute_instance;
 };
 
-/// Xid codes after which a GPU computes nothing trustworthy until it is reset: double-bit ECC (48),
-/// row-remap failure (64), NVLink (74), fallen off the bus (79), contained and uncontained ECC
-/// (94, 95), GSP (119, 120), C2C and unrecoverable ECC (140). Faults that a program causes in its
-/// own context (13, 31, 43, 45) end the attempt and not the device.
+/// Xid codes after which the results of a GPU cannot be trusted until it is reset. They are
+/// double-bit ECC (48), row-remap failure (64), NVLink (74), fallen off the bus (79), contained and
+/// uncontained ECC (94, 95), GSP (119, 120), C2C and unrecoverable ECC (140). Faults that a program
+/// causes in its own context (13, 31, 43, 45) end the attempt and not the device.
 constexpr std::array<unsigned long long, 9> kFatalXids{48, 64, 74, 79, 94, 95, 119, 120, 140};
 
 class NvmlDevices : public DeviceSource {
@@ -60,8 +61,8 @@ class NvmlDevices : public DeviceSource {
     resolve(name_, "nvmlDeviceGetName");
     resolve(memory_, "nvmlDeviceGetMemoryInfo");
     resolve(processes_, "nvmlDeviceGetComputeRunningProcesses_v3");
-    // Absent from older drivers or meaningless on some boards: the facts are then unknown, which
-    // is not a fault.
+    // These functions are absent from older drivers or meaningless on some boards. Their facts are
+    // then unknown, which is not a fault.
     resolve_optional(mig_mode_, "nvmlDeviceGetMigMode");
     resolve_optional(mig_count_, "nvmlDeviceGetMaxMigDeviceCount");
     resolve_optional(mig_by_index_, "nvmlDeviceGetMigDeviceHandleByIndex");
@@ -91,7 +92,8 @@ class NvmlDevices : public DeviceSource {
   DeviceHealth health(const WorkerDevice& device) override {
     collect_xids();
     const auto found = handles_.find(device.uuid);
-    if (found == handles_.end()) throw DevicesLost("device " + device.uuid + " is gone");
+    if (found == handles_.end())
+      throw DevicesLost("device " + device.uuid + " is not known to the NVIDIA driver");
     const nvmlDevice_t handle = found->second.self;
     DeviceHealth health;
     nvmlMemory_t memory{};
@@ -126,8 +128,8 @@ class NvmlDevices : public DeviceSource {
 
  private:
   struct Handles {
-    nvmlDevice_t self;   ///< GPU, or MIG instance
-    nvmlDevice_t board;  ///< the GPU itself: ECC and Xid belong to it
+    nvmlDevice_t self;   ///< handle of the GPU or MIG instance
+    nvmlDevice_t board;  ///< handle of the whole GPU, which counts ECC and Xid errors
   };
 
   template <typename F>
@@ -137,7 +139,8 @@ class NvmlDevices : public DeviceSource {
   template <typename F>
   void resolve(F*& function, const char* name) {
     resolve_optional(function, name);
-    if (!function) throw DevicesLost(std::string("the NVIDIA driver is too old: no ") + name);
+    if (!function)
+      throw DevicesLost(std::string("the NVIDIA driver is too old; update it. It lacks ") + name);
   }
   void check(nvmlReturn_t result, const std::string& what) const {
     if (result != kSuccess) throw DevicesLost("NVML, " + what + ": " + error_string_(result));

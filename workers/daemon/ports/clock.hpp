@@ -4,11 +4,12 @@
 
 namespace quasi {
 
-/// Monotonic time: leases, time limits and back-off never look at the wall clock.
+/// Monotonic time. Leases, time limits and back-off never use the wall clock (docs/invariants.md,
+/// I19).
 using MonotonicTime = std::chrono::steady_clock::time_point;
 using Milliseconds = std::chrono::milliseconds;
 
-/// Time as a parameter, so that tests move it by hand.
+/// Source of the time. Tests provide a clock that they advance themselves.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -16,7 +16,7 @@ int wait_milliseconds(std::optional<MonotonicTime> deadline) {
   if (!deadline) return -1;
   const auto left = *deadline - std::chrono::steady_clock::now();
   if (left <= MonotonicTime::duration::zero()) return 0;
-  // Rounded up: waking before the deadline would spin until it.
+  // The time is rounded up, because waking before the deadline would poll until it comes.
   const auto milliseconds = std::chrono::ceil<Milliseconds>(left).count();
   return static_cast<int>(std::min<long long>(milliseconds, 60'000));
 }
@@ -54,7 +54,7 @@ void EventLoop::post(std::function<void()> function) {
     posted_.push_back(std::move(function));
   }
   const std::uint64_t one = 1;
-  // A full counter wakes as well, so a refused write loses nothing.
+  // A full counter wakes the loop as well, so a failed write loses nothing.
   [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
 }
 
@@ -75,8 +75,8 @@ void EventLoop::turn(std::optional<MonotonicTime> deadline) {
                                wait_milliseconds(deadline));
   for (int i = 0; i < count; ++i) {
     const auto found = watched_.find(events[static_cast<std::size_t>(i)].data.fd);
-    if (found == watched_.end()) continue;  // unwatched by an earlier handler of this turn
-    const auto handler = found->second;     // a copy: the handler may unwatch itself
+    if (found == watched_.end()) continue;  // removed by an earlier handler of this pass
+    const auto handler = found->second;     // copied, because the handler may unwatch itself
     handler();
   }
 }

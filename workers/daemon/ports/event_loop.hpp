@@ -10,23 +10,23 @@
 
 namespace quasi {
 
-/// The daemon's one thread of decisions: waits for descriptors, posted functions and a deadline.
-/// All but post() belong to that thread.
+/// Event loop of the daemon's main thread. It waits for descriptors, posted functions and a
+/// deadline. Only post() may be called from other threads.
 class EventLoop {
  public:
-  /// @throws std::system_error.
+  /// @throws std::system_error if the system provides no epoll or event descriptor.
   EventLoop();
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  /// `on_readable` is called while `descriptor` has something to read or is closed.
+  /// Calls `on_readable` whenever `descriptor` has something to read or is closed.
   void watch(int descriptor, std::function<void()> on_readable);
   void unwatch(int descriptor);
-  /// From any thread: runs `function` soon.
+  /// Runs `function` soon on the loop's thread. May be called from any thread.
   void post(std::function<void()> function);
 
-  /// Waits for events until `deadline` at most and handles those that are there.
+  /// Waits for events until `deadline` at most and calls the handlers of all that have arrived.
   void turn(std::optional<MonotonicTime> deadline);
 
  private:

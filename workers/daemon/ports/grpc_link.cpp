@@ -9,7 +9,8 @@
 namespace quasi {
 namespace {
 
-// A call without an answer by then counts as lost contact; every one of them may be repeated.
+// Time limit of a call. A call without an answer counts as lost contact; every call may be
+// repeated.
 constexpr Milliseconds kCallLimit{10'000};
 constexpr Milliseconds kAcquireSlack{10'000};
 

@@ -16,8 +16,8 @@
 
 namespace quasi {
 
-/// The server over gRPC: answers are posted to the loop. Destroying it cancels what is under way
-/// and waits for that.
+/// Calls the server over gRPC and posts the answers to the loop. Its destructor cancels the calls
+/// that are under way and waits for them.
 class GrpcLink : public ServerLink {
  public:
   GrpcLink(EventLoop& loop, std::shared_ptr<grpc::Channel> channel);
@@ -50,7 +50,7 @@ class GrpcLink : public ServerLink {
   std::weak_ptr<grpc::ClientContext> acquire_;  ///< the newest poll
 };
 
-/// Transfers over the same channel, with proto/wire's resuming helpers.
+/// Transfers blobs over the channel of GrpcLink, with the resuming helpers of proto/wire.
 class GrpcBlobs : public BlobTransfer {
  public:
   explicit GrpcBlobs(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
@@ -63,7 +63,8 @@ class GrpcBlobs : public BlobTransfer {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-/// A few threads for work that blocks. Destroying it finishes what has begun and drops the rest.
+/// A few threads for work that blocks. Its destructor finishes the work that has begun and drops
+/// the rest.
 class ThreadPool : public Background {
  public:
   ThreadPool(EventLoop& loop, int n_threads);

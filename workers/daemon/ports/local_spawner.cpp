@@ -24,12 +24,14 @@ namespace {
 
 constexpr int kIpcDescriptor = 3;
 
-/// Field 22 of /proc/<pid>/stat; nothing if there is no such process or it is a zombie.
+/// Returns the start time of a process, field 22 of /proc/<pid>/stat. Returns nothing if the
+/// process does not exist or is a zombie.
 std::optional<std::uint64_t> start_ticks(std::int64_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   if (!std::getline(in, text)) return std::nullopt;
-  // The name, in parentheses, may hold anything; what follows the last ')' starts with field 3.
+  // The name in parentheses may contain any character. The text after the last ')' starts with
+  // field 3.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream rest(text.substr(name_end + 2));
@@ -41,7 +43,8 @@ std::optional<std::uint64_t> start_ticks(std::int64_t pid) {
   return rest >> ticks ? std::optional(ticks) : std::nullopt;
 }
 
-/// How often the kernel has killed for memory: in this process's cgroup, else on the host.
+/// Returns how often the kernel has killed for lack of memory, in this process's cgroup or else on
+/// the host.
 std::uint64_t oom_kills() {
   const auto read_counter = [](const std::string& path) -> std::optional<std::uint64_t> {
     std::ifstream in(path);
@@ -117,7 +120,7 @@ class LocalChild : public EngineChild {
       const int error = errno;
       kill(-pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
-      fail("the system has no process descriptors (Linux 5.3 and later have them)", error);
+      fail("the system has no process descriptors; Linux 5.3 or later is needed", error);
     }
     loop_.watch(pidfd_, [this] { reap(); });
     loop_.watch(socket_.descriptor(), [this] { receive(); });
@@ -138,7 +141,7 @@ class LocalChild : public EngineChild {
     return socket_.send(command, PacketSocket::Wait::kNo) == PacketSocket::Sent::kYes;
   }
   void signal_group(int signal) override {
-    if (pidfd_ >= 0) kill(-pid_, signal);  // not reaped: the id is still ours
+    if (pidfd_ >= 0) kill(-pid_, signal);  // the child is not reaped, so its id is still valid
   }
 
  private:
@@ -147,7 +150,7 @@ class LocalChild : public EngineChild {
     listening_ = false;
   }
 
-  /// At most a few messages a turn, so that a chatty engine starves nobody.
+  /// Receives at most `most` messages, so that an engine with many messages does not delay others.
   void receive(int most = 64) {
     for (int i = 0; i < most && listening_; ++i) {
       v1::EngineReport report;
@@ -167,7 +170,8 @@ class LocalChild : public EngineChild {
   }
 
   void reap() {
-    // What the child said before it left comes first; then what it may have started goes with it.
+    // The messages that the child sent before its exit are delivered first. Then the rest of its
+    // process group is killed.
     receive(1 << 20);
     stop_listening();
     kill(-pid_, SIGKILL);
@@ -225,7 +229,8 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   if (error != 0) fail("cannot start '" + settings_.engine.string() + "'", error);
   limit(pid, RLIMIT_CORE, 0);
   if (settings_.max_file_bytes > 0) limit(pid, RLIMIT_FSIZE, settings_.max_file_bytes);
-  // Private writable memory, not address space: a CUDA context reserves far more than it uses.
+  // The limit is on private writable memory, not on address space: a CUDA context reserves far more
+  // addresses than it uses.
   if (plan.max_ram_bytes > 0) limit(pid, RLIMIT_DATA, plan.max_ram_bytes);
   if (settings_.max_processes > 0) limit(pid, RLIMIT_NPROC, settings_.max_processes);
   return std::make_unique<LocalChild>(loop_, pid, std::move(ours), events, oom_before);
@@ -234,7 +239,7 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
 bool LocalSpawner::end_stray(const ProcessIdentity& child, Milliseconds patience) {
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  // Normally it died with its daemon; the loop below then ends at once.
+  // Normally the child died with its daemon, and the loop ends at once.
   while (start_ticks(child.pid) == child.start_ticks) {
     kill(-static_cast<pid_t>(child.pid), SIGKILL);
     if (std::chrono::steady_clock::now() >= deadline) return false;

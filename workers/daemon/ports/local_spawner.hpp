@@ -8,15 +8,15 @@
 namespace quasi {
 
 struct SpawnSettings {
-  std::filesystem::path engine;  ///< quasi-engine
+  std::filesystem::path engine;  ///< path of quasi-engine
   bool isolate_network = true;
   std::uint64_t max_file_bytes = 0;  ///< RLIMIT_FSIZE; 0: no limit
   std::uint64_t max_processes = 0;   ///< RLIMIT_NPROC, per user; 0: no limit
 };
 
-/// Starts engines on this machine. A child has its own process group, descriptors 0–3 and no
-/// others, the environment of its plan, no core files, and dies with the thread that made the
-/// spawner's calls: the loop's.
+/// Starts engines on this machine. A child has its own process group, only descriptors 0–3, the
+/// environment of its plan and no core files. It dies with the thread that called the spawner,
+/// which is the loop's thread.
 class LocalSpawner : public Spawner {
  public:
   LocalSpawner(EventLoop& loop, SpawnSettings settings)

@@ -80,7 +80,7 @@ void PosixFileSystem::rename(const fs::path& from, const fs::path& to) {
 void PosixFileSystem::remove_tree(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(fs::symlink_status(path, error)))
-    // Read-only directories (in/) must be writable again before their entries can go.
+    // Read-only directories (in/) must become writable before their entries can be removed.
     for (fs::recursive_directory_iterator walk(path, error), end; !error && walk != end;
          walk.increment(error))
       if (walk->is_directory(error) && !walk->is_symlink(error))

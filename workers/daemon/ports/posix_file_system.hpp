@@ -6,7 +6,7 @@
 
 namespace quasi {
 
-/// The machine's own files.
+/// File operations on the machine's file system.
 class PosixFileSystem : public FileSystem {
  public:
   void make_directory(const std::filesystem::path& path) override;

@@ -11,8 +11,8 @@
 
 namespace quasi {
 
-/// What the supervisor asks of the server. Every call returns at once; its answer comes back on the
-/// loop's thread, exactly once, never before the call has returned.
+/// Calls of the supervisor to the server. Every call returns at once. Its answer is delivered
+/// exactly once, on the loop's thread and after the call has returned.
 class ServerLink {
  public:
   template <typename Response>
@@ -21,9 +21,10 @@ class ServerLink {
   virtual ~ServerLink() = default;
   virtual void register_worker(const v1::RegisterRequest&, Then<v1::RegisterResponse>) = 0;
   virtual void acquire(const v1::AcquireLeasesRequest&, Then<v1::AcquireLeasesResponse>) = 0;
-  /// Ends an acquire under way; it answers CANCELLED unless it was answered already.
+  /// Ends an acquire that is under way. It then answers CANCELLED, unless an answer has already
+  /// come.
   virtual void cancel_acquire() = 0;
-  /// Without an answer within `limit` it counts as lost.
+  /// Sends a heartbeat. A heartbeat without an answer within `limit` counts as lost.
   virtual void heartbeat(const v1::HeartbeatRequest&, Milliseconds limit,
                          Then<v1::HeartbeatResponse>) = 0;
   virtual void start_attempt(const v1::StartAttemptRequest&, Then<v1::StartAttemptResponse>) = 0;
@@ -34,8 +35,8 @@ class ServerLink {
   virtual void release(const v1::ReleaseLeaseRequest&, Then<v1::ReleaseLeaseResponse>) = 0;
 };
 
-/// Files from and to the server. Blocks; called from background threads only. Setting `abandon`
-/// ends a transfer with CANCELLED soon.
+/// Transfers files from and to the server. The calls block and come from background threads only.
+/// Setting `abandon` soon ends a transfer with CANCELLED.
 class BlobTransfer {
  public:
   virtual ~BlobTransfer() = default;
@@ -46,11 +47,11 @@ class BlobTransfer {
                               std::uint64_t size_bytes, const std::atomic<bool>& abandon) = 0;
 };
 
-/// Work that may block, away from the loop.
+/// Runs work that may block, outside the thread of the loop.
 class Background {
  public:
   virtual ~Background() = default;
-  /// Runs `work` on some other thread, then `done` on the loop's. `work` must not throw.
+  /// Runs `work` on another thread, then `done` on the loop's thread. `work` must not throw.
   virtual void run(std::function<void()> work, std::function<void()> done) = 0;
 };
 

@@ -12,13 +12,13 @@
 
 namespace quasi {
 
-/// How one engine process is started. Standard output and error go to `log`; the first command sent
-/// is the start message.
+/// Plan of one engine process. Standard output and error go to `log`. The first command sent is the
+/// start message.
 struct LaunchPlan {
   std::filesystem::path working_directory;
   std::filesystem::path log;
-  std::vector<std::string> environment;  ///< "NAME=value", all of it
-  bool isolate_network = true;           ///< where the system permits it
+  std::vector<std::string> environment;  ///< "NAME=value"; the whole environment
+  bool isolate_network = true;           ///< isolate the network if the system permits it
   std::uint64_t max_ram_bytes = 0;       ///< private memory of each process; 0: no limit
 };
 
@@ -26,23 +26,23 @@ struct ChildUsage {
   std::int64_t peak_ram_bytes = 0;
 };
 
-/// What a child does, told on the loop's thread.
+/// Receives the events of a child on the loop's thread.
 class ChildEvents {
  public:
   virtual ~ChildEvents() = default;
   virtual void on_report(const v1::EngineReport& report) = 0;
-  /// Something arrived that is no message; nothing further is read.
+  /// The child sent bytes that are not a message. Nothing more is read from it.
   virtual void on_garbage() = 0;
-  /// The child and its process group are gone; the last event.
+  /// The child and its process group are gone. This is the last event.
   virtual void on_exit(const ChildExit& exit, const ChildUsage& usage) = 0;
 };
 
-/// One running engine. Destroying it kills the process group.
+/// One running engine. Its destructor kills the process group.
 class EngineChild {
  public:
   virtual ~EngineChild() = default;
   virtual ProcessIdentity identity() const = 0;
-  /// False if the message cannot be taken now; whoever sends looks to signals then.
+  /// Sends a message. Returns false if it cannot be sent; the caller then uses signals.
   virtual bool send(const v1::EngineCommand& command) = 0;
   virtual void signal_group(int signal) = 0;
 };
@@ -50,12 +50,11 @@ class EngineChild {
 class Spawner {
  public:
   virtual ~Spawner() = default;
-  /// `events` must outlive the child.
-  /// @throws std::runtime_error saying what the system refused.
+  /// Starts an engine. `events` must outlive the child. @throws std::runtime_error with the error
+  /// of the system.
   virtual std::unique_ptr<EngineChild> spawn(const LaunchPlan& plan, ChildEvents& events) = 0;
-  /// Kills what an earlier daemon left running under this identity and waits at most `patience`
-  /// until it is gone.
-  /// @return false if it still exists: its device must not be used.
+  /// Kills the process of an earlier daemon with this identity and waits for its end for at most
+  /// `patience`. @return false if the process still exists; its device must then not be used.
   virtual bool end_stray(const ProcessIdentity& child, Milliseconds patience) = 0;
 };
 

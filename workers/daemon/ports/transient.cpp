@@ -13,7 +13,7 @@ bool did_not_get_through(const grpc::Status& status) {
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::INTERNAL:
     case grpc::StatusCode::UNKNOWN:
-      return wire::reason_of(status).empty();  // a server that answers gives its reason
+      return wire::reason_of(status).empty();  // an answer of a server contains its reason
     default:
       return false;
   }

@@ -4,12 +4,12 @@
 
 namespace quasi {
 
-/// The call or transfer did not get through: no answer, no room, or a connection that died under
-/// it. Another try may succeed without anybody having changed anything.
+/// Returns true if a call or transfer did not get through: no answer, a full server or a connection
+/// that broke. A repetition may succeed without any change.
 bool did_not_get_through(const grpc::Status& status);
 
-/// The same, or a server that failed by a bug of its own: results wait for one that is repaired. A
-/// file of this machine that cannot be read or written is neither.
+/// Returns true if did_not_get_through() does, or if the server failed by an internal error;
+/// results wait for its repair. A local file that cannot be read or written is not transient.
 bool is_transient(const grpc::Status& status);
 
 }  // namespace quasi
