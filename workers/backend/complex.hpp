@@ -4,8 +4,8 @@
 
 namespace quasi {
 
-/// Complex number with the layout of std::complex<T>, cuDoubleComplex and FFTW's: {re, im}.
-/// Exists because std::complex has no device code; arrays may be cast between the three.
+/// Complex number with the layout of std::complex<T>, cuDoubleComplex and FFTW's: {re, im}. It
+/// exists because std::complex has no device code. Arrays may be cast between these types.
 template <typename T>
 struct Complex {
   T re = 0;

@@ -13,9 +13,9 @@
 
 namespace quasi {
 
-/// Allocator that leaves new elements uninitialised where no value is given. The threads that fill
-/// an array are then the first to touch its pages. Setting gigabytes to 0 on one thread before
-/// would take longer than most work on them.
+/// Allocator that leaves new elements uninitialised if no value is given. The threads that fill an
+/// array are then the first to touch its pages. Zeroing gigabytes on one thread would take longer
+/// than most work on them.
 template <typename T>
 struct UnsetAllocator : std::allocator<T> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -23,8 +23,8 @@ struct UnsetAllocator : std::allocator<T> {
   struct rebind {
     using other = UnsetAllocator<U>;
   };
-  /// Arrays of 2 MiB and more ask for large pages. The operating system then zeroes and maps one
-  /// page instead of 512, each under one lock. @throws std::bad_alloc without memory.
+  /// Allocates memory. Arrays of 2 MiB and more ask for large pages, so that the operating system
+  /// zeroes and maps one page instead of 512. @throws std::bad_alloc without memory.
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLargePage_bytes) return std::allocator<T>::allocate(count);
@@ -32,7 +32,7 @@ struct UnsetAllocator : std::allocator<T> {
     const std::size_t whole = (bytes + kLargePage_bytes - 1) / kLargePage_bytes * kLargePage_bytes;
     void* const there = std::aligned_alloc(kLargePage_bytes, whole);
     if (there == nullptr) throw std::bad_alloc();
-    madvise(there, whole, MADV_HUGEPAGE);  // advice only: ordinary pages also work
+    madvise(there, whole, MADV_HUGEPAGE);  // advice only; ordinary pages also work
     return static_cast<T*>(there);
   }
   void deallocate(T* there, std::size_t count) noexcept {

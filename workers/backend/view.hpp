@@ -8,8 +8,8 @@
 
 namespace quasi {
 
-/// A dense row-major array that another object owns: a pointer and the extents, slowest index
-/// first. Indices are not checked. Usable in host and device code.
+/// Dense row-major array that another object owns: a pointer and the extents, slowest index first.
+/// Indices are not checked. It is usable in host and device code.
 template <typename T, int Rank>
 struct View {
   T* data = nullptr;
@@ -31,7 +31,7 @@ struct View {
   }
 };
 
-/// Points a view at any container with data(), e.g. view<const double>(omega, n_q, n_branches).
+/// Makes a view of any container with data(), e.g. view<const double>(omega, n_q, n_branches).
 template <typename T, typename Container, typename... Extent>
 View<T, sizeof...(Extent)> view(Container& container, Extent... extent) {
   return {container.data(), {static_cast<std::int64_t>(extent)...}};

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kNameBytes = 1'024;  ///< A longer text of a deck is no file's name.
+constexpr std::size_t kNameBytes = 1'024;  ///< A longer text of a deck is not a file name.
 
 std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
@@ -24,7 +24,8 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Names in the directory that match one of the patterns, sorted. A deck below it is another one.
+/// Returns the sorted names of the files in the directory that match one of the patterns. A deck in
+/// a subdirectory is another deck and does not count.
 std::vector<fs::path> matching_files(const std::string& kind, const fs::path& directory) {
   const std::vector<std::string> patterns = make_task(kind)->deck_file_patterns();
   std::vector<fs::path> names;
@@ -57,7 +58,7 @@ void for_each_text(const toml::node& node, const auto& use) {
   }
 }
 
-/// Files of the directory that a TOML deck's top-level `directory` names.
+/// Adds the files of the directory that a TOML deck's top-level `directory` names.
 void add_named_directory(const std::string& kind, const fs::path& deck, const toml::table& table,
                          std::vector<DeckFile>& files) {
   const toml::node* node = table.get("directory");
@@ -67,11 +68,11 @@ void add_named_directory(const std::string& kind, const fs::path& deck, const to
   const fs::path named = fs::path(text->get()).lexically_normal();
   const fs::path directory = named.is_absolute() ? named : deck.parent_path() / named;
   if (!fs::is_directory(directory))
-    throw InvalidInput(deck.string() + ":" + std::to_string(line) + ": no directory " +
+    throw InvalidInput(deck.string() + ":" + std::to_string(line) + ": there is no directory " +
                        quoted(directory) +
                        "; name the directory of the deck's files, relative to the TOML file");
   for (const fs::path& name : matching_files(kind, directory))
-    if (name.extension() != ".toml")  // Another deck on the same files.
+    if (name.extension() != ".toml")  // another deck on the same files does not count
       files.push_back({.path = (named / name).lexically_normal(), .line = line});
 }
 
@@ -103,7 +104,7 @@ std::vector<DeckFile> files_of_toml(const std::string& kind, const fs::path& dec
 }  // namespace
 
 std::vector<DeckFile> deck_files(const std::string& kind, const fs::path& deck) {
-  make_task(kind);  // An unknown kind is refused before any file is looked at.
+  make_task(kind);  // refuses an unknown kind before any file is read
   std::error_code error;
   const fs::file_status status = fs::status(deck, error);
   if (!fs::exists(status)) throw InvalidInput("no deck " + quoted(deck));

@@ -1,4 +1,4 @@
-// quasi-engine under a worker daemon: one attempt, told what to do over a socket pair.
+// Runs quasi-engine under a worker daemon: one attempt, which gets its commands over a socket pair.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -49,8 +49,8 @@ std::atomic<bool> checkpoint_wanted_now{false};
 
 constexpr std::size_t kMaxLineBytes = 32 * 1024, kMaxMessageBytes = 4000;
 
-/// What the task says, as packets to the daemon. Progress is sent at most ten times a second and
-/// dropped when the daemon does not keep up; everything else waits for room.
+/// Sends the task's reports as packets to the daemon. Progress is sent at most ten times a second
+/// and dropped when the daemon does not keep up. All other messages wait for room.
 class IpcProgress : public Progress {
  public:
   IpcProgress(PacketSocket& daemon, std::filesystem::path checkpoints, Ranks& ranks)
@@ -67,8 +67,8 @@ class IpcProgress : public Progress {
     send(report);
   }
   void checkpoint_ready(const std::string& path, std::int64_t step) override {
-    // What parts of a job (the runs of a convergence study) keep in directories of their own stays
-    // here.
+    // Only files in the job's own checkpoint directory are sent. The runs of a convergence study
+    // keep theirs in subdirectories.
     if (std::filesystem::path(path).parent_path() != checkpoints_) return;
     v1::EngineReport report;
     report.mutable_checkpoint_ready()->set_path(path);
@@ -81,7 +81,7 @@ class IpcProgress : public Progress {
   void send(const v1::EngineReport& report) {
     const std::lock_guard lock(mutex_);
     if (daemon_.send(report, PacketSocket::Wait::kYes) == PacketSocket::Sent::kClosed)
-      cancel_wanted = true;  // nobody is left to report to
+      cancel_wanted = true;  // the daemon is gone, so no result can be reported
   }
 
  protected:
@@ -108,7 +108,8 @@ class IpcProgress : public Progress {
   std::chrono::steady_clock::time_point last_sent_{};
 };
 
-/// Of a rank that does not lead: says nothing, and hears of the end of the others.
+/// Progress of a rank other than rank 0: it reports nothing and only watches for the failure of
+/// other ranks.
 class SilentProgress : public Progress {
  public:
   explicit SilentProgress(Ranks& ranks) : ranks_(ranks) {}
@@ -125,11 +126,12 @@ class SilentProgress : public Progress {
   Ranks& ranks_;
 };
 
-/// Puts the process into a network namespace with nothing in it.
-/// @return "isolated", or why the system does not permit it.
+/// Moves the process into an empty network namespace. @return "isolated", or the reason why the
+/// system does not permit it.
 std::string leave_network() {
   if (unshare(CLONE_NEWNET) == 0) return "isolated";
-  // Without the right to do so, a user namespace in which the process keeps its own identity.
+  // Without the privilege, a user namespace is made first, in which the process keeps its user and
+  // group.
   const auto uid = std::to_string(getuid()), gid = std::to_string(getgid());
   if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
     return std::string("not isolated: ") + std::strerror(errno);
@@ -140,8 +142,8 @@ std::string leave_network() {
 }
 
 RunOptions run_options(const v1::EngineStart& start, Ranks& ranks) {
-  // The deck is someone else's: it names files among its inputs alone. The daemon names these
-  // directories, relative to the attempt's.
+  // The deck belongs to another user, so it may name files among its inputs alone. The daemon names
+  // these directories relative to the attempt's directory.
   confine_inputs({"in", start.output_directory(), start.checkpoint_directory()});
   RunOptions options{.deck = {.path = start.deck_path(), .settings = {}},
                      .devices = {},
@@ -194,13 +196,14 @@ v1::FailureReason failure_reason(ExitStatus status, const v1::EngineStart& start
   }
 }
 
-/// Hears the daemon until either side closes.
+/// Receives commands of the daemon until either side closes the socket.
 void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
   while (true) {
     v1::EngineCommand command;
     const auto received = daemon.receive(command, PacketSocket::Wait::kYes);
     if (finished) return;
-    // A daemon that is gone or talks nonsense cannot take a result: leave the slot at once.
+    // A daemon that is gone or sends invalid packets cannot take a result. The engine exits to free
+    // its slot.
     if (received != PacketSocket::Received::kMessage)
       _exit(static_cast<int>(ExitStatus::kCancelled));
     if (command.has_cancel()) cancel_wanted = true;
@@ -208,7 +211,7 @@ void listen(PacketSocket& daemon, const std::atomic<bool>& finished) {
   }
 }
 
-/// The first message of the daemon: what to do.
+/// Reads the first message of the daemon, which describes the attempt.
 std::optional<v1::EngineStart> first_message(PacketSocket& daemon) {
   v1::EngineCommand first;
   if (daemon.receive(first, PacketSocket::Wait::kYes) != PacketSocket::Received::kMessage ||
@@ -219,11 +222,11 @@ std::optional<v1::EngineStart> first_message(PacketSocket& daemon) {
 
 void hear_signals() {
   std::signal(SIGTERM, [](int) { cancel_wanted = true; });
-  std::signal(SIGINT, SIG_IGN);  // meant for the daemon, which decides
+  std::signal(SIGINT, SIG_IGN);  // the signal is meant for the daemon, which decides
 }
 
-/// The attempt as one process, or as the rank that speaks to the daemon, does it.
-/// @param network  what was made of the wish for an empty one
+/// Runs the attempt in a single process or in rank 0, which speaks to the daemon. @param network
+/// result of the request for an empty network namespace
 int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network,
          Ranks& ranks) {
   IpcProgress progress(daemon, start.checkpoint_directory(), ranks);
@@ -260,7 +263,7 @@ int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& 
   return static_cast<int>(status);
 }
 
-/// The same of every other rank. Test work is done by rank 0.
+/// Runs the attempt in a rank other than rank 0. Test work is done by rank 0 alone.
 int follow(const v1::EngineStart& start, Ranks& ranks) {
   SilentProgress progress(ranks);
   std::string message;
@@ -272,7 +275,7 @@ int follow(const v1::EngineStart& start, Ranks& ranks) {
   return ranks.end(static_cast<int>(status), message).status;
 }
 
-/// Together: what the daemon told rank 0.
+/// Returns on every rank the start message that the daemon sent to rank 0. Collective.
 v1::EngineStart shared_start(v1::EngineStart start, Ranks& ranks) {
   std::string bytes = start.SerializeAsString();
   std::uint64_t size = bytes.size();
@@ -287,17 +290,17 @@ v1::EngineStart shared_start(v1::EngineStart start, Ranks& ranks) {
 
 int exec_attempt(const ExecOptions& options) {
   const std::string network = options.isolate_network ? leave_network() : "as the daemon's";
-  // After the namespaces, whose change of credentials clears it.
+  // This follows the namespaces, because their change of credentials clears the setting.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (options.parent != 0 && getppid() != options.parent)
-    return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before the line above
+    return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before prctl took effect
   hear_signals();
   fcntl(options.ipc_descriptor, F_SETFD, FD_CLOEXEC);
 
   PacketSocket daemon(options.ipc_descriptor);
   const auto start = first_message(daemon);
   if (!start) {
-    std::cerr << "error: quasi-engine exec is started by quasi-worker alone; descriptor "
+    std::cerr << "error: quasi-engine exec can only be started by quasi-worker; descriptor "
               << options.ipc_descriptor << " brought no start message\n";
     return static_cast<int>(ExitStatus::kUsage);
   }
@@ -307,7 +310,7 @@ int exec_attempt(const ExecOptions& options) {
 
 int exec_rank(const std::string& socket_path) {
   prctl(PR_SET_PDEATHSIG,
-        SIGKILL);  // with the launcher, which dies with the process that the daemon started
+        SIGKILL);  // so that the rank dies with the launcher, which dies with exec_attempt
   hear_signals();
   HandedOver handed;
   std::unique_ptr<Ranks> ranks;
@@ -315,7 +318,7 @@ int exec_rank(const std::string& socket_path) {
   const ExitStatus status = guarded(
       [&] {
         ranks = join_ranks();
-        if (!ranks) throw InvalidInput("a rank is started by the MPI launcher alone");
+        if (!ranks) throw InvalidInput("quasi-engine rank can only be started by an MPI launcher");
         if (ranks->leads()) handed = take_over(socket_path);
         handed.start = shared_start(std::move(handed.start), *ranks);
       },

@@ -1,4 +1,4 @@
-// quasi-engine: one attempt of one job, in a process of its own. Needs no network and no token.
+// quasi-engine runs one attempt of one job in its own process. It needs no network and no token.
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -29,8 +29,8 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-/// Progress on a terminal: one line with the task's live figures and the time left at the present
-/// pace, rewritten at most ten times a second; plain lines elsewhere.
+/// Shows progress on a terminal in one line: live figures of the task and the time left at the
+/// present pace. The line is rewritten at most ten times a second. Other outputs get plain lines.
 class TerminalProgress : public Progress {
  public:
   TerminalProgress(bool quiet, Ranks& ranks)
@@ -66,7 +66,8 @@ class TerminalProgress : public Progress {
     }
     const std::size_t most = columns();
     std::string line;
-    // A line that the terminal breaks cannot be rewritten: what does not fit is left out, whole.
+    // A line that the terminal breaks cannot be rewritten. An item that does not fit is left out as
+    // a whole.
     const auto add = [&](const char* form, auto... values) {
       char text[kLineLength];
       const int length = std::snprintf(text, sizeof text, form, values...);
@@ -87,7 +88,8 @@ class TerminalProgress : public Progress {
 
  private:
   static constexpr std::size_t kLineLength = 160;
-  /// Of the terminal, but for the last, where some of them break the line.
+  /// Returns the usable columns of the terminal. The last column is not used, because some
+  /// terminals break the line there.
   static std::size_t columns() {
     winsize size{};
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1
@@ -106,7 +108,7 @@ class TerminalProgress : public Progress {
   double began_share_ = 0;
   std::string phase_;
   std::map<std::string, double> metrics_;
-  std::mutex mutex_;  ///< Several devices report from threads of their own.
+  std::mutex mutex_;  ///< Several devices report from their own threads.
 };
 
 void print_devices(bool json) {
@@ -168,8 +170,9 @@ void run(const Arguments& arguments, Ranks& ranks) {
   if (failure)
     throw StorageError("cannot create '" + options.output_directory.string() +
                        "': " + failure.message());
-  struct LeaveNoEmptyFolder {  // however the run ends; a folder that holds a checkpoint is not
-                               // removed
+  // Removes the empty output directory however the run ends. A directory that holds a checkpoint
+  // stays.
+  struct LeaveNoEmptyFolder {
     const std::filesystem::path& folder;
     ~LeaveNoEmptyFolder() {
       std::error_code not_empty;
@@ -198,8 +201,9 @@ void validate(const Arguments& arguments) {
   std::cout << indented(report) << '\n';
 }
 
-/// A worker and `quasi run` have seen to it; started by hand, the program starts itself once more.
-/// Without /proc it goes on as it is.
+/// Makes OpenMP threads sleep while they wait. A worker and `quasi run` set this in the
+/// environment. If the program is started by hand, it restarts itself once with this setting;
+/// without /proc it continues as it is.
 void sleep_while_waiting(char** argv) {
   if (let_children_sleep_while_waiting()) execv("/proc/self/exe", argv);
 }

@@ -35,8 +35,8 @@ std::vector<std::string> unpacked(const std::vector<double>& values, std::size_t
   return list;
 }
 
-/// Ranks that the launcher has bound to no processors of their own would each start a thread a
-/// processor.
+/// Divides the processors of a host among its ranks. Without it, ranks that the launcher bound to
+/// no processors would each start one thread per processor.
 void share_processors(int ranks_on_host) {
   if (ranks_on_host < 2 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
   cpu_set_t bound;
@@ -95,7 +95,7 @@ std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks) {
     for (Device& device : list_devices())
       if (device.backend == Backend::kCuda) listed.push_back(std::move(device));
   if (listed.empty()) listed = devices_of(names);
-  // Together, whatever the device: ranks of different hosts may differ.
+  // The ranks exchange this whatever the device, because ranks of different hosts may differ.
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   std::vector<double> mine{static_cast<double>(listed.front().backend == Backend::kCpu), 0.0};
@@ -108,7 +108,7 @@ std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks) {
   for (const auto& other : ranks.gather(mine)) {
     if (other[0] != mine[0])
       throw InvalidInput(
-          "some ranks found CUDA devices and some none; name --device cpu or cuda:N");
+          "some ranks found CUDA devices and others found none; choose --device cpu or cuda:N");
     if (other[1] == mine[1] &&
         std::equal(other.begin() + 2, other.begin() + static_cast<std::ptrdiff_t>(host_end),
                    mine.begin() + 2))

@@ -8,18 +8,19 @@
 
 namespace quasi {
 
-/// "auto", "cpu", "cuda:1" or "cuda:0,cuda:1": one job on several devices of one back end.
-/// @throws InvalidInput for devices of two back ends, BackendAbsent for one that is not here
+/// Returns the devices that "auto", "cpu", "cuda:1" or "cuda:0,cuda:1" names. Several devices of
+/// one back end can share one job. @throws InvalidInput for devices of two back ends, BackendAbsent
+/// for a device that does not exist here.
 std::vector<Device> devices_of(const std::string& names);
 
-/// The devices of this rank (together). CUDA devices that the ranks of a host all see are shared
-/// out in the order of the list, "auto" standing for all of them; where the launcher gave every
-/// rank devices of its own, those are used. The CPU may be shared by any number of ranks.
-/// @throws InvalidInput where the ranks of a host outnumber its devices
+/// Returns the devices of this rank. Collective. If all ranks of a host see the same CUDA devices,
+/// the devices are divided in the order of the list, and "auto" stands for all of them. If the
+/// launcher gave every rank its own devices, the rank uses those. Any number of ranks may share the
+/// CPU. @throws InvalidInput if a host has more ranks than devices.
 std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks);
 
-/// Which of the listed devices belong to the rank `own` of a host.
-/// @param seen  identity of every device that each rank of the host has listed
+/// Returns the listed devices that belong to the rank `own` of a host. @param seen  identity of
+/// every device that each rank of the host has listed
 std::vector<Device> share_of_rank(const std::vector<Device>& listed,
                                   const std::vector<std::vector<std::string>>& seen, int own);
 

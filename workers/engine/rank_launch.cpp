@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDirectory =
-    "ranks";  ///< in the working directory; all that the launcher leaves
+    "ranks";  ///< in the working directory; the launcher leaves no other files
 constexpr const char* kSocket = "ranks/socket";
 
 std::atomic<bool> terminated{false};
@@ -41,7 +41,7 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-/// A message with a descriptor beside its bytes.
+/// A message with a file descriptor beside its bytes.
 struct Parcel {
   explicit Parcel(std::string text) : bytes(std::move(text)), part{bytes.data(), bytes.size()} {
     header.msg_iov = &part;
@@ -66,25 +66,26 @@ void hand_over(int connection, const PacketSocket& daemon, const v1::EngineStart
   const int descriptor = daemon.descriptor();
   std::memcpy(CMSG_DATA(attached), &descriptor, sizeof descriptor);
   if (sendmsg(connection, &parcel.header, MSG_NOSIGNAL) < 0)
-    fail("handing the daemon's socket to rank 0");
+    fail("passing the daemon's socket to rank 0");
 }
 
-/// One host, whose processors the daemon has already dealt out; nothing is left outside the
-/// attempt's directory, not even by ranks that are killed. Other launchers than Open MPI's ignore
-/// these.
+/// Sets Open MPI's options for one host whose processors the daemon has already assigned. No file
+/// is left outside the attempt's directory, even if ranks are killed. Other launchers ignore these
+/// variables.
 void set_launcher_environment() {
   const std::string place = fs::absolute(kDirectory);
   const std::pair<const char*, std::string> variables[]{
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-      {"OMPI_MCA_plm_rsh_agent", "true"},                    // no ssh is looked for
-      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},  // needs a right that containers lack
+      {"OMPI_MCA_plm_rsh_agent", "true"},  // no ssh is needed
+      // needs a privilege that containers lack
+      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
       {"OMPI_MCA_btl_vader_backing_directory",
-       place},  // not /dev/shm, where a killed rank's would stay
+       place},  // not /dev/shm, where files of a killed rank would stay
       {"OMPI_MCA_orte_tmpdir_base", place},
       {"TMPDIR", place}};
   for (const auto& [name, value] : variables) setenv(name, value.c_str(), 1);
-  if (geteuid() == 0)  // whoever runs the worker so has decided
+  if (geteuid() == 0)  // the operator has decided to run the worker as root
     for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
       setenv(name, "1", 1);
 }
@@ -106,8 +107,8 @@ pid_t start_launcher(std::uint32_t n_ranks) {
   _exit(127);
 }
 
-/// Waits for rank 0 and hands the socket over. @return false if the launcher ended before, with its
-/// wait status.
+/// Waits for rank 0 and passes the socket to it. @return false if the launcher ended earlier, with
+/// its wait status.
 bool serve_rank_0(int listener, pid_t launcher, const PacketSocket& daemon,
                   const v1::EngineStart& start, int* status) {
   for (;;) {
@@ -116,7 +117,7 @@ bool serve_rank_0(int listener, pid_t launcher, const PacketSocket& daemon,
     if (waitpid(launcher, status, WNOHANG) == launcher) return false;
   }
   const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  if (connection < 0) fail("hearing rank 0");
+  if (connection < 0) fail("waiting for the connection of rank 0");
   hand_over(connection, daemon, start);
   close(connection);
   return true;
@@ -129,7 +130,8 @@ int wait_for(pid_t launcher) {
   return status;
 }
 
-/// A launcher reports a rank that a signal ended as 128 + its number.
+/// Converts the status of a launcher, which reports a rank that a signal ended as 128 + the
+/// signal's number.
 int as_one_process(int wait_status) {
   const int status =
       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
@@ -157,9 +159,9 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
   int status = 0;
   if (!serve_rank_0(listener, launcher, daemon, start, &status)) {
     const std::string why =
-        std::string("'") + QUASI_MPIEXEC + "' ended before it had started rank 0 (status " +
+        std::string("'") + QUASI_MPIEXEC + "' ended before rank 0 started (status " +
         std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
-        "); the log says more";
+        "); read the attempt's log for its messages";
     v1::EngineReport report;
     report.mutable_failed()->set_reason(v1::FAILURE_REASON_ENGINE_ERROR);
     report.mutable_failed()->set_message(why);
@@ -167,7 +169,7 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
     std::cerr << "error: " << why << '\n';
     return static_cast<int>(terminated ? ExitStatus::kCancelled : ExitStatus::kUnexpected);
   }
-  daemon.close();  // rank 0's alone
+  daemon.close();  // only rank 0 uses the socket from here on
   close(listener);
   return as_one_process(wait_for(launcher));
 }
@@ -177,7 +179,7 @@ HandedOver take_over(const std::string& socket_path) {
   const sockaddr_un address = address_of(socket_path);
   if (connection < 0 ||
       connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw InvalidInput("a rank is started by quasi-engine exec alone: '" + socket_path +
+    throw InvalidInput("a rank can only be started by quasi-engine exec: '" + socket_path +
                        "' cannot be opened (" + std::strerror(errno) + ")");
   Parcel parcel(std::string(kMaxPacketBytes, '\0'));
   const ssize_t size = recvmsg(connection, &parcel.header, MSG_CMSG_CLOEXEC);
@@ -186,7 +188,7 @@ HandedOver take_over(const std::string& socket_path) {
   HandedOver handed;
   if (attached == nullptr || attached->cmsg_type != SCM_RIGHTS ||
       !handed.start.ParseFromArray(parcel.bytes.data(), static_cast<int>(size)))
-    throw Error("'" + socket_path + "' brought no socket of a daemon");
+    throw Error("'" + socket_path + "' delivered no socket of a daemon");
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(attached), sizeof descriptor);
   handed.daemon = PacketSocket(descriptor);

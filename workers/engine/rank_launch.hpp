@@ -7,22 +7,23 @@
 
 namespace quasi {
 
-/// What rank 0 of an attempt is handed: the daemon's socket and what the daemon said first.
+/// Objects that rank 0 of an attempt receives: the daemon's socket and the daemon's first message.
 struct HandedOver {
   PacketSocket daemon;
   v1::EngineStart start;
 };
 
-/// Starts this program start.ranks() times under the MPI launcher, hands the daemon's socket to
-/// rank 0, and waits for the end of all. The ranks and their launcher die with this process;
-/// SIGTERM reaches them as it reaches this one. Whatever they put down lies in the working
-/// directory, which is the attempt's own.
-/// @param daemon  in this process's hands again only where ranks could not be started
-/// @return the exit status of the contract; what killed a rank kills this process too.
-// One body for each build: rank_launch.cpp and rank_launch_absent.cpp.
+/// Starts this program start.ranks() times under the MPI launcher, passes the daemon's socket to
+/// rank 0, and waits for the end of all ranks. The ranks and their launcher die with this process,
+/// and SIGTERM is passed on to them. All their files lie in the working directory, which belongs to
+/// the attempt.
+/// @param daemon  remains open in this process only if the ranks could not be started
+/// @return the exit status of the contract. A signal that killed a rank kills this process too.
+// rank_launch.cpp and rank_launch_absent.cpp define this function, one for each build.
 int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start);
 
-/// Rank 0: takes what launch_ranks holds ready. @throws InvalidInput where nobody does
+/// Takes in rank 0 the objects that launch_ranks offers. @throws InvalidInput if no launcher offers
+/// them.
 HandedOver take_over(const std::string& socket_path);
 
 }  // namespace quasi

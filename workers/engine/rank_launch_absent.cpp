@@ -7,10 +7,10 @@
 namespace quasi {
 
 int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
-  const std::string why =
-      "the job asks for " + std::to_string(start.ranks()) +
-      " ranks, but this worker's quasi-engine was built without MPI; ask for ranks = 0, where one "
-      "process uses all GPUs";
+  const std::string why = "the job asks for " + std::to_string(start.ranks()) +
+                          " ranks, but this worker's quasi-engine was built without MPI; ask for "
+                          "ranks = 0, so that one "
+                          "process uses all GPUs";
   v1::EngineReport report;
   report.mutable_failed()->set_reason(v1::FAILURE_REASON_INVALID_INPUT);
   report.mutable_failed()->set_message(why);
@@ -20,7 +20,7 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
 }
 
 HandedOver take_over(const std::string&) {
-  throw BackendAbsent("this quasi-engine was built without MPI and is never a rank");
+  throw BackendAbsent("this quasi-engine was built without MPI and cannot run as a rank");
 }
 
 }  // namespace quasi

@@ -8,7 +8,8 @@
 
 namespace quasi {
 
-/// How a run ended, as the exit status of quasi-engine: the contract between engine and daemon.
+/// Ending of a run as the exit status of quasi-engine. It is the contract between engine and
+/// daemon.
 enum class ExitStatus : int {
   kOk = 0,
   kUnexpected = 1,
@@ -22,16 +23,18 @@ enum class ExitStatus : int {
   kBackendAbsent = 16,
 };
 
-/// Runs `body` and turns what it throws into a status and one clear sentence. The only place where
-/// exceptions of the numerics end.
+/// Runs `body` and converts its exception into a status and one sentence. Exceptions of the
+/// numerics end here and at no other place.
 ExitStatus guarded(const std::function<void()>& body, std::string* message);
 
-/// @throws InvalidInput for a format that the kind does not write, with the nearest that it does.
+/// @throws InvalidInput for a format that the kind does not write, naming the nearest format that
+/// it writes.
 void require_exports(const std::string& kind, const std::vector<std::string>& formats);
 
-/// Runs one task and writes (rank 0 alone), beside result.h5, summary.json (the document below) and
-/// table.txt (the table for people, so that a client shows it without knowing the kind).
-/// @return the document of --json: {"schema","kind","version","device","seconds"…, "summary"{…}}.
+/// Runs one task. Rank 0 writes two files beside result.h5: summary.json, which is the document
+/// below, and table.txt, a table for people. A client can thus show the table without knowing the
+/// kind. @return the document of --json: {"schema","kind","version","device","seconds"…,
+/// "summary"{…}}.
 nlohmann::json run_task(const std::string& kind, const RunOptions& options, Progress& progress);
 
 }  // namespace quasi

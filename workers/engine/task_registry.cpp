@@ -13,7 +13,8 @@ struct Entry {
   std::unique_ptr<Task> (*make)();
 };
 
-// An explicit table, not static initialisers, which linkers drop and nobody can read in one place.
+// The table is explicit, because linkers may drop static initialisers and no file would list them
+// all.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table{
       {"gw", make_gw_task},

@@ -9,7 +9,7 @@
 
 namespace quasi {
 
-/// Names of all kinds in this program.
+/// Returns the names of all kinds in this program.
 std::vector<std::string> task_kinds();
 
 /// @throws InvalidInput naming the kinds that exist.

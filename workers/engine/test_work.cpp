@@ -24,7 +24,7 @@ Clock::duration to_duration(const google::protobuf::Duration& duration) {
   return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
 }
 
-/// Waits until `end`, looking for a cancellation every 20 ms.
+/// Waits until `end` and checks for a cancellation every 20 ms.
 void wait_until(Clock::time_point end, const Progress& progress) {
   progress.throw_if_cancelled();
   while (Clock::now() < end) {
@@ -33,7 +33,7 @@ void wait_until(Clock::time_point end, const Progress& progress) {
   }
 }
 
-/// The `index`-th number of SplitMix64 started at `seed`; a pure function of both.
+/// Returns the `index`-th number of SplitMix64 started at `seed`. It is a pure function of both.
 std::uint64_t split_mix(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -48,7 +48,7 @@ void write_file(const fs::path& path, const std::string& text) {
 }
 
 void emit(const v1::TestWork::Emit& work, const fs::path& path, Progress& progress) {
-  constexpr std::uint64_t kWords = 1 << 17;  // 1 MiB at a time
+  constexpr std::uint64_t kWords = 1 << 17;  // 1 MiB in each step
   std::ofstream out(path, std::ios::binary);
   std::vector<std::uint64_t> words(kWords);
   const auto total = static_cast<std::int64_t>(work.bytes());
@@ -63,8 +63,8 @@ void emit(const v1::TestWork::Emit& work, const fs::path& path, Progress& progre
   if (!out.flush()) throw StorageError("cannot write '" + path.string() + "'; is the disk full?");
 }
 
-/// Checkpoints of test work: a text file "ckpt-<step>" whose first line names format and step; the
-/// rest is the history that ends up in steps.txt.
+/// Checkpoints of test work are text files "ckpt-<step>". The first line names format and step. The
+/// rest is the history that is written to steps.txt.
 class TestCheckpoints {
  public:
   explicit TestCheckpoints(fs::path directory) : directory_(std::move(directory)) {}
@@ -84,7 +84,7 @@ class TestCheckpoints {
       in >> magic >> found.step;
       in.ignore(1);
       if (!in || magic != kMagic)
-        throw InvalidInput("'" + entry.path().string() + "' is no checkpoint of test work");
+        throw InvalidInput("'" + entry.path().string() + "' is not a checkpoint of test work");
       std::stringstream rest;
       rest << in.rdbuf();
       found.history = rest.str();
@@ -181,7 +181,7 @@ nlohmann::json run_test_work(const v1::TestWork& work, const TestWorkSite& site,
       if (site.attempt_number <= work.flaky().failures()) _exit(work.flaky().status());
       return {{"action", "flaky"}, {"attempt", site.attempt_number}};
     case v1::TestWork::kGarbageIpc: {
-      // Field number 0 exists in no protobuf message, so zero bytes parse as none.
+      // Field number 0 exists in no protobuf message, so zero bytes are never a valid message.
       const std::string garbage(std::clamp<std::size_t>(work.garbage_ipc().bytes(), 1, 1 << 17),
                                 '\0');
       site.daemon.send_bytes(garbage.data(), garbage.size());

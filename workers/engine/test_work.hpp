@@ -10,18 +10,17 @@
 
 namespace quasi {
 
-/// Where test work happens.
+/// Environment of test work.
 struct TestWorkSite {
   std::filesystem::path output_directory;
   std::filesystem::path checkpoint_directory;
   std::uint32_t attempt_number = 1;
-  PacketSocket& daemon;  ///< for work that misbehaves on it
+  PacketSocket& daemon;  ///< used by test work that violates the protocol
 };
 
-/// Work without physics: waits, burns, writes, dies and misbehaves as `work` says, so that
-/// everything around an engine can be tested with no GPU and no deck.
-/// @return the summary.
-/// @throws Cancelled, InvalidInput (no action set), StorageError.
+/// Runs work without physics: it waits, burns time, writes, dies or violates the protocol as `work`
+/// asks. Everything around an engine can thus be tested with no GPU and no deck. @return the
+/// summary. @throws Cancelled, InvalidInput (no action set), StorageError.
 nlohmann::json run_test_work(const v1::TestWork& work, const TestWorkSite& site,
                              Progress& progress);
 

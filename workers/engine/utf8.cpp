@@ -12,7 +12,7 @@ std::string as_utf8(std::string_view text, std::size_t limit) {
   std::string whole =
       Json::parse(Json(text.substr(0, limit)).dump(-1, ' ', false, kReplace)).get<std::string>();
   if (whole.size() <= limit) return whole;
-  std::size_t end = limit;  // Each replacement is longer than what it stands for.
+  std::size_t end = limit;  // A replacement is longer than the byte that it replaces.
   while (end > 0 && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) --end;
   whole.resize(end);
   return whole;

@@ -7,12 +7,13 @@
 
 namespace quasi {
 
-/// At most `limit` bytes of a text, as UTF-8: every byte that is none becomes U+FFFD, and no
-/// character is cut in two. Messages and JSON quote decks, which may be in another encoding, and a
-/// protobuf string that is no UTF-8 is not read at all.
+/// Returns at most `limit` bytes of a text as UTF-8. An invalid byte becomes U+FFFD, and no
+/// character is cut in two. Messages and JSON quote decks, which may have another encoding, and
+/// protobuf refuses strings that are not UTF-8.
 std::string as_utf8(std::string_view text, std::size_t limit);
 
-/// The document, indented; bytes that are no UTF-8 are replaced, never thrown at.
+/// Formats the document with indentation. Bytes that are not UTF-8 are replaced and cause no
+/// exception.
 std::string indented(const nlohmann::json& document);
 
 }  // namespace quasi

@@ -13,15 +13,15 @@
 namespace quasi {
 namespace {
 
-// HDF5 prints its error stack to stderr by default; our messages replace it.
+// HDF5 prints its error stack to standard error by default. Our messages replace it.
 void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-// Not one sum: GCC 12 warns of an overlap in it that cannot be.
+// The text is built in steps, because GCC 12 warns of an impossible overlap in a single sum.
 std::string quoted(const std::filesystem::path& path) {
   return std::string("'").append(path.string()).append("'");
 }
 
-/// Access properties under which no link leads into another file.
+/// Returns access properties with which no link can lead into another file.
 H5Handle access_within_file(hid_t property_class) {
   H5Handle access(H5Pcreate(property_class), H5Pclose);
   H5Pset_elink_cb(
@@ -33,8 +33,8 @@ H5Handle access_within_file(hid_t property_class) {
   return access;
 }
 
-/// Refuses a dataset whose values lie in other files: a file of 2 kB could name any file of the
-/// machine, and the values would show in a message or a result.
+/// Refuses a dataset whose values lie in other files. Such a dataset could name any file of the
+/// machine, and the values would appear in a message or a result.
 void require_values_within_file(hid_t dataset, const std::string& what) {
   const H5Handle creation(H5Dget_create_plist(dataset), H5Pclose);
   if (H5Pget_external_count(creation.id()) != 0)
@@ -65,8 +65,8 @@ std::int64_t product(std::span<const std::int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Refuses sizes that the stored bytes cannot hold, before memory is asked for: a header may
-/// promise anything. Deflate, the strongest filter in use, reaches 1032 : 1.
+/// Refuses sizes that the stored bytes cannot hold, before memory is allocated, because a header
+/// may be damaged. Deflate, the strongest filter in use, compresses by at most 1032 : 1.
 void require_size_that_file_holds(hid_t dataset, const std::string& what) {
   constexpr double kMostCompression = 1032.0;
   constexpr double kUnstoredBytes = 1 << 20;  // Fill values of a small dataset need no storage.
@@ -92,19 +92,18 @@ std::vector<T> read_all(hid_t file, const std::string& path, const std::filesyst
   return values;
 }
 
-/// How datasets are made: without times, so that the same data are the same bytes.
+/// Returns creation properties without times, so that equal data give equal bytes.
 H5Handle dataset_creation() {
   H5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation.id(), 0);
   return creation;
 }
 
-/// The one text that a dataset or attribute holds.
-/// @param what  file and place, for errors
+/// Reads the only text of a dataset or attribute. @param what  file and path, for messages
 std::string read_string(hid_t type, hid_t space, const std::string& what,
                         const std::function<herr_t(hid_t, void*)>& read) {
   if (H5Tget_class(type) != H5T_STRING) throw InvalidInput(what + " is not text");
-  // The reads below have room for one.
+  // The buffers below have room for one text.
   if (const auto count = H5Sget_simple_extent_npoints(space); count != 1)
     throw InvalidInput(what + " must hold one text, holds " + std::to_string(count));
   if (H5Tis_variable_str(type) > 0) {
@@ -260,7 +259,7 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
   H5Pset_create_intermediate_group(links.id(), 1);
   const H5Handle creation = dataset_creation();
   if (compressed && count > 0) {
-    // Whole last axes, as many as stay below a quarter of a million values.
+    // A chunk holds as many whole last axes as fit into a quarter of a million values.
     constexpr hsize_t kLargestChunk = 1u << 18;
     std::vector<hsize_t> chunk(extent.size(), 1);
     hsize_t values_in_chunk = 1;
@@ -268,7 +267,7 @@ void H5Writer::write_typed(const std::string& path, const void* values, std::siz
       chunk[d] = extent[d];
       values_in_chunk *= extent[d];
     }
-    // A last axis that is longer is cut: chunks of one value each would take minutes.
+    // A longer last axis is cut, because chunks of one value each would take minutes.
     if (values_in_chunk == 1) chunk.back() = std::min(extent.back(), kLargestChunk);
     H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data());
     H5Pset_shuffle(creation.id());

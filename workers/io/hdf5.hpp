@@ -42,14 +42,14 @@ class H5Reader {
 
   bool has(const std::string& path) const;
   std::vector<std::int64_t> shape(const std::string& path) const;  ///< {} for a scalar
-  std::vector<double> doubles(const std::string& path) const;      ///< any numeric type, converted
+  std::vector<double> doubles(const std::string& path) const;      ///< converts any numeric type
   std::vector<std::int64_t> integers(const std::string& path) const;
   std::string text(const std::string& path) const;
-  double number(const std::string& path) const;  ///< a scalar or one element
+  double number(const std::string& path) const;  ///< reads a scalar or a single element
   std::int64_t integer(const std::string& path) const;
   std::string text_attribute(const std::string& path, const std::string& name) const;
   std::vector<std::string> children(const std::string& group) const;
-  /// The hyperslab start[d] … start[d]+count[d]-1 of a dataset.
+  /// Reads the hyperslab start[d] … start[d]+count[d]-1 of a dataset.
   std::vector<double> slab(const std::string& path, std::span<const std::int64_t> start,
                            std::span<const std::int64_t> count) const;
 
@@ -58,10 +58,10 @@ class H5Reader {
   H5Handle file_;
 };
 
-/// Writes one HDF5 file that is either complete or absent: the data go to a temporary name beside
-/// the target; commit() closes, reopens to check, syncs and renames. Without commit() nothing
-/// stays. Datasets carry a `units` attribute ("1" for dimensionless). Groups are made as needed.
-/// @throws StorageError, naming the file, when the disk fails or is full.
+/// Writes one HDF5 file that is either complete or absent. The data go to a temporary file beside
+/// the target; commit() closes it, reopens it for a check, syncs and renames it. Without commit()
+/// no file remains. Datasets carry a `units` attribute ("1" for dimensionless). Groups are made as
+/// needed. @throws StorageError naming the file when the disk fails or is full.
 class H5Writer {
  public:
   explicit H5Writer(const std::filesystem::path& path);
@@ -77,7 +77,7 @@ class H5Writer {
              std::span<const std::int64_t> shape, std::string_view units);
   void write(const std::string& path, std::span<const std::int32_t> values,
              std::span<const std::int64_t> shape, std::string_view units);
-  /// Complex numbers as a last axis of length 2 (re, im).
+  /// Writes complex numbers with a last axis of length 2 (re, im).
   void write(const std::string& path, std::span<const std::complex<double>> values,
              std::span<const std::int64_t> shape, std::string_view units);
   template <typename T>
@@ -86,10 +86,10 @@ class H5Writer {
     write(path, std::span<const T>(values),
           std::span<const std::int64_t>(shape.begin(), shape.size()), units);
   }
-  /// Chunked and compressed (shuffle, deflate): for large arrays that few read again.
+  /// Writes in compressed chunks (shuffle, deflate). It serves large arrays that are seldom read.
   void write_compressed(const std::string& path, std::span<const float> values,
                         std::span<const std::int64_t> shape, std::string_view units);
-  /// A dataset of doubles of this shape, all zero, to be filled by write_slab.
+  /// Creates a dataset of doubles of this shape, filled with zeros, for write_slab().
   void create(const std::string& path, std::initializer_list<std::int64_t> shape,
               std::string_view units);
   /// Fills start[d] … start[d]+count[d]-1 of a dataset that create() made.
@@ -98,7 +98,7 @@ class H5Writer {
   void write_scalar(const std::string& path, double value, std::string_view units);
   void write_scalar(const std::string& path, std::int64_t value, std::string_view units);
   void write_text(const std::string& path, std::string_view text);
-  /// Attribute of an existing object ("/" for the file).
+  /// Writes an attribute of an existing object ("/" for the file).
   void attribute(const std::string& path, const std::string& name, std::string_view text);
 
   void commit();

@@ -24,7 +24,7 @@ void confine_inputs(const std::vector<fs::path>& roots) {
   allowed_roots().clear();
   for (const fs::path& root : roots) {
     fs::path resolved = fs::weakly_canonical(root);
-    // "in/" has an empty last part, which no path below it has.
+    // The path "in/" has an empty last part, which no path below it has.
     if (!resolved.has_filename()) resolved = resolved.parent_path();
     allowed_roots().push_back(std::move(resolved));
   }

@@ -16,7 +16,7 @@ std::string_view table_part(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
 }
 
-/// All tables that a dotted path names; none where a part is absent.
+/// Returns all tables that a dotted path names, or none if a part is absent.
 std::vector<toml::table*> tables_at(toml::table& root, std::string_view path) {
   std::vector<toml::table*> tables{&root};
   while (!path.empty()) {
@@ -37,7 +37,8 @@ std::vector<toml::table*> tables_at(toml::table& root, std::string_view path) {
   return tables;
 }
 
-/// The table of a new name that lies in another table than the old one; made if it is absent.
+/// Returns the table of a new name that lies in another table than the old name. The table is made
+/// if it is absent.
 toml::table* target_of(toml::table& root, std::string_view path) {
   if (path.empty()) return &root;
   if (!root.contains(path)) root.insert(path, toml::table{});
@@ -56,7 +57,7 @@ std::vector<std::string> rename_keys(toml::table& root, const std::vector<Rename
       toml::node* old = table->get(last_part(key.old_name));
       if (old == nullptr) continue;
       toml::table* target = stays ? table : target_of(root, table_part(key.new_name));
-      if (target == nullptr) continue;  // The reader of that key says that it is no table.
+      if (target == nullptr) continue;  // the reader of that key reports that it is not a table
       const toml::node* present = target->get(last_part(key.new_name));
       if (present != nullptr && is_setting(*present) == is_setting(*old))
         throw InvalidInput(where + ": " + std::string(key.old_name) + " is the old name of " +

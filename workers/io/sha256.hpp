@@ -7,13 +7,13 @@
 
 namespace quasi {
 
-/// SHA-256 (FIPS 180-4) of bytes given in pieces: the identity of inputs in results. The engine has
-/// no OpenSSL; the service, which does, gives the same digest for the same bytes.
+/// SHA-256 (FIPS 180-4) of bytes given in pieces. It identifies inputs in results. The engine does
+/// not link OpenSSL; the service does and gets equal digests.
 class Sha256 {
  public:
   Sha256();
   void update(std::string_view bytes);
-  /// 64 lower-case hex digits. The object is used up.
+  /// Returns 64 lower-case hexadecimal digits. The object cannot be used afterwards.
   std::string hex();
 
  private:

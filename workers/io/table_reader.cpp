@@ -14,15 +14,15 @@ namespace quasi {
 
 namespace {
 
-/// In quotes, as TOML has it.
+/// Puts a word in quotes, as TOML does.
 std::string quoted(const std::string& word) {
   std::string text = "\"";
   for (const char c : word) text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
   return text + '"';
 }
 
-/// Where a key's value was given: `--set key=value`, else `file`. A table that a setting made
-/// stands for what is in it.
+/// Returns the origin of a key's value: `--set key=value`, else `file`. The origin of a table made
+/// by a setting holds for its contents.
 std::string place_of(const toml::node* node, const std::string& file) {
   while (node != nullptr && !node->source().path && node->is_table() && !node->as_table()->empty())
     node = &node->as_table()->begin()->second;
@@ -39,7 +39,7 @@ void apply_setting(toml::table* root, const Setting& setting) {
     if (!table->contains(head)) table->insert(head, toml::table{});
     table = table->get(head)->as_table();
     if (table == nullptr)
-      throw InvalidInput("setting '" + setting.key + "': '" + head + "' is no table");
+      throw InvalidInput("setting '" + setting.key + "': '" + head + "' is not a table");
     key = key.substr(dot + 1);
   }
   const std::string place = std::string(kSettingPlace) + setting.key + "=" + setting.value;
@@ -49,7 +49,7 @@ void apply_setting(toml::table* root, const Setting& setting) {
   } catch (const toml::parse_error&) {
     try {
       parsed = toml::parse("x = " + quoted(setting.value),
-                           place);  // A bare word such as sigma.method=cohsex.
+                           place);  // a bare word such as sigma.method=cohsex
     } catch (const toml::parse_error& failure) {
       throw InvalidInput(place + ": " + std::string(failure.description()));
     }
@@ -74,7 +74,7 @@ toml::table parse_toml(const std::string& text, const std::string& where,
 
 DeckText read_deck_text(const std::filesystem::path& path) {
   constexpr std::size_t kMostBytes = std::size_t{16}
-                                     << 20;  // A deck names its large files, it does not hold them.
+                                     << 20;  // large data belong into files that the deck names
   std::error_code none;
   DeckText deck{.file = std::filesystem::is_directory(path, none) ? path / "deck.toml" : path,
                 .text = {}};
@@ -86,7 +86,7 @@ DeckText read_deck_text(const std::filesystem::path& path) {
   deck.text.resize(static_cast<std::size_t>(in.gcount()));
   if (deck.text.size() > kMostBytes)
     throw InvalidInput("deck '" + deck.file.string() +
-                       "' has more than 16 MiB; is it the deck, and not one of its files?");
+                       "' has more than 16 MiB; give the deck, not one of its data files");
   return deck;
 }
 
@@ -98,7 +98,7 @@ std::string shown(double value) {
 
 namespace {
 
-/// The value in TOML notation, on one line.
+/// Formats the value in TOML notation, on one line.
 std::string shown(const toml::node& node) {
   if (!node.is_value()) return node.is_table() ? "a table" : "a list";
   std::ostringstream out;

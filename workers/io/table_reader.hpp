@@ -12,38 +12,38 @@
 
 namespace quasi {
 
-/// Reads one TOML table key by key, remembers which keys exist, and refuses the rest. Every error
-/// names the key with its path.
+/// Reads one TOML table key by key, records the keys that were read, and refuses all others. Every
+/// error names the key with its path.
 class TableReader {
  public:
-  /// `table` may be null: then every key takes its default.
+  /// Reads `table`. If `table` is null, every key takes its default.
   TableReader(const toml::table* table, std::string path, std::string where)
       : table_(table), path_(std::move(path)), where_(std::move(where)) {}
 
   bool has(const std::string& key) const;
-  /// A finite number within [low, high].
+  /// Returns a finite number within [low, high].
   double number(const std::string& key, double fallback, double low, double high);
   int integer(const std::string& key, int fallback, int low, int high);
   bool boolean(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
-  /// One of `choices`, as its position.
+  /// Returns the position of the value in `choices`.
   std::size_t choice(const std::string& key, std::size_t fallback,
                      const std::vector<std::string>& choices);
-  /// A list of finite numbers within [low, high]; a single number is a list of one.
+  /// Returns a list of finite numbers within [low, high]. A single number is a list of one.
   std::optional<std::vector<double>> numbers(const std::string& key, double low, double high);
   std::optional<std::vector<std::string>> texts(const std::string& key);
-  /// [[a, b], …] with all entries finite.
+  /// Returns [[a, b], …] with finite entries.
   std::optional<std::vector<std::pair<double, double>>> pairs(const std::string& key);
-  /// A list of lists of `length` finite numbers each, e.g. k-points.
+  /// Returns a list of lists of `length` finite numbers each, e.g. k-points.
   std::optional<std::vector<std::vector<double>>> vectors(const std::string& key,
                                                           std::size_t length);
   const toml::table* table(const std::string& key);
-  /// An array of tables, empty if absent.
+  /// Returns an array of tables, empty if the key is absent.
   std::vector<const toml::table*> tables(const std::string& key);
-  /// Text or number under one key, e.g. wmax_ev = "auto".
+  /// Returns a text or a number under one key, e.g. wmax_ev = "auto".
   std::optional<std::string> word(const std::string& key);
 
-  /// @throws InvalidInput for the first key that nothing asked for.
+  /// @throws InvalidInput for the first key that was not read.
   void finish() const;
   std::string name(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
   [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
@@ -56,21 +56,21 @@ class TableReader {
   std::vector<std::string> known_;
 };
 
-/// Parses a deck and puts the user's settings in: `value` under each dotted `key`, tables made on
-/// the way. @throws InvalidInput naming file and line.
+/// Parses a deck and inserts the user's settings: `value` under each dotted `key`. Missing tables
+/// are made. @throws InvalidInput naming file and line.
 toml::table parse_toml(const std::string& text, const std::string& where,
                        const std::vector<Setting>& settings);
 
-/// A deck's file and what is in it.
+/// File of a deck and its contents.
 struct DeckText {
   std::filesystem::path file;
   std::string text;
 };
-/// The TOML deck at `path`: the file, or deck.toml in the directory.
-/// @throws InvalidInput if it is not there, cannot be read, or has more than 16 MiB
+/// Reads the TOML deck at `path`, which is the file or a directory with deck.toml. @throws
+/// InvalidInput if it does not exist, cannot be read, or has more than 16 MiB
 DeckText read_deck_text(const std::filesystem::path& path);
 
-/// Numbers in messages: shortest form that reads back.
+/// Formats a number for messages in the shortest form that reads back to the same value.
 std::string shown(double value);
 
 }  // namespace quasi

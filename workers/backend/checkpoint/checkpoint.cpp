@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 constexpr char kMagic[8] = {'q', 's', 'i', 'c', 'k', 'p', '0', '1'};
 constexpr std::uint64_t kMaxName = 256, kMaxValues = std::uint64_t{1} << 40;
 
-/// The pieces of one file; nothing if it is of another problem or not whole.
+/// Reads the pieces of one file. Returns nothing if the file belongs to another problem or is
+/// incomplete.
 std::optional<std::map<std::string, Piece>> read_file(const fs::path& path, std::uint64_t digest) {
   std::ifstream in(path, std::ios::binary);
   char magic[8];
@@ -29,7 +30,7 @@ std::optional<std::map<std::string, Piece>> read_file(const fs::path& path, std:
         sizes[1] > kMaxValues)
       return {};
     std::string name(sizes[0], '\0');
-    // A damaged count must not become an allocation: the file bounds it.
+    // The size of the file limits the count, so that a damaged count causes no huge allocation.
     std::error_code none;
     if (sizes[1] * sizeof(double) > fs::file_size(path, none)) return {};
     std::vector<double> values(sizes[1]);
@@ -74,7 +75,7 @@ Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval
                    std::to_string(pieces_.size()) + " finished pieces");
     } else {
       progress.log("checkpoint " + path.filename().string() +
-                   " is of other input or damaged; it is not used");
+                   " belongs to other input or is damaged; it is not used");
     }
   }
 }
@@ -176,7 +177,7 @@ std::vector<std::string> Checkpoint::names(const std::string& prefix) const {
 bool Checkpoint::due() const {
   const double elapsed_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - written_).count();
-  constexpr double kLongWrite_s = 1.0;  // shorter ones are left to the interval alone
+  constexpr double kLongWrite_s = 1.0;  // for shorter times the interval alone counts
   const double least_s =
       last_write_s_ > kLongWrite_s ? std::max(interval_s_, 9.0 * last_write_s_) : interval_s_;
   return elapsed_s >= least_s || progress_->checkpoint_wanted();

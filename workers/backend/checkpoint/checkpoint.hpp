@@ -17,7 +17,7 @@
 
 namespace quasi {
 
-/// FNV-1a over 64-bit words: tells two problems apart, protects against nothing.
+/// FNV-1a digest over 64-bit words. It distinguishes problems, but it protects against no attack.
 class ProblemDigest {
  public:
   void add(const void* data, std::size_t size);
@@ -46,22 +46,22 @@ Piece piece_of(std::shared_ptr<const std::vector<T>> values) {
   return {std::move(values), data, count};
 }
 
-/// Finished pieces of a job by name, on disk as one file. A resumed job
-/// takes the pieces as they are and makes the others, so that it gives the same bits.
+/// Stores finished pieces of a job by name in one file on disk. A resumed job reads these pieces
+/// and computes only the others, so that it gives the same bits.
 ///
-/// Thread-safe. Pieces are written together, at most once an interval, and when the worker drains.
-/// Large files are written more seldom: writing takes no more than a tenth of the time.
+/// Thread-safe. All new pieces are written together, at most once an interval, and when the worker
+/// drains. Large files are written less often, so that writing takes at most a tenth of the time.
 class Checkpoint {
  public:
-  /// Keeps nothing: jobs without a directory.
+  /// Keeps nothing, for jobs without a checkpoint directory.
   Checkpoint() = default;
-  /// Reads the newest whole file in `directory` that has this digest; says so in the log. Files of
-  /// other problems, or broken ones, are passed over.
+  /// Reads the newest complete file in `directory` with this digest and reports it in the log.
+  /// Files of other problems and damaged files are ignored.
   Checkpoint(std::filesystem::path directory, std::uint64_t digest, double interval_s,
              Progress& progress);
 
-  /// From here on all names stand for `scope` + name: turns of a loop use the same names. Not while
-  /// others use the checkpoint.
+  /// Prefixes all later names with `scope`, so that the iterations of a loop can use equal names.
+  /// No other thread may use the checkpoint during the call.
   void enter(std::string scope) { scope_ = std::move(scope); }
 
   std::optional<Piece> find(const std::string& key) const;
@@ -69,37 +69,39 @@ class Checkpoint {
   /// Keeps and writes values() if a file is due, and does nothing otherwise. It serves sums that
   /// grow in place.
   void put_if_due(const std::string& key, const std::function<std::vector<double>()>& values);
-  /// Keeps and writes values() if a file is due, and does nothing otherwise. It frees the pieces
-  /// under `prefix` before it calls values(), and so serves sums too large to be held twice. The
-  /// end of the key states what is known of the sum beside its values.
+  /// Keeps and writes values() if a file is due, and does nothing otherwise. It first frees the
+  /// pieces under `prefix`, so that it serves sums too large to be held twice. The end of the key
+  /// describes the state of the sum.
   void grow_if_due(const std::string& prefix, const std::string& key,
                    const std::function<std::vector<double>()>& values);
-  /// The first piece whose name begins with `prefix`, and the rest of its name.
+  /// Returns the first piece whose name begins with `prefix`, and the rest of its name.
   std::optional<std::pair<std::string, Piece>> find_by_prefix(const std::string& prefix) const;
   /// Frees the pieces whose names begin with `prefix`.
   void forget(const std::string& prefix);
-  /// The last time at which the holder of sums that grow in place has published them, and whether
-  /// the worker drains now.
+  /// Records for the holder of a growing sum when it last published the sum, and whether the worker
+  /// is draining.
   struct Turn {
     std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
     int drains = 0;
     bool draining = false;
   };
-  /// True once an interval for each turn, and once when the worker drains: the time for exchange().
+  /// Returns true once an interval for each turn, and once when the worker drains. The holder then
+  /// calls exchange().
   bool is_turn(Turn& turn);
-  /// Puts `fresh` in place of the pieces named `old`; writes where a file is due, or at once.
+  /// Replaces the pieces named `old` by `fresh`. Writes a file if one is due or if the write is
+  /// urgent.
   void exchange(const std::vector<std::string>& old,
                 std::vector<std::pair<std::string, Piece>> fresh, bool at_once);
-  /// Names of the pieces kept that begin with `prefix`.
+  /// Returns the names of the kept pieces that begin with `prefix`.
   std::vector<std::string> names(const std::string& prefix) const;
   /// Keeps a piece under `key` and forgets all pieces whose names begin with `prefix`: the new
   /// piece contains them.
   void replace(const std::string& prefix, const std::string& key, Piece piece);
-  /// False: nothing is kept, and nothing need be packed.
+  /// Returns false if nothing is kept, so that no piece need be packed.
   bool keeps() const { return files_.keeps(); }
-  /// Free bytes of the disk; 0 where no checkpoint is kept.
+  /// Returns the free bytes of the disk, or 0 if no checkpoint is kept.
   std::int64_t free_disk_bytes() const { return files_.free_disk_bytes(); }
-  /// Removes the files: the job is done.
+  /// Removes the files, because the job is done.
   void finish();
 
  private:

@@ -39,7 +39,7 @@ bool sync(const fs::path& path, int flags) {
 
 std::vector<fs::path> CheckpointFiles::newest_first() const {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code none;  // a directory that is not there holds nothing
+  std::error_code none;  // an absent directory holds no files
   if (keeps())
     for (const auto& entry : fs::directory_iterator(directory_, none))
       if (const auto step = step_of(entry.path())) found.emplace_back(*step, entry.path());
@@ -61,7 +61,7 @@ void CheckpointFiles::add(const std::function<void(const fs::path&)>& write,
   const bool synced = sync(temporary, 0);
   if (synced) fs::rename(temporary, path, failure);
   if (!synced || failure || !sync(directory_, O_DIRECTORY))
-    throw StorageError("cannot complete checkpoint '" + path.string() + "'; does the disk fail?");
+    throw StorageError("cannot complete checkpoint '" + path.string() + "'; check the disk");
   for (std::size_t i = 1; i < older.size(); ++i) fs::remove(older[i], failure);
   progress.checkpoint_ready(path.string(), step);
 }

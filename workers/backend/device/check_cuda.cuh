@@ -8,12 +8,12 @@
 
 namespace quasi::cuda {
 
-/// Turns a CUDA status into the failure that names who must act; `what` says what was being done.
+/// Turns a CUDA status into an exception whose type says who must act. `what` names the operation.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   const std::string message = std::string(what) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // Not sticky: the context stays usable.
+    cudaGetLastError();  // clears the status, so that the context stays usable
     throw OutOfMemory(message);
   }
   if (status == cudaErrorNoKernelImageForDevice)
@@ -24,7 +24,8 @@ inline void check(cudaError_t status, const char* what) {
   throw DeviceLost(message);
 }
 
-/// After a kernel launch: catches bad launch parameters at once; faults surface at the next sync.
+/// Checks for invalid launch parameters after a kernel launch. Faults of the kernel appear at the
+/// next synchronisation.
 inline void check_launch(const char* what) { check(cudaGetLastError(), what); }
 
 }  // namespace quasi::cuda

@@ -73,7 +73,7 @@ Device find_device(std::string_view name) {
     const auto index = static_cast<std::size_t>(std::stoi(std::string(digits)));
     if (index < cuda.size()) return cuda[index];
     throw BackendAbsent(
-        "device 'cuda:" + std::string(digits) + "' is not here: " +
+        "device 'cuda:" + std::string(digits) + "' does not exist here: " +
         (cuda.empty() ? why : std::to_string(cuda.size()) + " CUDA device(s) found") +
         "; use --device cpu, or see 'quasi-engine devices'");
   }

@@ -15,30 +15,33 @@ struct Device {
   Backend backend = Backend::kCpu;
   int index = 0;                  ///< CUDA ordinal; 0 for the CPU
   std::string model;              ///< e.g. "NVIDIA H200"
-  std::int64_t memory_bytes = 0;  ///< total memory of the device; of the host for the CPU
-  int compute_units = 0;          ///< multiprocessors, or hardware threads
+  std::int64_t memory_bytes = 0;  ///< total memory of the device; for the CPU, of the host
+  int compute_units = 0;          ///< multiprocessors of a GPU, or hardware threads
 
-  /// "cpu" or "cuda:N": what a user writes and what results record.
+  /// Returns "cpu" or "cuda:N", the form that users write and results record.
   std::string name() const;
 };
 std::ostream& operator<<(std::ostream& out, const Device& device);
 
-/// Every device this binary can use on this machine: the CPU first, then CUDA devices by ordinal.
+/// Lists every device that this binary can use on this machine: the CPU first, then CUDA devices by
+/// ordinal.
 std::vector<Device> list_devices();
 
-/// Why there is no CUDA device ("built without CUDA", the driver's own words), or "" if there is.
+/// Returns the reason why there is no CUDA device ("built without CUDA", or the driver's message),
+/// or "" if there is one.
 std::string cuda_absence();
 
-/// "auto" (first CUDA device, else the CPU), "cpu", "cuda" or "cuda:N".
-/// @throws BackendAbsent if the named device does not exist here, saying why and which do;
-///         InvalidInput for any other word.
+/// Finds the device named "auto" (first CUDA device, else the CPU), "cpu", "cuda" or "cuda:N".
+/// @throws BackendAbsent if the named device does not exist here; the message lists the devices
+/// that do
+/// @throws InvalidInput for any other name.
 Device find_device(std::string_view name);
 
-// One body for each build: device_cuda.cu and device_cuda_absent.cpp.
+// device_cuda.cu and device_cuda_absent.cpp define this function, one for each build.
 std::vector<Device> list_cuda_devices(std::string* why_none);
 /// Makes `device` current for this thread. Does nothing for the CPU.
 void use_device(const Device& device);
-/// Bytes free on the device now: for the CPU, MemAvailable.
+/// Returns the bytes that are free on the device; for the CPU, MemAvailable of the host.
 std::int64_t free_memory_bytes(const Device& device);
 std::int64_t free_cuda_memory_bytes(const Device& device);
 

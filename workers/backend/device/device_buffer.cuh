@@ -11,12 +11,12 @@
 namespace quasi::cuda {
 
 /// Waits for the kernels, copies and fills of the default stream. Other streams do not wait for the
-/// default stream (stream.cuh). Even cudaMemcpy from pageable memory returns while its last part is
-/// on the way to the device, so that a kernel of another stream could read the old values.
+/// default stream (stream.cuh). Even cudaMemcpy from pageable memory returns before its last part
+/// has arrived, so a kernel of another stream could read old values.
 inline void finish_default_stream(const char* what) { check(cudaStreamSynchronize(nullptr), what); }
 
-/// Owns one array in GPU memory. Movable, never copied by accident, freed on every exit path.
-/// `what` names the contents, so that "out of memory" can say what did not fit.
+/// Owns one array in GPU memory. It can be moved but not copied, and is freed on every exit path.
+/// `what` names the contents in an "out of memory" message.
 template <typename T>
 class DeviceBuffer {
  public:
@@ -27,7 +27,7 @@ class DeviceBuffer {
   DeviceBuffer(const std::vector<T>& host, const char* what) : DeviceBuffer(host.size(), what) {
     copy_from(host.data(), host.size(), what);
   }
-  // Reports nothing: if freeing fails, the failure that matters is already in flight.
+  // A failure to free is not reported, because it only follows an earlier failure.
   ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
@@ -40,14 +40,16 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
 
-  /// Copies from the host: in the order of `stream`, or complete on return if none is named.
+  /// Copies from the host. The copy is ordered on `stream`, or complete on return if no stream is
+  /// named.
   void copy_from(const T* host, std::size_t count, const char* what,
                  cudaStream_t stream = nullptr) {
     if (count == 0) return;
     check(cudaMemcpyAsync(data_, host, count * sizeof(T), cudaMemcpyHostToDevice, stream), what);
     if (stream == nullptr) finish_default_stream(what);
   }
-  /// Fills with zero bytes: in the order of `stream`, or complete on return if none is named.
+  /// Fills with zero bytes. The fill is ordered on `stream`, or complete on return if no stream is
+  /// named.
   void zero(const char* what, cudaStream_t stream = nullptr) {
     if (count_ == 0) return;
     check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), what);
@@ -59,8 +61,8 @@ class DeviceBuffer {
   std::size_t count_ = 0;
 };
 
-/// Copies a whole buffer to the host in the order of `stream` and waits for it. Faults of earlier
-/// kernels of that stream surface here.
+/// Copies a whole buffer to the host, ordered on `stream`, and waits for it. Faults of earlier
+/// kernels of the stream are reported here.
 template <typename T>
 std::vector<T> to_host(const DeviceBuffer<T>& buffer, const char* what,
                        cudaStream_t stream = nullptr) {

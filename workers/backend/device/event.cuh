@@ -7,11 +7,11 @@
 
 namespace quasi::cuda {
 
-/// Whether an event stores the time at which the device reached it.
+/// Selects whether an event stores the time at which the device reached it.
 enum class EventTiming { kOff, kOn };
 
-/// Owns a mark in the work of a stream, on the device that is in use at construction. Other streams
-/// and the host can wait for the mark. A mark that was never recorded counts as reached.
+/// Owns a CUDA event on the device that is current at construction. Other streams and the host can
+/// wait for it. An event that was never recorded counts as reached.
 class Event {
  public:
   explicit Event(EventTiming timing = EventTiming::kOff) {
@@ -22,17 +22,17 @@ class Event {
     event_ = OwnedHandle<cudaEvent_t, cudaEventDestroy>(event);
   }
 
-  /// Places the mark after the work that `stream` has so far.
+  /// Records the event after all work that `stream` has received.
   void record(cudaStream_t stream, const char* what = "recording an event") const {
     check(cudaEventRecord(event_.get(), stream), what);
   }
-  /// Work that is given to `stream` from now on starts after the mark.
+  /// Lets all later work of `stream` start after the event.
   void hold(cudaStream_t stream, const char* what = "ordering two streams") const {
     check(cudaStreamWaitEvent(stream, event_.get(), 0), what);
   }
-  /// Waits on the host until the device has reached the mark.
+  /// Waits on the host until the device has reached the event.
   void synchronize(const char* what) const { check(cudaEventSynchronize(event_.get()), what); }
-  /// Seconds from the mark `start` to this one. Both keep their time, and both are reached.
+  /// Returns the seconds from `start` to this event. Both must store times and be reached.
   double seconds_since(const Event& start) const {
     float ms = 0.0f;
     check(cudaEventElapsedTime(&ms, start.event_.get(), event_.get()), "timing");

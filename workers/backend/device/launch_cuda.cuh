@@ -14,7 +14,7 @@ __global__ void for_each_index_kernel(std::int64_t n, Body body) {
     body(i);
 }
 
-/// Calls body(i) for every i in [0, n), one thread an index.
+/// Calls body(i) for every i in [0, n), with one thread for each index.
 template <typename Body>
 void for_each_index(std::int64_t n, const Body& body, const char* what,
                     cudaStream_t stream = nullptr) {

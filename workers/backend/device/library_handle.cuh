@@ -11,11 +11,11 @@
 #include "workers/backend/device/owned_handle.cuh"
 #include "workers/backend/error.hpp"
 
-/// Owners of the handles of cuBLAS and cuSOLVER, and the status codes of CUDA's libraries as
-/// failures. A handle belongs to the device that is in use at its construction.
+/// Owners of cuBLAS and cuSOLVER handles, and checks of the status codes of CUDA's libraries. A
+/// handle belongs to the device that is current at its construction.
 namespace quasi::cuda {
 
-/// @throws OutOfMemory where the library could not allocate, DeviceLost for any other failure.
+/// @throws OutOfMemory if the library could not allocate, DeviceLost for any other failure.
 inline void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string message = std::string(what) + ": " + cublasGetStatusString(status);
@@ -37,7 +37,8 @@ inline void check(cufftResult status, const char* what) {
   throw DeviceLost(message);
 }
 
-/// cuBLAS on a stream; nullptr names the default stream. The default-constructed object owns none.
+/// Owns a cuBLAS handle on a stream; nullptr means the default stream. A default-constructed object
+/// owns no handle.
 class CublasHandle {
  public:
   CublasHandle() = default;
@@ -56,7 +57,8 @@ class CublasHandle {
   OwnedHandle<cublasHandle_t, cublasDestroy> handle_;
 };
 
-/// cuSOLVER's dense part on a stream. The default-constructed object owns none.
+/// Owns a cuSOLVER handle for dense matrices on a stream. A default-constructed object owns no
+/// handle.
 class CusolverHandle {
  public:
   CusolverHandle() = default;

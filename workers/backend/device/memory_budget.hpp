@@ -7,11 +7,11 @@
 
 namespace quasi {
 
-/// How many items of a work list fit at once, given what must be resident beside them.
+/// Returns how many items of a work list fit into the memory budget at once.
 ///
-/// @param budget_bytes  what the task may use on the device
-/// @param fixed_bytes   resident whatever the chunk
-/// @param item_bytes    for each item of a chunk, > 0
+/// @param budget_bytes  memory that the task may use on the device
+/// @param fixed_bytes   memory that is needed for any number of items
+/// @param item_bytes    memory for each item, > 0
 /// @throws OutOfMemory if not even one item fits, with need and budget in the message.
 inline std::int64_t items_that_fit(std::int64_t budget_bytes, std::int64_t fixed_bytes,
                                    std::int64_t item_bytes, const std::string& what) {

@@ -4,14 +4,14 @@
 
 namespace quasi::cuda {
 
-/// Owns one handle of CUDA or of a CUDA library and destroys it with `kDestroy`. Movable, never
-/// copied. The default-constructed owner holds no handle.
+/// Owns one handle of CUDA or of a CUDA library and destroys it with `kDestroy`. It can be moved
+/// but not copied. A default-constructed owner holds no handle.
 template <typename Handle, auto kDestroy>
 class OwnedHandle {
  public:
   OwnedHandle() = default;
   explicit OwnedHandle(Handle handle) : handle_(handle) {}
-  // A failure to destroy is not reported: it only happens after an error that is already in flight.
+  // A failure to destroy is not reported, because it only follows an earlier failure.
   ~OwnedHandle() {
     if (handle_ != Handle{}) kDestroy(handle_);
   }

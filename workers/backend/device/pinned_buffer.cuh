@@ -21,7 +21,7 @@ class PinnedBuffer {
                          std::max<std::size_t>(1, count) * sizeof(T)),
           what);
   }
-  // A failure to free is not reported: it only happens after an error that is already in flight.
+  // A failure to free is not reported, because it only follows an earlier failure.
   ~PinnedBuffer() { cudaFreeHost(data_); }
   PinnedBuffer(PinnedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}

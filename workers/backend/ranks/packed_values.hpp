@@ -20,7 +20,7 @@ class PackedValues {
     add(static_cast<double>(values.size()));
     values_.insert(values_.end(), values.begin(), values.end());
   }
-  /// Two single-precision numbers share one double's bytes.
+  /// Packs two single-precision numbers into the bytes of one double.
   void add(const std::vector<float>& values) {
     add_bytes(values.data(), values.size() * sizeof(float));
   }
@@ -39,8 +39,8 @@ class PackedValues {
   std::vector<double> values_;
 };
 
-/// Reads what PackedValues has packed. The memory must outlive the reader.
-/// Every call throws StorageError where the list ends before its contents.
+/// Reads lists that PackedValues has packed. The memory must outlive the reader. Every call throws
+/// StorageError if the list ends too early.
 class UnpackedValues {
  public:
   UnpackedValues(const double* data, std::size_t count) : data_(data), left_(count) {}
@@ -64,16 +64,19 @@ class UnpackedValues {
         reinterpret_cast<const char*>(next((bytes + sizeof(double) - 1) / sizeof(double)));
     return {from, bytes};
   }
-  /// A count that was added as a number. At most `limit`.
+  /// Returns a count that was added as a number and is at most `limit`.
   std::size_t size(double limit = 1e15) {
     const double value = number();
-    if (!(value >= 0.0 && value <= limit)) throw StorageError("a packed list has an absurd size");
+    if (!(value >= 0.0 && value <= limit))
+      throw StorageError(
+          "a packed list contains an invalid size; the checkpoint or message is damaged");
     return static_cast<std::size_t>(value);
   }
 
  private:
   const double* next(std::size_t count) {
-    if (count > left_) throw StorageError("a packed list is shorter than its contents");
+    if (count > left_)
+      throw StorageError("a packed list ends too early; the checkpoint or message is damaged");
     const double* from = data_;
     data_ += count;
     left_ -= count;

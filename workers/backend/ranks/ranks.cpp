@@ -10,7 +10,7 @@
 namespace quasi {
 namespace {
 
-/// A job in one process: every exchange is with the process itself.
+/// A job in one process. Every collective call concerns the process alone.
 class OneRank : public Ranks {
  public:
   int rank() const override { return 0; }
@@ -44,7 +44,7 @@ Ranks& one_rank() {
 
 LaunchedAs launched_as() {
   LaunchedAs as;
-  // Open MPI's mpirun; PMIx (srun --mpi=pmix); MPICH's mpiexec and srun --mpi=pmi2.
+  // Variables of Open MPI's mpirun, PMIx (srun --mpi=pmix), MPICH's mpiexec and srun --mpi=pmi2.
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     as.by_mpi = as.by_mpi || std::getenv(name) != nullptr;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
@@ -74,13 +74,13 @@ void Ranks::broadcast(std::vector<double>& values, int root) {
 
 void Ranks::require_same(std::uint64_t digest, const std::string& what) {
   if (size() == 1) return;
-  double bits;  // carried, never used as a number
+  double bits;  // carries bytes; it is never used as a number
   static_assert(sizeof bits == sizeof digest);
   std::memcpy(&bits, &digest, sizeof bits);
   const auto all = gather({bits});
   for (std::size_t other = 1; other < all.size(); ++other)
     if (std::memcmp(&all[other][0], &all[0][0], sizeof bits) != 0)
-      throw InvalidInput("rank " + std::to_string(other) + " found other bits for " + what +
+      throw InvalidInput("rank " + std::to_string(other) + " has different bits of " + what +
                          " than rank 0; every rank must read the same deck and run the same "
                          "program on a processor of one kind");
 }

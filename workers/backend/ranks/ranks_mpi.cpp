@@ -15,12 +15,12 @@
 namespace quasi {
 namespace {
 
-constexpr int kFailureTag = 1;  // callers' tags are larger
+constexpr int kFailureTag = 1;  // tags of callers are larger
 constexpr int kFirstTag = 16;
-constexpr std::size_t kPieceBytes = std::size_t{1} << 30;  // counts of MPI are 32 bits
+constexpr std::size_t kPieceBytes = std::size_t{1} << 30;  // MPI counts have 32 bits
 constexpr auto kPollEvery = std::chrono::milliseconds(1);
 
-/// The state that a rank brings to a collective call; all ranks learn the largest.
+/// State that a rank contributes to a collective call. All ranks learn the largest.
 enum Standing : int {
   kFine = 0,
   kSawAFailure = 1,
@@ -36,9 +36,9 @@ void check(int code, const char* what) {
               " failed: " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-/// Every call of MPI is made under one mutex and none waits, except the collective ones that all
-/// ranks are known to have reached (meet): a rank that fails therefore never leaves another waiting
-/// inside MPI.
+/// Ranks over MPI. All MPI calls are made under one mutex. No call blocks, except collective calls
+/// that all ranks are known to have reached (meet). A rank that fails therefore never leaves
+/// another one blocked inside MPI.
 class MpiRanks : public Ranks {
  public:
   MpiRanks() {
@@ -55,7 +55,8 @@ class MpiRanks : public Ranks {
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED && size_ > 1)
       throw BackendAbsent(
-          "this MPI does not allow calls from several threads (MPI_THREAD_SERIALIZED); use one "
+          "this MPI library does not allow calls from several threads (MPI_THREAD_SERIALIZED); use "
+          "one "
           "that does");
   }
   ~MpiRanks() override {
@@ -129,7 +130,7 @@ class MpiRanks : public Ranks {
   Ending end(int status, const std::string& message) override {
     if (size_ == 1) return {status, 0, message};
     int worst = met_failure_;
-    if (worst == kFine) {  // no meeting has told of a failure: this is the last one
+    if (worst == kFine) {  // no earlier collective call has reported a failure
       int standing = status == 0         ? kFine
                      : failed_elsewhere_ ? kSawAFailure
                                          : kFailed + size_ - 1 - rank_;
@@ -156,7 +157,8 @@ class MpiRanks : public Ranks {
  private:
   /// Waits for all ranks without blocking inside MPI and returns the worst state. Collective.
   int meet_with(int standing, Step step) {
-    // Ranks that took different ways would wait for each other for ever: what each meets for tells.
+    // Ranks in different collective calls would wait for each other for ever. The kind of call is
+    // therefore compared.
     const int mine[3] = {standing, step, -step};
     int all[3] = {};
     MPI_Request request;
@@ -178,7 +180,8 @@ class MpiRanks : public Ranks {
     }
     if (all[0] == kFine && all[1] != -all[2]) {
       std::fprintf(stderr,
-                   "error: rank %d: the ranks of this job went different ways; this is a defect, "
+                   "error: rank %d: the ranks of this job made different collective calls; this is "
+                   "a defect, "
                    "or their processors round differently\n",
                    rank_);
       MPI_Abort(MPI_COMM_WORLD, 1);
@@ -228,7 +231,7 @@ class MpiRanks : public Ranks {
             "broadcasting");
   }
 
-  /// Receives the messages still under way, so that MPI can be closed. Collective.
+  /// Receives the messages that are still under way, so that MPI can be closed. Collective.
   void drain() {
     MPI_Request request = MPI_REQUEST_NULL;
     for (bool met = false;;) {
@@ -267,7 +270,7 @@ std::unique_ptr<Ranks> join_ranks() {
   if (!as.by_mpi) {
     if (as.processes > 1)
       throw InvalidInput("srun started " + std::to_string(as.processes) +
-                         " processes that do not know of each other; use srun --mpi=pmix (srun "
+                         " separate processes; use srun --mpi=pmix (srun "
                          "--mpi=list shows what is there), or one task");
     return {};
   }

@@ -10,8 +10,8 @@
 namespace quasi {
 namespace {
 
-/// Straight line through all points except `left_out`; −1 leaves out none. The error is the
-/// standard error of the value at 0, and 0 where two points leave no degree of freedom.
+/// Fits a straight line through all points except `left_out`; −1 leaves out none. The error is the
+/// standard error of the value at 0. It is 0 if two points leave no degree of freedom.
 ConvergenceLimit fit(const std::vector<double>& x, const std::vector<double>& y,
                      std::ptrdiff_t left_out) {
   double n = 0.0, sx = 0.0, sy = 0.0;

@@ -26,11 +26,11 @@ std::vector<double> settings_below(const std::vector<double>& listed, double own
   settings.erase(std::unique(settings.begin(), settings.end()), settings.end());
   if (!settings.empty() && settings.back() >= own)
     throw InvalidInput(key + " holds " + shortest(settings.back()) +
-                       ", which is not below the deck's own " + shortest(own) +
+                       ", which is not below the deck's value " + shortest(own) +
                        "; list settings below it");
   if (settings.size() < least)
     throw InvalidInput(key + " holds " + std::to_string(settings.size()) +
-                       " setting(s) below the deck's own " + shortest(own) +
+                       " setting(s) below the deck's value " + shortest(own) +
                        "; a convergence study needs " + std::to_string(least));
   return settings;
 }

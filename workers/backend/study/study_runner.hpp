@@ -9,17 +9,16 @@
 
 namespace quasi {
 
-/// Announces the further calculations of a convergence study and gives each its own checkpoint
-/// directory, study_0, study_1, … below that of the job.
+/// Announces the additional calculations of a convergence study. Each gets its own checkpoint
+/// directory, study_0, study_1, … below the directory of the job.
 class StudyRunner {
  public:
-  /// @param directory  of the job's checkpoints; empty: none are kept
+  /// @param directory  checkpoint directory of the job; empty: no checkpoints are kept
   StudyRunner(std::filesystem::path directory, Ranks& ranks, Progress& progress)
       : directory_(std::move(directory)), ranks_(ranks), progress_(progress) {}
 
-  /// Writes the calculation's name into the log. Rank 0 creates the directory.
-  /// @return the checkpoint directory of this calculation; empty where none are kept
-  /// @throws StorageError
+  /// Writes the calculation's name into the log. Rank 0 creates the directory. @return the
+  /// checkpoint directory of this calculation; empty if none is kept @throws StorageError
   std::filesystem::path begin(const std::string& name);
 
  private:

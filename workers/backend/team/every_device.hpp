@@ -13,14 +13,14 @@
 #include "workers/backend/device/device.hpp"
 
 /// Begin here: workers/backend/team spreads the work of one job over its devices and ranks.
-/// every_device.hpp runs one thread a device, task_queue.hpp hands out tasks one at a time,
+/// every_device.hpp runs one thread for each device, task_queue.hpp hands out tasks one at a time,
 /// task_ranges.hpp hands out neighbouring tasks, and tree_sum.hpp adds parts in one fixed order.
-/// Work is cut into tasks without regard to the number of devices, and results are combined in the
+/// The cut into tasks does not depend on the number of devices, and results are combined in the
 /// order of the tasks. One device and many therefore give the same bits.
 namespace quasi {
 
-/// Starts to use the devices of a job, each in its own thread, while the caller does something
-/// else. The CUDA driver needs a tenth of a second and more to set up a GPU.
+/// Initialises the devices of a job, each in its own thread, while the caller continues. The CUDA
+/// driver needs a tenth of a second and more to set up a GPU.
 class DeviceStart {
  public:
   explicit DeviceStart(const std::vector<Device>& devices) {
@@ -29,7 +29,7 @@ class DeviceStart {
         try {
           use_device(device);
         } catch (const std::exception&) {
-          // The first real use of the device fails again and reports the cause.
+          // The first use of the device fails again and reports the cause.
         }
       });
   }

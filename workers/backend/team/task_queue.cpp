@@ -9,7 +9,7 @@ namespace {
 
 /// Messages between ranks about tasks.
 enum TaskTag : int {
-  kTaskAsk = 1,   ///< to rank 0: the number of the device that asks
+  kTaskAsk = 1,   ///< to rank 0: the number of the device that asks for a task
   kTaskDone = 2,  ///< to rank 0: the task and its values
   kTaskNext = 3   ///< + number of the device that asked: its next task, −1 for none
 };
@@ -85,7 +85,7 @@ void serve_tasks(TaskQueue& queue, Ranks& ranks, std::size_t n_remote,
     require_peers(ranks, progress);
     if (idle) std::this_thread::sleep_for(kPollInterval);
   }
-  // A device that was told "no task is left" may still compute the task before.
+  // A device that was told "no task is left" may still compute its previous task.
   while (!stop && !queue.all_handed_over()) {
     if (auto message = ranks.receive(kTaskDone)) {
       take_in(*message, queue, add);
@@ -99,7 +99,7 @@ void serve_tasks(TaskQueue& queue, Ranks& ranks, std::size_t n_remote,
 void ask_for_tasks(Ranks& ranks, std::size_t device, const std::atomic<bool>& stop,
                    const Progress& progress, const std::function<void(std::int64_t)>& expect,
                    const std::function<std::vector<double>(std::int64_t)>& compute) {
-  constexpr int kPolls = 20;  // Rank 0 may hold back an answer; the present task begins anyway.
+  constexpr int kPolls = 20;  // Rank 0 may delay an answer; the present task begins anyway.
   const int tag = kTaskNext + static_cast<int>(device);
   const auto ask = [&] { ranks.send(0, kTaskAsk, {static_cast<double>(device)}); };
   ask();

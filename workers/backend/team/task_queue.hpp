@@ -15,8 +15,8 @@
 
 namespace quasi {
 
-/// Hands out the tasks of [first, end) to the devices of a job and passes their results on in order
-/// of task. Lives in rank 0. Thread-safe.
+/// Hands out the tasks of [first, end) to the devices of a job and passes their results on in the
+/// order of the tasks. It lives in rank 0. Thread-safe.
 class TaskQueue {
  public:
   TaskQueue(std::int64_t first, std::int64_t end, std::size_t n_devices)
@@ -25,16 +25,16 @@ class TaskQueue {
         end_(end),
         ahead_(static_cast<std::int64_t>(kAheadPerDevice * n_devices)) {}
 
-  /// The next task, or −1 when none is left or `stop` is set. Waits while too many finished results
-  /// wait for an earlier task.
+  /// Returns the next task, or −1 when none is left or `stop` is set. Waits while too many finished
+  /// results wait for an earlier task.
   std::int64_t take(const std::atomic<bool>& stop);
-  /// The next task as `take` gives it, or no value where `take` would wait.
+  /// Returns the next task as `take` does, or no value if `take` would wait.
   std::optional<std::int64_t> try_take();
   /// Stores the result of a task until hand_over reaches it.
   void finish(std::int64_t task, std::vector<double> values);
-  /// Calls add(task, values) for the results that are next in order, one caller at a time. After an
-  /// `add` that threw, no result is passed on: the failed call may have added its result before it
-  /// noticed a cancellation.
+  /// Calls add(task, values) for the results that are next in order, one call at a time. If an
+  /// `add` has thrown, no further result is passed on, because the failed call may have added its
+  /// result before the exception.
   template <typename Add>
   void hand_over(const Add& add) {
     const std::lock_guard lock(mutex_);
@@ -48,11 +48,11 @@ class TaskQueue {
     changed_.notify_all();
   }
   bool all_handed_over();
-  /// Lets waiting devices look at `stop` again.
+  /// Makes waiting devices check `stop` again.
   void wake();
 
  private:
-  /// Results of each device that may wait for an earlier task.
+  /// Number of results of each device that may wait for an earlier task.
   static constexpr std::size_t kAheadPerDevice = 4;
 
   std::mutex mutex_;
@@ -62,33 +62,32 @@ class TaskQueue {
   bool adding_ = false;  ///< stays true after a failure
 };
 
-/// Serves the devices of all other ranks, in rank 0, until each was told that no task is left and
-/// all results are passed on.
-/// @param n_remote  number of devices of other ranks
-/// @throws PeerFailed if another rank fails, Cancelled
+/// Serves in rank 0 the devices of all other ranks, until all tasks are handed out and all results
+/// are passed on. @param n_remote  number of devices of other ranks @throws PeerFailed if another
+/// rank fails, Cancelled
 void serve_tasks(TaskQueue& queue, Ranks& ranks, std::size_t n_remote,
                  const std::atomic<bool>& stop, const Progress& progress,
                  const std::function<void(std::int64_t, const std::vector<double>&)>& add);
 
-/// Works for rank 0 on one device of another rank: asks for tasks until none is left. It asks for
-/// the next task before it computes the present one.
+/// Computes tasks of rank 0 on one device of another rank until no task is left. It asks for the
+/// next task before it computes the present one.
 void ask_for_tasks(Ranks& ranks, std::size_t device, const std::atomic<bool>& stop,
                    const Progress& progress, const std::function<void(std::int64_t)>& expect,
                    const std::function<std::vector<double>(std::int64_t)>& compute);
 
-/// The tasks of one sum and who computes them.
+/// Tasks of one sum and the devices that compute them.
 struct TaskShare {
   Ranks& ranks;
-  std::size_t n_own;        ///< devices of this rank
+  std::size_t n_own;        ///< number of devices of this rank
   std::int64_t first, end;  ///< tasks [first, end); the numbers of rank 0 count
   const Progress& progress;
 };
 
 /// Computes tasks on all devices of all ranks. Collective.
-/// @param expect   expect(device, task): called where it is known which task follows
-/// @param compute  compute(device, task) → values, on whichever device is free
-/// @param add      add(task, values), in rank 0, in rising order of task, one call at a time
-/// @throws the failure of the lowest device of this rank, PeerFailed
+/// @param expect   expect(device, task) is called as soon as the next task of a device is known
+/// @param compute  compute(device, task) → values runs on any free device
+/// @param add      add(task, values) runs in rank 0, in rising order of task, one call at a time
+/// @throws the exception of the lowest failed device of this rank, or PeerFailed
 template <typename Expect, typename Compute, typename Add>
 void share_tasks(const TaskShare& share, const Expect& expect, const Compute& compute,
                  const Add& add) {
@@ -102,7 +101,7 @@ void share_tasks(const TaskShare& share, const Expect& expect, const Compute& co
   std::atomic<bool> stop{false};
   const bool serves = ranks.leads() && n_devices > n_own;
   on_every_device(n_own + (serves ? 1 : 0), stop, [&](std::size_t device) {
-    struct WakeOthers {  // However the work of this device ends, no other device waits for it.
+    struct WakeOthers {  // Wakes the other devices however the work of this device ends.
       TaskQueue& queue;
       std::atomic<bool>& stop;
       bool finished = false;

@@ -12,16 +12,16 @@ namespace quasi {
 /// takes them in order. Thread-safe.
 class TaskRanges {
  public:
-  /// kNeighbours: a device takes the tasks of its own range alone. kBalanced: a device whose range
-  /// is empty takes the last task of the device that has most left.
+  /// Order of the tasks. kNeighbours: a device takes the tasks of its own range alone. kBalanced: a
+  /// device with an empty range takes the last task of the device with most tasks left.
   enum class Order { kNeighbours, kBalanced };
   /// A range [first, end) of tasks.
   using Range = std::pair<std::int64_t, std::int64_t>;
 
-  /// @param ranges  one for each device
+  /// @param ranges  one range for each device
   TaskRanges(std::vector<Range> ranges, Order order) : ranges_(std::move(ranges)), order_(order) {}
 
-  /// The next task of `device`; no value when nothing is left for it.
+  /// Returns the next task of `device`, or no value when no task is left for it.
   std::optional<std::int64_t> next(std::size_t device);
 
  private:
