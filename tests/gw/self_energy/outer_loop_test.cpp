@@ -1,4 +1,5 @@
-// Self-consistency, spin, and what the full matrix keeps: laws on a small built-in crystal.
+// Self-consistency (evGW₀, evGW, qsGW₀, qsGW) on a small built-in crystal: fixed points do not
+// depend on the start, on the basis of multiplets, on the number of devices or on interruptions.
 
 #include <gtest/gtest.h>
 
@@ -26,11 +27,14 @@ struct Alone {
       : team(*s.kernels), problem{field, epsilon, o, s.coulomb, team, none, "", silent} {}
 };
 
+/// States and report of a loop that has ended.
 struct Converged {
   std::vector<Quasiparticle> list;
   OuterLoopReport report;
 };
 
+/// Runs an eigenvalue loop from energies of empty states shifted by `start_shift_ev` to 1e-8 eV,
+/// and checks that bands above the window move with its last band.
 Converged eigenvalue_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev,
                           const std::vector<std::vector<double>>& vxc) {
   MeanField field = s.field;
@@ -47,7 +51,7 @@ Converged eigenvalue_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev
       {{.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-8, .start_shift_ev = start_shift_ev},
        {Derivative::kAnalytic, 0.0}},
       vxc, [&](const MeanField& of) { return s.screening(of); }, &sigma, &result.report);
-  // Bands above the window moved by what its last one moved by.
+  // Bands above the window carry the correction of its last band.
   EXPECT_LT(o.band_max, field.waves.n_bands);
   for (int ik = 0; ik < field.waves.n_k(); ++ik) {
     const auto correction = [&](int n) {
@@ -79,6 +83,7 @@ TEST(OuterLoops, FixedPointDoesNotDependOnTheStart) {
   }
 }
 
+// A loop without V_xc, and a loop that computes some k-points only, are refused as invalid input.
 TEST(OuterLoops, NeedsEveryKPointAndVxc) {
   SmallSilicon s;
   SigmaOptions o = s.options();
@@ -96,6 +101,9 @@ TEST(OuterLoops, NeedsEveryKPointAndVxc) {
                InvalidInput);
 }
 
+/// Runs a loop that replaces states to 1e-6 eV and checks that they stay orthonormal. Returns the
+/// energies in eV, [k][band]; `mixing` is the largest weight of a new occupied state outside
+/// the old occupied states.
 std::vector<double> state_loop(SmallSilicon& s, OuterLoop kind, double start_shift_ev,
                                const std::vector<std::vector<Cplx>>& vxc, double* mixing) {
   MeanField field = s.field;
@@ -108,7 +116,7 @@ std::vector<double> state_loop(SmallSilicon& s, OuterLoop kind, double start_shi
       {.kind = kind, .max_iterations = 60, .tolerance_ev = 1e-6, .start_shift_ev = start_shift_ev},
       {}, vxc, [&](const MeanField& of) { return s.screening(of); }, &report);
   EXPECT_TRUE(report.converged);
-  // States stay orthonormal, and have changed: |⟨old|new⟩| of the lowest at the last k.
+  // The occupied states of the last k are orthonormal, and have changed against the old ones.
   const KPointWaves &before = s.field.waves.waves.back(), &after = field.waves.waves.back();
   const std::size_t n_pw = before.g.size();
   for (std::size_t i = 0; i < 4; ++i)
@@ -138,6 +146,7 @@ std::vector<double> state_loop(SmallSilicon& s, OuterLoop kind, double start_shi
   return energies;
 }
 
+/// The small crystal with q → 0 by k·p and fewer bands.
 EmpiricalCrystal by_velocity() {
   EmpiricalCrystal crystal = SmallSilicon::small_crystal();
   crystal.by_velocity = true;
@@ -145,9 +154,9 @@ EmpiricalCrystal by_velocity() {
   return crystal;
 }
 
-// Self-consistent states: the same energies whatever the basis of the multiplets was (covariance)
-// and wherever the iteration starts; occupied and empty states mix. W of the mean field, and W of
-// the new states.
+// Self-consistent energies do not depend on the basis of the multiplets (covariance) or on the
+// start of the iteration. Occupied and empty states mix. Both W are used: that of the mean field
+// (qsGW₀) and that of the new states (qsGW).
 TEST(OuterLoops, SelfConsistentStatesAreCovariant) {
   std::vector<double> fixed_w;
   for (const OuterLoop kind : {OuterLoop::kQsGw0, OuterLoop::kQsGw}) {
@@ -174,8 +183,8 @@ TEST(OuterLoops, SelfConsistentStatesAreCovariant) {
   }
 }
 
-// W of new states needs k·p; and energies that move rigidly leave the dipoles alone: ε of a
-// scissored gap scales transitions only.
+// W of new states needs the k·p form; a field with shifted states (WFNq) is refused. A rigid shift
+// of the empty bands leaves the dipoles unchanged: only the transition energies in ε scale.
 TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   SmallSilicon s;
   ASSERT_FALSE(s.field.by_velocity);
@@ -186,8 +195,8 @@ TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
                    alone.problem, {.kind = OuterLoop::kQsGw}, {}, s.toy_vxc(o),
                    [&](const MeanField& of) { return s.screening(of); }, &report),
                InvalidInput);
-  // The head of χ at q → 0 is Σ|⟨v|r|c⟩|²/(E_c − E_v): scissored empty bands by k·p as by shifted
-  // states that moved along.
+  // The head of χ at q → 0 is Σ|⟨v|r|c⟩|²/(E_c − E_v). With empty bands shifted rigidly, k·p and
+  // the shifted states of WFNq must agree.
   SmallSilicon velocity(by_velocity());
   for (SmallSilicon* one : {&s, &velocity}) {
     one->field.reference_energy_ry = one->field.dipole_energy_ry = one->field.waves.energy_ry;
@@ -198,12 +207,12 @@ TEST(OuterLoops, NewScreeningNeedsTheVelocityForm) {
   }
   const double by_states = s.screening(s.field)[0].inverse[0][0].real(),
                by_kp = velocity.screening(velocity.field)[0].inverse[0][0].real();
-  // WFNq's sphere of plane waves jumps with q₀: 2e-4 of the head. Dipoles divided by the new
-  // energies would miss a third of it.
+  // The plane-wave sphere of WFNq changes with q₀, which moves the head by 2e-4 of its value.
+  // Dipoles divided by the new energies would lose a third of the head.
   EXPECT_NEAR(by_kp, by_states, 1e-3 * by_states);
 }
 
-/// Cancels at the n-th report of finished work, or right after a number of turns.
+/// Cancels a run at its n-th progress report, or after a number of iterations of the outer loop.
 class Interrupter : public SilentProgress {
  public:
   explicit Interrupter(int after_reports, int after_turns = 1000000)
@@ -220,14 +229,16 @@ class Interrupter : public SilentProgress {
   int left_, turns_left_;
 };
 
+/// Energies, their changes and the states that a loop ends with; compared bit for bit.
 struct LoopResult {
   std::vector<double> energy_ry, change_ev;
   std::vector<std::vector<Cplx>> coefficients;
   bool operator==(const LoopResult&) const = default;
 };
 
-/// One loop on so many devices, taken up from `directory` if that holds something.
-/// evGW starts from the mean field's own energies: what a turn left is then all that moves W.
+/// Runs one loop on `devices` CPU devices; resumes from `directory` if it holds a checkpoint, and
+/// keeps none if the path is empty. evGW starts from the energies of the mean field, so that only
+/// the result of the iteration before moves W.
 LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progress,
                    const std::filesystem::path& directory,
                    const std::vector<std::vector<Cplx>>& vxc) {
@@ -261,8 +272,9 @@ LoopResult loop_on(SmallSilicon& s, OuterLoop kind, int devices, Progress& progr
   return result;
 }
 
-// The loops on one, two and three devices, and interrupted at many points and taken up by another
-// number of devices: the same bits, turns counted once.
+// The loops on one, two and three devices give equal bits. A run that is interrupted anywhere and
+// resumed on another number of devices gives the bits of the uninterrupted run, and counts each
+// iteration once.
 TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
   for (const OuterLoop kind : {OuterLoop::kEvGw, OuterLoop::kQsGw}) {
     SmallSilicon s(by_velocity());
@@ -285,7 +297,7 @@ TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
           << "interrupted at report " << after;
     }
     EXPECT_GE(interruptions, 3);
-    // With nothing done of the turn that follows: all of it comes from what the turn before left.
+    // Interrupted right after an iteration, the run resumes from the state that it left.
     for (const int turns : {1, 2}) {
       quasi::test::TemporaryDirectory directory;
       Interrupter interrupter(1000000, turns);
@@ -296,8 +308,8 @@ TEST(OuterLoops, DevicesAndInterruptionsDoNotShow) {
   }
 }
 
-// What self-consistency adds to the mean field, written out: V_H of a change of density, and X +
-// ½H[Σ(E_l) + Σ(E_m)].
+// The potentials that self-consistency adds to the mean field equal their formulas: V_H of a change
+// of density, and X + ½H[Σ(E_l) + Σ(E_m)] with H the Hermitian part.
 TEST(OuterLoops, PotentialsAreWhatTheySay) {
   SmallSilicon s;
   const auto& header = s.field.density.header;
@@ -308,9 +320,9 @@ TEST(OuterLoops, PotentialsAreWhatTheySay) {
   for (std::size_t i = 0; i < header.g.size(); ++i) {
     const Vec3 g = to_real(header.g[i]);
     const double length2 = metric_dot(header.crystal.bdot, g, g);
-    const Cplx expected = length2 < 1e-12 ? 0.0
-                                          : 8.0 * kPi * change[0][i] /
-                                                (length2 * header.crystal.volume_bohr3);  // e² = 2
+    // 8π is 4πe² with e² = 2 in Rydberg units.
+    const Cplx expected =
+        length2 < 1e-12 ? 0.0 : 8.0 * kPi * change[0][i] / (length2 * header.crystal.volume_bohr3);
     EXPECT_LT(std::abs(v.values[0][i] - expected), 1e-14);
   }
   SigmaOptions o = s.options();
@@ -326,197 +338,13 @@ TEST(OuterLoops, PotentialsAreWhatTheySay) {
       const auto hermitian = [&](std::size_t e) {
         return 0.5 * (m[0].at(e)[l * n + k] + std::conj(m[0].at(e)[k * n + l]));
       };
-      // Of degenerate energies the first is the one taken, and has the same Σ.
+      // Among degenerate energies the first is used; Σ is equal at all of them.
       EXPECT_LT(std::abs(potential[l * n + k] - m[0].x_ry[l * n + k] -
                          0.5 * (hermitian(l) + hermitian(k))),
                 1e-10);
       size = std::max(size, std::abs(hermitian(l)));
     }
   EXPECT_GT(size, 1e-2);
-}
-
-// A cell with enough bands for several parts at one (k, q): each adds its own bands, and exchange
-// is added once. Diagonal against the diagonal sum, which is cut elsewhere.
-TEST(FullMatrix, BlocksOfBandsAddUp) {
-  EmpiricalCrystal crystal;
-  crystal.cubic_cell = true;
-  crystal.wavefunction_cutoff_ry = 5.0;
-  crystal.bands = 150;
-  SmallSilicon s(crystal);
-  SigmaOptions o = s.options(20);
-  ASSERT_GE(o.bands, 128) << "two parts of 64 bands";
-  SigmaMatrixOptions at;
-  at.at_states = true;
-  const auto matrix = s.matrix(o, at);
-  const auto diagonal = s.sigma(o);
-  const auto n = static_cast<std::size_t>(matrix[0].n);
-  for (std::size_t l = 0; l < n; ++l) {
-    EXPECT_NEAR(matrix[0].x_ry[l * n + l].real(), diagonal[0].x_ry[l], 1e-10) << l;
-    EXPECT_LT(
-        std::abs(matrix[0].at(l)[l * n + l] - diagonal[0].sx_ry[0][l] - diagonal[0].ch_ry[0][l]),
-        1e-10)
-        << l;
-  }
-}
-
-// Σ_lm(E) and the static matrix of self-consistency follow a rotation U of the multiplets: Σ' = U*
-// Σ Uᵀ; the static one is Hermitian.
-TEST(FullMatrix, FollowsRotationsOfMultiplets) {
-  SmallSilicon s;
-  SigmaOptions o = s.options();
-  o.kpoints = {0};
-  SigmaMatrixOptions at;
-  at.at_states = true;
-  const auto before = s.matrix(o, at);
-  const int n = o.band_max;
-  const auto u = test::rotate_multiplets(s.field, 0, n, 5);
-  const auto after = s.matrix(o, at);
-  std::vector<double> outer;
-  for (int l = 0; l < n; ++l) outer.push_back(s.field.waves.energy(0, 0, l));
-  const auto rotated = [&](const Cplx* m, std::size_t i, std::size_t j) {
-    Cplx sum;
-    const auto size = static_cast<std::size_t>(n);
-    for (std::size_t a = 0; a < size; ++a)
-      for (std::size_t b = 0; b < size; ++b)
-        sum += std::conj(u[i * size + a]) * m[a * size + b] * u[j * size + b];
-    return sum;
-  };
-  const auto static_before = quasiparticle_potential(before[0], outer),
-             static_after = quasiparticle_potential(after[0], outer);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
-    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
-      const std::size_t at_ij = i * static_cast<std::size_t>(n) + j;
-      EXPECT_LT(std::abs(after[0].x_ry[at_ij] - rotated(before[0].x_ry.data(), i, j)), 1e-11);
-      for (std::size_t e = 0; e < before[0].energy_ry.size(); ++e)
-        EXPECT_LT(std::abs(after[0].at(e)[at_ij] - rotated(before[0].at(e), i, j)), 1e-11)
-            << i << ' ' << j;
-      EXPECT_LT(std::abs(static_after[at_ij] - rotated(static_before.data(), i, j)), 1e-11);
-      EXPECT_LT(std::abs(static_after[at_ij] -
-                         std::conj(static_after[j * static_cast<std::size_t>(n) + i])),
-                1e-14);
-    }
-}
-
-// Away from poles Σ(E) is Hermitian (property 12): W is, and every factor is real. And different
-// irreducible representations do not mix: of the 64 elements at Γ between Γ1, Γ25', Γ15 and Γ2',
-// only equal ones survive, 1e-9 eV (property 6).
-TEST(FullMatrix, HermitianAndDiagonalInRepresentations) {
-  SmallSilicon s;
-  SigmaOptions o = s.options();
-  o.kpoints = {0};
-  const auto m = s.matrix(o, {});
-  for (std::size_t e = 0; e < m[0].energy_ry.size(); ++e)
-    for (std::size_t i = 0; i < 8; ++i)
-      for (std::size_t j = 0; j < 8; ++j) {
-        EXPECT_LT(std::abs(m[0].at(e)[8 * i + j] - std::conj(m[0].at(e)[8 * j + i])), 1e-11);
-        if (i != j) {
-          EXPECT_LT(std::abs(m[0].at(e)[8 * i + j]) * kRydberg_ev, 1e-9) << i << ' ' << j;
-        }
-      }
-}
-
-// Separable sums in place of the two products, through the whole zone sum: rational and exponential
-// to 1e-5 eV and better.
-TEST(FullMatrix, SeparableSumsThroughTheZone) {
-  SmallSilicon s;
-  SigmaOptions o = s.options();
-  o.kpoints = {0};
-  const auto direct = s.matrix(o, {});
-  using Method = OffDiagonalOptions::Method;
-  for (const auto& [method, tolerance, bound_ev] :
-       {std::tuple{Method::kRationalSums, 1e-9, 1e-7}, {Method::kExponentialSums, 1e-7, 1e-5}}) {
-    SigmaMatrixOptions m;
-    m.kernel.method = method;
-    m.kernel.tolerance_relative = tolerance;
-    const auto sums = s.matrix(o, m);
-    double worst = 0.0;
-    for (std::size_t i = 0; i < direct[0].correlation_ry.size(); ++i)
-      worst = std::max(
-          worst, std::abs(sums[0].correlation_ry[i] - direct[0].correlation_ry[i]) * kRydberg_ev);
-    EXPECT_LT(worst, bound_ev);
-    EXPECT_GT(worst, 0.0);
-  }
-}
-
-// A root of the Dyson equation solves it: the matrix made anew at that very energy has it as an
-// eigenvalue (the grid of 0.5 eV interpolates to 1e-4 eV). With Σ diagonal in representations it is
-// the graphical solution of the diagonal.
-TEST(FullMatrix, DysonRootsSolveTheEquation) {
-  SmallSilicon s;
-  test::rotate_multiplets(s.field, 1, s.options().band_max, 29);  // In this basis Σ_lm is complex.
-  SigmaOptions o = s.options();
-  o.kpoints = {1};
-  SigmaOptions all = s.options();
-  const auto every = s.toy_vxc(all);
-  const std::vector<std::vector<Cplx>> vxc{every[1]};
-  const auto grid = s.matrix(o, {});
-  const auto states = solve_dyson(s.field, grid, vxc, o);
-  const auto n = static_cast<std::size_t>(o.band_max);
-  ASSERT_EQ(states.size(), n);
-  for (const DysonState& state : states) {
-    ASSERT_TRUE(state.energy_ev.has_value()) << state.band;
-    SigmaMatrixOptions there;
-    there.energies_ry = {*state.energy_ev / kRydberg_ev};
-    const auto exact = s.matrix(o, there);
-    std::vector<Cplx> h(n * n);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) {
-        const Cplx sigma =
-            exact[0].x_ry[i * n + j] + 0.5 * (exact[0].correlation_ry[i * n + j] +
-                                              std::conj(exact[0].correlation_ry[j * n + i]));
-        h[i * n + j] =
-            kRydberg_ev * sigma - vxc[0][i * n + j] +
-            (i == j ? kRydberg_ev * s.field.waves.energy(0, 1, static_cast<int>(i)) : 0.0);
-      }
-    const HermitianEigen eigen = hermitian_eigen(h, o.band_max);
-    // Near the gap; far from it Σ has poles and steps between the points.
-    EXPECT_NEAR(eigen.values[static_cast<std::size_t>(state.band - 1)], *state.energy_ev,
-                state.band >= 3 && state.band <= 6 ? 2e-4 : 2e-2)
-        << state.band;
-    EXPECT_GT(state.own_weight, 0.5);
-    EXPECT_LE(state.own_weight, 1.0 + 1e-12);
-  }
-}
-
-// The same wavefunctions in two equal spin channels are the unpolarised crystal: ε⁻¹, Σ of each
-// spin, full matrices, 1e-12.
-TEST(Spin, IdenticalChannelsEqualTheUnpolarisedRun) {
-  SmallSilicon s;
-  const auto doubled = [](Wavefunctions waves) {
-    waves.header.n_spins = 2;
-    for (KPointWaves& point : waves.waves) point.coefficients.push_back(point.coefficients[0]);
-    const auto repeat = [](auto list) {
-      auto result = list;
-      result.insert(result.end(), list.begin(), list.end());
-      return result;
-    };
-    waves.first_occupied = repeat(waves.first_occupied);
-    waves.last_occupied = repeat(waves.last_occupied);
-    waves.energy_ry = repeat(waves.energy_ry);
-    waves.occupation = repeat(waves.occupation);
-    return waves;
-  };
-  PlaneWaveField density = s.field.density;
-  density.header.n_spins = 2;
-  for (Cplx& value : density.values[0]) value *= 0.5;
-  density.values.push_back(density.values[0]);
-  const MeanField polarised =
-      make_mean_field(doubled(s.field.waves), doubled(*s.field.shifted), density);
-  const auto epsilon = s.screening(polarised);
-  for (std::size_t q = 0; q < epsilon.size(); ++q)
-    for (std::size_t i = 0; i < epsilon[q].inverse[0].size(); ++i)
-      EXPECT_LT(std::abs(epsilon[q].inverse[0][i] - s.epsilon[q].inverse[0][i]), 1e-12);
-  const SigmaOptions o = s.options();
-  const auto one = s.sigma(o), two = s.sigma(polarised, epsilon, o);
-  ASSERT_EQ(two.size(), 2 * one.size());
-  for (std::size_t i = 0; i < two.size(); ++i)
-    for (std::size_t l = 0; l < one[i / 2].x_ry.size(); ++l) {
-      EXPECT_NEAR(two[i].x_ry[l], one[i / 2].x_ry[l], 1e-12);
-      EXPECT_LT(std::abs(two[i].ch_ry[0][l] + two[i].sx_ry[0][l] - one[i / 2].ch_ry[0][l] -
-                         one[i / 2].sx_ry[0][l]),
-                1e-12);
-      EXPECT_LT(std::abs(two[i].slope[l] - one[i / 2].slope[l]), 1e-11);
-    }
 }
 
 }  // namespace

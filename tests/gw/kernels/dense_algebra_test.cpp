@@ -1,0 +1,88 @@
+// Dense algebra of the gw kernels: inverses and eigenvectors satisfy the equations that define
+// them, on every device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/gw/kernels/gw_kernels_on_device.hpp"
+#include "tests/gw/kernels/random_problem.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/gw_kernels.hpp"
+
+namespace {
+
+using namespace quasi;
+using gw::Cplx;
+using test::GwKernelsOnDevice;
+
+/// Random Hermitian n × n matrix whose diagonal is shifted by `shift`.
+std::vector<Cplx> random_hermitian(std::int64_t n, double shift, std::uint32_t seed) {
+  auto matrix = test::random_complex(n * n, seed);
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h <= g; ++h)
+      matrix[g * n + h] =
+          g == h ? Cplx(matrix[g * n + h].real() + shift) : std::conj(matrix[h * n + g]);
+  return matrix;
+}
+
+/// Largest |A·B − 1| over all elements of n × n matrices.
+double distance_from_one(const std::vector<Cplx>& a, const std::vector<Cplx>& b, std::int64_t n) {
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      Cplx sum = i == j ? -1.0 : 0.0;
+      for (std::int64_t k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
+      worst = std::max(worst, std::abs(sum));
+    }
+  return worst;
+}
+
+// A matrix times its computed inverse is the unit matrix. The general matrix has a condition number
+// of order 1e3, hence its wider tolerance.
+TEST_P(GwKernelsOnDevice, InvertsMatrices) {
+  const std::int64_t n = 61;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto definite = random_hermitian(n, 40.0, 91);
+  auto inverse = definite;
+  kernels->dense().invert_positive_definite({inverse.data(), {n, n}});
+  EXPECT_LE(distance_from_one(definite, inverse, n), 1e-12);
+  const auto general = test::random_complex(n * n, 92);
+  inverse = general;
+  kernels->dense().invert_general({inverse.data(), {n, n}});
+  EXPECT_LE(distance_from_one(general, inverse, n), 1e-10);
+}
+
+// The Cholesky factorization fails at the eighth leading minor, and the error names that number.
+TEST_P(GwKernelsOnDevice, NamesTheMinorOfAMatrixThatIsNotPositiveDefinite) {
+  auto matrix = random_hermitian(12, 20.0, 93);
+  matrix[7 * 12 + 7] = -1.0;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  try {
+    kernels->dense().invert_positive_definite({matrix.data(), {12, 12}});
+    FAIL() << "not refused";
+  } catch (const NotConverged& failure) {
+    EXPECT_NE(std::string(failure.what()).find("8"), std::string::npos) << failure.what();
+  }
+}
+
+// The lowest eigenpairs come in ascending order, and A·v − λ·v vanishes to rounding.
+TEST_P(GwKernelsOnDevice, EigenvectorsSolveTheirEquation) {
+  const std::int64_t n = 57, n_lowest = 20;
+  const auto matrix = random_hermitian(n, 0.0, 94);
+  std::vector<double> values(n_lowest);
+  std::vector<Cplx> vectors(n_lowest * n);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->dense().eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n_lowest}},
+                                   {vectors.data(), {n_lowest, n}});
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  for (std::int64_t i = 0; i < n_lowest; ++i)
+    for (std::int64_t g = 0; g < n; ++g) {
+      Cplx residual = -values[i] * vectors[i * n + g];
+      for (std::int64_t h = 0; h < n; ++h) residual += matrix[g * n + h] * vectors[i * n + h];
+      EXPECT_LE(std::abs(residual), 1e-12 * static_cast<double>(n));
+    }
+}
+
+}  // namespace
