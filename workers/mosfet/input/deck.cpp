@@ -124,7 +124,7 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
-// The beam scheme solves for steady states of isotropic scattering.
+// Checks that the beam scheme gets a steady state and isotropic scattering.
 void check_scheme(const TableReader& reader, const Deck& deck) {
   const auto& s = deck.scattering;
   if (deck.run.scheme != StreamingScheme::kBeam) return;
@@ -253,7 +253,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "mosfet");
   if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
-  reader.table("job");  // Name, priority and limits of the job: the client's to read.
+  reader.table("job");  // the client reads name, priority and limits of the job
   read_common_keys(reader, &deck.common);
   read_geometry(reader.table("geometry"), where, &deck.geometry);
   read_doping(reader.table("doping"), where, directory, &deck);
@@ -266,7 +266,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
   read_run(reader.table("run"), where, &deck);
-  if (reader.boolean("convergence_study", false)) {  // What the option --converge sets.
+  if (reader.boolean("convergence_study", false)) {  // set by the option --converge
     if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
       reader.fail("convergence_study",
                   "= true (--converge) needs run.mode = \"steady\" and the Boltzmann equation");

@@ -12,8 +12,9 @@
 
 namespace quasi::mosfet {
 
-/// A checked deck: the device, its mesh, the bias points and the run. docs/reference/mosfet.md
-/// lists the keys.
+/// Begin here: a checked deck with the device, its mesh, the bias points and the run. read_deck()
+/// reads it with the tables of device_tables.hpp, then mesh_rule.hpp checks the mesh.
+/// docs/reference/mosfet.md lists the keys.
 struct Deck : DeviceModel {
   Mesh mesh;
   std::vector<BiasPoint> points;
@@ -21,16 +22,15 @@ struct Deck : DeviceModel {
   RunSettings run;
   OutputSettings output;
   CommonKeys common{.checkpoint_interval_s = 60.0};
-  /// Values that the reader rounded or chose and keys by old names, for log and result.
+  /// Notes for log and result: values that the reader rounded or chose, and keys with old names.
   std::vector<std::string> notes;
 };
 
-/// Reads and checks a TOML deck: every entry has its range, an unknown key is an error that names
-/// the nearest known one.
-/// @throws InvalidInput naming key, value, limit and remedy.
+/// Reads and checks a TOML deck. Every entry has its range, and an unknown key is an error that
+/// names the nearest known one. @throws InvalidInput naming key, value, limit and remedy.
 Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
 
-/// The same from text, for tests; `where` stands for the file name, `directory` for its folder.
+/// Reads a deck from text, for tests; `where` replaces the file name and `directory` its folder.
 Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                 const std::string& where, const std::filesystem::path& directory);
 

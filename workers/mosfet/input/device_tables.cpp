@@ -18,7 +18,7 @@ void read_profile(const std::filesystem::path& file, TableReader& reader, Device
   std::ifstream in(input_file(file));
   if (!in) reader.fail("profile", "= \"" + file.string() + "\" cannot be opened");
   std::string line;
-  bool begun = false;  // Comments and empty lines may stand before the header.
+  bool begun = false;  // comments and empty lines may come before the header
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty() || line[0] == '#') continue;
     std::replace(line.begin(), line.end(), ',', ' ');
@@ -51,9 +51,9 @@ void read_profile(const std::filesystem::path& file, TableReader& reader, Device
 // Silicon's three pairs on a (001) film for transport along <100> or <110>.
 //
 // Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force
-// acts along x, so k_y is conserved and the shear k_x → k_x + c k_y removes the mixed term exactly:
-// what stays is 1/m_x = ½(1/m_l + 1/m_t), and m_y follows from the density of states, m_x m_y = m_l
-// m_t.
+// acts along x, so k_y is conserved, and the shear k_x → k_x + c k_y removes the mixed term
+// exactly. The remaining mass is 1/m_x = ½(1/m_l + 1/m_t). m_y follows from the density of states,
+// m_x m_y = m_l m_t.
 std::vector<ValleyPair> silicon_valleys(const std::string& orientation, double ml, double mt) {
   if (orientation == "100") return {{ml, mt, mt, 0}, {mt, ml, mt, 0}, {mt, mt, ml, 0}};
   const double half = 2.0 * ml * mt / (ml + mt);

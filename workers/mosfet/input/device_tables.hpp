@@ -6,20 +6,20 @@
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/model/device_model.hpp"
 
-/// Readers of the tables of a deck that describe the device. Each checks its entries; `table` is
-/// null where the deck has none, `where` names the deck.
-/// @throws InvalidInput naming key, value, limit and remedy
+/// Readers of the tables of a deck that describe the device. Each checks its entries. `table` is
+/// null if the deck has no such table, and `where` names the deck. @throws InvalidInput naming key,
+/// value, limit and remedy
 namespace quasi::mosfet {
 
 void read_geometry(const toml::table* table, const std::string& where, Geometry* geometry);
 
-/// @param directory  folder of the deck, in which a profile is looked for
+/// Reads the doping. @param directory  folder of the deck, in which a profile file is searched
 void read_doping(const toml::table* table, const std::string& where,
                  const std::filesystem::path& directory, DeviceModel* device);
 void read_gate(const toml::table* table, const std::string& where, Gate* gate);
 void read_material(const toml::table* table, const std::string& where, Material* material);
 
-/// The array `valley` and the key `orientation` of the deck's root.
+/// Reads the array `valley` and the key `orientation` of the deck's top table.
 void read_valleys(TableReader& root, const std::string& where, DeviceModel* device);
 
 void read_scattering(const toml::table* table, const std::string& where, Scattering* scattering);

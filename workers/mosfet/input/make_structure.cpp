@@ -8,7 +8,8 @@
 namespace quasi::mosfet {
 namespace {
 
-// N_D(x) in silicon: contact doping outside the channel, blended by error functions of width σ.
+// Returns N_D(x) in silicon. The doping of contacts and channel is blended by error functions of
+// width σ.
 double doping_at(const DeviceModel& device, double x_nm) {
   const Doping& d = device.doping;
   if (!d.profile_x_nm.empty()) {
@@ -20,7 +21,7 @@ double doping_at(const DeviceModel& device, double x_nm) {
   }
   const double left = device.geometry.source_nm;
   const double right = left + device.geometry.channel_nm;
-  double share = 0.0;  // 1 in source and drain
+  double share = 0.0;  // share of the contact doping; 1 in source and drain
   if (d.smoothing_nm > 0.0) {
     const double width = std::sqrt(2.0) * d.smoothing_nm;
     share = 0.5 * (1.0 - std::erf((x_nm - left) / width)) +

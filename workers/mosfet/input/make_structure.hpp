@@ -5,10 +5,10 @@
 
 namespace quasi::mosfet {
 
-/// The device on its mesh. The mesh rule must hold (apply_mesh_rule()).
+/// Puts the device on its mesh. apply_mesh_rule() must have accepted the mesh.
 Structure make_structure(const DeviceModel& device, const Mesh& mesh);
 
-/// The device of a deck on the deck's mesh.
+/// Puts the device of a deck on the deck's mesh.
 inline Structure make_structure(const Deck& deck) { return make_structure(deck, deck.mesh); }
 
 }  // namespace quasi::mosfet

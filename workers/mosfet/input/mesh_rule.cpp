@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kCellTolerance = 1e-6;
 
-// True if every partial sum of `lengths` falls on a node of a mesh with `nodes` nodes.
+// Returns true if every partial sum of `lengths` falls on a node of a mesh with `nodes` nodes.
 bool fits(const std::vector<double>& lengths, int nodes) {
   double total = 0.0;
   for (const double length : lengths) total += length;
@@ -24,7 +24,8 @@ bool fits(const std::vector<double>& lengths, int nodes) {
   return true;
 }
 
-// The admissible size next to `nodes` in one direction; 0 if there is none in the allowed range.
+// Returns the nearest admissible size in one direction from `nodes`, or 0 if the allowed range has
+// none.
 int nearest(const std::vector<double>& lengths, int nodes, int direction) {
   for (int n = nodes + direction; n >= 9 && n <= 4097; n += direction)
     if (fits(lengths, n)) return n;

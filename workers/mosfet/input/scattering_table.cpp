@@ -37,7 +37,7 @@ PhononProcess read_process(const toml::table* table, std::size_t k, const std::s
   return process;
 }
 
-// scattering.enabled keeps the named processes alone.
+// Removes the processes that scattering.enabled does not name.
 void keep_enabled(TableReader& reader, Scattering* scattering) {
   Scattering& s = *scattering;
   const auto enabled = reader.texts("enabled");
@@ -50,7 +50,7 @@ void keep_enabled(TableReader& reader, Scattering* scattering) {
       std::vector<std::string> names;
       for (const auto& p : s.processes) names.push_back(p.name);
       const std::string nearest = nearest_name(name, names);
-      reader.fail("enabled", "names '" + name + "', which is no process of the set" +
+      reader.fail("enabled", "names '" + name + "', which is not a process of the set" +
                                  (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
     }
     if (std::any_of(kept.begin(), kept.end(), [&](const auto& p) { return p.name == name; }))

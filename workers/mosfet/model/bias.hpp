@@ -10,13 +10,14 @@ struct BiasPoint {
   double vds_v = 0;
 };
 
-/// Piecewise linear in time, constant before the first and after the last corner.
+/// A voltage that is piecewise linear in time, and constant before the first and after the last
+/// corner.
 struct Waveform {
   std::vector<double> t_fs, value_v;
   double at(double t_fs_now) const;
-  /// The first corner later than t; infinity if there is none.
+  /// Returns the first corner later than t, or infinity if there is none.
   double next_corner(double t_fs_now) const;
-  /// True if the value changes right after t.
+  /// Returns true if the value changes right after t.
   bool moves(double t_fs_now) const;
 };
 

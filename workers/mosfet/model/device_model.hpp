@@ -55,7 +55,9 @@ struct Scattering {
 enum class StatisticsKind { kMaxwell, kFermi };
 enum class ContactKind { kColumn, kNeumann };
 
-/// The device without mesh and bias, in working units (nm, eV, fs, V; densities nm⁻³).
+/// Begin here: the device without mesh and bias. The units are nm, eV, fs and V; densities are in
+/// nm⁻³. structure.hpp puts the device on a mesh, bias.hpp holds the voltages, run_settings.hpp the
+/// mesh and the run.
 struct DeviceModel {
   Geometry geometry;
   Doping doping;
@@ -64,9 +66,9 @@ struct DeviceModel {
   std::vector<ValleyPair> valleys;
   Scattering scattering;
   StatisticsKind statistics = StatisticsKind::kMaxwell;
-  bool pauli = false;  ///< final states block; goes with Fermi statistics
+  bool pauli = false;  ///< occupied final states block scattering; needs Fermi statistics
   ContactKind contact = ContactKind::kColumn;
-  /// The inflow is rescaled so that the contact columns stay neutral.
+  /// True if the inflow is rescaled so that the contact columns stay neutral.
   bool neutral_inflow = false;
 
   double kt_ev() const { return units::kBoltzmann_ev_k * material.temperature_k; }

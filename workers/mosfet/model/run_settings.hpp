@@ -10,17 +10,17 @@ namespace quasi::mosfet {
 
 /// Discretisation of the Boltzmann equation.
 enum class StreamingScheme {
-  kWeno,  ///< (x, w, φ) with WENO-5, in time
-  kBeam,  ///< (x, H, κ), steady
+  kWeno,  ///< variables (x, w, φ), WENO-5, advances in time
+  kBeam,  ///< variables (x, H, κ), steady states only
 };
 
 enum class RunMode { kEquilibrium, kTransient, kSteady, kMobility };
 
-/// Equation of motion of the electrons.
+/// Equation by which the electrons move.
 enum class TransportModel {
   kBoltzmann,
   kBallistic,       ///< the Boltzmann equation without scattering
-  kDriftDiffusion,  ///< a quasi-Fermi level with the low-field mobility of the same scattering
+  kDriftDiffusion,  ///< quasi-Fermi level with the low-field mobility of the deck's scattering
 };
 
 /// Nodes along x and z, subbands, and cells of phase space.
@@ -29,13 +29,14 @@ struct Mesh {
   double wmax_ev = 0.9;
   double dh_ev = 0.00625;  ///< cell of total energy of the scheme kBeam
   int n_kappa = 24;        ///< cells of transverse momentum of the scheme kBeam
-  double window_ev = 0.6;  ///< energies of the scheme kBeam above the highest lowest level
+  double window_ev = 0.6;  ///< range of energies of the scheme kBeam above the highest of the
+                           ///< lowest levels
   bool snap = false;
   AngleRange range = AngleRange::kHalf;
   PhiFlux phi_flux = PhiFlux::kUpwind;
 };
 
-/// How a run advances and when it ends.
+/// Settings for the advance of a run and for its end.
 struct RunSettings {
   RunMode mode = RunMode::kSteady;
   StreamingScheme scheme = StreamingScheme::kWeno;
@@ -46,13 +47,13 @@ struct RunSettings {
   double tol_v = 1e-6;
   int refresh_steps = 400;
   double plasma_damping =
-      1.0;  ///< steady mode: share of critical damping that a lead of the field adds; 0: none
-  bool coarse_start = true;  ///< steady mode: reach the first steady state of a chain on a
-                             ///< coarser mesh, if there is one
-  bool mesh_study = false;   ///< repeat with half of every axis and state the error that implies
+      1.0;  ///< steady mode: share of critical damping that the term τ_d ∂ε/∂t adds; 0: none
+  bool coarse_start = true;  ///< steady mode: first reach the steady state of a chain on a coarser
+                             ///< mesh, if one exists
+  bool mesh_study = false;  ///< repeat with half of every axis and report the error that it implies
 };
 
-/// Tables and fields that a run leaves.
+/// Tables and fields that a run writes.
 struct OutputSettings {
   double every_fs = 10.0;
   std::vector<std::string> fields;

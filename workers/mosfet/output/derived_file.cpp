@@ -9,7 +9,7 @@ namespace quasi::mosfet {
 
 DerivedFigures derived_of(const Deck& deck, const std::vector<PointResult>& points) {
   if (deck.run.mode != RunMode::kSteady)
-    return {};  // The last current of a transient is no characteristic.
+    return {};  // the last current of a transient is not a characteristic
   std::vector<IvPoint> family;
   for (const PointResult& point : points)
     family.push_back(

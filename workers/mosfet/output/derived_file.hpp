@@ -10,15 +10,15 @@
 
 namespace quasi::mosfet {
 
-/// Figures of the transfer curves of a steady run; empty for any other mode.
+/// Returns the figures of the transfer curves of a steady run; none for any other mode.
 DerivedFigures derived_of(const Deck& deck, const std::vector<PointResult>& points);
 
-/// Writes the group /derived of result.h5 and derived.csv; nothing where there is no curve.
-/// @throws StorageError
+/// Writes the group /derived of result.h5 and derived.csv, or nothing if there is no curve. @throws
+/// StorageError
 void write_derived(const DerivedFigures& figures, const std::filesystem::path& directory,
                    H5Writer* file);
 
-/// The figures as they stand in the summary.
+/// Returns the figures in the form of the summary.
 nlohmann::json derived_summary(const DerivedFigures& figures);
 
 }  // namespace quasi::mosfet

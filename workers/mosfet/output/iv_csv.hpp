@@ -9,13 +9,13 @@
 
 namespace quasi::mosfet {
 
-/// The file iv.csv: one row a finished bias point, in the order of the deck.
+/// Writes the file iv.csv: one row for each finished bias point, in the order of the deck.
 class IvCsv {
  public:
   explicit IvCsv(const std::filesystem::path& directory) : path_(directory / "iv.csv") {}
 
-  /// Adds the row of a point and replaces the file: whole or not at all, whenever the power fails.
-  /// @throws StorageError where the file cannot be written
+  /// Adds the row of a point and replaces the file. After a power failure the file is complete, old
+  /// or new. @throws StorageError if the file cannot be written
   void add(int point, const PointResult& result);
 
  private:

@@ -13,7 +13,7 @@
 namespace quasi::mosfet {
 namespace {
 
-/// Name of a column of /iv, the number of a point that it holds, and its units.
+/// Name of a column of /iv, the key of the number that it shows, and its units.
 using IvColumn = std::tuple<const char*, const char*, const char*>;
 
 void write_column(H5Writer* file, const std::vector<PointResult>& points, const IvColumn& column) {

@@ -8,11 +8,11 @@
 
 namespace quasi::mosfet {
 
-/// The summary of a run: mode, transport, derived figures, and bias, status and numbers of every
-/// point.
+/// Builds the summary of a run: mode, transport, derived figures, and the bias, status and numbers
+/// of every point.
 nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& points);
 
-/// The summary as a table for a terminal.
+/// Formats the summary as a table for a terminal.
 std::string summary_table(const nlohmann::json& summary);
 
 }  // namespace quasi::mosfet

@@ -4,8 +4,8 @@
 
 namespace quasi::mosfet {
 
-/// Grid of the beam discretisation: nodes in x, cells in H and κ. It is the same for all columns,
-/// pairs and subbands, and must not change within an iteration.
+/// Grid of the beam discretisation: nodes in x, cells in H and κ (docs/theory/mosfet.md 17.1). All
+/// columns, pairs and subbands share it. It must not change within an iteration.
 struct BeamGrid {
   int nx = 0, n_h = 0, n_kappa = 0;
   double dx_nm = 0, h_min_ev = 0, dh_ev = 0, dkappa = 0;
@@ -14,7 +14,7 @@ struct BeamGrid {
 
   double h_low_ev(int k) const { return h_min_ev + k * dh_ev; }
   double centre_ev(int k) const { return h_min_ev + (k + 0.5) * dh_ev; }
-  /// Occupation of a cell for g = 1: e^{(E_F,S − H_k)/kT}.
+  /// Returns the occupation of a cell for g = 1: e^{(E_F,S − H_k)/kT}.
   double boltzmann(int k) const { return std::exp((shape.fermi_ev - centre_ev(k)) / shape.kt_ev); }
   BeamCell cell(int k, int j) const {
     const double low = h_low_ev(k), high = h_low_ev(k + 1), centre = centre_ev(k);

@@ -45,8 +45,8 @@ std::vector<double> AndersonMixing::next(const std::vector<double>& x,
   return mixed;
 }
 
-// Orthogonalises the steps from the newest back; steps that add less than 1e-6 of their length are
-// left out, since their weights would only amplify rounding.
+// Orthogonalises the steps from the newest backwards. A step that adds less than 1e-6 of its length
+// is left out, because its weight would only amplify rounding.
 std::vector<double> AndersonMixing::weights(const std::vector<double>& residual) const {
   const std::size_t n = residual_steps_.size();
   std::vector<std::vector<double>> basis, upper;

@@ -5,7 +5,7 @@
 
 namespace quasi::mosfet {
 
-/// Anderson mixing of a fixed-point iteration x ← G(x): the next x is the combination of the last
+/// Anderson mixing of a fixed-point iteration x ← G(x). The next x is the combination of the last
 /// iterates whose residuals G(x) − x cancel best in the least-squares sense.
 class AndersonMixing {
  public:
@@ -17,7 +17,7 @@ class AndersonMixing {
   void forget();
 
  private:
-  /// Weights of the differences of residuals that cancel `residual` best.
+  /// Returns the weights of the differences of residuals that cancel `residual` best.
   std::vector<double> weights(const std::vector<double>& residual) const;
 
   int depth_;

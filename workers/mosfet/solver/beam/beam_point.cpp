@@ -16,7 +16,7 @@ constexpr int kMaxOuter = 80, kAndersonDepth = 8, kMaxSweeps = 400;
 constexpr double kTransportTolerance = 1e-11;
 constexpr double kLargestMove_v = 0.05;
 
-/// One bias point between outer iterations.
+/// State of one bias point between outer iterations.
 class BeamIteration {
  public:
   BeamIteration(const BeamDevice& device, const BiasPoint& bias) : device_(device), bias_(bias) {
@@ -28,7 +28,8 @@ class BeamIteration {
         potential_boundary(device.model, s, bias, device.contacts.source, device.contacts.drain);
   }
 
-  /// Transport at the levels of `field`; the grid is chosen anew when it no longer holds them.
+  /// Solves transport at the levels of `field`. If the grid does not contain the levels, a new grid
+  /// is chosen.
   void transport(const Equilibrium& field) {
     const Structure& s = device_.structure;
     const BeamLevels levels = levels_of(field);
@@ -60,15 +61,16 @@ class BeamIteration {
     state.fluxes = beam_fluxes(geometry, scattering, problem, state.g);
   }
 
-  /// Schrödinger and Poisson with a quasi-Fermi level for every subband and column, which holds the
-  /// density of the last transport at the last levels.
+  /// Solves Schrödinger and Poisson with a quasi-Fermi level for every subband and column. At the
+  /// last levels it gives the density of the last transport solution.
   Equilibrium gummel_step(const Equilibrium& field) const {
     const Structure& s = device_.structure;
     const auto at_level = [&](int v, int p, int i) {
       const int family = s.family_of[static_cast<std::size_t>(v)];
       return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
     };
-    std::vector<double> fermi_ev(state.fluxes.sheet_nm2.size());  // Above the level, per state.
+    // above the level, for every state
+    std::vector<double> fermi_ev(state.fluxes.sheet_nm2.size());
     for (int v = 0; v < s.n_valleys(); ++v)
       for (int p = 0; p < s.subbands; ++p)
         for (int i = 0; i < s.nx; ++i) {
@@ -84,7 +86,7 @@ class BeamIteration {
     return solve_field(s, boundary_, sheet, field.potential_v, "field at " + name_of(bias_));
   }
 
-  /// Levels and wave functions at a potential, without densities.
+  /// Returns levels and wave functions at a potential, without densities.
   Equilibrium levels_at(const std::vector<double>& potential_v) const {
     Equilibrium field;
     field.potential_v = potential_v;
@@ -104,7 +106,8 @@ class BeamIteration {
     return levels;
   }
 
-  // E_F − ε at which a subband in equilibrium would hold ϱ: Newton on ln ϱ, whose slope falls.
+  // Returns the E_F − ε at which a subband in equilibrium would hold ϱ. Newton's iteration acts on
+  // ln ϱ, whose slope decreases.
   double gap_of(const ValleyPair& valley, double sheet_nm2) const {
     const double kt = device_.problem.kt_ev, wanted = std::log(std::max(sheet_nm2, 1e-250));
     double gap = 0.0;
@@ -118,7 +121,7 @@ class BeamIteration {
     return gap;
   }
 
-  // f̄ of the last solution; that of the source's equilibrium before the first.
+  // Returns f̄ of the last solution; before the first solution, of the source's equilibrium.
   std::vector<double> filling(const BeamGeometry& geometry) const {
     const BeamGrid& grid = geometry.grid;
     if (!grid.shape.fermi || device_.problem.processes.empty()) return {};
@@ -173,7 +176,8 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
     for (std::size_t k = 0; k < change.size(); ++k) change[k] -= field.potential_v[k];
     steps_v.push_back(largest_magnitude(change));
     if (!std::isfinite(steps_v.back()))
-      throw NotConverged(name_of(bias) + ": the field left the finite numbers");
+      throw NotConverged(name_of(bias) +
+                         ": the potential became infinite or undefined; refine the mesh");
     if (steps_v.back() <= device.tolerance_v) {
       BeamSteadyState state = std::move(iteration.state);
       state.field = std::move(next);
@@ -181,13 +185,14 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
       return state;
     }
     if (iteration.state.outer >= kMaxOuter)
-      throw NotConverged(name_of(bias) + ": |δV| in V went " + steps_text(steps_v) + " in " +
-                         std::to_string(kMaxOuter) + " outer steps");
+      throw NotConverged(name_of(bias) + ": the outer iteration did not converge; |δV| in V was " +
+                         steps_text(steps_v) + " in " + std::to_string(kMaxOuter) + " outer steps");
     std::vector<double> mixed = mixing.next(field.potential_v, next.potential_v);
     double largest = 0.0;
     for (std::size_t k = 0; k < mixed.size(); ++k)
       largest = std::max(largest, std::fabs(mixed[k] - field.potential_v[k]));
-    if (largest > kLargestMove_v) {  // The mixed step is not trusted: the Gummel step, shortened.
+    // the mixed step is too large; a shortened Gummel step replaces it
+    if (largest > kLargestMove_v) {
       mixing.forget();
       const double share = std::min(1.0, kLargestMove_v / steps_v.back());
       for (std::size_t k = 0; k < mixed.size(); ++k)

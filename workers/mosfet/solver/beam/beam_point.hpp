@@ -26,19 +26,20 @@ struct BeamSteadyState {
   BeamGrid grid;
   std::vector<double> g;
   BeamFluxes fluxes;
-  int outer = 0;   ///< solutions of the transport problem
-  int sweeps = 0;  ///< line solves of all of them
+  int outer = 0;   ///< number of solutions of the transport problem
+  int sweeps = 0;  ///< number of line solves in all of them
   double last_step_v = 0;
 };
 
-/// Solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5): Gummel steps
-/// with Anderson mixing of V, from the quasi-equilibrium of the bias.
-/// @throws NotConverged with the steps of V
+/// Begin here: solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5). It
+/// takes Gummel steps with Anderson mixing of V, from the quasi-equilibrium of the bias.
+/// beam_transport.hpp solves at fixed levels, beam_report.cpp makes the results. @throws
+/// NotConverged with the steps of V
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
                                  Progress& progress);
 
-/// All bias points of a deck with run.scheme = "beam", each steady.
-/// @throws NotConverged
+/// Solves all bias points of a deck with run.scheme = "beam", each for its steady state. @throws
+/// NotConverged
 std::vector<PointResult> beam_points(const Deck& deck, Progress& progress);
 
 }  // namespace quasi::mosfet

@@ -9,7 +9,7 @@
 namespace quasi::mosfet {
 namespace {
 
-/// One e/fs·eV/nm in W/m.
+/// One e/fs·eV/nm is this number of W/m.
 constexpr double kPowerUnit_w_m = kCurrentUnit_a_m;
 
 std::vector<double> scaled(std::vector<double> values, double factor) {

@@ -6,35 +6,36 @@
 
 namespace quasi::mosfet {
 
-/// Quasi-Fermi levels of the contacts and the inflow that belongs to them, in g.
+/// Returns the quasi-Fermi levels of the contacts and the inflow that belongs to them, in units of
+/// g.
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev);
 
-/// Solution at fixed levels.
+/// Solution of the transport problem at fixed levels.
 struct BeamSolution {
-  std::vector<double> g;  ///< see BeamOperator
+  std::vector<double> g;  ///< in the layout of BeamOperator
   int sweeps = 0;
-  double residual = 0;  ///< of the preconditioned equations, relative
+  double residual = 0;  ///< relative residual of the preconditioned equations
   bool converged = false;
 };
 
-/// Steady state at fixed levels, by GMRES preconditioned with the line solve.
-/// @param start  first g; empty: the source's equilibrium
+/// Solves for the steady state at fixed levels by GMRES, preconditioned with the line solve. @param
+/// start  first g; empty: the source's equilibrium
 BeamSolution solve_beam(const BeamOperator& problem, double tolerance, int max_sweeps,
                         const std::vector<double>& start = {});
 
-/// Figures of a solution that belong to its fluxes. Both valleys of every pair are counted.
+/// Figures that follow from the fluxes of a solution. They count both valleys of every pair.
 struct BeamFluxes {
   std::vector<double> current;       ///< electrons through the faces i − ½ [nx+1], 1/(nm fs)
   std::vector<double> energy_flux;   ///< of total energy, eV/(nm fs) [nx+1]
   std::vector<double> phonon_power;  ///< per process [processes][nx], eV/(nm² fs)
   std::vector<double> sheet_nm2;     ///< ϱ, one valley [n_states][nx]
-  /// Spread along x of energy flux plus phonon power; eV/(nm fs).
+  /// Spread along x of energy flux plus phonon power, eV/(nm fs).
   double energy_defect = 0;
 };
 BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
                        const BeamOperator& problem, const std::vector<double>& g);
 
-/// ϱ = C Σ_{b,k,j} V f of one valley [n_states][nx], nm⁻².
+/// Returns ϱ = C Σ_{b,k,j} V f of one valley [n_states][nx], nm⁻².
 std::vector<double> beam_sheet_density(const BeamGeometry& geometry, const std::vector<double>& g);
 
 }  // namespace quasi::mosfet

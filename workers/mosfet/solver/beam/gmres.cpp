@@ -17,12 +17,12 @@ void add(double factor, const std::vector<double>& from, std::vector<double>* to
   for (std::size_t k = 0; k < to->size(); ++k) (*to)[k] += factor * from[k];
 }
 
-/// The least-squares problem of one cycle, kept triangular by Givens rotations.
+/// Least-squares problem of one cycle, kept triangular by Givens rotations.
 struct Hessenberg {
-  std::vector<std::vector<double>> column;  ///< of R
+  std::vector<std::vector<double>> column;  ///< columns of R
   std::vector<double> cosine, sine, rhs;
 
-  /// Adds a column [k+2]; returns the residual.
+  /// Adds a column [k+2] and returns the residual.
   double add_column(std::vector<double> h) {
     const std::size_t k = column.size();
     for (std::size_t i = 0; i < k; ++i) {

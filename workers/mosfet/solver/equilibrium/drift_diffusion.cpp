@@ -20,7 +20,7 @@ namespace {
 constexpr int kMaxGummel = 200;
 constexpr double kTolerance_ev = 1e-8;
 
-/// x/(e^x − 1).
+/// Returns Bernoulli's function x/(e^x − 1).
 double bernoulli(double x) { return std::fabs(x) < 1e-8 ? 1.0 - 0.5 * x : x / std::expm1(x); }
 
 struct Flow {
@@ -28,7 +28,7 @@ struct Flow {
   std::vector<double> current;   ///< between columns [nx−1], e/(fs nm)
 };
 
-// Continuity at given levels: the conductances between columns are in series.
+// Solves continuity at given levels. The conductances between columns are in series.
 Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const Mobility& mobility,
                 const std::vector<double>& fermi_ev, const BiasPoint& bias) {
   const Structure& s = problem.structure;
@@ -50,15 +50,15 @@ Flow solve_flow(const TransportProblem& problem, const Equilibrium& state, const
         "drift-diffusion at " + name_of(bias) +
         ": a column holds so few electrons that its conductance underflows to 0; raise bias.vgs or "
         "material.temperature_k");
-  // u = e^{E_F/kT} goes from 1 to e^{−V_DS/kT} and is summed up from its smaller end, whose digits
-  // the larger one would drown.
+  // u = e^{E_F/kT} falls from 1 to e^{−V_DS/kT}. It is summed up from its smaller end, whose digits
+  // would be lost in the larger one.
   const double span = -std::expm1(-bias.vds_v / kt), last = std::exp(-bias.vds_v / kt);
   Flow flow{std::vector<double>(static_cast<std::size_t>(s.nx)),
             std::vector<double>(conductance.size())};
   double u = std::min(1.0, last);
   const auto fall = [&](int i) {
     return span / resistance / conductance[i];
-  };  // of u between columns i and i+1
+  };  // drop of u between columns i and i+1
   if (bias.vds_v >= 0.0)
     for (int i = s.nx - 2; i > 0; --i) flow.fermi_ev[i] = kt * std::log(u += fall(i));
   else
@@ -131,9 +131,11 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
       for (int i = 0; i < s.nx; ++i) step_ev[i] -= fermi_ev[i];
       const double change = largest_magnitude(step_ev);
       if (!std::isfinite(change))
-        throw NotConverged("drift-diffusion at " + name_of(bias) + ": E_F left the finite numbers");
+        throw NotConverged("drift-diffusion at " + name_of(bias) +
+                           ": E_F became infinite or undefined; refine the mesh");
       if (iteration > kMaxGummel)
-        throw NotConverged("drift-diffusion at " + name_of(bias) + ": |δE_F| in eV went" + history);
+        throw NotConverged("drift-diffusion at " + name_of(bias) +
+                           ": the iteration did not converge; |δE_F| in eV was" + history);
       if (iteration > kMaxGummel - 8) (history += ' ') += shown(change);
       if (change < kTolerance_ev) {
         points.push_back(report(deck, problem, bias, state, mobility, flow));

@@ -26,7 +26,8 @@ double bottom_gate_v(const DeviceModel& model, const BiasPoint& bias) {
          (model.gate.workfunction_bottom_ev - model.material.affinity_ev);
 }
 
-// Solves every column at V, fills levels, ψ, ϱ and N of `state`, and the response of each column.
+// Solves every column at V. It fills levels, ψ, ϱ and N of `state`, and the response of each
+// column.
 void evaluate(const Structure& s, const SheetModel& sheet_at, Equilibrium* state,
               std::vector<double>* responses) {
   const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
@@ -97,11 +98,12 @@ void newton(const Structure& s, const PotentialBoundary& boundary, const SheetMo
     matrix.solve(step.data());
     const double largest = largest_magnitude(step);
     if (!std::isfinite(largest))
-      throw NotConverged(what +
-                         ": Newton left the finite numbers; |δV|: " + history(state->newton_v));
+      throw NotConverged(what + ": Newton's iteration became infinite or undefined; |δV| in V: " +
+                         history(state->newton_v));
     state->newton_v.push_back(largest);
     if (iteration >= kMaxIterations)
-      throw NotConverged(what + ": no convergence after " + std::to_string(kMaxIterations) +
+      throw NotConverged(what + ": the potential did not converge in " +
+                         std::to_string(kMaxIterations) +
                          " Newton steps; last |δV| in V: " + history(state->newton_v));
     const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
     for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
@@ -110,7 +112,7 @@ void newton(const Structure& s, const PotentialBoundary& boundary, const SheetMo
   evaluate(s, sheet_at, state, &responses);
 }
 
-// Densities of the model's statistics at a quasi-Fermi level E_F(x) [nx].
+// Returns the densities of the deck's statistics at a quasi-Fermi level E_F(x) [nx].
 SheetModel statistics_at(const DeviceModel& model, const Structure& s,
                          std::vector<double> fermi_ev) {
   return [&model, &s, fermi_ev = std::move(fermi_ev)](int v, int, int i, double level_ev) {
@@ -161,7 +163,7 @@ Structure column_structure(const Structure& device, int i) {
 Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int i) {
   const Structure column = column_structure(device, i);
   PotentialBoundary free_ends{std::vector<char>(column.nz, 0), std::vector<double>(column.nz, 0.0)};
-  // Start: the flat ladder shifted until it holds the doping.
+  // The start is the ladder of levels in a flat potential, shifted until it holds the doping.
   Equilibrium state;
   state.potential_v.assign(column.nz, 0.0);
   double donors_nm2 = 0.0;
@@ -186,8 +188,8 @@ Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column
   gates.value_v.front() = top_gate_v(model, bias);
   gates.value_v.back() = bottom_gate_v(model, bias);
   Equilibrium state;
-  // An inverted film screens its gates: from V = 0 the electrons come in; from V_gate there are far
-  // too many.
+  // An inverted film screens its gates. From V = 0 the electrons enter gradually; from V_gate there
+  // would be far too many.
   state.potential_v.assign(count,
                            std::min(0.0, 0.5 * (gates.value_v.front() + gates.value_v.back())));
   state.potential_v.front() = gates.value_v.front();

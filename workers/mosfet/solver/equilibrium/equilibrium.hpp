@@ -13,7 +13,7 @@
 
 namespace quasi::mosfet {
 
-/// A self-consistent solution of Schrödinger and Poisson with ϱ a function of ε.
+/// A self-consistent solution of Schrödinger and Poisson in which ϱ is a function of ε.
 struct Equilibrium {
   std::vector<double> potential_v;  ///< [nx][nz]
   std::vector<double> density_nm3;  ///< N [nx][nz]
@@ -27,19 +27,20 @@ struct Equilibrium {
                           i] +
            s.valleys[valley].offset_ev;
   }
-  /// Σ_{ν,p} 2ϱ of one column: both valleys of every pair.
+  /// Returns Σ_{ν,p} 2ϱ of one column, which counts both valleys of every pair.
   double sheet_total_nm2(const Structure& s, int i) const;
 };
 
-/// ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
+/// Returns ϱ and −∂ϱ/∂ε of one valley's subband at E_F − ε = gap, in the deck's statistics.
 SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, double gap_ev);
 
-/// ϱ and −∂ϱ/∂ε of subband p of one valley of pair ν in column i, as a function of its level ε
-/// without the valley's offset.
+/// Returns ϱ and −∂ϱ/∂ε of subband p of one valley of pair ν in column i, as a function of its
+/// level ε without the valley's offset.
 using SheetModel =
     std::function<SheetDensity(int valley, int subband, int column, double level_ev)>;
 
-/// Schrödinger and Poisson with densities that follow from the levels: Newton on V.
+/// Solves Schrödinger and Poisson with densities that follow from the levels, by Newton's iteration
+/// for V (docs/theory/mosfet.md 9).
 /// @param start_v  first V [nx][nz]
 /// @param what     names the problem in a failure
 /// @throws NotConverged with the Newton history
@@ -47,43 +48,44 @@ Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
                         const SheetModel& sheet, std::vector<double> start_v,
                         const std::string& what);
 
-/// The contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z = 0, H,
-/// Fermi level 0 and the doping of column `i` of the device. Neutral by Gauss' law. The result has
-/// nx = 1.
-/// @throws NotConverged with the Newton history.
+/// Solves the contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z
+/// = 0, H, Fermi level 0 and the doping of column `i` of the device. It is neutral by Gauss' law.
+/// The result has nx = 1. @throws NotConverged with the Newton history.
 Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int i);
 
-/// A column of the channel between its two gates, far from source and drain; Fermi level 0.
-/// @throws NotConverged with the Newton history.
+/// Solves a column of the channel between its two gates, far from source and drain, with Fermi
+/// level 0. @throws NotConverged with the Newton history.
 Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column,
                                const BiasPoint& bias);
 
-/// A Structure of one column cut out of `device`.
+/// Returns a Structure of one column of `device`.
 Structure column_structure(const Structure& device, int i);
 
-/// Where V is given for a bias: gates V_GS − (Φ_M − χ), and (contact = "column") the whole edges
-/// x = 0, L with V_b(z) and V_b(z) + V_DS.
+/// Returns the nodes with a given V for a bias. These are the gates with V_GS − (Φ_M − χ) and, for
+/// contact = "column", the whole edges x = 0, L with V_b(z) and V_b(z) + V_DS.
 PotentialBoundary potential_boundary(const DeviceModel& model, const Structure& s,
                                      const BiasPoint& bias, const Equilibrium& source,
                                      const Equilibrium& drain);
 
-/// Quasi-Fermi level of the start: 0 in the source, −V_DS in the drain, linear in the channel.
+/// Returns the quasi-Fermi level of the start: 0 in the source, −V_DS in the drain, linear in the
+/// channel.
 std::vector<double> quasi_fermi_ev(const DeviceModel& model, const Structure& s, double vds_v);
 
-/// Quasi-equilibrium of the device: Newton on V with the complete-set response and −∂ϱ/∂ε.
-/// @param start_v  first V [nx][nz]; empty: V_b(z) − E_F(x)
-/// @throws NotConverged with bias and Newton history.
+/// Solves for the quasi-equilibrium of the device by Newton's iteration for V with the complete-set
+/// response and −∂ϱ/∂ε. @param start_v  first V [nx][nz]; empty: V_b(z) − E_F(x) @throws
+/// NotConverged with bias and Newton history.
 Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v = {});
 
-/// Where the Newton iteration of a quasi-equilibrium begins.
+/// Start of the Newton iteration of a quasi-equilibrium.
 struct QuasiEquilibriumStart {
   std::vector<double> fermi_ev;     ///< E_F(x) [nx]
   std::vector<double> potential_v;  ///< first V [nx][nz]; empty: V_b(z) − E_F(x)
 };
 
-/// Quasi-equilibrium for a given quasi-Fermi level. @throws NotConverged as solve_equilibrium()
+/// Solves for the quasi-equilibrium at a given quasi-Fermi level. @throws NotConverged as
+/// solve_equilibrium()
 Equilibrium solve_quasi_equilibrium(const DeviceModel& model, const Structure& s,
                                     const BiasPoint& bias, const Equilibrium& source,
                                     const Equilibrium& drain, const QuasiEquilibriumStart& start);

@@ -8,8 +8,9 @@
 
 namespace quasi::mosfet {
 
-/// Schrödinger and Poisson in equilibrium at every bias point of the deck, with the fields that the
-/// deck asks for. @throws NotConverged
+/// Begin here: solves Schrödinger and Poisson in equilibrium at every bias point of the deck and
+/// returns the fields that the deck asks for. equilibrium.hpp holds the solver, drift_diffusion.hpp
+/// adds a current. @throws NotConverged
 std::vector<PointResult> equilibrium_points(const Deck& deck, Progress& progress);
 
 }  // namespace quasi::mosfet

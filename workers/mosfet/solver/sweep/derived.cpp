@@ -9,7 +9,8 @@
 namespace quasi::mosfet {
 namespace {
 
-// dy/dx at every point of an uneven grid: the parabola through three neighbours, a chord for two.
+// Returns dy/dx at every point of an uneven grid, from the parabola through three neighbours, or
+// from a chord if there are two points.
 std::vector<double> derivative(const std::vector<double>& x, const std::vector<double>& y) {
   const std::size_t n = x.size();
   std::vector<double> slope(n);

@@ -14,8 +14,8 @@ struct IvPoint {
   double gate_charge_per_nm = 0;  ///< e/nm of width
 };
 
-/// Figures of one transfer curve I_D(V_GS) at fixed V_DS. What too few points or the wrong range
-/// cannot define is absent.
+/// Figures of one transfer curve I_D(V_GS) at fixed V_DS. A figure is absent if the points are too
+/// few or their range is unsuitable.
 struct TransferCurve {
   double vds_v = 0;
   std::vector<double> vgs_v;  ///< ascending
@@ -23,7 +23,8 @@ struct TransferCurve {
   std::vector<double> transconductance_s_per_m;  ///< ∂I/∂V_GS at every point, second order
   std::vector<double> gate_capacitance_f_per_m;  ///< C_gg = ∂Q_gate/∂V_GS, per width
   std::optional<double> threshold_v;             ///< constant current, log I linear between points
-  std::optional<double> threshold_extrapolated_v;  ///< tangent at maximum g_m, less V_DS/2
+  std::optional<double> threshold_extrapolated_v;  ///< V_GS of the tangent at maximum g_m, minus
+                                                   ///< V_DS/2
   std::optional<double> swing_mv_per_decade;       ///< smallest ΔV_GS/Δlog₁₀I of neighbours
 };
 
@@ -33,7 +34,7 @@ struct DerivedFigures {
   std::optional<double> dibl_mv_per_v;  ///< (V_th(low) − V_th(high))/ΔV_DS, constant current
 };
 
-/// @param threshold_a_per_m  current that defines V_th
+/// Computes the figures of a family. @param threshold_a_per_m  current that defines V_th
 DerivedFigures derive_figures(const std::vector<IvPoint>& points, double threshold_a_per_m);
 
 }  // namespace quasi::mosfet

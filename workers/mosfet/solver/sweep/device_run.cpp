@@ -22,14 +22,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCallSeconds = 0.25;  // Between looks at a cancellation.
-constexpr double kInstant_fs = 1e-9;   // Times closer than this are equal.
+constexpr double kCallSeconds = 0.25;  // time between two checks for a cancellation
+constexpr double kInstant_fs = 1e-9;   // times closer than this are equal
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// One device's lanes: each holds a chain's current point, all advance together.
+/// Runs the lanes of one device. Each lane holds the current point of a chain, and all lanes
+/// advance together.
 class DeviceRun {
  public:
   DeviceRun(SweepState* sweep, const Device& device, const std::atomic<bool>& stop)
@@ -44,7 +45,7 @@ class DeviceRun {
   void run() {
     for (;;) {
       for (int lane = 0; lane < size(); ++lane) {
-        sweep_.progress.throw_if_cancelled();  // A point's equilibrium takes half a second.
+        sweep_.progress.throw_if_cancelled();  // the equilibrium of a point takes half a second
         if (!lanes_[lane].active) take_chain(lane);
       }
       if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; }))
@@ -58,11 +59,12 @@ class DeviceRun {
   }
 
  private:
-  /// One point at a time of one chain.
+  /// One lane, which computes one point of one chain at a time.
   struct Lane {
     bool active = false;
     int chain = -1;
-    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the truth
+    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the current
+                       ///< state
     double time_fs = 0, dt_fs = 0;
   };
 
@@ -119,8 +121,8 @@ class DeviceRun {
     kernels_->set_state(lane, make_point_start(sweep_, device_, l.at.point, boundary, before));
   }
 
-  // At most run.refresh_steps steps of every active lane, between two refreshes; a lane whose chord
-  // iteration fails is taken back and repeats the batch with half the step.
+  // Advances every active lane by at most run.refresh_steps steps between two refreshes. A lane
+  // whose chord iteration fails is rolled back and repeats the batch with half the step.
   void batch() {
     std::vector<double> stop(lanes_.size(), -1.0);
     for (int lane = 0; lane < size(); ++lane)
@@ -160,14 +162,16 @@ class DeviceRun {
       if (lanes_[lane].active) keep_history(&lanes_[lane], records[lane]);
   }
 
-  // Steps between two refreshes: a quarter of a window of the average at most, by the last Δt.
+  // Returns the number of steps between two refreshes: at most a quarter of an averaging window, by
+  // the last Δt.
   int batch_steps(const Lane& lane) const {
     if (lane.dt_fs <= 0.0) return 1;
     return static_cast<int>(std::clamp(std::ceil(0.25 * deck_.run.window_fs / lane.dt_fs), 1.0,
                                        static_cast<double>(deck_.run.refresh_steps)));
   }
 
-  // The next time that a step must not cross: a corner of a waveform, a snapshot, the end.
+  // Returns the next time that a step must not cross: a corner of a waveform, a snapshot or the
+  // end.
   double next_event(const Lane& lane) const {
     double event =
         std::min({deck_.run.t_end_fs, deck_.gate_wave.next_corner(lane.time_fs + kInstant_fs),
@@ -182,8 +186,8 @@ class DeviceRun {
            deck_.drain_wave.moves(lane.time_fs + kInstant_fs);
   }
 
-  // A step of a moving bias sees the values at its end, as far as the last time step foretells it.
-  // Where the bias stands again, batch() sets the values themselves.
+  // A step of a moving bias uses the voltages at its end, which the last time step predicts. When
+  // the bias stops moving, batch() sets the voltages themselves.
   void drive(int lane, double stop_fs) {
     const Lane& l = lanes_[lane];
     set_bias_at(lane, std::min(l.time_fs + l.dt_fs, stop_fs));
@@ -206,12 +210,12 @@ class DeviceRun {
     for (const Lane& l : lanes_) budget.push_back(batch_steps(l));
     std::vector<Advance> last(lanes_.size());
     for (;;) {
-      // Calls are short enough for a cancellation; their length does not enter the numbers.
+      // Calls are short enough for a cancellation. Their length does not affect the numbers.
       int n = calls_ == 0 ? 1 : std::max(1, static_cast<int>(kCallSeconds / seconds_per_step_));
       bool waiting = true;
       std::vector<double> until(left);
       for (int lane = 0; lane < size(); ++lane) {
-        if (budget[lane] == 0) until[lane] = -1.0;  // Waits for the others.
+        if (budget[lane] == 0) until[lane] = -1.0;  // waits for the other lanes
         if (until[lane] < 0.0 || lanes_[lane].time_fs >= left[lane] - kInstant_fs) continue;
         waiting = false;
         n = std::min(n, budget[lane]);
@@ -246,7 +250,8 @@ class DeviceRun {
       }
       tell();
     }
-    for (int lane = 0; lane < size(); ++lane) {  // Not in between: calls have no fixed length.
+    // not between them, because calls have no fixed length
+    for (int lane = 0; lane < size(); ++lane) {
       if (left[lane] < 0.0) continue;
       PointProgress& at = lanes_[lane].at;
       const Advance& a = last[lane];
@@ -288,7 +293,7 @@ class DeviceRun {
     add_history(&lane->at, records, deck_.output.every_fs, deck_.run.t_end_fs);
   }
 
-  // At a refresh boundary: windows, limits, the end of a point.
+  // Checks a lane at a refresh boundary: averaging windows, limits and the end of its point.
   void look(int lane) {
     Lane& l = lanes_[lane];
     PointProgress& at = l.at;
@@ -343,13 +348,13 @@ class DeviceRun {
     sweep_.publish(std::move(news));
     if (sweep_.options.on_state)
       sweep_.options.on_state(l.at.point, state, boundary_of(l).pdf_scale);
-    if (more && !stop_)  // After a failure of another device this one ends with its points.
+    if (more && !stop_)  // after a failure of another device this device only finishes its points
       start_point(lane, position + 1, &state);
     else
       l.active = false;
   }
 
-  /// The log's line about a point that has ended.
+  /// Formats the log line of a point that has ended.
   std::string end_of_point(const Lane& l, const PointResult& result, PointStatus status) const {
     const auto number = [&](const char* name) { return brief(result.numbers.at(name)); };
     return name_of(bias(l)) + ": I = " + number("current_a_per_m") + " A/m, spread " +
@@ -359,13 +364,14 @@ class DeviceRun {
            (status == PointStatus::kTimeLimit ? "NOT steady at run.t_end_fs" : status_name(status));
   }
 
-  // Each device publishes its own lanes; states are fetched only when a checkpoint is due.
+  // Publishes the lanes of this device. States are fetched only when a checkpoint is due.
   void maybe_checkpoint() {
     if (!sweep_.is_turn(turn_)) return;
     SweepNews news;
     for (int lane = 0; lane < size(); ++lane) {
       const Lane& l = lanes_[lane];
-      if (!l.active || l.time_fs <= 0.0) continue;  // A point that has not stepped loses nothing.
+      // a point that has not stepped need not be saved
+      if (!l.active || l.time_fs <= 0.0) continue;
       PointProgress kept = l.at;
       kept.state = kernels_->state(lane);
       news.old.push_back(SweepPieces::waiting(l.chain));

@@ -11,7 +11,7 @@ namespace {
 constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3,
                  kNegativeError = 1e-3;
 constexpr double kBallisticWarning =
-    1.02;  // The reference current is itself good to the parabola of its barrier.
+    1.02;  // the ballistic current has the error of the parabola through its barrier
 constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
 constexpr double kLeastInflow = 0.2;
 
@@ -21,7 +21,7 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                  double largest_w_ev) {
   const double source_charge = at.terminals[at.terminals.size() - kTerminalWidth + 1];
   if (!(std::isfinite(at.min_pdf) && std::isfinite(source_charge)))
-    throw NotConverged(name_of(bias) + ": the solution left the finite numbers at t = " +
+    throw NotConverged(name_of(bias) + ": the solution became infinite or undefined at t = " +
                        shown(time_fs) + " fs; lower run.cfl");
   if (at.top_share >= kTopError)
     throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + shown(at.top_share) +

@@ -8,14 +8,13 @@
 
 namespace quasi::mosfet {
 
-/// Holds a running point to the limits of its discretisation.
-/// @param largest_w_ev  mesh.wmax_ev
-/// @throws NotConverged, InvalidInput naming the limit and the key to change
+/// Checks a running point against the limits of its discretisation. @param largest_w_ev
+/// mesh.wmax_ev @throws NotConverged, InvalidInput naming the limit and the key to change
 void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                  double largest_w_ev);
 
-/// Sentences about a finished point whose figures are doubtful.
-/// @param ballistic_ratio  I/I_bal; 0 where it is not judged
+/// Returns warnings about a finished point with doubtful figures. @param ballistic_ratio  I/I_bal;
+/// 0 if it is not judged
 std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at,
                                      double ballistic_ratio);
 

@@ -22,7 +22,8 @@ void add_history(PointProgress* at, const std::vector<StepRecord>& records, doub
 
 void collect_current(PointProgress* at, double time_fs, const std::vector<double>& integral) {
   at->average.add(time_fs, integral);
-  // The half nodes next to the contacts: charge on the contact nodes belongs to the terminals.
+  // The current at the half nodes next to the contacts counts, because charge on the contact nodes
+  // belongs to the terminals.
   at->passed_source += integral[1];
   at->passed_drain += integral[integral.size() - 2];
 }

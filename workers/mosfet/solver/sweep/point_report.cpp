@@ -6,7 +6,7 @@
 namespace quasi::mosfet {
 namespace {
 
-// Numbers of a finished point, under their names of the summary.
+// Adds the numbers of a finished point under their names in the summary.
 void add_numbers(const Deck& deck, const TransportProblem& problem, const FinishedPoint& finished,
                  const std::vector<double>& profile, PointResult* result) {
   const PointProgress& at = finished.progress;
@@ -63,8 +63,7 @@ std::vector<double> terminal_currents(const std::vector<double>& terminals) {
       return (now[column] - before[column]) / span * kCurrentUnit_a_m;
     };
     currents.push_back(0.5 * (now[0] + before[0]));
-    currents.push_back(rate(1) -
-                       rate(4));  // Electrons that pass from the source carry current out of it.
+    currents.push_back(rate(1) - rate(4));  // electrons that leave the source carry current into it
     currents.push_back(rate(2) + rate(5));
     currents.push_back(rate(3));
   }

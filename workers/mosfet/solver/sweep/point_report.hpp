@@ -11,7 +11,7 @@
 
 namespace quasi::mosfet {
 
-/// A bias point at its end.
+/// A finished bias point.
 struct FinishedPoint {
   const PointProgress& progress;
   BiasPoint present;  ///< the bias at the end, waveforms included
@@ -21,19 +21,18 @@ struct FinishedPoint {
   PointStatus status = PointStatus::kConverged;
 };
 
-/// Numbers, histories and the fields that the deck asks for.
+/// Builds the result of a point: numbers, histories and the fields that the deck asks for.
 PointResult report_point(const Deck& deck, const TransportProblem& problem,
                          const FinishedPoint& finished);
 
-/// Currents into the device at source, drain and gate between consecutive rows of the terminals:
-/// conduction plus the change of the terminal's charge. Their sum is zero to the tolerance of
-/// Poisson.
-/// @param terminals  [rows][kTerminalWidth]
-/// @return [rows−1][kTerminalCurrentWidth]
+/// Returns the currents into the device at source, drain and gate between consecutive rows of the
+/// terminals. A current is conduction plus the change of the terminal's charge. Their sum is zero
+/// to the tolerance of Poisson's equation. @param terminals  [rows][kTerminalWidth] @return
+/// [rows−1][kTerminalCurrentWidth]
 std::vector<double> terminal_currents(const std::vector<double>& terminals);
 
 PdfSnapshot take_snapshot(const PointState& state, double pdf_scale);
-/// pdf_<point>_<number>.h5 in `directory`.
+/// Writes the file pdf_<point>_<number>.h5 in `directory`.
 void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, int number,
                     const PdfSnapshot& snapshot, const std::filesystem::path& directory);
 

@@ -26,7 +26,7 @@ const char* status_name(PointStatus status) {
 PointStatus status_named(const std::string& name) {
   for (const auto& [value, known] : kStatusNames)
     if (name == known) return value;
-  throw InvalidInput("'" + name + "' is no status of a bias point");
+  throw InvalidInput("'" + name + "' is not a status of a bias point");
 }
 
 std::string_view units_of_number(std::string_view name) {

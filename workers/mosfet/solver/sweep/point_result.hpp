@@ -11,7 +11,7 @@
 
 namespace quasi::mosfet {
 
-/// How a bias point came to its end.
+/// Ending of a bias point.
 enum class PointStatus {
   kConverged,    ///< steady within run.steady_tol
   kTimeLimit,    ///< not steady at run.t_end_fs
@@ -20,13 +20,13 @@ enum class PointStatus {
   kDriftDiffusion,
   kMobility,
 };
-/// The word of result.h5, iv.csv and the summary: "converged", "time_limit", "finished",
-/// "equilibrium", "drift-diffusion", "mobility".
+/// Returns the name of a status in result.h5, iv.csv and the summary: "converged", "time_limit",
+/// "finished", "equilibrium", "drift-diffusion", "mobility".
 const char* status_name(PointStatus status);
-/// @throws InvalidInput for any other word.
+/// Returns the status with this name. @throws InvalidInput for any other name.
 PointStatus status_named(const std::string& name);
 
-/// What one bias point produced: named numbers and named arrays, ready for any file.
+/// Result of one bias point: named numbers and named arrays for any file.
 struct PointResult {
   struct Array {
     std::vector<double> values;
@@ -37,18 +37,18 @@ struct PointResult {
   BiasPoint bias;
   PointStatus status = PointStatus::kConverged;
   std::map<std::string, double>
-      numbers;  ///< e.g. current_a_per_m; names end in units, those of ratios and counts in none
+      numbers;  ///< e.g. current_a_per_m; names end in units, except ratios and counts
   std::map<std::string, Array> arrays;  ///< e.g. potential [nx][nz]; "history/t" for tables
 
   void add(const std::string& name, std::vector<double> values, std::vector<std::int64_t> shape,
            std::string units);
 };
 
-/// The units that the name of a number ends in: "current_a_per_m" is in "A/m"; "1" for a name
-/// without.
+/// Returns the units that the name of a number ends in: "A/m" for "current_a_per_m", "1" for a name
+/// without units.
 std::string_view units_of_number(std::string_view name);
 
-/// Writes every number and array of `point` under `group` ("" for the root of a file of its own).
+/// Writes every number and array of `point` under `group` ("" for the top of a separate file).
 void write_point(H5Writer* file, const std::string& group, const PointResult& point);
 
 }  // namespace quasi::mosfet

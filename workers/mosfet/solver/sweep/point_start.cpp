@@ -12,8 +12,8 @@
 namespace quasi::mosfet {
 namespace {
 
-/// Progress of a run on a coarser mesh, of which only a start is used: metrics, log and checkpoints
-/// are dropped.
+/// Progress of a run on a coarser mesh that only provides a start. It drops metrics, log and
+/// checkpoints.
 class StartProgress : public Progress {
  public:
   explicit StartProgress(Progress& whole) : whole_(whole) {}
@@ -32,7 +32,7 @@ class StartProgress : public Progress {
   Progress& whole_;
 };
 
-// The steady state of this bias on a coarser mesh, interpolated to this one.
+// Returns the steady state of this bias on a coarser mesh, interpolated to this mesh.
 std::optional<PointState> coarse_steady_state(const SweepState& sweep, const Device& device,
                                               const BiasPoint& bias,
                                               const PointBoundary& boundary) {
@@ -48,7 +48,7 @@ std::optional<PointState> coarse_steady_state(const SweepState& sweep, const Dev
     refined = refine_state(problem, state, scale, sweep.problem, boundary.pdf_scale);
   };
   StartProgress progress(sweep.progress);
-  // The mesh asked for may converge where a coarser one does not.
+  // The deck's mesh may converge although the coarser mesh does not.
   const auto without = [&](const Error& failure) {
     sweep.progress.log(name_of(bias) + ": no coarse start (" + failure.what() +
                        "); from the quasi-equilibrium");
@@ -66,7 +66,7 @@ std::optional<PointState> coarse_steady_state(const SweepState& sweep, const Dev
   return refined;
 }
 
-// V plus the solution of Laplace's equation for the change of the given potentials.
+// Returns V plus the solution of Laplace's equation for the change of the given potentials.
 std::vector<double> shifted_potential(const TransportProblem& problem,
                                       const std::vector<double>& before,
                                       const PointBoundary& boundary) {

@@ -8,7 +8,7 @@
 namespace quasi::mosfet {
 namespace {
 
-/// The results of rank 0 on every rank, in the order of the deck's points. Collective.
+/// Returns the results of rank 0 on every rank, in the order of the deck's points. Collective.
 std::vector<PointResult> shared_results(SweepState& sweep) {
   std::vector<PointResult> results;
   for (int k = 0; k < static_cast<int>(sweep.deck.points.size()); ++k) {

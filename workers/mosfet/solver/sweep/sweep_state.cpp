@@ -19,10 +19,10 @@ namespace {
 /// Messages between ranks about a sweep.
 enum SweepTag : int {
   kSweepNews = 1,   ///< to rank 0: packed SweepNews; an empty message: the rank is done
-  kSweepDrain = 2,  ///< from rank 0: publish the state of running points
+  kSweepDrain = 2,  ///< from rank 0: publish the state of the running points
 };
 
-// Steady points of equal V_GS follow each other; every transient point stands alone.
+// Steady points of equal V_GS form a chain. Every transient point is a chain by itself.
 std::vector<std::vector<int>> make_chains(const Deck& deck) {
   const int count = static_cast<int>(deck.points.size());
   std::vector<std::vector<int>> chains;
@@ -69,7 +69,7 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
       queue.push_back(chain);
       continue;
     }
-    resumed_running[static_cast<std::size_t>(chain)] = {};  // Another rank continues this chain.
+    resumed_running[static_cast<std::size_t>(chain)] = {};  // another rank continues this chain
     resumed_waiting[static_cast<std::size_t>(chain)] = {};
   }
 }
@@ -122,11 +122,11 @@ BiasPoint SweepState::bias_at(int point, double t_fs) const {
 int SweepState::lanes_of(const Device& device) const {
   const auto pdf_size = static_cast<double>(problem.pdf_size());
   int lanes = options.lanes;
-  // Four points hide each other's latencies at 9e6 cells each; small meshes take more.
+  // Four points hide each other's latencies at 9e6 cells each; small meshes need more points.
   if (lanes == 0)
     lanes = device.backend == Backend::kCuda ? std::clamp(static_cast<int>(3.6e7 / pdf_size), 4, 12)
                                              : 1;
-  // Every device gets its share: none takes chains that another could begin at once.
+  // Every device gets its share, so that none takes chains that another could begin at once.
   const auto n_devices = static_cast<int>(layout.size()),
              n_chains = static_cast<int>(chains.size());
   lanes = std::clamp((n_chains + n_devices - 1) / n_devices, 1, lanes);

@@ -17,36 +17,37 @@
 
 namespace quasi::mosfet {
 
-/// State that all devices of this rank share in a sweep: the problem, the chains of bias points and
+/// State of a sweep that all devices of this rank share: the problem, the chains of bias points and
 /// the finished results. The members below `mutex` are read and written under it.
 ///
-/// Every rank runs the chains that the team's layout gives it. Rank 0 keeps the checkpoint, calls
-/// `on_finished` and writes snapshots; the other ranks send it their news.
+/// Every rank runs the chains that the team's layout assigns to it. Rank 0 keeps the checkpoint,
+/// calls `on_finished` and writes snapshots. The other ranks send it their news.
 struct SweepState {
-  /// Resumes from the newest checkpoint of rank 0 if there is one. Collective.
+  /// Builds the problem and resumes from the newest checkpoint of rank 0 if there is one.
+  /// Collective.
   SweepState(const Deck& deck, const SweepOptions& options, Progress& progress);
 
-  /// First unfinished position of a chain. Under `mutex`.
+  /// Returns the first unfinished position of a chain. The caller holds `mutex`.
   int next_position_locked(int chain) const;
-  /// The deck's bias with its waveforms at a time.
+  /// Returns the deck's bias with its waveforms at a time.
   BiasPoint bias_at(int point, double t_fs) const;
-  /// Number of bias points that a device advances together.
-  /// @throws OutOfMemory if the memory budget is too small for one
+  /// Returns the number of bias points that a device advances together. @throws OutOfMemory if the
+  /// memory budget is too small for one
   int lanes_of(const Device& device) const;
-  /// True where pieces other than results are worth packing: a checkpoint is kept.
+  /// Returns true if a checkpoint is kept, so that pieces other than results are worth packing.
   bool keeps_pieces() const { return keeps_pieces_; }
-  /// True once an interval for each turn, and once when the worker drains: time to publish the
-  /// state of running points.
+  /// Returns true once an interval for each turn, and once when the worker drains. The caller then
+  /// publishes the state of the running points.
   bool is_turn(Checkpoint::Turn& turn);
-  /// Puts news into the checkpoint, the log, the results and the output directory of rank 0, and
-  /// writes the checkpoint.
+  /// Passes news to rank 0: to the checkpoint, the log, the results and the output directory.
+  /// Writes the checkpoint.
   void publish(SweepNews news);
   /// Writes a line into the log of the job.
   void log(const std::string& line) { publish({.old = {}, .fresh = {}, .log = line}); }
-  /// In rank 0: takes in the news of the other ranks until all of them are done.
-  /// @throws PeerFailed, Cancelled
+  /// Takes in rank 0 the news of the other ranks until all of them are done. @throws PeerFailed,
+  /// Cancelled
   void serve_ranks(const std::atomic<bool>& stop);
-  /// In the other ranks: tells rank 0 that all chains of this rank are done.
+  /// Tells rank 0, from another rank, that all chains of this rank are done.
   void tell_done();
 
   const Deck& deck;
@@ -55,17 +56,17 @@ struct SweepState {
   Structure structure;
   TransportProblem problem;
   Equilibrium source, drain;
-  std::vector<std::vector<int>> chains;  ///< points in the order in which they follow each other
+  std::vector<std::vector<int>> chains;  ///< points of each chain, in the order of the calculation
   Ranks& ranks;
   TeamLayout layout;
   Checkpoint checkpoint;  ///< keeps nothing in ranks other than 0
-  /// Pieces of an earlier attempt; [chains], without data where there is none.
+  /// Pieces of an earlier attempt [chains]; a piece without data marks an absent one.
   std::vector<Piece> resumed_running, resumed_waiting;
 
   std::mutex mutex;
   std::deque<int> queue;                ///< chains of this rank that no lane has taken
   std::map<int, PointResult> finished;  ///< by point; complete in rank 0 only
-  int drains_asked = 0;                 ///< by rank 0
+  int drains_asked = 0;                 ///< number of drains that rank 0 has requested
 
  private:
   void resume();
@@ -73,7 +74,7 @@ struct SweepState {
   bool keeps_pieces_ = false;
 };
 
-/// Runs chains from the queue on one device until none is left or `stop` is set.
+/// Runs chains from the queue on one device until no chain is left or `stop` is set.
 void run_on_device(SweepState* sweep, const Device& device, const std::atomic<bool>& stop);
 
 }  // namespace quasi::mosfet

@@ -34,8 +34,8 @@ void CurrentAverage::restore(std::vector<double> slices, int half_nodes) {
   width_ = static_cast<std::size_t>(half_nodes) + 2;
 }
 
-// The weight of a slice is that of its middle; a window that holds no middle is the slice at its
-// own middle.
+// The weight of a slice is the weight at its middle. A window without the middle of any slice is
+// replaced by the slice at the window's middle.
 std::vector<double> CurrentAverage::average(double from_fs, double until_fs) const {
   std::vector<double> profile(width_ - 2, 0.0);
   double total = 0.0;
@@ -77,7 +77,7 @@ SteadyWindow CurrentAverage::of_length(double length, double now, const SteadyLi
 
 std::optional<SteadyWindow> CurrentAverage::window(const SteadyLimit& limit) const {
   if (slices_.empty()) return {};
-  // A window shorter than a slice is that slice.
+  // A window shorter than a slice is replaced by that slice.
   const double now = slices_[slices_.size() - width_ + 1],
                last = now - slices_[slices_.size() - width_];
   const double shortest = std::max(std::min(window_fs_, now), last);

@@ -31,7 +31,7 @@ Mobility low_field_mobility(const DeviceModel& model, const TransportProblem& pr
     roughness_strengths(problem, levels.psi.data(), roughness.data());
     coupling.roughness = roughness.data();
   }
-  // Φ̃ in units of K: with pdf_scale = 1 the kernels see true occupations.
+  // Φ̃ in units of K; with pdf_scale = 1 the kernels get true occupations.
   const auto states_at = [&](int valley, int l) {
     return problem.full_filling(valley, 1.0) * problem.grid().kane(l);
   };

@@ -13,9 +13,9 @@ TerminalCharge terminal_charge(const TransportProblem& problem,
   const Structure& s = problem.structure;
   const auto v = [&](int i, int j) { return potential_v[static_cast<std::size_t>(i) * s.nz + j]; };
   TerminalCharge charge;
-  // ε_R times the field out of the terminal times the face, divided by e/ε0, over every face
-  // between a node of given potential and a free one: charge in e per nm. Positive numbers are
-  // positive charge; electrons carry −1.
+  // Sums ε_R times the field out of the terminal times the face, divided by e/ε0, over every face
+  // between a node of given potential and a free one. The result is charge in e per nm. Positive
+  // numbers are positive charge; electrons carry −1.
   const auto fixed = [&](int i, int j) {
     return problem.fixed[static_cast<std::size_t>(i) * s.nz + j] != 0;
   };
@@ -50,7 +50,8 @@ double ballistic_current(const DeviceModel& model, const TransportProblem& probl
   const double kt = problem.kt_ev, alpha = problem.alpha_per_ev;
   double total = 0.0;
   for (int v = 0; v < s.n_valleys(); ++v) {
-    // ∫ e^{−E_y/kT} dk_y by the midpoint rule in k_y, which converges beyond all orders here.
+    // ∫ e^{−E_y/kT} dk_y by the midpoint rule in k_y, which converges faster than any order for
+    // this function.
     const double my = s.valleys[v].my_m0;
     const double cutoff_ev = 60.0 * kt;
     const double k_max =
@@ -77,7 +78,7 @@ double ballistic_current(const DeviceModel& model, const TransportProblem& probl
         total += per_k * integral * (std::exp(-top / kt) - std::exp((-vds_v - top) / kt));
         continue;
       }
-      double flow = 0.0;  // e^η becomes F0(η), under the integral over k_y.
+      double flow = 0.0;  // Fermi statistics replace e^η by F0(η) under the integral over k_y
       for (const double energy : transverse)
         flow +=
             fermi_integral_0((-top - energy) / kt) - fermi_integral_0((-vds_v - top - energy) / kt);

@@ -8,7 +8,7 @@
 
 namespace quasi::mosfet {
 
-/// Charge on the terminals by Gauss' law, per width: source, drain, gate; e/nm. With conduction
+/// Charge on the terminals by Gauss' law, per width: source, drain, gate; e/nm. With the conduction
 /// currents they obey Σ (I + dQ/dt) = 0.
 struct TerminalCharge {
   double source = 0, drain = 0, gate = 0;
@@ -16,21 +16,23 @@ struct TerminalCharge {
 TerminalCharge terminal_charge(const TransportProblem& problem,
                                const std::vector<double>& potential_v);
 
-/// Highest point of a level along x, through the parabola of the three highest nodes, eV.
+/// Returns the highest point of a level along x, through the parabola of the three highest nodes,
+/// eV.
 double barrier_top_ev(const double* energy_ev, int nx);
 
-/// Ballistic current over the tops of the levels' barriers, e/(fs nm):
+/// Returns the ballistic current over the tops of the levels' barriers, e/(fs nm)
+/// (docs/theory/mosfet.md 11) [natori1994]:
 ///
-///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y,
+///   2 Σ_{νp} (2kT/4π²ħ) [e^{−ε_max/kT} − e^{(−V_DS−ε_max)/kT}] ∫ e^{−E_y(k_y)/kT} dk_y.
 ///
-/// with F0(η) in place of e^η for Fermi statistics.
+/// For Fermi statistics F0(η) replaces e^η.
 double ballistic_current(const DeviceModel& model, const TransportProblem& problem,
                          const std::vector<double>& energy_ev, double vds_v);
 
-/// I/I_bal; 0 where I_bal is below 1e-3 A/m, where a ratio says nothing.
+/// Returns I/I_bal, or 0 if I_bal is below 1e-3 A/m, where the ratio has no meaning.
 double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m);
 
-/// Fields of a point that `output` names.
+/// Adds the fields of a point that `output` names.
 void add_fields(const OutputSettings& output, const TransportProblem& problem,
                 const PointState& state, const Moments& moments, PointResult* result);
 

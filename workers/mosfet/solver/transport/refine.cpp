@@ -13,7 +13,7 @@ namespace {
 constexpr int kFewestW = 32, kFewestAngles = 8;
 constexpr double kStartTolerance = 5e-3, kStartFloor_a_m = 1.0, kStartEnd_fs = 500.0;
 
-/// Place of one fine node on a coarse grid: between `at` and at+1.
+/// Position of one fine node on a coarse grid: between `at` and at+1.
 struct Place {
   int at = 0;
   double share = 0;
@@ -24,8 +24,8 @@ Place place(double position, int count) {
   return {at, position - at};
 }
 
-// The ends continue with the slope of the last cell. Undershoots, which have no logarithm, are
-// linear.
+// The ends continue with the slope of the last cell. Undershoots have no logarithm and are
+// interpolated linearly.
 double log_linear(double a, double b, double share) {
   if (a > 0.0 && b > 0.0) return std::exp((1.0 - share) * std::log(a) + share * std::log(b));
   return (1.0 - share) * a + share * b;
@@ -43,10 +43,10 @@ std::optional<Deck> coarser_deck(const Deck& deck) {
   try {
     apply_mesh_rule(&coarse, "coarse mesh");
   } catch (const InvalidInput&) {
-    coarse.mesh.nx = deck.mesh.nx;  // The edges need every node.
+    coarse.mesh.nx = deck.mesh.nx;  // the gate edges need every node
   }
   coarse.run.coarse_start = false;
-  // A start need not be steadier than the two meshes are alike.
+  // A start need not be steadier than the difference between the two meshes.
   coarse.run.steady_tol = std::max(deck.run.steady_tol, kStartTolerance);
   coarse.run.steady_floor_a_per_m = std::max(deck.run.steady_floor_a_per_m, kStartFloor_a_m);
   coarse.run.t_end_fs = std::min(deck.run.t_end_fs, kStartEnd_fs);
@@ -91,7 +91,7 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
     double sum = 0.0;
     for (int l = 0; l < fine.nw; ++l) {
       const Place w = place(fine.grid().w(l) / coarse.dw_ev - 0.5, coarse.nw);
-      const auto occupied = [&](int at, int m) {  // Up to a constant: Φ/(1+2αw).
+      const auto occupied = [&](int at, int m) {  // up to a constant: Φ/(1+2αw)
         return ((1.0 - x.share) * row_of(cell, x.at, at)[m] +
                 x.share * row_of(cell, x.at + 1, at)[m]) /
                coarse.grid().kane(at);

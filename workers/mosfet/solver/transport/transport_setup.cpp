@@ -16,7 +16,7 @@ KaneBand band_of(const DeviceModel& model, const ValleyPair& valley) {
   return {valley.mx_m0, valley.my_m0, model.material.alpha_per_ev};
 }
 
-// Golden-rule prefactors c_μ Z, divided by ħ² so that the Jacobian s stays a mass.
+// Golden-rule prefactors c_μ Z, divided by ħ² so that the Jacobian s remains a mass.
 ScatteringProcess make_process(const DeviceModel& model, const PhononProcess& phonon) {
   const auto& m = model.material;
   const double kt = model.kt_ev();
@@ -38,9 +38,9 @@ ScatteringProcess make_process(const DeviceModel& model, const PhononProcess& ph
   return process;
 }
 
-/// Ŝ_ν(w,w'): mean over both angles of S(|k−k'|)(1−cos(φ−φ')). The weight makes isotropic
-/// scattering of this rate relax momentum as the true angular kernel does; it is symmetric in w and
-/// w', so that links stay balanced.
+/// Returns Ŝ_ν(w,w'), the mean over both angles of S(|k−k'|)(1−cos(φ−φ')). With this weight an
+/// isotropic rate relaxes momentum like the true angular kernel. It is symmetric in w and w', so
+/// that links stay balanced (docs/theory/mosfet.md 15.2) [goodnick1985].
 std::vector<double> roughness_spectrum(const TransportProblem& problem, const Roughness& roughness,
                                        const ValleyPair& valley) {
   constexpr int kAngles =
@@ -63,7 +63,7 @@ std::vector<double> roughness_spectrum(const TransportProblem& problem, const Ro
   for (int a = 0; a < nw; ++a)
     for (int b = 0; b <= a; ++b) {
       double sum = 0.0;
-      for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing.
+      for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing
         for (int n = 0; n < kAngles; ++n) {
           const double x = kx[static_cast<std::size_t>(a) * kAngles + m] -
                            kx[static_cast<std::size_t>(b) * kAngles + n];
@@ -79,7 +79,8 @@ std::vector<double> roughness_spectrum(const TransportProblem& problem, const Ro
   return spectrum;
 }
 
-// Momentum relaxation by the donors of each column, screened by the carriers that neutralise them.
+// Momentum relaxation by the donors of each column, screened by the carriers that neutralise them
+// [brooks1955].
 std::vector<double> impurity_rates(const DeviceModel& model, const TransportProblem& problem,
                                    const Equilibrium& contact) {
   const Structure& s = problem.structure;
@@ -108,8 +109,8 @@ std::vector<double> impurity_rates(const DeviceModel& model, const TransportProb
   return rates;
 }
 
-// 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) is damped by ζ of the
-// critical.
+// Returns 2ζ/ω_p of the most heavily doped column: ∂²n/∂t² = −ω_p²(n + τ_d ∂n/∂t) has ζ times the
+// critical damping.
 double plasma_lead_fs(const DeviceModel& model, const Structure& s, double damping) {
   double lightness = 0.0;
   for (const ValleyPair& valley : s.valleys)
@@ -124,7 +125,8 @@ void make_angles(TransportProblem* problem) {
   const bool half = problem->range == AngleRange::kHalf;
   problem->angles = half ? n / 2 + 1 : n;
   problem->dphi = 2.0 * units::kPi / n;
-  // One quadrant is computed, the others are its images: zeros exact, symmetries bitwise.
+  // One quadrant is computed, and the others are its images, so that zeros are exact and symmetries
+  // hold bitwise.
   std::vector<double> quadrant_sin(static_cast<std::size_t>(quarter) + 1);
   for (int k = 0; k <= quarter; ++k) quadrant_sin[k] = std::sin(k * problem->dphi);
   quadrant_sin[0] = 0.0;
@@ -176,7 +178,7 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
   for (const PhononProcess& phonon : deck.scattering.processes)
     p.processes.push_back(make_process(deck, phonon));
   if (rough) {
-    // λ = |F|² s(w') Ŝ/ħ³ = 2π c s(w') |F|² Ŝ; each ordered pair of states has half of c.
+    // λ = |F|² s(w') Ŝ/ħ³ = 2π c s(w') |F|² Ŝ. Each ordered pair of states has half of c.
     p.processes.push_back(
         {.kind = ProcessKind::kRoughness,
          .coupling = 0.5 / (2.0 * units::kPi * kHbar_ev_fs * kHbar_ev_fs * kHbar_ev_fs)});
@@ -214,8 +216,8 @@ double contact_shift_ev(const DeviceModel& model, const TransportProblem& proble
   for (int v = 0; v < s.n_valleys(); ++v)
     for (int p = 0; p < s.subbands; ++p)
       target += sheet_density(model, s.valleys[v], -contact.energy(column, v, p, 0)).density_nm2;
-  // The sum grows with the shift: Newton from zero, safe because the sum is convex to second order
-  // here.
+  // The sum grows with the shift. Newton's iteration from zero is safe, because the sum is convex
+  // to second order.
   double shift = 0.0;
   for (int step = 0; step < 50; ++step) {
     double sum = 0.0, slope = 0.0;
@@ -256,7 +258,7 @@ PointBoundary make_point_boundary(const DeviceModel& model, const TransportProbl
       for (int p = 0; p < s.subbands; ++p)
         for (int l = 0; l < problem.nw; ++l) {
           const double w = problem.grid().w(l);
-          // At the drain ε and E_F are both lower by V_DS.
+          // At the drain both ε and E_F are lower by V_DS.
           values.push_back(kStates_per_ev2_fs2 * band_jacobian(band_of(model, s.valleys[v]), w) *
                            occupation(model, shift - contact.energy(column, v, p, 0) - w));
         }
