@@ -5,23 +5,23 @@
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/physics/poisson_stencil.hpp"
 
-/// What the CUDA kernels of the kind mosfet share: the problem and one bias point as plain
+/// Structs that the CUDA kernels of the kind mosfet share: the problem and one bias point as plain
 /// pointers.
 namespace quasi::mosfet::cuda {
 
-/// One process that joins two states: which partner, which process.
+/// One process that joins two states, given by partner and process.
 struct JoinedProcess {
   int other, process;
 };
 
-/// The problem on the device; passed to kernels by value.
+/// The problem on the device. Kernels get it by value.
 struct DeviceProblem {
   int nx, nz, nw, angles, nphi, n_valleys, subbands, n_families, n_processes;
   int interior, n_states, n_levels;  ///< nz−2; n_valleys·subbands; n_families·subbands
   double dx, dz, dw, dphi, alpha, kt, weno_epsilon, tol_v, cfl, lead;
   bool balanced, scatters, frozen, pauli, neutral;
   int silicon_first, silicon_last;           ///< z nodes of the interfaces
-  const double* roughness_spectrum;          ///< [n_valleys][nw][nw]; null where smooth
+  const double* roughness_spectrum;          ///< [n_valleys][nw][nw]; null for smooth interfaces
   const double* elastic_rate;                ///< [n_valleys][nx][nw]; null: none
   const double* mz;                          ///< [n_families]
   const double *cos_phi, *sin_phi, *weight;  ///< [angles]
@@ -44,14 +44,14 @@ struct DeviceProblem {
   __device__ PoissonStencil stencil() const { return {nx, nz, dx, dz, eps_cell, face_x}; }
 };
 
-/// Numbers of a point that live on the device between kernels.
+/// Numbers of a point that stay on the device between kernels.
 struct PointClock {
   double dt, time, stop, shrink, last_dt, residual;
   int chord_iterations, failed, active, records;
   long long step;
 };
 
-/// One bias point; passed to kernels by value.
+/// One bias point on the device. Kernels get it by value.
 struct DevicePoint {
   double *pdf, *stage_a, *stage_b;     ///< Φⁿ, Φ¹, Φ² [n_states][nx][nw][angles]
   double *angle_sum, *gain, *loss;     ///< [n_states][nx][nw]

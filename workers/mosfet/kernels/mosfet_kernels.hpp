@@ -14,7 +14,7 @@
 
 namespace quasi::mosfet {
 
-/// One process as the kernels see it.
+/// One scattering process in the form that the kernels need.
 struct ScatteringProcess {
   ProcessKind kind = ProcessKind::kElastic;
   double coupling =
@@ -23,13 +23,13 @@ struct ScatteringProcess {
   double energy_ev = 0;
 };
 
-/// Everything that all bias points of a run share. Working units: nm, eV, fs, V.
+/// Data that all bias points of a run share. The units are nm, eV, fs, V.
 ///
 /// The pdf lives on [n_valleys][subbands][nx][nw][angles], angle fastest. Half range: angles =
-/// nphi/2+1, φ = 0 … π with quadrature weights Δφ(1,2,…,2,1); full range: angles = nphi.
+/// nphi/2+1, φ = 0 … π with quadrature weights Δφ(1,2,…,2,1). Full range: angles = nphi.
 struct TransportProblem {
   Structure structure;
-  std::vector<char> fixed;  ///< [nx][nz] nodes of given potential, the same at every bias
+  std::vector<char> fixed;  ///< [nx][nz] nodes of given potential, equal at every bias
   int nw = 0, nphi = 0, angles = 0;
   AngleRange range = AngleRange::kHalf;
   PhiFlux phi_flux = PhiFlux::kUpwind;
@@ -45,16 +45,16 @@ struct TransportProblem {
   std::vector<double> roughness_spectrum;  ///< Ŝ_ν(w,w') [n_valleys][nw][nw], nm⁴; empty: smooth
   std::vector<double>
       elastic_rate_fs;  ///< relaxation to the angular mean [n_valleys][nx][nw]; empty: none
-  bool pauli = false;   ///< final states block in proportion to their filling
+  bool pauli = false;   ///< occupied final states block scattering in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
   bool neutral_inflow =
-      false;                  ///< rescale what enters so that the contact columns hold their charge
-  bool frozen_field = false;  ///< keep V, ε, ψ as set: transport alone
-  double lead_fs = 0;  ///< τ_d: electrons feel ε + τ_d ∂ε/∂t, which damps the plasma; 0: ε itself
+      false;                  ///< rescale the inflow so that the contact columns hold their charge
+  bool frozen_field = false;  ///< keep V, ε, ψ as set, and advance transport alone
+  double lead_fs = 0;  ///< τ_d: electrons move in ε + τ_d ∂ε/∂t, which damps the plasma; 0: in ε
 
   EnergyGrid grid() const { return {dw_ev, alpha_per_ev, kt_ev, nw}; }
-  /// F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
+  /// Returns F = Φ̃/(1+2αw) of a full cell, in units of the scaled pdf.
   double full_filling(int valley, double pdf_scale) const {
     return mosfet::full_filling(root_mass[static_cast<std::size_t>(valley)], pdf_scale);
   }
@@ -66,13 +66,13 @@ struct TransportProblem {
   }
 };
 
-/// What belongs to one bias point and stays fixed: potential where given, inflow, scale of the pdf.
+/// Fixed data of one bias point: the given potential, the inflow and the scale of the pdf.
 struct PointBoundary {
   std::vector<double> fixed_v;        ///< [nx][nz], read where `fixed`
   std::vector<double> inflow_source;  ///< Φ_in/Φ* [n_valleys][subbands][nw]
   std::vector<double> inflow_drain;
-  /// With neutral inflow, in units of Φ*: Σϱ of the neutral contact column, and the part of it that
-  /// enters.
+  /// Densities for neutral inflow, in units of Φ*: Σϱ of the neutral contact column, and the part
+  /// of it that enters.
   struct Neutral {
     double sheet = 0, entering = 0;
   };
@@ -80,7 +80,7 @@ struct PointBoundary {
   double pdf_scale = 1.0;  ///< Φ*, nm⁻² eV⁻¹ rad⁻¹; every stored pdf is divided by it
 };
 
-/// Everything that changes in time at one bias point; restoring it continues with the same bits if
+/// All data of one bias point that change in time. A restored state continues with the same bits if
 /// the frozen matrix is refreshed at the same step number.
 struct PointState {
   std::vector<double> pdf;          ///< Φ/Φ* [n_valleys][subbands][nx][nw][angles]
@@ -98,31 +98,32 @@ struct PointState {
   std::int64_t step = 0;
 };
 
-/// One time step of one point, as it happened.
+/// Record of one time step of one point.
 struct StepRecord {
   double time_fs = 0;  ///< at the end of the step
   double dt_fs = 0;
   double current_source = 0, current_mid = 0,
          current_drain = 0;  ///< e/(fs nm), RK mean of the step
   double charge_nm = 0;      ///< Σ_x 2ϱ Δx after the step
-  int chord_iterations = 0;  ///< of the three stages together
+  int chord_iterations = 0;  ///< in all three stages
   double residual = 0;       ///< last ‖P‖∞/‖(e/ε0)N_D‖∞ of the step
 };
 
-/// How far the angular means f̄ of the occupation leave [0, 1] after a batch of steps.
+/// Range of the angular means f̄ of the occupation after a batch of steps; it should be [0, 1].
 struct Filling {
   double lowest = 0, highest = 0;
   double outside = 0;  ///< cells with f̄ < 0 or f̄ > 1
 };
 
-/// What a batch of steps produced for one point.
+/// Result of a batch of steps of one point.
 struct Advance {
   std::vector<StepRecord> steps;
-  double min_pdf = 0;                            ///< after the batch, of max 1
-  double top_share = 0;                          ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
-  Filling filling;                               ///< with Pauli blocking only
+  double min_pdf = 0;    ///< smallest Φ after the batch, relative to the largest
+  double top_share = 0;  ///< max_{ν,p,x} Φ̃(w_max) / max Φ̃
+  Filling filling;       ///< with Pauli blocking only
   std::array<double, 2> inflow_scale{1.0, 1.0};  ///< source, drain: of the last stage
-  bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; roll back
+  bool chord_failed = false;  ///< a stage missed its tolerance in 30 iterations; the caller rolls
+                              ///< back
 };
 
 /// Sums over the pdf of one point, per state and column.
@@ -135,56 +136,60 @@ struct Moments {
 
 class NewtonMethod;
 
-/// Time of one kernel, as profile() finds it.
+/// Time of one kernel, measured by profile().
 struct KernelTime {
   std::string name;
   double milliseconds = 0;  ///< median of one call
   int calls_per_step = 0;
 };
 
-/// The heavy part of the simulation on one device: transport, scattering, and Schrödinger–Poisson
-/// with ϱ given, for several bias points of one device at once.
+/// Begin here: the heavy part of the simulation on one device. It computes transport, scattering,
+/// and Schrödinger–Poisson with given ϱ, for several bias points of one device at once
+/// (docs/theory/mosfet.md 5, 8, 9). The folders `transport`, `scattering` and `electrostatics` hold
+/// the three parts, and `beam` holds the steady scheme.
 ///
-/// Use: load(), set_boundary() and set_state() for each point, then refresh() and advance() in
-/// turn. The matrix of the chord iteration is frozen between refreshes: results do not depend on
-/// when it is refreshed beyond tol_v, bits do, so refresh at fixed step numbers. Not thread-safe.
+/// Use: load(), set_boundary() and set_state() for each point, then refresh() and advance()
+/// alternately. The matrix of the chord iteration is frozen between refreshes. The time of a
+/// refresh changes results by at most tol_v, but it changes bits, so refresh at fixed step numbers.
+/// Not thread-safe.
 class MosfetKernels {
  public:
   virtual ~MosfetKernels() = default;
 
   virtual void load(const TransportProblem& problem, int n_points) = 0;
   virtual void set_boundary(int point, const PointBoundary& boundary) = 0;
-  /// New values [nx][nz] of V where it is given, from the next step on.
+  /// Sets new values [nx][nz] of the given V, valid from the next step on.
   virtual void set_fixed_potential(int point, const std::vector<double>& fixed_v) = 0;
   virtual void set_state(int point, const PointState& state) = 0;
   virtual PointState state(int point) = 0;
   virtual Moments moments(int point) = 0;
 
-  /// V [nx][nz] of a point, without its pdf.
+  /// Returns V [nx][nz] of a point, without its pdf.
   virtual std::vector<double> potential(int point) = 0;
-  /// ∫I dt since the last call for this point, which starts it anew.
+  /// Returns ∫I dt since the last call for this point, and sets it to zero.
   virtual std::vector<double> take_current_integral(int point) = 0;
 
-  /// Renews the frozen Newton matrix of one point from its present state.
+  /// Recomputes the frozen Newton matrix of one point from its present state.
   virtual void refresh(int point) = 0;
-  /// At most `n` TVD-RK3 steps of every point. The last step is cut short at the point's `stop_fs`;
-  /// a point that has reached it (negative: an idle point) is left alone and records nothing.
-  /// `shrink` multiplies the CFL number (a retry passes ½).
+  /// Makes at most `n` TVD-RK3 steps [shu1988] of every point. The last step is shortened to end at
+  /// the point's `stop_fs`. A point that has reached it is left alone and records nothing; a
+  /// negative `stop_fs` marks an idle point. `shrink` multiplies the CFL number (a retry passes ½).
   virtual std::vector<Advance> advance(int n, const std::vector<double>& stop_fs,
                                        double shrink) = 0;
-  /// Keeps a copy of one state where it is, and returns to it.
+  /// Keeps a copy of one state on the device; restore() returns to it.
   virtual void save(int point) = 0;
   virtual void roll_back(int point) = 0;
 
-  /// Times every kernel of a step alone, on the present state of a point, which is left as it was.
+  /// Times every kernel of a step alone, on the present state of a point, which does not change.
   virtual std::vector<KernelTime> profile(int point, int repeats) = 0;
 };
 
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device);
-/// @param newton  replaces the frozen Newton matrix of the field iteration; null: the frozen matrix
+/// Makes the kernels for the CPU. @param newton  replaces the frozen Newton matrix of the field
+/// iteration; null: the frozen matrix
 std::unique_ptr<MosfetKernels> make_mosfet_kernels_cpu(
     std::shared_ptr<const NewtonMethod> newton = nullptr);
-/// @throws BackendAbsent in a build without CUDA.
+/// Makes the kernels for a CUDA device. @throws BackendAbsent in a build without CUDA.
 std::unique_ptr<MosfetKernels> make_mosfet_kernels_cuda(const Device& device);
 
 }  // namespace quasi::mosfet

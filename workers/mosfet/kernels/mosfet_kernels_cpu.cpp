@@ -97,7 +97,7 @@ class CpuMosfetKernels : public MosfetKernels {
     std::vector<Advance> results;
     for (std::size_t k = 0; k < points_.size(); ++k) {
       Advance result;
-      if (stop_fs[k] < 0.0) {  // Idle, perhaps never filled.
+      if (stop_fs[k] < 0.0) {  // idle, perhaps without a state
         results.push_back(result);
         continue;
       }
@@ -204,7 +204,7 @@ class CpuMosfetKernels : public MosfetKernels {
         energy_slopes(problem_, p.state.energy_ev.data(), p.state.lead_ev.data(), slope_.data());
       if (problem_.scheme != ScatteringScheme::kNone) scatter(p);
       const RungeKuttaStage c = runge_kutta_stage(stage);
-      // The last stage writes over Φⁿ, which each row then reads at itself only.
+      // The last stage overwrites Φⁿ, because each row then reads only its own values of it.
       double* to = stage == 0 ? stage_a_.data() : stage == 1 ? stage_b_.data() : p.state.pdf.data();
       if (problem_.neutral_inflow)
         result->inflow_scale = neutral_inflow(problem_, p.boundary, from);
@@ -244,7 +244,7 @@ class CpuMosfetKernels : public MosfetKernels {
     result->steps.push_back(record);
   }
 
-  // I(x_{i+½}) = 2 Σ_{νp} Σ_w Δw Σ_φ F^x, from the fluxes that moved the electrons.
+  // Adds I(x_{i+½}) = 2 Σ_{νp} Σ_w Δw Σ_φ F^x, from the fluxes that moved the electrons.
   void add_current(const Point& p, double weight, std::vector<double>* current) const {
     const int half_nodes = problem_.structure.nx + 1;
     for (int i = 0; i < half_nodes; ++i) {
@@ -262,7 +262,7 @@ class CpuMosfetKernels : public MosfetKernels {
   void diagnose(const Point& p, Advance* result) const {
     double smallest = 0.0, top = 0.0, largest = 0.0;
     for (const double value : p.state.pdf)
-      if (!(value >= smallest)) smallest = value;  // A NaN stays.
+      if (!(value >= smallest)) smallest = value;  // keeps a NaN
     for (std::int64_t row = 0; row < problem_.rows(); ++row) {
       largest = std::max(largest, p.angle_sum[static_cast<std::size_t>(row)]);
       if (row % problem_.nw == problem_.nw - 1)

@@ -27,8 +27,7 @@ using quasi::cuda::to_host;
 
 class CudaMosfetKernels : public MosfetKernels {
  public:
-  // The device is chosen before the members: the handles of the libraries belong to the one that is
-  // current.
+  // The device is chosen before the members, because library handles belong to the current device.
   explicit CudaMosfetKernels(const Device& device) : device_((use_device(device), device)) {}
 
   void load(const TransportProblem& problem, int n_points) override {
@@ -56,7 +55,7 @@ class CudaMosfetKernels : public MosfetKernels {
     p.inflow_source.copy_from(boundary.inflow_source.data(), boundary.inflow_source.size(),
                               "inflow");
     p.inflow_drain.copy_from(boundary.inflow_drain.data(), boundary.inflow_drain.size(), "inflow");
-    p.step.reset();  // Scales are kernel arguments.
+    p.step.reset();  // scales are kernel arguments, so the graph is captured again
     p.device.pdf_scale = boundary.pdf_scale;
     p.device.neutral_source = boundary.neutral[0];
     p.device.neutral_drain = boundary.neutral[1];
@@ -98,7 +97,7 @@ class CudaMosfetKernels : public MosfetKernels {
     clock.last_dt = state.last_dt_fs;
     clock.step = state.step;
     clock.shrink = 1.0;
-    p.clock.copy_from(&clock, 1, "clock");  // … and all copies before it
+    p.clock.copy_from(&clock, 1, "clock");  // waits for all earlier copies too
     steps_.sum_and_sheet(p);
     wait(p);
   }
@@ -153,7 +152,7 @@ class CudaMosfetKernels : public MosfetKernels {
   void refresh(int point) override {
     if (problem_.frozen_field) return;
     PointOnDevice& p = at(point);
-    // The scratch of a refresh is shared by all points: the last one must be done with it.
+    // All points share the scratch memory of a refresh, so the previous refresh must be finished.
     for (const auto& other : points_) wait(*other);
     refresh_.run(device_problem_, p.device, p.inverse.data(), p.stream.get());
   }

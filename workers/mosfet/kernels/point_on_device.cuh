@@ -15,9 +15,9 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr int kMaxRecords = 4096;
 
-/// Everything of one bias point on the device, its stream and the graph of its step. Points advance
-/// on streams of their own, so that the latency of one point's field iteration hides behind
-/// another's transport.
+/// Data of one bias point on the device, its stream and the graph of its step. Points advance on
+/// their own streams, so that the latency of one point's field iteration is hidden by another's
+/// transport.
 class PointOnDevice {
  public:
   PointOnDevice(const TransportProblem& problem, const TransportShape& shape) {
@@ -39,7 +39,7 @@ class PointOnDevice {
   }
 
   quasi::cuda::Stream stream{quasi::cuda::StreamPriority::kUrgent};
-  /// Runs beside `stream` within a step.
+  /// Stream that runs beside `stream` within a step.
   quasi::cuda::Stream side{quasi::cuda::StreamPriority::kNormal};
   quasi::cuda::Event fork, join;
   std::unique_ptr<StepGraph> step;  ///< captured when first needed: Φ* is a kernel argument
@@ -82,7 +82,7 @@ class PointOnDevice {
     const Structure& s = problem.structure;
     const auto nodes = static_cast<std::size_t>(s.nx) * s.nz,
                levels = static_cast<std::size_t>(problem.level_count());
-    // All that a roll-back restores beside the pdf lies in one block of doubles.
+    // All data that a roll-back restores beside the pdf lie in one block of doubles.
     const std::pair<double**, std::size_t> parts[] = {
         {&device.potential, nodes},
         {&device.trend, nodes},

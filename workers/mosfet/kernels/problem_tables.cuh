@@ -10,7 +10,7 @@ namespace quasi::mosfet::cuda {
 
 using quasi::cuda::DeviceBuffer;
 
-/// Owns the problem's tables on the device; the DeviceProblem that upload() returns points into
+/// Owns the problem's tables on the device. The DeviceProblem that upload() returns points into
 /// them.
 class ProblemTables {
  public:
@@ -107,7 +107,7 @@ class ProblemTables {
     d->family_of = family_of_.data();
   }
 
-  // The (partner, process) pairs of each valley are the same for all its subbands.
+  // The (partner, process) pairs of each valley are equal for all its subbands.
   void upload_joined(const TransportProblem& problem, DeviceProblem* d) {
     std::vector<std::vector<JoinedProcess>> lists(static_cast<std::size_t>(d->n_valleys));
     for (int v = 0; v < d->n_valleys; ++v)

@@ -6,7 +6,7 @@
 
 namespace quasi::mosfet::cuda {
 
-/// Owns the CUDA graph of one time step: all its kernels start with one launch.
+/// Owns the CUDA graph of one time step, which starts all its kernels with one launch.
 class StepGraph {
  public:
   StepGraph() = default;

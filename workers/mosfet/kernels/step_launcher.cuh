@@ -20,7 +20,7 @@ using quasi::cuda::check_launch;
 /// on the streams of a point.
 class StepLauncher {
  public:
-  /// @throws InvalidInput where a block or a cooperative grid does not fit the device
+  /// @throws InvalidInput if a block or a cooperative grid does not fit the device
   void prepare(const TransportProblem& problem, const DeviceProblem& device_problem,
                const Device& device) {
     problem_ = &problem;
@@ -38,7 +38,7 @@ class StepLauncher {
     if (!device_problem_.scatters) return;
     const dim3 grid(static_cast<unsigned>(device_problem_.nx),
                     static_cast<unsigned>(device_problem_.n_states / states_per_block_));
-    // Whole rounds of the block over its (state, w) pairs.
+    // The block makes whole rounds over its (state, w) pairs.
     const int items = states_per_block_ * device_problem_.nw, rounds = (items + 767) / 768;
     const int threads = scatters_in_runs()
                             ? scattering_run_threads(device_problem_, states_per_block_)
@@ -83,7 +83,7 @@ class StepLauncher {
   }
 
   void one_step(PointOnDevice& p) {
-    // Δt beside the first scattering, which does not need it.
+    // Δt is computed beside the first scattering, which does not need it.
     p.fork.record(p.stream.get());
     p.fork.hold(p.side.get());
     time_step_kernel<<<1, 1024, 0, p.side.get()>>>(device_problem_, p.device);
@@ -121,7 +121,7 @@ class StepLauncher {
   }
 
  private:
-  // A thread owns several energies where no rate needs more of its partner than F.
+  // A thread owns several energies if the rates need only F of their partners.
   bool scatters_in_runs() const {
     return device_problem_.balanced && !device_problem_.pauli &&
            device_problem_.roughness_spectrum == nullptr && device_problem_.nw % kRunNodes == 0;
@@ -134,8 +134,8 @@ class StepLauncher {
     return scatters_in_runs() ? scattering_run_kernel : scattering_kernel_of(device_problem_);
   }
 
-  // The fewest states a block that still give every multiprocessor a block, if shared memory
-  // allows.
+  // Chooses the fewest states for each block that still give every multiprocessor a block, if
+  // shared memory allows it.
   void choose_state_groups() {
     const int states = device_problem_.n_states;
     int limit = 0;
@@ -158,8 +158,8 @@ class StepLauncher {
                          std::to_string(limit) + "; lower one of them or use --device cpu");
   }
 
-  // Only ever raised: the limit belongs to the kernel, and another mesh may be running on the same
-  // device.
+  // The limit is only raised, because it belongs to the kernel and another mesh may be running on
+  // the device.
   template <typename Kernel>
   static void allow(Kernel* kernel, std::size_t bytes, const char* what) {
     cudaFuncAttributes present{};
@@ -175,7 +175,7 @@ class StepLauncher {
     if (device_problem_.scatters)
       allow(scattering_kernel(), scattering_bytes(states_per_block_), "scattering");
     allow(field_kernel, field_shared_bytes(device_problem_), "field");
-    // Smaller blocks where there are more columns than whole ones fit.
+    // Smaller blocks are used if there are more columns than whole blocks fit.
     int blocks = 0;
     for (field_threads_ = kFieldThreads; field_threads_ >= 64; field_threads_ /= 2) {
       check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, field_kernel, field_threads_,

@@ -9,13 +9,14 @@
 namespace quasi::mosfet {
 namespace {
 
-// Distance of an energy from the next edge of a cell, in cells.
+// Returns the distance of an energy from the next edge of a cell, in cells.
 double edge_distance(double h_min_ev, double dh_ev, double energy_ev) {
   const double cells = (energy_ev - h_min_ev) / dh_ev;
   return std::fabs(cells - std::round(cells));
 }
 
-// The largest shift of H_min, down by less than a cell, that keeps both levels off the edges.
+// Returns the largest downward shift of H_min by less than a cell that keeps both levels off the
+// edges.
 double edge_shift_ev(double h_min_ev, double dh_ev, double source_ev, double drain_ev) {
   constexpr int kTrials = 20;
   double best = 0.0, best_distance = -1.0;

@@ -8,7 +8,7 @@
 
 namespace quasi::mosfet {
 
-/// Electrons that the beam discretisation moves: the bands and the levels of all subbands.
+/// Bands of the electrons and the levels of all subbands, as the beam discretisation needs them.
 struct BeamLevels {
   std::vector<ValleyPair> valleys;
   int subbands = 0, nx = 0;
@@ -21,20 +21,21 @@ struct BeamLevels {
   const double* edge_of(int state) const { return &edge_ev[static_cast<std::size_t>(state) * nx]; }
 };
 
-/// What chooses a BeamGrid.
+/// Parameters that determine a BeamGrid.
 struct BeamMesh {
   double dh_ev = 0.00625;
   int n_kappa = 24;
-  double window_ev = 0.6;  ///< above the highest lowest level and E_F
-  double margin_ev = 0.1;  ///< below the lowest level, for the iteration of the field
+  double window_ev = 0.6;  ///< above E_F and the highest of the lowest levels
+  double margin_ev = 0.1;  ///< below the lowest level, because the iteration moves the levels
 };
 
-/// The grid of one bias point. It is shifted so that neither contact level lies within 0.2 ΔH of a
-/// cell edge, where volumes and areas have kinks.
+/// Makes the grid of one bias point. It is shifted so that neither contact level lies within 0.2 ΔH
+/// of a cell edge, where volumes and areas have kinks.
 BeamGrid make_beam_grid(const BeamMesh& mesh, const BeamLevels& levels, double dx_nm,
                         double alpha_per_ev, const BeamShape& shape);
 
-/// Volumes and areas of all cells for given levels.
+/// Begin here: volumes and areas of all cells for given levels (docs/theory/mosfet.md 17.1, 17.2).
+/// beam_operator.hpp uses them for streaming, beam_scattering.hpp for scattering.
 struct BeamGeometry {
   BeamGrid grid;
   int n_states = 0;
@@ -46,7 +47,7 @@ struct BeamGeometry {
   std::vector<double> states_factor;  ///< 4√(m_x m_y), eV fs² nm⁻² [n_states]
 
   std::int64_t lines() const { return static_cast<std::int64_t>(grid.n_h) * grid.n_kappa; }
-  /// Number of cells of one sign of k_x: length of one branch of g.
+  /// Returns the number of cells of one sign of k_x, which is the length of one branch of g.
   std::int64_t cells() const { return n_states * static_cast<std::int64_t>(grid.nx) * lines(); }
   std::int64_t node(int state, int i) const {
     return (static_cast<std::int64_t>(state) * grid.nx + i) * lines();

@@ -54,7 +54,7 @@ void BeamOperator::face_values(const std::vector<double>& g, bool with_inflow, i
     for (int j = 0; j < nj; ++j) {
       double forward = n > 0 ? plus(n - 1, j) : with_inflow ? inflow_.source[k] : 0.0;
       double backward = n < nx ? minus(n, j) : with_inflow ? inflow_.drain[k] : 0.0;
-      // Upwind parabolas, each where the cells that it joins are fully open.
+      // Upwind parabolas are used where all cells that they join are fully open.
       if (is_smooth(state, k, j, n - 2))
         forward = (2.0 * plus(n, j) + 5.0 * forward - plus(n - 2, j)) / 6.0;
       if (is_smooth(state, k, j, n - 1))
@@ -152,7 +152,7 @@ void BeamOperator::sweep_lines(const std::vector<double>& rhs, int state, int k,
         r_plus += left * (*g)[cell(state, i - 1, k) + j];
       }
       const double determinant = d * d - mixed * turned;
-      if (!(determinant > 0.0)) continue;  // A closed cell: g stays zero.
+      if (!(determinant > 0.0)) continue;  // in a closed cell g stays zero
       const double coupling = i + 1 < nx ? right : 0.0;
       c_plus[here] = mixed * coupling / determinant;
       c_minus[here] = -d * coupling / determinant;

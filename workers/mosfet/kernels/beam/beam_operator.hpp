@@ -8,7 +8,7 @@ namespace quasi::mosfet {
 
 enum class BeamOrder { kFirst, kThird };
 
-/// Inflow at the two contacts in units of g: one value a cell of H.
+/// Inflow at the two contacts in units of g, with one value for each cell of H.
 struct BeamInflow {
   std::vector<double> source, drain;  ///< [n_h]
 };
@@ -30,21 +30,21 @@ class BeamOperator {
 
   std::size_t size() const { return 2 * static_cast<std::size_t>(geometry_.cells()); }
 
-  /// V ∂_t g, eV/fs: zero in the steady state.
+  /// Returns V ∂_t g, eV/fs, which is zero in the steady state.
   std::vector<double> rate(const std::vector<double>& g) const;
-  /// The homogeneous part of −rate(): V ∂_t g without inflow, with the sign changed.
+  /// Returns the homogeneous part of −rate(): V ∂_t g without inflow, with the sign changed.
   std::vector<double> apply(const std::vector<double>& g) const;
-  /// Solves the first-order streaming with loss along every line: exact for any number of barriers
-  /// and wells. @param rhs  like V ∂_t g
+  /// Solves the first-order streaming with loss along every line. The solution is exact for any
+  /// number of barriers and wells. @param rhs  like V ∂_t g
   std::vector<double> sweep(const std::vector<double>& rhs) const;
-  /// The inflow as a right-hand side of sweep().
+  /// Returns the inflow as a right-hand side of sweep().
   std::vector<double> inflow_rhs() const;
 
-  /// Electron current through the faces i − ½ of every state and cell of H, per valley and in units
-  /// of g [n_states][nx+1][n_h], 1/(nm fs).
+  /// Returns the electron current through the faces i − ½ of every state and cell of H, per valley
+  /// and in units of g [n_states][nx+1][n_h], 1/(nm fs).
   std::vector<double> face_currents(const std::vector<double>& g) const;
 
-  /// Largest explicit time step, fs.
+  /// Returns the largest explicit time step, fs.
   double largest_step_fs() const;
 
  private:
@@ -54,7 +54,8 @@ class BeamOperator {
   };
   void face_values(const std::vector<double>& g, bool with_inflow, int state, int k,
                    FaceValues* out) const;
-  /// True if a cell is fully open at the faces first … first + 3, none of them a contact.
+  /// Returns true if a cell is fully open at the faces first … first + 3, none of which is a
+  /// contact.
   bool is_smooth(int state, int k, int j, int first) const;
   double area(int state, int n, int k, int j) const {
     return geometry_.area[static_cast<std::size_t>(geometry_.face(state, n)) +
@@ -74,7 +75,7 @@ class BeamOperator {
   const BeamScattering& scattering_;
   const BeamInflow& inflow_;
   BeamOrder order_;
-  std::vector<char> isolated_;  ///< cells that no contact reaches; empty where scattering does
+  std::vector<char> isolated_;  ///< cells that no contact reaches; empty if scattering reaches them
 };
 
 }  // namespace quasi::mosfet

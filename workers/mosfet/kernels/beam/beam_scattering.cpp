@@ -44,7 +44,7 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
       }
 }
 
-// The quadratic term (e−1) f_low f_high of a link, at the filling.
+// Adds the quadratic term (e−1) f_low f_high of a link, evaluated at the filling.
 void BeamScattering::add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
                                 std::size_t high) {
   const BeamGrid& grid = geometry_.grid;

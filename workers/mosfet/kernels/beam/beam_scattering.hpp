@@ -22,40 +22,42 @@ namespace quasi::mosfet {
 class BeamScattering {
  public:
   /// @param overlap  W [families·subbands][families·subbands][nx], 1/nm
-  /// @param level_of  level of a state: its place in `overlap` [n_states]
-  /// @param filling  f̄ of every cell around which blocking is linearised [n_states][nx][n_h];
-  ///                 empty: no blocking
+  /// @param level_of  level of a state, its index in `overlap` [n_states]
+  /// @param filling  f̄ of every cell, around which blocking is linearised [n_states][nx][n_h];
+  /// empty: no blocking
   BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                  const std::vector<ScatteringProcess>& processes,
                  const std::vector<double>& overlap, const std::vector<int>& level_of,
                  std::vector<double> filling = {});
 
   bool scatters() const { return !links_.empty(); }
-  /// λ [n_states][nx][n_h], 1/fs.
+  /// Returns λ [n_states][nx][n_h], 1/fs.
   const std::vector<double>& loss() const { return loss_; }
 
-  /// ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]; zero for closed cells.
+  /// Returns ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]; zero for closed cells.
   std::vector<double> mean(const std::vector<double>& g) const;
-  /// Gain in g per time, Σ over links of their rate times ḡ of the other end [n_states][nx][n_h].
+  /// Returns the gain in g per time: Σ over links of their rate times ḡ of the other end
+  /// [n_states][nx][n_h].
   std::vector<double> gain(const std::vector<double>& mean) const;
-  /// Gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty without
-  /// blocking.
+  /// Returns the gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty
+  /// without blocking.
   const std::vector<double>& source() const { return source_; }
 
-  /// Power that the electrons of one valley give to the phonons of each process [processes][nx],
-  /// eV/(nm² fs).
+  /// Returns the power that the electrons of one valley give to the phonons of each process
+  /// [processes][nx], eV/(nm² fs).
   std::vector<double> phonon_power(const std::vector<double>& mean) const;
-  /// The same by emission alone, a scale for the balance at equilibrium.
+  /// Returns the part of phonon_power() by emission alone, as a scale for the balance at
+  /// equilibrium.
   std::vector<double> emission_power(const std::vector<double>& mean) const;
-  /// Σ over links of the net number that enters a state [n_states][nx][n_h], 1/(nm² fs).
+  /// Returns Σ over links of the net number that enters a state [n_states][nx][n_h], 1/(nm² fs).
   std::vector<double> net_number(const std::vector<double>& mean) const;
 
  private:
-  /// One process from a low to a high state, `shift` cells up.
+  /// One process from a low state to a high state, `shift` cells up.
   struct Link {
     int low, high, process, shift;
-    double strength;  ///< c_μ Z N_μ b_h/ħ²; the overlap is that of the column
-    int overlap;      ///< place of the two levels in the overlap matrix
+    double strength;  ///< c_μ Z N_μ b_h/ħ²; the column adds its overlap
+    int overlap;      ///< index of the two levels in the overlap matrix
     double rise;      ///< e^{(H_h−H_k)/kT}
   };
 
@@ -64,12 +66,14 @@ class BeamScattering {
   }
   /// Rates of a link between cell k of the low end and k + shift of the high end in column i, 1/fs.
   struct LinkRates {
-    double low = 0, high = 0;  ///< per electron of the low and of the high end, without blocking
+    double low = 0, high = 0;  ///< per electron of the low end and of the high end, without
+                               ///< blocking
   };
   LinkRates rates(const Link& link, int i, int k) const;
   double filling(std::size_t cell) const { return filling_.empty() ? 0.0 : filling_[cell]; }
-  /// Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F,
-  /// e = e^{(H_h−H_k)/kT}: factor of f_low, 1 + (e−1) F_high, and of e f_high, 1 − (1−1/e) F_low.
+  /// Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F, with
+  /// e = e^{(H_h−H_k)/kT}. The factor of f_low is 1 + (e−1) F_high, that of e f_high is 1 − (1−1/e)
+  /// F_low.
   double factor_of_low(const Link& link, std::size_t high) const {
     return 1.0 + (link.rise - 1.0) * filling(high);
   }

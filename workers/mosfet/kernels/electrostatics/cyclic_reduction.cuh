@@ -5,13 +5,13 @@
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/library_handle.cuh"
 
-/// Odd-even reduction of a symmetric block-tridiagonal matrix by batched products: at every level
-/// the odd columns are eliminated, all at once.
+/// Odd-even reduction of a symmetric block-tridiagonal matrix by batched products. At every level
+/// all odd columns are eliminated at once (docs/theory/mosfet.md 9.3).
 namespace quasi::mosfet::cuda {
 
 using quasi::cuda::DeviceBuffer;
 
-/// Dense copies of diagonal couplings.
+/// Makes dense copies of diagonal couplings.
 __global__ void spread_couplings_kernel(int nz, const double* couplings, double* blocks) {
   double* block = blocks + static_cast<long long>(blockIdx.x) * nz * nz;
   for (int k = threadIdx.x; k < nz * nz; k += blockDim.x)
@@ -26,19 +26,19 @@ __global__ void identity_kernel(int nodes, double* matrix) {
 
 class BlockCyclicReduction {
  public:
-  /// Blocks are column-major [nz][nz]. C_i couples i and i+1, D is diagonal; of the odd columns j
-  /// of a level:
+  /// One level of the reduction. Blocks are column-major [nz][nz]. C_i couples i and i+1, and D is
+  /// diagonal. The members belong to the odd columns j.
   struct Level {
-    int n = 0;  ///< columns
+    int n = 0;  ///< number of columns
     DeviceBuffer<double> diagonal, coupling;
-    DeviceBuffer<double> inverse;  ///< D_j⁻¹; of the only column at the last level
+    DeviceBuffer<double> inverse;  ///< D_j⁻¹; at the last level, that of the only column
     DeviceBuffer<double> left,
         right;  ///< C_jᵀ D_j⁻¹ into column j+1, C_{j−1} D_j⁻¹ into column j−1
-    DeviceBuffer<double> left_rows, right_rows;  ///< their transposes
+    DeviceBuffer<double> left_rows, right_rows;  ///< transposes of left and right
     DeviceBuffer<double> factors;
     DeviceBuffer<double*> factor_of, inverse_of;
     int odd() const { return n / 2; }
-    int links() const { return (n - 1) / 2; }  ///< odd columns with one on their right
+    int links() const { return (n - 1) / 2; }  ///< odd columns with a column on their right
   };
 
   BlockCyclicReduction(int nx, int nz) : nz_(nz), nodes_(nx * nz) {
@@ -73,7 +73,8 @@ class BlockCyclicReduction {
   int levels() const { return static_cast<int>(levels_.size()); }
   const Level& level(int k) const { return levels_[static_cast<std::size_t>(k)]; }
 
-  /// @param blocks [nx][nz][nz] on the diagonal, couplings [nx−1][nz]
+  /// Eliminates the odd columns level by level. @param blocks [nx][nz][nz] on the diagonal,
+  /// couplings [nx−1][nz]
   void factorise(const double* blocks, const double* couplings, cudaStream_t stream) {
     blas_.set_stream(stream);
     const long long square = static_cast<long long>(nz_) * nz_;
@@ -126,8 +127,8 @@ class BlockCyclicReduction {
     }
   }
 
-  /// The whole inverse, [nodes][nodes]: every column of the identity solved for at once. Needs
-  /// factorise().
+  /// Computes the whole inverse, [nodes][nodes], by solving for all columns of the identity at
+  /// once. Needs factorise().
   void invert(double* inverse, cudaStream_t stream) {
     blas_.set_stream(stream);
     if (identity_.size() == 0)
@@ -135,7 +136,7 @@ class BlockCyclicReduction {
     double* const right = identity_.data();
     identity_kernel<<<static_cast<unsigned>(nodes_), 256, 0, stream>>>(nodes_, right);
     const long long square = static_cast<long long>(nz_) * nz_;
-    long long step = nz_;  // Between neighbouring columns of a level.
+    long long step = nz_;  // distance of neighbouring columns of a level
     const auto product = [&](double factor, cublasOperation_t op, const double* a, const double* b,
                              double keep, double* c, int count) {
       if (count > 0)

@@ -27,7 +27,7 @@ __device__ inline double block_maximum(double value, double* scratch) {
   return value;
 }
 
-/// Poisson's residual at one node (docs/theory/mosfet.md 9.1); zero where V is given.
+/// Returns Poisson's residual at one node (docs/theory/mosfet.md 9.1). It is zero where V is given.
 __device__ inline double residual_at(const DeviceProblem& p, const double* v, const double* density,
                                      int i, int j) {
   const int at = i * p.nz + j;
@@ -37,13 +37,13 @@ __device__ inline double residual_at(const DeviceProblem& p, const double* v, co
   return p.stencil().residual(v, n, p.doping[at], i, j);
 }
 
-/// The block of field_kernel that owns one column and one family of valleys. The block of the first
-/// family also owns V of the column. The members name the steps of the chord iteration
-/// (docs/theory/mosfet.md 9.3); the kernel places the barriers of the grid between them.
+/// One block of field_kernel, which owns one column and one family of valleys. The block of the
+/// first family also owns V of the column. The members are the steps of the chord iteration
+/// (docs/theory/mosfet.md 9.3). The kernel places the barriers of the grid between them.
 class FieldColumn {
  public:
-  /// @param shared  field_shared_bytes() of shared memory
-  /// @param lost    one flag in shared memory: a level missed its certificate
+  /// @param shared  field_shared_bytes() of shared memory @param lost    flag in shared memory that
+  /// a level missed its certificate
   __device__ __forceinline__ FieldColumn(const DeviceProblem& p, const DevicePoint& q,
                                          double* shared, int* lost)
       : p_(p), q_(q), lost_(lost) {
@@ -62,7 +62,7 @@ class FieldColumn {
     stride_ = inverse_stride(nodes_);
   }
 
-  /// ϱ of this column and family: one warp a state.
+  /// Sums ϱ of this column and family, one warp for each state.
   __device__ __forceinline__ void sum_sheet_density() const {
     for (int v = 0; v < p_.n_valleys; ++v) {
       if (p_.family_of[v] != family_) continue;
@@ -77,8 +77,8 @@ class FieldColumn {
     }
   }
 
-  /// Puts the predicted V in place, keeps V and ε of the step's start, and loads the constant part
-  /// of H. A barrier of the grid must follow.
+  /// Writes the predicted V, keeps V and ε of the step's start, and loads the constant part of H. A
+  /// barrier of the grid must follow.
   __device__ __forceinline__ void predict(int stage) const {
     if (stage == 0 && owns_potential())
       for (int j = threadIdx.x; j < p_.nz; j += blockDim.x) q_.v_n[node(j)] = q_.potential[node(j)];
@@ -99,7 +99,7 @@ class FieldColumn {
         q_.energy_n[level(b)] = q_.energy[level(b)];
   }
 
-  /// ε and ψ at the present V: one warp a level, warm from the last ε.
+  /// Solves for ε and ψ at the present V, one warp for each level, with the last ε as start.
   __device__ __forceinline__ void solve_levels() const {
     for (int k = threadIdx.x; k < p_.interior; k += blockDim.x)
       diagonal_[k] = p_.base[family_ * p_.interior + k] - q_.potential[node(k + 1)];
@@ -126,7 +126,7 @@ class FieldColumn {
     __syncthreads();
   }
 
-  /// The electron density of this family in this column. A barrier of the grid must follow.
+  /// Forms the electron density of this family in this column. A barrier of the grid must follow.
   __device__ __forceinline__ void form_density() const {
     for (int k = threadIdx.x; k < p_.interior; k += blockDim.x) {
       double sum = 0.0;
@@ -141,8 +141,8 @@ class FieldColumn {
     }
   }
 
-  /// P[V] of all nodes into shared memory, in the order of part_place().
-  /// @return ‖P‖∞ over its unit
+  /// Writes P[V] of all nodes into shared memory, in the order of part_place(). @return ‖P‖∞ over
+  /// its unit
   __device__ __forceinline__ double form_residual() const {
     double largest = 0.0;
     for (int k = threadIdx.x; k < stride_; k += blockDim.x) {
@@ -154,9 +154,9 @@ class FieldColumn {
     return block_maximum(largest, scratch_) / p_.residual_unit;
   }
 
-  /// This block's rows of the step M⁻¹P: one warp a row. The step waits in memory until all blocks
-  /// have read V. A barrier of the grid must follow.
-  /// @param slot  [blocks] out: this block's largest |step|
+  /// Computes this block's rows of the step M⁻¹P, one warp for each row. The step waits in memory
+  /// until all blocks have read V. A barrier of the grid must follow. @param slot  [blocks] out:
+  /// this block's largest |step|
   __device__ __forceinline__ void form_step(double* slot) const {
     const int blocks = gridDim.x, rows = (nodes_ + blocks - 1) / blocks;
     double largest = *lost_ ? 1e300 : 0.0;
@@ -172,7 +172,7 @@ class FieldColumn {
     if (threadIdx.x == 0) slot[blockIdx.x] = largest;
   }
 
-  /// max |step| over all blocks.
+  /// Returns max |step| over all blocks.
   __device__ __forceinline__ double largest_step(const double* slot) const {
     double all = 0.0;
     for (int k = threadIdx.x; k < static_cast<int>(gridDim.x); k += blockDim.x)
@@ -180,14 +180,14 @@ class FieldColumn {
     return block_maximum(all, scratch_);
   }
 
-  /// V ← V − factor · step in this column.
+  /// Sets V ← V − factor · step in this column.
   __device__ __forceinline__ void take_step(double factor) const {
     if (!owns_potential()) return;
     for (int j = threadIdx.x; j < p_.nz; j += blockDim.x)
       q_.potential[node(j)] -= factor * step()[node(j)];
   }
 
-  /// ε follows the last step to first order: δH = −δV.
+  /// Changes ε by the last step to first order: δH = −δV.
   __device__ __forceinline__ void follow_last_step() const {
     for (int b = warp_; b < p_.subbands; b += warps_) {
       double shift = 0.0;
@@ -200,8 +200,8 @@ class FieldColumn {
     }
   }
 
-  /// ψ, and the values that the predictor of later stages and steps needs. A barrier of the block
-  /// must come before.
+  /// Stores ψ, and the values that the predictor of later stages and steps needs. A barrier of the
+  /// block must precede.
   __device__ __forceinline__ void store(int stage) const {
     if (stage == 2 && p_.lead > 0.0)
       for (int b = threadIdx.x; b < p_.subbands; b += blockDim.x)
@@ -229,12 +229,12 @@ class FieldColumn {
   __device__ __forceinline__ int level(int b) const {
     return (family_ * p_.subbands + b) * p_.nx + i_;
   }
-  /// The step [nx][nz], behind the two slots of largest steps.
+  /// Returns the step [nx][nz], which is stored after the two slots of largest steps.
   __device__ __forceinline__ double* step() const { return q_.block_max + 2 * gridDim.x; }
 
   const DeviceProblem& p_;
   const DevicePoint& q_;
-  double* diagonal_;   ///< of H [interior]
+  double* diagonal_;   ///< diagonal of H [interior]
   double* off_;        ///< [interior]
   double* psi_;        ///< [subbands][interior]
   double* workspace_;  ///< [subbands][4][interior]

@@ -6,20 +6,20 @@
 
 namespace quasi::mosfet::cuda {
 
-/// V ← given value, where it is given.
+/// Sets V to the given value at the nodes that have one.
 __global__ void fix_potential_kernel(DeviceProblem p, const double* fixed_v, double* potential) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at < p.nx * p.nz && p.fixed[at]) potential[at] = fixed_v[at];
 }
 
-/// Schrödinger and Poisson with the ϱ of the stage just computed (docs/theory/mosfet.md 9.3):
-/// one cooperative kernel of blocks (column, family).
+/// Solves Schrödinger and Poisson with the ϱ of the last stage (docs/theory/mosfet.md 9.3), as one
+/// cooperative kernel of blocks (column, family).
 ///
-/// The prologue forms ϱ and the predicted V. Each chord step has two grid barriers: levels (warm
-/// twisted Rayleigh quotients) and density per column, then every block forms the whole residual
-/// and its own rows of M⁻¹P. The inverse is bfloat16 and its product single precision: it only
-/// steers an iteration whose residual is in double precision, and a frozen matrix is off by 0.4 %
-/// anyway.
+/// The prologue forms ϱ and the predicted V. Each chord step has two grid barriers. First come
+/// levels (warm twisted Rayleigh quotients [dhillon2006]) and density of each column. Then every
+/// block forms the whole residual and its own rows of M⁻¹P. The inverse is bfloat16 and its product
+/// single precision. It only steers an iteration whose residual is in double precision, and a
+/// frozen matrix has an error of 0.4 % anyway.
 __global__ void __launch_bounds__(kFieldThreads, 1)
     field_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
                  int stage) {
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kFieldThreads, 1)
     column.form_density();
     grid.sync();
     worst = column.form_residual();
-    // Two slots in turn: a fast block may enter the next step before a slow one has read this
-    // one's.
+    // The two slots alternate, because a fast block may enter the next step before a slow one has
+    // read the slot.
     double* slot = q.block_max + (iteration & 1) * gridDim.x;
     column.form_step(slot);
     grid.sync();

@@ -97,7 +97,7 @@ IterationReport FieldIteration::solve(const PointBoundary& boundary,
     const double factor = largest > kLargestChordStep_v ? kLargestChordStep_v / largest : 1.0;
     for (std::size_t k = 0; k < step.size(); ++k) (*potential_v)[k] -= factor * step[k];
     if (largest <= problem_.tol_v && report.residual <= kChordResidual) {
-      // δH = −δV = +step: the levels follow to first order, with an error of order δV².
+      // δH = −δV = +step. The levels change to first order, with an error of order δV².
       for (int level = 0; level < s.n_families() * s.subbands; ++level)
         for (int i = 0; i < s.nx; ++i) {
           const std::size_t at = static_cast<std::size_t>(level) * s.nx + i;

@@ -9,7 +9,7 @@
 
 namespace quasi::mosfet {
 
-/// How one Schrödinger–Poisson iteration went.
+/// Report of one Schrödinger–Poisson iteration.
 struct IterationReport {
   int iterations = 0;
   double last_step_v = 0;  ///< last max |δV|
@@ -17,28 +17,30 @@ struct IterationReport {
   bool converged = false;
 };
 
-/// Schrödinger–Poisson with ϱ given, on the CPU: chord iteration with a frozen matrix.
+/// Solves Schrödinger–Poisson with given ϱ on the CPU, by chord iteration with a frozen matrix
+/// (docs/theory/mosfet.md 9.3).
 class FieldIteration {
  public:
-  /// @param newton  replaces warm levels and frozen matrix; null: neither
+  /// @param newton  replaces warm levels and frozen matrix; null: not used
   explicit FieldIteration(const TransportProblem& problem,
                           std::shared_ptr<const NewtonMethod> newton = nullptr);
 
-  /// Newton matrix of the present levels, from all states of every column (LAPACK); pairs of
-  /// negative weight are left out, so that it is positive definite. @throws NotConverged where
-  /// LAPACK finds no states
+  /// Computes the Newton matrix of the present levels from all states of every column (LAPACK).
+  /// Pairs of negative weight are left out, so that it is positive definite. @throws NotConverged
+  /// if LAPACK finds no states
   void refresh(const PointBoundary& boundary, const PointState& state,
                const std::vector<double>& sheet_nm2);
 
   /// Finds V, ε, ψ for `sheet_nm2` [n_valleys][subbands][nx] from the guess in *potential_v and
-  /// warm levels. Stops when max|δV| ≤ tol_v and the residual ≤ 1e-6; levels then follow the last
-  /// δV to first order.
+  /// warm levels. It stops when max|δV| ≤ tol_v and the residual ≤ 1e-6. The levels then change
+  /// with the last δV to first order.
   IterationReport solve(const PointBoundary& boundary, const std::vector<double>& sheet_nm2,
                         std::vector<double>* potential_v, std::vector<double>* energy_ev,
                         std::vector<double>* psi) const;
 
   double lead_fs() const { return problem_.lead_fs; }
-  /// True if a stage starts from the extrapolated V; a NewtonMethod starts from the last V.
+  /// Returns true if a stage starts from the extrapolated V. With a NewtonMethod it starts from the
+  /// last V.
   bool predicts() const { return newton_ == nullptr; }
 
  private:
@@ -48,16 +50,16 @@ class FieldIteration {
   std::unique_ptr<ColumnMatrix> matrix_;
 };
 
-/// The field of one Runge–Kutta step: V is predicted to third order in Δt at every stage, then
+/// Field of one Runge–Kutta step. V is predicted to third order in Δt at every stage and then
 /// solved for.
 class FieldStep {
  public:
   FieldStep(const FieldIteration& iteration, const PointBoundary& boundary, double dt_fs,
             PointState* state);
 
-  /// V, ε, ψ of `state` for ϱ of stage 0, 1 or 2.
+  /// Solves for V, ε, ψ of `state` with ϱ of stage 0, 1 or 2.
   IterationReport solve(int stage, const std::vector<double>& sheet_nm2);
-  /// What the next step's predictor and its lead need.
+  /// Keeps the values that the next step's predictor and its term τ_d ∂ε/∂t need.
   void keep_trend();
 
  private:

@@ -5,8 +5,8 @@
 
 namespace quasi::mosfet {
 
-/// max |v|; not a number if any v is none. std::max would drop it, and a broken iteration would
-/// pass for a converged one.
+/// Returns max |v|, or NaN if any v is NaN. std::max would drop a NaN, and a broken iteration would
+/// count as converged.
 inline double largest_magnitude(const std::vector<double>& values) {
   double largest = 0.0;
   for (const double value : values)

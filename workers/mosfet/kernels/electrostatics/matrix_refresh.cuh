@@ -10,7 +10,8 @@ namespace quasi::mosfet::cuda {
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 
-/// Renews a point's frozen Newton matrix and inverts it. The scratch is shared by all points.
+/// Recomputes a point's frozen Newton matrix and inverts it (docs/theory/mosfet.md 9.2, 9.3). All
+/// points share the scratch memory.
 class MatrixRefresh {
  public:
   void allocate(const DeviceProblem& p) {
@@ -28,7 +29,7 @@ class MatrixRefresh {
     reduction_ = std::make_unique<BlockCyclicReduction>(p.nx, p.nz);
   }
 
-  /// @param inverse  [nodes][inverse_stride(nodes)] out
+  /// Computes the inverse for one point. @param inverse  [nodes][inverse_stride(nodes)] out
   void run(const DeviceProblem& p, const DevicePoint& q, __nv_bfloat16* inverse,
            cudaStream_t stream) {
     const int n = p.interior, nx = p.nx, nf = p.n_families;
@@ -48,7 +49,7 @@ class MatrixRefresh {
     check_launch("pair products");
     blas_.set_stream(stream);
     const double one = 1.0, zero = 0.0;
-    // Row-major [rank][n] is column-major n × rank: A = weighted · productsᵀ.
+    // A row-major [rank][n] array is column-major n × rank, so A = weighted · productsᵀ.
     quasi::cuda::check(
         cublasDgemmStridedBatched(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
                                   weighted_.data(), n, static_cast<long long>(rank) * n,

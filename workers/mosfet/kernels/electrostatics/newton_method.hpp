@@ -8,7 +8,7 @@
 
 namespace quasi::mosfet {
 
-/// A factorised Newton matrix of Poisson's equation.
+/// A factorised Newton matrix of Poisson's equation (docs/theory/mosfet.md 9.2).
 class NewtonMatrix {
  public:
   virtual ~NewtonMatrix() = default;
@@ -16,16 +16,14 @@ class NewtonMatrix {
   virtual void solve(double* x) const = 0;
 };
 
-/// A method that finds levels and Newton matrix anew in every step of the field iteration, in place
-/// of the warm levels and the frozen matrix of FieldIteration. It allows a comparison of methods on
-/// the same kernels.
+/// A method that recomputes levels and Newton matrix in every step of the field iteration. It
+/// replaces the warm levels and the frozen matrix of FieldIteration, and serves to compare methods
+/// on equal kernels.
 class NewtonMethod {
  public:
   virtual ~NewtonMethod() = default;
-  /// Levels and wave functions at `potential_v` [nx][nz], in the shapes of Subbands, and the Newton
-  /// matrix there.
-  /// @param sheet_nm2  ϱ [n_valleys][subbands][nx]
-  /// @throws NotConverged
+  /// Returns levels and wave functions at `potential_v` [nx][nz], in the shapes of Subbands, and
+  /// the Newton matrix there. @param sheet_nm2  ϱ [n_valleys][subbands][nx] @throws NotConverged
   virtual std::unique_ptr<NewtonMatrix> linearise(const TransportProblem& problem,
                                                   const PotentialBoundary& boundary,
                                                   const std::vector<double>& sheet_nm2,

@@ -6,33 +6,34 @@
 
 namespace quasi::mosfet {
 
-/// Which nodes carry a given potential, and its value there.
+/// Nodes with a given potential, and its values.
 struct PotentialBoundary {
   std::vector<char> fixed;      ///< [nx][nz]
-  std::vector<double> value_v;  ///< [nx][nz], where fixed
+  std::vector<double> value_v;  ///< [nx][nz], read where fixed
 };
 
-/// Residual P[V] of Poisson's equation (PoissonStencil), [nx][nz]; zero on fixed nodes.
+/// Returns the residual P[V] of Poisson's equation (docs/theory/mosfet.md 9.1, PoissonStencil),
+/// [nx][nz]. It is zero on fixed nodes.
 std::vector<double> poisson_residual(const Structure& s, const PotentialBoundary& boundary,
                                      const std::vector<double>& potential_v,
                                      const std::vector<double>& density_nm3);
 
-/// Symmetric block-tridiagonal matrix: dense blocks along z, diagonal couplings along x. Holds the
-/// Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume; rows of fixed nodes are the
-/// identity.
+/// Symmetric block-tridiagonal matrix with dense blocks along z and diagonal couplings along x. It
+/// holds the Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume (docs/theory/mosfet.md
+/// 9.2). Rows of fixed nodes are the identity.
 class ColumnMatrix {
  public:
   /// @param responses  [nx][nz][nz] of column_response()
   ColumnMatrix(const Structure& s, const PotentialBoundary& boundary,
                const std::vector<double>& responses);
 
-  /// Block elimination from both ends is not needed at these sizes: forward with explicit inverses
-  /// of the Schur complements, LU with pivoting, so an indefinite block does no harm.
-  /// @throws NotConverged for a singular block.
+  /// Factorises by forward block elimination with explicit inverses of the Schur complements. LU
+  /// with pivoting inverts them, so an indefinite block is allowed. @throws NotConverged for a
+  /// singular block.
   void factorise();
-  /// x ← M⁻¹x, [nx][nz]. Needs factorise().
+  /// Sets x ← M⁻¹x, [nx][nz]. Needs factorise().
   void solve(double* x) const;
-  /// y ← M x with the unfactorised matrix.
+  /// Returns M x with the unfactorised matrix.
   std::vector<double> multiply(const std::vector<double>& x) const;
 
   int nx() const { return nx_; }

@@ -5,14 +5,14 @@
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
-/// Renewal of the frozen Newton matrix: all states of every column, their density response,
-/// assembly.
+/// Kernels that renew the frozen Newton matrix: all states of every column, their density response
+/// and the assembly (docs/theory/mosfet.md 9.2).
 namespace quasi::mosfet::cuda {
 
 constexpr int kLargestInterior = 511;
 
-/// Every eigenpair of every (family, column): one thread a pair, workspace in local memory.
-/// energies [n_families][nx][interior], vectors [n_families][nx][interior][interior].
+/// Computes every eigenpair of every (family, column), one thread for each pair, with workspace in
+/// local memory. energies [n_families][nx][interior], vectors [n_families][nx][interior][interior].
 template <int kMaxInterior>
 __global__ void all_states_kernel(DeviceProblem p, const double* potential, double* energies,
                                   double* vectors) {
@@ -28,14 +28,14 @@ __global__ void all_states_kernel(DeviceProblem p, const double* potential, doub
   const double norm2 = twisted_rayleigh(t, &energy, psi, forward, backward);
   const double factor = 1.0 / sqrt(p.dz * (norm2 > 0.0 ? norm2 : 1.0));
   energies[pair] = energy;
-  // A vector that did not converge steers nothing: its products are left out.
+  // The products of a vector that did not converge are left out.
   for (int k = 0; k < n; ++k)
     vectors[static_cast<long long>(pair) * n + k] = norm2 > 0.0 ? factor * psi[k] : 0.0;
 }
 
-/// Products ψ_pψ_q of all pairs (transported p, any q) of a column, and the same times their weight
-/// 4(ϱ_p−ϱ_q)/(ε_q−ε_p), capped and clipped at zero: [nx][rank][interior], rank =
-/// n_families·subbands·interior.
+/// Computes the products ψ_pψ_q of all pairs (transported p, any q) of a column, and the products
+/// times their weight 4(ϱ_p−ϱ_q)/(ε_q−ε_p), capped and clipped at zero. Both have the shape
+/// [nx][rank][interior], rank = n_families·subbands·interior.
 __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const double* energies,
                                      const double* vectors, double* products, double* weighted) {
   const int n = p.interior, rank = p.n_levels * n;
@@ -66,8 +66,9 @@ __global__ void pair_products_kernel(DeviceProblem p, DevicePoint q, const doubl
   }
 }
 
-/// The Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume: its blocks [nx][nz][nz] and the
-/// couplings of neighbouring columns [nx−1][nz]; identity rows at fixed nodes.
+/// Assembles the Newton matrix (−∇·ε_R∇ + (e/ε0)A) times the control volume: its blocks
+/// [nx][nz][nz] and the couplings of neighbouring columns [nx−1][nz]. Fixed nodes get identity
+/// rows.
 __global__ void assemble_kernel(DeviceProblem p, const double* responses, double* blocks,
                                 double* couplings) {
   const int n = p.interior;
@@ -99,7 +100,8 @@ __global__ void assemble_kernel(DeviceProblem p, const double* responses, double
     couplings[row] = p.fixed[row] || p.fixed[row + p.nz] ? 0.0 : -face;
 }
 
-/// Narrow copy of a symmetric inverse, from its triangle row ≤ column. Rows are padded with zeros.
+/// Copies a symmetric inverse to bfloat16 from its triangle row ≤ column. Rows are padded with
+/// zeros.
 __global__ void narrow_inverse_kernel(int nodes, const double* inverse, __nv_bfloat16* narrow) {
   const int row = blockIdx.x, stride = inverse_stride(nodes);
   for (int c = threadIdx.x; c < stride; c += blockDim.x) {

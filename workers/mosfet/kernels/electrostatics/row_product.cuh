@@ -4,19 +4,19 @@
 
 #include "workers/backend/host_device.hpp"
 
-/// One row of a bfloat16 matrix times a vector in single precision, by a warp.
+/// Multiplies one row of a bfloat16 matrix by a vector in single precision, with one warp.
 namespace quasi::mosfet::cuda {
 
-/// Length of a row: whole words of eight.
+/// Returns the length of a row, a multiple of eight.
 QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
 
-/// Where the vector's element k lies: eight interleaved parts, so that neighbouring lanes, which
-/// multiply eight neighbours each, read neighbouring words.
+/// Returns the index at which element k of the vector is stored. The vector is stored as eight
+/// interleaved parts. Neighbouring lanes multiply eight neighbours each and thus read neighbouring
+/// words.
 QUASI_HD constexpr int part_place(int k, int stride) { return (k & 7) * (stride / 8) + (k >> 3); }
 
-/// @param row    [stride] of the matrix, zero past its end
-/// @param parts  the vector, [stride] in the order of part_place
-/// @return Σ row·vector, the same on all lanes
+/// @param row    [stride] of the matrix, zero past its end @param parts  the vector, [stride] in
+/// the order of part_place @return Σ row·vector, equal on all lanes
 __device__ inline double narrow_row_product(const __nv_bfloat16* row, const float* parts,
                                             int stride, int lane) {
   const int eighth = stride / 8;

@@ -21,7 +21,7 @@ void all_states(const Structure& s, int family, const double* potential_v, doubl
   off.push_back(0.0);
   for (int k = 0; k < n; ++k)
     energy_ev[k] = f.base_ev[static_cast<std::size_t>(k)] - potential_v[k + 1];
-  // Column-major: each column of LAPACK's matrix is one row here.
+  // The array is column-major, so each column of LAPACK's matrix is one row here.
   const int info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', n, energy_ev, off.data(), vectors, n);
   if (info != 0)
     throw NotConverged("Schrödinger problem of a column: dstevd returned " + std::to_string(info));
@@ -69,9 +69,9 @@ void column_response(const Structure& s, const ColumnStates& states, const doubl
   double largest = 0.0;
   for (int k = 0; k < s.n_valleys() * s.subbands; ++k) largest = std::max(largest, sheet_nm2[k]);
   const double cap = response_cap(largest);
-  std::vector<double> products, weights;  // Rows ψ_pψ_p', later scaled by √|weight|.
+  std::vector<double> products, weights;  // rows ψ_pψ_p', later scaled by √|weight|
   for (int family = 0; family < s.n_families(); ++family) {
-    // Valleys of one family share ψ: their densities add before the products are formed.
+    // Valleys of one family share ψ, so their densities are added before the products are formed.
     std::vector<double> sheet(n, 0.0), slope(n, 0.0);
     for (int v = 0; v < s.n_valleys(); ++v) {
       if (s.family_of[static_cast<std::size_t>(v)] != family) continue;
@@ -105,7 +105,8 @@ void column_response(const Structure& s, const ColumnStates& states, const doubl
   if (rank == 0) return;
   cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, rank, 1.0, scaled.data(), n,
               products.data(), n, 0.0, response + s.nz + 1, s.nz);
-  for (int j = 1; j < s.nz - 1; ++j)  // Exactly symmetric, whatever order BLAS summed in.
+  // makes the matrix exactly symmetric for any order of the sums in BLAS
+  for (int j = 1; j < s.nz - 1; ++j)
     for (int k = 1; k < j; ++k) response[j * s.nz + k] = response[k * s.nz + j];
 }
 

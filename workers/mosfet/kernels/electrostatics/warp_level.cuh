@@ -5,17 +5,18 @@
 
 namespace quasi::mosfet::cuda {
 
-/// Workspace of one warp on one level, all [n].
+/// Workspace of one warp for one level; all arrays are [n].
 struct LevelWorkspace {
   double *psi, *forward, *backward, *up, *down;
 };
 
-/// Leading minors of (T − shift)·per_scale from one end, whose quotients are the pivots: one
-/// multiply-add after another, where the pivots themselves take a division each. With 4/scale those
-/// of a free wave neither grow nor shrink, and no number of rows that the back end takes leaves the
-/// range of a double; if one did, the level would fail its certificate.
-/// @param minors  minors[k] is that of the rows up to k, seen from its end; null: count only
-/// @return the number of changes of sign: of levels below `shift`
+/// Computes the leading minors of (T − shift)·per_scale from one end; their quotients are the
+/// pivots. Each minor takes a multiply-add, while a pivot would take a division. With the factor
+/// 4/scale the minors of a free wave neither grow nor shrink, and they stay within the range of a
+/// double for all sizes that the back end accepts. If one left the range, the level would fail its
+/// certificate.
+/// @param minors  minors[k] belongs to the rows up to k, counted from its end; null: count only
+/// @return the number of changes of sign, which is the number of levels below `shift`
 __device__ inline int sweep_minors(const Tridiagonal& t, double shift, double per_scale,
                                    bool from_last, double* minors) {
   double before = 0.0, minor = 1.0, off2 = 0.0;
@@ -36,8 +37,8 @@ __device__ inline int sweep_minors(const Tridiagonal& t, double shift, double pe
   return count;
 }
 
-/// y_k = Π ratio from the twist outwards: `up` below it, `down` above it, 1 at it. Every lane
-/// multiplies a chunk of neighbours, the chunks are joined by scans over the lanes.
+/// Computes y_k = Π ratio outwards from the twist: `up` below it, `down` above it, 1 at it. Every
+/// lane multiplies a chunk of neighbours, and scans over the lanes join the chunks.
 __device__ inline void outward_products(int n, int twist, const double* up, const double* down,
                                         double* y) {
   constexpr unsigned kAll = 0xffffffffu;
@@ -54,7 +55,7 @@ __device__ inline void outward_products(int n, int twist, const double* up, cons
     if (lane + step < 32) below *= from_above;
     if (lane >= step) above *= from_below;
   }
-  below = __shfl_down_sync(kAll, below, 1);  // Without the own chunk.
+  below = __shfl_down_sync(kAll, below, 1);  // without the lane's own chunk
   above = __shfl_up_sync(kAll, above, 1);
   if (lane == 31) below = 1.0;
   if (lane == 0) above = 1.0;
@@ -65,14 +66,14 @@ __device__ inline void outward_products(int n, int twist, const double* up, cons
   if (lane == 0) y[twist] = 1.0;
 }
 
-/// The row of smallest |γ| and its γ, the same on all lanes.
+/// The row of smallest |γ| and its γ, equal on all lanes.
 struct Twist {
   double gamma = 1e300;
   int row = 0;
 };
 
 /// Finds the twist from the minors of both ends, and the quotients of neighbouring components on
-/// either side of it. Ties go to the lowest row.
+/// either side of it. In a tie the lowest row is taken.
 __device__ inline Twist find_twist(const Tridiagonal& t, double shift, const LevelWorkspace& work) {
   constexpr FastQuotient quotient{};
   const double per_scale = 4.0 / t.scale_ev;
@@ -116,10 +117,10 @@ __device__ inline void normalise_level(int n, double step_nm, double norm2, doub
   __syncwarp();
 }
 
-/// solve_level() with a warm start, by one warp (docs/theory/mosfet.md 9.4): forward and backward
-/// recurrences run on two lanes at once, everything else is spread over the lanes. Falls back to
-/// the plain cold solver on lane 0.
-/// @return true if the pair converged and is certified; *lambda_ev is the same on all lanes.
+/// Runs solve_level() with a warm start on one warp (docs/theory/mosfet.md 9.4). Forward and
+/// backward recurrences run on two lanes at once, and all other work is spread over the lanes. If
+/// it fails, lane 0 runs the plain cold solver. @return true if the pair converged and is
+/// certified; *lambda_ev is equal on all lanes.
 __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double step_nm,
                                         double* lambda_ev, const LevelWorkspace& work) {
   constexpr unsigned kAll = 0xffffffffu;
@@ -129,7 +130,7 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
   int count = 0;
   double norm2 = -1.0, shift = *lambda_ev;
   for (int iteration = 0; iteration < kMaxIterations && norm2 < 0.0; ++iteration) {
-    // Lanes 2 and 3 count the levels below either side of the shift: the certificate takes no
+    // Lanes 2 and 3 count the levels below either side of the shift, so the certificate takes no
     // further time.
     if (lane < 4)
       count = sweep_minors(t,
@@ -150,7 +151,7 @@ __device__ inline bool warp_solve_level(const Tridiagonal& t, int level, double 
     shift += twist.gamma / sum;
     if (fabs(twist.gamma) <= 4e-15 * t.scale_ev * sqrt(sum)) norm2 = sum;
   }
-  // The converged shift moved by less than 4e-15 of the scale since it was counted.
+  // The converged shift has moved by less than 4e-15 of the scale since the count.
   const int below = __shfl_sync(kAll, count, 2), above = __shfl_sync(kAll, count, 3);
   if (norm2 < 0.0 || below > level || above <= level) {
     int good = 0;

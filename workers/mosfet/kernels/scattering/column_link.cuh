@@ -5,29 +5,29 @@
 
 namespace quasi::mosfet::cuda {
 
-/// One state of a column and one (partner, process) that it is joined to.
+/// One state of a column with one (partner, process) that it is joined to.
 struct ColumnLink {
-  int partner;       ///< a state
-  int levels;        ///< place of the two levels in a matrix [n_levels][n_levels]
+  int partner;       ///< number of the partner state
+  int levels;        ///< index of the two levels in a matrix [n_levels][n_levels]
   double gap_ev;     ///< ε_own − ε_partner, with the offsets of their valleys
   double root_mass;  ///< √(m_x m_y) of the partner, eV fs² nm⁻²
   ScatteringProcess process;
 
-  /// The link in which the state is the low end.
-  /// @param strength  overlap or roughness of the two levels
+  /// Returns the link in which the state is the low end. @param strength  overlap or roughness of
+  /// the two levels
   __device__ ScatteringLink as_low(const EnergyGrid& grid, double strength) const {
     return make_link(grid, gap_ev + process.energy_ev, process.coupling * strength,
                      process.occupation, is_elastic(process.kind), root_mass);
   }
-  /// The link in which it is the high end.
+  /// Returns the link in which the state is the high end.
   __device__ ScatteringLink as_high(const EnergyGrid& grid, double strength) const {
     return make_link(grid, -gap_ev + process.energy_ev, process.coupling * strength,
                      process.occupation, is_elastic(process.kind), root_mass);
   }
 };
 
-/// @param i   column
-/// @param at  which of the joined_count[valley] partners and processes of the state
+/// @param i   column @param at  index into the joined_count[valley] partners and processes of the
+/// state
 __device__ inline ColumnLink column_link(const DeviceProblem& p, const DevicePoint& q, int i,
                                          int state, int at) {
   const int valley = state / p.subbands;

@@ -8,8 +8,8 @@
 namespace quasi::mosfet {
 namespace {
 
-// All w of one state for one process and one partner. Interiors have constant weights; the one low
-// node whose Γ lies below the first node is added apart.
+// Computes all w of one state for one process and one partner. Weights are constant in the
+// interior. The single low node whose Γ lies below the first node is added separately.
 template <bool kBlocked, bool kSpectrum>
 void add_process(const EnergyGrid& grid, const ScatteringLink& as_low,
                  const ScatteringLink& as_high, const LinkEnds& ends, GainLoss* sums) {
@@ -48,7 +48,7 @@ struct ColumnFilling {
   std::vector<double> filling, odds;
 };
 
-// One state's gain and loss over all w of one column.
+// Computes gain and loss of one state over all w of one column.
 void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels,
                     const ColumnFilling& column, int state, int i, GainLoss* sums) {
   const Structure& s = problem.structure;
@@ -92,7 +92,7 @@ void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels
       const double n = process.occupation, gap = (own_ev - other_ev) / grid.dw_ev;
       const double quantum = process.energy_ev / grid.dw_ev;
       for (int l = 0; l < nw; ++l) {
-        if (elastic) {  // The stored coupling carries the ½ of an ordered pair.
+        if (elastic) {  // the stored coupling contains the ½ of an ordered pair
           add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other,
                            &sums[l]);
           continue;
@@ -144,7 +144,8 @@ void scattering_rates(const TransportProblem& problem, const LevelCoupling& leve
                          ? sum.blocked_loss(grid.kane(l), s_own, capacity_of(filling, full))
                          : sum.loss(grid.kane(l));
           if (problem.elastic_rate_fs.empty()) continue;
-          // To the angular mean at the same w: blocking cancels, since f(1−f') − f'(1−f) = f − f'.
+          // Relaxation to the angular mean at the same w. Blocking cancels, because f(1−f') −
+          // f'(1−f) = f − f'.
           const double rate =
               problem.elastic_rate_fs[(static_cast<std::size_t>(valley) * nx + i) * nw + l];
           gain[at] += rate * angle_sum[at] / (2.0 * units::kPi);

@@ -6,8 +6,8 @@
 
 namespace quasi::mosfet::cuda {
 
-/// Bytes of shared memory of scattering_kernel: F of a column (and r = f/(1−f) with Pauli
-/// blocking), overlaps (and roughness strengths), and the links of the block's states.
+/// Returns the shared memory of scattering_kernel in bytes: F of a column (and r = f/(1−f) with
+/// Pauli blocking), overlaps (and roughness strengths), and the links of the block's states.
 inline std::size_t scattering_shared_bytes(const DeviceProblem& p, int states_per_block) {
   const std::size_t states = static_cast<std::size_t>(p.n_states) * p.nw;
   const std::size_t levels = static_cast<std::size_t>(p.n_levels) * p.n_levels;
@@ -16,14 +16,15 @@ inline std::size_t scattering_shared_bytes(const DeviceProblem& p, int states_pe
          sizeof(ScatteringLink) * 2 * static_cast<std::size_t>(states_per_block) * p.most_joined;
 }
 
-/// Gain and loss of one column for a group of states. Block: (x, group); F = Φ̃/(1+2αw) of all
-/// states and both links of every (state, partner, process) lie in shared memory; a thread owns one
-/// (state, w) and gathers.
+/// Computes gain and loss of one column for a group of states (docs/theory/mosfet.md 5.4). A block
+/// is (x, group). F = Φ̃/(1+2αw) of all states and both links of every (state, partner, process)
+/// lie in shared memory. A thread owns one (state, w) and gathers.
 template <bool kBlocked, bool kSpectrum>
 __global__ void __launch_bounds__(768, 1)
     scattering_kernel(const __grid_constant__ DeviceProblem p,
                       const __grid_constant__ DevicePoint q, int states_per_block) {
-  if (!q.clock->active) return;  // Of the step before, perhaps: Δt is found at the same time.
+  // perhaps the flag of the previous step, because Δt is computed at the same time
+  if (!q.clock->active) return;
   extern __shared__ double shared[];
   double* filling = shared;                                     // [n_states][nw]
   double* odds = filling + p.n_states * p.nw;                   // [n_states][nw]
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(768, 1)
         kBlocked
             ? sum.blocked_loss(kane, s_own, capacity_of(filling[state * p.nw + l], full_of(valley)))
             : sum.loss(kane);
-    if (p.elastic_rate != nullptr) {  // To the angular mean at the same w.
+    if (p.elastic_rate != nullptr) {  // relaxation to the angular mean at the same w
       const double rate = p.elastic_rate[(static_cast<long long>(valley) * p.nx + i) * p.nw + l];
       gain += rate * q.angle_sum[row] / (2.0 * units::kPi);
       loss += rate;
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(768, 1)
 
 using ScatteringKernel = void (*)(DeviceProblem, DevicePoint, int);
 
-/// The variant that a problem needs.
+/// Returns the variant of the kernel that a problem needs.
 inline ScatteringKernel scattering_kernel_of(const DeviceProblem& p) {
   const bool spectrum = p.roughness_spectrum != nullptr;
   if (p.pauli) return spectrum ? scattering_kernel<true, true> : scattering_kernel<true, false>;

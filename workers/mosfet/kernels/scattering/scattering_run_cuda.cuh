@@ -4,34 +4,35 @@
 #include "workers/mosfet/physics/scattering_link.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
-/// The balanced scheme without blocking and roughness, several neighbouring energies a thread.
+/// Balanced scheme without blocking and roughness, with several neighbouring energies for each
+/// thread (docs/theory/mosfet.md 5.4).
 namespace quasi::mosfet::cuda {
 
 constexpr int kRunNodes = 4;
 constexpr int kRunThreads = 768;
 
-/// A row of F over w as kRunNodes interleaved parts with zeros around them: neighbouring threads,
-/// which read kRunNodes apart, read neighbouring words, and a run that lies outside the grid finds
-/// zeros.
+/// A row of F over w as kRunNodes interleaved parts with zeros around them. Neighbouring threads
+/// read kRunNodes apart and thus find neighbouring words. A run outside the grid finds zeros.
 struct RunRow {
   static constexpr int kBefore = 2;  ///< words of a part before node 0
   int nw;
   QUASI_HD int last() const {
     return nw / kRunNodes + kBefore;
-  }  ///< the first word of a part with nothing from here on
+  }  ///< the first word of a part that is followed by zeros alone
   QUASI_HD int stride() const { return last() + 2; }
   QUASI_HD int length() const { return kRunNodes * stride(); }
   QUASI_HD int place(int n) const { return n % kRunNodes * stride() + n / kRunNodes + kBefore; }
 };
 
-/// Where the kRunNodes+1 nodes from l + shift on lie, the same for every l that is a multiple of
+/// Positions of the kRunNodes+1 nodes from l + shift on, equal for every l that is a multiple of
 /// kRunNodes.
 struct alignas(16) RunPlaces {
-  int offset[kRunNodes + 1];  ///< from the word of the first
-  int word = 0;               ///< of the first, for l = 0
+  int offset[kRunNodes + 1];  ///< from the word of the first node
+  int word = 0;               ///< word of the first node for l = 0
 
   QUASI_HD RunPlaces(const RunRow& row, int shift) {
-    const int shifted = shift + kRunNodes * (1 << 20);  // Positive: plain division rounds down.
+    // positive, because plain division must round down
+    const int shifted = shift + kRunNodes * (1 << 20);
     const int part = shifted % kRunNodes;
     word = shifted / kRunNodes - (1 << 20) + RunRow::kBefore;
     for (int j = 0; j <= kRunNodes; ++j)
@@ -49,7 +50,7 @@ struct RunLink {
   LowRun low;
   HighRun high;
   RunPlaces above, below;
-  int row;  ///< of the partner
+  int row;  ///< row of the partner
 };
 
 inline std::size_t scattering_run_shared_bytes(const DeviceProblem& p, int states_per_block) {
@@ -59,20 +60,21 @@ inline std::size_t scattering_run_shared_bytes(const DeviceProblem& p, int state
          sizeof(double) * doubles;
 }
 
-/// Threads of a block of scattering_run_kernel, and how often it goes round.
+/// Returns the threads of a block of scattering_run_kernel, and the number of rounds of its loop.
 inline int scattering_run_threads(const DeviceProblem& p, int states_per_block) {
   const int items = states_per_block * (p.nw / kRunNodes),
             rounds = (items + kRunThreads - 1) / kRunThreads;
   return ((items + rounds - 1) / rounds + 31) / 32 * 32;
 }
 
-/// Gain and loss of one column for a group of states; block: (x, group). F of all states and both
-/// ends of every (state, partner, process) lie in shared memory; a thread owns kRunNodes
-/// neighbouring w of one state and gathers.
+/// Computes gain and loss of one column for a group of states. A block is (x, group). F of all
+/// states and both ends of every (state, partner, process) lie in shared memory. A thread owns
+/// kRunNodes neighbouring w of one state and gathers.
 __global__ void __launch_bounds__(kRunThreads, 1)
     scattering_run_kernel(const __grid_constant__ DeviceProblem p,
                           const __grid_constant__ DevicePoint q, int states_per_block) {
-  if (!q.clock->active) return;  // Of the step before, perhaps: Δt is found at the same time.
+  // perhaps the flag of the previous step, because Δt is computed at the same time
+  if (!q.clock->active) return;
   extern __shared__ double shared[];
   auto* links = reinterpret_cast<RunLink*>(shared);  // [states_per_block][most_joined]
   double* filling =
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(kRunThreads, 1)
     filling[state * length + layout.place(l)] =
         q.angle_sum[(static_cast<long long>(state) * p.nx + i) * p.nw + l] / grid.kane(l);
   }
-  // Four lanes a pair of levels.
+  // Four lanes compute one pair of levels.
   const int pairs = p.n_levels * p.n_levels, lane = threadIdx.x & 3;
   for (int base = 0; base < pairs; base += static_cast<int>(blockDim.x) / 4) {
     const int pair = base + static_cast<int>(threadIdx.x) / 4;
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(kRunThreads, 1)
       const long long row = (static_cast<long long>(state) * p.nx + i) * p.nw + l + j;
       const double kane = grid.kane(l + j);
       double gain = sums[j].gain(kane, s_own), loss = sums[j].loss(kane);
-      if (p.elastic_rate != nullptr) {  // To the angular mean at the same w.
+      if (p.elastic_rate != nullptr) {  // relaxation to the angular mean at the same w
         const double rate =
             p.elastic_rate[(static_cast<long long>(valley) * p.nx + i) * p.nw + l + j];
         gain += rate * q.angle_sum[row] / (2.0 * units::kPi);

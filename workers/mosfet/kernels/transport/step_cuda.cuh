@@ -5,12 +5,12 @@
 #include "workers/mosfet/kernels/transport/transport_cuda.cuh"
 #include "workers/mosfet/physics/gradient.hpp"
 
-/// What a time step needs beside transport, scattering and the field: Δt, sums of the pdf, inflow,
-/// records.
+/// Kernels of a time step beside transport, scattering and the field: Δt, sums of the pdf, inflow
+/// and records (docs/theory/mosfet.md 8).
 namespace quasi::mosfet::cuda {
 
-/// Φ̃ of a whole pdf, eight lanes a row, in the order of transport_kernel's sums: a restored state
-/// has the same bits.
+/// Sums Φ̃ of a whole pdf with eight lanes for each row, in the order of transport_kernel's sums,
+/// so that a restored state has the same bits.
 __global__ void angle_sum_kernel(DeviceProblem p, const double* pdf, double* angle_sum) {
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
   const long long row = (blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) / 8;
@@ -22,7 +22,7 @@ __global__ void angle_sum_kernel(DeviceProblem p, const double* pdf, double* ang
   if (row < rows && (threadIdx.x & 7) == 0) angle_sum[row] = sum;
 }
 
-/// ϱ = Φ* Δw Σ_w Φ̃ of every state of a column, one warp a state.
+/// Computes ϱ = Φ* Δw Σ_w Φ̃ of every state of a column, one warp for each state.
 __global__ void sheet_kernel(DeviceProblem p, DevicePoint q) {
   const int i = blockIdx.x, lane = threadIdx.x & 31;
   for (int state = threadIdx.x / 32; state < p.n_states; state += blockDim.x / 32) {
@@ -34,8 +34,9 @@ __global__ void sheet_kernel(DeviceProblem p, DevicePoint q) {
   }
 }
 
-/// Per block: smallest Φ, largest Φ̃ of the top cells, largest Φ̃ of all; with Pauli blocking also
-/// the smallest and largest f̄ and the number of cells outside [0, 1]; [6][blocks]. A NaN stays.
+/// Finds for each block the smallest Φ, the largest Φ̃ of the top cells and the largest Φ̃ of all.
+/// With Pauli blocking it adds the smallest and largest f̄ and the number of cells outside [0, 1].
+/// The result is [6][blocks]. A NaN is kept.
 __global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
   __shared__ double kept[6][32];
   const long long rows = static_cast<long long>(p.n_states) * p.nx * p.nw;
@@ -73,7 +74,7 @@ __global__ void extremes_kernel(DeviceProblem p, DevicePoint q, double* out) {
   out[static_cast<long long>(which) * gridDim.x + blockIdx.x] = value;
 }
 
-/// Δt of a step, from the largest rate over the points of phase space. One block.
+/// Computes Δt of a step from the largest rate over the points of phase space, with one block.
 __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
   __shared__ double slopes[32], best[32];
   PointClock* clock = q.clock;
@@ -97,7 +98,7 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
     slope = lane < warps ? slopes[lane] : 0.0;
     for (int step = 16; step > 0; step >>= 1)
       slope = fmax(slope, __shfl_xor_sync(0xffffffffu, slope, step));
-    // |cos φ| and |sin φ| repeat in every quadrant: the first one is enough.
+    // |cos φ| and |sin φ| repeat in every quadrant, so the first quadrant is sufficient.
     const double per_length = 1.0 / p.dx + slope / p.dw, per_angle = slope / p.dphi;
     for (int l = threadIdx.x; l < p.nw; l += blockDim.x) {
       const double along = p.speed[v * p.nw + l] * per_length;
@@ -118,8 +119,8 @@ __global__ void time_step_kernel(DeviceProblem p, DevicePoint q) {
   }
 }
 
-/// The scale of a contact's neutral inflow (block 0: source, 1: drain) for the stage that starts
-/// from `pdf_s`.
+/// Computes the scale of a contact's neutral inflow (block 0: source, 1: drain) for the stage that
+/// starts from `pdf_s`.
 __global__ void neutral_inflow_kernel(DeviceProblem p, DevicePoint q, const double* pdf_s) {
   if (!q.clock->active) return;
   __shared__ double sums[32];
@@ -140,7 +141,8 @@ __global__ void neutral_inflow_kernel(DeviceProblem p, DevicePoint q, const doub
   q.inflow_scale[side] = inflow_scale(side == 0 ? q.neutral_source : q.neutral_drain, sum * p.dw);
 }
 
-/// Ends a step: the current at every half node (one block each), clock and record (block 0).
+/// Ends a step: computes the current at every half node (one block each), and clock and record
+/// (block 0).
 __global__ void record_kernel(DeviceProblem p, DevicePoint q, TransportShape shape) {
   if (!q.clock->active) return;
   __shared__ double sums[32];
@@ -161,7 +163,7 @@ __global__ void record_kernel(DeviceProblem p, DevicePoint q, TransportShape sha
   }
 }
 
-/// The last kernel of a step: one warp.
+/// Sets the clock as the last kernel of a step, with one warp.
 __global__ void clock_kernel(DeviceProblem p, DevicePoint q) {
   PointClock* clock = q.clock;
   if (!clock->active) return;

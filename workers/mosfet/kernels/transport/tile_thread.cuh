@@ -4,16 +4,16 @@
 
 namespace quasi::mosfet::cuda {
 
-/// A thread's place (r, m) in the tile of its block, and the factors that depend on it alone.
+/// Position (r, m) of a thread in the tile of its block, and the factors that depend on it alone.
 ///
 /// Row r = 0 closes the lower w interface of the tile. Threads beyond the last row repeat it and
-/// store nothing, so that no branch surrounds the fluxes. A number of angles known to the compiler
-/// (kAngles > 0, with the tile that fills a block) folds the index arithmetic.
+/// store nothing, so that no branch surrounds the fluxes. A number of angles that the compiler
+/// knows (kAngles > 0, with the tile that fills a block) simplifies the index arithmetic.
 template <bool kFull, int kAngles>
 struct TileThread {
   int n, tile;                ///< angles; rows of the tile
-  int first, state, valley;   ///< lowest row of the tile; the block's state and its valley pair
-  bool in_block, row_exists;  ///< within (tile+1)·n; row is one of the grid and not the closing one
+  int first, state, valley;   ///< lowest row of the tile; state of the block and its valley pair
+  bool in_block, row_exists;  ///< within (tile+1)·n; row is in the grid and is not the closing row
   int r, m, l;                ///< row of threads, angle, node of w
   bool forward;               ///< cos φ > 0
   double sin_m, weight_m;     ///< sin φ; quadrature weight, zero in rows of other blocks
@@ -25,8 +25,8 @@ struct TileThread {
   /// Rows first−3, first−2 and first+tile … first+tile+2 are fetched by thread rows 0 … 4, row
   /// first−1 by its own thread.
   bool fetches, edge;
-  double own_factor, halo_factor;  ///< v of the own row and of the fetched one
-  int halo_at, edge_at;            ///< places of the fetched nodes in a plane
+  double own_factor, halo_factor;  ///< v of the own row and of the fetched row
+  int halo_at, edge_at;            ///< positions of the fetched nodes in a plane
   int ghost, other_ghost;          ///< offsets of the ghosts that repeat this angle; 0: none
   int turn;                        ///< offset of the φ flux at m − ½
 
@@ -76,7 +76,7 @@ struct TileThread {
     edge_at = edge ? place_of(p, l) : 0;
   }
 
-  // Below w = 0 a row continues at the mirrored angle; above the top there is nothing.
+  // Below w = 0 a row continues at the mirrored angle; above the top all values are zero.
   __device__ __forceinline__ int place_of(const DeviceProblem& p, int row) const {
     return row < 0 ? (-1 - row) * n + p.mirror[m] : row < p.nw ? row * n + m : 0;
   }
@@ -85,8 +85,8 @@ struct TileThread {
     return row < 0 ? speed[-1 - row] : row < p.nw ? speed[row] : 0.0;
   }
 
-  // The ghost that repeats this angle: of −φ, of 2π−φ, or the period's. With fewer than nine angles
-  // one may be repeated at both ends.
+  // Finds the ghost that repeats this angle: of −φ, of 2π−φ, or of the period. With fewer than nine
+  // angles, one angle may be repeated at both ends.
   __device__ __forceinline__ void find_ghosts() {
     ghost = kFull ? (m >= n - 3 ? -n
                      : m <= 2   ? n

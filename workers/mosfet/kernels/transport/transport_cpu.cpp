@@ -38,14 +38,14 @@ struct AngleSpan {
   int begin, end;
 };
 
-/// Half-node values of a row from five neighbouring rows, angle by angle.
+/// Computes half-node values of a row from five neighbouring rows, angle by angle [jiang1996].
 inline void weno_rows(const WenoRows& rows, AngleSpan span, double epsilon, double* out) {
   const double *a = rows.a, *b = rows.b, *c = rows.c, *d = rows.d, *e = rows.e;
 #pragma omp simd
   for (int m = span.begin; m < span.end; ++m) out[m] = weno5(a[m], b[m], c[m], d[m], e[m], epsilon);
 }
 
-/// ∂_φ of the flux of one row divided by |ε'| τ, wind sign σ = sign ε'.
+/// Computes ∂_φ of the flux of one row divided by |ε'| τ, with wind sign σ = sign ε'.
 class AngleDerivative {
  public:
   explicit AngleDerivative(const TransportProblem& problem)
@@ -56,7 +56,7 @@ class AngleDerivative {
       upwind(pdf, sigma);
     else
       split(pdf, sigma);
-    // flux_[m+1] is F_{m+½}; the ends follow from F(−φ) = −F(φ), or from the period.
+    // flux_[m+1] is F_{m+½}. The ends follow from F(−φ) = −F(φ), or from the period.
     if (problem_.range == AngleRange::kHalf) {
       flux_[0] = -flux_[1];
       flux_[n_] = -flux_[n_ - 1];
@@ -67,7 +67,8 @@ class AngleDerivative {
   }
 
  private:
-  // On 0 < φ < π the sign of a³ is the sign of ε': one reconstruction of sin φ Φ, odd at both ends.
+  // On 0 < φ < π the sign of a³ is the sign of ε', so sin φ Φ, odd at both ends, is reconstructed
+  // once.
   void upwind(const double* pdf, double sigma) {
     double* g = plus_.data() + kGhost;
     for (int m = 0; m < n_; ++m) g[m] = problem_.sin_phi[m] * pdf[m];
@@ -118,7 +119,7 @@ class AngleDerivative {
   std::array<double, kMaxAngles + 2> flux_{}, other_{};
 };
 
-/// Marches one tile of w rows of one state along x.
+/// Computes one tile of w rows of one state, column by column along x.
 class TileMarch {
  public:
   TileMarch(const TransportProblem& problem, const StageInput& in, const StageOutput& out,
@@ -162,7 +163,8 @@ class TileMarch {
     return in_.pdf_s + (static_cast<std::int64_t>(state_) * p_.structure.nx + i) * p_.nw * n_;
   }
 
-  // Electrons that come in carry the contact's distribution, those that leave the boundary plane's.
+  // Electrons that enter have the contact's distribution; those that leave have that of the
+  // boundary plane.
   void make_ghosts() {
     for (int l = first_; l < last_; ++l)
       for (int m = 0; m < n_; ++m) {
@@ -180,7 +182,8 @@ class TileMarch {
       }
   }
 
-  // F^x at i+½ for every row of the tile: a¹ does not depend on x, so Φ itself is reconstructed.
+  // Computes F^x at i+½ for every row of the tile. a¹ does not depend on x, so Φ itself is
+  // reconstructed.
   void x_fluxes(int i, double* flux) {
     for (int l = first_; l < last_; ++l) {
       double* out = flux + static_cast<std::ptrdiff_t>(l - first_) * n_;
@@ -201,7 +204,7 @@ class TileMarch {
     }
   }
 
-  // v(w)Φ of one row; below w = 0 the row of φ + π, above w_max nothing.
+  // Computes v(w)Φ of one row: below w = 0 the row of φ + π, above w_max zeros.
   void speed_row(int i, int l, double* out) const {
     if (l >= p_.nw) {
       std::fill(out, out + n_, 0.0);
@@ -214,8 +217,9 @@ class TileMarch {
     }
   }
 
-  // −a²Φ/ε' at w_{ℓ+½}: cos φ times the reconstruction of vΦ, wind against ε' cos φ. The ghosts
-  // make the exchange between φ and φ+π at w = 0 antisymmetric to the bit; the top is closed.
+  // Computes −a²Φ/ε' at w_{ℓ+½}: cos φ times the reconstruction of vΦ, with wind against ε' cos φ.
+  // The ghosts make the exchange between φ and φ+π at w = 0 antisymmetric to the bit. The top is
+  // closed.
   void w_flux(const double* const r[6], double slope, int l, double* out) const {
     if (l == p_.nw - 1) {
       std::fill(out, out + n_, 0.0);

@@ -4,13 +4,13 @@
 
 namespace quasi::mosfet::cuda {
 
-/// One Runge–Kutta stage of the transport of one point, fused (docs/theory/mosfet.md 5.3, 8):
-/// fluxes in x, w and φ, gain and loss, the update, Φ̃ of the result, and the block's share of the
-/// current at every half node.
+/// Runs one Runge–Kutta stage of the transport of one point in one kernel (docs/theory/mosfet.md
+/// 5.3, 8). It computes fluxes in x, w and φ, gain and loss, the update, Φ̃ of the result, and the
+/// block's share of the current at every half node.
 ///
-/// Each Φ is read from memory once by its own thread (three planes ahead in x, kept in registers),
-/// the x flux stays in a register for the next plane, and the w and φ fluxes are exchanged through
-/// shared memory. Sums run in a fixed tree and have the same bits every time.
+/// Each Φ is read from memory once by its own thread, three planes ahead in x, and kept in
+/// registers. The x flux stays in a register for the next plane. The w and φ fluxes are exchanged
+/// through shared memory. Sums run in a fixed tree and always have the same bits.
 template <bool kSplit, bool kFull, int kAngles>
 __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1 : kHalfBlocks)
     transport_kernel(const __grid_constant__ DeviceProblem p, const __grid_constant__ DevicePoint q,
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(kFull ? kFullThreads : kHalfThreads, kFull ? 1
 
 using TransportKernel = void (*)(DeviceProblem, DevicePoint, StageBuffers, TransportShape);
 
-/// The variant that a problem and its shape need. The angles of the standard mesh and of its halves
-/// are known to the compiler.
+/// Returns the variant for a problem and its shape. The compiler knows the angles of the standard
+/// mesh and of its halves.
 inline TransportKernel transport_kernel_of(const TransportProblem& problem,
                                            const TransportShape& shape) {
   const bool full = problem.range == AngleRange::kFull;

@@ -7,12 +7,12 @@
 
 namespace quasi::mosfet::cuda {
 
-/// The march of one block of transport_kernel along its segment of x: the state of a thread between
+/// Loop of one block of transport_kernel along its segment of x: the state of a thread between
 /// columns, and the steps of a column as named functions.
 ///
-/// The march is a software pipeline with one barrier a column. While the fluxes of column i are
-/// formed, column i−1 is finished with the fluxes that the barrier before made visible, column i−2
-/// is summed, and plane i+1 is published.
+/// The loop is a software pipeline with one barrier for each column. While the fluxes of column i
+/// are formed, column i−1 is finished with the fluxes that the previous barrier made visible,
+/// column i−2 is summed, and plane i+1 is published.
 template <bool kSplit, bool kFull, int kAngles>
 class TransportMarch {
  public:
@@ -39,10 +39,11 @@ class TransportMarch {
 
   __device__ __forceinline__ int begin() const { return begin_; }
   __device__ __forceinline__ int end() const { return end_; }
-  /// Offset of the frame that is not at offset `here`.
+  /// Returns the offset of the frame that is not at offset `here`.
   __device__ __forceinline__ int other_frame(int here) const { return size_ - here; }
 
-  /// Leaves ε' + lead' of the segment's columns in shared memory. A barrier must follow.
+  /// Stores ε' plus the slope of τ_d ∂ε/∂t of the segment's columns in shared memory. A barrier
+  /// must follow.
   __device__ __forceinline__ void load_slopes() {
     const double* row = q_.energy + static_cast<long long>(p_.family_of[at_.valley] * p_.subbands +
                                                            at_.state % p_.subbands) *
@@ -69,7 +70,7 @@ class TransportMarch {
     edge_from_ = plane + at_.edge_at;
     slope_ = slope_of_[0];
     publish(0, v3_, at_.fetches ? *halo_from_ : 0.0, at_.edge ? *edge_from_ : 0.0, slope_);
-    flux_behind_ = x_flux();  // Only the first segment counts it.
+    flux_behind_ = x_flux();  // only the first segment counts this flux
     if (begin_ == 0 && at_.in_block) moved_[size_] = at_.weight_m * flux_behind_;
     halo_from_ += plane_size_;
     edge_from_ += plane_size_;
@@ -79,8 +80,8 @@ class TransportMarch {
     cell_ = row_ * at_.n + at_.m;
   }
 
-  /// One phase of the pipeline for column i ≤ end(), with its frame at offset `here`. A barrier
-  /// must follow.
+  /// Runs one phase of the pipeline for column i ≤ end(), with its frame at offset `here`. A
+  /// barrier must follow.
   __device__ __forceinline__ void column(int i, int here) {
     const int there = other_frame(here);
     const bool finishes = at_.own() && i > begin_;
@@ -106,13 +107,13 @@ class TransportMarch {
  private:
   static constexpr int kReach = 4;  ///< planes i−3 … i+3: the x flux needs all but the last
 
-  /// Values of column i−1 that the fluxes of column i overwrite, and what its update reads.
+  /// Values of column i−1 that the fluxes of column i overwrite and that its update reads.
   struct Unfinished {
     double old = 0.0, gain = 0.0, loss = 0.0;
     double w_flux, phi_flux, flux_before, flux_after, centre, slope;
   };
 
-  // This thread's places in the first frame.
+  // Finds this thread's positions in the first frame.
   __device__ __forceinline__ void find_places(const ColumnFrame& frame) {
     const int n = at_.n, r = at_.r, m = at_.m;
     own_speed_ = shared_ + (r + 2) * n + m;
@@ -134,7 +135,7 @@ class TransportMarch {
         q_.angle_sum + (static_cast<long long>(at_.state) * p_.nx + begin_) * p_.nw + at_.first - 1;
   }
 
-  // Φ at plane i, with the contacts' distributions beyond the ends.
+  // Returns Φ at plane i, with the contacts' distributions beyond the ends.
   __device__ __forceinline__ double value(int i) const {
     if (i < 0 && at_.forward) return at_.inflow_source;
     if (i >= p_.nx && !at_.forward) return at_.inflow_drain;
@@ -146,7 +147,7 @@ class TransportMarch {
     if (at_.edge) edge_ahead_ = *edge_from_;
   }
 
-  // A plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
+  // Writes a plane's vΦ and sin φ Φ (or its split halves) for the neighbours.
   __device__ __forceinline__ void publish(int frame_at, double centre, double halo,
                                           double lower_edge, double slope) const {
     own_speed_[frame_at] = at_.own_factor * (at_.edge ? lower_edge : centre);
@@ -174,7 +175,8 @@ class TransportMarch {
     }
   }
 
-  // Plane i+1 for the neighbours, from values that are in registers; then its successor's halo.
+  // Publishes plane i+1 for the neighbours from values in registers, then reads the halo of the
+  // next plane.
   __device__ __forceinline__ void publish_next(int i, int there, double slope_next) {
     publish(there, v3_, halo_ahead_, edge_ahead_, slope_next);
     if (i + 2 >= end_) return;
@@ -194,11 +196,11 @@ class TransportMarch {
       ahead_ = *next_;
       next_ += plane_size_;
     } else if (!at_.forward) {
-      ahead_ = at_.inflow_drain;  // Electrons that leave keep the last plane's value.
+      ahead_ = at_.inflow_drain;  // electrons that leave keep the last plane's value
     }
   }
 
-  // F^x at the half node between v2 and v3, upwinded by cos φ.
+  // Returns F^x at the half node between v2 and v3, upwinded by cos φ.
   __device__ __forceinline__ double x_flux() const {
     const bool forward = at_.forward;
     return at_.x_factor * weno5(forward ? v0_ : v5_, forward ? v1_ : v4_, forward ? v2_ : v3_,
@@ -206,7 +208,7 @@ class TransportMarch {
                                 FastQuotient{});
   }
 
-  // F^w at l+½, upwinded against ε' cos φ.
+  // Returns F^w at l+½, upwinded against ε' cos φ.
   __device__ __forceinline__ double w_flux(int here) const {
     const bool up_wind = at_.forward == (slope_ < 0.0);
     const int stride = up_wind ? at_.n : -at_.n;
@@ -216,7 +218,8 @@ class TransportMarch {
                  FastQuotient{});
   }
 
-  // F^φ at m+½ without its turning rate, upwinded on the half circle by ε' alone, else split.
+  // Returns F^φ at m+½ without its turning rate. On the half circle it is upwinded by ε' alone,
+  // else it is split.
   __device__ __forceinline__ double phi_flux(int here) const {
     constexpr FastQuotient quotient{};
     const double epsilon = p_.weno_epsilon;
@@ -234,7 +237,7 @@ class TransportMarch {
     }
   }
 
-  // The three fluxes of column i, and their share of sums and differences of the neighbours.
+  // Forms the three fluxes of column i, and their share of the neighbours' sums and differences.
   __device__ __forceinline__ void form_fluxes(int here) {
     flux_ahead_ = x_flux();
     along_w_ = w_flux(here);
@@ -262,7 +265,7 @@ class TransportMarch {
     return u;
   }
 
-  // The Runge–Kutta update of column i−1, whose fluxes lie in the frame at offset `there`.
+  // Makes the Runge–Kutta update of column i−1, whose fluxes lie in the frame at offset `there`.
   __device__ __forceinline__ void finish(const Unfinished& u, int there) const {
     const double beside = phi_flux_[there + at_.turn];
     const double after = !kFull && at_.m == at_.n - 1 ? -beside : u.phi_flux;
@@ -275,7 +278,7 @@ class TransportMarch {
     result_[there] = at_.weight_m * fresh;
   }
 
-  // The current through a half node, by the last warp.
+  // Sums the current through a half node, with the last warp.
   __device__ __forceinline__ void sum_current(int half_node, int frame_at) const {
     if (warp_ != shape_.warps() - 1) return;
     const double* from = sum_from_ + frame_at + rows_;
@@ -286,7 +289,8 @@ class TransportMarch {
       partial_[half_node] = (stage_.first ? 0.0 : partial_[half_node]) + stage_.flux_weight * sum;
   }
 
-  // Φ̃ of a finished column, eight lanes a row, in as many rounds as the tile needs.
+  // Sums Φ̃ of a finished column with eight lanes for each row, in as many rounds as the tile
+  // needs.
   __device__ __forceinline__ void sum_rows(int frame_at) {
     for (int row = 1 + warp_ * 4 + lane_ / 8; row - lane_ / 8 <= at_.tile;
          row += 4 * shape_.warps()) {
@@ -295,7 +299,7 @@ class TransportMarch {
       for (int a = lane_ & 7; a < at_.n; a += 8) sum += from[a];
       for (int step = 4; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffffu, sum, step);
       if ((lane_ & 7) == 0 && row <= at_.tile && at_.first - 1 + row < p_.nw) sum_to_[row] = sum;
-      if constexpr (kAngles >= 8) break;  // A row has a warp's quarter: one round sums the tile.
+      if constexpr (kAngles >= 8) break;  // eight lanes serve a row, so one round sums the tile
     }
     sum_to_ += p_.nw;
   }
@@ -314,13 +318,14 @@ class TransportMarch {
   double* partial_;
   const double* sum_from_;
   double* sum_to_;
-  // Planes i−3 … i+2 of this thread's (l, m), the plane on its way, and pointers to those to come.
+  // Planes i−3 … i+2 of this thread's (l, m), the plane that is being read, and pointers to later
+  // planes.
   double v0_, v1_, v2_, v3_, v4_, v5_, ahead_;
   const double *next_, *halo_from_, *edge_from_;
   double slope_;
   double flux_behind_, flux_ahead_ = 0.0, along_w_ = 0.0, along_phi_ = 0.0;
   double halo_ahead_ = 0.0, edge_ahead_ = 0.0;
-  long long row_, cell_;  ///< (state, i, l) and (state, i, l, m) of the column that is finished
+  long long row_, cell_;  ///< (state, i, l) and (state, i, l, m) of the finished column
 };
 
 }  // namespace quasi::mosfet::cuda

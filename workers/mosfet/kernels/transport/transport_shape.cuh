@@ -4,29 +4,29 @@
 
 namespace quasi::mosfet::cuda {
 
-constexpr int kMaxColumns = 64;  ///< of a segment along x
+constexpr int kMaxColumns = 64;  ///< columns of a segment along x
 
-/// Shape of the fused transport kernel: a block owns `tile` rows of w of one state and all angles,
-/// and marches along a segment of x. Thread (r, m): r = 0 only closes the lower w interface of the
+/// Shape of the fused transport kernel. A block owns `tile` rows of w of one state and all angles,
+/// and runs along a segment of x. In thread (r, m), r = 0 only closes the lower w interface of the
 /// tile.
 struct TransportShape {
-  int tile = 0;      ///< rows of w of a block
+  int tile = 0;      ///< rows of w in a block
   int threads = 0;   ///< (tile+1)·angles, rounded up to whole warps
-  int tiles = 0;     ///< along w
-  int segments = 0;  ///< along x
-  int columns = 0;   ///< of a segment
+  int tiles = 0;     ///< number of tiles along w
+  int segments = 0;  ///< number of segments along x
+  int columns = 0;   ///< columns of a segment
   QUASI_HD int warps() const { return threads / 32; }
   std::size_t shared_bytes(const TransportProblem& problem) const;
 };
 
-/// Layout of the values that one column leaves in shared memory for its neighbours. Two frames are
-/// used in turn.
+/// Layout of the values that one column leaves in shared memory for its neighbours. Two frames
+/// alternate.
 struct ColumnFrame {
   int plane;   ///< vΦ of rows first−3 … first+tile+2, [tile+6][n]
   int padded;  ///< sin φ Φ, or one half of the split flux, with three ghosts at either end,
                ///< [tile+1][n+6]
   int rows;    ///< [tile+1][n], four times: w flux, φ flux, weight·Φ of the result, weight·F^x
-  int halves;  ///< of the φ flux
+  int halves;  ///< number of parts of the φ flux: 2 if it is split
   QUASI_HD ColumnFrame(int tile, int n, bool split)
       : plane((tile + 6) * n),
         padded((tile + 1) * (n + 6)),
@@ -42,21 +42,21 @@ inline std::size_t TransportShape::shared_bytes(const TransportProblem& problem)
   return sizeof(double) * (2 * static_cast<std::size_t>(frame.size()) + kMaxColumns);
 }
 
-/// Threads of a block: two blocks share a multiprocessor on the half range, so that one computes
-/// while the other waits at a barrier; rows of the full circle are too long for that.
+/// Threads of a block. On the half range two blocks share a multiprocessor, so that one computes
+/// while the other waits at a barrier. Rows of the full circle are too long for two blocks.
 constexpr int kHalfThreads = 256, kHalfBlocks = 2, kFullThreads = 512;
 
 /// Five halo rows are fetched by five rows of threads.
 constexpr int kLeastTile = 5;
 
-/// The finest nphi (a multiple of four) of which kLeastTile rows and the one that closes them fit a
+/// Returns the finest nphi (a multiple of four) for which kLeastTile rows and the closing row fit a
 /// block.
 QUASI_HD constexpr int largest_nphi(AngleRange range) {
   const int angles = (range == AngleRange::kFull ? kFullThreads : kHalfThreads) / (kLeastTile + 1);
   return (range == AngleRange::kFull ? angles : 2 * (angles - 1)) / 4 * 4;
 }
 
-/// Rows of w that fill a block.
+/// Returns the rows of w that fill a block.
 QUASI_HD constexpr int full_tile(bool full, int angles) {
   return (full ? kFullThreads : kHalfThreads) / angles - 1;
 }
@@ -69,7 +69,8 @@ inline TransportShape transport_shape(const TransportProblem& problem, int multi
   if (shape.tile < kLeastTile) shape.tile = kLeastTile;
   shape.threads = ((shape.tile + 1) * problem.angles + 31) / 32 * 32;
   shape.tiles = (problem.nw + shape.tile - 1) / shape.tile;
-  // Enough segments that the last wave of blocks is nearly full; each costs one more x flux.
+  // There are enough segments to fill the last wave of blocks nearly; each segment costs one more x
+  // flux.
   const int nx = problem.structure.nx, slots = multiprocessors * (full ? 1 : kHalfBlocks);
   double best = 1e300;
   for (int segments = 1; segments == 1 || segments <= nx / 6; ++segments) {
@@ -87,7 +88,8 @@ inline TransportShape transport_shape(const TransportProblem& problem, int multi
   return shape;
 }
 
-/// Where one Runge–Kutta stage reads and writes, and its coefficients (docs/theory/mosfet.md 8).
+/// Buffers that one Runge–Kutta stage reads and writes, and its coefficients (docs/theory/mosfet.md
+/// 8).
 struct StageBuffers {
   const double *pdf_n, *pdf_s;
   double* out;
