@@ -20,7 +20,7 @@ inline const double2* as_double2(const Cplx* data) {
 }
 
 /// Streams and library handles of the kernels of one device. Kernels and the objects that they load
-/// share it, so that an object may outlive the kernels that made it.
+/// share it, so an object may outlive the kernels that made it.
 class CudaContext {
  public:
   explicit CudaContext(const Device& device) : device_(device) {
@@ -34,13 +34,13 @@ class CudaContext {
   /// Makes the device current in this thread.
   void use() const { use_device(device_); }
   cudaStream_t stream() const { return stream_.get(); }
-  /// A stream for work that goes before the work of stream().
+  /// Returns the stream for work that precedes the work of stream().
   cudaStream_t preparation() const { return preparation_.get(); }
   cublasHandle_t blas() const { return blas_.get(); }
   cusolverDnHandle_t solver() const { return solver_.get(); }
   StagedCopy& staging() { return staging_; }
 
-  /// Copies an array to the device. Complete on return.
+  /// Copies an array to the device. The copy is complete on return.
   quasi::cuda::DeviceBuffer<double2> to_device(const Cplx* data, std::int64_t count,
                                                const char* what) {
     quasi::cuda::DeviceBuffer<double2> buffer(static_cast<std::size_t>(count), what);
@@ -48,12 +48,13 @@ class CudaContext {
                        stream(), what);
     return buffer;
   }
-  /// Copies an array to the host after all work of stream(). Complete on return.
+  /// Copies an array to the host after all work of stream(). The copy is complete on return.
   void to_host(const double2* from, std::int64_t count, Cplx* to, const char* what) {
     check(cudaStreamSynchronize(stream()), what);
     staging_.to_host(from, count * static_cast<std::int64_t>(sizeof(Cplx)), to, stream(), what);
   }
-  /// Device memory that one call may take beside resident data; the libraries have the rest.
+  /// Returns the device memory that one call may take beside resident data. The libraries use the
+  /// rest.
   std::int64_t workspace_bytes() const { return free_memory_bytes(device_) / 10 * 8; }
 
  private:

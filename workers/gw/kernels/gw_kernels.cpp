@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kBands = 4, kPlaneWaves = 27;
 constexpr int kEdge = 8;
 
-/// χ, ε⁻¹ and a product of matrices of the warm-up. @returns ε⁻¹
+/// Computes χ, ε⁻¹ and a product of matrices of the warm-up. @returns ε⁻¹
 std::vector<Cplx> warm_up_screening(GwKernels& kernels, const BandSelection& bands,
                                     const LoadedSphere& sphere, View<const Cplx, 2> waves) {
   const std::vector<double> weight(kBands * kBands, -1e-3), v(kPlaneWaves, 1.0);
@@ -37,7 +37,7 @@ std::vector<Cplx> warm_up_screening(GwKernels& kernels, const BandSelection& ban
   return matrix;
 }
 
-/// Exchange and the plasmon-pole sum of the warm-up.
+/// Computes exchange and the plasmon-pole sum of the warm-up.
 void warm_up_self_energy(GwKernels& kernels, const BandSelection& bands, const LoadedSphere& sphere,
                          const std::vector<Cplx>& strength) {
   const std::vector<double> v(kPlaneWaves, 1.0), occupation(kBands, 0.0), x(kBands * kBands, -2.0),
@@ -64,7 +64,7 @@ void warm_up(GwKernels& kernels) {
     for (std::int32_t j = 0; j < 3; ++j)
       for (std::int32_t k = 0; k < 3; ++k) index.push_back((i * kEdge + j) * kEdge + k);
   const View<const std::int32_t, 1> positions{index.data(), {kPlaneWaves}};
-  for (const double imaginary : {0.0, 0.5}) {  // in real arithmetic and in complex
+  for (const double imaginary : {0.0, 0.5}) {  // in real arithmetic, then in complex arithmetic
     const std::vector<Cplx> waves(kBands * kPlaneWaves, Cplx{0.1, imaginary});
     const View<const Cplx, 2> coefficients{waves.data(), {kBands, kPlaneWaves}};
     const auto sphere = kernels.pair_products().load_sphere(box, positions, {});

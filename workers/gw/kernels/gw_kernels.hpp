@@ -11,14 +11,16 @@
 
 namespace quasi::gw {
 
-/// The heavy steps of GW on one device, in four groups.
+/// Begin here: the heavy steps of GW on one device, in four groups. pair_products makes the pair
+/// products (docs/theory/gw.md 3), polarizability sums χ and inverts ε (4), pole_sums evaluates Σ
+/// (6, 7), and dense holds linear algebra.
 ///
 /// Loaded data and results that stay on the device are objects, which own their memory there:
 /// bands, spheres, blocks of pair products, sums χ and pole models. Results do not depend on the
-/// number of threads. One set of kernels and the objects it makes serve one thread at a time.
+/// number of threads. One set of kernels and the objects that it makes serve one thread at a time.
 class GwKernels {
  public:
-  /// The implementations for one device.
+  /// The four groups of kernels of one device.
   struct Parts {
     std::unique_ptr<PairProductKernels> pair_products;
     std::unique_ptr<PolarizabilityKernels> polarizability;
@@ -38,14 +40,14 @@ class GwKernels {
   Parts parts_;
 };
 
-/// Makes the kernels of a device.
-/// @throws BackendAbsent in a build without CUDA, for a CUDA device
+/// Makes the kernels of a device. @throws BackendAbsent for a CUDA device in a build without CUDA
 std::unique_ptr<GwKernels> make_gw_kernels(const Device& device);
 std::unique_ptr<GwKernels> make_gw_kernels_cpu(const Device& device);
 std::unique_ptr<GwKernels> make_gw_kernels_cuda(const Device& device);
 
 /// Runs every step of a static plasmon-pole calculation once on a small problem and drops the
-/// results. A device loads its code at the first call, and may do so while another is busy.
+/// results. A device loads its code at the first call, which may happen while another device is
+/// busy.
 void warm_up(GwKernels& kernels);
 
 }  // namespace quasi::gw

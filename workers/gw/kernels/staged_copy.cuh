@@ -14,7 +14,7 @@ namespace quasi::gw::cuda {
 
 using quasi::cuda::check;
 
-/// Copies between device memory and pageable host memory through two page-locked buffers: while the
+/// Copies between device memory and pageable host memory through two page-locked buffers. While the
 /// device copies one piece, all threads of the host copy the other. A plain copy of pageable memory
 /// runs in one thread of the driver.
 class StagedCopy {
@@ -34,7 +34,7 @@ class StagedCopy {
           copy(static_cast<char*>(to) + first, pieces_[turn].memory.data(), count);
         });
   }
-  /// Complete on return.
+  /// Copies to the device. The copy is complete on return.
   void to_device(const void* from, std::int64_t bytes, void* to, cudaStream_t stream,
                  const char* what) {
     std::int64_t begun = 0;
@@ -62,7 +62,7 @@ class StagedCopy {
     quasi::cuda::Event copied;
   };
 
-  /// begin(piece 0), begin(1), end(0), begin(2), end(1), …
+  /// Calls begin(piece 0), begin(1), end(0), begin(2), end(1), …
   template <typename Begin, typename End>
   void run(std::int64_t bytes, const char* what, Begin begin, End end) {
     while (pieces_.size() < 2) pieces_.emplace_back(what);

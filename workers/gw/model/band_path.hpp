@@ -12,11 +12,12 @@ struct BandPath {
   int points_per_segment = 40;  ///< number of points from one corner to the next
 };
 
-/// How corrections are carried from the points of the grid to those of a path.
+/// Rule by which corrections are carried from the points of the grid to those of a path
+/// (docs/theory/gw.md 10).
 enum class BandOrder {
-  kAutomatic,  ///< kCharacter where H is known between the points of the grid, else kEnergy
-  kCharacter,  ///< by the overlaps of states at the path's points with those of the grid
-  kEnergy,     ///< by star functions through the energies of each rank
+  kAutomatic,  ///< kCharacter if H is known between the points of the grid, else kEnergy
+  kCharacter,  ///< overlaps of states at the path's points with those of the grid
+  kEnergy,     ///< star functions through the energies of each rank [koelling1986]
 };
 
 }  // namespace quasi::gw

@@ -7,9 +7,9 @@ namespace quasi::gw {
 /// Shape in which the Coulomb interaction is truncated (docs/theory/gw.md 5).
 enum class Truncation { kNone, kSlab, kWire, kBox, kSphere };
 
-/// The row and column of W that carry the average of the wings at q ≠ 0.
+/// Rule for the row and column of W that carry the average of the wings at q ≠ 0.
 enum class WingRule {
-  kShortest,     ///< those of the shortest q+G; independent of how the q-list was written
+  kShortest,     ///< those of the shortest q+G; independent of the order of the q-list
   kListedPoint,  ///< those of G = 0 of the irreducible q, as in BerkeleyGW
 };
 
@@ -19,7 +19,7 @@ struct CoulombOptions {
   /// Largest share of the charge outside half the cell along a truncated axis.
   double max_charge_outside = 0.01;
   WingRule wing_rule = WingRule::kShortest;
-  /// File of stored averages v̄(q+G); empty: they are calculated.
+  /// File of stored averages v̄(q+G). If it is empty, the averages are calculated.
   std::string average_file;
 };
 

@@ -8,25 +8,25 @@
 namespace quasi::gw {
 
 /// A diamond or zincblende crystal described by the empirical pseudopotentials of Cohen and
-/// Bergstresser (docs/theory/gw.md 11): a mean field without files. V_xc is undefined there, so
-/// that only Σ has a meaning.
+/// Bergstresser [cohen1966] (docs/theory/gw.md 11). It is a mean field without files. V_xc is
+/// undefined there, so that only Σ has a meaning.
 ///
 ///   H_GG'(k) = |k+G|² δ + (1/N_at) Σ_a v_a(|G−G'|²) e^{−i(G−G')·τ_a}
 struct EmpiricalCrystal {
   std::string name = "silicon";  ///< a name of empirical_crystal_names()
-  double lattice_bohr = 0.0;     ///< lattice parameter; 0: the crystal's own
+  double lattice_bohr = 0.0;     ///< lattice parameter; 0: that of the crystal
   bool cubic_cell = false;       ///< 8 atoms instead of 2
   IVec3 repeats{1, 1, 1};        ///< supercell of that cell
-  /// Deformation x → F x of the whole crystal; each form factor stays with its G.
+  /// Deformation x → F x of the whole crystal. Each form factor stays with its G.
   Mat3 deformation{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   /// Shift of all atoms, reduced. A shift breaks inversion about the origin.
   Vec3 origin_shift{};
   double wavefunction_cutoff_ry = 11.0;
   IVec3 k_grid{1, 1, 1};
   int bands = 20;
-  /// Shift of the second set of states, or direction and length of k·p; reduced.
+  /// Shift of the second set of states, or direction and length for k·p; reduced.
   Vec3 q0{0.001, 0.0, 0.0};
-  /// True: q → 0 by k·p, which is exact since H is local. False: q → 0 by a second set of states.
+  /// True: q → 0 by k·p, which is exact because H is local. False: q → 0 by a second set of states.
   bool by_velocity = false;
 };
 
@@ -40,7 +40,8 @@ struct FormFactors {
   int atomic_number[2];
 };
 
-/// @throws InvalidInput if no crystal of that name is built in.
+/// Returns the form factors of a crystal. @throws InvalidInput if no crystal of that name is built
+/// in.
 const FormFactors& form_factors(const std::string& name);
 
 std::vector<std::string> empirical_crystal_names();

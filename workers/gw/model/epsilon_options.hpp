@@ -9,13 +9,14 @@
 
 namespace quasi::gw {
 
-/// Frequencies of ε⁻¹ beside those that the method of Σ needs; kAutomatic adds none.
+/// Frequencies of ε⁻¹ in addition to those that the method of Σ needs; kAutomatic adds none.
 enum class FrequencySet { kAutomatic, kStatic, kImaginary, kReal, kBoth, kGodbyNeeds };
 
-/// Static subspace of ε⁻¹ (docs/theory/gw.md 4.2): frequencies other than 0 are calculated between
-/// the eigenvectors of χ̃(0) that screen most. The complement follows the static matrix.
+/// Static subspace of ε⁻¹ (docs/theory/gw.md 4.2) [delben2019]. Frequencies other than 0 are
+/// calculated between the eigenvectors of χ̃(0) that screen most. The complement follows the static
+/// matrix.
 struct SubspaceOptions {
-  /// Vectors whose share |λ|/(1+|λ|) of δ − ε̃⁻¹(0) exceeds the tolerance are kept; 0: no subspace.
+  /// Vectors with a share |λ|/(1+|λ|) of δ − ε̃⁻¹(0) above the tolerance are kept; 0: no subspace.
   double tolerance = 0.0;
   int vectors = 0;         ///< number of vectors instead of a tolerance; 0: by the tolerance
   bool complement = true;  ///< add [ε̃⁻¹(0) − its subspace part] ω_c²/(ω_c² − ω²)
@@ -26,18 +27,18 @@ struct SubspaceOptions {
 /// Files of ε⁻¹ in the format of BerkeleyGW (docs/theory/gw.md 1.4).
 struct EpsilonFiles {
   std::filesystem::path gamma;   ///< eps0mat.h5, the point q → 0
-  std::filesystem::path others;  ///< epsmat.h5, every other q; empty where Γ is the only point
+  std::filesystem::path others;  ///< epsmat.h5, every other q; empty if Γ is the only point
 };
 
 /// Table [epsilon] of a deck.
 struct EpsilonRequest {
-  double epsilon_cutoff_ry = 0.0;  ///< 0: that of stored files
+  double epsilon_cutoff_ry = 0.0;  ///< 0: the cut-off of stored files
   int bands = 0;                   ///< 0: all
   FrequencySet frequencies = FrequencySet::kAutomatic;
-  EpsilonFiles stored;        ///< ε⁻¹ that Σ starts from; gamma empty: it is calculated
+  EpsilonFiles stored;        ///< stored ε⁻¹ for Σ; if gamma is empty, ε⁻¹ is calculated
   bool write = true;          ///< write eps0mat.h5 and epsmat.h5 among the results
-  std::vector<Vec3> qpoints;  ///< the list of a BerkeleyGW input; empty: the irreducible points
-  int occupied_bands = 0;     ///< the count of a BerkeleyGW input; 0: that of WFN
+  std::vector<Vec3> qpoints;  ///< list of a BerkeleyGW input; empty: the irreducible points
+  int occupied_bands = 0;     ///< count of a BerkeleyGW input; 0: that of WFN
   double real_max_ev = 20.0;  ///< end of the real axis of contour deformation
   double real_step_ev = 0.25;
   double broadening_ev = 0.1;
@@ -46,11 +47,11 @@ struct EpsilonRequest {
   SubspaceOptions subspace;
 };
 
-/// Options of the dielectric matrices, all counts and frequencies resolved.
+/// Options of the dielectric matrices with all counts and frequencies resolved.
 struct EpsilonOptions {
   double epsilon_cutoff_ry = 10.0;
   int bands = 0;  ///< number of bands in the sum of χ; complete multiplets
-  /// [n_frequencies]; the first is 0, the others are iu or ω + iη.
+  /// [n_frequencies]; the first is 0, and the others are iu or ω + iη.
   std::vector<std::complex<double>> frequencies_ry{std::complex<double>{}};
   int n_real = 0;  ///< number of frequencies on the real axis; they come last
   SubspaceOptions subspace;

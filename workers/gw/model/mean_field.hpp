@@ -7,13 +7,13 @@
 
 #include "workers/gw/physics/crystal.hpp"
 
-/// The mean-field calculation that a GW job starts from, as the files of BerkeleyGW carry it
+/// The mean-field calculation that a GW job starts from, with the data of BerkeleyGW's files
 /// (docs/theory/gw.md 1).
 namespace quasi::gw {
 
 using Cplx = std::complex<double>;
 
-/// What every file of one mean-field calculation repeats.
+/// Header that all files of one mean-field calculation share.
 struct MeanFieldHeader {
   std::string title;     ///< "WFN-Complex", "RHO-Real", …
   bool is_real = false;  ///< coefficients are stored as reals (inversion about the origin)
@@ -63,7 +63,7 @@ struct PlaneWaveField {
   std::vector<std::vector<Cplx>> values;  ///< [spin][n_g]
 };
 
-/// Kleinman–Bylander projectors of the non-local pseudopotential.
+/// Kleinman–Bylander projectors of the non-local pseudopotential [kleinman1982].
 struct Projectors {
   MeanFieldHeader header;
   double wavefunction_cutoff_ry = 0.0;

@@ -6,16 +6,19 @@
 
 namespace quasi::gw {
 
-/// How the limit q → 0 is taken where the mean field comes from files.
+/// Method of the limit q → 0 if the mean field comes from files (docs/theory/gw.md 4.1).
 enum class LongWave {
   kStates,    ///< occupied states at k + q₀ from WFNq
   kDense,     ///< occupied states at k + q₀ by diagonalising H of VSC and VKB
   kVelocity,  ///< k·p, with the velocity of H of VSC and VKB
 };
 
-/// Where the mean field comes from: wavefunction files of BerkeleyGW or a built-in crystal.
+/// Begin here: source of the mean field, which is wavefunction files of BerkeleyGW or a built-in
+/// crystal. mean_field.hpp holds its data; epsilon_options.hpp, sigma_options.hpp and
+/// outer_loop_options.hpp describe the steps that follow.
 struct MeanFieldOptions {
-  bool empirical = false;  ///< true: `crystal`; false: the files below, empty where not given
+  bool empirical = false;  ///< true: `crystal`; false: the files below, each empty if it is not
+                           ///< given
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
   EmpiricalCrystal crystal;
   LongWave long_wave = LongWave::kStates;

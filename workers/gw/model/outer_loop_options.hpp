@@ -2,16 +2,17 @@
 
 namespace quasi::gw {
 
-/// Self-consistency around Σ. ε⁻¹ stays that of the mean field except in kEvGw and kQsGw.
+/// Self-consistency around Σ (docs/theory/gw.md 8). ε⁻¹ stays that of the mean field except in
+/// kEvGw and kQsGw.
 enum class OuterLoop {
   kNone,
   kEvGw0,  ///< quasiparticle energies in G
   kEvGw,   ///< quasiparticle energies in G and in ε⁻¹
   kQsGw0,  ///< energies and states in G, from the Hermitian static matrix; V_H follows the density
-  kQsGw,   ///< as kQsGw0, with ε⁻¹ of the new states, energies and density
+  kQsGw,   ///< kQsGw0 with ε⁻¹ of the new states, energies and density
 };
 
-/// True for the loops that replace the mean field's states.
+/// Returns true for the loops that replace the mean field's states.
 inline bool replaces_states(OuterLoop kind) {
   return kind == OuterLoop::kQsGw0 || kind == OuterLoop::kQsGw;
 }

@@ -5,11 +5,11 @@
 namespace quasi::gw {
 
 /// Rules that replace or drop terms of the plasmon-pole sum near its poles (docs/theory/gw.md 6.2).
-/// physics/plasmon_pole.hpp writes them in full, and every kernel agrees with the functions there.
+/// physics/plasmon_pole.hpp defines them, and every kernel agrees with its functions.
 struct PoleRules {
-  /// γ: the term of an empty band is dropped within γ of its pole.
+  /// Half width γ: the term of an empty band is dropped within γ of its pole.
   double half_width_ry = 0.5 / kRydberg_ev;
-  /// The term of an empty band is also dropped nearer to its pole than ω̃ / max_ratio.
+  /// The term of an empty band is also dropped closer to its pole than ω̃ / max_ratio.
   double max_ratio = 500.0;
   /// For x < 0, SX − X is dropped where |ω̃²/(x² − ω̃²)| exceeds this number.
   double screened_exchange_cut = 4.0;

@@ -11,8 +11,8 @@
 
 namespace quasi::gw {
 
-/// Method of the self-energy (docs/theory/gw.md 6). kRealAxis and kImaginaryAxis find the same Σ as
-/// kContour, from Im ε⁻¹ on a dense real grid and by analytic continuation; they check it.
+/// Method of the self-energy (docs/theory/gw.md 6). kRealAxis and kImaginaryAxis check kContour:
+/// they find an equal Σ from Im ε⁻¹ on a dense real grid and by analytic continuation.
 enum class SigmaMethod {
   kCohsex,
   kHybertsenLouie,
@@ -30,11 +30,11 @@ inline bool uses_plasmon_poles(SigmaMethod method) {
 /// BerkeleyGW's input files.
 enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };
 
-/// Frequencies at which the three full-frequency methods need ε⁻¹. DielectricMatrix::inverse has
-/// them in the order: ω = 0, the imaginary points after the first, the real points.
+/// Frequencies at which the three full-frequency methods need ε⁻¹. DielectricMatrix::inverse stores
+/// them in this order: ω = 0, the imaginary points after the first, the real points.
 struct ContourGrid {
   std::vector<double> imaginary_ry;  ///< u_j; the first is 0
-  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has its own broadening
+  std::vector<double> real_ry;       ///< ω_i; the first is 0 and has a separate broadening
   ImaginaryRule rule = ImaginaryRule::kQuadratic;
   /// Points ω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap, to continue it to E.
   std::vector<double> continuation_ry;
@@ -49,26 +49,26 @@ struct ContourGrid {
   }
 };
 
-/// Subspace of the full-frequency Σ: the eigenvectors of W(0) that carry most of it.
+/// Subspace of the full-frequency Σ: the eigenvectors with most of Σ|λ| of W(0).
 struct SigmaSubspaceOptions {
   double tolerance = 0.0;  ///< share of Σ|λ| of W(0) that may be left out; 0: no subspace
   int vectors = 0;         ///< number of vectors instead of a tolerance; 0: by the tolerance
   bool wanted() const { return tolerance > 0.0 || vectors > 0; }
 };
 
-/// Options of the self-energy, all counts, points and energies resolved.
+/// Options of the self-energy with all counts, points and energies resolved.
 struct SigmaOptions {
   SigmaMethod method = SigmaMethod::kHybertsenLouie;
   int bands = 0;                    ///< number of bands in the inner sum; complete multiplets
-  double bare_cutoff_ry = 0.0;      ///< of the sphere of the bare exchange
-  double screened_cutoff_ry = 0.0;  ///< of the sphere of W
-  int band_min = 1, band_max = 1;   ///< outer states, counted from 1, last included
+  double bare_cutoff_ry = 0.0;      ///< cut-off of the sphere of the bare exchange
+  double screened_cutoff_ry = 0.0;  ///< cut-off of the sphere of W
+  int band_min = 1, band_max = 1;   ///< outer states, counted from 1, the last one included
   std::vector<int> kpoints;         ///< outer k-points: indices into the irreducible list
   InvalidMode invalid = InvalidMode::kStatic;
   PoleRules rules;
-  bool exact_static_ch = false;  ///< for the static remainder and exact COHSEX
-  bool closure = true;   ///< static CH also in its completed form, where static CH is made at all
-  bool reduce_q = true;  ///< sum q over the wedge of the little group (averaged diagonal elements)
+  bool exact_static_ch = false;  ///< needed by the static remainder and by exact COHSEX
+  bool closure = true;           ///< if static CH is computed, compute its completed form too
+  bool reduce_q = true;  ///< sum q over the wedge of the little group (averages diagonal elements)
   double godby_needs_ry = 2.0;
   std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is evaluated; the first is 0
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
@@ -77,13 +77,13 @@ struct SigmaOptions {
   std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
 };
 
-/// Method by which the slope dΣ/dE of the linearised quasiparticle equation is found.
+/// Method for the slope dΣ/dE of the linearised quasiparticle equation.
 enum class Derivative { kAnalytic, kCentral, kForward };
 
 struct DerivativeRule {
   Derivative kind = Derivative::kCentral;
   double step_ry = 0.02 / kRydberg_ev;
-  /// Energies relative to E_l at which Σ is needed; the first is 0.
+  /// Returns the energies relative to E_l at which Σ is needed; the first is 0.
   std::vector<double> offsets_ry() const {
     switch (kind) {
       case Derivative::kAnalytic:
@@ -97,7 +97,7 @@ struct DerivativeRule {
   }
 };
 
-/// Solution of the quasiparticle equation that becomes E_qp1 (docs/theory/gw.md 6.6).
+/// Solution of the quasiparticle equation that is reported as E_qp1 (docs/theory/gw.md 6.6).
 enum class Solution { kLinearised, kGraphical, kDyson };
 
 /// Uniform energies around each state, for the graphical solution and the spectral function A(ω).
@@ -118,10 +118,10 @@ struct SpectrumGrid {
 /// Options of the full matrix Σ_lm(E) (docs/theory/gw.md 7).
 struct SigmaMatrixOptions {
   OffDiagonalOptions kernel;
-  /// Energies common to all k; empty: a uniform grid over the window of each k.
+  /// Energies common to all k. If it is empty, each k has a uniform grid over its window.
   std::vector<double> energies_ry;
-  bool at_states = false;  ///< at the energies of the outer states themselves, in their order
-  double step_ry = 0.5 / kRydberg_ev;  ///< of the uniform grid
+  bool at_states = false;              ///< use the energies of the outer states in their order
+  double step_ry = 0.5 / kRydberg_ev;  ///< step of the uniform grid
   /// Distance by which the uniform grid exceeds the energies of the states on either side.
   double margin_ry = 4.0 / kRydberg_ev;
 };

@@ -12,8 +12,8 @@ namespace quasi::gw {
 struct SigmaRequest {
   SigmaMethod method = SigmaMethod::kHybertsenLouie;
   int bands = 0;                    ///< 0: all
-  double bare_cutoff_ry = 0.0;      ///< 0: that of the wavefunctions
-  double screened_cutoff_ry = 0.0;  ///< 0: that of ε
+  double bare_cutoff_ry = 0.0;      ///< 0: the cut-off of the wavefunctions
+  double screened_cutoff_ry = 0.0;  ///< 0: the cut-off of ε
   int band_min = 1;
   int band_max = 0;           ///< 0: two above the highest occupied band
   std::vector<Vec3> kpoints;  ///< reduced; empty: all
@@ -34,7 +34,7 @@ struct SigmaRequest {
   double imaginary_frequency_ev = 2.0 * kRydberg_ev;
   PoleRules rules;
 
-  /// True if Σ and V_xc are needed between different states.
+  /// Returns true if Σ and V_xc are needed between different states.
   bool wants_matrix() const { return full_matrix || replaces_states(outer.kind); }
 };
 

@@ -31,7 +31,7 @@ void write_states(const Calculation& run, H5Writer& file) {
   column("ch_ev", "eV", [](const Quasiparticle& qp) { return qp.ch_ev; });
   column("sigma_ev", "eV", [](const Quasiparticle& qp) { return qp.sigma_ev; });
   column("z", "1", [](const Quasiparticle& qp) { return qp.z; });
-  // Absent where the mean field has no V_xc.
+  // The data are absent if the mean field has no V_xc.
   if (n > 0 && run.quasiparticles.front().vxc_ev) {
     column("vxc_ev", "eV", [](const Quasiparticle& qp) { return *qp.vxc_ev; });
     column("qp0_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp0_ev; });
@@ -51,8 +51,8 @@ void write_screening(const Calculation& run, H5Writer& file) {
   const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
   file.write("/epsilon/q", q, {n_q, 3}, "1");
   if (!head.empty()) file.write("/epsilon/head", head, {n_q}, "1");
-  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, −Im of it the loss
-  // function.
+  // ε⁻¹_00(q, ω): its inverse at q → 0 is the macroscopic dielectric function, and −Im of it is the
+  // loss function.
   const auto n_f = static_cast<std::int64_t>(run.plan.epsilon.frequencies_ry.size());
   std::vector<Cplx> frequencies;
   for (const Cplx& omega : run.plan.epsilon.frequencies_ry)

@@ -8,11 +8,12 @@
 
 namespace quasi::gw {
 
-/// Writes result.h5 (docs/reference/gw.md). @throws StorageError
+/// Begin here: writes result.h5 (docs/reference/gw.md). sigma_results.hpp writes the parts of Σ,
+/// summary.hpp the summary. @throws StorageError
 void write_result(const std::filesystem::path& path, const Calculation& run,
                   const std::optional<ConvergenceStudy>& study);
 
-/// Writes eqp0.dat and eqp1.dat in the format of BerkeleyGW; nothing without V_xc.
+/// Writes eqp0.dat and eqp1.dat in the format of BerkeleyGW, or nothing if V_xc is undefined.
 /// @throws StorageError
 void write_energies(const std::filesystem::path& directory, const Calculation& run);
 

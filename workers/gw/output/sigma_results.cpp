@@ -48,7 +48,7 @@ void write_spectra(const std::vector<Spectrum>& spectra, H5Writer& file) {
   if (!a.empty()) file.write("/spectra/spectral_function", a, {n, n_e}, "1/eV");
 }
 
-/// /sigma_matrix/k1_s1/…: points and spins counted from 1.
+/// Writes /sigma_matrix/k1_s1/…, with points and spins counted from 1.
 void write_matrix(const Calculation& run, const SigmaMatrixAtK& matrix, H5Writer& file) {
   const std::string group = "/sigma_matrix/k" + std::to_string(matrix.k_index + 1) + "_s" +
                             std::to_string(matrix.spin + 1) + "/";

@@ -103,7 +103,7 @@ void add_statistics(const Calculation& run, nlohmann::json& summary) {
   }
 }
 
-/// A number in a column of the table, or a dash.
+/// Formats a number for a column of the table, or a dash.
 std::string cell(const nlohmann::json& value) {
   char number[24];
   if (value.is_null()) return std::string("         -");

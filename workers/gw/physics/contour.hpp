@@ -11,18 +11,19 @@
 
 namespace quasi::gw {
 
-/// How S(iu) is continued between the points of the imaginary axis.
+/// Rule by which S(iu) is continued between the points of the imaginary axis (docs/theory/gw.md
+/// 6.5).
 enum class ImaginaryRule {
-  kConstant,   ///< S constant around each point, edges half way (the field's default)
-  kQuadratic,  ///< parabolas through three neighbours, exact moments of the kernel
+  kConstant,   ///< S is constant around each point, with edges half way (as in BerkeleyGW)
+  kQuadratic,  ///< parabolas through three neighbours, with exact moments of the kernel
 };
 
-/// |x| below this is x = 0⁺: members of one multiplet differ by rounding, and must not fall on both
-/// sides of the step that the residues make there.
+/// Limit below which |x| counts as x = 0⁺. Energies of one multiplet differ by rounding and must
+/// lie on one side of the step that the residues make at x = 0.
 inline constexpr double kSameEnergy_ry = 1e-7;
 inline double snapped(double x_ry) { return std::abs(x_ry) < kSameEnergy_ry ? 0.0 : x_ry; }
 
-/// u_j = ω₀ t/(1 − t), t = j/N, j = 0 … N−1.
+/// Returns the grid u_j = ω₀ t/(1 − t), t = j/N, j = 0 … N−1.
 inline std::vector<double> imaginary_grid(int n, double scale_ry) {
   std::vector<double> u(static_cast<std::size_t>(n));
   for (int j = 0; j < n; ++j) {
@@ -32,8 +33,8 @@ inline std::vector<double> imaginary_grid(int n, double scale_ry) {
   return u;
 }
 
-/// Weights w_j of (1/π) ∫₀^∞ du S(iu) x/(x² + u²) ≈ Σ_j w_j S(iu_j). x = 0 is taken as its limit
-/// from above, where the integral is ½ S(0).
+/// Returns weights w_j of (1/π) ∫₀^∞ du S(iu) x/(x² + u²) ≈ Σ_j w_j S(iu_j) (docs/theory/gw.md 6.5)
+/// [lebegue2003]. x = 0 is taken as its limit from above, where the integral is ½ S(0).
 ///
 /// Beyond the last point S falls as 1/u² (quadratic rule) or is cut (constant rule). A complex x,
 /// off the imaginary axis, gives Σ at complex energies.
@@ -59,7 +60,7 @@ std::vector<Scalar> contour_weights(std::span<const double> u, Scalar x_ry, Imag
     const Scalar m1 = 0.5 * x * (std::log(x * x + b * b) - std::log(x * x + a * a));
     const Scalar m2 = x * (b - a) - x * x * m0;
     const std::size_t first =
-        j + 2 < n ? j : j - 1;  // The parabola through first, first+1, first+2.
+        j + 2 < n ? j : j - 1;  // the parabola through first, first+1, first+2
     for (std::size_t i = first; i < first + 3; ++i) {
       const double p = u[first + (i == first ? 1 : 0)], q = u[first + (i == first + 2 ? 1 : 2)];
       const double scale = (u[i] - p) * (u[i] - q);
@@ -71,13 +72,13 @@ std::vector<Scalar> contour_weights(std::span<const double> u, Scalar x_ry, Imag
   const Scalar ratio = b / x;
   const double half_turn = std::real(x) > 0.0 ? 0.5 * kPi : -0.5 * kPi;
   w[n - 1] += std::abs(ratio) > 1e4
-                  ? 1.0 / (3.0 * ratio * kPi)  // Expanded: the bracket cancels to (x/b)³/3.
+                  ? 1.0 / (3.0 * ratio * kPi)  // expanded, because the bracket cancels to (x/b)³/3
                   : ratio * ratio * (1.0 / ratio - (half_turn - std::atan(ratio))) / kPi;
   return w;
 }
 
-/// f(x) = ∫₀^ω_N dω B(ω)/(x − ω + i0) for B given at points and linear between them:
-/// an empty band's Σ_c on the real axis, B = Im S/π; an occupied band's is −f(−x).
+/// Returns f(x) = ∫₀^ω_N dω B(ω)/(x − ω + i0) for B given at points and linear between them. With B
+/// = Im S/π it is Σ_c of an empty band on the real axis; for an occupied band Σ_c is −f(−x).
 inline std::complex<double> spectral_integral(std::span<const double> omega,
                                               std::span<const double> b, double x) {
   std::complex<double> sum;
@@ -93,7 +94,7 @@ inline std::complex<double> spectral_integral(std::span<const double> omega,
   return sum;
 }
 
-/// Continued fraction through (z_j, f_j) (Thiele), evaluated at z.
+/// Evaluates Thiele's continued fraction through (z_j, f_j) at z [vidberg1977].
 inline std::complex<double> continued(std::span<const std::complex<double>> z,
                                       std::span<const std::complex<double>> f,
                                       std::complex<double> at) {
@@ -107,8 +108,8 @@ inline std::complex<double> continued(std::span<const std::complex<double>> z,
   return a[0] / tail;
 }
 
-/// Sign with which S(|x|) enters as a residue: −1 for an empty band at x ≥ 0, +1 for an occupied
-/// one at x < 0, else 0.
+/// Returns the sign with which S(|x|) enters as a residue: −1 for an empty band at x ≥ 0, +1 for an
+/// occupied one at x < 0, else 0.
 inline double residue_sign(double x_ry, bool occupied) {
   const double x = snapped(x_ry);
   if (!occupied && x >= 0.0) return -1.0;

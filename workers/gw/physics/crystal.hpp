@@ -4,8 +4,9 @@
 #include <cmath>
 #include <vector>
 
-/// Lattice, symmetry and plane waves in reduced coordinates: k, q and G in units of the reciprocal
-/// basis vectors, lengths in Bohr, energies in Rydberg (|k+G|² is a kinetic energy).
+/// Lattice, symmetry and plane waves in reduced coordinates (docs/theory/gw.md 0, 2). k, q and G
+/// are in units of the reciprocal basis vectors, lengths in Bohr, energies in Rydberg (|k+G|² is a
+/// kinetic energy).
 namespace quasi::gw {
 
 using Vec3 = std::array<double, 3>;
@@ -13,8 +14,8 @@ using IVec3 = std::array<int, 3>;
 using Mat3 = std::array<Vec3, 3>;    ///< row-major
 using IMat3 = std::array<IVec3, 3>;  ///< row-major
 
-/// Conversion factors of the field's files, not CODATA's of units/constants.hpp: energies agree
-/// with other programs to 1e-9 only with these.
+/// Conversion factors of BerkeleyGW, which differ from CODATA's in units/constants.hpp. Only with
+/// these do energies agree with BerkeleyGW to 1e-9.
 inline constexpr double kRydberg_ev = 13.60569253;
 inline constexpr double kBohr_angstrom = 0.52917721092;
 inline constexpr double kPi = 3.14159265358979323846;
@@ -46,7 +47,7 @@ V multiply(const M& m, const V& v) {
   return result;
 }
 
-/// aᵀ·B·b with the reciprocal metric: scalar product in Bohr⁻².
+/// Returns aᵀ·B·b with the reciprocal metric B, the scalar product in Bohr⁻².
 inline double metric_dot(const Mat3& bdot, const Vec3& a, const Vec3& b) {
   return dot(a, multiply(bdot, b));
 }
@@ -57,7 +58,7 @@ inline int determinant(const IMat3& m) {
          m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
 }
 
-/// Inverse of an integer matrix of determinant ±1.
+/// Returns the inverse of an integer matrix of determinant ±1.
 inline IMat3 inverse(const IMat3& m) {
   const int det = determinant(m);
   IMat3 inv{};
@@ -69,8 +70,8 @@ inline IMat3 inverse(const IMat3& m) {
   return inv;
 }
 
-/// {S|τ}: acts on reciprocal coordinates, k' = S k; a plane-wave coefficient gets
-/// c_{Sk}(SG) = e^{−i(SG)·τ} c_k(G).
+/// Operation {S|τ}, which acts on reciprocal coordinates: k' = S k. A plane-wave coefficient
+/// becomes c_{Sk}(SG) = e^{−i(SG)·τ} c_k(G).
 struct SymmetryOperation {
   IMat3 rotation{};
   Vec3 translation{};  ///< τ: fractional translation times 2π
@@ -90,12 +91,12 @@ struct Crystal {
   Mat3 bvec{};            ///< row i: reciprocal vector i in units of blat
   Mat3 adot{};            ///< Bohr²
   Mat3 bdot{};            ///< Bohr⁻²
-  int cell_symmetry = 0;  ///< 0 cubic, 1 hexagonal: kept for the files that carry it
+  int cell_symmetry = 0;  ///< 0 cubic, 1 hexagonal; kept for files that contain it
   std::vector<SymmetryOperation> symmetries;
   std::vector<Atom> atoms;
 };
 
-/// Nearest integers if `v` is within `tolerance` of a lattice point.
+/// Finds the nearest integers and returns true if `v` is within `tolerance` of them.
 inline bool nearest_lattice_point(const Vec3& v, IVec3* point, double tolerance = 1e-6) {
   for (int i = 0; i < 3; ++i) {
     (*point)[i] = static_cast<int>(std::lround(v[i]));
@@ -104,7 +105,7 @@ inline bool nearest_lattice_point(const Vec3& v, IVec3* point, double tolerance 
   return true;
 }
 
-/// v folded into [0, 1)³; values within `tolerance` of 1 become 0.
+/// Returns v folded into [0, 1)³. Values within `tolerance` of 1 become 0.
 inline Vec3 folded(const Vec3& v, double tolerance = 1e-6) {
   Vec3 result{};
   for (int i = 0; i < 3; ++i) {

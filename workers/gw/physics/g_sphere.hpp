@@ -11,8 +11,9 @@
 
 namespace quasi::gw {
 
-/// Plane waves G with |q+G|² below a cut-off, by |q+G|², then |G|², then (G1, G2, G3): the order
-/// does not depend on rounding, because lengths are compared after rounding to 1e-8 Ry.
+/// Plane waves G with |q+G|² below a cut-off (docs/theory/gw.md 3), sorted by |q+G|², then |G|²,
+/// then (G1, G2, G3). Lengths are compared after rounding to 1e-8 Ry, so that the order does not
+/// depend on rounding errors.
 struct GSphere {
   Vec3 q{};
   std::vector<IVec3> g;
@@ -22,7 +23,7 @@ struct GSphere {
 };
 
 inline GSphere make_g_sphere(const Mat3& bdot, const Vec3& q, double cutoff_ry) {
-  // |x_i| ≤ √(cutoff · (B⁻¹)_ii), from the extent of an ellipsoid along its axes.
+  // |x_i| ≤ √(cutoff · (B⁻¹)_ii) is the extent of an ellipsoid along its axes.
   const Mat3& b = bdot;
   const double det = b[0][0] * (b[1][1] * b[2][2] - b[1][2] * b[2][1]) -
                      b[0][1] * (b[1][0] * b[2][2] - b[1][2] * b[2][0]) +
@@ -64,7 +65,8 @@ inline GSphere make_g_sphere(const Mat3& bdot, const Vec3& q, double cutoff_ry) 
   return sphere;
 }
 
-/// From G to a position in a list, −1 where the list lacks it. A dense box: lists are unsorted.
+/// Maps G to its position in a list, or to −1 if the list lacks it. It uses a dense box, because
+/// lists are unsorted.
 class GIndex {
  public:
   explicit GIndex(const std::vector<IVec3>& list) {
@@ -95,7 +97,7 @@ class GIndex {
   std::vector<std::int32_t> at_;
 };
 
-/// Smallest 2ᵃ3ᵇ5ᶜ7ᵈ that is ≥ n.
+/// Returns the smallest 2ᵃ3ᵇ5ᶜ7ᵈ that is ≥ n.
 inline int good_fft_size(int n) {
   for (int size = std::max(1, n);; ++size) {
     int rest = size;
@@ -105,14 +107,15 @@ inline int good_fft_size(int n) {
   }
 }
 
-/// Position of G in an FFT box, row-major with the first axis slowest; negative frequencies wrap.
+/// Returns the position of G in an FFT box, row-major with the first axis slowest. Negative
+/// frequencies wrap around.
 inline std::int32_t box_position(const IVec3& g, const std::array<int, 3>& box) {
   std::array<int, 3> p{};
   for (int i = 0; i < 3; ++i) p[i] = ((g[i] % box[i]) + box[i]) % box[i];
   return (p[0] * box[1] + p[1]) * box[2] + p[2];
 }
 
-/// Largest |component| of a list along each axis.
+/// Returns the largest |component| of a list along each axis.
 inline IVec3 component_extent(const std::vector<IVec3>& list) {
   IVec3 extent{};
   for (const IVec3& g : list)
@@ -120,8 +123,8 @@ inline IVec3 component_extent(const std::vector<IVec3>& list) {
   return extent;
 }
 
-/// Smallest good box in which products of waves within ±a and ±b, kept within ±kept, do not wrap
-/// around onto the kept plane waves: n ≥ a + b + kept + 1.
+/// Returns the smallest box of good sizes for products of waves within ±a and ±b that are kept
+/// within ±kept. Products do not wrap around onto the kept plane waves: n ≥ a + b + kept + 1.
 inline std::array<int, 3> product_box(const IVec3& a, const IVec3& b, const IVec3& kept) {
   std::array<int, 3> box{};
   for (int i = 0; i < 3; ++i) box[i] = good_fft_size(a[i] + b[i] + kept[i] + 1);

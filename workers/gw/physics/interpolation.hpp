@@ -11,8 +11,8 @@ struct ValueAndSlope {
   T value{}, slope{};
 };
 
-/// Weights of the four points around x (fewer where the grid has fewer), and of their slopes:
-/// the cubic of Lagrange. `first` is the first of them.
+/// Weights of the four points around x, and of their slopes, for Lagrange's cubic. A small grid has
+/// fewer points. `first` is the first of the points.
 struct CubicWeights {
   std::size_t first = 0, count = 0;
   double value[4] = {}, slope[4] = {};

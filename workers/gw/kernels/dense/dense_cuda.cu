@@ -45,7 +45,7 @@ struct Conjugate {
 
 void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,
                    const double2* a, double2* c) {
-  // Column-major lower is row-major upper: element (j, i) = Σ a(j) a*(i).
+  // The column-major lower triangle is the row-major upper one: element (j, i) = Σ a(j) a*(i).
   const double one = 1.0;
   const int order = static_cast<int>(n);
   check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
@@ -73,7 +73,7 @@ struct SplitReal {
   __device__ void operator()(std::int64_t index) const { to[index] = from[index].x; }
 };
 
-/// The upper triangle of a real symmetric matrix, as a whole complex one.
+/// Fills a whole complex matrix from the upper triangle of a real symmetric one.
 struct FillFromUpper {
   const double* real;
   double2* matrix;
@@ -84,8 +84,8 @@ struct FillFromUpper {
   }
 };
 
-/// In real arithmetic, a quarter of the flops, where no element has an imaginary part; false:
-/// nothing is done.
+/// Inverts in real arithmetic, with a quarter of the flops, if no element has an imaginary part.
+/// Returns false without any change otherwise.
 bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                    std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
@@ -116,7 +116,7 @@ bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t strea
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
-  // Column-major lower is row-major upper.
+  // The column-major lower triangle is the row-major upper one.
   for_each_index(n * n, FillFromUpper{real.data(), matrix, n}, kWhat, stream);
   check(cudaStreamSynchronize(stream), kWhat);
   return true;
@@ -130,7 +130,8 @@ void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, do
   if (invert_real_positive_definite(solver, stream, matrix, n)) return;
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
-  // Column-major lower is row-major upper; the conjugation of the transposed view cancels.
+  // The column-major lower triangle is the row-major upper one; the conjugation of the transposed
+  // view cancels.
   check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
                                     &factor_size),
         kWhat);
@@ -180,7 +181,7 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
 
 namespace {
 
-/// All pairs by divide and conquer, real or complex; eigenvectors replace the matrix.
+/// Computes all pairs by divide and conquer, real or complex. Eigenvectors replace the matrix.
 std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix,
                           cudaDataType type, std::int64_t n) {
   constexpr const char* kWhat = "diagonalisation";
@@ -223,8 +224,8 @@ struct MoveReal {
 
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n) {
-  // The transposed view of a Hermitian matrix is its conjugate: conjugate first, so that the
-  // columns cuSOLVER returns are rows of ours.
+  // The transposed view of a Hermitian matrix is its conjugate. The matrix is conjugated first, so
+  // that the columns that cuSOLVER returns are our rows.
   for_each_index(n * n, Conjugate{matrix}, "diagonalisation", stream);
   return eigen(solver, stream, matrix, CUDA_C_64F, n);
 }
@@ -243,8 +244,8 @@ void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, dou
                    const double* a, double* c) {
   const double one = 1.0;
   const int order = static_cast<int>(n);
-  // The library's own product of a large triangle reaches half of what its general product does;
-  // panels of columns from the diagonal down issue an eighth more than the triangle.
+  // The library's product of a large triangle reaches half the speed of its general product. Panels
+  // of columns from the diagonal down cost an eighth more flops than the triangle.
   constexpr int kPanelsFrom = 2048, kPanels = 8, kTile = 128;
   if (order >= kPanelsFrom) {
     const int width = ((order + kPanels - 1) / kPanels + kTile - 1) / kTile * kTile;

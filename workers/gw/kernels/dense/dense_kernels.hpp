@@ -9,19 +9,17 @@ namespace quasi::gw {
 class DenseKernels {
  public:
   virtual ~DenseKernels() = default;
-  /// product[m][n] = Σ_k a[m][k] b[n][k]. The product of real matrices is real.
+  /// Computes product[m][n] = Σ_k a[m][k] b[n][k]. The product of real matrices is real.
   virtual void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
                                    View<Cplx, 2> product) = 0;
-  /// Inverse of a Hermitian positive definite matrix in place (Cholesky), both triangles filled.
+  /// Inverts a Hermitian positive definite matrix in place (Cholesky) and fills both triangles.
   /// @throws NotConverged naming the leading minor if it is not positive definite
   virtual void invert_positive_definite(View<Cplx, 2> matrix) = 0;
-  /// Inverse of a general matrix in place (LU).
-  /// @throws NotConverged if it is singular
+  /// Inverts a general matrix in place (LU). @throws NotConverged if it is singular
   virtual void invert_general(View<Cplx, 2> matrix) = 0;
-  /// Lowest eigenpairs of a Hermitian matrix in ascending order: Σ_G' H_GG' c_i(G') = λ_i c_i(G).
-  /// The eigenvectors of a real matrix are real.
-  /// @param values   [n_lowest]
-  /// @param vectors  c_i(G), [n_lowest][n]
+  /// Computes the lowest eigenpairs of a Hermitian matrix in ascending order: Σ_G' H_GG' c_i(G') =
+  /// λ_i c_i(G). The eigenvectors of a real matrix are real. @param values   [n_lowest] @param
+  /// vectors  c_i(G), [n_lowest][n]
   virtual void eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1> values,
                                View<Cplx, 2> vectors) = 0;
 };

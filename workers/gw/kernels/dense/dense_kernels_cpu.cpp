@@ -38,7 +38,8 @@ void CpuDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cplx
 void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
   const auto n = static_cast<lapack_int>(matrix.extent[0]);
   auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
-  // Row-major upper is column-major lower of the transpose; conjugation cancels in the end.
+  // The row-major upper triangle is the column-major lower one of the transpose. The conjugation
+  // cancels in the end.
   lapack_int info = LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, a, n);
   if (info > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
@@ -69,8 +70,8 @@ void CpuDenseKernels::eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1
     eigen_symmetric(matrix, values, vectors);
     return;
   }
-  // The transpose of a row-major Hermitian matrix is its conjugate: conjugate first, so that
-  // LAPACK's column-major view is the matrix itself and its columns are our rows.
+  // The transpose of a row-major Hermitian matrix is its conjugate. The matrix is conjugated first,
+  // so that LAPACK's column-major view is the matrix itself and its columns are our rows.
   std::vector<Cplx> a(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::conj(matrix.data[i]);
   std::vector<double> all(static_cast<std::size_t>(n));

@@ -14,11 +14,11 @@ using quasi::cuda::DeviceBuffer;
 int narrow(std::int64_t value) {
   if (value > 2147483647)
     throw InvalidInput("a matrix dimension of " + std::to_string(value) +
-                       " is beyond what cuBLAS takes; use smaller blocks of bands");
+                       " exceeds the limit of cuBLAS; use smaller blocks of bands");
   return static_cast<int>(value);
 }
 
-/// Row-major y = A x for A[m][n].
+/// Computes y = A x for a row-major A[m][n].
 void apply(cublasHandle_t blas, std::int64_t m, std::int64_t n, DeviceMatrix a, const double2* x,
            double2* y) {
   const double2 one{1.0, 0.0}, zero{0.0, 0.0};
@@ -31,7 +31,7 @@ void apply(cublasHandle_t blas, std::int64_t m, std::int64_t n, DeviceMatrix a, 
 
 void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product) {
   const double2 alpha2{product.alpha, 0.0}, beta2{product.beta, 0.0};
-  // Row-major C = A B is column-major Cᵀ = Bᵀ Aᵀ, and the arrays are their own transposes.
+  // Row-major C = A B is column-major Cᵀ = Bᵀ Aᵀ, and each array is the transpose of itself.
   const int rows = narrow(product.n), columns = narrow(product.m), inner = narrow(product.k);
   const int ldb = narrow(product.b.stride), lda = narrow(product.a.stride),
             ldc = narrow(product.c_stride);

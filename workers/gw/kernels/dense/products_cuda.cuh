@@ -12,7 +12,7 @@ using quasi::cuda::check;
 
 using Products = OffDiagonalOptions::Products;
 
-/// Row-major matrix in device memory: `stride` numbers from one row to the next.
+/// Row-major matrix in device memory; `stride` is the distance between rows in numbers.
 struct DeviceMatrix {
   const double2* data;
   std::int64_t stride;
@@ -23,14 +23,14 @@ struct MatrixProduct {
   std::int64_t m, n, k;
   DeviceMatrix a, b;
   double2* c;
-  std::int64_t c_stride;  ///< numbers from one row of C to the next
+  std::int64_t c_stride;  ///< distance between rows of C in numbers
   double alpha = 1.0, beta = 0.0;
 };
-/// @throws InvalidInput if the library does not offer the way asked for
+/// Computes one product. @throws InvalidInput if the library does not offer the requested way
 void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product);
 
-/// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` numbers from one i to
-/// the next.
+/// A batch of C_i[m][n] = alpha A_i[m][k]·B_i[n][k]^H + beta C_i; `*_step` is the distance between
+/// consecutive i in numbers.
 struct AdjointBatch {
   std::int64_t m, n, k;
   double alpha, beta;
@@ -42,7 +42,8 @@ struct AdjointBatch {
 };
 void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch);
 
-/// A list of products C_i = alpha A_i·B_i^H of matrices anywhere in device memory. Done on return.
+/// Computes a list of products C_i = alpha A_i·B_i^H of matrices anywhere in device memory. They
+/// are complete on return.
 struct AdjointList {
   std::int64_t m, n, k;
   double alpha;
@@ -53,7 +54,7 @@ struct AdjointList {
 };
 void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream);
 
-/// ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.
+/// Returns ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.
 double product_residual(cublasHandle_t blas, cudaStream_t stream, const MatrixProduct& product);
 
 }  // namespace quasi::gw::cuda

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// A row-major matrix in host memory, `stride` numbers from one row to the next.
+/// A row-major matrix in host memory; `stride` is the distance between rows in numbers.
 struct ConstMatrix {
   const std::complex<double>* data;
   std::int64_t stride;

@@ -13,14 +13,14 @@
 
 namespace quasi::gw {
 
-/// FFTW makes and destroys plans one at a time in a process; several solves may run beside each
-/// other.
+/// Lock for making and destroying FFTW plans, which must not happen at the same time. Transforms
+/// may run at the same time.
 inline std::mutex& fftw_planner() {
   static std::mutex planner;
   return planner;
 }
 
-/// Array with FFTW's alignment, so that one plan serves every such array.
+/// Array with FFTW's alignment, so that one plan serves all such arrays.
 class FftArray {
  public:
   FftArray() = default;
@@ -44,9 +44,9 @@ class FftArray {
   std::int64_t count_ = 0;
 };
 
-/// In-place transform f(r) = Σ_G f(G) e^{+iGr} of one box (and its un-normalised twin with
-/// e^{−iGr}). The planner only estimates: a measured plan may differ from run to run, and so may
-/// its last bits.
+/// In-place transform f(r) = Σ_G f(G) e^{+iGr} of one box, and its un-normalised inverse with
+/// e^{−iGr}. The planner only estimates, because a measured plan, and with it the last bits, may
+/// differ from run to run.
 class FftPlan {
  public:
   enum class Sign { kPlus, kMinus };
@@ -68,8 +68,7 @@ class FftPlan {
     std::swap(plan_, other.plan_);
     return *this;
   }
-  /// @param data  from FftArray, at its start or at a multiple of the box (any even count of
-  /// values)
+  /// @param data  start of an FftArray, or a multiple of the box from it (an even count of values)
   void run(std::complex<double>* data) const {
     auto* at = reinterpret_cast<fftw_complex*>(data);
     fftw_execute_dft(plan_, at, at);
@@ -79,15 +78,15 @@ class FftPlan {
   fftw_plan plan_ = nullptr;
 };
 
-/// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box where only the G of a sphere are wanted.
+/// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box, if only the G of a sphere are needed.
 ///
-/// Axis by axis, last axis first; after each, the lines of frequencies that no wanted G has are
-/// left out. With half of each axis wanted, 1 + ½ + ¼ of three passes remain. Other values are left
-/// undefined.
+/// It transforms axis by axis, last axis first. After each axis it leaves out the lines of
+/// frequencies that no needed G has. If half of each axis is needed, 1 + ½ + ¼ of three passes
+/// remain. Other values are left undefined.
 class SphereTransform {
  public:
   SphereTransform() = default;
-  /// @param box_index  (i·n1 + j)·n2 + k of the wanted G
+  /// @param box_index  (i·n1 + j)·n2 + k of the needed G
   SphereTransform(std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
     const std::array<std::vector<Range>, 3> wanted = wanted_ranges(box, box_index);
     FftArray scratch(std::int64_t{1} * box[0] * box[1] * box[2]);
@@ -112,7 +111,7 @@ class SphereTransform {
     return *this;
   }
 
-  /// @param data  from FftArray, at its start
+  /// @param data  start of an FftArray
   void run(std::complex<double>* data) const {
     for (const Step& step : steps_) {
       auto* at = reinterpret_cast<fftw_complex*>(data + step.offset);
@@ -130,7 +129,7 @@ class SphereTransform {
     int size() const { return end - begin; }
   };
 
-  /// Frequencies of each axis that occur, as runs of consecutive indices.
+  /// Returns the needed frequencies of each axis, as runs of consecutive indices.
   static std::array<std::vector<Range>, 3> wanted_ranges(
       std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
     std::array<std::vector<char>, 3> occurs;

@@ -13,7 +13,7 @@ using quasi::cuda::check;
 class FftPlanCuda {
  public:
   FftPlanCuda() = default;
-  /// Batched complex transforms of a box, in place, consecutive in memory.
+  /// Plans batched complex transforms of a box, in place, consecutive in memory.
   FftPlanCuda(const int (&box)[3], int batch) {
     int dimensions[3] = {box[0], box[1], box[2]};
     check(cufftPlanMany(&plan_, 3, dimensions, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2Z, batch),
@@ -30,7 +30,7 @@ class FftPlanCuda {
     std::swap(valid_, other.valid_);
     return *this;
   }
-  /// Σ_G c(G) e^{+iGr}: the sign of every transform here.
+  /// Computes Σ_G c(G) e^{+iGr}. All transforms here have this sign.
   void run(double2* data, cudaStream_t stream) const {
     check(cufftSetStream(plan_, stream), "giving cuFFT its stream");
     check(cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");

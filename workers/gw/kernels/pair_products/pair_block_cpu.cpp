@@ -93,7 +93,7 @@ void CpuPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const 
 
 void CpuPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
                                         View<Cplx, 3> sum) const {
-  const std::int64_t row = n_right_ * n_g_;  // from one l to the next
+  const std::int64_t row = n_right_ * n_g_;  // distance between consecutive l
   std::vector<Cplx> scaled(static_cast<std::size_t>(n_left_ * n_g_)),
       of_band(static_cast<std::size_t>(n_left_ * n_left_));
   for (std::int64_t n = 0; n < n_right_; ++n)

@@ -21,14 +21,14 @@ class CpuPairBlock final : public PairBlock {
   void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
                             View<Cplx, 3> sum) const override;
 
-  /// Gives the block a shape; its values are undefined. @returns the first value
+  /// Sets the shape of the block; its values become undefined. @returns the first value
   Cplx* resize(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g);
   const std::vector<Cplx>& values() const { return products_; }
-  /// [n_left][n_right][n_g]
+  /// Returns the products, [n_left][n_right][n_g].
   View<const Cplx, 3> view() const { return {products_.data(), {n_left_, n_right_, n_g_}}; }
 
  private:
-  /// M W, [n_pairs][n_g].
+  /// Returns M W, [n_pairs][n_g].
   std::vector<Cplx> times(View<const Cplx, 2> matrix) const;
   std::vector<Cplx> products_;  ///< [n_left][n_right][n_g]
 };

@@ -13,7 +13,7 @@ using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::for_each_index;
 
-/// out[f][l][g] = m[l][g] d_f(g), rows l of m `stride` apart.
+/// Computes out[f][l][g] = m[l][g] d_f(g); rows l of m are `stride` apart.
 struct ScaleByDiagonals {
   const double2* m;
   const double2* diagonal;
@@ -27,7 +27,7 @@ struct ScaleByDiagonals {
   }
 };
 
-/// form[p] = Σ_g right[p][g] conj(m[p][g]). One block a pair, fixed tree.
+/// Computes form[p] = Σ_g right[p][g] conj(m[p][g]) with one block for each pair, in a fixed tree.
 __global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_g, double2* form) {
   __shared__ double2 lane[128];
   double2 sum{0.0, 0.0};
@@ -47,7 +47,7 @@ __global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_
   if (threadIdx.x == 0) form[blockIdx.x] = lane[0];
 }
 
-/// sum[p] = Σ_g |m[p][g]|² v[g]. One block a pair, fixed tree.
+/// Computes sum[p] = Σ_g |m[p][g]|² v[g] with one block for each pair, in a fixed tree.
 __global__ void norm_rows(const double2* m, const double* v, std::int64_t n_g, double* sum) {
   __shared__ double lane[128];
   double mine = 0.0;
@@ -199,7 +199,7 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
                                         .b_step = 0,
                                         .c_step = 0,
                                         .count = 1});
-    // Σ[e] += w[e] D on both parts of all (l, m).
+    // Σ[e] += w[e] D for the real and imaginary parts of all (l, m).
     check(cublasDger(context_->blas(), width, n_e, &one,
                      reinterpret_cast<const double*>(of_band.data()), 1, factor.data() + n,
                      static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
@@ -213,7 +213,7 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
                                          View<Cplx, 3> sum) const {
   context_->use();
   constexpr const char* kWhat = "diagonal forms";
-  // Not what happens to be free: products of other sizes may round differently.
+  // The size does not depend on free memory, because products of other sizes may round differently.
   constexpr std::int64_t kScratchBytes = std::int64_t{1} << 29;
   const std::int64_t n_f = diagonal.extent[0], n_e = sum.extent[0], square = n_left_ * n_left_;
   const std::int64_t chunk = std::clamp<std::int64_t>(kScratchBytes / (16 * n_left_ * n_g_), 1,
@@ -248,7 +248,8 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
                                           .b_step = 0,
                                           .c_step = 0,
                                           .count = 1});
-      // Σ[e] += Σ_f w[f][e] D[f] on both parts of all (l, m); column-major (width, n_e).
+      // Σ[e] += Σ_f w[f][e] D[f] for the real and imaginary parts of all (l, m); column-major
+      // (width, n_e).
       check(cublasDgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies,
                         static_cast<int>(count), &one,
                         reinterpret_cast<const double*>(of_band.data()), width,

@@ -23,12 +23,13 @@ class CudaPairBlock final : public PairBlock {
   void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
                             View<Cplx, 3> sum) const override;
 
-  /// Gives the block a shape; its values are undefined. Memory is kept where at least half of it is
-  /// used. @returns the first value
+  /// Sets the shape of the block; its values become undefined. The memory is kept if at least half
+  /// of it is used. @returns the first value
   double2* resize(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g);
-  /// [n_left][n_right][n_g] in device memory
+  /// Returns the products in device memory, [n_left][n_right][n_g].
   const double2* data() const { return products_.data(); }
-  /// Number of rows of length n_g that a scratch array may have: at most 4 GB of them.
+  /// Returns the number of rows of length n_g that a scratch array may have; they take at most 4
+  /// GB.
   std::int64_t rows_that_fit(const char* what) const;
 
  private:

@@ -21,8 +21,8 @@ bool all_real(const std::vector<Cplx>& values) {
 
 std::int64_t box_size(const FftBox& box) { return std::int64_t{1} * box[0] * box[1] * box[2]; }
 
-/// Flops of a matrix product against those of an FFT and its product on the box, with the gather of
-/// the convolution matrix spread over the bands that use it.
+/// Compares the flops of a matrix product with those of an FFT and its product on the box. The
+/// gather of the convolution matrix is divided among the bands that use it.
 bool convolution_is_cheaper(const CpuBands& right, const CpuSphere& sphere, std::int64_t n_right) {
   constexpr double kProductOverTransformSpeed = 4.0;
   constexpr double kGatherFlops = 40.0;
@@ -34,9 +34,8 @@ bool convolution_is_cheaper(const CpuBands& right, const CpuSphere& sphere, std:
 
 /// The convolution matrix of one left band: row G holds c*_l(G'+G) times the factor of G.
 ///
-/// The sum G' + G stays within the box without reaching the waves again from the other side,
-/// because the box holds products on the whole sphere. Box positions therefore add, each axis
-/// modulo its edge.
+/// The box holds products on the whole sphere, so a sum G' + G never wraps around onto another
+/// plane wave. Box positions therefore add, each axis modulo its edge.
 class ConvolutionMatrix {
  public:
   ConvolutionMatrix(const CpuBands& left, const CpuBands& right, const CpuSphere& sphere)
@@ -47,7 +46,7 @@ class ConvolutionMatrix {
         matrix_(static_cast<std::size_t>(sphere.n_g() * right.n_pw)) {
     for (const std::int32_t at : right.box_index) waves_.push_back(split(at));
   }
-  /// [n_g][n_pw]
+  /// Returns the matrix of left band l, [n_g][n_pw].
   const Cplx* of_band(std::int64_t l) {
     const auto n_pw = static_cast<std::int64_t>(waves_.size());
     std::fill(in_box_.begin(), in_box_.end(), Cplx{});

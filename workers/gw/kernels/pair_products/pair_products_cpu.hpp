@@ -32,7 +32,7 @@ struct CpuSphere final : LoadedSphere {
   std::int64_t n_g() const { return static_cast<std::int64_t>(box_index.size()); }
 };
 
-/// M_ln(G) = 1/N_r Σ_r conj(u_l) u_n e^{iGr} on the CPU, in the cheaper of two ways
+/// Computes M_ln(G) = 1/N_r Σ_r conj(u_l) u_n e^{iGr} on the CPU, in the cheaper of two ways
 /// (docs/theory/gw.md 3):
 ///
 ///   transform:    product on the box, one FFT of the lines that reach the sphere, gather
@@ -41,8 +41,8 @@ struct CpuSphere final : LoadedSphere {
 ///                                                                   8 N_pw N_G flops a pair
 ///
 /// FFTs of small boxes run at about an eighth of the speed of matrix products. Leaving out lines
-/// that no kept G needs halves their time, so they count as a quarter here. The convolution wins
-/// for small cells. Both are exact, and the choice depends on sizes alone.
+/// that no kept G needs halves their time, so they count as a quarter here. The convolution is
+/// faster for small cells. Both ways are exact, and the choice depends on sizes alone.
 class CpuPairProductKernels final : public PairProductKernels {
  public:
   std::unique_ptr<const LoadedBands> load_bands(const FftBox& box, View<const Cplx, 2> coefficients,
@@ -56,13 +56,14 @@ class CpuPairProductKernels final : public PairProductKernels {
 
  private:
   void use_box(const FftBox& box);
-  /// Values from one band to the next: even, so that each starts on FFTW's alignment.
+  /// Returns the distance between bands in values. It is even, so that each band has FFTW's
+  /// alignment.
   std::int64_t stride() const { return n_r_ + n_r_ % 2; }
   void make_waves(const CpuBands& bands) const;
   void fill_by_transform(const BandSelection& left, const BandSelection& right,
                          const CpuSphere& sphere, Cplx* products) const;
 
-  FftBox box_{};  ///< of the plan
+  FftBox box_{};  ///< box of the plan
   std::int64_t n_r_ = 0;
   FftPlan to_real_;
 };

@@ -17,14 +17,14 @@ constexpr const char* kWhat = "pair products";
 
 unsigned blocks_for(std::int64_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
 
-/// box[index[g]] = c[g] for one band a blockIdx.y.
+/// Writes box[index[g]] = c[g] for one band in each blockIdx.y.
 __global__ void scatter(const double2* c, const std::int32_t* index, std::int64_t n_pw,
                         std::int64_t n_r, double2* box) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g < n_pw) box[blockIdx.y * n_r + index[g]] = c[blockIdx.y * n_pw + g];
 }
 
-/// f[b][r] = conj(u_l(r)) u_b(r), b = blockIdx.y.
+/// Computes f[b][r] = conj(u_l(r)) u_b(r), b = blockIdx.y.
 __global__ void form_products(const double2* left, const double2* right, std::int64_t n_r,
                               double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -34,14 +34,14 @@ __global__ void form_products(const double2* left, const double2* right, std::in
   f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
 }
 
-/// The plane waves that are gathered from a transformed box.
+/// Plane waves that are gathered from a transformed box.
 struct SphereInBox {
   const std::int32_t* index;  ///< [n_g]
   const double2* factor;      ///< [n_g]
   std::int64_t n_g, n_r;
 };
 
-/// m[b][g] = factor[g] f[b][index[g]].
+/// Computes m[b][g] = factor[g] f[b][index[g]].
 __global__ void gather(const double2* f, SphereInBox sphere, double2* m) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= sphere.n_g) return;
@@ -51,8 +51,8 @@ __global__ void gather(const double2* f, SphereInBox sphere, double2* m) {
                                     fma(by.x, value.y, by.y * value.x)};
 }
 
-/// f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]: M of both are real, so they come out as real and
-/// imaginary part.
+/// Computes f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]. M of both is real, so they appear as
+/// real and imaginary part.
 __global__ void form_two_products(const double2* left, const double2* right, std::int64_t n_right,
                                   std::int64_t n_r, double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -67,14 +67,14 @@ __global__ void form_two_products(const double2* left, const double2* right, std
   f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
 }
 
-/// M of the first plane waves that is given instead of the transform's.
+/// Given values of M for the first plane waves, which replace those of the transform.
 struct Heads {
   const double2* values;  ///< [n][stride]
   std::int64_t n, stride;
 };
 
-/// rows[b][g] = root[b] factor[g] f[b][index[g]]; heads.values[g][b] instead for the first plane
-/// waves.
+/// Computes rows[b][g] = root[b] factor[g] f[b][index[g]]. For the first plane waves
+/// heads.values[g][b] replaces the transform's value.
 __global__ void gather_weighted(const double2* f, SphereInBox sphere, const double* root,
                                 Heads heads, double2* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -87,7 +87,8 @@ __global__ void gather_weighted(const double2* f, SphereInBox sphere, const doub
   rows[blockIdx.y * sphere.n_g + g] = {w * m.x, w * m.y};
 }
 
-/// gather_weighted of form_two_products: real and imaginary part of f[b] are rows 2b and 2b + 1.
+/// Computes gather_weighted() for form_two_products(): real and imaginary part of f[b] are rows 2b
+/// and 2b + 1.
 __global__ void gather_weighted_real(const double2* f, SphereInBox sphere, const double* root,
                                      Heads heads, std::int64_t n_rows, double* rows) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -111,7 +112,8 @@ struct AnyImaginary {
   }
 };
 
-/// Transforms of one batch: two gigabytes of box, at most 1024 and at least one.
+/// Returns the number of transforms in one batch: two gigabytes of box, at most 1024 and at least
+/// one.
 int largest_batch(std::int64_t n_r) {
   return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 31) / (16 * n_r), 1, 1024));
 }

@@ -21,7 +21,7 @@ struct CudaBands final : LoadedBands {
 struct CudaSphere final : LoadedSphere {
   FftBox box{};
   quasi::cuda::DeviceBuffer<std::int32_t> box_index;  ///< [n_g]
-  quasi::cuda::DeviceBuffer<double2> factor;          ///< 1/N_r times the caller's, [n_g]
+  quasi::cuda::DeviceBuffer<double2> factor;          ///< 1/N_r times the caller's factor, [n_g]
   bool real = true;                                   ///< every factor is real
   std::int64_t n_g() const { return static_cast<std::int64_t>(box_index.size()); }
 };
@@ -32,18 +32,19 @@ class PairProductTransforms {
  public:
   /// Transforms `count` boxes in place: Σ_G c(G) e^{+iGr}.
   void transform(const FftBox& box, std::int64_t count, double2* data, cudaStream_t stream);
-  /// @param products  [left][right][n_g] in device memory
+  /// Fills products of all left and right bands. @param products  [left][right][n_g] in device
+  /// memory
   void fill(const BandSelection& left, const BandSelection& right, const CudaSphere& sphere,
             double2* products, cudaStream_t stream);
 
-  /// √|w| M of one left band and a batch of right ones.
+  /// Rows √|w| M of one left band and a batch of right bands.
   struct WeightedRows {
     const CudaBands& left_bands;
     const CudaBands& right_bands;
     const CudaSphere& sphere;
     std::int64_t left = 0;
     BandRange right;
-    bool real = false;              ///< M is real: two products share a transform, rows hold double
+    bool real = false;  ///< M is real: two products share a transform, and rows hold double
     const double* root = nullptr;   ///< √|w|, [right.size()]
     const double2* head = nullptr;  ///< M of the first plane waves, [n_heads] of [right.size()],
                                     ///< `head_stride` apart; or null
@@ -52,9 +53,9 @@ class PairProductTransforms {
   };
   void fill_weighted(const WeightedRows& wanted, cudaStream_t stream);
 
-  /// Largest right.size() of fill_weighted.
+  /// Returns the largest right.size() of fill_weighted().
   static std::int64_t largest_rows(const FftBox& box, std::int64_t n_right, bool real);
-  /// Coefficients of both sides, factors of the sphere and heads are real.
+  /// Returns true if coefficients of both sides, factors of the sphere and heads are real.
   static bool is_real(const ChiSum::Pairs& pairs);
 
  private:
@@ -62,10 +63,10 @@ class PairProductTransforms {
   const FftPlanCuda& plan(int batch);
   double2* work_of(std::int64_t boxes);
 
-  FftBox box_{};  ///< of plans and buffer
+  FftBox box_{};  ///< box of plans and buffer
   std::int64_t n_r_ = 0;
   quasi::cuda::DeviceBuffer<double2> work_;  ///< [batch][n_r]
-  FftPlanCuda plans_[2];                     ///< of full batches and of the rest
+  FftPlanCuda plans_[2];                     ///< for full batches and for the last one
   int plan_batch_[2] = {0, 0};
 };
 

@@ -14,7 +14,7 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "pair products on their way to the polarizability";
 
-/// Start and end of each step on its stream, added up when all is done.
+/// Records start and end of each step on its stream. The times are added up when all is done.
 class StepClock {
  public:
   explicit StepClock(cudaStream_t stream) : stream_(stream) {}
@@ -36,7 +36,7 @@ class StepClock {
   std::vector<quasi::cuda::Event> marks_;
 };
 
-/// √|w| of all pairs and the one sign of w.
+/// √|w| of all pairs, and the common sign of w.
 struct SignedRoots {
   double sign = 0.0;
   std::vector<double> root;
@@ -54,7 +54,7 @@ SignedRoots signed_roots(View<const double, 2> weight) {
   return found;
 }
 
-/// Two blocks of √|w| M: transforms fill one while the product of the other runs.
+/// Two blocks of √|w| M. Transforms fill one while the product of the other runs.
 class PairPipeline {
  public:
   PairPipeline(const ChiPairsContext& context, const ChiSum::Pairs& pairs, double2* chi,
@@ -76,7 +76,7 @@ class PairPipeline {
       head_.copy_from(as_double2(pairs.head.data), static_cast<std::size_t>(n_heads_ * n_pairs_),
                       kWhat);
     }
-    // Rows of a block: at least one batch of transforms, whose rows stay together.
+    // A block holds at least one batch of transforms, whose rows stay together.
     batch_ =
         PairProductTransforms::largest_rows(sphere_.box, pairs.right.range.size(), context.real);
     row_bytes_ =
@@ -126,7 +126,7 @@ class PairPipeline {
     in_block_ += right.size();
   }
 
-  /// Adds the filled block to χ and turns to the other one.
+  /// Adds the filled block to χ and switches to the other block.
   void flush() {
     transforms_.stop();
     filled_[turn_].record(context_.transform_stream, kWhat);

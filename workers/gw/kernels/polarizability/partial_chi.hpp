@@ -10,26 +10,25 @@ using Cplx = std::complex<double>;
 
 /// Edges of the matrices of a PartialChi.
 struct ChiShape {
-  std::int64_t n_static = 0;       ///< of χ(0); 0: it is not there
-  std::int64_t n_frequencies = 0;  ///< of χ(ω_i)
+  std::int64_t n_static = 0;       ///< edge of χ(0); 0: it is absent
+  std::int64_t n_frequencies = 0;  ///< number of matrices χ(ω_i)
   std::int64_t n = 0;              ///< edge of each χ(ω_i)
   std::int64_t static_size() const { return n_static * n_static; }
   std::int64_t size() const { return static_size() + n_frequencies * n * n; }
   bool operator==(const ChiShape&) const = default;
 };
 
-/// The shape of χ whose values at frequencies, `count` of them, fill matrices of edge n (0: there
-/// are none).
+/// Returns the shape of χ. Its values at `count` frequencies fill matrices of edge n (0: there are
+/// none).
 inline ChiShape chi_shape(std::int64_t n_static, std::size_t count, std::int64_t n) {
   return {.n_static = n_static,
           .n_frequencies = n > 0 ? static_cast<std::int64_t>(count) / (n * n) : 0,
           .n = n};
 }
 
-/// χ of some of the pairs of bands, where the device that made it keeps it: χ(0), of which the
-/// triangle G ≤ G' counts and the rest is 0, then χ(ω_i), whole. Parts are added element by
-/// element, so that the bits of a sum depend on the order of its additions alone and not on which
-/// device makes them.
+/// χ of some of the pairs of bands, kept on the device that made it. It holds χ(0), of which only
+/// the triangle G ≤ G' is filled, and then each whole χ(ω_i). Parts are added element by element.
+/// The bits of a sum therefore depend on the order of its additions alone, and not on the device.
 class PartialChi {
  public:
   explicit PartialChi(const ChiShape& shape) : shape_(shape) {}
@@ -38,20 +37,23 @@ class PartialChi {
   PartialChi& operator=(const PartialChi&) = delete;
   const ChiShape& shape() const { return shape_; }
 
-  /// this += part, which may lie on another device of this host but is of the same kind and shape.
+  /// Adds `part`, which has the kind and shape of this one but may lie on another device of this
+  /// host.
   virtual void add(const PartialChi& part) = 0;
-  /// All values to the host, [shape().size()].
+  /// Copies all values to the host, [shape().size()].
   virtual void read(Cplx* to) const = 0;
-  /// χ_GG(0), [n_static].
+  /// Returns χ_GG(0), [n_static].
   virtual std::vector<Cplx> diagonal() const = 0;
-  /// χ_GG'(0) of the first `edge` plane waves, [edge][edge]; of it the triangle G ≤ G' counts.
+  /// Returns χ_GG'(0) of the first `edge` plane waves, [edge][edge], with the triangle G ≤ G'
+  /// filled.
   virtual std::vector<Cplx> corner(std::int64_t edge) const = 0;
 
  private:
   ChiShape shape_;
 };
 
-/// In host memory: the CPU's own, and what does not fit beside the other arrays of a device.
+/// χ in host memory. The CPU uses it, and a device whose memory is too small beside the other
+/// arrays.
 class HostChi final : public PartialChi {
  public:
   HostChi(const ChiShape& shape, std::vector<Cplx> values)

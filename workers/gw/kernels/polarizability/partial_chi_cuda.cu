@@ -25,8 +25,8 @@ struct AddValues {
   }
 };
 
-/// to += from, where `from` may be another device's. Its values come in pieces, so that no second
-/// matrix need fit.
+/// Adds `from`, which may lie on another device, to `to`. The values are copied in pieces, so that
+/// no second matrix need fit.
 void add_values(const Device& here, const DeviceBuffer<double2>& to, const Device& there,
                 const DeviceBuffer<double2>& from, cudaStream_t stream) {
   const auto size = static_cast<std::int64_t>(to.size());

@@ -23,7 +23,7 @@ class CudaChi final : public PartialChi {
   std::vector<Cplx> diagonal() const override;
   std::vector<Cplx> corner(std::int64_t edge) const override;
   const Device& device() const { return context_->device(); }
-  /// Matrix 0 is χ(0), i + 1 is χ(ω_i).
+  /// Returns χ(0) for frequency 0 and χ(ω_i) for i + 1.
   const double2* matrix(std::int64_t frequency) const {
     return frequency == 0 && shape().n_static > 0
                ? values_.data()
@@ -42,10 +42,10 @@ struct DielectricShape {
   bool triangle;  ///< only G ≤ G' of χ is filled
   bool positive;  ///< v > 0 everywhere
 };
-/// ε̃_GG' = δ_GG' − factor χ_GG' with dielectric_factor (docs/theory/gw.md 4).
+/// Makes ε̃_GG' = δ_GG' − factor χ_GG' with dielectric_factor() (docs/theory/gw.md 4).
 void make_dielectric(const double2* chi, const double* coulomb, const DielectricShape& shape,
                      double2* epsilon, cudaStream_t stream);
-/// inverse_GG' *= inverse_factor.
+/// Multiplies inverse_GG' by inverse_factor().
 void scale_inverse(const double* coulomb, bool positive, std::int64_t n, double2* inverse,
                    cudaStream_t stream);
 

@@ -15,14 +15,14 @@ namespace quasi::gw {
 namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
-/// Size of one block of pair products of add_pairs.
+/// Size of one block of pair products in add_pairs().
 constexpr std::int64_t kBlockBytes = std::int64_t{256} << 20;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The one sign of the weights of a block.
+/// Returns the common sign of the weights of a block.
 double sign_of(View<const double, 2> weight) {
   double sign = 0.0;
   for (std::int64_t p = 0; p < weight.size(); ++p) {
@@ -122,7 +122,7 @@ class CpuChiSum final : public ChiSum {
                        [](const Cplx& m) { return m.imag() == 0.0; });
   }
 
-  /// add() for a block without imaginary parts.
+  /// Runs add() for a block without imaginary parts.
   void add_real(View<const double, 2> weight) {
     const double sign = sign_of(weight);
     const std::int64_t n_g = block_.n_g();
@@ -144,7 +144,7 @@ class CpuChiSum final : public ChiSum {
   CpuPairProductKernels& pair_products_;
   std::vector<Cplx> chi_, further_;  ///< χ(0), upper triangle; χ(ω_i)
   std::vector<double> real_;         ///< upper triangle of terms added in real arithmetic, or empty
-  CpuPairBlock block_;               ///< of add_pairs
+  CpuPairBlock block_;               ///< used by add_pairs
 };
 
 }  // namespace

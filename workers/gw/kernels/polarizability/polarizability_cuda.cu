@@ -21,7 +21,7 @@ using quasi::cuda::for_each_index;
 constexpr const char* kStatic = "polarizability";
 constexpr const char* kFurther = "polarizability at frequencies";
 
-/// out[p][g] = w_p m[p][g] for rows p of a chunk.
+/// Computes out[p][g] = w_p m[p][g] for rows p of a chunk.
 struct ScaleRows {
   const double2* m;
   const double2* weight;
@@ -76,7 +76,7 @@ class CudaChiSum final : public ChiSum {
       for_each_scaled_chunk(
           block, {w, w + n_pairs},
           [&](std::int64_t first, std::int64_t count, const double2* scaled) {
-            // Column-major (G', G): Σ_p w M(G') M*(G).
+            // In column-major order (G', G): Σ_p w M(G') M*(G).
             check(cublasZgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_C, n, n,
                               static_cast<int>(count), &one, scaled, n, products + first * n_g, n,
                               &one, further_.data() + i * n_g * n_g, n),

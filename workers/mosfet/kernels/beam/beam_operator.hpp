@@ -19,8 +19,8 @@ struct BeamInflow {
 /// g holds the branch k_x > 0 and then k_x < 0, each [n_states][nx][n_h][n_kappa]. With a =
 /// A_{i−½}, a' = A_{i+½}, the equations of one line are
 ///
-///   V_i ∂_t g⁺_i = −(c/Δx) [a' ĝ⁺_{i+½} − a ĝ⁺_{i−½} + (a−a')₊ g⁺_i − (a'−a)₊ g⁻_i] + V_i (G − λ
-///   g⁺_i)
+///   V_i ∂_t g⁺_i = −(c/Δx) [a' ĝ⁺_{i+½} − a ĝ⁺_{i−½} + (a−a')₊ g⁺_i − (a'−a)₊ g⁻_i]
+///                + V_i (G − λ g⁺_i)
 ///
 /// and the mirror image for g⁻. The terms (·)₊ are the turning points. Constant g solves them.
 class BeamOperator {
