@@ -5,29 +5,29 @@
 
 namespace quasi::thermal {
 
-/// The fourth-order constants Ψ, rearranged for contraction slot by slot
+/// Fourth-order constants Ψ, rearranged for contraction slot by slot
 /// (docs/theory/thermal.md 11.4).
 ///
 ///   V = Σ_blocks Ψ_αβγδ/√(m m' m'' m''') e(κα) E'(κ'β,R') E''(κ''γ,R'') E'''(κ'''δ,R''')
 ///
 /// with E = e e^{iq·R}, conjugated for created phonons. Momentum conservation turns the four phases
 /// into three: q''' = q ± q' ± q'' gives e^{−iq·R'''} · e^{±iq'·(R'−R''')} · e^{±iq''·(R''−R''')}.
-/// So with cells counted from the fourth atom,
-///   1. per λ         C[t] = Σ_blocks of t  e^{−iq·R'''} Σ_α e_α Ψ_α···     t = (κ' ΔR', κ'' ΔR'',
-///   κ''')
-///   2. per (λ, λ')   A[p] = Σ_t of p  Σ_β E'_β(κ', ΔR') C[t]_β··           p = (κ'' ΔR'', κ''')
+/// Cells are therefore counted from the fourth atom, and V is computed in three steps:
+///   1. per λ         C[t] = Σ_blocks of t  e^{−iq·R'''} Σ_α e_α Ψ_α···
+///   2. per (λ, λ')   A[p] = Σ_t of p  Σ_β E'_β(κ', ΔR') C[t]_β··
 ///   3. per process   V = Σ_p E''(κ'', ΔR'')ᵀ A[p] e'''(κ''')*
-/// Step 3 is all that is left per process, and its cost does not grow with the number of blocks
-/// beyond that of the pairs p. With a centre of inversion and eigenvectors that it leaves as they
-/// are (Inversion) V is real and half of the pairs are enough, counted twice.
+/// with t = (κ' ΔR', κ'' ΔR'', κ''') and p = (κ'' ΔR'', κ''').
+/// Only step 3 is needed for each process. Its cost grows with the number of pairs p, not with that
+/// of the blocks. With a centre of inversion and eigenvectors that it maps onto themselves
+/// (Inversion), V is real, and half of the pairs, counted twice, are sufficient.
 struct ContractionPlan4ph {
   int n_atoms = 0;
   int n_blocks = 0;
-  int n_triples = 0;  ///< t
-  int n_pairs = 0;    ///< p
+  int n_triples = 0;  ///< number of triples t
+  int n_pairs = 0;    ///< number of pairs p
   bool real_elements =
-      false;             ///< only half of the pairs are here, and V is the real part of their sum
-  bool swapped = false;  ///< … and inversion exchanges the cell's two atoms, within the cell
+      false;             ///< only half of the pairs are stored, and V is the real part of their sum
+  bool swapped = false;  ///< inversion also exchanges the cell's two atoms, within the cell
   int n_cells = 0;       ///< distinct lattice vectors ΔR, and −R''' of step 1
 
   // Step 1, blocks sorted by triple.

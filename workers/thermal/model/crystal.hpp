@@ -8,12 +8,14 @@
 
 namespace quasi::thermal {
 
-/// The primitive cell: lattice, atoms, masses, isotopes, dielectric response. Everything in the
-/// units of this kind: nm, amu.
+/// Begin here: the primitive cell with lattice, atoms, masses, isotopes and dielectric response, in
+/// nm and amu. symmetry.hpp holds its group, force_constants.hpp its constants, modes.hpp the
+/// phonons, and the files *_options.hpp the choices of each step.
 struct Crystal {
-  Mat3 lattice_nm{};                 ///< row i is a_i
-  std::vector<Vec3> position;        ///< [atom] fractional; images matter, never reduced modulo 1
-  std::vector<int> type;             ///< [atom] element number from zero
+  Mat3 lattice_nm{};           ///< row i is a_i
+  std::vector<Vec3> position;  ///< [atom] fractional; never reduced modulo 1, because the image
+                               ///< matters
+  std::vector<int> type;       ///< [atom] element number from zero
   std::vector<std::string> element;  ///< [element]
   std::vector<double> mass_amu;      ///< [atom] mean over isotopes
   std::vector<double> g_factor;      ///< [atom] Σ f_i (1 − m_i/m̄)²
@@ -23,7 +25,7 @@ struct Crystal {
   int n_atoms() const { return static_cast<int>(position.size()); }
   int n_branches() const { return 3 * n_atoms(); }
   double volume_nm3() const { return std::fabs(determinant(lattice_nm)); }
-  /// Rows b_i in 1/nm, a_i·b_j = 2π δ_ij.
+  /// Returns rows b_i in 1/nm with a_i·b_j = 2π δ_ij.
   Mat3 reciprocal_per_nm() const;
   Vec3 cartesian_nm(const Vec3& fractional) const { return transpose(lattice_nm) * fractional; }
   Vec3 lattice_vector_nm(const Index3& cell) const {
@@ -32,7 +34,8 @@ struct Crystal {
   }
 };
 
-/// Natural-composition mean mass (amu) and g-factor; nullptr if the element is not tabulated.
+/// Mean mass (amu) and g-factor of the natural composition (docs/theory/thermal.md 9.1); nullptr if
+/// the element is not tabulated.
 struct NaturalElement {
   const char* symbol;
   double mass_amu;

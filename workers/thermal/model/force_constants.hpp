@@ -8,13 +8,13 @@
 
 namespace quasi::thermal {
 
-/// Second-order constants of a supercell of n1·n2·n3 primitive cells, already in (rad/ps)² amu.
+/// Second-order constants of a supercell of n1·n2·n3 primitive cells in (rad/ps)² amu.
 ///
 /// value(κ, κ', cell)[α][β] couples atom κ in the given cell with atom κ' in the origin cell, the
-/// pairing of docs/theory/thermal.md 3.1: the vector between them is r_κ + R − r_κ'.
+/// pairing of docs/theory/thermal.md 3.1. The vector between them is r_κ + R − r_κ'.
 ///
-/// Decks of other supercells give explicit `images` instead: pairs that already carry their share
-/// among equidistant images. Then `supercell` and `value` are unused.
+/// Decks of other supercells give explicit `images` instead, which are pairs weighted by their
+/// share among equidistant images. Then `supercell` and `value` are unused.
 struct SecondOrder {
   struct Image {
     int atom = 0;   ///< κ, in `cell`
@@ -28,18 +28,18 @@ struct SecondOrder {
   std::vector<double> value;      ///< [κ][κ'][cell, first axis fastest][α][β], (rad/ps)² amu
   double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
   std::vector<Image> images;
-  std::int64_t image_cells = 0;  ///< primitive cells in the supercell that the images come from
+  std::int64_t image_cells = 0;  ///< primitive cells in the supercell of the images
 
   std::int64_t n_cells() const {
     if (!images.empty()) return image_cells;
     return static_cast<std::int64_t>(supercell[0]) * supercell[1] * supercell[2];
   }
-  /// The 9 elements of a block; the cell is taken modulo the supercell.
+  /// Returns the 9 elements of a block. The cell is taken modulo the supercell.
   const double* block(int atom, int other, const Index3& cell) const;
 };
 
-/// Sparse constants of third (Φ) or fourth (Ψ) order: blocks of one atom tuple each. Atom 1 is in
-/// the origin cell. Duplicate tuples have been summed; blocks are sorted by (atoms, cells).
+/// Sparse constants of third (Φ) or fourth (Ψ) order, with one block for each atom tuple. Atom 1 is
+/// in the origin cell. Duplicate tuples have been summed, and blocks are sorted by (atoms, cells).
 struct SparseForceConstants {
   int order = 3;          ///< 3 or 4
   std::vector<int> atom;  ///< [n_blocks][order], from zero
@@ -51,8 +51,8 @@ struct SparseForceConstants {
   int tensor_size() const { return order == 3 ? 27 : 81; }
 };
 
-/// Largest |Σ over the last atom and cell| / largest |element|: how far the acoustic sum rule is
-/// broken. Σ runs over the last slot at fixed other slots.
+/// Returns the violation of the acoustic sum rule, largest |Σ over the last atom and cell| /
+/// largest |element|. Σ runs over the last slot at fixed other slots.
 double sum_rule_violation(const SparseForceConstants& constants);
 
 }  // namespace quasi::thermal

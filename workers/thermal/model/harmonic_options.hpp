@@ -7,12 +7,13 @@
 
 namespace quasi::thermal {
 
-/// How harmonic modes are computed from second-order constants, and which findings are errors.
+/// Options for harmonic modes from second-order constants (docs/theory/thermal.md 3), and for the
+/// findings that are errors.
 struct HarmonicOptions {
   PhysicalConstants constants = kCodata2018;
   bool compat = false;      ///< eigenvectors, little groups and Ewald sphere of FourPhonon
   bool nonanalytic = true;  ///< adds the dipole–dipole term of polar crystals
-  bool ewald = false;       ///< that term as an Ewald sum, for constants without dipoles
+  bool ewald = false;       ///< computes that term as an Ewald sum, for constants without dipoles
   double symmetry_tolerance_nm = 1e-5;
   double degeneracy_rad_ps = 1e-4;  ///< branches closer than this are one degenerate set
   bool average_degenerate = true;   ///< velocities are averaged over each degenerate set

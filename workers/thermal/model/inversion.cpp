@@ -7,7 +7,7 @@ namespace quasi::thermal {
 std::optional<Inversion> find_inversion(const Crystal& crystal, double tolerance_nm) {
   const int n = crystal.n_atoms();
   for (int image = 0; image < n;
-       ++image) {  // the centre lies halfway between the first atom and one like it
+       ++image) {  // the centre lies halfway between the first atom and an equal atom
     Inversion inversion;
     for (int atom = 0; atom < n; ++atom) {
       int partner = -1;

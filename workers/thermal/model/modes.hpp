@@ -7,7 +7,8 @@
 
 namespace quasi::thermal {
 
-/// Harmonic modes on the full mesh. A mode's number is point·n_branches + branch.
+/// Harmonic modes on the full mesh (docs/theory/thermal.md 3). The number of a mode is
+/// point·n_branches + branch.
 struct Modes {
   std::int64_t n_q = 0;
   int n_branches = 0;
@@ -20,12 +21,12 @@ struct Modes {
 
   std::vector<std::string> warnings;
   double largest_raw_omega_gamma_rad_ps = 0.0;  ///< |ω| of the acoustic modes before zeroing
-  double most_negative_omega_rad_ps = 0.0;      ///< 0 when all are real
+  double most_negative_omega_rad_ps = 0.0;      ///< 0 if all are real
   double star_deviation_rad_ps = 0.0;           ///< largest difference of ω over a star
 
   std::int64_t n_modes() const { return n_q * n_branches; }
-  /// Modes that take part in scattering: ω > 0 (not the zero modes, not imaginary ones) and ω ≤
-  /// max.
+  /// Returns true for modes that take part in scattering: 0 < ω ≤ max. Zero modes and imaginary
+  /// modes take no part.
   bool active(std::int64_t mode, double omega_max_rad_ps) const {
     return omega_rad_ps[mode] > 0.0 && omega_rad_ps[mode] <= omega_max_rad_ps;
   }

@@ -3,9 +3,9 @@
 namespace quasi::thermal {
 namespace {
 
-// Mean mass in amu and g = Σ f_i (1 − m_i/m̄)² of natural isotopic composition,
-// docs/theory/thermal.md 9.1. The first part holds the values that published ShengBTE and
-// FourPhonon results were computed with.
+// Mean mass in amu and g = Σ f_i (1 − m_i/m̄)² of the natural isotopic composition
+// (docs/theory/thermal.md 9.1). The first part holds the values of ShengBTE and FourPhonon, with
+// which their published results were computed.
 constexpr NaturalElement kNatural[] = {
     {"Li", 6.9417396, 1.428072e-3},
     {"Be", 9.0121830, 0.0},
@@ -49,7 +49,7 @@ constexpr NaturalElement kNatural[] = {
     {"W", 183.8489081, 6.971586e-5},
     {"Pb", 207.2168966, 1.943776e-5},
     {"Bi", 208.9803880, 0.0},
-    // Elements that those programs do not tabulate, from IUPAC's isotopic compositions.
+    // Elements that ShengBTE and FourPhonon do not tabulate, from IUPAC's isotopic compositions.
     {"Sc", 44.9559083, 0.0},
     {"Mn", 54.9380439, 0.0},
     {"Y", 88.9058403, 0.0},

@@ -12,15 +12,16 @@
 
 namespace quasi::thermal {
 
-/// A four-phonon problem as arrays on the host. A mode's number is point·n_branches + branch.
+/// A four-phonon problem as arrays on the host (docs/theory/thermal.md 7). The number of a mode is
+/// point·n_branches + branch.
 struct Problem4ph {
   QMesh mesh;
   int n_branches = 0;
   Rules4ph rules;
-  Precision precision = Precision::kDouble;  ///< of the matrix elements of `sums`
+  Precision precision = Precision::kDouble;  ///< precision of the matrix elements of `sums`
   std::vector<double> omega_rad_ps;          ///< [n_modes]; 0 for modes that take no part
-  std::vector<std::int32_t> set;  ///< [n_modes] first mode of the degenerate set; of itself where
-                                  ///< sets play no part
+  std::vector<std::int32_t> set;  ///< [n_modes] first mode of the degenerate set; the mode itself
+                                  ///< if sets are not used
   std::vector<double> spread_rad_ps;  ///< [n_modes][3], without sb
   std::vector<double> temperatures_k;
   std::vector<double> occupation;                 ///< [n_temperatures][n_modes]; 0 where ω is 0
@@ -28,24 +29,25 @@ struct Problem4ph {
   std::vector<std::int16_t> zone;                 ///< [n_q][3]
   std::vector<std::int32_t> point;                ///< [n_points]
   std::vector<std::uint16_t> partner_weight;      ///< [n_points][n_q]
-  std::vector<std::int32_t> star;        ///< [n_q], or empty: λ and λ' are not exchangeable
+  std::vector<std::int32_t> star;        ///< [n_q], or empty if λ and λ' are not exchangeable
   std::vector<std::int32_t> star_size;   ///< [n_points], or empty
-  std::vector<std::int32_t> precedence;  ///< [n_modes] as long as `star` is not empty
+  std::vector<std::int32_t> precedence;  ///< [n_modes] if `star` is not empty
   double precedence_slack_rad_ps =
-      0.0;  ///< by how much a mode may be slower than one that precedes it
+      0.0;  ///< difference of frequency by which a mode may be slower than a mode that precedes it
   TotalOrder4ph totals;
   ContractionPlan4ph plan;
   std::vector<double> phase;  ///< [n_q][n_cells]{re, im}
 };
 
-/// Which rows of the collision operator are wanted.
+/// Rows of the collision operator that are requested.
 struct CollisionRequest4ph {
   int temperature = 0;           ///< number in Problem4ph::temperatures_k
-  bool symmetric = false;        ///< symmetric_bose_factor_4ph instead of bose_factor_4ph
-  std::int32_t first_point = 0;  ///< numbers in Problem4ph::point, [first, last)
+  bool symmetric = false;        ///< use symmetric_bose_factor_4ph instead of bose_factor_4ph
+  std::int32_t first_point = 0;  ///< indices into Problem4ph::point, [first, last)
   std::int32_t last_point = 0;
-  /// [rows] about Σ m W|V|² of each row: fixes the unit in which the device counts. Too low a guess
-  /// costs a second pass, too high a one digits: rates of either form at the temperature serve.
+  /// [rows] approximate Σ m W|V|² of each row, which sets the unit of the device's integer sums. If
+  /// it is too small, a second pass is needed; if it is too large, digits are lost. Rates of either
+  /// form at the temperature are suitable.
   std::vector<double> row_size;
 };
 

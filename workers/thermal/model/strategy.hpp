@@ -2,14 +2,14 @@
 
 namespace quasi::thermal {
 
-/// How sums over processes are organised; all ways give the same numbers (docs/theory/thermal.md
-/// 11).
+/// Organisation of sums over processes. All strategies give equal numbers (docs/theory/thermal.md
+/// 11.2).
 enum class Strategy {
   kFactorised,  ///< contract, Fourier transform, small products (default)
   kListHost,    ///< process list built on the CPU, evaluated for all modes at once
   kListDevice,  ///< process list built on the device, evaluated for all modes at once
   kModeByMode,  ///< process list of one mode at a time
-  kTestAndSum,  ///< no list: every candidate tested and summed in one kernel ("GPU only")
+  kTestAndSum,  ///< no list: one kernel tests and sums every candidate ("GPU only")
 };
 
 }  // namespace quasi::thermal

@@ -11,7 +11,7 @@ namespace quasi::thermal {
 namespace {
 
 IntMat3 inverse_transpose(const IntMat3& w) {
-  // Integer matrix of determinant ±1: the inverse is the adjugate times the determinant.
+  // The inverse of an integer matrix of determinant ±1 is the adjugate times the determinant.
   const auto cofactor = [&](int i, int j) {
     const int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
     return w[a][c] * w[b][d] - w[a][d] * w[b][c];
@@ -35,7 +35,7 @@ std::string describe(const IntMat3& w) {
   return text + "]";
 }
 
-/// The operation on integer mesh coordinates, if it maps the mesh onto itself.
+/// Returns the operation on integer mesh coordinates if it maps the mesh onto itself.
 bool mesh_matrix(const IntMat3& rotation_q, const QMesh& mesh, IntMat3& on_mesh) {
   for (int i = 0; i < 3; ++i)
     for (int d = 0; d < 3; ++d) {
@@ -90,7 +90,7 @@ Mat3 Symmetry::symmetrised(const Mat3& tensor) const {
 
 namespace {
 
-/// Stars of the mesh under the operations, in the order of their lowest members.
+/// Finds the stars of the mesh under the operations, in the order of their lowest members.
 void fold(Symmetry& symmetry) {
   const std::int64_t n_q = symmetry.mesh.size();
   symmetry.star_of.assign(static_cast<std::size_t>(n_q), -1);

@@ -9,7 +9,7 @@
 
 namespace quasi::thermal {
 
-/// Rules of three-phonon processes (docs/theory/thermal.md 4 and 6) and how they are summed.
+/// Rules of three-phonon processes (docs/theory/thermal.md 4 and 6), and options of their sums.
 struct ThreePhononOptions {
   PhysicalConstants constants = kCodata2018;
   Broadening broadening = Broadening::kSymmetric;
@@ -19,7 +19,7 @@ struct ThreePhononOptions {
   double omega_max_rad_ps = 1e100;  ///< faster modes take no part
   Strategy strategy = Strategy::kFactorised;
   Precision precision = Precision::kDouble;
-  std::int64_t memory_budget_bytes = 0;  ///< for process lists and work arrays; 0: by device
+  std::int64_t memory_budget_bytes = 0;  ///< for process lists and work arrays; 0: chosen by device
 };
 
 }  // namespace quasi::thermal

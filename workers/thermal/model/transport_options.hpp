@@ -7,14 +7,14 @@
 
 namespace quasi::thermal {
 
-/// How the linearised BTE is solved beyond the relaxation-time approximation.
+/// Solver of the linearised BTE beyond the relaxation-time approximation (docs/theory/thermal.md 8).
 enum class Solver {
   kConjugateGradients,  ///< symmetric operator (symmetric broadening) only
   kGmres,               ///< any operator
   kFixedPoint,          ///< the iteration of ShengBTE and FourPhonon
 };
 
-/// When an iteration of the BTE ends.
+/// Limits that end an iteration of the BTE.
 struct IterationOptions {
   Solver solver = Solver::kConjugateGradients;
   int max_iterations = 1000;
@@ -27,11 +27,11 @@ struct WireOptions {
   double radius_min_nm = 5.0, radius_max_nm = 505.0, radius_step_nm = 100.0;
 };
 
-/// How κ and what follows from it are computed from modes and rates.
+/// Options for κ and derived quantities from modes and rates.
 struct TransportOptions {
   HarmonicOptions harmonic;
   double omega_max_rad_ps = 1e100;  ///< faster modes take no part
-  int n_ticks = 100;                ///< of cumulative κ and of the density of states
+  int n_ticks = 100;  ///< number of points of cumulative κ and of the density of states
   IterationOptions iteration;
   WireOptions wires;
 

@@ -82,7 +82,7 @@ void write_harmonic(const BteExport& x) {
   by_atom.close();
 }
 
-/// P3 = (2/3)(P+ + P−/2), P± = Σ δ/(Nq² nb³).
+/// Writes P3 = (2/3)(P+ + P−/2), P± = Σ δ/(Nq² nb³).
 void write_phase_space(const BteExport& x) {
   const double nq = static_cast<double>(x.run.modes.n_q);
   const double scale = 1.0 / (nq * nq * x.nb * x.nb * x.nb);
@@ -106,7 +106,7 @@ void write_phase_space(const BteExport& x) {
   total_file("BTE.P3_total", x.mesh_sum(both));
 }
 
-/// Rates and weighted phase spaces at temperature number `t`.
+/// Writes rates and weighted phase spaces at temperature number `t`.
 void write_rates(const BteExport& x, std::size_t t, const TemperatureResult& r) {
   const std::filesystem::path folder = x.temperature_folder(r.temperature_k);
   const ThreePhononRates& three = x.run.three_phonon;
@@ -141,12 +141,12 @@ Mat3 scaled(Mat3 k, double factor) {
   return k;
 }
 
-/// The third of the trace, at the end of a line.
+/// Writes a third of the trace at the end of a line.
 void write_mean(TextFile& file, const Mat3& k) {
   file.real((k[0][0] + k[1][1] + k[2][2]) / 3.0, 20, 10).end();
 }
 
-/// κ after every iteration.
+/// Writes κ after every iteration.
 void write_history(const BteExport& x, const TemperatureResult& r, double factor) {
   const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
   std::vector<Mat3> history{r.kappa_rta_w_per_mk};
@@ -164,7 +164,7 @@ void write_history(const BteExport& x, const TemperatureResult& r, double factor
   scalars.close();
 }
 
-/// κ of each branch, after the first and the last iteration.
+/// Writes κ of each branch, after the first and the last iteration.
 void write_bands(const BteExport& x, const TemperatureResult& r, double factor) {
   TextFile file(x.directory / x.temperature_folder(r.temperature_k) / "BTE.kappa");
   const auto nb = static_cast<std::size_t>(x.nb);
@@ -183,7 +183,7 @@ void write_bands(const BteExport& x, const TemperatureResult& r, double factor) 
   file.close();
 }
 
-/// κ summed up to a mean free path and up to a frequency.
+/// Writes κ summed up to a mean free path and up to a frequency.
 void write_cumulative(const BteExport& x, const TemperatureResult& r, double factor) {
   const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
   const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;

@@ -33,7 +33,7 @@ void write_bte_files_4ph(const BteExport& x, const Rates4ph& r) {
     x.point_file(std::string("BTE.P4_") + kSuffix[c], one);
     total_file(std::string("BTE.P4_") + kSuffix[c] + "_total", x.mesh_sum(one));
   }
-  TextFile counts(x.directory / "BTE.Numprocess_4ph");  // point-major, unlike every other mode file
+  TextFile counts(x.directory / "BTE.Numprocess_4ph");  // point-major, unlike all other mode files
   for (std::int64_t row = 0; row < r.n_rows; ++row) {
     for (int c = 0; c < kChannels4ph; ++c)
       counts.text(" ").integer(

@@ -5,9 +5,9 @@
 
 namespace quasi::thermal {
 
-/// BTE.P4*, BTE.Numprocess_4ph, and BTE.w_4ph*, BTE.WP4* by temperature
-/// (docs/theory/thermal.md 1.7). FourPhonon spells one of these names "BTE.P4_plusmius"; here
-/// it is BTE.P4_plusminus.
+/// Writes BTE.P4*, BTE.Numprocess_4ph, and for each temperature BTE.w_4ph*, BTE.WP4*
+/// (docs/theory/thermal.md 1.7). FourPhonon spells one of these names "BTE.P4_plusmius"; here it is
+/// BTE.P4_plusminus.
 void write_bte_files_4ph(const BteExport& x, const Rates4ph& rates);
 
 }  // namespace quasi::thermal

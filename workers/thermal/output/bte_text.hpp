@@ -13,7 +13,8 @@
 
 namespace quasi::thermal {
 
-/// One text file; Fortran's E20.10 is "0.1234567890E+01", which printf cannot write by itself.
+/// One text file. Numbers have the form of Fortran's E20.10, "0.1234567890E+01", which printf
+/// cannot write.
 class TextFile {
  public:
   explicit TextFile(const std::filesystem::path& path) : path_(path), out_(path) {
@@ -32,7 +33,7 @@ class TextFile {
       const std::string scientific = buffer;
       const auto e = scientific.find('E');
       std::string mantissa = scientific.substr(0, e);
-      mantissa.erase(1, mantissa.size() > 1 ? 1 : 0);  // the point moves in front
+      mantissa.erase(1, mantissa.size() > 1 ? 1 : 0);  // moves the point to the front
       const int exponent = std::stoi(scientific.substr(e + 1)) + 1;
       std::snprintf(buffer, sizeof buffer, std::abs(exponent) > 99 ? "%+04d" : "E%+03d", exponent);
       text = std::string(value < 0.0 ? "-0." : "0.") + mantissa + buffer;
@@ -68,7 +69,7 @@ class TextFile {
   std::ofstream out_;
 };
 
-/// Everything the writers of BTE.* files share.
+/// Data that all writers of BTE.* files share.
 struct BteExport {
   const Deck& deck;
   const ConductivityRun& run;
@@ -77,7 +78,7 @@ struct BteExport {
   int nb;
   std::int64_t n_irr;
 
-  /// "T300K", made if need be. @throws StorageError.
+  /// Returns the directory "T300K" and makes it if it does not exist. @throws StorageError.
   std::filesystem::path temperature_folder(double temperature_k) const {
     std::string name = "T";
     name.append(std::to_string(std::lround(temperature_k))).append("K");
@@ -92,7 +93,7 @@ struct BteExport {
     return run.modes.omega_rad_ps[transport.mode_of_row(row)];
   }
 
-  /// ω and a value of every mode, band-major.
+  /// Writes ω and a value of every mode, band-major.
   template <typename Value>
   void mode_file(const std::filesystem::path& name, int width, int digits,
                  const Value& value) const {
@@ -102,7 +103,7 @@ struct BteExport {
         file.real(omega(i * nb + s), width, digits).real(value(i * nb + s), width, digits).end();
     file.close();
   }
-  /// One row of nb values for each irreducible point.
+  /// Writes one row of nb values for each irreducible point.
   template <typename Value>
   void point_file(const std::filesystem::path& name, const Value& value) const {
     TextFile file(directory / name);
@@ -121,7 +122,7 @@ struct BteExport {
   }
 };
 
-/// Column order, as Fortran prints a matrix.
+/// Writes a tensor in column order, as Fortran prints a matrix.
 inline void tensor(TextFile& file, const Mat3& k, int width, int digits) {
   for (int j = 0; j < 3; ++j)
     for (int i = 0; i < 3; ++i) file.real(k[i][j], width, digits);

@@ -10,7 +10,7 @@ namespace quasi::thermal {
 /// Writes the group /convergence of result.h5: κ by mesh and by width, and both limits, W/(m K).
 void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out);
 
-/// The key `convergence` of the summary.
+/// Returns the key `convergence` of the summary.
 nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study);
 
 }  // namespace quasi::thermal

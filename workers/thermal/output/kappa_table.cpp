@@ -43,7 +43,8 @@ void print_processes(const json& summary, std::string& text) {
         integer(four["splitting"]));
 }
 
-/// One tensor. Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep it.
+/// Prints one tensor. Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep
+/// it.
 void print_tensor(double temperature_k, const char* label, const json& k, std::string& text) {
   const auto shown = [](const json& value) {
     return std::abs(real(value)) < 5e-5 ? 0.0 : real(value);
@@ -94,7 +95,7 @@ void print_precision(const json& precision, std::string& text) {
       real(four["largest_rate_error"]), real(four["kappa_error"]), integer(four["sampled_tiles"]));
 }
 
-/// κ of one setting of a convergence study: the diagonal.
+/// Prints the diagonal of κ of one setting of a convergence study.
 void print_setting(double temperature_k, const std::string& name, const json& kappa,
                    std::string& text) {
   print(text, "%9.2f  %-12s%12.4f%12.4f%12.4f\n", temperature_k, name.c_str(), real(kappa[0][0]),

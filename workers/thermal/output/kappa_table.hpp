@@ -5,8 +5,8 @@
 
 namespace quasi::thermal {
 
-/// The summary of a run as a table for the terminal: κ by temperature in W/m/K, with iterations,
-/// errors, derived quantities, the convergence study and warnings where the summary holds them.
+/// Formats the summary of a run as a table for the terminal: κ by temperature in W/m/K. Iterations,
+/// errors, derived quantities, the convergence study and warnings follow if the summary holds them.
 std::string kappa_table(const nlohmann::json& summary);
 
 }  // namespace quasi::thermal

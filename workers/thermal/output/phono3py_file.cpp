@@ -12,7 +12,7 @@ namespace {
 constexpr double kHalfLinewidth_thz = 1.0 / (4.0 * units::kPi);  // γ from w in 1/ps
 constexpr double kVelocity_thz_angstrom = 10.0;                  // 1 km/s
 
-/// xx, yy, zz, yz, xz, xy.
+/// Appends xx, yy, zz, yz, xz, xy.
 void append_voigt(const Mat3& k, double factor, std::vector<double>& out) {
   for (const double x : {k[0][0], k[1][1], k[2][2], k[1][2], k[0][2], k[0][1]})
     out.push_back(factor * x);
@@ -24,7 +24,7 @@ std::vector<double> scaled(const std::vector<double>& values, double factor) {
   return result;
 }
 
-/// Harmonic quantities, [n_irr], [n_irr][nb] and so on.
+/// Writes harmonic quantities, [n_irr], [n_irr][nb] and so on.
 void write_harmonic(const Deck& deck, const Transport& t, H5Writer& out) {
   const QMesh& mesh = deck.symmetry.mesh;
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
@@ -63,7 +63,7 @@ void write_harmonic(const Deck& deck, const Transport& t, H5Writer& out) {
   out.write("/gv_by_gv", gv_by_gv, {n_irr, nb, 6}, "THz^2 angstrom^2");
 }
 
-/// Rates that do not depend on the temperature, and the unit of κ.
+/// Writes rates that do not depend on the temperature, and the unit of κ.
 void write_elastic_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
   const std::int64_t nb = run.modes.n_branches;
@@ -74,7 +74,7 @@ void write_elastic_rates(const Deck& deck, const ConductivityRun& run, H5Writer&
               "THz");
     out.write_scalar("/boundary_mfp", 1e-3 * deck.control.boundary_length_nm, "micrometer");
   }
-  // (THz Å)²/Å³ · eV/THz / 2π, the 2π from the definition of the lifetime.
+  // (THz Å)²/Å³ · eV/THz / 2π, with the 2π from the definition of the lifetime.
   const double volume_angstrom3 = 1e3 * deck.crystal.volume_nm3();
   out.write_scalar("/kappa_unit_conversion",
                    1e22 * units::kElementaryCharge_c / (2.0 * units::kPi) / volume_angstrom3,
@@ -102,7 +102,7 @@ Rate inelastic_rate(const SolvedCase& solved, std::int64_t n_rows, int t, std::i
   return rate;
 }
 
-/// Half linewidths and heat capacities, [nT][n_irr][nb].
+/// Writes half linewidths and heat capacities, [nT][n_irr][nb].
 void write_rates(const Deck& deck, const SolvedCase& solved, const Transport& t, H5Writer& out) {
   const PhysicalConstants& constants = deck.control.constants();
   std::vector<double> temperature, gamma, gamma_n, gamma_u, capacity;
@@ -130,8 +130,8 @@ void write_rates(const Deck& deck, const SolvedCase& solved, const Transport& t,
   out.write("/heat_capacity", capacity, shape, "eV/K");
 }
 
-/// κ in total, [nT][6], and by mode, [nT][n_irr][nb][6]. phono3py divides a mode's κ by the number
-/// of mesh points afterwards, so the share of a mode is multiplied by that number.
+/// Writes κ in total, [nT][6], and by mode, [nT][n_irr][nb][6]. phono3py divides a mode's κ by the
+/// number of mesh points later, so the share of a mode is multiplied by that number.
 void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
   const std::vector<TemperatureResult>& results = solved.run.by_temperature;
   const auto n_q = static_cast<double>(solved.run.modes.n_q);

@@ -7,7 +7,7 @@
 
 namespace quasi::thermal {
 
-/// Rates, phase spaces, counts and rules of four-phonon scattering into an open result file.
+/// Writes rates, phase spaces, counts and rules of four-phonon scattering into an open result file.
 void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out);
 
 /// Adds the keys of four phonons to the `summary` of --json: processes_4ph and the rules in force.

@@ -55,7 +55,7 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
     const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
     out.write(group + "/cumulative_by_omega/kappa_coherence",
               flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
-    // Each half of a pair at its own mode's path.
+    // Each half of a pair counts at the mean free path of its own mode.
     const Cumulative by_path =
         cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta);
     out.write(group + "/cumulative_by_path/kappa_coherence", flat(by_path.kappa_w_per_mk, factor),
@@ -120,7 +120,7 @@ void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summa
 }
 
 std::string derived_table(const nlohmann::json& summary) {
-  constexpr std::size_t kMostLines = 40;  // of each; result.h5 has all
+  constexpr std::size_t kMostLines = 40;  // limit of lines for each table; result.h5 has all rows
   std::string text;
   char line[256];
   const auto& temperatures = summary["temperatures_k"];

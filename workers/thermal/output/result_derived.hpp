@@ -14,8 +14,8 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
                           H5Writer& out);
 void summarise_derived(const Deck& deck, const Derived& derived, nlohmann::json& summary);
 
-/// Of such a summary, for people: the sweep and the wires, what is iterated where it is; "" where
-/// there are neither.
+/// Formats the sweep and the wires of such a summary for people, with iterated values if there are
+/// any. Returns "" if the summary has neither.
 std::string derived_table(const nlohmann::json& summary);
 
 }  // namespace quasi::thermal

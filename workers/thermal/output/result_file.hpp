@@ -9,13 +9,15 @@
 
 namespace quasi::thermal {
 
-/// Writes every array of a run with its unit into an open result file: crystal, mesh, harmonic
-/// modes, rates by kind of scattering, κ by temperature and by mode, cumulative κ, density of
-/// states.
+/// Begin here: writes every array of a run with its unit into an open result file. These are
+/// crystal, mesh, harmonic modes, rates by kind of scattering, κ by temperature and by mode,
+/// cumulative κ and density of states. The other files add derived quantities and the formats of
+/// other programs.
 void write_result(const Deck& deck, const ConductivityRun& run, const Device& device,
                   H5Writer& out);
 
-/// The `summary` of --json. κ is [nT][3][3]; kappa_w_per_mk is null when the BTE was not iterated.
+/// Returns the `summary` of --json. κ is [nT][3][3]; kappa_w_per_mk is null if the BTE was not
+/// iterated.
 nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Device& device);
 
 }  // namespace quasi::thermal

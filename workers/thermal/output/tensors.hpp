@@ -8,11 +8,11 @@
 
 namespace quasi::thermal {
 
-/// Tensors for result.h5, row-major one after the other, times `factor`.
+/// Returns tensors for result.h5, row-major in sequence, times `factor`.
 std::vector<double> flat(const std::vector<Mat3>& tensors, double factor);
-/// A tensor for the summary: a list of rows, times `factor`.
+/// Returns a tensor for the summary as a list of rows, times `factor`.
 nlohmann::json json_of(const Mat3& tensor, double factor);
-/// "/temperature_NNN".
+/// Returns "/temperature_NNN".
 std::string temperature_group(std::size_t index);
 
 }  // namespace quasi::thermal

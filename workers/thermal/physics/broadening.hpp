@@ -6,27 +6,27 @@
 
 namespace quasi::thermal {
 
-/// How the width σ of the energy-conserving δ follows from the velocities of a process's phonons
-/// (docs/theory/thermal.md 4) [li2012].
+/// Kind of the width σ of the energy-conserving δ, which follows from the velocities of a process's
+/// phonons (docs/theory/thermal.md 4) [li2012].
 ///
-/// Each mode carries a vector p (Modes::spread_rad_ps): how far its energy moves over half a cell
-/// of the mesh. Which vector depends on the kind:
+/// Each mode carries a vector p (Modes::spread_rad_ps), which measures the change of its energy
+/// over half a cell of the mesh:
 ///  - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
 ///  - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point
-///  group.
+///    group.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
   kAdaptiveMax,  ///< FourPhonon: largest axis, pair of the last two phonons
   kAdaptiveRms,  ///< ShengBTE: rms over axes, pair of the last two phonons
 };
 
-/// A mode's spread vector.
+/// Spread vector p of a mode.
 struct Spread {
   double x, y, z;
 };
 QUASI_HD inline Spread spread_at(const double* p) { return {p[0], p[1], p[2]}; }
 
-/// |a − b|² of two spread vectors; for kSymmetric and kAdaptiveRms.
+/// Returns |a − b|² of two spread vectors, for kSymmetric and kAdaptiveRms.
 QUASI_HD inline double spread_difference_squared(Spread a, Spread b) {
   const double x = a.x - b.x;
   const double y = a.y - b.y;
@@ -34,7 +34,7 @@ QUASI_HD inline double spread_difference_squared(Spread a, Spread b) {
   return x * x + y * y + z * z;
 }
 
-/// max_i (a_i − b_i)² of two spread vectors; for kAdaptiveMax.
+/// Returns max_i (a_i − b_i)² of two spread vectors, for kAdaptiveMax.
 QUASI_HD inline double spread_difference_max_squared(Spread a, Spread b) {
   const double x = (a.x - b.x) * (a.x - b.x);
   const double y = (a.y - b.y) * (a.y - b.y);
@@ -43,7 +43,7 @@ QUASI_HD inline double spread_difference_max_squared(Spread a, Spread b) {
   return xy > z ? xy : z;
 }
 
-/// (σ/sb)² of the pair (a, b): max/2 or sum/6 (docs/theory/thermal.md 4).
+/// Returns (σ/sb)² of the pair (a, b): max/2 or sum/6 (docs/theory/thermal.md 4).
 QUASI_HD inline double pair_width_squared(Broadening kind, Spread a, Spread b) {
   return kind == Broadening::kAdaptiveMax ? spread_difference_max_squared(a, b) * 0.5
                                           : spread_difference_squared(a, b) * (1.0 / 6.0);
@@ -56,9 +56,9 @@ QUASI_HD inline double pair_width_squared(Broadening kind, const double* a, cons
   return pair_width_squared(kind, spread_at(a), spread_at(b));
 }
 
-/// (σ/sb)² of a three-phonon process λ, λ', λ''. In the symmetric kind the mean over all three
-/// pairs, so that the process has one width from whichever of its phonons it is looked at; else the
-/// pair (λ', λ'') that is free once λ is chosen.
+/// Returns (σ/sb)² of a three-phonon process λ, λ', λ'' (docs/theory/thermal.md 4). For kSymmetric
+/// it is the mean over all three pairs, so that the process has one width in the rows of all its
+/// phonons. For the other kinds it is that of the pair (λ', λ''), which is free at given λ.
 QUASI_HD inline double width_squared_3ph(Broadening kind, Spread p0, Spread p1, Spread p2) {
   if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p1, p2);
   return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
@@ -66,11 +66,12 @@ QUASI_HD inline double width_squared_3ph(Broadening kind, Spread p0, Spread p1, 
          (1.0 / 18.0);
 }
 
-/// δ_σ(x) = exp(−x²/σ²)/(σ√π): not x²/2σ². In ps for x and σ in rad/ps.
+/// Returns δ_σ(x) = exp(−x²/σ²)/(σ√π) in ps, for x and σ in rad/ps. The exponent is not x²/2σ²
+/// (docs/theory/thermal.md 4).
 QUASI_HD inline double gaussian_delta_ps(double mismatch_rad_ps, double sigma_rad_ps) {
   constexpr double kPerSqrtPi = 0.56418958354775628695;
   const double per_sigma_ps =
-      1.0 / sigma_rad_ps;  // one division: on a GPU it costs as much as ten products
+      1.0 / sigma_rad_ps;  // one division, which costs as much as ten products on a GPU
   const double x = mismatch_rad_ps * per_sigma_ps;
   return std::exp(-x * x) * (per_sigma_ps * kPerSqrtPi);
 }

@@ -4,9 +4,9 @@
 
 namespace quasi::thermal {
 
-/// Conversions between force-constant files (eV, Å, Ry, bohr, amu) and what is computed with
-/// (rad/ps, nm, 1/ps). Two sets: CODATA 2018, and the rounded ones of FourPhonon
-/// (docs/theory/thermal.md 0), which `compat = "fourphonon"` selects.
+/// Conversions between the units of force-constant files (eV, Å, Ry, bohr, amu) and those of the
+/// calculation (rad/ps, nm, 1/ps). There are two sets: CODATA 2018 [tiesinga2021], and the rounded
+/// values of FourPhonon (docs/theory/thermal.md 0), which `compat = "fourphonon"` selects.
 struct PhysicalConstants {
   double hbar_1e34_j_s;            ///< ħ in 1e-34 J s
   double kb_1e23_j_k;              ///< k_B in 1e-23 J/K
@@ -17,8 +17,8 @@ struct PhysicalConstants {
   double bohr_nm;
   double rate_3ph;        ///< C3: W [ps⁴] |V|² [eV²/(Å⁶ amu³)] → 1/ps
   double rate_4ph;        ///< C4: W [ps⁵] |V|² [eV²/(Å⁸ amu⁴)] → 1/ps
-  double gruneisen_unit;  ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters: rounded to
-                          ///< 9647.2 in FourPhonon, 1.4e-4 too low
+  double gruneisen_unit;  ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters; FourPhonon rounds it
+                          ///< to 9647.2, 1.4e-4 too low
 
   double hbar_over_kb_k_ps() const { return hbar_1e34_j_s / kb_1e23_j_k * 10.0; }
 };
@@ -51,7 +51,8 @@ inline constexpr PhysicalConstants kReferenceProgram{
     .kb_1e23_j_k = 1.380648813,
     .ev_per_a2_amu_to_omega2 = 9648.53336213,
     .born_charge_factor = 1745.91429109,
-    // Both are single-precision literals there (20670.687 and 1.8218779·6.022e-4): 3.6e-8 of ω.
+    // FourPhonon has single-precision literals here (20670.687 and 1.8218779·6.022e-4), which
+    // changes ω by 3.6e-8.
     .rydberg_rad_ps = 20670.687f,
     .amu_rydberg_mass = 1.0 / static_cast<double>(1.8218779f * 6.022e-4f),
     .bohr_nm = 0.052917721092,

@@ -38,7 +38,7 @@ inline Mat3 operator*(const Mat3& a, const Mat3& b) {
   return product;
 }
 inline double determinant(const Mat3& m) { return dot(m[0], cross(m[1], m[2])); }
-/// Inverse; the caller has checked that the determinant is not zero.
+/// Returns the inverse. The caller has checked that the determinant is not zero.
 inline Mat3 inverse(const Mat3& m) {
   const double d = 1.0 / determinant(m);
   return transpose({d * cross(m[1], m[2]), d * cross(m[2], m[0]), d * cross(m[0], m[1])});

@@ -2,13 +2,13 @@
 
 namespace quasi::thermal {
 
-/// Contribution of one ordered pair of modes at one wave vector to the Wigner conductivity, without
-/// ħ²/(k_BT²VN_q) and the velocities v^α_ss' v^β_s's; in rad²/ps (docs/theory/thermal.md 13)
-/// [simoncelli2022]:
+/// Returns the contribution of one ordered pair of modes at one wave vector to the Wigner
+/// conductivity (docs/theory/thermal.md 13) [simoncelli2022]. It omits ħ²/(k_BT²VN_q) and the
+/// velocities v^α_ss' v^β_s's; in rad²/ps:
 ///
 ///   ½(ω+ω') [ω n(n+1) + ω' n'(n'+1)] (w+w') / (4(ω−ω')² + (w+w')²)
 ///
-/// w are full linewidths, 1/ps. Two equal modes: ω² n(n+1)/w, the population's own term.
+/// w are full linewidths, 1/ps. Two equal modes give ω² n(n+1)/w, the term of the population.
 /// @param weight, weight_other  n(n+1)
 inline double wigner_pair_weight(double omega, double omega_other, double weight,
                                  double weight_other, double rate, double rate_other) {
