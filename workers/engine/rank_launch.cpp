@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDirectory =
-    "ranks";  ///< in the working directory; the launcher leaves no other files
+/// Directory below the working directory. The launcher leaves no other files.
+constexpr const char* kDirectory = "ranks";
 constexpr const char* kSocket = "ranks/socket";
 
 std::atomic<bool> terminated{false};

@@ -74,8 +74,8 @@ struct Projectors {
   int max_projectors = 0;             ///< nhm: edge of each D matrix
   std::vector<double> d_ry;           ///< D^a_pq, [spin][atom][q][p] (p fastest)
   std::vector<std::vector<IVec3>> g;  ///< [n_k][n_pw]
-  std::vector<std::vector<Cplx>>
-      beta;  ///< [n_k] → [spin][n_projectors][n_pw]; includes 1/√Ω and e^{iGR}
+  /// Projectors β, [n_k] → [spin][n_projectors][n_pw]; they include 1/√Ω and e^{iGR}.
+  std::vector<std::vector<Cplx>> beta;
 };
 
 }  // namespace quasi::gw

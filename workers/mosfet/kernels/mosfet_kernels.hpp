@@ -17,8 +17,8 @@ namespace quasi::mosfet {
 /// One scattering process in the form that the kernels need.
 struct ScatteringProcess {
   ProcessKind kind = ProcessKind::kElastic;
-  double coupling =
-      0;  ///< c_μ Z (½ for an elastic one), already divided by ħ²; roughness: ½/(2πħ³)
+  /// Coupling c_μ Z (½ for an elastic process), divided by ħ²; for roughness ½/(2πħ³).
+  double coupling = 0;
   double occupation = 0;  ///< N_μ
   double energy_ev = 0;
 };
@@ -43,13 +43,13 @@ struct TransportProblem {
   ScatteringScheme scheme = ScatteringScheme::kBalanced;
   std::vector<ScatteringProcess> processes;
   std::vector<double> roughness_spectrum;  ///< Ŝ_ν(w,w') [n_valleys][nw][nw], nm⁴; empty: smooth
-  std::vector<double>
-      elastic_rate_fs;  ///< relaxation to the angular mean [n_valleys][nx][nw]; empty: none
-  bool pauli = false;   ///< occupied final states block scattering in proportion to their filling
+  /// Rate of relaxation to the angular mean [n_valleys][nx][nw]; empty: none.
+  std::vector<double> elastic_rate_fs;
+  bool pauli = false;  ///< occupied final states block scattering in proportion to their filling
   double tol_v = 1e-6;
   double cfl = 0.7;
-  bool neutral_inflow =
-      false;                  ///< rescale the inflow so that the contact columns hold their charge
+  /// True if the inflow is rescaled so that the contact columns hold their charge.
+  bool neutral_inflow = false;
   bool frozen_field = false;  ///< keep V, ε, ψ as set, and advance transport alone
   double lead_fs = 0;  ///< τ_d: electrons move in ε + τ_d ∂ε/∂t, which damps the plasma; 0: in ε
 
@@ -89,10 +89,10 @@ struct PointState {
   std::vector<double> psi;          ///< [n_families][subbands][nx][nz]
   std::vector<double> trend_v;      ///< V¹ − Vⁿ of the last step [nx][nz]: predictor
   std::vector<double> curvature_v;  ///< V² − ½(Vⁿ + V¹) of the last step [nx][nz]: predictor
-  std::vector<double>
-      lead_ev;  ///< τ_d ∂ε/∂t of the last step [n_families][subbands][nx]; zeros where τ_d = 0
-  std::vector<double>
-      current_integral;   ///< ∫I dt since it was last cleared [nx+1] half nodes, e/nm
+  /// The term τ_d ∂ε/∂t of the last step [n_families][subbands][nx]; zeros if τ_d = 0.
+  std::vector<double> lead_ev;
+  /// Integral ∫I dt since it was last cleared [nx+1] half nodes, e/nm.
+  std::vector<double> current_integral;
   double last_dt_fs = 0;  ///< 0: no predictor yet
   double time_fs = 0;
   std::int64_t step = 0;

@@ -46,8 +46,8 @@ struct RunSettings {
   double weno_epsilon = 1e-12;
   double tol_v = 1e-6;
   int refresh_steps = 400;
-  double plasma_damping =
-      1.0;  ///< steady mode: share of critical damping that the term τ_d ∂ε/∂t adds; 0: none
+  /// Share of critical damping that the term τ_d ∂ε/∂t adds in steady mode; 0: none.
+  double plasma_damping = 1.0;
   bool coarse_start = true;  ///< steady mode: first reach the steady state of a chain on a coarser
                              ///< mesh, if one exists
   bool mesh_study = false;  ///< repeat with half of every axis and report the error that it implies

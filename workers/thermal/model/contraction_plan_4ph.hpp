@@ -25,8 +25,8 @@ struct ContractionPlan4ph {
   int n_blocks = 0;
   int n_triples = 0;  ///< number of triples t
   int n_pairs = 0;    ///< number of pairs p
-  bool real_elements =
-      false;             ///< only half of the pairs are stored, and V is the real part of their sum
+  /// True if only half of the pairs are stored, and V is the real part of their sum.
+  bool real_elements = false;
   bool swapped = false;  ///< inversion also exchanges the cell's two atoms, within the cell
   int n_cells = 0;       ///< distinct lattice vectors ΔR, and −R''' of step 1
 

@@ -17,8 +17,8 @@ struct TotalOrder4ph {
   std::vector<std::int32_t> total;           ///< [n_q] Q at each position
   std::vector<std::int32_t> star;            ///< [n_q] number of its star, rising with the position
   std::vector<std::int32_t> representative;  ///< [n_stars] the Q whose table serves the star
-  std::vector<std::int32_t>
-      operation;  ///< [n_q] number of the R that maps the representative to the Q of the position
+  /// [n_q] Number of the R that maps the representative to the Q of the position.
+  std::vector<std::int32_t> operation;
   std::vector<std::int32_t> rotated, rotated_back;  ///< [n_operations][n_q] R q and R⁻¹ q
 };
 

@@ -7,7 +7,8 @@
 
 namespace quasi::thermal {
 
-/// Solver of the linearised BTE beyond the relaxation-time approximation (docs/theory/thermal.md 8).
+/// Solver of the linearised BTE beyond the relaxation-time approximation (docs/theory/thermal.md
+/// 8).
 enum class Solver {
   kConjugateGradients,  ///< symmetric operator (symmetric broadening) only
   kGmres,               ///< any operator

@@ -36,8 +36,8 @@ struct PointResult {
 
   BiasPoint bias;
   PointStatus status = PointStatus::kConverged;
-  std::map<std::string, double>
-      numbers;  ///< e.g. current_a_per_m; names end in units, except ratios and counts
+  /// Numbers by name, e.g. current_a_per_m. Names end in units, except ratios and counts.
+  std::map<std::string, double> numbers;
   std::map<std::string, Array> arrays;  ///< e.g. potential [nx][nz]; "history/t" for tables
 
   void add(const std::string& name, std::vector<double> values, std::vector<std::int64_t> shape,

@@ -25,8 +25,8 @@ struct SweepOptions {
   /// Memory of one device for the points that advance together, in bytes; 0: no limit of the job.
   std::int64_t memory_budget_bytes = 0;
   int lanes = 0;  ///< points that advance together on a device; 0: 1 on a CPU, 4 to 12 on a GPU
-  std::function<void(int point, const PointResult&)>
-      on_finished;  ///< called under a lock; after a resume also for finished points
+  /// Receives every finished point, under a lock; after a resume also the earlier ones.
+  std::function<void(int point, const PointResult&)> on_finished;
   /// Receives the last state of a finished point and its Φ*; may be empty.
   std::function<void(int point, const PointState&, double pdf_scale)> on_state;
 };
