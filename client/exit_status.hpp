@@ -2,7 +2,7 @@
 
 namespace quasi::client {
 
-/// What `quasi` returns to the shell. Scripts rely on these numbers: they are part of the interface
+/// Exit statuses of `quasi`. Scripts rely on these numbers. They are part of the interface
 /// (docs/reference/cli.md) and never change their meaning.
 enum class ExitStatus : int {
   kOk = 0,

@@ -1,4 +1,4 @@
-// quasi-server: options → objects → serve until signalled.
+// quasi-server reads its options, builds the server, and serves until a signal arrives.
 
 #include <sys/stat.h>
 
@@ -58,14 +58,14 @@ int serve(const quasi::server::ServerOptions& options, const sigset_t& signals) 
 
 int main(int argc, char** argv) {
   using namespace quasi::server;
-  // Blocked before any thread starts, so that only sigwait sees them.
+  // The signals are blocked before any thread starts, so that only sigwait receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  ::umask(0077);  // The database, jobs and results are nobody else's to read.
+  ::umask(0077);  // only the owner may read the database, jobs and results
   try {
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {

@@ -81,7 +81,7 @@ std::string flag_name(const std::string& key) {
   return name;
 }
 
-/// What to say of words that are no flags of this program.
+/// The error text for words that are not flags of this program.
 std::string unexpected(const std::vector<std::string>& words) {
   const auto flag = std::find_if(words.begin(), words.end(),
                                  [](const std::string& word) { return word.starts_with("--"); });
@@ -110,7 +110,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
                "Ask the server at the first address of `listen` for its health, then exit (0 if it "
                "serves, else 75)");
   std::map<std::string, std::string> flags;
-  // "--enable-test-work" alone means true.
+  // "--enable-test-work" without a value means true.
   const auto is_switch = [](const Entry& entry) {
     const std::string shown = entry.show(ServerOptions());
     return shown == "true" || shown == "false";

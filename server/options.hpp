@@ -14,7 +14,7 @@
 
 namespace quasi::server {
 
-/// Everything that can be set, once, before anything starts.
+/// All settings of the server. They are fixed before any part starts.
 struct ServerOptions {
   std::string data_directory = "/var/lib/quasi";
   std::vector<std::string> listen = {"127.0.0.1:7460"};
@@ -32,22 +32,23 @@ struct ServerOptions {
   ScrubOptions scrub;
 };
 
-/// What the command line asks for beside serving.
+/// The action that the command line requests.
 enum class Action { kServe, kPrintConfig, kCheckConfig, kProbe, kExit };
 
 struct CommandLine {
   Action action = Action::kServe;
   ServerOptions options;
-  int exit_status = 0;                         ///< of kExit (--help, --version, a wrong flag)
-  std::map<std::string, std::string> sources;  ///< where each key that was set came from
+  int exit_status = 0;  ///< exit status of kExit (--help, --version, a wrong flag)
+  std::map<std::string, std::string> sources;  ///< source of each key that was set
 };
 
-/// Built-in < /etc/quasi/server.toml (or --config) < environment QUASI_SERVER_* < flags. Unknown
-/// keys are errors with the nearest known key; every value is checked.
+/// Reads the settings. Later sources win: built-in values, /etc/quasi/server.toml (or --config),
+/// environment variables QUASI_SERVER_*, flags. An unknown key is an error that names the nearest
+/// key. Every value is checked.
 /// @throws BadConfiguration naming the key, the value, the limit and the source.
 CommandLine parse_command_line(int argc, const char* const* argv);
 
-/// Each value and where it came from, as TOML with comments.
+/// Prints each value and its source as TOML with comments.
 void print_configuration(const CommandLine& line, std::ostream& out);
 
 }  // namespace quasi::server

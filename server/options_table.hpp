@@ -8,8 +8,8 @@
 
 namespace quasi::server {
 
-/// One key of the server's configuration. The flag is --key with dashes, the environment variable
-/// QUASI_SERVER_KEY.
+/// One key of the server's configuration. The flag is --key with dashes; the environment variable
+/// is QUASI_SERVER_KEY.
 struct Entry {
   std::string key;
   std::string help;

@@ -28,7 +28,7 @@ namespace {
        {"do", error.exit_status == 65
                   ? "restore the data directory from a backup, or have SQLite recover quasi.db"
                   : "check the disk; what was acknowledged is in the data directory"}});
-  // No destructor may run: what is on disk is unknown, and nothing more must be written.
+  // No destructor may run: the state of the disk is unknown, and no byte more may be written.
   ::_exit(error.exit_status);
 }
 
@@ -74,7 +74,7 @@ struct Server::Parts {
   void listen();
   void run_timer();
   void look_at_storage();
-  /// Bytes that can be written before new work is refused; negative when it is refused.
+  /// Bytes that can be written before the server refuses new work; negative while it refuses.
   std::int64_t room_bytes(const DataDirectory::Space& space) const;
 
   ServerOptions options;
@@ -82,7 +82,7 @@ struct Server::Parts {
   SystemRandom random;
   DataDirectory directory;
   std::unique_ptr<StartingServer>
-      starting;  ///< until the store is open; needs the directory's lock
+      starting;  ///< until the store is open; requires the lock of the directory
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;
@@ -109,7 +109,8 @@ struct Server::Parts {
 
 void Server::Parts::listen() {
   addresses = starting->addresses();
-  // Its addresses are taken over; a call in between finds nobody for a moment, and is repeated.
+  // The next object binds the same addresses. A call in between finds no server for a moment and is
+  // repeated.
   starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   Bound bound =
@@ -127,8 +128,8 @@ void Server::Parts::listen() {
 
 void Server::Parts::look_at_storage() {
   if (!directory.in_place()) {
-    // Going on would acknowledge what nobody can find again; nor may a supervisor start an empty
-    // store in its place.
+    // Continuing would acknowledge work that is lost. A supervisor must not start an empty store at
+    // this path either.
     log(Level::kError, "data_directory_gone",
         {{"what",
           directory.path() + " was removed or moved, or another directory lies in its place"},
@@ -198,7 +199,8 @@ void Server::stop() {
   parts.services.draining = true;
   if (parts.grpc_server) {
     if (auto* health = parts.grpc_server->GetHealthCheckService()) health->SetServingStatus(false);
-    // Streams and long polls end by themselves now; what does not is cut at the deadline.
+    // Streams and long polls end by themselves after this. The remaining calls are cut at the
+    // deadline.
     parts.hub.close();
     parts.grpc_server->Shutdown(std::chrono::system_clock::now() +
                                 std::chrono::milliseconds(parts.options.shutdown_ms));

@@ -8,8 +8,8 @@
 
 namespace quasi::server {
 
-/// A whole server: data directory, writer, readers, gRPC. Serves from construction on until it is
-/// stopped or destroyed.
+/// A whole server: data directory, writer, readers and gRPC. It serves from construction until it
+/// is stopped or destroyed.
 class Server {
  public:
   /// Locks the data directory, opens and recovers the store, then listens.
@@ -19,10 +19,10 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Addresses as they were bound; port 0 is replaced by the one that was found.
+  /// The addresses as bound. Port 0 is replaced by the port that was bound.
   const std::vector<std::string>& addresses() const;
 
-  /// Refuses new calls, lets those in hand end (at most `shutdown_ms`), commits what is queued.
+  /// Refuses new calls, lets open calls end within `shutdown_ms`, and commits the queued writes.
   void stop();
 
  private:

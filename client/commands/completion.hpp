@@ -5,12 +5,12 @@
 
 namespace quasi::client {
 
-/// What a shell may offer, taken from the program's own table of commands.
+/// The words that a shell may offer, taken from the program's own table of commands.
 struct CompletionCommand {
   enum class Words { kNothing, kJobs, kFiles, kKindsAndFiles, kShells, kCommands };
   std::string name;
   std::string description;
-  std::vector<std::string> flags;  ///< long ones, with their dashes
+  std::vector<std::string> flags;  ///< long flags with their dashes
   Words words = Words::kNothing;
 };
 
@@ -20,7 +20,8 @@ struct CompletionTable {
   std::vector<std::string> kinds;
 };
 
-/// A script to be sourced by "bash", "zsh" or "fish"; job ids are asked of the server when needed.
+/// A script that "bash", "zsh" or "fish" sources. The script asks the server for job ids when they
+/// are needed.
 std::string completion_script(const std::string& shell, const CompletionTable& table);
 
 }  // namespace quasi::client

@@ -9,14 +9,14 @@ namespace quasi::client {
 
 struct FetchOptions {
   std::vector<std::string> jobs;
-  std::string directory;               ///< "": one named by the job's id; several jobs: below it
+  std::string directory;  ///< "": named by the job's id; with several jobs, their common parent
   std::vector<std::string> artifacts;  ///< names; empty: all
   bool force = false;                  ///< replace files that differ
   bool silent = false;                 ///< print nothing
 };
 
-/// `quasi fetch`: results into a directory, each verified by its digest. A broken download is
-/// continued, by this call or by the next one: NAME.part holds what came.
+/// `quasi fetch` downloads results into a directory and verifies each file by its digest. NAME.part
+/// holds the bytes of a broken download, and this call or a later one continues it.
 ExitStatus fetch(Session& session, const FetchOptions& options);
 
 }  // namespace quasi::client

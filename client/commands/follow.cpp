@@ -19,8 +19,8 @@ double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
-/// Reads the stream on a thread of its own, over any number of connections, and hands the events
-/// over in order.
+/// Reads the stream on a thread of its own, over any number of connections, and queues the events
+/// in order.
 class EventReader {
  public:
   struct Item {
@@ -42,7 +42,7 @@ class EventReader {
     thread_.join();
   }
 
-  /// Waits at most `limit` for something; all there is, in order.
+  /// Waits at most `limit` for an event and returns all queued items in order.
   std::deque<Item> take(std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, limit, [&] { return !items_.empty() || interrupt::requested(); });
@@ -108,7 +108,7 @@ class EventReader {
         token.clear();  // begin again with snapshots
         continue;
       }
-      // A stream that ends without an error was ended by a server that is going down.
+      // A stream that ends without an error was ended by a server that is stopping.
       if (!status.ok() && !is_transient(status)) return push({Item::What::kFailed, {}, status});
       if (seconds_since(last_contact) > options_.patience_s)
         return push({Item::What::kFailed, {}, status});
@@ -127,10 +127,10 @@ class EventReader {
   std::deque<Item> items_;
   grpc::ClientContext* call_ = nullptr;
   bool stopping_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last, because it uses all members above
 };
 
-/// What an event says, into what is known. @return true for the bookmark after the snapshots.
+/// Applies an event to the known jobs. @return true for the bookmark after the snapshots.
 bool take_in(const v1::WatchEvent& event, std::map<std::string, v1::Job>& jobs) {
   if (event.body_case() == v1::WatchEvent::kBookmark) return true;
   v1::Job& job = jobs[event.job_id()];

@@ -17,11 +17,11 @@ struct FollowOptions {
   std::vector<std::string> job_ids;  ///< full ids, at least one
   Until until = Until::kAll;
   std::optional<double> limit_s;  ///< give up after this time
-  /// How long the server may be away before that is a failure.
+  /// Time in seconds that the server may be unreachable before `follow` fails.
   double patience_s = 300.0;
 
-  /// All called on the thread of `follow`.
-  std::function<void(const v1::WatchEvent&)> on_event;  ///< after `jobs` took it in
+  /// The thread of `follow` calls all callbacks.
+  std::function<void(const v1::WatchEvent&)> on_event;  ///< after `jobs` includes it
   std::function<void()> on_tick;                        ///< five times a second
   std::function<void(const std::string&)> on_away;      ///< once for each loss of the server
   std::function<void()> on_back;
@@ -29,11 +29,12 @@ struct FollowOptions {
 
 enum class FollowEnd { kDone, kTimedOut, kInterrupted };
 
-/// Follows jobs until all (or any) of them have ended. The stream is taken up again by its resume
-/// token whenever it breaks, so a restart of the server loses no event and ends nothing.
+/// Follows jobs until all (or any) of them have ended. The stream continues by its resume token
+/// whenever it breaks, so a restart of the server loses no event and does not end the call.
 ///
-/// @param jobs  filled with what is known of each job, kept up to date as events come
-/// @throws Failure: unknown job, server away for longer than the patience, call refused.
+/// @param jobs  filled with the known state of each job and updated by each event
+/// @throws Failure if a job is unknown, the server is unreachable for longer than the patience, or
+/// the call is refused.
 FollowEnd follow(Connection& server, const FollowOptions& options,
                  std::map<std::string, v1::Job>& jobs);
 

@@ -8,11 +8,11 @@
 namespace quasi::client {
 
 struct ListOptions {
-  std::vector<std::string> states;  ///< words, any of these; "active" and "ended" are sets
+  std::vector<std::string> states;  ///< any of these words; "active" and "ended" are sets
   std::vector<std::string> kinds;
-  std::vector<std::string> labels;  ///< "key=value", all of these
-  std::string name;                 ///< beginning of the name
-  std::string since;                ///< a duration before now
+  std::vector<std::string> labels;  ///< "key=value"; all must match
+  std::string name;                 ///< prefix of the name
+  std::string since;                ///< a duration before the present
   std::string until;
   int limit = 20;
   bool all = false;
@@ -33,7 +33,7 @@ ExitStatus list(Session& session, const ListOptions& options);
 ExitStatus show(Session& session, const ShowOptions& options);
 ExitStatus cancel(Session& session, const CancelOptions& options);
 
-/// The table of `quasi list`; ids alone for kName. Exposed for tests.
+/// The table of `quasi list`; only the ids for kName. It is public for tests.
 std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
                        std::int64_t now_ms);
 /// The page of `quasi show` for one job.

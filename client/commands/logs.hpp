@@ -12,8 +12,9 @@ struct LogsOptions {
   bool follow = false;
 };
 
-/// `quasi logs`: the bytes as the engine wrote them; on a terminal without control characters.
-/// Following survives restarts of the server and goes on with the job's later attempts.
+/// `quasi logs` prints the bytes as the engine wrote them, on a terminal without control
+/// characters. Following survives restarts of the server and continues with later attempts of the
+/// job.
 ExitStatus logs(Session& session, const LogsOptions& options);
 
 }  // namespace quasi::client

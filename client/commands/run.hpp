@@ -8,15 +8,15 @@
 namespace quasi::client {
 
 struct RunCommandOptions {
-  std::vector<std::string> words;  ///< KIND DECK, or DECK.toml (its `kind` says which)
+  std::vector<std::string> words;  ///< KIND DECK, or DECK.toml, which states its `kind`
   std::vector<std::string> settings;
   std::string output;
   std::string device;
   std::vector<std::string> exports;
 };
 
-/// `quasi run`: a job here and now, by quasi-engine beside this program. No server, no
-/// configuration; the engine's streams are this program's own.
+/// `quasi run` runs a job on this machine with quasi-engine, which lies beside this program. It
+/// uses no server and no configuration. The engine writes to this program's own streams.
 ExitStatus run(Console& console, const RunCommandOptions& options);
 
 }  // namespace quasi::client

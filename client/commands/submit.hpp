@@ -9,10 +9,10 @@
 
 namespace quasi::client {
 
-/// What a job is made from: the part of the command line that `submit`, `validate` share.
+/// The description of jobs on the command line, which `submit` and `validate` share.
 struct JobArguments {
   std::vector<std::string> words;     ///< FILE…, or KIND DECK…
-  std::vector<std::string> settings;  ///< key=value, of the decks
+  std::vector<std::string> settings;  ///< key=value, for the decks
   std::vector<std::string> inputs;    ///< slot=path
   std::string name;
   std::vector<std::string> labels;  ///< key=value
@@ -35,7 +35,7 @@ struct SubmitOptions {
   std::string forget;  ///< request id of a pending submission to drop
 };
 
-/// Jobs as asked for, with the flags applied.
+/// Builds the requested jobs and applies the flags.
 /// @throws Failure naming file or flag.
 std::vector<JobRequest> build_jobs(const JobArguments& arguments);
 

@@ -12,7 +12,7 @@
 namespace quasi::client {
 namespace {
 
-/// The server's view, or why there is none.
+/// The answer of the server, or the reason why there is none.
 struct ServerView {
   bool asked = false;
   std::string why_not;

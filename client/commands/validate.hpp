@@ -9,11 +9,11 @@ namespace quasi::client {
 
 struct ValidateOptions {
   JobArguments job;
-  bool offline = false;  ///< ask no server
+  bool offline = false;  ///< do not ask the server
 };
 
-/// `quasi validate`: the deck by quasi-engine beside this program, the limits here, and the rules
-/// of the server if one answers.
+/// `quasi validate` checks the deck by quasi-engine, the limits by this program, and the rules of
+/// the server if one answers.
 ExitStatus validate(Session& session, const ValidateOptions& options);
 
 }  // namespace quasi::client

@@ -17,18 +17,19 @@ struct WaitOptions {
   bool any = false;
 };
 
-/// `quasi watch`: shows jobs move, live on a terminal and as lines elsewhere, then their results.
+/// `quasi watch` shows the progress of jobs, live on a terminal and as lines elsewhere, and then
+/// prints their results.
 ExitStatus watch(Session& session, const WatchOptions& options);
 
-/// `quasi wait`: silent until the jobs have ended; the states are its result.
+/// `quasi wait` prints nothing until the jobs have ended. Its result is their states.
 ExitStatus wait(Session& session, const WaitOptions& options);
 
 enum class Narration { kShown, kSilent };
 
-/// Follows jobs to their end, says what happens and prints what came out; the common part of watch,
-/// wait and submit.
+/// Follows jobs to their end, reports their events and prints their results. It is the common part
+/// of watch, wait and submit.
 ///
-/// @param head  fields that stand first in the document of --json, e.g. the submission's
+/// @param head  the first fields of the document of --json, e.g. those of the submission
 ExitStatus follow_and_report(Session& session, const std::vector<std::string>& job_ids, Until until,
                              Narration narration, const Json& head);
 

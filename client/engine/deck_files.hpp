@@ -13,7 +13,8 @@ struct NamedFile {
   std::string origin;          ///< "FILE:LINE" that names it; "" for a file found by its name.
 };
 
-/// Asks `quasi-engine files` which files a deck reads; nullopt if there is no engine here.
+/// Asks `quasi-engine files` which files a deck reads. Returns nullopt if this machine has no
+/// engine.
 /// @throws Failure with the engine's own sentence if it refuses the deck.
 std::optional<std::vector<NamedFile>> files_by_engine(const std::string& kind,
                                                       const std::filesystem::path& deck);

@@ -37,7 +37,7 @@ fs::path engine_place() {
   return own_directory() / "quasi-engine";
 }
 
-/// Attributes for a child with default signals: this program blocks two of them.
+/// Attributes for a child with default signal handling, because this program blocks two signals.
 class SpawnSetup {
  public:
   SpawnSetup() {
@@ -85,7 +85,7 @@ ChildEnd wait_for(pid_t pid) {
   return {.status = WEXITSTATUS(status), .signal = 0};
 }
 
-/// Both ends of a pipe; the reading one stays here.
+/// A pipe. The reading end stays in this process.
 class Pipe {
  public:
   Pipe() {
@@ -111,7 +111,7 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-/// Reads what is there. @return false at the end of the stream.
+/// Reads all available bytes. @return false at the end of the stream.
 bool drain(int fd, std::string& into) {
   std::array<char, 16 << 10> chunk{};
   const ssize_t got = ::read(fd, chunk.data(), chunk.size());
@@ -121,7 +121,7 @@ bool drain(int fd, std::string& into) {
   return true;
 }
 
-/// Ctrl-C came before the engine had begun to listen for it.
+/// True if Ctrl-C arrived before the engine handled it.
 bool was_interrupted(const ChildEnd& end) {
   return interrupt::requested() && (end.signal == SIGINT || end.signal == SIGTERM);
 }
@@ -145,8 +145,8 @@ ChildEnd run_engine(const fs::path& engine, const std::vector<std::string>& argu
   SpawnSetup setup;
   const pid_t pid = spawn(engine, arguments, setup);
   const interrupt::Scope forward([pid] {
-    // After Ctrl-C at a terminal the child has the signal already, as a member of the same group;
-    // the engine takes a second one as the same wish.
+    // After Ctrl-C at a terminal the child has already received the signal, as a member of the
+    // process group. The engine treats a second signal as a repetition.
     ::kill(pid, interrupt::exit_status() == 143 ? SIGTERM : SIGINT);
   });
   return wait_for(pid);
@@ -181,7 +181,8 @@ CapturedEnd capture_engine(const fs::path& engine, const std::vector<std::string
 ExitStatus status_of_engine(const ChildEnd& end) {
   if (was_interrupted(end)) return static_cast<ExitStatus>(interrupt::exit_status());
   if (end.signal != 0) return ExitStatus::kJobFailed;
-  if (end.status >= 100 && end.status < 126) return ExitStatus::kUsage;  // its argument parser's
+  if (end.status >= 100 && end.status < 126)
+    return ExitStatus::kUsage;  // its argument parser refused the command line
   switch (end.status) {
     case 0:
       return ExitStatus::kOk;

@@ -9,20 +9,22 @@
 
 namespace quasi::client {
 
-/// quasi-engine beside this program (or where QUASI_ENGINE says); nothing if there is none.
+/// Finds quasi-engine beside this program, or at the path in QUASI_ENGINE. Returns nullopt if it is
+/// missing.
 std::optional<std::filesystem::path> find_engine();
 
-/// As find_engine. @throws Failure (kEngineUnavailable) that says where it was looked for.
+/// Returns the path of find_engine. @throws Failure (kEngineUnavailable) that names the searched
+/// path.
 std::filesystem::path require_engine();
 
-/// How a child ended: its exit status, or the signal that killed it.
+/// The end of a child process: its exit status, or the signal that killed it.
 struct ChildEnd {
   int status = 0;
   int signal = 0;
 };
 
-/// Runs the engine with this program's own streams and waits. Signals: Ctrl-C reaches the child
-/// through the terminal, SIGTERM is passed on; this program waits for its orderly end.
+/// Runs the engine with this program's own streams and waits for its end. Ctrl-C reaches the child
+/// through the terminal; SIGTERM is forwarded. The child may finish properly in both cases.
 ChildEnd run_engine(const std::filesystem::path& engine, const std::vector<std::string>& arguments);
 
 struct CapturedEnd {
@@ -31,15 +33,14 @@ struct CapturedEnd {
   std::string err;
 };
 
-/// Runs the engine and collects what it writes (at most 16 MiB of each stream).
+/// Runs the engine and collects its output, at most 16 MiB of each stream.
 CapturedEnd capture_engine(const std::filesystem::path& engine,
                            const std::vector<std::string>& arguments);
 
-/// What `quasi` returns for an end of the engine: the table of docs/reference/cli.md.
+/// The exit status of `quasi` for an end of the engine, by the table of docs/reference/cli.md.
 ExitStatus status_of_engine(const ChildEnd& end);
 
-/// One sentence for an end by a signal or without a word of its own; "" if the engine explains
-/// itself.
+/// One sentence for an end by a signal or without a message; "" if the engine explained its end.
 std::string describe_engine_end(const ChildEnd& end);
 
 /// The sentence with which the engine refused: the line of its standard error after "error: ", or

@@ -15,7 +15,8 @@ namespace {
 
 std::atomic<int> received{0};
 
-/// Never destroyed: the waiting thread outlives main's locals.
+/// The list of open scopes. It is never destroyed, because the waiting thread outlives main's
+/// locals.
 struct Scopes {
   std::mutex mutex;
   std::vector<const std::function<void()>*> open;

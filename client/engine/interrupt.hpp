@@ -4,14 +4,14 @@
 
 namespace quasi::client {
 
-/// Ctrl-C and SIGTERM, as a flag and a wake-up.
+/// Turns Ctrl-C and SIGTERM into a flag and a wake-up.
 ///
-/// `install` blocks both signals in every thread and waits for them in one of its own, so that what
-/// they start (cancelling a call, waking a view) may take locks. The first signal sets the flag and
-/// runs the callbacks of the scopes that are open; the second ends the process at once.
+/// `install` blocks both signals in every thread and waits for them in a thread of its own. The
+/// callbacks may therefore take locks, e.g. to cancel a call or wake a view. The first signal sets
+/// the flag and runs the callbacks of the open scopes. The second signal ends the process at once.
 namespace interrupt {
 
-/// Call once, before any other thread exists.
+/// Starts the handling of signals. It must be called once, before any other thread exists.
 void install();
 
 /// True after SIGINT or SIGTERM.
@@ -20,7 +20,7 @@ bool requested();
 /// 130 after SIGINT, 143 after SIGTERM, 0 before either.
 int exit_status();
 
-/// Runs `wake` when a signal comes while this object lives; at once if one has come already.
+/// Runs `wake` when a signal arrives during the life of this object, or at once if one has arrived.
 class Scope {
  public:
   explicit Scope(std::function<void()> wake);

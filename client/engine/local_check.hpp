@@ -9,30 +9,30 @@
 
 namespace quasi::client {
 
-/// What quasi-engine says of a deck before anything is sent.
+/// The answer of quasi-engine about a deck, obtained before submission.
 struct DeckReport {
-  bool checked = false;  ///< false: no engine here, or no deck of this machine
-  std::string why_not;   ///< then: the reason, for a note
+  bool checked = false;  ///< false: no engine, or no deck on this machine
+  std::string why_not;   ///< the reason if `checked` is false
   Json report;           ///< the engine's document: "ok", "warnings", "plan", …
 };
 
 /// Runs `quasi-engine validate` on the deck of a job with its settings.
-/// @param device  "cpu", "auto" or "cuda:N": where the plan is made for
+/// @param device  "cpu", "auto" or "cuda:N": the device of the plan
 /// @throws Failure (kInvalidInput, …) with the engine's sentence.
 DeckReport check_deck(const JobRequest& request, const std::string& device);
 
-/// The limits of the service, with field paths as the server gives them ("jobs[0].spec.…").
+/// Checks the limits of the service, with field paths in the form of the server ("jobs[0].spec.…").
 /// @throws Failure (kInvalidInput) with every violation.
 void check_limits(const std::vector<JobRequest>& requests);
 
-/// A field path of the wire as a person reads it: "jobs[2].spec.name" as "jobs[2].name", or "name"
-/// of a single job.
+/// A field path in short form: "jobs[2].spec.name" becomes "jobs[2].name", or "name" for a single
+/// job.
 std::string readable_field(std::string field, int n_jobs);
 
-/// The report for people: warnings, then the plan as "name  value" lines.
+/// The report as text: warnings, then the plan as "name  value" lines.
 std::string report_text(const Console& console, const Json& report);
 
-/// A number with the unit that its key's name ends in: bytes as "1.2 GiB", seconds as "3 min".
+/// A number with the unit that ends its key: bytes as "1.2 GiB", seconds as "3 min".
 std::string readable_quantity(const std::string& key, const Json& value);
 
 }  // namespace quasi::client

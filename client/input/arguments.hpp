@@ -17,8 +17,7 @@
 
 namespace quasi::client {
 
-/// A command line, parsed: the command and what its options say. Only the options of that command
-/// are meaningful.
+/// A parsed command line: the command and its options. The options of other commands are unset.
 struct Arguments {
   std::string command;  ///< "text": print `text` and end
   std::string text;
@@ -44,6 +43,7 @@ struct Arguments {
   RunCommandOptions run;
 };
 
+/// Parses a command line.
 /// @param words  the command line without the program's name
 /// @throws Failure (kUsage) with the nearest command or flag for a mistyped one.
 Arguments parse_arguments(const std::vector<std::string>& words);

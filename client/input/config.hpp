@@ -8,51 +8,52 @@
 
 namespace quasi::client {
 
-/// Reads one environment variable; nullptr if unset. A parameter, so that tests need not touch the
-/// process's own.
+/// Reads one environment variable; nullptr if it is unset. Tests pass a function of their own.
 using Environment = std::function<const char*(const char*)>;
 
-/// One value of the configuration and where it came from.
+/// One value of the configuration with its source.
 template <typename T>
 struct Configured {
   T value;
   std::string origin = "built in";
 };
 
-/// What a command needs to know before it speaks to a server.
+/// The settings that a command needs before it calls a server.
 struct Config {
   Configured<std::string> context{"default"};
   Configured<std::string> address{"127.0.0.1:7460"};  ///< host:port or unix:/path
-  Configured<double> timeout_s{15.0};                 ///< of one unary call
-  Configured<std::filesystem::path> state_directory;  ///< journal of submissions, ids of the last
+  Configured<double> timeout_s{15.0};                 ///< time limit of one unary call
+  Configured<std::filesystem::path>
+      state_directory;  ///< journal of submissions, ids of the newest submission
 };
 
-/// What the command line says about it; absent means "not said".
+/// Settings from the command line; absent means "not given".
 struct ConfigFlags {
   std::optional<std::string> context;
   std::optional<std::string> server;
   std::optional<std::string> timeout;
 };
 
-/// Files read, in rising order of rank: /etc/quasi/client.toml, then ~/.config/quasi/client.toml
-/// (or XDG_CONFIG_HOME); QUASI_CONFIG names one file that replaces both.
+/// The configuration files in increasing rank: /etc/quasi/client.toml, then
+/// ~/.config/quasi/client.toml (or XDG_CONFIG_HOME). QUASI_CONFIG names one file that replaces
+/// both.
 std::vector<std::filesystem::path> config_files(const Environment& environment);
 
-/// Built in < files < environment (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_STATE) <
-/// flags.
+/// Reads the configuration. Later sources win: built-in values, files, environment variables
+/// (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_STATE), flags. An example of a file:
 ///
 ///     timeout = "15s"
 ///     [context]
-///     use = "lab"                # which of these is used when nothing is said
+///     use = "lab"                # the context to use by default
 ///     [context.lab]
 ///     address = "unix:/run/quasi/quasi.sock"
 ///
-/// @throws Failure (kInvalidInput) naming file, line and key; an unknown key with the nearest
-/// known.
+/// @throws Failure (kInvalidInput) naming file, line and key; an unknown key with the nearest known
+/// key.
 Config load_config(const std::vector<std::filesystem::path>& files, const Environment& environment,
                    const ConfigFlags& flags);
 
-/// The lines of --print-config: each value and its origin.
+/// The lines of --print-config: each value with its source.
 std::string describe(const Config& config);
 
 }  // namespace quasi::client

@@ -7,10 +7,10 @@
 
 namespace quasi::client {
 
-/// Parses TOML text. @throws Failure (kInvalidInput) with "FILE:LINE:COLUMN: what".
+/// Parses TOML text. @throws Failure (kInvalidInput) with "FILE:LINE:COLUMN: reason".
 toml::table parse_toml(const std::filesystem::path& file, std::string_view text);
 
-/// "FILE:LINE", where a node was written.
+/// The position of a node as "FILE:LINE".
 std::string where(const std::filesystem::path& file, const toml::node& node);
 
 }  // namespace quasi::client

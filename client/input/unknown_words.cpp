@@ -18,7 +18,7 @@ Failure unknown_command_failure(const std::string& name, const std::vector<std::
 
 Failure unknown_flag_failure(const std::string& flag, const std::string& command,
                              const std::vector<std::string>& known) {
-  // The dashes are alike in all flags and would make every short name a near one.
+  // The leading dashes are left out, because they would make every short name a near one.
   std::vector<std::string> names;
   for (const std::string& each : known) names.push_back(each.substr(2));
   std::string nearest = nearest_name(flag.substr(2), names);

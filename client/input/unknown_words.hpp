@@ -7,10 +7,10 @@
 
 namespace quasi::client {
 
-/// Failure (kUsage) for a word that stands where a command must, with the nearest known command.
+/// The Failure (kUsage) for a word that is no command, with the nearest known command.
 Failure unknown_command_failure(const std::string& name, const std::vector<std::string>& known);
 
-/// Failure (kUsage) for a long flag that the command does not have, with the nearest known flag.
+/// The Failure (kUsage) for an unknown long flag of a command, with the nearest known flag.
 /// `command` is "" for a flag of the program itself.
 Failure unknown_flag_failure(const std::string& flag, const std::string& command,
                              const std::vector<std::string>& known);

@@ -14,15 +14,15 @@
 
 namespace quasi::client {
 
-/// What a status of the server means for the person who typed the command. The only place that
-/// turns grpc::Status into Failure.
+/// Converts a status of the server to a failure with reason and remedy. No other function does.
 Failure failure_of(const grpc::Status& status, const std::string& address);
 
-/// True if the call may be made again as it is: the server is away or busy, nothing was refused.
+/// True if the call may be repeated unchanged: the server is unreachable or busy and refused
+/// nothing.
 bool is_transient(const grpc::Status& status);
 
-/// The channel to the server of a command, made when first used. Thread-safe once `channel()` has
-/// been called.
+/// The channel to the server of a command. It is created at its first use. Thread-safe once
+/// `channel()` has been called.
 class Connection {
  public:
   Connection(std::string address, double timeout_s)
@@ -33,7 +33,7 @@ class Connection {
   v1::JobService::Stub& jobs();
   v1::BlobService::Stub& blobs();
 
-  /// One unary call with the configured time limit; Ctrl-C cancels it.
+  /// Makes one unary call with the configured time limit. Ctrl-C cancels it.
   /// @throws Failure for every status but OK.
   template <typename Stub, typename Request, typename Response>
   Response call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

@@ -7,13 +7,14 @@
 
 namespace quasi::client {
 
-/// What every command works with. One per process; commands run on one thread unless they say so.
+/// The objects that every command uses. There is one session a process; commands run on one thread
+/// unless their comments say otherwise.
 struct Session {
   Console& console;
   const Config& config;
   const State& state;
   Connection& server;
-  bool timeout_given = false;  ///< --timeout was said: then it limits waiting, too
+  bool timeout_given = false;  ///< --timeout was given, so it also limits waiting
 };
 
 }  // namespace quasi::client

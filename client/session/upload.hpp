@@ -12,14 +12,14 @@ struct UploadedFile {
   std::string name;  ///< slot
   std::string digest;
   std::uint64_t size_bytes = 0;
-  bool sent = false;  ///< false: the server had it
+  bool sent = false;  ///< false: the server already had it
 };
 
 /// Hashes the local files of the jobs and adds them to their specs' inputs.
 void hash_inputs(std::vector<JobRequest>& requests);
 
-/// Sends what the server lacks, each file once however many jobs name it. Broken transfers are
-/// continued; Ctrl-C ends them, and a later submission continues where they stood.
+/// Sends the files that the server lacks. Each file is sent once even if several jobs use it.
+/// Broken transfers are continued. Ctrl-C ends them, and a later submission continues them.
 /// @return every distinct file
 std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobRequest>& requests);
 

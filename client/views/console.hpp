@@ -11,30 +11,30 @@ namespace quasi::client {
 
 using Json = nlohmann::ordered_json;
 
-/// How results are written to standard output.
+/// The formats of results on standard output.
 enum class Format {
-  kTable,  ///< for people
+  kTable,  ///< a table as text
   kWide,   ///< the table with every column
-  kName,   ///< ids alone, one a line
+  kName,   ///< only ids, one a line
   kJson,   ///< one document with "schema": "quasi.cli.v1"
-  kJsonl,  ///< one object a line, written as things happen
+  kJsonl,  ///< one object a line, written as events happen
 };
 
 enum class Colour { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue };
 
-/// Whether a stream may carry colours, cursor movements and prompts.
+/// The streams that may carry colours, cursor movements and prompts.
 struct Terminal {
   bool out = false;    ///< standard output is a terminal that understands them
-  bool err = false;    ///< standard error is
+  bool err = false;    ///< standard error is such a terminal
   bool colour = true;  ///< neither NO_COLOR, TERM=dumb nor --no-color forbids colours
   int columns = 80;
   int rows = 24;
 
-  /// Looks at descriptors 1 and 2 and at the environment. NO_COLOR counts when it is not empty.
+  /// Examines descriptors 1 and 2 and the environment. An empty NO_COLOR is ignored.
   static Terminal detect(bool no_color, const std::function<const char*(const char*)>& environment);
 };
 
-/// The two streams of a command: results to standard output, everything else to standard error.
+/// The two streams of a command: standard output for results, standard error for everything else.
 /// Not thread-safe.
 class Console {
  public:
@@ -47,33 +47,34 @@ class Console {
   bool verbose() const { return verbose_; }
   const Terminal& terminal() const { return terminal_; }
 
-  /// Text of the result, as it is.
+  /// Writes text of the result unchanged.
   void data(std::string_view text);
-  /// The whole result of a command in --json, with the schema's name in front. In --jsonl it is one
-  /// line, so that every command answers in both.
+  /// Writes the whole result of a command in --json, with the schema's name first. In --jsonl it is
+  /// one line, so every command supports both formats.
   void document(const Json& body);
-  /// One line of --jsonl.
+  /// Writes one line of --jsonl.
   void record(const Json& body);
 
-  /// A sentence for the person at the terminal; silent with --quiet.
+  /// Writes a sentence to standard error; silent with --quiet.
   void note(std::string_view text);
   void warn(std::string_view text);
 
-  /// "error: what" and what to do, on standard error; in JSON formats also a document with "error".
+  /// Writes the reason and the remedy of a failure to standard error. JSON formats also get a
+  /// document with "error".
   void fail(const Failure& failure);
 
-  /// Colours for text bound for standard output (or standard error).
+  /// Colours text for standard output (or standard error).
   std::string paint(Colour colour, std::string_view text) const;
   std::string paint_err(Colour colour, std::string_view text) const;
 
-  /// Bytes straight to standard error: for the live view, which owns the cursor while it is shown.
+  /// Writes bytes to standard error directly, for the live view, which owns the cursor while it is
+  /// shown.
   void draw(std::string_view text);
 
-  /// Called before anything else is written, so that a live view can clear itself.
+  /// Sets a function that runs before any other output, so that a live view can clear itself.
   void before_writing(std::function<void()> clear) { clear_ = std::move(clear); }
 
-  /// Writes out what is buffered. @throws Failure (kLocalFile) if standard output is full or
-  /// closed.
+  /// Flushes the output. @throws Failure (kLocalFile) if standard output is full or closed.
   void flush();
 
  private:

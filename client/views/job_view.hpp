@@ -11,16 +11,16 @@
 
 namespace quasi::client {
 
-/// Jobs as words, colours and JSON. Every name of state or reason comes from the proto's own
-/// enumerations, so that a new one needs no line here; a number that this client does not know is
+/// Jobs as words, colours and JSON. The names of states and reasons come from the proto's
+/// enumerations, so a new one needs no change here. A number that this client does not know becomes
 /// "UNKNOWN(n)".
 
 std::string state_word(v1::JobState state);      ///< "running"
 std::string reason_word(v1::FailureReason why);  ///< "WORKER_LOST"
-/// Lower-case word of any enumerator, without its type's prefix.
+/// The lower-case word of any enumerator, without the prefix of its type.
 std::string enum_word(const google::protobuf::EnumDescriptor& type, int number);
 
-/// The state of a word, for --state; UNSPECIFIED if there is none.
+/// The state for a word of --state; UNSPECIFIED if there is none.
 v1::JobState state_of_word(const std::string& word);
 std::vector<std::string> state_words();
 
@@ -29,7 +29,7 @@ Colour colour_of(v1::JobState state);
 
 std::int64_t unix_ms(const google::protobuf::Timestamp& time);
 
-/// "WORKER_LOST: the worker was not heard of for 60 s", one line.
+/// The failure in one line, e.g. "WORKER_LOST: the worker was silent for 60 s".
 std::string failure_text(const v1::Failure& failure);
 
 enum class Detail { kRow, kFull };
@@ -40,8 +40,7 @@ Json progress_json(const v1::Progress& progress);
 Json failure_json(const v1::Failure& failure);
 Json artifact_json(const v1::Artifact& artifact);
 
-/// The beginnings of ids that tables show: 12 characters, more where that would not tell two of
-/// them apart.
+/// The prefixes of ids that tables show: 12 characters, or more if two ids would be equal.
 std::vector<std::string> short_ids(const std::vector<std::string>& ids);
 
 }  // namespace quasi::client

@@ -12,7 +12,7 @@
 namespace quasi::client {
 namespace {
 
-/// Cut to a number of columns, at a character's boundary.
+/// Cuts text to a number of columns, at the boundary of a character.
 std::string fitted(const std::string& text, std::size_t columns) {
   std::string shown;
   std::size_t width = 0;
@@ -34,7 +34,7 @@ std::string figure(double value) {
   return text.data();
 }
 
-/// Whole seconds: tenths of a guess are noise.
+/// The time left in whole seconds, because it is only an estimate.
 std::string eta(double seconds) {
   return seconds < 60.0 ? std::to_string(static_cast<int>(std::ceil(seconds))) + " s"
                         : readable_seconds(seconds);
@@ -42,7 +42,7 @@ std::string eta(double seconds) {
 
 constexpr std::size_t kNameColumns = 20;
 
-/// Running jobs first: they are what moves.
+/// Order of the lines: running jobs come first, because they change most.
 int rank(v1::JobState state) {
   switch (state) {
     case v1::JOB_STATE_RUNNING:
@@ -125,7 +125,7 @@ std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64
     }
     const std::map<std::string, double> metrics(progress.metrics().begin(),
                                                 progress.metrics().end());
-    // Half a figure would be worse than none.
+    // A metric is shown only if all of it fits.
     for (const auto& [name, value] : metrics) {
       const std::string metric = "  " + printable(name) + " " + figure(value);
       if (display_width(text) + display_width(metric) <= columns) text += metric;
@@ -151,7 +151,7 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
   std::size_t name_width = 0;
   for (const auto& [id, job] : jobs)
     name_width = std::max(name_width, std::min(display_width(job.spec().name()), kNameColumns));
-  // With room for all, every job keeps its line: lines that jump are hard to read.
+  // If there is room for all jobs, every job keeps its line, because moving lines are hard to read.
   if (crowded)
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return rank_of(a) < rank_of(b); });
@@ -179,7 +179,7 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
 void LiveView::draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms) {
   if (!console_.terminal().err || console_.quiet()) return;
   const auto columns = static_cast<std::size_t>(std::max(console_.terminal().columns - 1, 20));
-  // A line for the remark, one for the prompt; more than 20 jobs nobody reads.
+  // One line is reserved for the remark and one for the prompt. More than 20 jobs are hard to read.
   const auto max_lines = static_cast<std::size_t>(std::clamp(console_.terminal().rows - 2, 3, 20));
   std::string text;
   if (drawn_ > 0) text += "\033[" + std::to_string(drawn_) + "A";

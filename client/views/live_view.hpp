@@ -11,14 +11,14 @@
 
 namespace quasi::client {
 
-/// "[#########.......]" with `share` of 0 … 1 filled; `width` columns in all.
+/// A bar such as "[#########.......]", filled by `share` of 0 … 1; `width` columns in all.
 std::string progress_bar(double share, std::size_t width);
 
-/// Time left in the phase that a job is in, from the pace since this client first saw the phase.
+/// Estimates the time left in a job's phase from its pace since this client first saw the phase.
 class PaceOfJob {
  public:
   void see(const v1::Progress& progress, std::int64_t now_ms);
-  /// Seconds; negative while nothing can be said.
+  /// Time left in seconds; negative while there is no estimate.
   double seconds_left(std::int64_t now_ms) const;
 
  private:
@@ -31,7 +31,8 @@ class PaceOfJob {
 ///
 ///     j_01J9QK3V8N  T=200  running  scattering 3ph [####....]  52 %  eta 4 min  residual 3.1e-04
 ///
-/// Nothing is drawn where standard error is no terminal. Anything else that the console writes
+/// Nothing is drawn if standard error is no terminal. Any other output of the console clears the
+/// lines first; the next `draw` shows them again below it.
 /// clears the lines first; the next `draw` brings them back below.
 class LiveView {
  public:
@@ -45,7 +46,7 @@ class LiveView {
   void draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms);
   void clear();
 
-  /// The lines, as they would be drawn: at most `max_lines`, none wider than `columns`.
+  /// The lines to draw: at most `max_lines`, none wider than `columns`.
   std::vector<std::string> lines(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms,
                                  std::size_t columns, std::size_t max_lines) const;
 

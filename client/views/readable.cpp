@@ -23,7 +23,7 @@ std::string readable_bytes(std::uint64_t bytes) {
   constexpr std::array<const char*, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes) / 1024.0;
   std::size_t unit = 0;
-  // 999.5 would print as "1000", a digit too many: the next unit says it in three.
+  // 999.5 would print as "1000", which has a digit too many. The next unit needs only three digits.
   while (value >= 999.5 && unit + 1 < kUnits.size()) {
     value /= 1024.0;
     ++unit;
@@ -71,7 +71,7 @@ std::string local_time(std::int64_t time_ms) {
 
 std::optional<double> parse_duration_seconds(std::string_view text) {
   double total = 0.0;
-  double smallest_unit = HUGE_VAL;  // units must fall: "1h30m", never "30m1h"
+  double smallest_unit = HUGE_VAL;  // units must decrease: "1h30m", never "30m1h"
   std::size_t at = 0;
   if (text.empty()) return std::nullopt;
   while (at < text.size()) {
@@ -86,7 +86,7 @@ std::optional<double> parse_duration_seconds(std::string_view text) {
     double unit = 1.0;
     std::size_t length = 1;
     if (at == text.size()) {
-      if (start != 0) return std::nullopt;  // "1h30" does not say thirty of what
+      if (start != 0) return std::nullopt;  // "1h30" lacks the unit of 30
       length = 0;
     } else if (text.substr(at, 2) == "ms") {
       unit = 1e-3;

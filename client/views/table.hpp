@@ -5,7 +5,7 @@
 
 namespace quasi::client {
 
-/// Plain text in columns: two spaces between them, no lines, header in capitals.
+/// Plain text in columns with two spaces between them, without lines; the header is in capitals.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -16,10 +16,11 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// One row, a cell for each column.
+  /// Adds one row, a cell for each column.
   void add(std::vector<std::string> cells);
 
   /// The lines, without trailing blanks. `style` is called with (row, column, padded text) for the
+  /// body's cells; the header is row -1.
   /// body's cells; the header is row -1.
   template <typename Style>
   std::string text(Style&& style) const;

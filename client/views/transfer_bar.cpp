@@ -16,7 +16,8 @@ double TransferBar::elapsed_s() const {
 }
 
 void TransferBar::show(std::uint64_t done, std::uint64_t total) {
-  if (!std::exchange(begun_, true)) first_done_ = done;  // a resumed transfer did not begin at zero
+  if (!std::exchange(begun_, true))
+    first_done_ = done;  // a resumed transfer does not begin at zero
   const auto now = std::chrono::steady_clock::now();
   if (console_.quiet() || !console_.terminal().err || now - last_ < std::chrono::milliseconds(100))
     return;

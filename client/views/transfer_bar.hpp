@@ -8,7 +8,7 @@
 
 namespace quasi::client {
 
-/// One line for one file that moves, where standard error is a terminal:
+/// One line about a file transfer, if standard error is a terminal:
 ///
 ///     uploading  deck/FILE  [######............]  1.2 GiB of 3.0 GiB  182 MiB/s  eta 10 s
 class TransferBar {
@@ -21,7 +21,7 @@ class TransferBar {
   void show(std::uint64_t done, std::uint64_t total);
   void clear();
 
-  /// "  (12 s, 162 MiB/s)" since the bar was made; "" for what took less than a second.
+  /// Text "  (12 s, 162 MiB/s)" since the bar was made; "" for less than a second.
   std::string pace(std::uint64_t bytes) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace quasi::wire {
 namespace {
 
-// Retries are for calls that either have a request id or are idempotent by nature.
+// Only calls that have a request id or are idempotent by nature are retried.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "quasi.v1.WorkerService"},
@@ -31,8 +31,8 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // A server that restarts is back within seconds; the default back-off of up to two minutes
-  // would outlive leases.
+  // A restarted server is back within seconds. gRPC's default back-off of up to two minutes would
+  // be longer than a lease.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);

@@ -10,16 +10,16 @@ class Channel;
 
 namespace quasi::wire {
 
-/// A channel to the server at `address`: "127.0.0.1:7460", "[::1]:7460", "localhost:7460" or
+/// Opens a channel to the server at `address`: "127.0.0.1:7460", "[::1]:7460", "localhost:7460" or
 /// "unix:/run/quasi/server.sock".
 ///
-/// Unary calls of JobService and WorkerService are repeated by the channel on UNAVAILABLE: four
-/// attempts, 0.2 s × 2 up to 5 s apart, throttled. Streams are not: whoever reads one resumes it by
-/// offset or token. Pings every 60 s while calls are open; answers up to 64 MiB are taken.
-/// Connecting is lazy: a wrong address shows with the first call.
+/// The channel repeats unary calls of JobService and WorkerService on UNAVAILABLE: four attempts,
+/// 0.2 s × 2 up to 5 s apart, throttled. It does not repeat streams; their readers resume them by
+/// offset or token. It pings every 60 s while calls are open and accepts answers up to 64 MiB. It
+/// connects at the first call, so a wrong address shows only then.
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address);
 
-/// HOST:PORT or unix:/PATH. gRPC takes anything else for a name to look up, and tries for ever.
+/// True for HOST:PORT and unix:/PATH. gRPC resolves any other text as a name and retries for ever.
 bool is_server_address(std::string_view address);
 
 }  // namespace quasi::wire

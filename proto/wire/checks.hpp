@@ -8,17 +8,17 @@
 
 #include "proto/wire/validate.hpp"
 
-/// Pieces that the checks of the three services share. Private to proto/wire.
+/// Checks that the three services share. They are private to proto/wire.
 namespace quasi::wire::checks {
 
-/// A value as it may stand in a message: shown, at most 40 characters, nothing unprintable.
+/// A value as it is printed in a message: at most 40 characters, without unprintable ones.
 std::string shown(std::string_view value);
 
 std::string at(const std::string& path, std::string_view field);
 std::string at(const std::string& path, std::string_view field, int index);
 
-/// UTF-8 without control characters (line ends and tabs are allowed where `multiline`), within
-/// `limit` bytes.
+/// Checks for UTF-8 without control characters within `limit` bytes. Lines::kMany allows line ends
+/// and tabs.
 enum class Lines { kOne, kMany };
 void text(std::string_view value, std::uint64_t limit, const std::string& field,
           Violations& violations, Lines lines = Lines::kOne);
@@ -41,7 +41,7 @@ void progress(const v1::Progress& value, const std::string& path, Violations& vi
 void failure(const v1::Failure& value, const std::string& path, Violations& violations);
 void page(std::int32_t page_size, std::string_view page_token, Violations& violations);
 
-/// An enum's value that this program knows and that is not UNSPECIFIED.
+/// Checks that an enum has a known value other than UNSPECIFIED.
 template <class Enum>
 void known(Enum value, bool (*is_valid)(int), std::string_view choices, const std::string& field,
            Violations& violations) {

@@ -85,14 +85,14 @@ bool worth_repeating(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE || reason == reason::kSlowReader ||
          reason == reason::kOffsetMismatch || reason == reason::kServerBusy ||
          reason == reason::kRateLimited ||
-         // A connection that dies under a stream shows as one of these, without details.
+         // A connection that breaks under a stream gives one of these codes, without details.
          (reason.empty() && (status.error_code() == grpc::StatusCode::CANCELLED ||
                              status.error_code() == grpc::StatusCode::INTERNAL ||
                              status.error_code() == grpc::StatusCode::UNKNOWN));
 }
 
-/// Sleeps before another try: what the server asks for, else 0.2 s × 2 up to 5 s.
-/// @return false if there is to be none.
+/// Sleeps before another try: for the time that the server asks for, else 0.2 s × 2 up to 5 s.
+/// @return false if there shall be no other try.
 class Patience {
  public:
   explicit Patience(const TransferOptions& options) : options_(options) {}
@@ -239,13 +239,15 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
   try {
     const auto stub = v1::BlobService::NewStub(channel);
     const std::filesystem::path part_path = path.string() + ".part";
-    // A link that lies there was not made by us and could lead anywhere.
+    // The program never makes links. A link at this path could lead to any file, so it is not
+    // followed.
     const File part(part_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
     struct stat info {};
     if (fstat(part.get(), &info) != 0)
       throw std::system_error(errno, std::generic_category(), "stat " + part_path.string());
     std::uint64_t offset = static_cast<std::uint64_t>(info.st_size);
-    if (offset > size_bytes) offset = 0;  // A part of something else; the digest would tell later.
+    if (offset > size_bytes)
+      offset = 0;  // the part belongs to another file; the digest would fail later
 
     Sha256 hash;
     std::vector<char> buffer(1U << 20);
@@ -282,7 +284,7 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
     std::filesystem::rename(part_path, path);
     sync_directory_of(path);
     return grpc::Status::OK;
-  } catch (const std::system_error& error) {  // filesystem_error is one too.
+  } catch (const std::system_error& error) {  // includes filesystem_error
     return local_failure(error);
   }
 }

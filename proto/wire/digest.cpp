@@ -21,7 +21,7 @@ EVP_MD_CTX* context_of(void* context) { return static_cast<EVP_MD_CTX*>(context)
 void Sha256::Free::operator()(void* context) const { EVP_MD_CTX_free(context_of(context)); }
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  // Fetched once: looking an algorithm up costs more than hashing a small message.
+  // The algorithm is fetched once, because a lookup costs more than hashing a small message.
   static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   if (!context_) throw std::bad_alloc();
   if (EVP_DigestInit_ex(context_of(context_.get()), kAlgorithm, nullptr) != 1)

@@ -11,7 +11,8 @@
 
 namespace quasi::wire {
 
-/// SHA-256 of a stream: the name of a blob. Not thread-safe; movable.
+/// SHA-256 of a stream of bytes. The digest of a file is the name of its blob. Not thread-safe;
+/// movable.
 class Sha256 {
  public:
   Sha256();
@@ -22,12 +23,12 @@ class Sha256 {
   void update(const void* data, std::size_t size);
   void update(std::string_view bytes) { update(bytes.data(), bytes.size()); }
 
-  /// A second stream that has hashed the same bytes so far.
+  /// A second stream with the same state.
   Sha256 copy() const;
 
-  /// Ends the stream; the object may only be destroyed or assigned to afterwards.
+  /// Ends the stream. The object may only be destroyed or assigned to after that.
   std::array<std::uint8_t, 32> finish();
-  /// As finish(), as 64 lower-case hexadecimal characters.
+  /// Ends the stream like finish() and returns 64 lower-case hexadecimal characters.
   std::string finish_hex();
 
  private:
@@ -40,7 +41,7 @@ class Sha256 {
 std::string to_hex(std::span<const std::uint8_t> bytes);
 std::string sha256_hex(std::string_view bytes);
 
-/// HMAC-SHA-256, for tokens that only their maker may write.
+/// HMAC-SHA-256, for tokens that only the owner of the key can create.
 std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message);
 
 /// True for 64 lower-case hexadecimal characters.
@@ -51,7 +52,7 @@ struct FileDigest {
   std::uint64_t size_bytes = 0;
 };
 
-/// Reads the whole file.
+/// Hashes the whole file.
 /// @throws std::system_error naming the path.
 FileDigest digest_file(const std::filesystem::path& path);
 

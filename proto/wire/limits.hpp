@@ -4,45 +4,47 @@
 #include <span>
 #include <string_view>
 
-/// Every limit of the system, one line each, with its reason. What is over a limit is refused with
-/// the field, the value and the limit; nothing is cut to fit.
+/// Every limit of the system, one a line, with its reason. A value above its limit is refused with
+/// the field, the value and the limit; it is never cut to fit.
 namespace quasi::limits {
 
 using Count = std::uint64_t;
 
-// Calls.
+// Limits of calls.
 inline constexpr Count kMessageBytes =
     4U << 20;  // gRPC receive limit: a full batch of ordinary specs fits, a flood does not.
-inline constexpr Count kMetadataBytes = 16U << 10;  // Trailers with 4 KiB of details, and room.
+inline constexpr Count kMetadataBytes = 16U
+                                        << 10;  // Trailers with 4 KiB of details, and a reserve.
 inline constexpr Count kErrorDetailsBytes =
     4U << 10;                                  // Fits into the trailers that proxies allow (8 KiB).
 inline constexpr Count kPageSize = 1'000;      // One page stays well under a message.
-inline constexpr Count kDefaultPageSize = 50;  // A screen.
-inline constexpr Count kIdsPerCall = 1'000;    // As jobs per call.
-inline constexpr Count kTokenBytes = 512;      // Ours have under 100.
+inline constexpr Count kDefaultPageSize = 50;  // One screen of a terminal.
+inline constexpr Count kIdsPerCall = 1'000;    // Equal to the jobs per call.
+inline constexpr Count kTokenBytes = 512;      // Tokens of this program have under 100 bytes.
 
-// A job.
-inline constexpr Count kJobsPerCall = 1'000;     // One transaction of a few tens of milliseconds.
-inline constexpr Count kSpecBytes = 256U << 10;  // Specs are rows; bulk belongs into blobs.
-inline constexpr Count kNameBytes = 128;         // One line of a table.
-inline constexpr Count kLabels = 32;             // Each is an indexed row.
-inline constexpr Count kLabelKeyBytes = 63;      // As DNS labels.
-inline constexpr Count kLabelValueBytes = 128;   // As names.
-inline constexpr Count kInputs = 64;             // Each is a file to fetch and a reference to keep.
-inline constexpr Count kSlotComponents = 8;      // Depth of a path in the input directory.
-inline constexpr Count kSlotBytes = 1'024;  // Well under PATH_MAX with the attempt's directory.
+// Limits of a job.
+inline constexpr Count kJobsPerCall = 1'000;  // One transaction of a few tens of milliseconds.
+inline constexpr Count kSpecBytes = 256U
+                                    << 10;  // Specs are rows of the database; large data are blobs.
+inline constexpr Count kNameBytes = 128;    // One line of a table.
+inline constexpr Count kLabels = 32;        // Each is an indexed row.
+inline constexpr Count kLabelKeyBytes = 63;     // Equal to the limit of DNS labels.
+inline constexpr Count kLabelValueBytes = 128;  // Equal to the limit of names.
+inline constexpr Count kInputs = 64;            // Each is a file to fetch and a reference to keep.
+inline constexpr Count kSlotComponents = 8;     // Depth of a path in the input directory.
+inline constexpr Count kSlotBytes = 1'024;      // Well under PATH_MAX with the attempt's directory.
 inline constexpr Count kFileNameBytes =
     128;  // Components of slots and of artefacts' names; NAME_MAX is 255.
-inline constexpr Count kSettings = 256;  // More belongs into the deck.
+inline constexpr Count kSettings = 256;  // A deck is the better form for more.
 inline constexpr Count kSettingKeyBytes = 128;
 inline constexpr Count kSettingValueBytes = 4U << 10;
 inline constexpr Count kExports = 16;  // More formats than any kind has.
 inline constexpr Count kGpus = 16;     // The largest host there is.
-inline constexpr Count kRanks = 16;    // One a GPU.
-inline constexpr Count kCpus = 1'024;  // As above.
+inline constexpr Count kRanks = 16;    // One per GPU.
+inline constexpr Count kCpus = 1'024;  // Beyond any host.
 inline constexpr Count kMemoryBytes = Count{64}
                                       << 40;  // 64 TiB: beyond any host; catches wrong units.
-inline constexpr Count kMaxAttempts = 10;     // What fails ten times fails again.
+inline constexpr Count kMaxAttempts = 10;     // A job that failed ten times fails again.
 inline constexpr Count kDefaultMaxAttempts = 3;
 inline constexpr Count kUncountedGrants =
     20;  // Grants beyond max_attempts: drains and restarts are not endless.
@@ -56,42 +58,44 @@ inline constexpr Count kTestSteps = 1'000'000;
 inline constexpr Count kFirstYearSeconds = 0;             // 1970-01-01T00:00:00Z
 inline constexpr Count kLastYearSeconds = 7'258'118'400;  // 2200-01-01T00:00:00Z
 
-// Files.
+// Limits of files.
 inline constexpr Count kBlobBytes = Count{64} << 30;  // A dielectric matrix of a large cell.
-inline constexpr Count kUploadChunkBytes = 1U << 20;  // Bounds what one stream holds in memory.
-inline constexpr Count kChunkBytes = 256U << 10;      // What we send: 1.8 GB/s on loopback.
-inline constexpr Count kUploadSyncBytes = 64U << 20;  // What a broken upload may have to repeat.
-inline constexpr Count kUploads = 64;                 // Streams at once; each holds about a chunk.
+inline constexpr Count kUploadChunkBytes = 1U << 20;  // Bounds the memory of one stream.
+inline constexpr Count kChunkBytes =
+    256U << 10;  // Size of chunks that this program sends: 1.8 GB/s on loopback.
+inline constexpr Count kUploadSyncBytes = 64U
+                                          << 20;  // Bytes that a broken upload may have to repeat.
+inline constexpr Count kUploads = 64;             // Streams at once; each holds about a chunk.
 inline constexpr Count kDigestsPerCall = 1'000;
 inline constexpr Count kArtifacts = 4'096;  // Per job: text files of some 200 temperatures; 2 MiB
                                             // of a message with the longest names.
 inline constexpr Count kArtifactNameBytes = 256;    // A folder or two, and a name.
-inline constexpr Count kSummaryBytes = 256U << 10;  // As a spec.
+inline constexpr Count kSummaryBytes = 256U << 10;  // Equal to the limit of specs.
 inline constexpr Count kMediaTypeBytes = 127;       // RFC 6838.
 
-// Attempts.
+// Limits of attempts.
 inline constexpr Count kLogBytes = 64U << 20;  // Per attempt; then a marker line.
 inline constexpr Count kLogChunkBytes = 1U << 20;
 inline constexpr Count kMetrics = 16;  // Figures beside a progress bar.
 inline constexpr Count kMetricNameBytes = 64;
 inline constexpr Count kPhaseBytes = 128;
 inline constexpr Count kFailureMessageBytes = 4U << 10;
-inline constexpr Count kReasonBytes = 512;  // A person's sentence.
+inline constexpr Count kReasonBytes = 512;  // One sentence of a user.
 
-// Workers and watchers.
+// Limits of workers and watchers.
 inline constexpr Count kDevices = 64;  // Per worker.
 inline constexpr Count kSlots = 256;   // Per worker, all devices.
 inline constexpr Count kKinds = 16;
-inline constexpr Count kAttemptsPerHeartbeat = 1'024;  // Slots, and what is being salvaged.
+inline constexpr Count kAttemptsPerHeartbeat = 1'024;  // Slots, and the attempts being salvaged.
 inline constexpr Count kAcquireWaitSeconds = 20;       // Under the idle time-outs of NATs.
-inline constexpr Count kWatches = 512;                 // Streams at once.
+inline constexpr Count kWatches = 512;                 // Number of streams at once.
 
 struct Limit {
   std::string_view name;
   Count value;
 };
 
-/// What GetCapabilities shows.
+/// The limits that GetCapabilities reports.
 std::span<const Limit> published();
 
 }  // namespace quasi::limits

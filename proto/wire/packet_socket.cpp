@@ -18,7 +18,7 @@ std::pair<PacketSocket, PacketSocket> PacketSocket::make_pair() {
 }
 
 PacketSocket::Received PacketSocket::receive(google::protobuf::MessageLite& message, Wait wait) {
-  // One byte more than allowed shows a packet that is too long.
+  // A buffer of one byte more than allowed detects packets that are too long.
   std::string bytes(kMaxPacketBytes + 1, '\0');
   ssize_t size = 0;
   do {

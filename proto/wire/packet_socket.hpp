@@ -9,24 +9,24 @@ class MessageLite;
 
 namespace quasi {
 
-/// Largest message between daemon and engine. A packet must fit the kernel's socket buffer whole,
-/// and nothing in engine.proto needs more.
+/// Largest message between daemon and engine. A packet must fit the kernel's socket buffer as a
+/// whole, and no message of engine.proto needs more.
 inline constexpr std::size_t kMaxPacketBytes = 64 * 1024;
 
-/// One end of a SOCK_SEQPACKET pair that carries one protobuf message a packet. Owns the
-/// descriptor. Sending and receiving may happen on different threads; each on one at a time.
+/// One end of a SOCK_SEQPACKET pair that carries one protobuf message a packet. It owns the
+/// descriptor. One thread may send while another receives.
 class PacketSocket {
  public:
   enum class Received {
     kMessage,
-    kNothing,  ///< nothing waits (only with Wait::kNo)
-    kClosed,   ///< the other side is gone
-    kGarbage,  ///< a packet that is too long or no such message
+    kNothing,  ///< no packet waits (only with Wait::kNo)
+    kClosed,   ///< the other side has closed the socket
+    kGarbage,  ///< the packet is too long or is no such message
   };
   enum class Sent {
     kYes,
-    kFull,      ///< the other side does not keep up (only with Wait::kNo)
-    kClosed,    ///< the other side is gone
+    kFull,      ///< the other side reads too slowly (only with Wait::kNo)
+    kClosed,    ///< the other side has closed the socket
     kTooLarge,  ///< the message exceeds kMaxPacketBytes
   };
   enum class Wait { kNo, kYes };
@@ -40,12 +40,12 @@ class PacketSocket {
     return *this;
   }
 
-  /// Two connected ends, both close-on-exec. @throws std::system_error.
+  /// Makes two connected ends, both close-on-exec. @throws std::system_error.
   static std::pair<PacketSocket, PacketSocket> make_pair();
 
   Received receive(google::protobuf::MessageLite& message, Wait wait);
   Sent send(const google::protobuf::MessageLite& message, Wait wait);
-  /// The bytes as they are: for tests of the other side.
+  /// Sends bytes that need not be a message, for tests of the other side.
   bool send_bytes(const void* bytes, std::size_t size);
 
   int descriptor() const { return descriptor_; }

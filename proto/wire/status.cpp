@@ -20,7 +20,7 @@ bool unpack(const google::protobuf::Any& any, const char* name, Message& message
   return any.type_url() == std::string(kPrefix) + name && message.ParseFromString(any.value());
 }
 
-/// Cuts a string that would by itself fill the details, at a character's boundary.
+/// Cuts a string that would fill the details by itself, at the boundary of a character.
 std::string shortened(const std::string& text, std::size_t limit) {
   if (text.size() <= limit) return text;
   std::size_t end = limit - 3;
@@ -33,7 +33,8 @@ std::string shortened(const std::string& text, std::size_t limit) {
 grpc::Status make_status(grpc::StatusCode code, const std::string& message,
                          const ErrorDetails& details) {
   const std::string sentence = shortened(message, 1'024);
-  // Room for the message twice (it is also a trailer of its own) and the fixed parts.
+  // The budget leaves room for a second copy of the message, which is a trailer of its own, and for
+  // the fixed parts.
   const std::size_t budget = limits::kErrorDetailsBytes - sentence.size() - 512;
   std::size_t used = 0;
   std::size_t total = 0;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/// Errors between processes: a gRPC code, a sentence that says what to do, and details in the
-/// standard wire form (google.rpc, in the trailer `grpc-status-details-bin`).
+/// Errors between processes: a gRPC code, a sentence with the remedy, and details in the standard
+/// wire form (google.rpc, in the trailer `grpc-status-details-bin`).
 namespace quasi::wire {
 
 /// Values of ErrorInfo.reason, by the gRPC code that they come with.
@@ -37,9 +37,10 @@ inline constexpr std::string_view kWrongState = "WRONG_STATE";
 inline constexpr std::string_view kKindDisabled = "KIND_DISABLED";
 inline constexpr std::string_view kMaintenance = "MAINTENANCE";
 // ABORTED
-inline constexpr std::string_view kFenced = "FENCED";  // metadata future=true: beyond the counter.
+inline constexpr std::string_view kFenced =
+    "FENCED";  // with metadata future=true: above the newest fence
 inline constexpr std::string_view kOffsetMismatch =
-    "OFFSET_MISMATCH";  // metadata committed/length.
+    "OFFSET_MISMATCH";  // with metadata committed or length
 // OUT_OF_RANGE
 inline constexpr std::string_view kResumeTokenExpired = "RESUME_TOKEN_EXPIRED";
 inline constexpr std::string_view kOffsetPastEnd = "OFFSET_PAST_END";
@@ -56,7 +57,7 @@ inline constexpr std::string_view kSlowReader = "SLOW_READER";
 inline constexpr std::string_view kDeadline = "DEADLINE";
 // DATA_LOSS
 inline constexpr std::string_view kBlobCorrupt = "BLOB_CORRUPT";
-// INTERNAL: a bug of ours; metadata incident=<id found in the server's log>.
+// INTERNAL: a bug in the program; metadata incident=<id in the server's log>.
 inline constexpr std::string_view kInternal = "INTERNAL";
 }  // namespace reason
 
@@ -71,7 +72,7 @@ struct PreconditionViolation {
   std::string description;
 };
 
-/// What travels beside code and message.
+/// The details that travel beside code and message.
 struct ErrorDetails {
   std::string reason;
   std::map<std::string, std::string> metadata;
@@ -80,18 +81,18 @@ struct ErrorDetails {
   std::optional<std::chrono::milliseconds> retry_after;
 };
 
-/// A status with details. Lists are cut so that the details stay under 4 KiB; the metadata
+/// Makes a status with details. Lists are cut so that the details stay under 4 KiB; the metadata
 /// `violations` then holds the full count.
 grpc::Status make_status(grpc::StatusCode code, const std::string& message,
                          const ErrorDetails& details);
 
-/// What a status carries; an empty reason if it has no details of ours.
+/// Reads the details of a status. The reason is empty if the status has no details of this program.
 ErrorDetails parse_details(const grpc::Status& status);
 
-/// Shorthand for parse_details(status).reason.
+/// Equals parse_details(status).reason.
 std::string reason_of(const grpc::Status& status);
 
-/// "INVALID_ARGUMENT" etc.
+/// The name of a code, e.g. "INVALID_ARGUMENT".
 std::string_view code_name(grpc::StatusCode code);
 
 }  // namespace quasi::wire

@@ -11,8 +11,8 @@
 #include "quasi/v1/job_service.pb.h"
 #include "quasi/v1/worker_service.pb.h"
 
-/// Requests against the limits. Every violation of a request is found at once; each names its
-/// field, the value, the limit and what to do.
+/// Checks requests against the limits. All violations of a request are found in one pass; each
+/// names its field, the value, the limit and the remedy.
 namespace quasi::wire {
 
 struct Violation {
@@ -35,7 +35,7 @@ struct ValidationOptions {
   bool enable_test_work = true;
 };
 
-/// One job, with `path` before its fields. The client uses it before it uploads anything.
+/// Checks one job, with `path` before its fields. The client calls it before it uploads anything.
 void validate_spec(const v1::JobSpec& spec, const std::string& path,
                    const ValidationOptions& options, Violations& violations);
 
@@ -68,20 +68,20 @@ void validate(const v1::ReleaseLeaseRequest&, Violations&);
 std::string_view kind_of(const v1::JobSpec& spec);
 /// Every name that kind_of can return.
 const std::vector<std::string>& all_kinds();
-/// Every kind that takes a deck: all but "test", which is for servers that enable it.
+/// Every kind that takes a deck: all but "test", which a server must enable.
 const std::vector<std::string>& offered_kinds();
 /// The deck of the spec's work, whatever its kind; nullptr for work without a deck.
 const v1::DeckWork* deck_of(const v1::JobSpec& spec);
 v1::DeckWork* mutable_deck_of(v1::JobSpec& spec);
-/// Which processor the job's work asks for; AUTO where it does not say.
+/// The processor that the job's work requests; AUTO if it states none.
 v1::DevicePreference device_of(const v1::JobSpec& spec);
 
-/// "j_", "w_" or "a_" and 26 base32 characters.
+/// True for `prefix`, '_' and 26 base32 characters. The prefixes are 'j', 'w' and 'a'.
 bool is_id(std::string_view text, char prefix);
-/// One component of a path: [A-Za-z0-9._-]{1,128}, no leading dot.
+/// True for one component of a path: [A-Za-z0-9._-]{1,128} without a leading dot.
 bool is_file_name(std::string_view text);
-/// What slots and artefacts may be called: 1…8 such names joined by '/'. Nothing in it can leave
-/// the directory it is put into.
+/// True for 1…8 file names joined by '/', the form of slots and artefact names. Such a path cannot
+/// leave the directory that it is put into.
 bool is_relative_path(std::string_view text, std::size_t most_bytes);
 
 }  // namespace quasi::wire

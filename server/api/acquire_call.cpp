@@ -1,4 +1,4 @@
-// AcquireLeases: a long poll, answered when something fits or the wait is over.
+// AcquireLeases is a long poll. It is answered when a job fits the worker or when the wait is over.
 
 #include <memory>
 #include <mutex>
@@ -10,8 +10,8 @@
 namespace quasi::server {
 namespace {
 
-/// Like a PumpedStream, it is at any moment with the writer, parked, or finished; only the holder
-/// of that right goes on.
+/// An open AcquireLeases call. At any moment it is with the writer, parked, or finished. Only the
+/// holder of that right continues the call, as in PumpedStream.
 class AcquireCall : public grpc::ServerUnaryReactor,
                     public HubListener,
                     public std::enable_shared_from_this<AcquireCall> {
@@ -23,7 +23,8 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   void start(const wire::Violations& violations) {
     self_ = shared_from_this();
     if (!violations.empty()) return quasi::server::finish(this, context_, to_status(violations));
-    // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
+    // Conversion is safe only after validation, because durations beyond the limits do not fit
+    // milliseconds.
     deadline_ms_ = services_.clock.now().monotonic_ms + to_milliseconds(request_->wait());
     command_ = {.worker_id = request_->worker_id(),
                 .incarnation = request_->incarnation(),
@@ -59,7 +60,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
     if (why == Why::kReady)
       ask();
     else
-      Finish(grpc::Status::OK);  // No grant; nobody listens if the call was cancelled.
+      Finish(grpc::Status::OK);  // no grant; a cancelled call has no listener
   }
 
   void ask() {

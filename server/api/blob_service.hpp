@@ -5,7 +5,7 @@
 
 namespace quasi::server {
 
-/// quasi.v1.BlobService.
+/// Implements quasi.v1.BlobService. Begin to read here; streams/ holds the two streaming calls.
 class BlobServiceApi : public v1::BlobService::CallbackService {
  public:
   explicit BlobServiceApi(Services& services) : services_(services) {}
@@ -24,7 +24,7 @@ class BlobServiceApi : public v1::BlobService::CallbackService {
   Services& services_;
 };
 
-/// The streams, each in a file of its own.
+/// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services&, grpc::CallbackServerContext*,
                                                           v1::WriteBlobResponse*);
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services&, grpc::CallbackServerContext*,

@@ -6,13 +6,13 @@
 #include "server/queue/commands.hpp"
 #include "server/store/read_store.hpp"
 
-/// Between the wire's messages and the queue's plain values.
+/// Conversions between the messages of the wire and the plain values of the queue.
 namespace quasi::server {
 
 google::protobuf::Timestamp to_timestamp(std::int64_t milliseconds);
 google::protobuf::Duration to_duration(std::int64_t milliseconds);
 std::int64_t to_milliseconds(const google::protobuf::Timestamp& time);
-/// Rounded up: 1 ns of a limit is not none.
+/// The duration in milliseconds, rounded up, so that a limit of 1 ns does not become 0.
 std::int64_t to_milliseconds(const google::protobuf::Duration& duration);
 
 NewJob to_new_job(const v1::JobSpec& spec);
@@ -30,7 +30,8 @@ v1::Checkpoint to_message(const CheckpointRow& checkpoint);
 v1::Device to_message(const DeviceStatus& status);
 v1::WatchEvent to_message(const EventRow& event, const std::string& job_uid);
 
-/// Bytes that are equal for equal messages of this program, for comparing repeated requests.
+/// A serialisation that is equal for equal messages of this program. It serves to compare repeated
+/// requests.
 std::string canonical_bytes(const google::protobuf::Message& message);
 
 }  // namespace quasi::server

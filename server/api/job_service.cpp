@@ -14,7 +14,8 @@
 namespace quasi::server {
 namespace {
 
-/// Pages are cut by bytes too: a specification may have 256 KiB, a message 4 MiB.
+/// A page is limited by bytes too, because one specification may have 256 KiB and one message 4
+/// MiB.
 constexpr std::size_t kPageBytes = 3U << 20;
 
 std::int32_t page_size(std::int32_t asked) {
@@ -22,7 +23,7 @@ std::int32_t page_size(std::int32_t asked) {
   return std::min(asked, static_cast<std::int32_t>(limits::kPageSize));
 }
 
-/// The SHA-256 of a request without its id: what must be equal in a repeat.
+/// SHA-256 of a request without its id. A repeated request must have the same digest.
 template <class Request>
 std::string body_digest(const Request& request) {
   Request body = request;
@@ -113,7 +114,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
           const std::string path = "jobs[" + std::to_string(i) + "]";
           for (int k = 0; k < spec.inputs_size(); ++k) {
             const v1::Input& input = spec.inputs(k);
-            if (!wire::is_digest(input.digest())) continue;  // Said above.
+            if (!wire::is_digest(input.digest())) continue;  // already reported above
             const auto size = store.blob_size(input.digest());
             if (size && *size == static_cast<std::int64_t>(input.size_bytes())) continue;
             auto& problem = *response->add_problems();
@@ -126,7 +127,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
             return violation.field.starts_with(path);
           };
           if (std::any_of(violations.list().begin(), violations.list().end(), concerns_it))
-            continue;  // An invalid spec has no prospects, and its times may not fit milliseconds.
+            continue;  // the times of an invalid spec may not fit milliseconds
           const NewJob job = to_new_job(spec);
           const Prospect prospect = prospect_of(job.row, workers);
           if (prospect.chance == Chance::kFits) continue;
@@ -251,7 +252,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* context,
                                                    const v1::ListPoolsRequest* request,
                                                    v1::ListPoolsResponse* response) {
-  // The writer knows who is alive; the store knows who ever was, and what is queued.
+  // The writer knows which workers are alive. The store knows every worker that ever registered,
+  // and the queued jobs.
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   (void)request;
   auto fleet = std::make_shared<std::vector<WorkerStatus>>();

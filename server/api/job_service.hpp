@@ -5,7 +5,8 @@
 
 namespace quasi::server {
 
-/// quasi.v1.JobService. Thin: checks, converts, posts.
+/// Implements quasi.v1.JobService: each method checks its request, converts it and posts it to the
+/// writer or a reader.
 class JobServiceApi : public v1::JobService::CallbackService {
  public:
   explicit JobServiceApi(Services& services) : services_(services) {}
@@ -38,7 +39,7 @@ class JobServiceApi : public v1::JobService::CallbackService {
   Services& services_;
 };
 
-/// The streams, each in a file of its own.
+/// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services&, grpc::CallbackServerContext*,
                                                      const v1::WatchJobsRequest&);
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services&, grpc::CallbackServerContext*,

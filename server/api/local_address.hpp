@@ -5,13 +5,14 @@
 
 namespace quasi::server {
 
-/// A configuration that cannot be served. Exit status 78.
+/// The configuration cannot be used. The program exits with status 78.
 struct BadConfiguration : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Until users and TLS exist, only loopback addresses and Unix sockets are served.
-/// @throws BadConfiguration that says why.
+/// Accepts loopback addresses and Unix sockets only, because the server has no users and no TLS
+/// yet.
+/// @throws BadConfiguration with the reason.
 void require_local(const std::string& address);
 
 }  // namespace quasi::server

@@ -14,7 +14,8 @@ std::string probe(const std::string& address) {
   grpc::GenericStub stub(wire::open_channel(address));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-  const grpc::Slice nothing(std::string{});  // HealthCheckRequest{}: of the whole server
+  const grpc::Slice nothing(
+      std::string{});  // an empty HealthCheckRequest asks for the whole server
   const grpc::ByteBuffer request(&nothing, 1);
   grpc::ByteBuffer response;
   grpc::Status status;
@@ -31,7 +32,7 @@ std::string probe(const std::string& address) {
   std::string bytes;
   if (response.Dump(&slices).ok())
     for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
-  // HealthCheckResponse{status = 1: SERVING}
+  // These two bytes are HealthCheckResponse{status = 1: SERVING}.
   return bytes == std::string{'\x08', '\x01'} ? "SERVING" : "NOT_SERVING";
 }
 

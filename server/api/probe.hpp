@@ -4,9 +4,9 @@
 
 namespace quasi::server {
 
-/// Asks the server at `address` for its health (grpc.health.v1), as a supervisor of containers
-/// does.
-/// @return "SERVING", "NOT_SERVING", or why there is no answer within 5 s.
+/// Asks the server at `address` for its health through grpc.health.v1, as a supervisor of
+/// containers does.
+/// @return "SERVING", "NOT_SERVING", or the reason why no answer came within 5 s.
 std::string probe(const std::string& address);
 
 }  // namespace quasi::server

@@ -32,7 +32,7 @@ struct ApiOptions {
   std::int64_t keepalive_ms = 60'000;
 };
 
-/// What the calls work with; lives longer than the gRPC server.
+/// The objects that all calls use. They live longer than the gRPC server.
 struct Services {
   ApiOptions options;
   const Clock& clock;
@@ -45,7 +45,7 @@ struct Services {
   BlobStore& blobs;
   Uploads& uploads;
   LogStore& logs;
-  /// Bytes that the disk can take before it counts as nearly full; negative beyond that.
+  /// Bytes that the disk can take before the server refuses new work; negative once it refuses.
   std::function<std::int64_t()> upload_room_bytes;
   IdleStreams idle_uploads = {};
   HashMarks hash_marks = {};

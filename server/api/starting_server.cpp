@@ -14,7 +14,7 @@ namespace quasi::server {
 constexpr std::int64_t kKeepaliveMs = 60'000;
 
 struct StartingServer::Parts {
-  /// One call of any method: refused without a look at what it brings.
+  /// One call of any method, refused without reading its request.
   class RefusedCall : public grpc::ServerGenericBidiReactor {
    public:
     explicit RefusedCall(grpc::GenericCallbackServerContext* context) {
@@ -50,7 +50,7 @@ StartingServer::StartingServer(const std::vector<std::string>& addresses)
 }
 
 StartingServer::~StartingServer() {
-  // Calls end as they begin; only watchers of health are still there.
+  // A refused call ends at once, so only watchers of the health service are still connected.
   parts_->bound.server->Shutdown(std::chrono::system_clock::now());
 }
 

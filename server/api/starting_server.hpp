@@ -6,9 +6,9 @@
 
 namespace quasi::server {
 
-/// Holds the server's addresses while the store is opened and recovered: every call is answered
-/// UNAVAILABLE / STARTING, health says NOT_SERVING. It knows no service, so nothing can reach a
-/// store that is not ready. The addresses are free again when it is destroyed.
+/// Holds the server's addresses while the store is opened and recovered. Every call is answered
+/// with UNAVAILABLE / STARTING, and the health service says NOT_SERVING. It registers no service,
+/// so no call can reach a store that is not ready. Its destructor frees the addresses.
 class StartingServer {
  public:
   /// @throws BadConfiguration if an address is not local or cannot be bound.
@@ -17,7 +17,7 @@ class StartingServer {
   StartingServer(const StartingServer&) = delete;
   StartingServer& operator=(const StartingServer&) = delete;
 
-  /// The addresses as bound: port 0 is replaced by the one that was found.
+  /// The addresses as bound. Port 0 is replaced by the port that was bound.
   const std::vector<std::string>& addresses() const;
 
  private:

@@ -10,12 +10,13 @@
 
 namespace quasi::server {
 
-/// The only place that turns our errors into a gRPC status. Nothing of ours: OK for a null pointer,
-/// INTERNAL with an incident id (found in the log) for what should not happen.
+/// Converts an exception to a gRPC status; no other function does. A null pointer gives OK. An
+/// unexpected exception gives INTERNAL with an incident id, which the log repeats.
 grpc::Status to_status(const std::exception_ptr& error, const char* method);
 grpc::Status to_status(const Refused& refused);
 
-/// INVALID_ARGUMENT with every violation (FAILED_PRECONDITION / KIND_DISABLED where that is all).
+/// INVALID_ARGUMENT with every violation; FAILED_PRECONDITION / KIND_DISABLED if every violation is
+/// a disabled kind.
 grpc::Status to_status(const wire::Violations& violations);
 
 /// RESOURCE_EXHAUSTED / SERVER_BUSY, or UNAVAILABLE / DRAINING while the server stops.

@@ -5,7 +5,8 @@
 
 namespace quasi::server {
 
-/// quasi.v1.WorkerService. Thin: checks, converts, posts.
+/// Implements quasi.v1.WorkerService: each method checks its request, converts it and posts it to
+/// the writer or a reader.
 class WorkerServiceApi : public v1::WorkerService::CallbackService {
  public:
   explicit WorkerServiceApi(Services& services) : services_(services) {}
@@ -36,7 +37,7 @@ class WorkerServiceApi : public v1::WorkerService::CallbackService {
   Services& services_;
 };
 
-/// The long poll, in a file of its own.
+/// Creates the long poll, which has a file of its own (acquire_call.cpp).
 grpc::ServerUnaryReactor* acquire_leases(Services&, grpc::CallbackServerContext*,
                                          const v1::AcquireLeasesRequest*,
                                          v1::AcquireLeasesResponse*);

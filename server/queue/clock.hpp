@@ -4,11 +4,11 @@
 
 namespace quasi::server {
 
-/// One moment on both clocks. Leases are decided on the monotonic one alone; the wall clock is for
+/// One moment on both clocks. Leases depend on the monotonic clock alone. The wall clock serves for
 /// display and for not_before.
 struct Now {
   std::int64_t wall_ms = 0;       ///< since 1970
-  std::int64_t monotonic_ms = 0;  ///< since some moment of this process's life
+  std::int64_t monotonic_ms = 0;  ///< since an arbitrary moment of this process's life
 };
 
 class Clock {

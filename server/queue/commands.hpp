@@ -7,13 +7,14 @@
 
 #include "server/queue/rows.hpp"
 
-/// What the queue can be asked to do, and what it answers. Plain values: no wire, no threads.
+/// The commands of the queue and their answers, as plain values without the wire and without
+/// threads.
 namespace quasi::server {
 
 struct SubmitJobs {
   std::string request_id;
   std::string body_sha256;
-  std::vector<NewJob> jobs;  ///< rows carry what was asked; the queue sets ids, states and times
+  std::vector<NewJob> jobs;  ///< the rows carry the request; the queue sets ids, states and times
 };
 struct Submitted {
   std::vector<std::string> uids;
@@ -31,14 +32,14 @@ struct Cancelled {
   bool replayed = false;
 };
 
-/// Names an attempt; checked against the job's current fence in every call.
+/// Names an attempt. Every call compares it with the job's current fence.
 struct AttemptKey {
   std::string worker_id;
   std::string attempt_uid;
   std::int64_t fence = 0;
 };
 
-enum class Directive : std::uint8_t {  // Numbers of quasi.v1.Directive.
+enum class Directive : std::uint8_t {  // numbers of quasi.v1.Directive
   kContinue = 1,
   kCancel = 2,
   kCheckpointNow = 3,
@@ -46,7 +47,7 @@ enum class Directive : std::uint8_t {  // Numbers of quasi.v1.Directive.
   kFenced = 5,
 };
 
-/// The numbers of quasi.v1.DeviceState.
+/// The numbers are those of quasi.v1.DeviceState.
 enum class DeviceState : std::uint8_t {
   kUnsaid = 0,
   kReady = 1,
@@ -72,12 +73,12 @@ struct RegisterWorker {
   std::vector<AttemptKey> salvage;
 };
 struct Registered {
-  std::vector<Directive> salvage;  ///< in the order asked
+  std::vector<Directive> salvage;  ///< in the order of the request
 };
 
 struct FreeSlot {
   std::string device_id;
-  std::int64_t free_bytes = 0;  ///< 0: as registered
+  std::int64_t free_bytes = 0;  ///< 0: the value at registration holds
 };
 struct AcquireLeases {
   std::string worker_id;
@@ -99,7 +100,7 @@ struct Acquired {
 struct AttemptProgress {
   std::string attempt_uid;
   std::int64_t fence = 0;
-  std::string progress;  ///< serialised quasi.v1.Progress; empty: nothing new
+  std::string progress;  ///< serialised quasi.v1.Progress; empty: no new progress
 };
 struct Heartbeat {
   std::string worker_id;
@@ -109,7 +110,7 @@ struct Heartbeat {
   bool draining = false;
 };
 struct HeartbeatAnswer {
-  std::vector<Directive> directives;  ///< in the order asked
+  std::vector<Directive> directives;  ///< in the order of the request
 };
 
 struct StartAttempt {
@@ -141,7 +142,7 @@ struct CompleteAttempt {
   std::string report_digest;
 };
 
-/// The numbers of quasi.v1.ReleaseReason.
+/// The numbers are those of quasi.v1.ReleaseReason.
 enum class ReleaseReason : std::uint8_t {
   kDrain = 1,
   kRestart = 2,
@@ -159,7 +160,7 @@ struct JobAfter {
   JobState state = JobState::kQueued;
 };
 
-/// Workers as they are now.
+/// The workers that have registered with this process, in their present state.
 struct WorkerStatus {
   WorkerRow worker;
   bool online = false;

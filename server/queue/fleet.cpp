@@ -86,8 +86,8 @@ bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
   return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;
 }
 
-/// A job avoids the device on which it met a GPU_FAULT as long as another ready device of any
-/// online worker would do.
+/// A job avoids the device where it had a GPU_FAULT as long as another online worker or device
+/// fits.
 bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device) {
   if (job.avoid_device.empty() || job.avoid_device != device) return false;
   for (const auto& [worker_id, member] : fleet.members()) {
@@ -102,7 +102,7 @@ bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device
   return false;
 }
 
-/// The slots a job would get, by index; empty if it does not fit.
+/// The slots that a job would get, by index; empty if it does not fit.
 std::vector<std::size_t> fit(const JobRow& job, const Fleet& fleet, const Fleet::Member& member,
                              const std::vector<UsableSlot>& slots) {
   const auto wanted = static_cast<std::size_t>(std::max(job.gpus, 1));
@@ -144,7 +144,7 @@ std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::
     for (const JobRow& job : store.ready_heads(member.worker.pool, key, kHeads)) {
       if (best && (job.priority < best->job.priority ||
                    (job.priority == best->job.priority && job.id > best->job.id)))
-        break;  // Heads come in order: no later one of this placement is better.
+        break;  // the heads are in order: later ones of this placement have lower rank
       if (time_left_ms && job.max_runtime_ms > *time_left_ms) continue;
       std::vector<std::size_t> chosen = fit(job, fleet, member, slots);
       if (chosen.empty()) continue;

@@ -11,7 +11,7 @@
 namespace quasi::server {
 
 /// The workers that have registered since this process started, as they last described themselves.
-/// In memory only: whoever lives says so again.
+/// They are kept in memory only: after a restart of the server each live worker registers again.
 class Fleet {
  public:
   struct Member {
@@ -35,27 +35,30 @@ class Fleet {
 /// True if a job with this preference and number of GPUs may run on such a device.
 bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend);
 
-/// Room on a device for one more attempt, as far as server and worker agree.
+/// Room on a device for one more attempt, after the devices and open attempts that server and
+/// worker know.
 struct UsableSlot {
   std::string device_id;
   Backend backend = Backend::kCpu;
   std::int64_t free_bytes = 0;
 };
 
-/// What the worker offers, without the devices that are not ready and without what open attempts
-/// already occupy (I6); CUDA first, smaller memory first, so that the best fit comes first.
+/// The slots that the worker offers, without devices that are not ready and without slots that open
+/// attempts occupy (I6). CUDA devices come first, and smaller memory first, so that the best fit
+/// comes first.
 std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
                                      const std::vector<FreeSlot>& offered,
                                      const std::vector<AttemptRow>& open_attempts);
 
-/// A choice of the scheduler: the job, and the slots (indices) that it gets.
+/// A choice of the scheduler: the job, and the indices of the slots that it gets.
 struct Choice {
   JobRow job;
   std::vector<std::size_t> slots;
 };
 
-/// The next job for these slots: over the placements that fit, highest priority, then oldest. Looks
-/// at 32 jobs of each placement at most, so its cost does not depend on how many wait.
+/// Chooses the next job for these slots among the placements that fit: highest priority first, then
+/// oldest. It reads at most 32 jobs of each placement, so its cost does not depend on the length of
+/// the queue.
 std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
                                  const std::vector<UsableSlot>& slots,
                                  std::optional<std::int64_t> time_left_ms);

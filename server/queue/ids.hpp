@@ -6,12 +6,12 @@
 
 namespace quasi::server {
 
-/// Where random numbers come from; seeded in tests.
+/// Source of random numbers. Tests seed it.
 class RandomSource {
  public:
   virtual ~RandomSource() = default;
   virtual std::uint64_t next() = 0;
-  /// In [0, 1).
+  /// A uniform number in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 };
 
@@ -29,8 +29,8 @@ class SeededRandom : public RandomSource {
   std::mt19937_64 engine_;
 };
 
-/// `prefix`, '_' and 26 base32 characters (Crockford's): 48 bits of time in milliseconds, so that
-/// ids sort by age, and 80 random ones.
+/// A new id: `prefix`, '_' and 26 characters of Crockford's base32. They encode 48 bits of time in
+/// milliseconds, so that ids sort by age, and 80 random bits.
 std::string make_id(char prefix, std::int64_t wall_ms, RandomSource& random);
 
 }  // namespace quasi::server

@@ -40,7 +40,7 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
     case JobState::kSucceeded:
     case JobState::kFailed:
     case JobState::kCancelled:
-      return std::nullopt;  // Final.
+      return std::nullopt;  // final states
   }
   return std::nullopt;
 }

@@ -26,22 +26,22 @@ inline constexpr std::array kAllJobStates = {
     JobState::kSucceeded, JobState::kFailed,  JobState::kCancelled,
 };
 
-/// What can happen to a job.
+/// Events in the life of a job.
 enum class JobEvent : std::uint8_t {
-  kDependenciesMet,   ///< the last job it waited for ended as wished
-  kDependencyFailed,  ///< a job it waited for did not
-  kHold,              ///< a person puts it aside
-  kUnholdToQueued,    ///< a person takes it back; nothing blocks it
-  kUnholdToBlocked,   ///< a person takes it back; it still waits for other jobs
-  kGrant,             ///< a worker gets it
-  kStart,             ///< the child is up
-  kRequeue,           ///< lease expired, given back, or failed in a way worth another attempt
-  kReinstateLeased,   ///< the expired lease stands again; the child was not up yet
-  kReinstateRunning,  ///< the expired lease stands again; the child is up
-  kFail,              ///< failed for good
+  kDependenciesMet,   ///< the last job that it waited for succeeded
+  kDependencyFailed,  ///< a job that it waited for did not succeed
+  kHold,              ///< a user holds it
+  kUnholdToQueued,    ///< a user releases it; no dependency blocks it
+  kUnholdToBlocked,   ///< a user releases it; it still waits for other jobs
+  kGrant,             ///< a worker receives it
+  kStart,             ///< the child process is running
+  kRequeue,  ///< lease expired, released, or failed for a reason that allows another attempt
+  kReinstateLeased,   ///< the expired lease is valid again; the child was not running yet
+  kReinstateRunning,  ///< the expired lease is valid again; the child is running
+  kFail,              ///< failed without another attempt
   kSucceed,
-  kCancel,   ///< a person does not want it any more
-  kStopped,  ///< after a cancel: the worker reports the end, or is not heard of
+  kCancel,   ///< a user cancels it
+  kStopped,  ///< after a cancel: the worker reports the end, or its lease expires
 };
 
 inline constexpr std::array kAllJobEvents = {
@@ -61,11 +61,11 @@ inline constexpr std::array kAllJobEvents = {
     JobEvent::kStopped,
 };
 
-/// The whole life of a job. Nothing is returned if the event does not apply: whoever reports on a
-/// job it no longer holds gets that answer, and nothing changes.
+/// The transition table of a job. Returns nothing if the event does not apply in this state. A
+/// report on a job that its worker no longer holds then changes nothing.
 std::optional<JobState> next_state(JobState state, JobEvent event);
 
-/// SUCCEEDED, FAILED, CANCELLED: never left.
+/// SUCCEEDED, FAILED and CANCELLED are final: a job never leaves them.
 constexpr bool is_final(JobState state) { return state >= JobState::kSucceeded; }
 
 std::string_view name_of(JobState state);

@@ -8,8 +8,9 @@
 
 namespace quasi::server {
 
-/// Deadlines of open attempts on the monotonic clock, by fence. In memory only: the database knows
-/// the fence, not a time, so that no jump of the wall clock expires or prolongs anything.
+/// Deadlines of open attempts on the monotonic clock, by fence. They live in memory only. The
+/// database stores the fence and no deadline, so a jump of the wall clock cannot expire or prolong
+/// a lease.
 class Leases {
  public:
   void set(std::int64_t fence, std::int64_t deadline_ms) {
@@ -28,7 +29,7 @@ class Leases {
     order_.clear();
   }
 
-  /// Fences whose time is over, the oldest first, at most `limit`.
+  /// Fences whose deadline has passed, the oldest first, at most `limit`.
   std::vector<std::int64_t> expired(std::int64_t now_ms, std::size_t limit) const {
     std::vector<std::int64_t> fences;
     for (const auto& [deadline, fence] : order_) {

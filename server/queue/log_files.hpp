@@ -6,14 +6,14 @@
 
 namespace quasi::server {
 
-/// The bytes of attempts' logs. The store knows how many of them count; what lies beyond is the
-/// rest of a write that was not committed, and is overwritten.
+/// The bytes of the logs of attempts. The store records the committed length. Bytes beyond it are
+/// the rest of an uncommitted write and are overwritten.
 class LogFiles {
  public:
   virtual ~LogFiles() = default;
   virtual void write(const std::string& attempt_uid, std::int64_t offset,
                      std::string_view data) = 0;
-  /// Fewer bytes only at the end of the file.
+  /// Reads up to `size` bytes from `offset`; fewer only at the end of the file.
   virtual std::string read(const std::string& attempt_uid, std::int64_t offset,
                            std::int64_t size) = 0;
 };

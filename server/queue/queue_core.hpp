@@ -19,32 +19,35 @@ namespace quasi::server {
 
 struct QueueOptions {
   std::int64_t lease_ttl_ms = 60'000;
-  std::int64_t restart_grace_ms = 30'000;   ///< beside a full TTL, for leases open at start
-  std::int64_t requeue_delay_ms = 30'000;   ///< after a lease expired
-  std::int64_t retry_back_off_ms = 30'000;  ///< after the first failed attempt; doubles
+  std::int64_t restart_grace_ms = 30'000;  ///< added to a full TTL for leases open at start
+  std::int64_t requeue_delay_ms = 30'000;  ///< after a lease expired
+  std::int64_t retry_back_off_ms =
+      30'000;  ///< after the first failed attempt; it doubles with each
   std::int64_t default_max_runtime_ms = 24 * 3'600'000;
   std::int64_t request_ttl_ms = 7 * 86'400'000LL;
 };
 
-/// All rules on jobs: submit, grant, start, report, cancel, expire.
+/// Holds all rules on jobs: submit, grant, start, report, cancel, expire. Begin to read the queue
+/// here.
 ///
-/// No threads, no gRPC, no wall clock of its own: every command gets the moment it happens at, and
-/// works on a Store inside the caller's transaction. A command either takes effect as a whole or
-/// throws Refused; after any exception the caller rolls its savepoint back. What lives only in
-/// memory (lease deadlines, the fleet) is changed after the last call that may throw; if a commit
-/// fails as a whole, `recover` rebuilds it. One caller at a time.
+/// It has no threads, no gRPC and no clock of its own. Every command receives the moment at which
+/// it happens and works on a Store inside the caller's transaction. A command either takes effect
+/// as a whole or throws Refused. After any exception the caller rolls back its savepoint. State
+/// that lives only in memory (lease deadlines, the fleet) changes after the last call that may
+/// throw. If a commit fails as a whole, `recover` rebuilds that state. One caller at a time.
 class QueueCore {
  public:
   QueueCore(Store& store, LogFiles& logs, RandomSource& random, const QueueOptions& options);
 
-  /// Once after opening the store: every open lease gets a full TTL and the grace.
+  /// Must be called once after the store was opened. Every open lease gets a full TTL and the
+  /// grace.
   void recover(Now now);
 
-  // People.
+  // Commands of users.
   Submitted apply(const SubmitJobs& command, Now now);
   Cancelled apply(const CancelJobs& command, Now now);
 
-  // Workers.
+  // Commands of workers.
   Registered apply(const RegisterWorker& command, Now now);
   Acquired apply(const AcquireLeases& command, Now now);
   HeartbeatAnswer apply(const Heartbeat& command, Now now);
@@ -59,7 +62,7 @@ class QueueCore {
   bool tick(Now now);
 
   std::vector<WorkerStatus> fleet(Now now) const;
-  /// Says whether jobs became ready since the last call.
+  /// Tells if jobs became ready since the last call.
   bool take_ready_flag();
 
  private:
@@ -68,8 +71,8 @@ class QueueCore {
     AttemptRow attempt;
   };
 
-  /// The job and attempt that `key` names, if it still has the right to act; an expired lease whose
-  /// job was not granted again is reinstated first.
+  /// The job and attempt that `key` names, if the attempt still has the right to act. An expired
+  /// lease is reinstated first if its job was not granted again.
   /// @throws Refused ABORTED / FENCED.
   Held require_current(const AttemptKey& key, Now now);
   std::optional<Held> find_current(const AttemptKey& key, Now now);
@@ -80,7 +83,7 @@ class QueueCore {
                                  Now now);
   Grant existing_grant(const AttemptRow& attempt);
 
-  /// Moves the job and writes its event; the one way a state changes.
+  /// Moves the job to a new state and writes the event. No other function changes a state.
   struct Note {
     const AttemptRow* attempt = nullptr;
     std::string message;
@@ -91,7 +94,8 @@ class QueueCore {
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
   void end_back_offs(Now now);
-  /// False if other attempts occupy its devices by now: a slot never carries two (I6).
+  /// False if other attempts occupy its devices by now, because a slot never carries two attempts
+  /// (I6).
   bool has_room_for(const AttemptRow& attempt);
   void reinstate(Held& held, Now now);
   void give_back_count(Held& held);
@@ -109,8 +113,9 @@ class QueueCore {
   Leases leases_;
   std::map<std::int64_t, std::string> attempt_of_fence_;
   Fleet fleet_;
-  std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic
-  /// Ends of back-offs on the monotonic clock: the wall clock may have been wrong when one began.
+  std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic clock
+  /// Ends of back-offs on the monotonic clock, because the wall clock may have been wrong when one
+  /// began.
   std::map<RowId, std::int64_t> retry_at_ms_;
   bool became_ready_ = false;
 };

@@ -10,7 +10,7 @@
 
 namespace quasi::server {
 
-/// Why a call is refused; becomes a gRPC status in server/api/status.cpp and nowhere else.
+/// Reason for refusing a call. Only server/api/status.cpp converts it to a gRPC status.
 enum class Refusal : std::uint8_t {
   kInvalidArgument,
   kNotFound,
@@ -24,8 +24,8 @@ enum class Refusal : std::uint8_t {
   kDataLoss,
 };
 
-/// A command that has no effect. Thrown by the queue and the stores before anything was changed,
-/// or inside a savepoint that is then rolled back.
+/// A command that has no effect. The queue and the stores throw it before any change, or inside a
+/// savepoint that is then rolled back.
 struct Refused : std::runtime_error {
   struct Precondition {
     std::string type, subject, description;

@@ -57,7 +57,7 @@ RetryDecision decide_retry(const FailedAttempt& failed) {
     case FailureReason::kStopRule:
       return {.retry = false, .counted = true, .delay = RetryDelay::kNone};
     case FailureReason::kTimeLimit:
-      // Another attempt from the same point would end at the same time.
+      // Another attempt from the same checkpoint would reach the limit at the same point.
       if (!failed.new_checkpoint)
         return {.retry = false, .counted = true, .delay = RetryDelay::kNone};
       decision.delay = RetryDelay::kNone;

@@ -10,31 +10,32 @@
 #include "server/queue/job_state.hpp"
 #include "server/queue/retry.hpp"
 
-/// What the store keeps, as plain values. Times are milliseconds since 1970, for display and for
-/// not_before; 0 is "not yet". Ids of rows are the store's own numbers, `uid` is what the wire
-/// uses.
+/// The contents of the store as plain values. Times are milliseconds since 1970; they serve for
+/// display and for not_before, and 0 means "not yet". Row ids are the store's own numbers; the wire
+/// uses `uid`.
 namespace quasi::server {
 
 using RowId = std::int64_t;
 
-/// Which processor a job wants; the numbers of quasi.v1.DevicePreference.
+/// The processor that a job requests. The numbers are those of quasi.v1.DevicePreference.
 enum class Preference : std::uint8_t { kAuto = 1, kCpu = 2, kCuda = 3 };
 
-/// The numbers of quasi.v1.DeviceBackend.
+/// The numbers are those of quasi.v1.DeviceBackend.
 enum class Backend : std::uint8_t { kCpu = 1, kCuda = 2 };
 
-/// What decides which slots can take a job. Jobs of equal placement stand in one queue, so that a
-/// claim reads only the heads of few queues, however many jobs wait.
+/// The properties of a job that decide which slots can take it. Jobs of equal placement form one
+/// queue, so a claim reads only the heads of a few queues, however long they are.
 struct Placement {
   std::string kind;
   Preference device = Preference::kAuto;
   std::int32_t gpus = 0;
-  std::int32_t memory_class = 0;  ///< floor(log2(bytes)) of what it needs per GPU; 0: not stated
+  std::int32_t memory_class =
+      0;  ///< floor(log2(bytes)) of the memory needed per GPU; 0: not stated
 
   bool operator==(const Placement&) const = default;
 };
 
-/// "test/1/0/0"; the store's key of the queue.
+/// The store's key of the queue, e.g. "test/1/0/0".
 std::string encode(const Placement& placement);
 Placement decode_placement(std::string_view text);
 std::int32_t memory_class_of(std::int64_t bytes);
@@ -49,7 +50,7 @@ struct FailureInfo {
 };
 
 struct JobRow {
-  RowId id = 0;  ///< rises with submission
+  RowId id = 0;  ///< increases with submission
   std::string uid;
   std::string name;
   std::string kind;
@@ -59,11 +60,11 @@ struct JobRow {
   std::string pool;
   Preference device = Preference::kAuto;
   std::int32_t gpus = 0;
-  std::int64_t memory_bytes = 0;  ///< per GPU; raised after GPU_OOM
+  std::int64_t memory_bytes = 0;  ///< needed per GPU; raised after GPU_OOM
   std::int64_t max_runtime_ms = 0;
   std::int64_t not_before_ms = 0;
   bool ready = true;          ///< not_before has passed; only ready jobs are claimed
-  std::int32_t attempts = 0;  ///< counted ones
+  std::int32_t attempts = 0;  ///< counted attempts
   std::int32_t max_attempts = 3;
   std::int32_t grants = 0;
   std::int32_t crashes = 0;
@@ -71,9 +72,9 @@ struct JobRow {
   std::int32_t host_ooms = 0;
   bool resume = true;
   std::int32_t checkpoints_kept = 2;
-  std::int64_t fence = 0;  ///< of the newest grant
+  std::int64_t fence = 0;  ///< fence of the newest grant
   std::optional<RowId> open_attempt;
-  std::string avoid_device;  ///< of the last GPU_FAULT: "worker/device"
+  std::string avoid_device;  ///< device of the last GPU_FAULT: "worker/device"
   std::int64_t revision = 1;
   std::int64_t job_seq = 0;
   std::int64_t created_ms = 0;
@@ -91,15 +92,15 @@ struct JobInput {
   std::int64_t size_bytes = 0;
 };
 
-/// A job as it is inserted: the row and what never changes.
+/// A job at its insertion: the row and the parts that never change.
 struct NewJob {
   JobRow row;
-  std::string spec;  ///< serialised JobSpec, opaque here
+  std::string spec;  ///< serialised JobSpec, opaque in this program
   std::vector<std::pair<std::string, std::string>> labels;
   std::vector<JobInput> inputs;
 };
 
-/// The numbers of quasi.v1.AttemptOutcome.
+/// The numbers are those of quasi.v1.AttemptOutcome.
 enum class AttemptOutcome : std::uint8_t {
   kOpen = 0,
   kSucceeded = 1,
@@ -138,10 +139,10 @@ struct AttemptRow {
   UsageInfo usage;
   std::int64_t log_bytes = 0;
   bool log_full = false;
-  bool counted = true;          ///< stands in the job's counter
-  bool new_checkpoint = false;  ///< recorded one of its own
-  std::string report_digest;    ///< SHA-256 of the CompleteAttempt that ended it, without the ref
-  JobState end_state = JobState::kQueued;  ///< of the job, right after the attempt ended
+  bool counted = true;          ///< is part of the job's counter
+  bool new_checkpoint = false;  ///< recorded a checkpoint of its own
+  std::string report_digest;    ///< SHA-256 of the final CompleteAttempt, without the ref
+  JobState end_state = JobState::kQueued;  ///< state of the job right after the attempt ended
 
   bool operator==(const AttemptRow&) const = default;
 };
@@ -175,12 +176,12 @@ enum class EventType : std::uint8_t {
 
 /// One line of a job's history.
 struct EventRow {
-  std::int64_t seq = 0;  ///< given by the store; rises
+  std::int64_t seq = 0;  ///< increases; set by the store
   RowId job_id = 0;
   std::int64_t job_seq = 0;  ///< of state events: 1, 2, … without gaps; otherwise 0
   std::int64_t time_ms = 0;
   EventType type = EventType::kState;
-  std::optional<JobState> from;  ///< nothing: submitted
+  std::optional<JobState> from;  ///< empty at submission
   JobState to = JobState::kQueued;
   FailureInfo failure;
   std::int32_t attempt = 0;

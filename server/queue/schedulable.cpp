@@ -20,7 +20,7 @@ Prospect prospect_of(const JobRow& job, const std::vector<WorkerRow>& workers) {
   const auto wanted = static_cast<std::ptrdiff_t>(std::max(job.gpus, 1));
   std::int64_t largest = -1;      // memory of an eligible device
   std::ptrdiff_t most = 0;        // eligible devices of one worker
-  std::ptrdiff_t most_large = 0;  // of those, the ones with enough memory
+  std::ptrdiff_t most_large = 0;  // eligible devices of one worker with enough memory
   for (const WorkerRow& worker : workers) {
     if (worker.pool != job.pool) continue;
     if (std::find(worker.kinds.begin(), worker.kinds.end(), job.kind) == worker.kinds.end())

@@ -10,8 +10,8 @@
 
 namespace quasi::server {
 
-/// Where the queue lives. One caller at a time; every call happens inside a transaction that the
-/// caller's owner opened. In production SQLite, in model tests a few maps.
+/// The storage of the queue. One caller at a time; every call happens inside a transaction that the
+/// owner of the caller opened. Production uses SQLite; model tests use a few maps.
 class Store {
  public:
   virtual ~Store() = default;
@@ -26,12 +26,12 @@ class Store {
 
   /// Placements with at least one ready job of the pool.
   virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;
-  /// The first ready jobs of one placement: highest priority, then oldest.
+  /// The first ready jobs of one placement: highest priority first, then oldest.
   virtual std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
                                           std::int32_t limit) = 0;
-  /// Marks queued jobs ready whose not_before has passed. @return how many.
+  /// Marks queued jobs as ready once their not_before has passed. @return their number.
   virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
-  /// Queued jobs that were granted before and wait for their not_before: those in a back-off.
+  /// Queued jobs that were granted before and wait for their not_before, i.e. jobs in a back-off.
   virtual std::vector<JobRow> delayed_retries() = 0;
 
   // Attempts.
@@ -43,10 +43,10 @@ class Store {
   virtual std::vector<AttemptRow> open_attempts_of(const std::string& worker_id) = 0;
   virtual std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) = 0;
 
-  // Counters. The fence is unique and rises over the life of the store.
+  // The fence is unique and increases over the life of the store.
   virtual std::int64_t next_fence() = 0;
   virtual std::int64_t newest_fence() = 0;
-  /// What next_fence gives is above `fence` from now on.
+  /// After this call, next_fence returns values above `fence`.
   virtual void raise_fence(std::int64_t fence) = 0;
 
   // History.
@@ -58,15 +58,15 @@ class Store {
   virtual void insert_artifact(RowId job, const ArtifactRow& artifact) = 0;
   virtual std::optional<CheckpointRow> newest_checkpoint(RowId job) = 0;
   virtual void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) = 0;
-  /// Keeps the newest `keep`.
+  /// Keeps the newest `keep` checkpoints of the job.
   virtual void drop_old_checkpoints(RowId job, std::int32_t keep) = 0;
 
   // Workers.
   virtual void save_worker(const WorkerRow& worker) = 0;
-  /// All that ever registered.
+  /// Every worker that ever registered.
   virtual std::vector<WorkerRow> workers() = 0;
 
-  // Answers to repeated requests.
+  // Stored answers to repeated requests.
   virtual std::optional<RequestRow> find_request(const std::string& request_id) = 0;
   virtual void save_request(const std::string& request_id, const RequestRow& request,
                             std::int64_t expires_ms) = 0;

@@ -6,7 +6,7 @@
 namespace quasi::server {
 namespace {
 
-constexpr std::size_t kBlobs = 64;  // about a mebibyte of states
+constexpr std::size_t kBlobs = 64;  // about a mebibyte of hash states
 constexpr std::uint64_t kMarksOfABlob = 64;
 constexpr std::uint64_t kLeastSpacingBytes = 1U << 20;
 

@@ -14,7 +14,7 @@ constexpr std::int32_t kStep = 256;
 struct Found {
   std::vector<std::string> blobs;
   std::vector<std::string> uploads;
-  bool more = false;  ///< A step was full: there may be more of its kind.
+  bool more = false;  ///< a step was full, so there may be more rows of its kind
 };
 
 void report(const std::exception_ptr& error) {
@@ -73,7 +73,7 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
                  for (const std::string& upload : found->uploads) blobs.remove_staging(upload);
                  for (const std::string& digest : found->blobs) blobs.remove(digest);
                } catch (const FileError& failure) {
-                 // The rows stay marked; the next start finishes the work.
+                 // The rows stay marked, and the next start finishes the deletion.
                  log(Level::kWarning, "garbage_collection_failed", {{"what", failure.what()}});
                  return;
                }

@@ -13,8 +13,8 @@ void Hub::add(const std::shared_ptr<HubListener>& listener) {
 }
 
 std::vector<std::shared_ptr<HubListener>> Hub::living() {
-  // Listeners are called without the lock: they finish calls, and a call that ends may let its
-  // successor in on the same thread.
+  // Listeners are called without the lock: they finish calls, and the end of a call may add the
+  // next listener on the same thread.
   std::vector<std::shared_ptr<HubListener>> alive;
   const std::lock_guard lock(mutex_);
   alive.reserve(listeners_.size());

@@ -9,23 +9,23 @@
 
 namespace quasi::server {
 
-/// An open call that waits for something to happen.
+/// An open call that waits for a commit or for a time.
 class HubListener {
  public:
   virtual ~HubListener() = default;
-  /// A commit changed something. Runs on the writer's thread; must not block.
+  /// A commit changed the store. It runs on the writer's thread and must not block.
   virtual void on_commit(const GroupOutcome& outcome) = 0;
-  /// A few times a second.
+  /// Called a few times a second.
   virtual void on_tick(std::int64_t monotonic_ms) = 0;
-  /// The server is going away: finish soon.
+  /// The server is stopping: the call must finish soon.
   virtual void on_close() = 0;
 };
 
-/// Tells open calls about commits and time. Holds them weakly: whoever ended is forgotten.
-/// Thread-safe.
+/// Tells open calls about commits and time. It holds weak references, so calls that have ended are
+/// dropped. Thread-safe.
 class Hub {
  public:
-  /// A listener that comes after close() is told so at once.
+  /// Adds a listener. After close() the listener's on_close is called at once.
   void add(const std::shared_ptr<HubListener>& listener);
   void commit(const GroupOutcome& outcome);
   void tick(std::int64_t monotonic_ms);

@@ -87,7 +87,7 @@ void log(Level level, std::string_view event,
     line += '}';
   }
   line += '\n';
-  // One write: lines of several threads do not mix.
+  // One write call keeps the lines of several threads apart.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -9,12 +9,12 @@ namespace quasi::server {
 
 enum class Level { kDebug, kInfo, kWarning, kError };
 
-/// One line on stderr for each event: text on a terminal, JSON elsewhere. `event` is a stable name
-/// in snake_case. Thread-safe.
+/// Writes one line to stderr for each event: text on a terminal, JSON elsewhere. `event` is a
+/// stable name in snake_case. Thread-safe.
 void log(Level level, std::string_view event,
          std::initializer_list<std::pair<std::string_view, std::string>> fields = {});
 
-/// Nothing below `level` is written; initially kInfo.
+/// Sets the least level that is written; initially kInfo.
 void set_log_level(Level level);
 
 }  // namespace quasi::server

@@ -4,8 +4,9 @@
 
 namespace quasi::server {
 
-/// Tells the service manager that started this process (systemd, `Type=notify`) how it is:
-/// "READY=1", "STOPPING=1". Nothing where there is none (environment NOTIFY_SOCKET).
+/// Tells the service manager that started this process (systemd, `Type=notify`) the state of the
+/// server: "READY=1" or "STOPPING=1". It does nothing if the environment variable NOTIFY_SOCKET is
+/// not set.
 void notify_manager(const std::string& state);
 
 }  // namespace quasi::server

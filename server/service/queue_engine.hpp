@@ -15,61 +15,62 @@
 
 namespace quasi::server {
 
-/// The disk failed under the database: what is on it is unknown, and the process must end.
+/// The disk failed under the database. Its contents are unknown, and the process must end.
 struct StorageFatal : std::runtime_error {
   StorageFatal(int exit_status_, const std::string& message)
       : std::runtime_error(message), exit_status(exit_status_) {}
   int exit_status;  ///< 74 I/O error, 65 corrupt
 };
 
-/// What a write may use.
+/// The objects that a write may use.
 struct WriteContext {
   QueueCore& queue;
   SqliteStore& store;
   Now now;
 };
 
-/// One write: its body runs in a savepoint, `done` after the commit that covers it (with what the
-/// body threw, or nothing).
+/// One write. Its body runs in a savepoint. `done` runs after the commit of the group, with the
+/// exception of the body if there was one.
 struct WriteTask {
   std::function<void(WriteContext&)> body;
   std::function<void(std::exception_ptr)> done;
 };
 
-/// What a group changed.
+/// The changes of a group.
 struct GroupOutcome {
   bool wrote = false;       ///< something was committed
   bool jobs_ready = false;  ///< jobs became ready to be granted
 };
 
-/// The queue over its database, without threads: opening, recovery and group commit. Tests drive
-/// it directly; in production the Writer's thread does.
+/// The queue over its database, without threads: opening, recovery and group commit. Tests call it
+/// directly; in production the Writer's thread does. Begin to read the service here.
 class QueueEngine {
  public:
-  /// What the engine is opened with.
+  /// The files of the engine.
   struct Place {
     std::string database_path;
-    std::string vfs;             ///< SQLite's file layer; empty for the system's.
-    NewestMark* mark = nullptr;  ///< Tells when the database lost its newest commits.
-    /// Called after the database was opened and before it is written to.
+    std::string vfs;  ///< SQLite's file layer; empty for the layer of the operating system
+    NewestMark* mark = nullptr;  ///< detects that the database lost its newest commits
+    /// Called after the database was opened and before the first write to it.
     std::function<void(SqliteStore&)> before_writing = {};
   };
 
-  /// Opens (and if needed creates) the database, and recovers: every open lease gets its time, logs
-  /// are cut to their committed length. A database that lost commits which the mark knows of is
-  /// reported in the log, and the fences of those commits are not given out again.
+  /// Opens the database, creating it if needed, and recovers: every open lease gets a full time to
+  /// live, and logs are cut to their committed length. If the mark knows of commits that the
+  /// database has lost, the log reports them and their fences are not granted again.
   QueueEngine(const Place& place, LogStore& logs, RandomSource& random, const QueueOptions& options,
               const Clock& clock);
 
   /// Runs the tasks in one transaction, each in a savepoint of its own, commits once, then calls
   /// every `done`. A full disk refuses the whole group (UNAVAILABLE / STORAGE_FULL).
-  /// @throws StorageFatal after which the object must not be used.
+  /// @throws StorageFatal; the object must not be used after it.
   GroupOutcome run_group(std::span<WriteTask> tasks);
 
-  /// Moves the write-ahead log into the database file when it is long, or wholly when idle.
+  /// Moves the write-ahead log into the database file: when the log is long, or completely when the
+  /// queue is idle.
   void checkpoint(Database::Checkpoint mode);
   std::int64_t wal_pages() const { return database_.wal_pages(); }
-  /// The last thing that is written: the next start need not check the file.
+  /// Closes the database. It is the last write; after it the next start need not check the file.
   void close();
 
   const std::string& store_id() const { return store_id_; }
@@ -82,7 +83,7 @@ class QueueEngine {
  private:
   void recover(LogStore& logs, RandomSource& random);
   void compare_with_mark();
-  /// Undoes an open transaction and rebuilds what lives in memory alone.
+  /// Rolls back an open transaction and rebuilds the state that lives only in memory.
   void roll_back();
 
   const Clock& clock_;

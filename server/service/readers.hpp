@@ -13,7 +13,7 @@
 
 namespace quasi::server {
 
-/// A few threads, each with a read connection of its own (or none).
+/// A pool of a few threads with a bounded queue.
 class WorkPool {
  public:
   explicit WorkPool(std::size_t threads) : WorkPool(threads, {}) {}
@@ -36,7 +36,7 @@ class WorkPool {
   std::vector<std::thread> threads_;
 };
 
-/// Threads that read the database.
+/// Threads that read the database. Each has a read connection of its own.
 class Readers : public WorkPool {
  public:
   Readers(const std::string& database_path, std::size_t threads);

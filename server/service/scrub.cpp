@@ -40,7 +40,7 @@ void Scrub::rest() {
   busy_ = false;
 }
 
-/// On the writer's thread: notes what was finished, and says what is next.
+/// Runs on the writer's thread: records the finished blob and chooses the next one.
 void Scrub::choose(WriteContext& write) {
   const std::lock_guard lock(mutex_);
   const std::string passed = write.store.meta("scrub_passed_ms");
@@ -74,7 +74,7 @@ void Scrub::read_on() {
     allowance_bytes_ -= kStepBytes;
     hash_.update(buffer.data(), got);
     offset_ += got;
-    if (got < buffer.size()) {  // The end, where it should be or not.
+    if (got < buffer.size()) {  // the file ended, at the expected size or earlier
       if (offset_ != size_bytes_ || hash_.finish_hex() != digest_) damaged = digest_;
       finished_ = std::exchange(digest_, "");
       file_.reset();
@@ -82,7 +82,7 @@ void Scrub::read_on() {
   } catch (const FileError& error) {
     const std::lock_guard lock(mutex_);
     if (error.is_missing())
-      damaged = digest_;  // Unless it was removed just now as garbage; the row will tell.
+      damaged = digest_;  // the row tells if garbage collection removed the file just now
     else
       log(Level::kWarning, "scrub_failed", {{"digest", digest_}, {"what", error.what()}});
     finished_ = std::exchange(digest_, "");

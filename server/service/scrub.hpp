@@ -14,14 +14,15 @@
 namespace quasi::server {
 
 struct ScrubOptions {
-  std::int64_t period_ms = 30 * 86'400'000LL;              ///< every blob is read once in so long
-  std::int64_t bytes_per_second = std::int64_t{16} << 20;  ///< at most; work in progress goes first
+  std::int64_t period_ms = 30 * 86'400'000LL;  ///< every blob is read once in this time
+  std::int64_t bytes_per_second = std::int64_t{16}
+                                  << 20;  ///< highest rate; the work of jobs goes first
 };
 
-/// Reads every blob again, one after another in the order of their digests, and puts aside what no
-/// longer hashes to its name, so that a disk that forgets is noticed before somebody needs the
-/// file. How far a pass came is kept in the database. Told of time by tick(); reads on a file
-/// thread, a MiB at a time.
+/// Reads every blob again, one after another in the order of their digests, and sets aside blobs
+/// whose bytes no longer match their digest. Damage on the disk is thus found before a reader needs
+/// the file. The database stores the progress of a pass. tick() supplies the time. The reading runs
+/// on a file thread, a MiB at a time.
 class Scrub {
  public:
   Scrub(Writer& writer, WorkPool& files, BlobStore& blobs, const ScrubOptions& options)
@@ -41,12 +42,12 @@ class Scrub {
   const ScrubOptions options_;
 
   std::mutex mutex_;
-  bool busy_ = false;  ///< the writer or a file thread has the rest of this
+  bool busy_ = false;  ///< the writer or a file thread uses the members below
   std::int64_t allowance_bytes_ = 0;
   std::int64_t last_tick_ms_ = 0;
-  std::int64_t next_pass_ms_ = 0;  ///< wall clock, as in the database
-  std::string digest_;             ///< being read; "" between two
-  std::string finished_;           ///< to be noted as the pass's place
+  std::int64_t next_pass_ms_ = 0;  ///< on the wall clock, as in the database
+  std::string digest_;             ///< digest of the blob being read; "" between two blobs
+  std::string finished_;           ///< digest to record as the progress of the pass
   std::unique_ptr<FileSystem::File> file_;
   wire::Sha256 hash_;
   std::uint64_t offset_ = 0;

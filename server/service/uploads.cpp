@@ -86,14 +86,15 @@ std::shared_ptr<UploadSession> Uploads::claim(const Announced& upload, std::int6
 
 void Uploads::prepare(UploadSession& session, const Announced& upload, const void* owner) {
   const std::lock_guard lock(session.mutex);
-  // Whoever wrote before us has lost the upload; what it did not sync is cut away.
+  // The earlier writer has lost the upload. Bytes that it did not sync are cut away.
   session.owner = owner;
   session.upload_id = upload.upload_id;
   session.digest = upload.digest;
   session.size_bytes = upload.size_bytes;
   session.is_recorded = session.is_recorded || upload.known.has_value();
   session.file = blobs_.open_staging(upload.upload_id);
-  // Bytes that a row remembers and the disk lacks are sent again: the upload stands at 0 then.
+  // If the disk lacks bytes that the row records, the upload starts again at 0 and they are sent
+  // again.
   std::uint64_t start = upload.known ? upload.known->committed_bytes : 0;
   if (session.file->size() < start) start = 0;
   session.file->truncate(start);
@@ -131,7 +132,7 @@ void Uploads::publish(UploadSession& session) {
 
 void Uploads::close(const std::shared_ptr<UploadSession>& session, const void* owner) {
   const std::lock_guard lock(mutex_);
-  if (session->claimant != owner) return;  // Another stream has opened it since.
+  if (session->claimant != owner) return;  // another stream has opened it since
   const std::lock_guard session_lock(session->mutex);
   session->owner = nullptr;
   session->file.reset();

@@ -14,9 +14,9 @@
 
 namespace quasi::server {
 
-/// One upload while a stream carries it. `owner` says which stream may write; a later stream with
-/// the same id takes over, and the earlier one is told so with its next chunk. Callers hold `mutex`
-/// while they use the rest.
+/// One upload while a stream carries it. `owner` names the stream that may write. A later stream
+/// with the same id becomes the owner, and the earlier stream is refused at its next chunk. Callers
+/// hold `mutex` while they use the members.
 struct UploadSession {
   std::mutex mutex;
   std::string upload_id;
@@ -27,19 +27,20 @@ struct UploadSession {
   std::unique_ptr<FileSystem::File> file;
   wire::Sha256 hash;
   const void* owner = nullptr;
-  /// True once a row of the database remembers the upload, which then may be continued.
+  /// True once a row of the database records the upload, which can then be continued.
   std::atomic<bool> is_recorded{false};
-  const void* claimant = nullptr;     ///< Who opened it last; guarded by Uploads, not by `mutex`.
-  std::uint64_t announced_bytes = 0;  ///< As size_bytes; guarded by Uploads.
+  const void* claimant =
+      nullptr;  ///< stream that opened it last; guarded by Uploads, not by `mutex`
+  std::uint64_t announced_bytes = 0;  ///< the announced size_bytes; guarded by Uploads
 
-  /// Appends `data`, which must start at `at`.
+  /// Appends `data`, which must start at offset `at`.
   /// @throws Refused ABORTED / OFFSET_MISMATCH, INVALID_ARGUMENT / SIZE_MISMATCH.
   void append(std::uint64_t at, std::string_view data);
-  /// @return true if there was something to sync.
+  /// Syncs the written bytes. @return true if there were any.
   bool sync();
 };
 
-/// Uploads in progress, and how they begin, continue and end on disk. Thread-safe.
+/// The uploads in progress: begins, continues and ends them on disk. Thread-safe.
 class Uploads {
  public:
   explicit Uploads(BlobStore& blobs) : blobs_(blobs) {}
@@ -55,25 +56,25 @@ class Uploads {
     std::string upload_id;
     std::string digest;
     std::uint64_t size_bytes = 0;
-    std::optional<Known> known;  ///< What the database remembers of it.
+    std::optional<Known> known;  ///< state that the database records of it
   };
 
-  /// Opens (or takes over) the session of an upload for `owner`. The staging file is cut to what
-  /// the database remembers and hashed anew.
-  /// @param room_bytes  what the disk can still take; all that open uploads announced and did not
-  ///                    write yet counts against it
-  /// @throws Refused RESOURCE_EXHAUSTED / RATE_LIMITED or STORAGE_LOW, INVALID_ARGUMENT if it is
-  ///         another blob's. No session and no staged byte is left then.
+  /// Opens the session of an upload for `owner`, or takes it over. The staging file is cut to the
+  /// length that the database records and hashed anew.
+  /// @param room_bytes  free bytes of the disk; the announced but unwritten bytes of all open
+  /// uploads count against them
+  /// @throws Refused RESOURCE_EXHAUSTED / RATE_LIMITED or STORAGE_LOW, or INVALID_ARGUMENT if the
+  /// id belongs to another blob. No session and no staged byte remains then.
   std::shared_ptr<UploadSession> open(const Announced& upload, std::int64_t room_bytes,
                                       const void* owner);
   std::shared_ptr<UploadSession> find(const std::string& upload_id);
 
   /// Syncs the file, checks the digest and gives the file its final name.
-  /// @throws Refused INVALID_ARGUMENT / DIGEST_MISMATCH; the staging file is then gone.
+  /// @throws Refused INVALID_ARGUMENT / DIGEST_MISMATCH; the staging file is then removed.
   void publish(UploadSession& session);
 
-  /// Forgets the session if `owner` still has it. Staged bytes stay only if a row remembers them:
-  /// of others no collection would know.
+  /// Drops the session if `owner` still owns it. Staged bytes stay only if a row records them,
+  /// because garbage collection would not know of others.
   void close(const std::shared_ptr<UploadSession>& session, const void* owner);
 
  private:

@@ -55,7 +55,7 @@ void Writer::run() {
           if (engine_.wal_pages() > 0) engine_.checkpoint(Database::Checkpoint::kTruncate);
           continue;
         }
-        if (waiting_.empty()) break;  // Closed, and all is done.
+        if (waiting_.empty()) break;  // closed and finished
         const auto size = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kGroupLimit));
         group.assign(std::make_move_iterator(waiting_.begin()),
                      std::make_move_iterator(waiting_.begin() + size));
@@ -64,8 +64,9 @@ void Writer::run() {
       const GroupOutcome outcome = engine_.run_group(group);
       group.clear();
       if (hooks_.on_commit) hooks_.on_commit(outcome);
-      // Tasks that write nothing, such as the timer's, do not count as work: after a second without
-      // work the whole log is folded into the file, so that acknowledged work is in both.
+      // Tasks that write nothing, such as the timer's, do not count as work. After a second without
+      // work the whole write-ahead log is moved into the file, so that acknowledged work is in
+      // both.
       const auto now = std::chrono::steady_clock::now();
       if (outcome.wrote) last_wrote = now;
       if (engine_.wal_pages() > kCheckpointPages)

@@ -11,24 +11,25 @@
 
 namespace quasi::server {
 
-/// The one thread that writes. Commands wait in a bounded queue; each group takes what is waiting
-/// (at most 256) and shares one sync. While a group syncs, the next one gathers; it never waits
-/// for more work.
+/// The only thread that writes. Commands wait in a bounded queue. Each group takes the waiting
+/// commands (at most 256) and shares one sync. The next group gathers while a group syncs; the
+/// writer never waits for more commands.
 class Writer {
  public:
   struct Hooks {
-    /// After every commit, before the next group; runs on the writer's thread and must not block.
+    /// Called after every commit and before the next group, on the writer's thread. It must not
+    /// block.
     std::function<void(const GroupOutcome&)> on_commit;
-    /// The disk failed: must not return.
+    /// Called when the disk has failed. It must not return.
     std::function<void(const StorageFatal&)> on_fatal;
   };
 
   Writer(QueueEngine& engine, Hooks hooks);
-  /// Finishes what is queued, then ends.
+  /// Finishes the queued writes, then ends the thread.
   ~Writer();
 
   /// Queues a write. `done` is called on the writer's thread.
-  /// @return false if the queue is full or closed; nothing is called then.
+  /// @return false if the queue is full or closed; then `done` is never called.
   bool post(WriteTask task);
 
   /// Refuses further writes and returns when all queued ones are finished.

@@ -38,7 +38,8 @@ void BlobStore::publish(const std::string& upload_id, std::string_view digest) {
   const std::string path = path_of(digest);
   const std::string leaf = path.substr(0, path.rfind('/'));
   const std::string branch = leaf.substr(0, leaf.rfind('/'));
-  // Synced whether we made them or another upload did a moment ago: its sync may not be over.
+  // The directory is synced even if another upload made it a moment ago, because that upload's sync
+  // may not have finished.
   files_.make_directory(branch);
   files_.sync_directory(root_ + "/blobs/sha256");
   files_.make_directory(leaf);

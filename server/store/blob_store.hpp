@@ -14,25 +14,26 @@ namespace quasi::server {
 ///
 ///   blobs/sha256/ab/cd/<64 hex>   final: complete, synced, read-only, never modified
 ///   staging/<upload id>           partial uploads
-///   corrupt/<64 hex>              what no longer hashes to its name; never served
+///   corrupt/<64 hex>              files that no longer match their digest; never served
 ///
 /// A file gets its final name after its bytes are synced, and both directories are synced after
-/// that; the row in the database follows. So a file may lie here without a row, never the reverse.
-/// Thread-safe; one upload by one thread at a time.
+/// that. The row in the database follows. So a file may exist without a row, but never a row
+/// without its file. Thread-safe; one upload by one thread at a time.
 class BlobStore {
  public:
-  /// Creates the directories where they are missing.
+  /// Creates the missing directories.
   BlobStore(FileSystem& files, std::string root);
 
   std::string path_of(std::string_view digest) const;
 
-  /// Opens the staging file of an upload; a new one is empty.
+  /// Opens the staging file of an upload; a new file is empty.
   std::unique_ptr<FileSystem::File> open_staging(const std::string& upload_id);
   bool has_staging(const std::string& upload_id) const;
   void remove_staging(const std::string& upload_id);
   std::vector<std::string> staged() const;
 
-  /// Gives a staging file, whose bytes were synced and hash to `digest`, its final name, durably.
+  /// Gives a staging file its final name, durably. Its bytes must be synced and must hash to
+  /// `digest`.
   void publish(const std::string& upload_id, std::string_view digest);
   std::unique_ptr<FileSystem::File> open(std::string_view digest) const;
   bool has(std::string_view digest) const;

@@ -14,7 +14,7 @@
 namespace quasi::server {
 namespace {
 
-/// File systems whose bytes lie on another machine, by statfs(2)'s magic numbers.
+/// True for file systems whose bytes lie on another machine, by the magic numbers of statfs(2).
 bool is_network(const std::string& path) {
   struct statfs info {};
   if (::statfs(path.c_str(), &info) != 0) throw FileError(errno, "statfs " + path);
@@ -78,8 +78,7 @@ bool DataDirectory::in_place() const {
   }, found{};
   const auto is_gone = [&](const std::string& path) {
     return ::stat(path.c_str(), &found) != 0 &&
-           (errno == ENOENT ||
-            errno == ENOTDIR);  // Others may pass: a disk that is slow to answer.
+           (errno == ENOENT || errno == ENOTDIR);  // other errors may pass, e.g. on a slow disk
   };
   if (is_gone(database_path()) || is_gone(path_ + "/LOCK")) return false;
   if (::fstat(lock_, &held) != 0 || ::stat((path_ + "/LOCK").c_str(), &found) != 0) return true;

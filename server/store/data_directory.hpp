@@ -11,15 +11,17 @@ struct AlreadyRunning : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// SQLite's locks and WAL are not reliable there.
+/// The data directory lies on a network file system, where SQLite's locks and write-ahead log are
+/// not reliable.
 struct NetworkFileSystem : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The directory that one server owns. Holds an exclusive lock on DATA/LOCK for its lifetime.
+/// The directory that one server owns. The object holds an exclusive lock on DATA/LOCK for its
+/// lifetime.
 class DataDirectory {
  public:
-  /// Creates the directory (not its parents) where it is missing.
+  /// Creates the directory if it is missing, but not its parents.
   /// @throws AlreadyRunning, NetworkFileSystem, FileError.
   DataDirectory(const std::string& path, bool allow_network_file_system);
   ~DataDirectory();
@@ -28,17 +30,16 @@ class DataDirectory {
 
   const std::string& path() const { return path_; }
   std::string database_path() const { return path_ + "/quasi.db"; }
-  /// Free bytes for us, and the size of the file system.
+  /// Free bytes for the server's user, and the size of the file system.
   struct Space {
     std::int64_t free_bytes = 0;
     std::int64_t total_bytes = 0;
   };
   Space space() const;
-  /// True if its mode lets others than the owner in, as of a directory that was made by hand.
+  /// True if the mode of the directory lets other users in, e.g. because it was made by hand.
   bool is_open_to_others() const;
-  /// Whether LOCK and the database still lie here: false once somebody removed or moved the
-  /// directory, or put another in its place. What is written then goes into files that nobody will
-  /// find.
+  /// True if LOCK and the database still lie in the directory. It is false after the directory was
+  /// removed, moved or replaced: then later writes would go to files that no path reaches.
   bool in_place() const;
 
  private:

@@ -33,7 +33,7 @@ std::shared_ptr<FileSystem::File> LogStore::open(const std::string& attempt_uid,
     mode = FileSystem::Open::kReadWrite;
   }
   std::shared_ptr<FileSystem::File> file = files_.open(path, mode);
-  if (mode == FileSystem::Open::kRead) return file;  // Only the writer's are worth keeping.
+  if (mode == FileSystem::Open::kRead) return file;  // only the writer's files are kept open
   recent_.emplace_front(attempt_uid, file);
   by_uid_[attempt_uid] = recent_.begin();
   if (recent_.size() > kOpenFiles) {

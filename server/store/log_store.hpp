@@ -12,8 +12,8 @@
 
 namespace quasi::server {
 
-/// Logs of attempts, logs/<last two characters>/<attempt>.log. The length in the database is the
-/// truth. Written by the writer alone, read by anyone; thread-safe.
+/// Logs of attempts in logs/<last two characters>/<attempt>.log. The length in the database is the
+/// valid one. Only the writer writes; any thread may read. Thread-safe.
 class LogStore : public LogFiles {
  public:
   LogStore(FileSystem& files, std::string root);
@@ -21,9 +21,9 @@ class LogStore : public LogFiles {
   void write(const std::string& attempt_uid, std::int64_t offset, std::string_view data) override;
   std::string read(const std::string& attempt_uid, std::int64_t offset, std::int64_t size) override;
 
-  /// Before a commit: what was written since the last call is on disk.
+  /// Syncs the bytes written since the last call. It is called before a commit.
   void sync_written();
-  /// At start: cuts what was written but not committed.
+  /// Cuts bytes that were written but not committed. It is called at start.
   void truncate(const std::string& attempt_uid, std::int64_t size);
 
  private:
@@ -33,7 +33,7 @@ class LogStore : public LogFiles {
   FileSystem& files_;
   std::string root_;
   std::mutex mutex_;
-  /// Open files, most recently used first; at most 256.
+  /// Open files, at most 256, the most recently used first.
   using Entry = std::pair<std::string, std::shared_ptr<FileSystem::File>>;
   std::list<Entry> recent_;
   std::unordered_map<std::string, std::list<Entry>::iterator> by_uid_;

@@ -6,7 +6,7 @@
 namespace quasi::server {
 namespace {
 
-constexpr std::size_t kMarkBytes = 41;  ///< Two numbers of 20 digits, a blank between them.
+constexpr std::size_t kMarkBytes = 41;  ///< two numbers of 20 digits and a blank between them
 
 }  // namespace
 

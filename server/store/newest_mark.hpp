@@ -10,9 +10,9 @@ namespace quasi::server {
 
 /// The newest event and fence that were ever committed, in a file beside the database.
 ///
-/// SQLite takes a damaged frame of its write-ahead log for the log's end and drops all commits that
-/// follow, silently. The mark is written after each commit and is not synced, so it never runs
-/// ahead of the database: if it knows more than the database, acknowledged work was lost.
+/// SQLite takes a damaged frame of its write-ahead log for the end of the log and silently drops
+/// all commits after it. The mark is written after each commit and is not synced, so it is never
+/// newer than the database. If it is newer, acknowledged work was lost.
 class NewestMark {
  public:
   struct Newest {
@@ -22,9 +22,9 @@ class NewestMark {
 
   NewestMark(FileSystem& files, const std::string& root);
 
-  /// Zeros if there is no mark yet, or none that can be read.
+  /// Reads the mark; zeros if it is missing or unreadable.
   Newest read() const;
-  /// A failure is no error: the mark only adds a check.
+  /// Writes the mark. A failure is ignored, because the mark only adds a check.
   void write(const Newest& newest);
 
  private:

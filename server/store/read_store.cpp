@@ -6,7 +6,7 @@
 namespace quasi::server {
 namespace {
 
-/// WHERE with its parameters in order: numbers and texts.
+/// A WHERE clause with its parameters, numbers and texts, in order.
 class Where {
  public:
   void add(const std::string& condition) {
@@ -52,7 +52,7 @@ class Where {
   std::vector<Value> values_;
 };
 
-/// The first string that sorts after everything that begins with `prefix`; "" if there is none.
+/// The first string that sorts after all strings with this `prefix`; "" if there is none.
 std::string after_prefix(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) prefix.pop_back();
   if (!prefix.empty()) ++prefix.back();
@@ -92,7 +92,7 @@ const std::string kViewColumns =
 const std::string kViewFrom =
     " FROM jobs j LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
     "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
-constexpr int kAfterJob = 34;  ///< Number of kJobColumns.
+constexpr int kAfterJob = 34;  ///< number of columns in kJobColumns
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 
 namespace quasi::server {
 
-/// Which jobs are meant; what is set applies, all of it.
+/// A filter of jobs. All members that are set must match.
 struct JobQuery {
   std::vector<std::string> uids;
   std::vector<JobState> states;
@@ -22,14 +22,14 @@ struct JobQuery {
   std::int64_t created_before_ms = 0;
 };
 
-/// A job with what belongs to it in every view.
+/// A job with the values that every view shows.
 struct JobView {
   JobRow row;
   std::string spec;
   std::string progress;  ///< serialised quasi.v1.Progress; empty: none yet
   std::optional<CheckpointRow> checkpoint;
   std::int64_t log_bytes = 0;  ///< of the newest attempt
-  std::string summary_json;    ///< find() only
+  std::string summary_json;    ///< set by find() only
 };
 
 struct JobIdentity {
@@ -56,16 +56,17 @@ struct OpenSlot {
   std::string job_uid;
 };
 
-/// The read side of the database: one connection, one thread. Every call is one statement or one
-/// short read transaction; none is left open between calls.
+/// The read side of the database, for one connection and one thread. Every call is one statement or
+/// one short read transaction. No transaction stays open between calls.
 class ReadStore {
  public:
   explicit ReadStore(const std::string& path);
 
-  /// By uid or by a unique beginning of one.
-  /// @throws Refused INVALID_ARGUMENT if several jobs begin so.
+  /// Finds a job by its uid or by a unique prefix of it.
+  /// @throws Refused INVALID_ARGUMENT if the prefix fits several jobs.
   std::optional<JobView> find(const std::string& uid_or_prefix);
-  /// Jobs beyond `cursor` in the order asked (0: from the end), at most `limit`.
+  /// Jobs beyond `cursor` in the requested order, at most `limit`. Cursor 0 starts at the end of
+  /// the table.
   enum class Order { kAscending, kDescending };
   std::vector<JobView> list(const JobQuery& query, Order order, RowId cursor, std::int32_t limit);
   bool matches(const JobQuery& query, RowId job);
@@ -74,11 +75,12 @@ class ReadStore {
 
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
   std::vector<ArtifactRow> artifacts_of(RowId job, const std::string& after, std::int32_t limit);
-  /// Attempt `number` of the job; 0: the newest. Nothing if there is none.
+  /// The log of attempt `number` of the job; 0 selects the newest attempt. Empty if there is no
+  /// such attempt.
   std::optional<LogView> log_of(RowId job, std::int32_t number);
 
   std::int64_t newest_event();
-  /// Events after `seq`, the oldest first.
+  /// Events with a number above `seq`, the oldest first.
   std::vector<EventRow> events_after(std::int64_t seq, std::int32_t limit);
 
   std::optional<std::int64_t> blob_size(const std::string& digest);

@@ -1,4 +1,4 @@
-// How rows of the three wide tables are read; the writer and the readers share it.
+// Reads rows of the three wide tables; the writer and the readers share these functions.
 
 #include <map>
 

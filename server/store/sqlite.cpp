@@ -33,7 +33,7 @@ Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
   }
   sqlite3_busy_timeout(handle_, 5'000);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // FULL, not NORMAL: NORMAL loses acknowledged work at power loss.
+  // The mode is FULL because NORMAL loses acknowledged work when the power fails.
   execute(
       "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
       "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;");
@@ -71,7 +71,7 @@ std::int32_t Database::checkpoint(Checkpoint mode) {
       handle_, nullptr,
       mode == Checkpoint::kPassive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, &log,
       &done);
-  // A reader in the way is no failure: the rest goes with the next checkpoint.
+  // A concurrent reader is no failure: the next checkpoint moves the rest of the log.
   if (code != SQLITE_OK && (code & 0xFF) != SQLITE_BUSY) fail(handle_, code, "checkpoint");
   if (code == SQLITE_OK) wal_pages_ = log - done;
   return log - done;
@@ -134,7 +134,7 @@ std::optional<std::int32_t> Statement::optional_small(int column) const {
   return small(column);
 }
 
-// Bound bytes are copied: callers bind temporaries.
+// Bound bytes are copied, because callers bind temporaries.
 void Statement::bind_integer(int index, std::int64_t value) {
   if (sqlite3_bind_int64(statement_, index, value) != SQLITE_OK)
     fail(database_->handle(), SQLITE_ERROR, "bind");

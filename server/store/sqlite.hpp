@@ -16,42 +16,44 @@ namespace quasi::server {
 struct SqliteError : std::runtime_error {
   SqliteError(int extended_, const std::string& message)
       : std::runtime_error(message), code(extended_ & 0xFF), extended(extended_) {}
-  /// A trigger, CHECK or UNIQUE refused: a bug of ours, nothing was committed.
+  /// A trigger, CHECK or UNIQUE constraint refused the statement. This is a bug of the server; the
+  /// statement is not committed.
   bool is_constraint() const;
   bool is_full() const;
   bool is_corrupt() const;
-  /// Reading or writing the file failed; what is on disk is unknown.
+  /// Reading or writing the file failed, so the contents of the disk are unknown.
   bool is_io() const;
-  bool is_busy() const;  ///< Another process held a lock for longer than the time-out.
+  bool is_busy() const;  ///< another process held a lock for longer than the time-out
   int code;
   int extended;
 };
 
-/// One connection. Not thread-safe: one thread at a time.
+/// One connection. It is not thread-safe: one thread uses it at a time.
 class Database {
  public:
   enum class Mode { kWriter, kReader };
 
-  /// Opens (a writer creates) the file. `vfs` empty: the system's.
+  /// Opens the file; a writer creates it if it is missing. An empty `vfs` selects the file layer of
+  /// the system.
   /// @throws SqliteError.
   Database(const std::string& path, Mode mode, const std::string& vfs = {});
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// Runs statements without results.
+  /// Runs statements that return no rows.
   void execute(const char* sql);
   std::int64_t last_insert_id() const;
   std::int64_t changes() const;
-  /// Rows changed since the connection was opened.
+  /// Number of rows changed since the connection was opened.
   std::int64_t total_changes() const;
-  /// Rolls back if a transaction is open; SQLite itself ends some on failure.
+  /// Rolls back if a transaction is open. SQLite itself ends some transactions on failure.
   void rollback_if_open();
-  /// Moves WAL pages into the file. @return pages left in the log.
+  /// Moves pages of the write-ahead log into the file. @return number of pages left in the log.
   enum class Checkpoint { kPassive, kTruncate };
   std::int32_t checkpoint(Checkpoint mode);
   std::int64_t wal_pages() const { return wal_pages_; }
-  /// Reads the whole file for damage. @throws SqliteError (corrupt) naming the first that is found.
+  /// Checks the whole file for damage. @throws SqliteError (corrupt) with the first damage found.
   void quick_check();
   sqlite3* handle() const { return handle_; }
 
@@ -61,7 +63,7 @@ class Database {
   std::int64_t wal_pages_ = 0;
 };
 
-/// A prepared statement, reset and unbound after each use by its owner's `Row` going away.
+/// A prepared statement. Its `Row` resets and unbinds it after each use.
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
@@ -78,12 +80,12 @@ class Statement {
     (bind_one(++index, values), ...);
     return *this;
   }
-  /// Binds one value; for lists whose length is known at run time only.
+  /// Binds one value. It serves lists whose length is known at run time only.
   void bind_at(int index, std::int64_t value) { bind_integer(index, value); }
   void bind_at(int index, std::string_view value) { bind_text(index, value); }
-  /// Runs to the end; for statements without results.
+  /// Runs a statement that returns no rows.
   void run();
-  /// @return true while there is a row.
+  /// Advances to the next row. @return true while there is a row.
   bool step();
   void reset();
 
@@ -102,7 +104,7 @@ class Statement {
   void bind_blob(int index, std::string_view value);
 
  public:
-  /// Marks bytes that are not text.
+  /// Marks bytes that are bound as a BLOB instead of as text.
   struct Blob {
     std::string_view bytes;
   };
@@ -129,7 +131,8 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Resets the statement when the reader of its rows is done, so that no read transaction lingers.
+/// Resets the statement when the reader of its rows is done, so that no read transaction stays
+/// open.
 class Rows {
  public:
   explicit Rows(Statement& statement) : statement_(statement) {}

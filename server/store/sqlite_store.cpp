@@ -104,7 +104,7 @@ void SqliteStore::set_summary(RowId job, const std::string& summary_json) {
 }
 
 std::vector<std::string> SqliteStore::ready_placements(const std::string& pool) {
-  // A loose scan of the index: one seek for each placement, not one step for each job.
+  // A loose scan of the index makes one seek for each placement instead of one step for each job.
   return all<std::string>(
       sql("WITH RECURSIVE p(placement) AS ("
           " SELECT min(placement) FROM jobs WHERE pool=?1 AND state=3 AND ready=1"
@@ -127,7 +127,8 @@ std::vector<JobRow> SqliteStore::delayed_retries() {
 }
 
 std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
-  // Asked several times a second: nearly always nothing is due, and then nothing is written.
+  // This runs several times a second. Nearly always no job is due, and then the database is not
+  // written.
   if (!one<std::string>(
           sql("SELECT id FROM jobs WHERE state=3 AND ready=0 AND not_before_ms<=? LIMIT 1")
               .bind(now_ms),
@@ -318,7 +319,7 @@ std::optional<BlobState> SqliteStore::blob_state(std::string_view digest) {
 
 void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes,
                               std::int64_t now_ms) {
-  // A corrupt blob that is uploaded again is healed.
+  // Uploading a corrupt blob again makes it present.
   sql("INSERT INTO blobs VALUES (?,?,?,1) ON CONFLICT (digest) DO UPDATE SET state=1, "
       "size_bytes=excluded.size_bytes, created_ms=excluded.created_ms")
       .bind(digest, size_bytes, now_ms)

@@ -19,11 +19,11 @@ struct UploadRow {
   std::int64_t touched_ms = 0;
 };
 
-/// The numbers of the `state` of a blob.
+/// The numbers of column `state` of table `blobs`.
 enum class BlobState : std::uint8_t { kPresent = 1, kDeleting = 2, kCorrupt = 3 };
 
-/// The write side of the database. All SQL that changes something is here; the caller opens the
-/// transactions. One thread.
+/// The write side of the database. It holds all SQL that changes the database. The caller opens the
+/// transactions. One thread uses it.
 class SqliteStore : public Store {
  public:
   explicit SqliteStore(Database& database);
@@ -50,7 +50,7 @@ class SqliteStore : public Store {
   std::int64_t next_fence() override;
   std::int64_t newest_fence() override;
   void raise_fence(std::int64_t fence) override;
-  /// Number of the newest event that was ever appended; 0 if none was.
+  /// Number of the newest event that was ever appended; 0 before the first.
   std::int64_t newest_event();
   std::int64_t append_event(const EventRow& event) override;
   void save_progress(RowId job, const std::string& body, std::int64_t now_ms) override;
@@ -67,7 +67,7 @@ class SqliteStore : public Store {
   void save_request(const std::string& request_id, const RequestRow& request,
                     std::int64_t expires_ms) override;
 
-  // Blobs. A row is written after its file is complete, and removed after its file is gone.
+  // A row of a blob is written after its file is complete, and removed after its file is gone.
   std::optional<BlobState> blob_state(std::string_view digest);
   void insert_blob(const std::string& digest, std::int64_t size_bytes, std::int64_t now_ms);
   void set_blob_state(const std::string& digest, BlobState state);
@@ -81,14 +81,16 @@ class SqliteStore : public Store {
   void delete_upload(const std::string& upload_id);
   std::vector<UploadRow> uploads();
 
-  // Housekeeping.
+  // Housekeeping of the tables.
   std::string meta(const std::string& key);
   void set_meta(const std::string& key, std::string_view value);
-  /// Forgets expired answers and passing events older than `events_before_ms`. @return how many.
+  /// Deletes expired answers and passing events older than `events_before_ms`. @return the number
+  /// of deleted rows.
   std::int64_t prune(std::int64_t now_ms, std::int64_t events_before_ms, std::int32_t limit);
 
  private:
-  /// Prepared once. Keyed by the address of the text: each call site has its own, which stays.
+  /// Prepares a statement once. The key is the address of the text, which is fixed for each call
+  /// site.
   Statement& sql(std::string_view text);
 
   Database& database_;
@@ -104,7 +106,7 @@ JobRow read_job(const Statement& row);
 AttemptRow read_attempt(const Statement& row);
 EventRow read_event(const Statement& row);
 
-/// Lists of plain names as one text column, a line each.
+/// Joins plain names into one text column, one name a line.
 std::string join_lines(const std::vector<std::string>& lines);
 std::vector<std::string> split_lines(const std::string& text);
 

@@ -8,27 +8,29 @@
 
 namespace quasi::server {
 
-/// Streams that wait for their caller, and how long each has waited. Ends those that wait too long,
-/// since each holds a place that others need. Thread-safe.
+/// Records when each stream last heard from its caller, and cancels streams that are idle for too
+/// long, because each occupies one of a limited number of streams. Thread-safe.
 class IdleStreams {
  public:
+  /// Starts to watch `stream`.
   /// @param cancel  ends the stream's call; it may call end() on the same thread
   void begin(const void* stream, std::int64_t now_ms, std::function<void()> cancel) {
     const std::lock_guard lock(mutex_);
     streams_[stream] = {now_ms, std::move(cancel)};
   }
-  /// The caller was heard of.
+  /// Records that the caller sent something at `now_ms`.
   void touch(const void* stream, std::int64_t now_ms) {
     const std::lock_guard lock(mutex_);
     if (const auto found = streams_.find(stream); found != streams_.end())
       found->second.heard_ms = now_ms;
   }
-  /// After this the stream's cancel is not called any more.
+  /// Stops watching. The stream's cancel function is not called after this.
   void end(const void* stream) {
     const std::lock_guard lock(mutex_);
     streams_.erase(stream);
   }
-  /// Cancels every stream that was not heard of for `limit_ms`. @return how many.
+  /// Cancels every stream whose caller has been silent for `limit_ms`. @return the number of
+  /// cancelled streams.
   int cancel_idle(std::int64_t now_ms, std::int64_t limit_ms) {
     const std::lock_guard lock(mutex_);
     int cancelled = 0;
@@ -37,7 +39,7 @@ class IdleStreams {
         ++at;
         continue;
       }
-      // Taken out first: the cancelled call may end at once, here.
+      // The entry is removed first, because the cancelled call may end within `cancel`.
       const auto cancel = std::move(at->second.cancel);
       at = streams_.erase(at);
       cancel();

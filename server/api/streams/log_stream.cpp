@@ -1,4 +1,4 @@
-// ReadLogs: the bytes of an attempt's log, as far as they are committed.
+// ReadLogs streams the committed bytes of an attempt's log.
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     const auto log = store.log_of(job_, number_);
     if (!log) {
       if (number_ == 0 && request_.follow()) {
-        // Before the first grant there is nothing to follow yet; a job may also end without one.
+        // A job has no log before its first grant, and it may end without one.
         const auto view = store.find(request_.job_id());
         return view && is_final(view->row.state) ? Next::kFinish : Next::kIdle;
       }
@@ -39,7 +39,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
       throw Refused(Refusal::kNotFound, wire::reason::kAttempt,
                     "job " + request_.job_id() + " has no attempt " + std::to_string(number_));
     }
-    number_ = log->number;  // The newest when we began; a later one is another log.
+    number_ = log->number;  // the newest attempt at the beginning; a later attempt has its own log
     const auto length = static_cast<std::uint64_t>(log->bytes);
     if (offset_ > length && log->ended)
       throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,

@@ -13,12 +13,14 @@
 
 namespace quasi::server {
 
-/// A server stream that is a cursor over the store: reads a page on a reader's thread, writes it
-/// message by message with one write outstanding, reads the next; when there is nothing, it sleeps
-/// until a commit wakes it. Holds one page at most, however slow its reader is.
+/// A server stream that is a cursor over the store; all other streams of this folder build on the
+/// same idea, so begin here. It reads a page on a reader's thread, writes the page message by
+/// message with one write outstanding, and reads the next page. If there is nothing to read, it
+/// sleeps until a commit wakes it. It holds one page at most, even for a slow reader.
 ///
-/// At any moment exactly one of these is true: a page is being read, a write is outstanding, it is
-/// idle, or it is finished. Only the holder of that right goes on, so no lock is held while gRPC is
+/// At any moment the stream is in exactly one state: a page is being read, a write is outstanding,
+/// it is idle, or it is finished. Only the owner of the state continues, so no lock is held while
+/// gRPC is called. `this` is not used after a call to gRPC that starts the next step.
 /// called, and `this` is not touched after handing the right to gRPC.
 template <class Message>
 class PumpedStream : public grpc::ServerWriteReactor<Message>,
@@ -28,13 +30,13 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   PumpedStream(Services& services, grpc::CallbackServerContext* context)
       : services_(services), context_(context) {}
 
-  /// Begins; keeps itself alive until gRPC is done with it.
+  /// Begins to read. The stream keeps itself alive until gRPC is done with it.
   void start() {
     self_ = this->shared_from_this();
     services_.hub.add(self_);
     read_page();
   }
-  /// Ends a stream that never started.
+  /// Ends a stream that was never started.
   void refuse(const grpc::Status& status) {
     self_ = this->shared_from_this();
     this->Finish(status);
@@ -73,19 +75,19 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   }
   void OnDone() final {
     on_done();
-    const auto self = std::move(self_);  // The last reference, perhaps.
+    const auto self = std::move(self_);  // this may be the last reference
   }
 
  protected:
   enum class Next {
     kWrite,   ///< messages were added to the page
     kAgain,   ///< nothing to write yet, but there is more to read
-    kIdle,    ///< nothing new; wake me
+    kIdle,    ///< there is nothing new; the next commit wakes the stream
     kFinish,  ///< `status` ends the stream, after the page
   };
-  /// Reads on. May throw Refused.
+  /// Reads the next messages into `page`. It may throw Refused.
   virtual Next fill(ReadStore& store, std::deque<Message>& page, grpc::Status& status) = 0;
-  /// True if an idle stream wants to be woken by time. Called under the stream's lock.
+  /// True if an idle stream must be woken at this time. It is called under the stream's lock.
   virtual bool tick_due(std::int64_t) { return false; }
   virtual void on_done() {}
   virtual const char* method() const = 0;
@@ -104,7 +106,7 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     read_page();
   }
 
-  /// The caller holds the right to go on.
+  /// The caller must own the state of the stream (see above).
   void read_page() {
     grpc::Status end;
     bool ending = false;
@@ -141,7 +143,7 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     if (next == Next::kFinish) return finish(status);
     if (next == Next::kIdle) {
       const std::lock_guard lock(mutex_);
-      // A commit that came while we read may not be in what we read.
+      // A commit during the read may not be part of the page.
       if (!woken_ && !cancelled_ && !closed_) {
         idle_ = true;
         return;

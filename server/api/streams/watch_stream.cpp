@@ -1,4 +1,4 @@
-// WatchJobs: a cursor over the events table.
+// WatchJobs is a cursor over the table of events.
 
 #include <map>
 
@@ -91,8 +91,9 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     snapshot_end_ = phase_ == Phase::kSnapshot ? -1 : 0;
   }
 
-  /// Jobs in the order of submission, up to the newest at the beginning; later ones are events.
-  /// What a page shows may be newer than `cursor_`; events that it already includes are skipped.
+  /// Sends the jobs in the order of submission, up to the newest job at the beginning. Later jobs
+  /// arrive as events. A page may show a newer state than `cursor_`; events that it already
+  /// includes are skipped.
   Next fill_snapshots(ReadStore& store, std::deque<v1::WatchEvent>& page) {
     const auto views =
         store.list(query_, ReadStore::Order::kAscending, last_shown_, kPageSnapshots);
@@ -120,14 +121,15 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     return Next::kWrite;
   }
 
-  /// Fills `uid_` for events that are wanted.
+  /// Tells if the filter selects the event's job, and fills `uid_` if so.
   bool wanted(ReadStore& store, const EventRow& event) {
     if (event.type == EventType::kProgress && !include_progress_) return false;
     if (event.job_seq > 0) {
       const auto shown = shown_.find(event.job_id);
       if (shown != shown_.end() && event.job_seq <= shown->second) return false;
     }
-    // What a filter looks at never changes, so the answer is kept; the newest 1,024 of them.
+    // The filter depends only on properties that never change, so the newest 1,024 answers are
+    // kept.
     auto known = matches_.find(event.job_id);
     if (known == matches_.end()) {
       if (matches_.size() >= 1'024) matches_.clear();
@@ -163,7 +165,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   std::int64_t snapshot_end_ = 0;
   RowId last_job_ = 0;
   RowId last_shown_ = 0;
-  std::map<RowId, std::int64_t> shown_;  ///< job_seq that its snapshot includes
+  std::map<RowId, std::int64_t> shown_;  ///< job_seq that the snapshot of the job includes
   std::map<RowId, std::string> matches_;
   std::string uid_;
   std::atomic<std::int64_t> last_sent_ms_{0};
@@ -176,7 +178,8 @@ grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
                                                      const v1::WatchJobsRequest& request) {
   wire::Violations violations;
   wire::validate(request, violations);
-  // Only what was found valid can be converted: times beyond the limits do not fit milliseconds.
+  // Conversion is safe only after validation, because durations beyond the limits do not fit
+  // milliseconds.
   const auto stream = std::make_shared<WatchStream>(
       services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{});
   WatchStream* reactor = stream.get();

@@ -1,4 +1,4 @@
-// WriteBlob: one upload, on a file thread; one message in hand at a time.
+// WriteBlob receives one upload on a file thread, one message at a time.
 
 #include <atomic>
 #include <memory>
@@ -10,8 +10,8 @@
 namespace quasi::server {
 namespace {
 
-/// Steps follow one another: read a message, handle it on a file thread, read the next. `this` is
-/// not touched after a step has handed over to gRPC.
+/// The steps follow one another: read a message, handle it on a file thread, read the next one.
+/// `this` is not used after a step has called gRPC.
 class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
  public:
   WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
@@ -124,7 +124,8 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
         services_.upload_room_bytes(), this);
     const std::uint64_t offset = session_->offset;
     if (offset == size_bytes_) return publish();
-    // The row must not promise more than is there, or the caller would always begin too far.
+    // The row must not promise more than the file holds, or the caller would always continue too
+    // late.
     if (known && offset < known->committed_bytes) return remember([this] { StartRead(&message_); });
     StartRead(&message_);
   }
@@ -164,7 +165,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
     end(grpc::Status::OK);
   }
 
-  /// Writes down how much is on disk, then goes on with `next`.
+  /// Records how many bytes are on disk, then calls `next`.
   template <class Next>
   void remember(Next next) {
     UploadRow row{.upload_id = upload_id_,
@@ -188,7 +189,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
     if (!posted) next();
   }
 
-  /// The stream ended before the blob was complete: what came is kept for a continuation.
+  /// The stream ended before the blob was complete. The received bytes are kept for a continuation.
   void broken() {
     if (!session_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the writer has gone"));
     std::string message;
