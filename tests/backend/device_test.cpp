@@ -18,7 +18,7 @@ TEST(Device, ListsTheCpuFirst) {
   EXPECT_GT(devices.front().memory_bytes, 0);
 }
 
-// A machine that is meant to test CUDA must not pass by having no CUDA device.
+// A machine that shall test CUDA must not pass the tests without a CUDA device.
 TEST(Device, HasWhatTheMachineWasSaidToHave) {
   const char* required = std::getenv("QUASI_REQUIRE_DEVICE");
   if (required == nullptr) GTEST_SKIP() << "QUASI_REQUIRE_DEVICE is not set";

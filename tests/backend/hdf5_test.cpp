@@ -43,7 +43,7 @@ TEST(Hdf5, RoundTripKeepsShapeUnitsAndBits) {
   EXPECT_EQ(reader.slab("/modes/omega", start, count), (std::vector<double>{5.0, 6.0}));
 }
 
-// Digests of results then say whether two runs agree.
+// Equal files allow comparing two runs by the digests of their results.
 TEST(Hdf5, TheSameDataAreTheSameBytes) {
   const test::TemporaryDirectory directory;
   const auto bytes = [&](const char* name) {
@@ -57,7 +57,7 @@ TEST(Hdf5, TheSameDataAreTheSameBytes) {
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
   const std::string first = bytes("a.h5");
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 counts seconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 stores whole seconds
   EXPECT_TRUE(first == bytes("b.h5"));
 }
 
@@ -83,7 +83,7 @@ TEST(Hdf5, NamesFileAndPathInFailures) {
   EXPECT_THROW(H5Reader(directory.path() / "none.h5"), InvalidInput);
 }
 
-// A file that is shorter than its header says is refused before memory is allocated.
+// A file that is shorter than its header states is refused before memory is allocated.
 TEST(Hdf5, SizesThatNoFileHasAreRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "large.h5";
@@ -91,7 +91,7 @@ TEST(Hdf5, SizesThatNoFileHasAreRefused) {
     const H5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
     const H5Handle chunked(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     const hsize_t extent[] = {1ull << 31, 1ull << 31, 4},
-                  chunk[] = {1, 1, 4};  // 2^64 values: 0 where integers wrap
+                  chunk[] = {1, 1, 4};  // 2^64 values, which is 0 after integer overflow
     H5Pset_chunk(chunked.id(), 3, chunk);
     const H5Handle space(H5Screate_simple(3, extent, nullptr), H5Sclose);
     const H5Handle made(H5Dcreate2(file.id(), "/x", H5T_NATIVE_DOUBLE, space.id(), H5P_DEFAULT,
@@ -133,7 +133,8 @@ void write_dataset(const std::filesystem::path& path, hsize_t extent,
   ASSERT_GE(made.id(), 0);
 }
 
-// A small file could otherwise name any file of the machine, whose bytes would show as numbers.
+// A small file could otherwise name any file of the machine, whose bytes would then appear as
+// numbers.
 TEST(Hdf5, ValuesOfOtherFilesAreRefused) {
   const test::TemporaryDirectory directory;
   const auto secret = directory.path() / "secret";
@@ -176,7 +177,7 @@ TEST(Hdf5, ValuesOfOtherFilesAreRefused) {
   EXPECT_FALSE(H5Reader(path).has("/group/note"));
 }
 
-// Memory is asked for what a file of this size can hold, not for what its header announces.
+// The reader allocates for what a file of this size can hold, not for what its header states.
 TEST(Hdf5, ASmallFileThatAnnouncesMuchIsRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "bomb.h5";
@@ -195,7 +196,8 @@ TEST(Hdf5, ASmallFileThatAnnouncesMuchIsRefused) {
   EXPECT_EQ(failure_of_reading(path), "") << "zeros compress as well as anything can";
 }
 
-// A text is one: of a list of texts, reading the first alone is not what HDF5 would do.
+// A list of texts is refused, because reading only its first text would differ from HDF5's
+// behaviour.
 TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() / "texts.h5";

@@ -1,4 +1,4 @@
-// A deck of someone else reads files below its own directories alone.
+// Tests that a deck of another user reads only files below its own directories.
 
 #include <gtest/gtest.h>
 

@@ -20,8 +20,7 @@ TEST(Settings, SuggestTheNearestName) {
   EXPECT_EQ(nearest_name("qqqqqqqq", {"T"}), "");
 }
 
-/// The error of a reader of one number and one choice in [a] for the deck "[a]\nx = 1" with a
-/// setting.
+/// The error for the deck "[a]\nx = 1" with a setting; [a] has one number and one choice.
 std::string refusal(const std::string& setting, const std::string& deck = "[a]\nx = 1\n") {
   try {
     const toml::table root = parse_toml(deck, "deck.toml", {parse_setting(setting)});
@@ -37,7 +36,7 @@ std::string refusal(const std::string& setting, const std::string& deck = "[a]\n
   return "";
 }
 
-// The user's own words are named where they are wrong, the deck where it is.
+// A wrong setting is named as on the command line; a wrong key of the deck is named with the deck.
 TEST(Settings, AreNamedInMessages) {
   EXPECT_EQ(refusal("a.x=2"), "");
   EXPECT_EQ(refusal("a.way=down"), "");

@@ -11,7 +11,7 @@ std::string digest(const std::string& text, std::size_t piece) {
   return hash.hex();
 }
 
-// FIPS 180-4's own examples, and a million letters; however the bytes are cut.
+// The examples of FIPS 180-4 and a million letters, for several ways of cutting the bytes.
 TEST(Sha256, AgreesWithTheStandard) {
   EXPECT_EQ(digest("", 1), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digest("abc", 2), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -1,4 +1,4 @@
-// A team of devices: the queue of tasks, ranges of tasks, sums in one order, and failures.
+// Tests a team of devices: the queue of tasks, ranges of tasks, sums in one order, and failures.
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ TEST(TaskQueue, HandsOverInOrder) {
   EXPECT_TRUE(queue.all_handed_over());
 }
 
-// A cancellation is noticed once a piece is in the sum and in the checkpoint: the device that
-// finishes next must not add it again, or the resumed job would count its processes twice.
+// A cancellation is noticed after a piece is in the sum and in the checkpoint. The device that
+// finishes next must not add the piece again, or the resumed job would count its processes twice.
 TEST(TaskQueue, APieceWhoseTakerIsCancelledIsNotAddedAgain) {
   TaskQueue queue(0, 3, 2);
   queue.finish(0, {1.0});
@@ -114,8 +114,8 @@ struct Term {
   double sum = 0.0;
 };
 
-/// The sum of `values` as `n_parts` devices give it: each sums neighbouring terms, and the nodes of
-/// all are pushed in order.
+/// The sum of `values` computed by `n_parts` devices. Each device sums neighbouring terms, and the
+/// nodes of all devices are pushed in order.
 double tree_sum(const std::vector<double>& values, std::size_t n_parts) {
   const auto add = [](Term& a, const Term& b) { a.sum += b.sum; };
   std::vector<Term> all;

@@ -34,7 +34,7 @@ TEST(RankDevices, MoreDevicesThanRanksAreAllUsed) {
   EXPECT_EQ(indices(share_of_rank(cuda(3), seen, 1)), (std::vector<int>{1, 2}));
 }
 
-// srun --gpus-per-task=1: every rank calls its own device cuda:0.
+// With srun --gpus-per-task=1 every rank calls its own device cuda:0.
 TEST(RankDevices, DevicesThatTheLauncherGaveOutAreKept) {
   const Seen seen{{"a"}, {"b"}, {"c"}};
   for (int own = 0; own < 3; ++own)

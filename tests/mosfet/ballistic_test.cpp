@@ -83,7 +83,7 @@ double current_ratio(const Row& row, int valley) {
   kernels->set_state(0, start);
   kernels->advance(1000000, {row.t_fs - 0.5}, 1.0);
   kernels->take_current_integral(0);
-  kernels->advance(1000000, {row.t_fs}, 1.0);  // Mean over the last half femtosecond.
+  kernels->advance(1000000, {row.t_fs}, 1.0);  // mean over the last half femtosecond
   double mean = 0.0;
   for (const double value : kernels->take_current_integral(0)) mean += value / 0.5 / (s.nx + 1);
   return mean * kCurrentUnit_a_m / exact_a_m[valley];
@@ -100,9 +100,9 @@ void compare(const Row& row) {
   }
 }
 
-// Ballistic flow over a frozen analytic barrier: tests masses, Jacobians, signs and prefactors at
-// once. The exact currents come from the flux formula with the barrier's true top; the ratios of a
-// mesh to them are known to 0.5 % from an independent code (same scheme, same mesh).
+// Ballistic flow over a frozen analytic barrier tests masses, Jacobians, signs and prefactors
+// together. The exact currents come from the flux formula with the barrier's true top. The ratios
+// of a mesh to them are known to 0.5 % from an independent code with this scheme and this mesh.
 TEST_P(FixedBarrier, PassesTheKnownShareOfTheExactCurrent) { compare(GetParam()); }
 
 // The finer rows take minutes on one core.
@@ -120,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Fine, FixedBarrierNightly,
                                          Row{41, 64, 32, "upwind", 120, {0, 0.9884, 0.9898}},
                                          Row{81, 64, 32, "upwind", 120, {0, 0.9970, 0.9987}}));
 
-// The closed form itself, to 1 %, on the coarsest mesh that gives it at this barrier: 0.9954 (0.993
-// with 24 angles, 0.988 with 16; 0.984 … 0.986 whatever Δx, Δw with those).
+// The closed form to 1 %, on the coarsest mesh that gives it at this barrier: the ratio is 0.9954.
+// It is 0.993 with 24 angles and 0.988 with 16; finer Δx and Δw with 16 angles give 0.984 … 0.986.
 TEST(FixedBarrierClosedForm, IsMetToOnePercent) {
   EXPECT_NEAR(current_ratio({61, 48, 32, "upwind", 120, {}}, 2), 1.0, 1e-2);
 }

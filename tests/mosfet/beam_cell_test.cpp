@@ -1,4 +1,4 @@
-// Volumes, areas and faces of the cells of the beam scheme.
+// Tests volumes, areas and faces of the cells of the beam scheme.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr double kKt_ev = 0.025851999786435;
 constexpr double kAlpha_per_ev = 0.5;
 
-// Σ over κ is the density of states of one sign of k_x: ∫ω (π/4)(1+2αw) dH.
+// The sum over κ is the density of states of one sign of k_x: ∫ω (π/4)(1+2αw) dH.
 TEST(BeamCell, VolumesAddUpToTheDensityOfStates) {
   const BeamShape shape{.kt_ev = kKt_ev};
   const BeamGrid grid{.n_h = 40,
@@ -73,7 +73,7 @@ TEST(BeamCell, AreasAddUpToTheMomentaAndOpenCellsAreEqualToTheBit) {
   }
 }
 
-// The maximum of a parabola passes from node to node without a jump, and one face is at its top.
+// The maximum of a parabola moves from node to node without a jump, and one face is at its top.
 TEST(BeamFaces, TheTopIsThatOfTheParabolaAndContinuous) {
   std::vector<double> before;
   for (int step = 0; step <= 400; ++step) {

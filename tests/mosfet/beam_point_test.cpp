@@ -1,4 +1,4 @@
-// The beam scheme coupled to Schrödinger and Poisson, on a coarse mesh of the default device.
+// Tests the beam scheme coupled to Schrödinger and Poisson, on a coarse mesh of the default device.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ std::vector<PointResult> run(const Deck& deck) {
   return beam_points(deck, silent);
 }
 
-// Without drain bias nothing flows and no phonon takes power, with either statistics and all pairs.
+// Without drain bias no current flows and phonons take no power, with either statistics and all
+// pairs.
 TEST(BeamPoint, NothingFlowsWithoutDrainBias) {
   for (const char* statistics : {"maxwell", "fermi"})
     for (const PointResult& point :
@@ -38,12 +39,12 @@ TEST(BeamPoint, NothingFlowsWithoutDrainBias) {
       EXPECT_LT(std::fabs(point.numbers.at("current_a_per_m")), 1e-6);
       EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-6);
       for (const double power : point.arrays.at("phonon_power").values)
-        EXPECT_LT(std::fabs(power), 1.0);  // W/m²; emission alone is above 1e9.
+        EXPECT_LT(std::fabs(power), 1.0);  // W/m²; emission alone is above 1e9
     }
 }
 
-// Below threshold the current follows the barrier: the swing is that of the currents over the
-// point's own barriers, and no current exceeds the ballistic one.
+// Below threshold the current follows the barrier. The swing of the currents equals the swing from
+// the point's own barriers, and no current exceeds the ballistic one.
 TEST(BeamPoint, TheSwingIsThatOfItsBarriers) {
   const auto points = run(beam_deck("[0.0, 0.1]", "0.4"));
   const auto swing = [&](const char* name) {
@@ -56,7 +57,7 @@ TEST(BeamPoint, TheSwingIsThatOfItsBarriers) {
   }
 }
 
-// Above threshold, where no barrier is left, too.
+// The laws hold above threshold too, where no barrier is left.
 TEST(BeamPoint, EnergyAndCurrentAreConservedAboveThreshold) {
   for (const PointResult& point : run(beam_deck("0.6", "[0.05, 0.4]"))) {
     const double current = point.numbers.at("current_a_per_m");
@@ -75,8 +76,7 @@ TEST(BeamPoint, BlockedTransportConverges) {
   EXPECT_LT(points[0].numbers.at("energy_defect_w_per_m"), 1e-4 * 0.2 * current);
 }
 
-// A job with the beam scheme leaves the files of a sweep, the fluxes beside them, and asks for one
-// CPU.
+// A job with the beam scheme writes the files of a sweep and its fluxes, and requests one CPU.
 TEST(BeamPoint, AJobWritesItsFluxes) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "deck.toml")
@@ -99,10 +99,10 @@ TEST(BeamPoint, AJobWritesItsFluxes) {
              flux = file.doubles("/points/1/energy_flux"),
              power = file.doubles("/points/1/phonon_power");
   EXPECT_EQ(current[17], rows[1][2]);
-  // q times the fall of energy flux from source to drain is what the phonons took, 7 processes.
+  // The phonons take q times the fall of energy flux from source to drain, in 7 processes.
   double taken = 0.0;
   ASSERT_EQ(power.size(), 7u * 33u);
-  for (const double value : power) taken += value * 1e-9;  // W/m² times Δx = 1 nm.
+  for (const double value : power) taken += value * 1e-9;  // W/m² times Δx = 1 nm
   EXPECT_NEAR(flux.front() - flux.back(), taken, 1e-6 * 0.2 * current[17]);
   EXPECT_GT(taken, 0.0);
   options.devices = {find_device("cpu"), find_device("cpu")};

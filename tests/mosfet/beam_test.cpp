@@ -1,5 +1,5 @@
-// Laws of the beam discretisation at fixed levels: the profile is a barrier of E_b between flat
-// contacts with a fall of V_DS at the drain.
+// Tests laws of the beam discretisation at fixed levels. The profile is a barrier of E_b between
+// flat contacts with a fall of V_DS at the drain.
 
 #include <gtest/gtest.h>
 
@@ -27,12 +27,12 @@ struct Options {
   int n_kappa = 12;
   bool scatters = true, fermi = false;
   BeamOrder order = BeamOrder::kThird;
-  double shift_ev = 0.0;  ///< of all energies and Fermi levels; the grid stays
+  double shift_ev = 0.0;  ///< shift of all energies and Fermi levels; the grid stays
   bool mirrored = false;  ///< source and drain exchanged
   double fermi_level_ev = 0.0;
 };
 
-/// A device of one valley and one subband, as the solver sees it.
+/// A device of one valley and one subband in the form of the solver.
 struct Beam {
   explicit Beam(const Options& o)
       : levels(levels_of(o)),
@@ -75,7 +75,7 @@ struct Beam {
              .occupation = 1.0 / std::expm1(0.0612 / kKt_ev),
              .energy_ev = 0.0612}};
   }
-  /// The source's equilibrium, around which blocking is linearised.
+  /// The filling in the source's equilibrium, around which blocking is linearised.
   static std::vector<double> filling_of(const Options& o, const BeamGeometry& geometry) {
     if (!o.fermi || !o.scatters) return {};
     const BeamGrid& grid = geometry.grid;
@@ -110,8 +110,8 @@ double largest(const std::vector<double>& values) {
   return found;
 }
 
-/// Landauer's current of electrons with both spins and two valleys over a top, by quadrature over
-/// the transverse momentum.
+/// Landauer's current of electrons with both spins and two valleys over a top, integrated
+/// numerically over the transverse momentum.
 double landauer(double top_ev, double vds_v, bool fermi, double fermi_ev) {
   const double root_mass = 0.19 * kElectronMass_ev_fs2_nm2;
   const double factor = 2.0 * 2.0 * root_mass /
@@ -137,7 +137,7 @@ double top_of_profile(double barrier_ev, double vds_v) {
   return top;
 }
 
-// ϱ of a flat film is that of the band, both signs of k_x, up to the closed top.
+// ϱ of a flat film equals that of the band for both signs of k_x, up to the closed top.
 TEST(Beam, TheDensityOfAFlatBandIsExact) {
   const Beam beam({.barrier_ev = 0.0, .dh_ev = 0.00625, .n_kappa = 24});
   const std::vector<double> sheet =
@@ -148,7 +148,7 @@ TEST(Beam, TheDensityOfAFlatBandIsExact) {
   for (const double value : sheet) EXPECT_NEAR(value / exact, 1.0, 1e-7);
 }
 
-// Any f(H) is steady without scattering, on any levels.
+// Without scattering any f(H) is steady, on any levels.
 TEST(Beam, StreamingKeepsEveryFunctionOfTheTotalEnergy) {
   for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
     Options o{.vds_v = 0.2, .scatters = false, .order = order};
@@ -166,7 +166,7 @@ TEST(Beam, StreamingKeepsEveryFunctionOfTheTotalEnergy) {
   }
 }
 
-// With phonons too, a Maxwellian start stays, and the direct solver finds it from any start.
+// With phonons a Maxwellian start is steady too, and the direct solver reaches it from any start.
 TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
   for (const double barrier_ev : {0.3, 0.1}) {
     const Beam beam({.barrier_ev = barrier_ev});
@@ -187,8 +187,8 @@ TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
   }
 }
 
-// Fermi–Dirac's distribution is steady under blocked scattering, far into degeneracy, and the
-// phonons take no power from it.
+// Fermi–Dirac's distribution is steady under blocked scattering, far into degeneracy, and phonons
+// take no power from it.
 TEST(Beam, BlockedScatteringKeepsFermisEquilibrium) {
   const Beam beam({.barrier_ev = 0.1, .fermi = true, .fermi_level_ev = 0.15});
   const int nk = beam.geometry.grid.n_h, nj = beam.geometry.grid.n_kappa;
@@ -207,7 +207,7 @@ TEST(Beam, BlockedScatteringKeepsFermisEquilibrium) {
     EXPECT_NEAR(sheet[i] / expected[i], 1.0, 1e-8) << i;
 }
 
-// The ballistic current of a fixed barrier is Landauer's, to the parabola of its top.
+// The ballistic current of a fixed barrier is Landauer's, up to the parabola of its top.
 TEST(Beam, TheBallisticCurrentIsExact) {
   for (const bool fermi : {false, true})
     for (const double vds_v : {0.05, 0.4})
@@ -257,7 +257,7 @@ TEST(Beam, TheSwingOfABarrierIsThermal) {
   }
 }
 
-// All of qV_DS I is found in the phonons and in the contact fluxes.
+// The energy qV_DS I appears completely in the phonons and in the contact fluxes.
 TEST(Beam, EnergyIsConserved) {
   for (const double barrier_ev : {0.3, 0.05})
     for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
@@ -270,7 +270,7 @@ TEST(Beam, EnergyIsConserved) {
       EXPECT_LT(fluxes.energy_defect, 1e-6 * 0.4 * *high);
       double power = 0.0;
       for (const double value : fluxes.phonon_power) power += value * beam.geometry.grid.dx_nm;
-      EXPECT_GT(power, 0.01 * 0.4 * *high);  // The phonons take a part of it.
+      EXPECT_GT(power, 0.01 * 0.4 * *high);  // the phonons take a part of it
     }
 }
 
@@ -290,7 +290,7 @@ TEST(Beam, ScatteringConservesElectronsInEveryColumn) {
   }
 }
 
-// The change of ϱ in a column is what its two faces leave there, for any g.
+// The change of ϱ in a column equals the difference of the fluxes through its two faces, for any g.
 TEST(Beam, ParticlesAreBalancedInEveryColumn) {
   for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
     const Beam beam({.vds_v = 0.4, .order = order});
@@ -326,7 +326,7 @@ TEST(Beam, TheMirroredDeviceCarriesTheOppositeCurrent) {
     EXPECT_NEAR(there[here.size() - 1 - n] / -here[n], 1.0, 1e-10);
 }
 
-// At the step of first order no occupation becomes negative.
+// At the first-order time step no occupation becomes negative.
 TEST(Beam, FirstOrderMarchingStaysPositive) {
   const Beam beam({.vds_v = 0.4, .order = BeamOrder::kFirst});
   std::vector<double> g = random_values(beam.problem.size(), 0.0, 1.0, 17);
@@ -361,7 +361,7 @@ TEST(Beam, MarchingEndsInTheSteadyState) {
   EXPECT_NEAR(current(g) / current(direct.g), 1.0, 1e-6);
 }
 
-// All energies and Fermi levels moved by a part of a cell: the same device on another grid.
+// Shifting all energies and Fermi levels by a part of a cell puts the same device on another grid.
 TEST(Beam, ARigidShiftOfTheEnergiesChangesLittle) {
   const auto current = [](double shift_ev, bool scatters) {
     const Beam beam({.vds_v = 0.4, .scatters = scatters, .shift_ev = shift_ev});

@@ -59,8 +59,8 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-// The threads of a refresh, and of the published iteration, meet a column without levels: the
-// caller gets their failure.
+// Threads of a refresh, and of the published iteration, find a column without levels. The caller
+// gets their failure.
 TEST(CoupledCpu, AColumnWithoutLevelsIsAFailureOfTheCaller) {
   for (const bool published : {false, true}) {
     SCOPED_TRACE(published);
@@ -79,8 +79,8 @@ TEST(CoupledCpu, AColumnWithoutLevelsIsAFailureOfTheCaller) {
 
 class CoupledStep : public test::OnEveryDevice {};
 
-// One step with the field solved to 1e-12 V: 1e-10 of max Φ and of a volt between back ends, whose
-// frozen matrices differ (block elimination against a single-precision inverse).
+// One step with the field solved to 1e-12 V. Back ends agree to 1e-10 of max Φ and to 1e-10 V
+// although their frozen matrices differ (block elimination against a single-precision inverse).
 TEST_P(CoupledStep, AgreesWithTheCpu) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_v", "1e-12"}});
   const auto here = loaded(c, GetParam()), there = loaded(c, find_device("cpu"));
@@ -106,13 +106,13 @@ TEST_P(CoupledStep, LeadAndNeutralInflowAgreeWithTheCpu) {
   ASSERT_FALSE(a.chord_failed);
   const PointState x = here->state(0), y = there->state(0);
   EXPECT_LT(largest_difference(x.pdf, y.pdf), 1e-10);
-  EXPECT_LT(largest_difference(x.lead_ev, y.lead_ev), 1e-8);  // 40 times a difference of levels.
+  EXPECT_LT(largest_difference(x.lead_ev, y.lead_ev), 1e-8);  // 40 times a difference of levels
   EXPECT_GT(largest_difference(y.lead_ev, std::vector<double>(y.lead_ev.size())), 1e-3);
   for (const int side : {0, 1}) EXPECT_NEAR(a.inflow_scale[side], b.inflow_scale[side], 1e-10);
 }
 
-// The quasi-equilibrium holds the charge of the contacts' doping: neutral inflow leaves it alone. A
-// column with half its electrons, all other directions empty, asks for more.
+// The quasi-equilibrium holds the charge of the contacts' doping, so neutral inflow does not change
+// it. A column with half its electrons and all other directions empty needs more inflow.
 TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
   for (const char* statistics : {"maxwell", "fermi"}) {
     Coupled c = coupled(0.5, 0.2, {{"contact.inflow", "neutral"}, {"statistics.kind", statistics}});
@@ -127,8 +127,8 @@ TEST(NeutralInflow, IsOneAtTheQuasiEquilibriumAndMakesUpForWhatIsMissing) {
   }
 }
 
-// The published iteration, cold and with the transported subbands only, has the same solution and
-// takes more steps.
+// The published iteration, from a cold start with the transported subbands only, has the same
+// solution and takes more steps.
 TEST(CoupledCpu, ThePublishedIterationAgrees) {
   const Coupled c =
       coupled(0.6, 0.4, {{"run.tol_v", "1e-12"}, {"mesh.range", "full"}, {"mesh.subbands", "4"}});
@@ -142,8 +142,8 @@ TEST(CoupledCpu, ThePublishedIterationAgrees) {
   EXPECT_LT(largest_difference(x.energy_ev, y.energy_ev), 1e-10);
 }
 
-// The last chord step moves V after the levels were found; they follow it to first order, so that a
-// loose tolerance leaves levels that belong to its V to second order.
+// The last chord step moves V after the levels were found. The levels follow it to first order, so
+// that even with a loose tolerance they belong to V to second order.
 TEST_P(CoupledStep, LevelsFollowTheLastStepOfTheField) {
   const Coupled c = coupled(0.6, 0.4, {{"run.tol_v", "1e-3"}});
   const auto kernels = loaded(c, GetParam());
@@ -165,8 +165,8 @@ TEST_P(CoupledStep, TwoRunsGiveTheSameBitsAndBatchesDoNotMatter) {
   EXPECT_EQ(x.current_integral, y.current_integral);
 }
 
-// Several points in one call, on a GPU at the same time, one of them idle and one that stops on the
-// way: each has the bits of its run alone.
+// Several points run in one call, on a GPU at the same time. One of them is idle and one stops
+// early. Each has the bits of its run alone.
 TEST_P(CoupledStep, PointsBesideEachOtherKeepTheirBits) {
   const std::vector<Coupled> points{coupled(0.6, 0.4), coupled(0.4, 0.1), coupled(0.5, 0.2)};
   const std::vector<double> stop{1e9, 0.5, 1e9};
@@ -192,7 +192,7 @@ TEST_P(CoupledStep, PointsBesideEachOtherKeepTheirBits) {
   }
 }
 
-// With 13 angles, so that a row's sum has an order.
+// Thirteen angles are used because the order of a row's sum then matters.
 TEST_P(CoupledStep, RollBackAndStateRestoreTheBits) {
   const Coupled c = coupled(0.5, 0.2, {{"mesh.nphi", "24"}});
   const auto kernels = loaded(c, GetParam());
@@ -216,9 +216,9 @@ TEST_P(CoupledStep, RollBackAndStateRestoreTheBits) {
   EXPECT_EQ(other->state(0).current_integral, first.current_integral);
 }
 
-// A point state and its boundary are all that the next steps depend on: in kernels that ran another
-// point before, a restored state has the same sums over the pdf and continues with the same bits.
-// With eight or twelve angles a GPU block has fewer than eight threads for a row of its tile.
+// A point state and its boundary determine the next steps. In kernels that ran another point
+// before, a restored state has equal sums over the pdf and continues with equal bits. With eight or
+// twelve angles a GPU block has fewer than eight threads for a row of its tile.
 TEST_P(CoupledStep, ARestoredStateContinuesWithTheSameBits) {
   for (const auto& settings :
        {std::vector<Setting>{{"mesh.nphi", "8"}, {"mesh.nw", "16"}, {"mesh.subbands", "1"}},
@@ -263,7 +263,7 @@ TEST_P(CoupledStep, ARestoredStateContinuesWithTheSameBits) {
   }
 }
 
-// Steps stop exactly at the time asked for and then stand still.
+// Steps stop exactly at the requested time; later steps do nothing.
 TEST_P(CoupledStep, StopsAtTheGivenTime) {
   const Coupled c = coupled(0.5, 0.1);
   const auto kernels = loaded(c, GetParam());
@@ -273,8 +273,8 @@ TEST_P(CoupledStep, StopsAtTheGivenTime) {
   EXPECT_TRUE(kernels->advance(10, {1.0}, 1.0)[0].steps.empty());
 }
 
-// Without drain bias a symmetric device stays antisymmetric in I(x) about its middle at all times,
-// and Φ, V stay symmetric in z.
+// Without drain bias I(x) of a symmetric device stays antisymmetric about its middle at all times,
+// and Φ and V stay symmetric in z.
 TEST_P(CoupledStep, ZeroBiasIsAntisymmetric) {
   const Coupled c = coupled(0.6, 0.0, {{"run.tol_v", "1e-12"}});
   const auto kernels = loaded(c, GetParam());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr SteadyLimit kTight{1e-12, 0.0};
 
-using Current = std::function<double(int, double)>;  // Of the half node and the time.
+using Current = std::function<double(int, double)>;  // function of the half node and the time
 
 CurrentAverage fed(double window_fs, double until_fs, double slice_fs, const Current& current) {
   CurrentAverage average(window_fs);
@@ -33,8 +33,9 @@ TEST(CurrentAverage, AConstantIsItself) {
   EXPECT_TRUE(w.drift_known);
 }
 
-// Plasma ringing, 19.4 fs, of a size of the current itself and of a different phase at every x: a
-// plain mean over 100 fs leaves 8 % between half nodes, the tapered one less than 0.4 %.
+// Plasma ringing with a period of 19.4 fs, as large as the current itself and with a different
+// phase at every x. A plain mean over 100 fs leaves 8 % between half nodes; the tapered mean leaves
+// less than 0.4 %.
 TEST(CurrentAverage, RingingFallsWithTheCubeOfTheWindow) {
   const auto ringing = [](int k, double t) {
     return 1.0 + std::sin(2.0 * M_PI * t / 19.4 + 0.9 * k);
@@ -43,8 +44,8 @@ TEST(CurrentAverage, RingingFallsWithTheCubeOfTheWindow) {
   EXPECT_LT(fed(200.0, 600.0, 5.0, ringing).window(kTight)->spread, 1e-3);
 }
 
-// A current that grows by 1e-4 a femtosecond drifts by that times the window, and is not averaged
-// away; a charge that piles up between two half nodes is the difference of their currents.
+// A current that grows by 1e-4 per femtosecond drifts by that times the window, and the mean keeps
+// the drift. A charge that accumulates between two half nodes is the difference of their currents.
 TEST(CurrentAverage, SlowChangesStay) {
   const SteadyWindow w = *fed(100.0, 400.0, 5.0, [](int k, double t) {
                             return 1.0 + 1e-4 * t + (k == 3 ? 0.02 : 0.0);
@@ -63,9 +64,9 @@ TEST(CurrentAverage, TheContactNodesAreApart) {
   EXPECT_NEAR(w.mean, 1.0, 1e-12);
 }
 
-// Flicker that never ends: a window of 50 fs does not pass 1e-3, the longer ones are tried, the
-// shortest that passes is taken; a looser limit takes a shorter one. What lies more than two of the
-// longest windows back is forgotten.
+// Flicker that never ends: a window of 50 fs does not pass 1e-3, so longer ones are tried and the
+// shortest that passes is taken. A looser limit takes a shorter window. Values older than two of
+// the longest windows are dropped.
 TEST(CurrentAverage, TheShortestSteadyWindowIsTaken) {
   const auto flicker = [](int k, double t) {
     return 1.0 + 0.02 * std::sin(2.0 * M_PI * t / 90.0 + k);
@@ -79,11 +80,12 @@ TEST(CurrentAverage, TheShortestSteadyWindowIsTaken) {
   EXPECT_GT(tight.length_fs, 100.0);
   EXPECT_LT(std::max(tight.spread, tight.drift), 2e-4);
   EXPECT_FALSE(none.steady);
-  EXPECT_TRUE(average.window({1e-9, 0.05})->steady);  // The absolute limit.
+  EXPECT_TRUE(average.window({1e-9, 0.05})->steady);  // the absolute limit
   EXPECT_LE(average.slices().size(), 9u * (2u * 400u / 5u + 1u));
 }
 
-// Short of two windows nothing is said of the drift; a restored average goes on with the same bits.
+// With less than two windows of data there is no drift. A restored average continues with equal
+// bits.
 TEST(CurrentAverage, StartsShortAndIsRestored) {
   const auto wave = [](int k, double t) { return std::cos(0.3 * t + k); };
   EXPECT_FALSE(CurrentAverage(100.0).window(kTight).has_value());

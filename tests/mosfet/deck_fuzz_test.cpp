@@ -1,4 +1,4 @@
-// Decks spoilt at random: each is refused by name, or taken; none ends the program.
+// Tests randomly damaged decks: each is refused with a name or accepted, and none ends the program.
 
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST(SpoiltDeck, IsRefusedByNameOrTaken) {
   }
   test::HostileDeck hostile(test::fuzz_seed());
   std::string deck, change;
-  // Whatever is wrong has a key, and every key is in one of the two decks; syntax has a line.
+  // Every error names a key of one of the two decks; a syntax error names its line.
   const std::vector<std::string> names{"line ",    "unknown key", "kind",       "orientation",
                                        "geometry", "doping",      "gate",       "material",
                                        "mesh",     "scattering",  "statistics", "contact",

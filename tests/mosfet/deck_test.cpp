@@ -29,7 +29,7 @@ TEST(Deck, DefaultsAreTheStandardDevice) {
   EXPECT_EQ(deck.mesh.nx, 65);
   EXPECT_EQ(deck.mesh.nphi, 48);
   EXPECT_DOUBLE_EQ(deck.doping.contact_nm3, 0.1);
-  EXPECT_DOUBLE_EQ(deck.mesh.wmax_ev, 1.0);  // V_DS + 0.6 exceeds 0.9.
+  EXPECT_DOUBLE_EQ(deck.mesh.wmax_ev, 1.0);  // V_DS + 0.6 exceeds 0.9
   ASSERT_EQ(deck.valleys.size(), 3u);
   EXPECT_EQ(deck.valleys[0].mx_m0, 0.98);
   EXPECT_EQ(deck.valleys[2].mz_m0, 0.98);
@@ -82,7 +82,7 @@ void PrintTo(const BadDeck& deck, std::ostream* out) {
 
 class Malformed : public testing::TestWithParam<BadDeck> {};
 
-// A wrong deck is refused with the key, the value and what to do, before anything is computed.
+// A wrong deck is refused with the key, the value and the remedy before any computation.
 TEST_P(Malformed, IsRefusedByName) {
   const std::string message = error_of(GetParam().text);
   EXPECT_NE(message.find(GetParam().must_contain), std::string::npos) << message;
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
     Decks, Malformed,
     testing::Values(
         BadDeck{"[mesh]\nnx = ", "line 2"},
-        // Letters that the parser asks about as white space.
+        // The parser asks if these letters are white space.
         BadDeck{"[mesh]\nnx = \xC3\xA9", "line 2"}, BadDeck{"[mesh]\n\xC5\x82 = 1", "line 2"},
         BadDeck{"[mseh]\nnx = 65", "did you mean 'mesh'"},
         BadDeck{"[mesh]\nnxx = 65", "did you mean 'nx'"},

@@ -9,7 +9,7 @@
 namespace quasi::mosfet {
 namespace {
 
-// A linear transistor I = k(V_GS − V_t − V_DS/2): its tangent gives V_t exactly, g_m = k
+// A linear transistor I = k(V_GS − V_t − V_DS/2): its tangent gives V_t exactly, and g_m = k
 // everywhere.
 TEST(Derived, ALinearCurveGivesItsThreshold) {
   std::vector<IvPoint> points;
@@ -22,12 +22,12 @@ TEST(Derived, ALinearCurveGivesItsThreshold) {
   for (const double gm : curve.transconductance_s_per_m) EXPECT_NEAR(gm, 2000.0, 1e-9);
   ASSERT_TRUE(curve.threshold_extrapolated_v);
   EXPECT_NEAR(*curve.threshold_extrapolated_v, 0.3, 1e-12);
-  EXPECT_FALSE(curve.threshold_v);  // Never below 0.1 A/m.
+  EXPECT_FALSE(curve.threshold_v);  // never below 0.1 A/m
   EXPECT_FALSE(figures.dibl_mv_per_v);
 }
 
-// Exponentials 70 mV a decade, shifted by 80 mV per volt of drain: swing, constant-current
-// threshold and DIBL come back exactly, on an uneven grid.
+// Exponentials of 70 mV a decade, shifted by 80 mV per volt of drain. Swing, constant-current
+// threshold and DIBL are found exactly, on an uneven grid.
 TEST(Derived, ExponentialCurvesGiveSwingAndDibl) {
   std::vector<IvPoint> points;
   const auto current = [](double vgs, double vds) {

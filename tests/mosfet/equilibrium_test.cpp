@@ -85,7 +85,7 @@ void PrintTo(const Case& one, std::ostream* out) {
 
 class EquilibriumTable : public testing::TestWithParam<Case> {};
 
-// Newton converges quadratically and the same mesh gives the same numbers: 1e-6 relative.
+// Newton converges quadratically, and equal meshes give equal numbers to a relative 1e-6.
 TEST_P(EquilibriumTable, ReproducesTheReference) {
   QUASI_NEED_REFERENCE("device/equilibrium_summary.json");
   const auto [statistics, mesh, vgs_v] = GetParam();
@@ -113,11 +113,11 @@ TEST_P(EquilibriumTable, ReproducesTheReference) {
   ASSERT_GE(steps.size(), 3u);
   EXPECT_LE(steps.size(), 14u);
   for (std::size_t k = 1; k < steps.size(); ++k)
-    if (steps[k - 1] < 2e-3) {  // The quadratic regime; before it the start still matters.
+    if (steps[k - 1] < 2e-3) {  // the quadratic regime; before it the start still matters
       EXPECT_LE(steps[k], std::max(10.0 * steps[k - 1] * steps[k - 1], 1e-12)) << "step " << k;
     }
 
-  // Equal gates: the solution is symmetric in z, and in x at zero drain bias.
+  // With equal gates the solution is symmetric in z, and in x at zero drain bias.
   for (int i = 0; i < mesh; ++i)
     for (int j = 0; j < mesh; ++j) {
       EXPECT_NEAR(state.potential_v[i * mesh + j], state.potential_v[i * mesh + mesh - 1 - j],
@@ -137,8 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Meshes, EquilibriumTable,
                                   std::to_string(static_cast<int>(one.param.vgs_v * 10));
                          });
 
-// The kernel over all states keeps Newton quadratic with two transported subbands, where a sum
-// truncated to those two falls into a limit cycle.
+// The kernel over all states keeps Newton quadratic with two transported subbands. A sum truncated
+// to those two enters a limit cycle.
 TEST(ContactColumn, TwoSubbandsConvergeToo) {
   const Deck deck = test::default_deck(33, 65, {{"mesh.subbands", "2"}});
   const Equilibrium contact = solve_contact(deck, make_structure(deck), 0);

@@ -10,13 +10,13 @@
 
 namespace quasi::test {
 
-/// The default device on a mesh of nx × nz, with further lines of a deck.
+/// The default device on a mesh of nx × nz, with further settings.
 inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& settings = {}) {
   return mosfet::parse_deck("[mesh]\nnx = " + std::to_string(nx) + "\nnz = " + std::to_string(nz),
                             settings, "test deck", ".");
 }
 
-/// The CPU and, where there is one, a GPU: the last of the machine.
+/// The CPU and, if the machine has one, its last GPU.
 inline std::vector<Device> one_device_of_each_kind() {
   const std::vector<Device> all = list_devices();
   std::vector<Device> found{all.front()};
@@ -24,7 +24,7 @@ inline std::vector<Device> one_device_of_each_kind() {
   return found;
 }
 
-/// Rows of a CSV file of numbers, header dropped; an empty or worded field becomes NaN.
+/// Rows of a CSV file of numbers without its header. An empty or non-numeric field becomes NaN.
 inline std::vector<std::vector<double>> read_csv(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<std::vector<double>> rows;

@@ -59,9 +59,9 @@ std::set<std::string> rows(const std::filesystem::path& csv) {
   return out;
 }
 
-// Ten kills at random moments of a sweep: no finished point is ever lost or changed, and what comes
-// out in the end has the bits of an undisturbed run. Each kill lets the engine live a little, so
-// that some fall into the start, some into a step, some into the writing of a checkpoint.
+// Ten kills at random moments of a sweep. No finished point is lost or changed, and the final
+// result has the bits of an undisturbed run. The engine lives a different time before each kill, so
+// that kills hit the start, a step and the writing of a checkpoint.
 TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
   ASSERT_TRUE(std::filesystem::exists(engine())) << engine() << ": build quasi-engine first";
   const test::TemporaryDirectory directory;

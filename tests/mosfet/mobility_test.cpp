@@ -30,17 +30,17 @@ double flat_well_mobility(const std::vector<Setting>& settings) {
 }
 
 // Known phonon-limited mobilities of the flat well: 1327, 920 and 691 cm²/Vs for acoustic
-// potentials of 9, 12 and 14.6 eV, from an independent code on its own mesh; 1 % covers both
-// meshes.
+// potentials of 9, 12 and 14.6 eV, from an independent code on its own mesh. The limit of 1 %
+// covers both meshes.
 TEST(Mobility, OfTheFlatWellIsTheKnownOne) {
   EXPECT_NEAR(flat_well_mobility({}) / 1327.0, 1.0, 1e-2);
   EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_ev", "12.0"}}) / 920.0, 1.0, 1e-2);
   EXPECT_NEAR(flat_well_mobility({{"scattering.acoustic_ev", "14.6"}}) / 691.0, 1.0, 1e-2);
 }
 
-// A (001) film has a fourfold axis: its low-field mobility is the same along <100> and <110>, to
-// round-off, though the valleys differ. Silicon's own table written out in the deck is silicon; a
-// strain splitting that empties the fourfold pairs leaves the light valley alone, which is faster.
+// A (001) film has a fourfold axis: its low-field mobility is equal along <100> and <110>, to
+// round-off, although the valleys differ. Silicon's own table written out in the deck is silicon. A
+// strain splitting that empties the fourfold pairs leaves only the light valley, which is faster.
 TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
   const double along_100 = flat_well_mobility({{"mesh.nw", "200"}});
   EXPECT_NEAR(flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}}) / along_100, 1.0,
@@ -66,7 +66,7 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
 }
 
 // Impurities alone, parabolic bands, one round valley: μ = (e/m)∫τ w e^{−w/kT}dw / ∫w e^{−w/kT}dw
-// with Brooks and Herring's τ, written out here. 5 % covers the w grid.
+// with the τ of Brooks and Herring, written out in the test. The limit of 5 % covers the w grid.
 TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
   const double mass = 0.4;
   const Deck deck = parse_deck("[[valley]]\nmx = 0.4\nmy = 0.4\nmz = 0.4\n",
@@ -88,7 +88,8 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
 
   const double kt = deck.kt_ev(), coulomb = kChargeOverEpsilon0_v_nm / 11.7, donors = 0.01;
   const double m = mass * kElectronMass_ev_fs2_nm2,
-               screening2 = coulomb * donors / kt;  // Debye: Maxwell's slope.
+               screening2 =
+                   coulomb * donors / kt;  // Debye screening, the slope of Maxwell statistics
   double above = 0.0, below = 0.0;
   const double step = kt / 2000.0;
   for (double w = 0.5 * step; w < 40.0 * kt; w += step) {
@@ -103,8 +104,8 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
 }
 
 // The force of a step on a level is the level's shift per thickness of film: F = −½ ∂ε/∂t for the
-// two walls of a symmetric well together (each moves by half). The infinite-wall form is good to 10
-// % at 3 eV.
+// two walls of a symmetric well, of which each moves by half. The infinite-wall form is accurate to
+// 10 % at 3 eV.
 TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
   const auto lowest = [](double silicon, double* force) {
     const Deck deck = parse_deck("",
@@ -129,9 +130,9 @@ TEST(Roughness, ForceIsTheShiftOfTheLevelWithThickness) {
   EXPECT_NEAR(force / ((thin - thick) / (t1 - t0)), 1.0, 0.1);
 }
 
-// Relaxation of momentum: at one energy of a round valley and a Gaussian spectrum the mean of
-// S(q)(1 − cos θ) over the angles is πΔ²Λ² e^{−a}(I₀(a) − I₁(a)), a = k²Λ²/2. The mean's 24 points
-// give 1e-4.
+// Relaxation of momentum at one energy of a round valley with a Gaussian spectrum. The mean of
+// S(q)(1 − cos θ) over the angles is πΔ²Λ² e^{−a}(I₀(a) − I₁(a)), a = k²Λ²/2. The 24 points of the
+// mean give 1e-4.
 TEST(Roughness, SpectrumRelaxesMomentumAsTheClosedForm) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"mesh.nw", "24"},
@@ -152,9 +153,10 @@ TEST(Roughness, SpectrumRelaxesMomentumAsTheClosedForm) {
   }
 }
 
-// The universal curve: phonons alone fall slowly with the effective field; with roughness the fall
-// steepens with the field, and its own part (Matthiessen) goes towards E^{−2}: F² does, by Hellmann
-// and Feynman, while the spectrum and the subbands that draw apart take a little back.
+// The universal curve: with phonons alone the mobility falls slowly with the effective field; with
+// roughness it falls faster. The roughness part (Matthiessen) approaches E^{−2}, because F² grows
+// as E² (Hellmann and Feynman). The spectrum and the separation of the subbands weaken this a
+// little.
 TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
   const std::vector<Setting> mesh{{"geometry.silicon_nm", "10.0"},
                                   {"geometry.oxide_top_nm", "1.0"},
@@ -185,7 +187,7 @@ TEST(Mobility, FallsWithTheEffectiveFieldAsTheUniversalCurve) {
   EXPECT_LT(exponent(total, 1, 2), exponent(total, 0, 1) - 0.2);
 }
 
-// A uniform resistor is Ohm's: I = e μ n E, whatever the mesh.
+// A uniform resistor obeys Ohm's law I = e μ n E on any mesh.
 TEST(DriftDiffusion, AUniformResistorObeysOhm) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"doping.channel_cm3", "1e20"},
@@ -200,7 +202,7 @@ TEST(DriftDiffusion, AUniformResistorObeysOhm) {
   EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-9 * point.numbers.at("current_a_per_m"));
   const auto& sheet = point.arrays.at("sheet_density").values;
   const auto& mobility = point.arrays.at("mobility").values;
-  double resistance = 0.0;  // Σ Δx/(e μ n) over the columns, ends half.
+  double resistance = 0.0;  // Σ Δx/(e μ n) over the columns; the ends count half
   for (int i = 0; i < 33; ++i) {
     double n = 0.0;
     for (int a = 0; a < 6; ++a) n += 2.0 * sheet[a * 33 + i];
@@ -210,9 +212,9 @@ TEST(DriftDiffusion, AUniformResistorObeysOhm) {
               2e-2);
 }
 
-// Source and drain of a symmetric device change places: I(V_GS, V_DS) = −I(V_GS − V_DS, −V_DS). At
-// 1 V and 300 K the two ends of e^{E_F/kT} lie 16 digits apart, so that either order of summing it
-// is seen. 1e-6: E_F is known to 1e-8 eV, 4e-7 kT.
+// Source and drain of a symmetric device are exchanged: I(V_GS, V_DS) = −I(V_GS − V_DS, −V_DS). At
+// 1 V and 300 K the two ends of e^{E_F/kT} differ by 16 digits, so that a wrong order of the sum
+// shows. The limit is 1e-6, because E_F is known to 1e-8 eV, 4e-7 kT.
 TEST(DriftDiffusion, SourceAndDrainChangePlaces) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"bias.points", "[[0.1, 1.0], [-0.9, -1.0]]"},
@@ -227,8 +229,8 @@ TEST(DriftDiffusion, SourceAndDrainChangePlaces) {
   EXPECT_NEAR(backward / -forward, 1.0, 1e-6);
 }
 
-// A device that is off at 50 K: one current through all its columns, tiny as it is, and no ratio of
-// two that are nothing.
+// A device that is off at 50 K has one small current through all its columns. The test avoids the
+// ratio of two vanishing currents.
 TEST(DriftDiffusion, ADeviceThatIsOffHasOneCurrent) {
   const Deck deck = test::default_deck(33, 17,
                                        {{"bias.points", "[[-1.0, 0.05]]"},
@@ -258,8 +260,8 @@ std::string refusal(const std::vector<Setting>& settings) {
   return "";
 }
 
-// Where no electron is, or nothing scatters it, a mobility has no value: that is said, and no 0/0
-// is handed on as a result.
+// Without electrons or without scattering a mobility has no value. The program then fails with a
+// message instead of returning 0/0.
 TEST(Mobility, IsRefusedWhereItHasNoValue) {
   const std::vector<Setting> free{
       {"scattering.set", "\"custom\""},
@@ -277,9 +279,9 @@ TEST(Mobility, IsRefusedWhereItHasNoValue) {
 }
 
 // A resistor of 1 µm: the Boltzmann equation, coupled to Poisson, carries the current of drift and
-// diffusion. 5 %: its two contacts add the ballistic resistance of some mean free paths, 2 % here.
-// 20 nm a cell in x is enough where nothing but the contacts' boundary layers varies; cfl keeps λΔt
-// and ω_pΔt small.
+// diffusion. The limit is 5 %, because its two contacts add the ballistic resistance of some mean
+// free paths, 2 % here. Cells of 20 nm in x suffice, because only the boundary layers of the
+// contacts vary. cfl keeps λΔt and ω_pΔt small.
 TEST(DriftDiffusion, AgreesWithBoltzmannInALongResistor) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const std::vector<Setting> resistor{{"geometry.source_nm", "480"},

@@ -12,8 +12,8 @@
 namespace quasi::mosfet {
 namespace {
 
-// Uniform charge between two gates that cover everything: a parabola in each layer, which the
-// finite volumes reproduce at the nodes exactly.
+// Uniform charge between two gates that cover everything gives a parabola in each layer, which
+// finite volumes reproduce exactly at the nodes.
 TEST(Poisson, SlabBetweenGatesIsExact) {
   Structure s = make_structure(test::default_deck(33, 65));
   const double gate_v = 0.3, charge_nm3 = 0.02;
@@ -32,7 +32,8 @@ TEST(Poisson, SlabBetweenGatesIsExact) {
   ColumnMatrix matrix(s, boundary, std::vector<double>(33 * 65 * 65, 0.0));
   matrix.factorise();
   matrix.solve(step.data());
-  // εV'' = (e/ε0) N: field at the interface from Gauss' law, then drop across oxide and film.
+  // εV'' = (e/ε0) N: the field at the interface follows from Gauss' law, then the drop across oxide
+  // and film.
   const double unit = kChargeOverEpsilon0_v_nm * charge_nm3;
   for (int i = 0; i < 33; ++i)
     for (int j = 0; j < 65; ++j) {

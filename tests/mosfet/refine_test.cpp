@@ -23,14 +23,14 @@ Deck steady_deck(const std::vector<Setting>& settings) {
   return test::default_deck(33, 17, all);
 }
 
-// A quasi-equilibrium of the coarse mesh becomes that of the fine one: the occupation is a
-// Maxwellian in w, which log-linear interpolation keeps to round-off; the sheet density of every
+// A quasi-equilibrium of the coarse mesh becomes that of the fine one. The occupation is a
+// Maxwellian in w, which log-linear interpolation keeps to round-off. The sheet density of every
 // state and column is the coarse one.
 TEST(Refine, KeepsAMaxwellianAndItsDensity) {
   const Deck fine_deck = steady_deck({}), coarse_deck = *coarser_deck(fine_deck);
   EXPECT_EQ(coarse_deck.mesh.nw, 32);
   EXPECT_EQ(coarse_deck.mesh.nphi, 8);
-  EXPECT_EQ(coarse_deck.mesh.nx, 33);  // 16 cells of 2 nm miss the gate edges at 11 and 21 nm.
+  EXPECT_EQ(coarse_deck.mesh.nx, 33);  // 16 cells of 2 nm miss the gate edges at 11 and 21 nm
   const auto start = [](const Deck& deck, TransportProblem* problem, PointBoundary* boundary) {
     const Structure s = make_structure(deck);
     const Equilibrium contact = solve_contact(deck, s, 0);
@@ -52,8 +52,9 @@ TEST(Refine, KeepsAMaxwellianAndItsDensity) {
     EXPECT_NEAR(found.potential_v[k], expected.potential_v[k], 1e-9);
 }
 
-// A steady state by way of the coarse mesh is the same current, in no more steps. (Not in fewer
-// here: the averaging windows of the criterion decide, 3,600 steps either way on a GPU.)
+// A steady state reached through the coarse mesh has an equal current, in no more steps. Here the
+// numbers of steps are equal, because the averaging windows of the criterion decide them: 3,600
+// steps on a GPU.
 TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const std::vector<Setting> run{{"mesh.nx", "65"},          {"mesh.nz", "33"},
@@ -72,8 +73,8 @@ TEST(Refine, ACoarseStartEndsInTheSameSteadyState) {
   EXPECT_LE(via.numbers.at("steps"), direct.numbers.at("steps"));
 }
 
-// The default. It changes where a chain begins, is found again by a run that was stopped, and
-// leaves later points to the chain.
+// The coarse start is the default. It applies to the first point of a chain, a stopped run finds it
+// again, and later points start from their neighbour.
 TEST(Refine, ACoarseStartIsFoundAgain) {
   const std::vector<Setting> both{
       {"bias.vds", "[0.1, 0.2]"}, {"run.t_end_fs", "4.0"}, {"run.window_fs", "1.0"}};
@@ -82,7 +83,7 @@ TEST(Refine, ACoarseStartIsFoundAgain) {
   const Deck deck = steady_deck(both);
   EXPECT_TRUE(deck.run.coarse_start);
   const Device cpu = find_device("cpu");
-  /// Stops at its third look, or never.
+  /// Cancels at its third query, or never.
   class Stopping : public SilentProgress {
    public:
     explicit Stopping(int looks) : left_(looks) {}
@@ -114,7 +115,7 @@ TEST(Refine, ACoarseStartIsFoundAgain) {
             expected[0].numbers.at("current_mean_a_per_m"));
 }
 
-// The study halves what the mesh rule admits and adds the thirds of the differences.
+// The study doubles the cells where the mesh rule allows it and adds a third of each difference.
 TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
   const Deck deck = steady_deck({{"mesh.nw", "24"},
                                  {"run.t_end_fs", "2.0"},
@@ -134,7 +135,7 @@ TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
                 std::fabs(n.at("current_a_per_m") - n.at(name + "_current_a_per_m")) / 3.0, 1e-12);
     sum += n.at(name + "_error_a_per_m");
   }
-  EXPECT_FALSE(n.contains("mesh_nx_current_a_per_m"));  // 2 nm miss the gate edges.
+  EXPECT_FALSE(n.contains("mesh_nx_current_a_per_m"));  // cells of 2 nm miss the gate edges
   EXPECT_NEAR(n.at("mesh_error_a_per_m"), sum, 1e-12);
 }
 

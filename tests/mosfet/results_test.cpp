@@ -1,4 +1,4 @@
-// What a small sweep writes, against evaluations from its own raw arrays that share no code with
+// Tests the results of a small sweep against evaluations of its raw arrays that share no code with
 // the program.
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr double kT = 8.617333262e-5 * 300.0, kHbar = 0.6582119569, kEOverEps0 =
                  kCharge = 1.602176634e-19;
 constexpr double kHbar2Over2m = 0.0380998212;
 constexpr int kNx = 33, kNz = 17;
-constexpr double kThreshold = 20.0;  // A/m: within the currents of these points.
+constexpr double kThreshold = 20.0;  // A/m; it lies within the currents of these points
 
 class Results : public testing::Test {
  protected:
@@ -34,7 +34,8 @@ class Results : public testing::Test {
     deck.close();
     RunOptions options;
     options.deck.path = directory_->path() / "deck.toml";
-    options.devices = {find_device("cpu"), find_device("cpu")};  // A sweep's chains are shared.
+    options.devices = {find_device("cpu"),
+                       find_device("cpu")};  // the devices share the chains of a sweep
     options.output_directory = directory_->path();
     SilentProgress silent;
     const auto task = make_mosfet_task();
@@ -48,7 +49,7 @@ class Results : public testing::Test {
     return H5Reader(directory_->path() / "result.h5")
         .doubles("/points/" + std::to_string(k) + "/" + name);
   }
-  /// value(V_GS) at one V_DS.
+  /// The value against V_GS at one V_DS.
   static std::map<double, double> along_gate(double vds, const std::string& name) {
     std::map<double, double> values;
     for (const auto& p : summary_["points"])
@@ -79,7 +80,7 @@ double slope_at(const std::map<double, double>& y, double at) {
   return slope;
 }
 
-// V_GS where the current passes the threshold: bisection on ln I between neighbours.
+// V_GS at which the current passes the threshold, by bisection on ln I between neighbours.
 double threshold_of(const std::map<double, double>& current) {
   const auto log_current = [&](double v) {
     const auto high = current.upper_bound(v), low = std::prev(high);
@@ -92,7 +93,7 @@ double threshold_of(const std::map<double, double>& current) {
   return a;
 }
 
-// The engine may name several devices for one sweep; what they do with it is tested with the sweep.
+// The engine may name several devices for one sweep; the tests of sweeps cover their use.
 TEST_F(Results, ASweepMayHaveSeveralDevices) { EXPECT_GE(make_mosfet_task()->max_devices(), 8); }
 
 TEST_F(Results, OnlySweepsTakeSeveralDevices) {
@@ -112,8 +113,8 @@ TEST_F(Results, OnlySweepsTakeSeveralDevices) {
   }
 }
 
-// The pdf of three pairs, two subbands, 33 × 24 × 5 cells; none where Schrödinger and Poisson are
-// all there is.
+// The pdf has three pairs, two subbands and 33 × 24 × 5 cells. A job of only Schrödinger and
+// Poisson has none.
 TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   DeckSource source{.path = directory_->path() / "deck.toml", .settings = {}};
   const Device cpu = find_device("cpu");
@@ -169,12 +170,12 @@ TEST_F(Results, TheGateChargeIsTheFieldInTheOxide) {
       for (const int j : {0, kNz - 1})
         charge += 3.9 * 0.5 * dz * (v[edge * kNz + j] - v[out * kNz + j]) / dx;
     EXPECT_NEAR(point(k)["gate_charge_per_nm"].get<double>(), charge / kEOverEps0, 1e-8)
-        << k;  // e/ε0 above has nine digits.
+        << k;  // e/ε0 above has nine digits
   }
 }
 
-// I_bal of the levels in the file: top by a parabola, the integral over k_y by Simpson's rule in
-// the wave vector.
+// I_bal from the levels in the file. A parabola gives the top, and Simpson's rule in the wave
+// vector gives the integral over k_y.
 TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
   const double my[] = {0.19, 0.98, 0.19};
   for (std::size_t k = 0; k < 8; ++k) {
@@ -209,7 +210,7 @@ TEST_F(Results, TheBallisticCurrentFollowsFromTheLevels) {
   }
 }
 
-// A number's name says its units, the file says them beside it, and the two agree.
+// The name of a number ends in its units, the file states the units beside it, and the two agree.
 TEST_F(Results, EveryNumberHasItsUnits) {
   const H5Reader file(directory_->path() / "result.h5");
   const std::map<std::string, std::string> known{{"current_a_per_m", "A/m"},
@@ -227,7 +228,7 @@ TEST_F(Results, EveryNumberHasItsUnits) {
     EXPECT_NE(file.text_attribute("/points/0/numbers/" + name, "units"), "") << name;
 }
 
-// The means weigh every subband with its density; half kT is the least that an electron carries.
+// The means weight every subband with its density. No electron carries less than half kT.
 TEST_F(Results, MeansAreWeightedWithTheDensity) {
   for (std::size_t k = 0; k < 8; ++k) {
     const auto sheet = array(k, "sheet_density"), velocity = array(k, "velocity"),

@@ -85,7 +85,7 @@ TEST(Scattering, PrefactorsAreTheGoldenRules) {
     const double z = process.kind == ProcessKind::kF         ? 2.0
                      : process.kind == ProcessKind::kElastic ? 0.5
                                                              : 1.0;
-    EXPECT_NEAR(process.coupling / z / coupling[k], 1.0, 2e-5) << k;  // ρ is quoted to five digits.
+    EXPECT_NEAR(process.coupling / z / coupling[k], 1.0, 2e-5) << k;  // ρ is given with five digits
     EXPECT_NEAR(process.occupation, occupation[k], 1e-7 * (1.0 + occupation[k])) << k;
   }
 }
@@ -121,9 +121,9 @@ TEST(Scattering, LossRatesMatchTheReference) {
   EXPECT_GT(compared, 50);
 }
 
-// The branch-free sums of neighbouring nodes, which a GPU thread forms, against the links one by
-// one: gaps of either sign within, at and beyond the grid, every θ. 1e-14 of the largest sum: only
-// the order of factors differs.
+// Compares the branch-free sums of neighbouring nodes, which a GPU thread forms, with the links one
+// by one. The gaps have either sign and lie within, at and beyond the grid, for every θ. The limit
+// is 1e-14 of the largest sum, because only the order of factors differs.
 TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
   constexpr int kRun = 4, nw = 24;
   const EnergyGrid grid{.dw_ev = 0.004, .alpha_per_ev = 0.5, .kt_ev = 0.02585, .nw = nw};
@@ -160,7 +160,7 @@ TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
   }
 }
 
-/// Every process that the balanced scheme knows, Maxwell and Fermi.
+/// Every process of the balanced scheme, with Maxwell and Fermi statistics.
 const std::vector<std::vector<Setting>> kBalancedModels = {
     {},
     {{"scattering.roughness.height_nm", "0.3"}, {"scattering.impurities", "true"}},
@@ -175,8 +175,9 @@ Well well_on(const char* nw, const std::vector<Setting>& settings) {
   return Well(all);
 }
 
-// Cells from slightly negative to overfilled: blocking conserves whatever f is. 1e-13 of the rates;
-// the room of an overfilled cell is a difference of 1e-9, which costs seven digits there.
+// Cells range from slightly negative to overfilled, because blocking conserves particles for any f.
+// The limit is 1e-13 of the rates. The room of an overfilled cell is a difference of 1e-9, which
+// costs seven digits there.
 TEST(Scattering, BalancedConservesParticlesOfAnyPdf) {
   for (const auto& settings : kBalancedModels)
     for (const char* nw : {"17", "32", "57"}) {
@@ -217,8 +218,8 @@ TEST(Scattering, BlockedConservesToRoundOffBelowFull) {
   EXPECT_LT(std::fabs(total) / scale, 1e-13);
 }
 
-// Fermi–Dirac at any level, from an empty to a strongly degenerate well, is annihilated pointwise:
-// 1e-12 of the rate of loss.
+// Fermi–Dirac at any level, from an empty to a strongly degenerate well, is annihilated pointwise,
+// to 1e-12 of the rate of loss.
 TEST(Scattering, BlockedAnnihilatesFermiDirac) {
   for (const std::size_t model : {2u, 3u})
     for (const double fermi_ev : {-0.3, 0.0, 0.1, 0.25})
@@ -233,7 +234,7 @@ TEST(Scattering, BlockedAnnihilatesFermiDirac) {
       }
 }
 
-// In a nearly empty band blocking is nothing: the rates are Maxwell's to the filling, 1e-9.
+// In a nearly empty band blocking has no effect: the rates equal Maxwell's to the filling, 1e-9.
 TEST(Scattering, BlockingFadesWithTheFilling) {
   const Well blocked = well_on("32", kBalancedModels[2]), plain = well_on("32", kBalancedModels[0]);
   std::vector<double> sums = plain.maxwellian(2.0 * plain.problem.kt_ev), loss, blocked_loss;
@@ -278,20 +279,20 @@ TEST(Scattering, BlockedElectronsRelaxToFermiDirac) {
     for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += 0.5 * dt * (first[k] + second[k]);
   }
   EXPECT_NEAR(total(sums) / start, 1.0, 1e-12);
-  double low = -1.0, high = 1.0;  // The Fermi level of this density.
+  double low = -1.0, high = 1.0;  // the Fermi level of this density
   while (high - low > 1e-14) {
     const double middle = 0.5 * (low + high);
     (total(well.fermi_dirac(middle)) < start ? low : high) = middle;
   }
   const std::vector<double> target = well.fermi_dirac(low);
   EXPECT_GT(target[0] / well.full(0, 0) + target[2 * 32 * 2] / well.full(4, 0),
-            0.5);  // Crowded indeed.
+            0.5);  // the well is crowded
   double distance = 0.0;
   for (std::size_t k = 0; k < sums.size(); ++k) distance += std::fabs(sums[k] - target[k]);
   EXPECT_LT(distance / start, 1e-7);
 }
 
-// The paper's interpolation leaves a residual that shrinks with Δw; it is kept for comparison.
+// The paper's interpolation leaves a residual that shrinks with Δw. It is kept for comparison.
 TEST(Scattering, PapersSchemeAnnihilatesTheMaxwellianOnlyInTheLimit) {
   double residual[2];
   int k = 0;
@@ -312,7 +313,7 @@ TEST(Scattering, PapersSchemeAnnihilatesTheMaxwellianOnlyInTheLimit) {
   EXPECT_LT(residual[1], 0.02);
 }
 
-// A 600 K start relaxes to the 300 K Maxwellian of the same density; relative entropy never rises.
+// A 600 K start relaxes to the 300 K Maxwellian of equal density; relative entropy never rises.
 TEST(Scattering, HotElectronsRelaxToTheLattice) {
   const Well well({{"mesh.nw", "32"}, {"mesh.wmax_ev", "0.5"}, {"mesh.subbands", "2"}});
   std::vector<double> sums = well.maxwellian(2.0 * well.problem.kt_ev);
@@ -331,7 +332,7 @@ TEST(Scattering, HotElectronsRelaxToTheLattice) {
   };
   double before = entropy();
   const double dt = 8.0;
-  for (int step = 0; step < 4000; ++step) {  // 32 ps of Heun's method; λΔt stays below 0.5.
+  for (int step = 0; step < 4000; ++step) {  // 32 ps of Heun's method; λΔt stays below 0.5
     const std::vector<double> first = well.change(sums, &loss);
     std::vector<double> middle(sums);
     for (std::size_t k = 0; k < sums.size(); ++k) middle[k] += dt * first[k];

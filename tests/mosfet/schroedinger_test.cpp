@@ -14,7 +14,7 @@
 namespace quasi::mosfet {
 namespace {
 
-// The flat 6 nm well with 1 nm oxides: on the same mesh the scheme's levels are known to 1e-9 eV,
+// The flat 6 nm well with 1 nm oxides. On an equal mesh the scheme's levels are known to 1e-9 eV,
 // and the error against the transcendental equation falls fourfold when Δz is halved.
 TEST(Schroedinger, FiniteWellHasTheLevelsOfItsMesh) {
   QUASI_NEED_REFERENCE("device/levels_flat_well.csv");
@@ -64,7 +64,7 @@ TEST(Schroedinger, InfiniteWellErrorIsKnown) {
   }
 }
 
-// Warm and cold starts, against LAPACK: 1e-13 of ‖T‖ in the levels, 1e-9 in the vectors.
+// Warm and cold starts against LAPACK: 1e-13 of ‖T‖ in the levels, 1e-9 in the vectors.
 TEST(Schroedinger, TwistedFactorisationAgreesWithLapack) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> uniform(-0.5, 0.5);
@@ -97,7 +97,7 @@ TEST(Schroedinger, TwistedFactorisationAgreesWithLapack) {
   }
 }
 
-// A shift nearer to another level must not be taken for the one asked for.
+// The level found from a shift near another level must not be accepted.
 TEST(Schroedinger, AWrongWarmStartIsNoticed) {
   const int n = 63;
   std::vector<double> diagonal(n, 2.0), off(n - 1, -1.0), psi(n), forward(n), backward(n);

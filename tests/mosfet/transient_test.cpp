@@ -63,8 +63,9 @@ TEST(Transient, AGatePulseDrivesTheCurrent) {
   EXPECT_GT(strongest(pulsed), 1.1 * strongest(quiet));
 }
 
-// Long after a pulse the current is that of the undisturbed device: 1e-3, over windows of five
-// plasma periods. On the mesh of the reference's coarse run; coarser ones ring for too long.
+// Long after a pulse the current equals that of the undisturbed device to 1e-3, over windows of
+// five plasma periods. The mesh is that of the reference's coarse run, because coarser ones ring
+// for too long.
 TEST(Transient, APulseReturnsToTheSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const std::vector<Setting> mesh{
@@ -83,8 +84,8 @@ TEST(Transient, APulseReturnsToTheSteadyState) {
 }
 
 // The ballistic mode, coupled to its own field, carries the current over the tops of its own
-// barriers: 1 %. What the mesh takes from it is Δx: 1.998, 1.066, 0.995, 0.992 of I_bal at 33, 65,
-// 129, 257 columns (fourth order, that of ε'); Δw/2 brings the 0.995 to 0.997.
+// barriers to 1 %. The mesh error comes from Δx: 1.998, 1.066, 0.995, 0.992 of I_bal at 33, 65,
+// 129, 257 columns (fourth order, that of ε'). Halving Δw changes 0.995 to 0.997.
 TEST(Transient, TheBallisticModeCarriesTheBallisticCurrent) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const Deck deck = test::default_deck(129, 33,
@@ -104,8 +105,8 @@ TEST(Transient, TheBallisticModeCarriesTheBallisticCurrent) {
               1e-2);
 }
 
-// Kirchhoff: conduction plus displacement into the three terminals adds to nothing, at all times of
-// a pulse on gate and drain, to the tolerance of Poisson's equation.
+// Kirchhoff: conduction plus displacement into the three terminals adds to zero at all times of a
+// pulse on gate and drain, to the tolerance of Poisson's equation.
 TEST(Transient, TerminalCurrentsAddToNothing) {
   const PointResult point = run(
       transient_deck({{"run.t_end_fs", "16.0"},
@@ -124,7 +125,7 @@ TEST(Transient, TerminalCurrentsAddToNothing) {
         << currents[row];
     largest_gate = std::max(largest_gate, std::fabs(currents[row + 3]));
   }
-  EXPECT_GT(largest_gate, 100.0);  // A/m: charging the gate is no small current.
+  EXPECT_GT(largest_gate, 100.0);  // A/m; the charging current of the gate is not small
 }
 
 // A ramp that is shorter than a time step leaves the terminals at the waveform's last value.
@@ -149,7 +150,7 @@ TEST(Transient, ARampEndsAtItsValue) {
   }
 }
 
-// Corners and single steps do not depend on how calls were cut: a resumed pulse has the same bits.
+// Corners and single steps do not depend on how calls were split: a resumed pulse has equal bits.
 class Impatient : public SilentProgress {
  public:
   explicit Impatient(int reports) : left_(reports) {}
@@ -163,8 +164,8 @@ class Impatient : public SilentProgress {
   int left_;
 };
 
-// Each attempt writes to a directory of its own, as on different machines: the last one holds every
-// snapshot of the pdf.
+// Each attempt writes to a directory of its own, as on different machines. The last directory holds
+// every snapshot of the pdf.
 TEST(Transient, AResumedPulseHasTheSameBits) {
   const Deck deck = transient_deck({{"run.t_end_fs", "12.0"},
                                     {"run.refresh_steps", "4"},
@@ -206,8 +207,8 @@ TEST(Transient, AResumedPulseHasTheSameBits) {
   }
 }
 
-// A snapshot holds the pdf of its time: its sum is the sheet density that the end of the run
-// reports.
+// A snapshot holds the pdf of its time. Its sum is the sheet density reported at the end of the
+// run.
 TEST(Transient, SnapshotsHoldThePdf) {
   const test::TemporaryDirectory directory;
   const PointResult point = run(transient_deck({{"run.t_end_fs", "3.0"},
@@ -218,7 +219,7 @@ TEST(Transient, SnapshotsHoldThePdf) {
   for (const char* name : {"pdf_0_0.h5", "pdf_0_1.h5"})
     ASSERT_TRUE(std::filesystem::exists(directory.path() / name));
   EXPECT_LT(std::filesystem::file_size(directory.path() / "pdf_0_1.h5"),
-            0.9 * (3 * 33 * 32 * 9 * sizeof(float)));  // Compressed.
+            0.9 * (3 * 33 * 32 * 9 * sizeof(float)));  // compressed
   const H5Reader file(directory.path() / "pdf_0_1.h5");
   EXPECT_NEAR(file.number("/time"), 3.0, 1e-9);
   const auto shape = file.shape("/pdf");
@@ -231,12 +232,12 @@ TEST(Transient, SnapshotsHoldThePdf) {
     for (int l = 0; l < 32; ++l)
       for (int m = 0; m < 9; ++m)
         sum += (m == 0 || m == 8 ? 1.0 : 2.0) * dphi * dw * pdf[(cell * 32 + l) * 9 + m];
-    EXPECT_NEAR(sum / sheet[cell], 1.0, 1e-5);  // Single precision.
+    EXPECT_NEAR(sum / sheet[cell], 1.0, 1e-5);  // single precision
   }
 }
 
 // Fermi statistics: the quasi-equilibrium of an unbiased transistor is the steady state of blocked
-// transport but for the discretisation, and no cell leaves [0, 1].
+// transport up to the discretisation, and no cell leaves [0, 1].
 TEST(Transient, AnUnbiasedFermiTransistorStandsStill) {
   const PointResult point = run(transient_deck({{"statistics.kind", "fermi"},
                                                 {"bias.vds", "0.0"},
@@ -245,11 +246,11 @@ TEST(Transient, AnUnbiasedFermiTransistorStandsStill) {
                                                 {"run.t_end_fs", "12.0"},
                                                 {"run.window_fs", "3.0"}}));
   EXPECT_LT(std::fabs(point.numbers.at("current_mean_a_per_m")),
-            1e-6);  // Antisymmetric about the middle.
+            1e-6);  // antisymmetric about the middle
   EXPECT_LT(std::fabs(point.numbers.at("current_a_per_m")),
-            15.0);  // Next to mid-channel; the thermal flux is 1e4.
+            15.0);  // next to mid-channel; the thermal flux is 1e4
   EXPECT_GT(point.numbers.at("highest_occupation"), 0.5);
-  EXPECT_LT(point.numbers.at("highest_occupation"), 1.1);  // Discretisation error of this mesh.
+  EXPECT_LT(point.numbers.at("highest_occupation"), 1.1);  // discretisation error of this mesh
   EXPECT_GT(point.numbers.at("lowest_occupation"), -1e-3);
 }
 

@@ -93,7 +93,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 class Transport : public test::OnEveryDevice {};
 
-/// The oracle's form of a case.
+/// A case in the form of the oracle.
 oracle::Transport oracle_of(const Case& c) {
   oracle::Transport t{.nx = c.s.nx,
                       .nw = c.problem.nw,
@@ -151,22 +151,22 @@ void expect_the_oracles_step(const Case& c, const Device& device) {
   EXPECT_LT(worst, 1e-12);
 }
 
-// The whole step against a second writing of the equations on the full circle: 1e-12 of max Φ,
-// which leaves four digits for sums in another order.
+// The whole step against the oracle's literal form of the equations on the full circle. The limit
+// is 1e-12 of max Φ, which leaves four digits for sums in another order.
 TEST_P(Transport, OneStepAgreesWithTheOracle) {
   expect_the_oracles_step(random_case({}, 11), GetParam());
 }
 
-// The same with cells up to 80 % full that block, and with impurities.
+// The comparison with blocking cells up to 80 % full, and with impurities.
 TEST_P(Transport, OneBlockedStepAgreesWithTheOracle) {
   Case c = random_case({{"statistics.kind", "fermi"}, {"scattering.impurities", "true"}}, 12);
   c.boundary.pdf_scale = 0.1;
   expect_the_oracles_step(c, GetParam());
 }
 
-// Per column: what left through the fluxes is what is missing, for any pdf and both angle ranges.
-// The balanced operator moves nothing along x, so scattering stays on. 1e-14 of the flux scale; the
-// sums of 2e3 terms are allowed a little more.
+// In every column the missing particles equal the fluxes out of it, for any pdf and both angle
+// ranges. The balanced operator moves nothing along x, so scattering stays on. The limit is 1e-14
+// of the flux scale; the sums of 2e3 terms may differ a little more.
 TEST_P(Transport, ParticlesAreConservedColumnByColumn) {
   for (const auto& settings :
        {std::vector<Setting>{},
@@ -189,13 +189,13 @@ TEST_P(Transport, ParticlesAreConservedColumnByColumn) {
       double sheet = 0.0;
       for (int a = 0; a < c.problem.n_states(); ++a)
         sheet += 2.0 * outcome.after.sheet_nm2[a * c.s.nx + i];
-      scale = std::max(scale, sheet);  // The density itself is rounded to 1e-16 of its value.
+      scale = std::max(scale, sheet);  // the density itself is rounded to 1e-16 of its value
     }
     EXPECT_LT(worst / scale, 2e-14);
   }
 }
 
-// A Maxwellian of flat levels between contacts that send in the same Maxwellian does not change.
+// A Maxwellian of flat levels between contacts that inject an equal Maxwellian does not change.
 TEST_P(Transport, EquilibriumIsStationary) {
   Case c = random_case({}, 3);
   std::fill(c.state.potential_v.begin(), c.state.potential_v.end(), 0.0);
@@ -226,7 +226,7 @@ TEST_P(Transport, EquilibriumIsStationary) {
 }
 
 // On the whole circle the discrete right side keeps Φ(−φ) = Φ(φ) to the bit, which justifies the
-// half range; and the half range gives the same numbers.
+// half range. The half range gives equal numbers.
 TEST_P(Transport, EvennessHoldsBitwiseAndHalfEqualsFull) {
   const Case full = random_case({{"mesh.range", "full"}}, 17);
   const Case half = random_case({{"mesh.phi_flux", "split"}}, 17);
@@ -248,8 +248,8 @@ TEST_P(Transport, TwoRunsGiveTheSameBits) {
   EXPECT_EQ(one_step(c, GetParam(), 5).state.pdf, one_step(c, GetParam(), 5).state.pdf);
 }
 
-// Δt = cfl / max(|a¹|/Δx + |a²|/Δw + |a³|/Δφ) over the points of phase space, with what the levels
-// lead by.
+// Δt = cfl / max(|a¹|/Δx + |a²|/Δw + |a³|/Δφ) over the points of phase space, including the lead of
+// the levels.
 TEST_P(Transport, TheTimeStepIsThatOfTheFastestPoint) {
   Case c = random_case({}, 43);
   for (std::size_t k = 0; k < c.state.energy_ev.size(); ++k)
@@ -283,7 +283,7 @@ TEST_P(Transport, TheTimeStepIsThatOfTheFastestPoint) {
   EXPECT_NEAR(one_step(c, GetParam()).dt_fs * largest / c.problem.cfl, 1.0, 1e-9);
 }
 
-// Flux and energy of a state and column, from the pdf by the band's own formulas.
+// Flux and energy of a state and column, computed from the pdf by the band's own formulas.
 TEST_P(Transport, MomentsAreSumsOverThePdf) {
   const Case c = random_case({}, 41);
   const Outcome outcome = one_step(c, GetParam());
@@ -310,7 +310,7 @@ TEST_P(Transport, MomentsAreSumsOverThePdf) {
     }
 }
 
-// Back ends share formulas but not traversal; sums over φ differ in order: 1e-12 of max Φ.
+// Back ends share formulas but not loop orders, and sums over φ differ in order: 1e-12 of max Φ.
 TEST_P(Transport, AgreesWithTheCpu) {
   for (const auto& settings :
        {std::vector<Setting>{},
@@ -343,7 +343,7 @@ TEST(Weno, IsFifthOrderOnASmoothProfile) {
   for (const int n : {64, 128, 256}) {
     const double h = 2.0 * units::kPi / n;
     std::vector<double> f(n);
-    // Node values of the profile; the flux difference approximates its derivative at the nodes.
+    // The profile at the nodes; the flux difference approximates its derivative there.
     for (int k = 0; k < n; ++k) f[k] = std::exp(std::sin(k * h));
     const auto at = [&](int k) { return f[(k % n + n) % n]; };
     const auto flux = [&](int k) {
@@ -358,8 +358,8 @@ TEST(Weno, IsFifthOrderOnASmoothProfile) {
   EXPECT_GT(std::log2(errors[1] / errors[2]), 4.8);
 }
 
-// One turn of the profile around the circle with TVD-RK3 and Δt ∝ h^{5/3}: order five in space
-// shows.
+// The profile moves once around the circle with TVD-RK3 and Δt ∝ h^{5/3}, so that the fifth order
+// in space shows.
 TEST(Weno, AdvectsWithFifthOrder) {
   std::vector<double> errors;
   for (const int n : {64, 128}) {

@@ -9,8 +9,8 @@
 
 namespace quasi::test {
 
-/// Base of suites that run the same test on every device of the machine.
-/// With QUASI_REQUIRE_DEVICE=cuda, a machine without a CUDA device fails the suite's guard test.
+/// Base of suites that run each test on every device of the machine. With
+/// QUASI_REQUIRE_DEVICE=cuda, a machine without a CUDA device fails the suite's guard test.
 class OnEveryDevice : public testing::TestWithParam<Device> {};
 
 inline std::string device_name(const testing::TestParamInfo<Device>& info) {

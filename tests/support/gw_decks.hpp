@@ -2,11 +2,12 @@
 
 #include <string>
 
-// Small gw decks that several rooms run: on many devices, as many processes, interrupted.
+// Small gw decks for tests on several devices, on several processes and with interruptions.
 
 namespace quasi::test {
 
-/// Γ alone in an 8-atom cell: one q, so that devices share its valence blocks and its inner bands.
+/// Γ alone in an 8-atom cell: there is one q, so devices share its valence blocks and its inner
+/// bands.
 inline const std::string kGwGamma = R"(
 kind = "gw"
 checkpoint_interval_s = 0.0
@@ -23,7 +24,7 @@ band_max = 20
 static_remainder = true
 )";
 
-/// What the decks on a grid share: three irreducible q.
+/// The common part of the decks on a grid: three irreducible q.
 inline const std::string kGwGridBasis = R"(
 kind = "gw"
 checkpoint_interval_s = 0.0

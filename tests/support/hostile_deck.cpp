@@ -43,7 +43,7 @@ bool in_number(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == 'e';
 }
 
-/// Beginnings of lines.
+/// The offsets of the beginnings of lines.
 std::vector<std::size_t> lines_of(const std::string& text) {
   std::vector<std::size_t> starts{0};
   for (std::size_t i = 0; i + 1 < text.size(); ++i)
@@ -183,8 +183,8 @@ FuzzTally fuzz(int n_decks, const std::vector<std::string>& names, double most_s
       trouble =
           std::string("ended as no deck may: ") + typeid(failure).name() + ": " + failure.what();
     }
-    // Processor time, which other programs on the machine do not stretch; with several threads, the
-    // wall's.
+    // The processor time, which other programs on the machine do not stretch; the wall time with
+    // several threads.
     const double seconds =
         std::min(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(),
                  static_cast<double>(std::clock() - cpu_began) / CLOCKS_PER_SEC);

@@ -8,16 +8,16 @@
 
 namespace quasi::test {
 
-/// Spoils decks in the ways in which people and disks do: wrong values, keys misspelt, lines gone
-/// or twice, brackets and quotes that do not close, bytes that are no text, files cut short. One
-/// seed, one sequence.
+/// Damages decks as users and disks do: wrong values, misspelt keys, missing or repeated lines,
+/// unclosed brackets and quotes, bytes that are no text, truncated files. Equal seeds give equal
+/// sequences.
 class HostileDeck {
  public:
   explicit HostileDeck(std::uint64_t seed) : random_(seed) {}
 
-  /// One or two changes of a text; `change` says which.
+  /// Makes one or two changes to a text; `change` describes them.
   std::string spoil(std::string text, std::string* change);
-  /// One or two changes of a binary file, mostly near its beginning, where the header is.
+  /// Makes one or two changes to a binary file, mostly in its header.
   std::string spoil_bytes(std::string bytes, std::string* change);
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
@@ -30,15 +30,15 @@ struct FuzzTally {
   int accepted = 0, refused = 0;
 };
 
-/// Calls `attempt(i)`, which makes the i-th deck and checks it, and judges what it throws:
-/// InvalidInput that names a line or one of `names` is a refusal; any other exception, a message
-/// that names nothing, and more than `most_seconds` for one deck are failures of the test, shown
-/// with `described()`.
+/// Calls `attempt(i)`, which makes and checks the i-th deck, and judges its exceptions.
+/// InvalidInput that names a line or one of `names` is a refusal. Any other exception, a message
+/// that names neither, and more than `most_seconds` for one deck fail the test, which then shows
+/// `described()`.
 FuzzTally fuzz(int n_decks, const std::vector<std::string>& names, double most_seconds,
                const std::function<void(int)>& attempt,
                const std::function<std::string()>& described);
 
-/// From QUASI_SEED, else fixed; printed.
+/// The seed from QUASI_SEED, otherwise a fixed one. It is printed.
 std::uint64_t fuzz_seed();
 
 }  // namespace quasi::test

@@ -5,7 +5,8 @@
 
 namespace quasi::test {
 
-/// Where results computed by others lie (environment QUASI_REFERENCE_DIR, else the build's own).
+/// Directory of results of other programs (environment QUASI_REFERENCE_DIR, else the build's
+/// default).
 std::filesystem::path reference_dir();
 
 /// Root of the source tree, for examples.
@@ -13,7 +14,7 @@ std::filesystem::path source_dir();
 
 }  // namespace quasi::test
 
-/// Skips the test, saying what is missing, when reference data are not on this machine.
+/// Skips the test with a message if the reference data are not on this machine.
 #define QUASI_NEED_REFERENCE(relative)                                     \
   if (!std::filesystem::exists(quasi::test::reference_dir() / (relative))) \
   GTEST_SKIP() << "reference data not here: " << quasi::test::reference_dir() / (relative)

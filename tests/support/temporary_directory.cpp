@@ -9,7 +9,8 @@
 namespace quasi::test {
 
 TemporaryDirectory::TemporaryDirectory() {
-  // The six letters are mkdtemp's to replace. Short: a Unix socket's path has 107 characters.
+  // mkdtemp replaces the six letters. The name is short, because a Unix socket's path has at most
+  // 107 characters.
   std::string name =
       (std::filesystem::temp_directory_path() / "quasi-").string() + std::string(6, 'X');
   if (mkdtemp(name.data()) == nullptr)
@@ -23,7 +24,7 @@ TemporaryDirectory::~TemporaryDirectory() {
     std::cerr << "kept: " << path_ << '\n';
     return;
   }
-  // The inputs of jobs are read-only folders: open them first.
+  // The inputs of jobs are read-only folders, so they are made writable first.
   std::error_code error;
   for (fs::recursive_directory_iterator walk(path_, error), end; !error && walk != end;
        walk.increment(error))

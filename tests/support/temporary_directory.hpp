@@ -4,8 +4,8 @@
 
 namespace quasi::test {
 
-/// A fresh directory, removed when the object goes; kept, and named, where the test has failed and
-/// QUASI_KEEP is set.
+/// A new directory that the destructor removes. If the test has failed and QUASI_KEEP is set, the
+/// directory is kept and its name printed.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

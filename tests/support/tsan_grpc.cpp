@@ -1,22 +1,20 @@
-// For the thread sanitizer: the promises of gRPC that it cannot see.
+// Tells the thread sanitizer the ordering promises of gRPC, which it cannot see.
 //
-// Debian's gRPC is not instrumented, so whatever one thread hands to gRPC and another gets back
-// looks like a race. This file stands in front of the few functions of gRPC where that happens and
-// tells the sanitizer what gRPC promises, and no more:
+// Debian's gRPC is not instrumented. Data that one thread passes to gRPC and another thread
+// receives from it therefore look like a race. This file wraps the few functions of gRPC where that
+// happens and reports exactly the promises of gRPC:
 //
-//   * the start of an operation happens before its completion. Both pass through the C interface:
-//   the
-//     start is grpc_call_start_batch(…, tag), and for callbacks the tag is a functor that gRPC runs
-//     when the operation is over: "released" at the start, "acquired" before the functor runs, on
-//     that tag;
-//   * OnDone comes after every other reaction of its call, OnCancel after the handler: gRPC counts
-//   both
-//     with atomics, partly in its own uninstrumented code. Both reactions are run at once here,
-//     instead of by another thread, which gRPC itself does for reactions that are marked as short;
-//   * absl::Mutex, which is gRPC's lock, excludes;
-//   * a server is destroyed when its callbacks have returned.
+//   * The start of an operation happens before its completion. Both use the C interface. The start
+//     is grpc_call_start_batch(…, tag), and for callbacks the tag is a functor that gRPC runs after
+//     the operation. The tag is "released" at the start and "acquired" before the functor runs.
+//   * OnDone comes after every other reaction of its call, and OnCancel comes after the handler.
+//     gRPC counts both with atomics, partly in uninstrumented code. Both reactions run at once here
+//     instead of on another thread, as gRPC itself does for reactions that are marked as short.
+//   * absl::Mutex, the lock of gRPC, excludes other threads.
+//   * A server is destroyed after its callbacks have returned.
 //
-// Built without instrumentation and linked into every program of a sanitizer build of the service.
+// The file is built without instrumentation and linked into every program of a sanitizer build of
+// the service.
 
 #include <dlfcn.h>
 #include <grpc/grpc.h>
@@ -36,15 +34,15 @@ namespace {
 
 using Run = void (*)(grpc_completion_queue_functor*, int);
 
-// A table and a lock that order nothing for the sanitizer: no memory is allocated, and this file is
-// not instrumented.
+// A table and a lock that establish no order for the sanitizer: they allocate no memory, and this
+// file is not instrumented.
 struct Entry {
   grpc_completion_queue_functor* functor;
   Run original;
 };
 std::array<Entry, 1U << 16> table{};
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
-int calls_over = 0;  // Stands for "every callback that has returned".
+int calls_over = 0;  // stands for "every callback that has returned"
 
 std::size_t slot_of(const void* functor) {
   return (reinterpret_cast<std::uintptr_t>(functor) >> 4) * 0x9E3779B97F4A7C15U >> 48;
@@ -59,7 +57,7 @@ void remember(grpc_completion_queue_functor* functor) {
   busy.clear(std::memory_order_release);
 }
 
-/// Removes the entry and closes the gap, so that every other one is still found from its slot on.
+/// Removes the entry and closes the gap, so that every other entry is still found from its slot on.
 Run recall(grpc_completion_queue_functor* functor) {
   while (busy.test_and_set(std::memory_order_acquire)) {
   }
@@ -78,8 +76,8 @@ Run recall(grpc_completion_queue_functor* functor) {
   return original;
 }
 
-/// Tags of the callback interface begin with the address of a function; those of the synchronous
-/// one are C++ objects and begin with the address of a virtual table.
+/// Tags of the callback interface begin with the address of a function. Tags of the synchronous
+/// interface are C++ objects and begin with the address of a virtual table.
 bool is_code(void* address) {
   const auto within = [](dl_phdr_info* module, std::size_t, void* wanted) {
     for (int i = 0; i < module->dlpi_phnum; ++i) {
@@ -128,8 +126,8 @@ extern "C" void grpc_server_destroy(grpc_server* server) {
   __tsan_acquire(&calls_over);
 }
 
-// The members of absl::Mutex by their names for the linker: its class is not open to us as gRPC's
-// is.
+// The members of absl::Mutex by their names for the linker, because its class cannot be wrapped
+// like gRPC's.
 extern "C" {
 void absl_mutex_lock(void* mutex) __asm__("_ZN4absl7debian35Mutex4LockEv");
 void absl_mutex_unlock(void* mutex) __asm__("_ZN4absl7debian35Mutex6UnlockEv");

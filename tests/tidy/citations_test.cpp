@@ -1,5 +1,5 @@
-// Nothing cites into the void: sections of docs/theory, invariants, decisions, papers and pages
-// that code, pages and SQL name are there.
+// Tests that every citation resolves: sections of docs/theory, invariants, decisions, papers and
+// pages that code, pages and SQL name.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
-/// This file and the other tests of this folder hold examples of broken citations.
+/// False for this file and the other tests of this folder, which hold examples of broken citations.
 bool is_searched(const SourceFile& file) {
   return is_written_by_people(file) && !file.path.starts_with("tests/tidy/");
 }
@@ -30,7 +30,7 @@ const SourceFile& page(const std::string& path) {
   throw std::runtime_error("no page " + path);
 }
 
-/// The groups `group` of all matches.
+/// The groups `group` of all matches of a pattern.
 std::vector<std::string> matches(const std::string& text, const std::regex& pattern,
                                  std::size_t group = 1) {
   std::vector<std::string> found;
@@ -39,8 +39,8 @@ std::vector<std::string> matches(const std::string& text, const std::regex& patt
   return found;
 }
 
-/// Numbers of a theory page: "7" and "7.1" of its headings, and of the items of the numbered lists
-/// below a heading: item 3 below 12.3 is "12.3.3", below 13 it is "13.3".
+/// Numbers of the sections of a theory page: "7" and "7.1" of its headings, and the items of
+/// numbered lists below a heading. Item 3 below 12.3 is "12.3.3", and below 13 it is "13.3".
 Names sections_of(const SourceFile& theory) {
   static const std::regex heading("^##+ ([0-9]+(\\.[0-9]+)*)\\.? .*"), item("^([0-9]+)\\. .*");
   Names sections;
@@ -55,7 +55,7 @@ Names sections_of(const SourceFile& theory) {
   return sections;
 }
 
-/// The numbers in what follows a page's name: "7.2–7.5", "1.3, 1.4", "6.2 and 6.5".
+/// The section numbers in the text after a page's name: "7.2–7.5", "1.3, 1.4", "6.2 and 6.5".
 std::vector<std::string> cited_sections(const std::string& after) {
   static const std::regex list(
       "^,? ?(?:[Ss]ections? )?([0-9]+(?:\\.[0-9]+)*(?:(?:, | and |–)[0-9]+(?:\\.[0-9]+)*)*)");
@@ -65,13 +65,13 @@ std::vector<std::string> cited_sections(const std::string& after) {
                                                : std::vector<std::string>{};
 }
 
-/// Comment lines joined, so that a citation may be broken between two lines.
+/// Joins comment lines, because a citation may be broken between two lines.
 std::string running_text(const SourceFile& file) {
   static const std::regex line_break("\\s*\\n\\s*(?:///?<?|#|--)?\\s*");
   return std::regex_replace(file.text(), line_break, " ");
 }
 
-/// Broken citations of sections in a text.
+/// Lists broken citations of sections in a text.
 std::vector<std::string> broken_sections(const std::string& text) {
   static const std::regex citation("docs/theory/([a-z]+)\\.md");
   static std::map<std::string, Names> sections;
@@ -90,7 +90,7 @@ std::vector<std::string> broken_sections(const std::string& text) {
   return broken;
 }
 
-/// Citations of documents that are not in the tree, or by a name that no reader can open.
+/// Lists citations of documents that are not in the tree, or by a name that no reader can open.
 std::vector<std::string> citations_without_page(const std::string& text) {
   static const std::regex bare(
       "((?:^|[^/a-z0-9_-])(?:thermal|gw|mosfet|device|service)(?:-2)?\\.md,? [0-9][0-9.]*"
@@ -121,7 +121,7 @@ std::vector<std::string> broken_decisions(const std::string& text) {
   return broken;
 }
 
-/// Keys in brackets: [li2014], [feng2016, feng2017].
+/// Lists keys in brackets, e.g. [li2014] and [feng2016, feng2017].
 std::vector<std::string> cited_keys(const std::string& text) {
   static const std::regex brackets(
       "\\[([a-z]+[12][0-9]{3}[a-z]?(?:[,;] [a-z]+[12][0-9]{3}[a-z]?)*)\\]");

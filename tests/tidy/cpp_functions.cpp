@@ -12,7 +12,7 @@ namespace {
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-/// Overwrites [from, to) with blanks, line breaks aside.
+/// Overwrites [from, to) with blanks, except line breaks.
 void blank(std::string& text, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < std::min(to, text.size()); ++i)
     if (text[i] != '\n') text[i] = ' ';
@@ -104,7 +104,7 @@ class Scanner {
     return false;
   }
 
-  /// Where a function's own line begins: after `template <…>`.
+  /// Start of a function's own line, after `template <…>`.
   std::size_t after_template(std::size_t from) const {
     while (from < at_ && is_blank(text_[from])) ++from;
     if (std::string_view(text_).substr(from, 8) != "template") return from;
@@ -119,11 +119,11 @@ class Scanner {
   struct Head {
     bool is_function = false;
     std::string name;
-    std::size_t begin = 0, open = 0;  ///< of the declarator, of the parameter list
-    bool has_type = false;            ///< something stands before the name
+    std::size_t begin = 0, open = 0;  ///< positions of the declarator and of the parameter list
+    bool has_type = false;            ///< true if a type or specifier precedes the name
   };
 
-  /// The function that the present statement declares, if it does.
+  /// The function that the present statement declares, if it declares one.
   Head head() const {
     Head head{.begin = after_template(start_)};
     int angles = 0;
@@ -211,7 +211,8 @@ class Scanner {
 
   void declaration() {
     const Head h = head();
-    const bool is_use = h.name.find("::") != std::string::npos;  // std::call(…); of a macro's body
+    const bool is_use =
+        h.name.find("::") != std::string::npos;  // std::call(…); in the body of a macro
     if (h.is_function && h.has_type && !is_use && !has_word(statement(), "using")) add(h, 0);
   }
 

@@ -1,4 +1,4 @@
-// The documentation speaks of what is there: links, files, tests, keys of decks and of
+// Tests that the documentation agrees with the tree: links, files, tests, keys of decks and of
 // configurations, in both directions.
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ Names matches(const std::string& text, const std::string& pattern) {
 
 Names in_backticks(const std::string& text) { return matches(text, "`([^`\n]+)`"); }
 
-/// A heading's anchor, as the usual viewers make it.
+/// The anchor of a heading, as common viewers form it.
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (const char c : heading)
@@ -91,7 +91,7 @@ TEST(Docs, LinksAndPicturesLeadSomewhere) {
     }
 }
 
-/// questions.txt lists what users ask first and the heading that answers it.
+/// questions.txt lists frequent questions and the heading that answers each.
 TEST(Docs, QuestionsHaveAnAnswer) {
   std::ifstream table(source_dir() / "tests/tidy/questions.txt");
   int questions = 0;
@@ -105,7 +105,7 @@ TEST(Docs, QuestionsHaveAnAnswer) {
   EXPECT_GE(questions, 12);
 }
 
-/// Sentences of a page's prose: code, tables, headings, pictures and formulas are none.
+/// Sentences of a page's prose, without code, tables, headings, pictures and formulas.
 std::vector<std::string> sentences_of(const std::string& page) {
   const std::string prose = std::regex_replace(page, std::regex("```[^`]*```"), "");
   std::vector<std::string> sentences;
@@ -174,8 +174,8 @@ TEST(Docs, TestsThatAreNamedExist) {
     }
 }
 
-/// Words in backticks in one column of the tables that begin so, a list between backticks being
-/// several words.
+/// Words in backticks in one column of the tables with this header. A list between backticks counts
+/// as several words.
 Names words_of_tables(const std::string& text, const std::string& header, int column) {
   Names words;
   std::istringstream lines(text);
@@ -222,8 +222,8 @@ Names together(std::initializer_list<Names> all) {
   return result;
 }
 
-/// Every name of `read` is among the documented ones, and the other way round; `beside` may stand
-/// in the tables without being read.
+/// Expects that the names in `read` and the documented ones are equal. Names in `beside` may be
+/// documented without being read.
 void expect_same(const Names& read, const Names& documented, const std::string& page,
                  const Names& beside = {}) {
   EXPECT_GT(read.size(), 15u) << page << ": the keys are read in another way than this test knows";
@@ -261,7 +261,7 @@ TEST(Docs, KeysOfGwDecks) {
       together({common_keys(), matches(code, kReads), matches(code, "path_of\\(\\s*\"(\\w+)\""),
                 matches(code, "(?:vector|grid)_of\\(\\s*reader,\\s*\"(\\w+)\"")});
   for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "converge", "job", "kind"})
-    read.erase(table);  // named with their keys
+    read.erase(table);  // tables are named with their keys
   expect_same(read, words_of_tables(page, "| key | default", 0), "docs/reference/gw.md");
 }
 
@@ -315,8 +315,8 @@ TEST(Docs, EventsOfTheLogThatAreNamedExist) {
         << "docs/reference/operations.md names an event " << event;
 }
 
-// What follows two dashes on a page is an option of one of the programs, or of one of the tools
-// that the page is about.
+// A word after two dashes on a page must be an option of one of the programs, or of one of the
+// tools that the page describes.
 TEST(Docs, OptionsThatAreNamedExist) {
   std::string code;
   for (const char* room : {"client", "server", "workers/daemon", "workers/engine", "examples",

@@ -1,4 +1,5 @@
-// Client and server know no kind of job: its name is in the messages, its files are the engine's.
+// Tests that client and server contain no names of kinds. The messages name the kinds, and the
+// engine names their files.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ std::set<std::string> deck_file_names(const std::string& kind) {
   std::set<std::string> names;
   for (std::string name : matches(table, "\"([^\"]+)\"")) {
     name = name.substr(0, name.find('*'));
-    if (!name.empty()) names.insert(name);  // "*.toml" names no kind.
+    if (!name.empty()) names.insert(name);  // "*.toml" names no kind
   }
   return names;
 }
@@ -58,7 +59,7 @@ TEST(Kinds, ClientAndServerNameNone) {
   }
   for (const char* room : {"client", "server"})
     for (const auto& entry : fs::recursive_directory_iterator(source_dir() / room)) {
-      // The Python package reads results, and those differ by kind.
+      // The Python package reads results, which differ by kind.
       const bool python = entry.path().string().find("client/python/") != std::string::npos;
       if (!entry.is_regular_file() || python) continue;
       const std::string text = text_of(entry.path());

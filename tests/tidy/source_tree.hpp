@@ -20,12 +20,12 @@ bool has_suffix(std::string_view path, const std::vector<std::string>& suffixes)
 /// True for C++ and CUDA sources and headers.
 bool is_cpp(std::string_view path);
 
-/// True for a file that people write and read: code, build files, scripts, pages, configuration.
-/// Data (tables of numbers, pictures, force constants, recorded messages) are none.
+/// True for a file that authors write: code, build files, scripts, pages, configuration. It is
+/// false for data (tables of numbers, pictures, force constants, recorded messages).
 bool is_written_by_people(const SourceFile& file);
 
-/// Paths of all files of the project's folders and of its root, sorted, data included. Build
-/// folders and hidden files other than those of .ci are left out.
+/// Paths of all files of the project's folders and of its root, sorted, including data. Build
+/// folders and hidden files except those of .ci are left out.
 const std::vector<std::string>& all_paths();
 
 /// The text files among them, read once.

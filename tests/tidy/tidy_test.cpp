@@ -1,4 +1,4 @@
-// What no linter knows: the source keeps the rules of docs/architecture.md.
+// Tests rules of docs/architecture.md that no linter checks.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::string included(const std::string& line) {
              : line.substr(open + 1, close - open - 1);
 }
 
-/// Files below `room` may include, of the project's own rooms, only those in `may`.
+/// A rule: files below `room` may include, of the project's own rooms, only those in `may`.
 struct Direction {
   std::string room;
   std::vector<std::string> may;
@@ -34,8 +34,8 @@ std::vector<Direction> directions() {
       {"workers/units/", {"workers/units/"}},
       {"workers/backend/", {"workers/backend/", "workers/units/"}},
       {"workers/io/", {"workers/io/", "workers/backend/"}},
-      // One wording for "unknown key, did you mean", in programs too: the part of workers/io that
-      // needs neither HDF5 nor messages, and that a build without the service has.
+      // The message for "unknown key, did you mean" has one source for all programs. This part of
+      // workers/io needs neither HDF5 nor messages, and a build without the service has it.
       {"workers/daemon/", {"workers/daemon/", "proto/", "workers/io/settings.hpp"}},
       {"server/store/", {"server/store/", "server/queue/", "proto/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
@@ -158,7 +158,7 @@ TEST(Tidy, NoDrawersAndGuardedHeaders) {
 }
 
 TEST(Tidy, NothingIsLeftUnfinished) {
-  // Spelled in halves, or this file would accuse itself.
+  // The marks are split in halves, because this file would otherwise violate its own rule.
   const std::vector<std::string> marks{std::string("TO") + "DO", std::string("FIX") + "ME",
                                        std::string("DISABLED") + "_"};
   for (const SourceFile& file : all_cpp_files())

@@ -7,7 +7,7 @@ namespace quasi::model {
 
 namespace {
 
-/// Odometer over `digits` digits of base `base`; false after the last.
+/// Advances an odometer over `digits` digits of base `base`; false after the last value.
 bool advance(std::vector<int>& digit, int base) {
   for (auto d = digit.rbegin(); d != digit.rend(); ++d) {
     if (++*d < base) return true;
@@ -16,8 +16,8 @@ bool advance(std::vector<int>& digit, int base) {
   return false;
 }
 
-/// All derivatives of one order with respect to the relative coordinates, in quanta,
-/// last index fastest. Each set of indices is differentiated once and copied to its permutations.
+/// All derivatives of one order with respect to the relative coordinates, in quanta, last index
+/// fastest. Each set of indices is differentiated once and copied to its permutations.
 std::vector<std::int64_t> relative_derivatives(const Structure& structure, const EnergyTerm& term,
                                                int order) {
   const int n_coordinates = 3 * (static_cast<int>(term.site.size()) - 1);
@@ -82,7 +82,7 @@ ForceConstants derivatives(const Structure& structure, const std::vector<EnergyT
     const int n_coordinates = 3 * n_relative;
     const std::vector<std::int64_t> relative = relative_derivatives(structure, term, order);
 
-    std::vector<int> who(order, 0);  // which site of the term stands in each slot
+    std::vector<int> who(order, 0);  // site of the term in each slot
     do {
       ForceConstants::Key key;
       for (int slot = 0; slot < order; ++slot) {
@@ -93,7 +93,7 @@ ForceConstants derivatives(const Structure& structure, const std::vector<EnergyT
       std::vector<std::int64_t>& block =
           result.block.try_emplace(key, std::vector<std::int64_t>(tensor_size, 0)).first->second;
 
-      // Site m > 0 moves its own coordinates; site 0 moves all of them, backwards.
+      // Site m > 0 moves its own coordinates. Site 0 moves all of them in the opposite direction.
       std::vector<int> mover(order, 0);
       do {
         bool contributes = true;
@@ -123,7 +123,7 @@ ForceConstants derivatives(const Structure& structure, const std::vector<EnergyT
 }
 
 std::vector<Site> neighbours(const Structure& structure, int atom, double cutoff_angstrom) {
-  // A box that surely contains the sphere: the height of the cell over each face.
+  // A box of cells that contains the sphere, from the heights of the cell over its faces.
   Cell reach{};
   const Matrix3& a = structure.lattice_angstrom;
   for (int i = 0; i < 3; ++i) {

@@ -41,13 +41,13 @@ struct Site {
   auto operator<=>(const Site&) const = default;
 };
 
-/// Force constants of one order n, sparse: key (atom 1 in cell 0; sites of atoms 2…n), value the
-/// 3ⁿ cartesian tensor, last index fastest.
+/// Force constants of one order n, sparse. The key is atom 1 in cell 0 and the sites of atoms 2…n;
+/// the value is the 3ⁿ Cartesian tensor, last index fastest.
 ///
 /// Values are whole numbers of `quantum` eV/Åⁿ. The derivatives of every energy term with respect
-/// to its relative coordinates are rounded to the quantum once, and all that follows (atom 0 moving
-/// against the others, sums over terms) is integer arithmetic; so the sum over any slot is exactly
-/// zero, also in the decimal numbers of the file.
+/// to its relative coordinates are rounded to the quantum once. All later steps (moving atom 0
+/// against the others, sums over terms) are integer arithmetic. The sum over any slot is therefore
+/// exactly zero, also in the decimal numbers of the file.
 struct ForceConstants {
   static constexpr double kQuantum = 1e-9;
   using Key = std::vector<Site>;  // [0].cell is always zero

@@ -112,7 +112,7 @@ void write_supercell_second_order(const std::filesystem::path& file, const Struc
   const auto number = [&](int atom, int i, int j, int k) {
     return ((atom * n[2] + k) * n[1] + j) * n[0] + i;
   };
-  // Sum of all images, by (atom, partner in the supercell).
+  // Sum over all images, by (atom, partner in the supercell).
   std::vector<std::int64_t> folded(static_cast<std::size_t>(s.n_atoms()) * m * 9, 0);
   for (const auto& [key, value] : fc2.block) {
     const Cell& c = key[1].cell;

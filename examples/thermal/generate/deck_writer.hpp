@@ -9,7 +9,7 @@ namespace quasi::model {
 
 enum class SecondOrder { kSupercell, kEspresso };  ///< FORCE_CONSTANTS_2ND, espresso.ifc2
 
-/// What a CONTROL says beside the crystal.
+/// The settings of a CONTROL beside the crystal.
 struct ControlOptions {
   std::array<int, 3> mesh{8, 8, 8};
   double temperature_k = 300.0;
@@ -20,7 +20,8 @@ struct ControlOptions {
   std::string comment;  ///< first line, without its "!"
 };
 
-/// The CONTROL of a deck; polar crystals get ε = 1, Z* = their charges, and nonanalytic.
+/// Writes the CONTROL of a deck. Polar crystals get ε = 1, Z* equal to their charges, and
+/// nonanalytic.
 void write_control(const std::filesystem::path& file, const Structure& structure,
                    const ControlOptions& options);
 
@@ -34,9 +35,9 @@ void write_espresso_second_order(const std::filesystem::path& file, const Struct
 void write_anharmonic(const std::filesystem::path& file, const Structure& structure,
                       const ForceConstants& fc);
 
-/// Every deck this project can make, by name. Writes CONTROL, the second order in the layout asked
-/// for (or both where they hold the same thing), FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH.
-/// Names: "silicon-sw" (both layouts), "wurtzite-sw" (both), "rocksalt" (the one asked for).
+/// Writes one of the project's decks by name: CONTROL, the second order in the requested layout (or
+/// in both where they are equivalent), FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH. Names:
+/// "silicon-sw" (both layouts), "wurtzite-sw" (both), "rocksalt" (the requested layout).
 /// @throws std::invalid_argument for another name.
 void write_deck(const std::string& name, const std::filesystem::path& directory,
                 SecondOrder second_order = SecondOrder::kSupercell);

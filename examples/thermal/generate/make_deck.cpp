@@ -4,7 +4,7 @@
 
 #include "examples/thermal/generate/deck_writer.hpp"
 
-// quasi-make-deck NAME DIRECTORY [--espresso]: writes a model crystal's deck.
+// quasi-make-deck NAME DIRECTORY [--espresso] writes a model crystal's deck.
 int main(int argc, char** argv) {
   const bool help =
       argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);

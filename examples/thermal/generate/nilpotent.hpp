@@ -8,8 +8,8 @@ namespace quasi::model {
 
 /// A number of the algebra R[ε1,ε2,ε3,ε4] with every εi² = 0: sixteen coefficients, one for each
 /// subset of the four units. A function evaluated at x + ε1 e_a + ε2 e_b + ε3 e_c + ε4 e_d has the
-/// mixed derivative ∂⁴f/∂a∂b∂c∂d as the coefficient of ε1ε2ε3ε4, exact to rounding: there is no
-/// step width, and repeated indices (a = b) need no special care.
+/// mixed derivative ∂⁴f/∂a∂b∂c∂d as the coefficient of ε1ε2ε3ε4, exact to rounding. There is no
+/// step width, and repeated indices (a = b) need no special treatment.
 class Nilpotent {
  public:
   static constexpr int kUnits = 4;

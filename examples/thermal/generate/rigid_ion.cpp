@@ -14,7 +14,7 @@ Nilpotent length(std::span<const Nilpotent> r) {
   return sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
 }
 
-/// ∂α∂β of erfc(Λr)/r at d ≠ 0.
+/// The second derivatives ∂α∂β of erfc(Λr)/r at d ≠ 0.
 Matrix3 screened_hessian(const Vector3& d, double decay) {
   const double r = std::hypot(d[0], d[1], d[2]);
   const double gauss = 2.0 * decay / std::sqrt(kPi) * std::exp(-decay * decay * r * r);
@@ -41,7 +41,8 @@ Matrix3 reciprocal(const Matrix3& a) {
   return b;
 }
 
-/// ∂α∂β of Σ_L 1/|d+L| over a lattice, the K = 0 term left out; d not on the lattice.
+/// The second derivatives ∂α∂β of Σ_L 1/|d+L| over a lattice without the K = 0 term; d is not on
+/// the lattice.
 Matrix3 coulomb_hessian(const Vector3& d, const Matrix3& lattice) {
   const Matrix3 b = reciprocal(lattice);
   const double edge = std::hypot(lattice[0][0], lattice[0][1], lattice[0][2]);
@@ -50,7 +51,7 @@ Matrix3 coulomb_hessian(const Vector3& d, const Matrix3& lattice) {
                                  b[0][1] * (b[1][0] * b[2][2] - b[1][2] * b[2][0]) +
                                  b[0][2] * (b[1][0] * b[2][1] - b[1][1] * b[2][0]));
   const double decay = 2.4 / edge;
-  constexpr int kReach = 6;  // erfc and the Gaussian are both below 1e-17 beyond
+  constexpr int kReach = 6;  // beyond, erfc and the Gaussian are both below 1e-17
   Matrix3 h{};
   for (int i = -kReach; i <= kReach; ++i)
     for (int j = -kReach; j <= kReach; ++j)
@@ -72,7 +73,8 @@ Matrix3 coulomb_hessian(const Vector3& d, const Matrix3& lattice) {
   return h;
 }
 
-/// Adds -ZZ'·hessian for a pair and takes it off the diagonal block: the sum rule stays exact.
+/// Adds -ZZ'·hessian for a pair and subtracts it from the diagonal block, so that the sum rule
+/// stays exact.
 void add_pair(ForceConstants& fc, int atom, const Site& other, double factor, const Matrix3& h) {
   auto& pair =
       fc.block.try_emplace({{atom, {}}, other}, std::vector<std::int64_t>(9, 0)).first->second;
@@ -103,7 +105,7 @@ std::vector<EnergyTerm> repulsion_terms(const RigidIon& model, const Structure& 
 }  // namespace
 
 double RigidIon::repulsion_ev() const {
-  // Energy per ion pair -M Z²k/r + 6 B exp(-r/ρ), M the Madelung constant of rock salt.
+  // Energy per ion pair: -M Z²k/r + 6 B exp(-r/ρ), with the Madelung constant M of rock salt.
   constexpr double kMadelung = 1.7475645946331822;
   const double r = 0.5 * lattice_constant_angstrom;
   return kMadelung * charge_e * charge_e * kCoulomb_ev_angstrom * rho_angstrom *

@@ -24,13 +24,12 @@ struct RigidIon {
   /// Order 3 and 4: repulsion and Coulomb energy of first and second neighbours.
   std::vector<EnergyTerm> anharmonic_terms(const Structure& structure) const;
 
-  /// Second order of a supercell deck: what a finite-displacement computation in the periodic
-  /// supercell returns, all periodic images summed and no macroscopic field.
+  /// Second order of a supercell deck, as a finite-displacement computation in the periodic
+  /// supercell returns it: all periodic images are summed, and there is no macroscopic field.
   ForceConstants supercell_force_constants(const Structure& structure) const;
 
-  /// Second order of an espresso deck: what is left after the reciprocal half of the Ewald sum with
-  /// Λ = 2π/|a1| has been taken out, i.e. the repulsion and Z Z' erfc(Λr)/r. The reader adds the
-  /// other half.
+  /// Second order of an espresso deck without the reciprocal half of the Ewald sum with Λ =
+  /// 2π/|a1|, i.e. the repulsion and Z Z' erfc(Λr)/r. The reader adds the other half.
   ForceConstants short_range_force_constants(const Structure& structure) const;
 };
 

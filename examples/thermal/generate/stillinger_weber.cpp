@@ -21,7 +21,8 @@ Nilpotent StillingerWeber::pair_energy_ev(const Nilpotent& r_angstrom) const {
 }
 
 double StillingerWeber::bond_length_angstrom() const {
-  double r = std::cbrt(std::sqrt(2.0)) * sigma_angstrom;  // their scaling puts it next to 2^(1/6) σ
+  double r = std::cbrt(std::sqrt(2.0)) *
+             sigma_angstrom;  // the scaled potential has its minimum next to 2^(1/6) σ
   for (int step = 0; step < 50; ++step) {
     Nilpotent x(r);
     x.seed(0);

@@ -19,9 +19,9 @@ struct StillingerWeber {
   double lambda = 21.0;
   double gamma = 1.20;
 
-  /// The distance where the pair energy is lowest. In any structure whose bonds all have this
-  /// length and meet at the tetrahedral angle, every force and the stress vanish: each three-body
-  /// term is at its own minimum, zero, and second neighbours lie outside the cutoff.
+  /// The distance of lowest pair energy. In any structure with bonds of this length at the
+  /// tetrahedral angle, every force and the stress vanish. Each three-body term is then at its own
+  /// minimum, zero, and second neighbours lie outside the cutoff.
   double bond_length_angstrom() const;
   /// Two-body term φ₂ of the distance r, eV.
   Nilpotent pair_energy_ev(const Nilpotent& r_angstrom) const;
@@ -31,8 +31,8 @@ struct StillingerWeber {
 
 /// Diamond, two silicon atoms.
 Structure diamond(const StillingerWeber& potential);
-/// Ideal wurtzite, four atoms: the same bonds in hexagonal stacking, with two masses (silicon and
-/// germanium) so that the two sublattices differ. A crystal that exists on paper only.
+/// Ideal wurtzite with four atoms: the same bonds in hexagonal stacking. It has two masses (silicon
+/// and germanium) so that the two sublattices differ. It is a model without a real counterpart.
 Structure wurtzite(const StillingerWeber& potential);
 
 }  // namespace quasi::model

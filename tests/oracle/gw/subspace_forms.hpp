@@ -3,7 +3,7 @@
 #include <complex>
 #include <vector>
 
-/// Slow, literal writings of sums over W in a subspace. Nothing here comes from workers/.
+/// Slow, literal forms of sums over W in a subspace. They use nothing of workers/.
 namespace quasi::oracle::gw {
 
 using Complex = std::complex<double>;

@@ -115,8 +115,8 @@ class Step {
                     one_sided_w_flux(f, v, p, i, -1, m + t_.nphi / 2));
     return one_sided_w_flux(f, v, p, i, l, m);
   }
-  // Flux at m+½ on 0 < φ < π, where sin φ > 0: wind by the sign of ε'. On π < φ < 2π by F(−φ) =
-  // −F(φ).
+  // Flux at m+½ on 0 < φ < π, where sin φ > 0, with upwinding by the sign of ε'. On π < φ < 2π it
+  // follows from F(−φ) = −F(φ).
   double phi_flux(const std::vector<double>& f, int v, int p, int i, int l, int m) const {
     m = (m % t_.nphi + t_.nphi) % t_.nphi;
     if (2 * m >= t_.nphi) return -phi_flux(f, v, p, i, l, t_.nphi - 1 - m);
@@ -202,7 +202,7 @@ class Step {
         }
   }
 
-  // One link with blocking: what goes up and what comes down, spread over the angles of either end.
+  // One link with blocking: its rates up and down, spread over the angles of either end.
   void blocked_link(const std::vector<double>& f, int i, int vl, int pl, int l, int vh, int ph,
                     const int nodes[2], const double b[2], double gamma, double up, double down,
                     const double* sum_low, const double* sum_high, std::vector<double>* out) const {

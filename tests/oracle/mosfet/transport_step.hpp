@@ -2,9 +2,9 @@
 
 #include <vector>
 
-/// A slow second writing of the transport of the kind mosfet, on the whole circle, straight from
-/// the equations: no symmetry, no fusion, every flux computed where it is needed. Includes nothing
-/// of the program.
+/// A slow second form of the transport of the kind mosfet, on the whole circle, directly from the
+/// equations. It uses no symmetry and no fusion and computes every flux where it is needed. It
+/// includes nothing of the program.
 namespace quasi::oracle {
 
 struct Transport {

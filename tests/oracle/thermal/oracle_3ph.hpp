@@ -4,13 +4,13 @@
 #include <complex>
 #include <vector>
 
-/// Three-phonon scattering written down literally: every q', every pair of branches, every block,
-/// no symmetry, no factorisation. Includes nothing of the program it checks.
+/// Three-phonon scattering in literal form: every q', every pair of branches, every block, without
+/// symmetry and without factorisation. It includes nothing of the program that it checks.
 namespace quasi::oracle {
 
 struct Block3ph {
   std::array<int, 3> atom;
-  std::array<std::array<int, 3>, 3> cell;  ///< of all three atoms; the first is the origin
+  std::array<std::array<int, 3>, 3> cell;  ///< cells of all three atoms; the first is the origin
   std::array<double, 27> tensor;           ///< eV/Å³
 };
 

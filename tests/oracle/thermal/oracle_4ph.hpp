@@ -4,14 +4,14 @@
 #include <complex>
 #include <vector>
 
-/// Four-phonon scattering written down literally: every ordered tuple, every block of the force
-/// constants, no symmetry, no factorisation, no order of evaluation worth the name. Includes
-/// nothing of the program it checks.
+/// Four-phonon scattering in literal form: every ordered tuple and every block of the force
+/// constants, without symmetry and without factorisation, in the simplest order. It includes
+/// nothing of the program that it checks.
 namespace quasi::oracle {
 
 struct Block4ph {
   std::array<int, 4> atom;
-  std::array<std::array<int, 3>, 4> cell;  ///< of all four atoms; the first is the origin
+  std::array<std::array<int, 3>, 4> cell;  ///< cells of all four atoms; the first is the origin
   std::array<double, 81> tensor;           ///< eV/Å⁴
 };
 
@@ -52,13 +52,13 @@ struct Sums4ph {
   double normal = 0.0;       ///< its share without a reciprocal vector
   double phase_space = 0.0;  ///< Σ weight·W
   double tuples = 0.0;       ///< Σ weight
-  /// Visited tuples in which two phonons that may change places are one: λ' = λ'' (++ and --), λ''
-  /// = λ''' (+-).
+  /// Number of tuples in which two interchangeable phonons coincide: λ' = λ'' (++ and --), λ'' =
+  /// λ''' (+-).
   long two_coincide = 0;
-  long three_coincide = 0;  ///< … all three created ones (--)
+  long three_coincide = 0;  ///< number of tuples whose three created phonons coincide (--)
 };
 
-/// V of one tuple: four points, four branches, and which phonons are created.
+/// V of one tuple: four points, four branches, and a flag for each created phonon.
 std::complex<double> matrix_element_4ph(const Crystal4ph& crystal, const std::array<int, 4>& point,
                                         const std::array<int, 4>& branch,
                                         const std::array<bool, 4>& created);

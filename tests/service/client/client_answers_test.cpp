@@ -1,4 +1,4 @@
-// A server that lies, and one that is gone: what the client makes of their answers.
+// Tests the client against a server that sends false answers and against one that has ended.
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kFullId[] = "j_01J9QK3V8NXW2R5T7Y9A1C3E5G";
 
-/// A server that says what the test tells it to say.
+/// A server whose answers the test sets.
 class Told : public v1::JobService::Service {
  public:
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*,
@@ -91,7 +91,7 @@ class Answers : public ClientFiles {
   Session session_{.console = console_, .config = config_, .state = state_, .server = connection_};
 };
 
-// The id of an answer becomes a folder's name: it must be an id.
+// The id in an answer becomes the name of a folder, so it must be a valid id.
 TEST_F(Answers, AnIdThatLeadsElsewhereIsRefused) {
   for (const char* id : {"../escaped", "/abs/escaped", "", "j_", ".."}) {
     jobs_.id = id;
@@ -106,7 +106,7 @@ TEST_F(Answers, AnIdThatLeadsElsewhereIsRefused) {
   EXPECT_TRUE(fs::exists(path("here") / kFullId / "authorized_keys"));
 }
 
-// A link that someone planted where the download is written is not followed.
+// A symbolic link at the path of the download is not followed.
 TEST_F(Answers, ALinkInTheDownloadsPlaceIsNotFollowed) {
   file("precious", "precious");
   fs::create_symlink(path("precious"), path("here/authorized_keys.part"));
@@ -119,7 +119,8 @@ TEST_F(Answers, ALinkInTheDownloadsPlaceIsNotFollowed) {
   EXPECT_EQ(text, "precious");
 }
 
-// A connection that dies under a call shows as CANCELLED without a word: the server is not there.
+// A connection that breaks during a call gives CANCELLED without details, which means that there is
+// no server.
 TEST_F(Answers, ACallWhoseServerDiedSaysSo) {
   const Failure failure =
       failure_of(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"), "host:1");
@@ -128,7 +129,7 @@ TEST_F(Answers, ACallWhoseServerDiedSaysSo) {
   EXPECT_NE(failure.remedy, "");
 }
 
-// Parts of a log end where the server's pages end, also within a character.
+// Parts of a log end at the page boundaries of the server, which may lie within a character.
 TEST_F(Answers, ALogIsCutBetweenCharacters) {
   jobs_.log_parts = {"\xce\xba = 1\n\xce", "\xba = 2\n", "end \xe2\x88", "\xff"};
   testing::internal::CaptureStdout();
@@ -144,7 +145,7 @@ TEST_F(Answers, ALogIsCutBetweenCharacters) {
   EXPECT_TRUE(text.starts_with("\xce\xba = 1\n\xce\xba = 2\nend ")) << text;
 }
 
-// A job that waits again after a worker gave it back does not run.
+// A job that waits again after its worker released it is not shown as running.
 TEST_F(Answers, AJobThatWaitsDoesNotGoOnRunning) {
   v1::Job job;
   job.set_id(kFullId);

@@ -1,4 +1,4 @@
-// The command line: what is understood, what is refused and how, and what statuses mean.
+// Tests the command line: accepted words, refused words with their error texts, and exit statuses.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace quasi::client {
 namespace {
 
-/// The failure of a command line; the test fails if there is none.
+/// The failure for a command line. The test fails if there is none.
 Failure refused(const std::vector<std::string>& words) {
   try {
     parse_arguments(words);
@@ -51,7 +51,7 @@ TEST(ClientArguments, MistypedWordsAreAnsweredWithTheNearest) {
   EXPECT_STREQ(refused({"list", "--sate", "failed"}).what(),
                "no flag '--sate' in quasi list; did you mean '--state'?");
   EXPECT_STREQ(refused({"--frob"}).what(),
-               "no flag '--frob'");  // as near to --json as dashes make everything
+               "no flag '--frob'");  // dashes alone must not make --json the nearest flag
   EXPECT_EQ(refused({"help", "submti"}).status, ExitStatus::kUsage);
   EXPECT_STREQ(refused({"fetch"}).what(), "missing: JOB");
 }
@@ -69,7 +69,7 @@ TEST(ClientArguments, HelpIsThereForEveryCommand) {
   }
 }
 
-/// Runs a shell over a script; its exit status.
+/// Lets a shell parse a script. Returns its exit status.
 int shell_reads(const std::string& shell, const std::string& script) {
   const std::string path = testing::TempDir() + "/completion." + shell;
   std::FILE* file = std::fopen(path.c_str(), "w");
@@ -163,7 +163,7 @@ TEST(ClientArguments, EndsOfJobsBecomeExitStatuses) {
             ExitStatus::kPartial);
 }
 
-// Whatever is typed is either understood or refused as a usage error with a sentence.
+// A random command line is either accepted or refused as a usage error with a sentence.
 TEST(ClientArguments, RandomCommandLinesNeverSurprise) {
   const std::vector<std::string> vocabulary{
       "submit",   "list",       "show",       "watch",

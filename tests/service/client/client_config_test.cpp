@@ -1,4 +1,4 @@
-// Configuration, state and durable files of the client.
+// Tests the configuration, the state and the durable files of the client.
 
 #include <gtest/gtest.h>
 
@@ -82,10 +82,10 @@ TEST_F(ClientFiles, PendingSubmissionsSurviveAndComeOldestFirst) {
                      .address = "a:1",
                      .store_id = "s",
                      .request_json = "{}"});
-  write(path("state/pending/c.json.tmp123"), "half a fi");  // what a crash leaves
+  write(path("state/pending/c.json.tmp123"), "half a fi");  // a file that a crash leaves
   EXPECT_EQ(State(path("state")).pending_count(), 2u);
   EXPECT_EQ(failure_in([] { State("").add_pending({}); }).status,
-            ExitStatus::kLocalFile);  // no HOME: never into the current folder
+            ExitStatus::kLocalFile);  // without HOME the working directory is not used
   const auto entries = State(path("state")).pending();
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].request_id, "a");
@@ -93,7 +93,7 @@ TEST_F(ClientFiles, PendingSubmissionsSurviveAndComeOldestFirst) {
   state.remove_pending("a");
   state.remove_pending("a");
   EXPECT_EQ(state.pending().size(), 1u);
-  // Nobody else on the machine may read what a person submits.
+  // Other users of the machine must not read submissions.
   EXPECT_EQ(fs::status(path("state/pending")).permissions(), fs::perms::owner_all);
 
   write(path("state/pending/d.json"), "{\"request_id\": 3}");

@@ -1,4 +1,4 @@
-// Which files of a deck travel.
+// Tests which files of a deck are uploaded.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace quasi::client {
 namespace {
 
-/// While it lives, this machine has no engine.
+/// Hides the engine of this machine during its life.
 class WithoutEngine {
  public:
   WithoutEngine() { ::setenv("QUASI_ENGINE", "/nonexistent/quasi-engine", 1); }
@@ -61,7 +61,8 @@ TEST_F(ClientFiles, ATomlDeckBringsTheFilesItNames) {
   EXPECT_EQ(collect_deck("gw", file("d/my deck.toml", "a = 1")).slot, "deck/deck.toml");
 }
 
-// A thermal deck in TOML: the files of its directory travel, results and other decks there do not.
+// A thermal deck in TOML: the files of its directory are uploaded; results and other decks there
+// are not.
 TEST_F(ClientFiles, ATomlDeckBringsTheDirectoryItNames) {
   file("t/deck.toml", "kind = \"thermal\"\ndirectory = \"si\"\nT = 300\n");
   for (const char* name :
@@ -96,8 +97,8 @@ std::vector<std::string> slots_of(const Deck& deck) {
   return slots;
 }
 
-// Without an engine nothing here knows which files a kind reads: all of the deck's directory
-// travel, and of a TOML deck those that it names.
+// Without an engine the client does not know which files a kind reads. It uploads the whole
+// directory of a deck, or all files that a TOML deck names.
 TEST_F(ClientFiles, WithoutAnEngineEveryFileOfTheDeckTravels) {
   const WithoutEngine nothing_knows_the_kind;
   for (const char* name : {"a/CONTROL", "a/results/out", "a/.hidden", "a/.git/config"})

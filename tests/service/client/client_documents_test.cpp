@@ -1,5 +1,5 @@
-// The documents of quasi.cli.v1 and the pages for people, against files kept in golden/. To accept
-// a deliberate change: run with QUASI_UPDATE_GOLDEN=1 and read the difference before committing it.
+// Tests the documents of quasi.cli.v1 and the pages of text against files in golden/. To accept a
+// deliberate change, run with QUASI_UPDATE_GOLDEN=1 and read the difference before committing it.
 
 #include <gtest/gtest.h>
 
@@ -156,7 +156,7 @@ TEST(ClientDocuments, WhatTheEnginePlans) {
   expect_golden("validate.txt", report_text(console(Format::kTable), report));
 }
 
-// A kind whose engine wrote no table still says its figures; what is long stays in the file.
+// For a kind whose engine wrote no table, the client prints the summary's short values.
 TEST(ClientDocuments, ASummaryWithoutATable) {
   EXPECT_EQ(
       summary_text(R"({"device":"cpu","kappa":[1.5,2],"long":")" + std::string(200, 'x') + R"("})"),
@@ -165,7 +165,7 @@ TEST(ClientDocuments, ASummaryWithoutATable) {
   EXPECT_EQ(summary_text("no json"), "");
 }
 
-// Servers newer than this client know states and reasons that it does not.
+// Newer servers may send states and reasons that this client does not know.
 TEST(ClientDocuments, UnknownNumbersAreShownAsSuch) {
   v1::Job job = queued_job();
   job.set_state(static_cast<v1::JobState>(57));

@@ -1,4 +1,4 @@
-// Numbers, tables and live lines as people see them.
+// Tests numbers, tables and live lines as text.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,8 @@ TEST(ClientText, TimesAreUtcInDocuments) {
   EXPECT_EQ(rfc3339(-1), "1969-12-31T23:59:59.999Z");
 }
 
-// A name or a log line from elsewhere must not move the cursor or change the title of a terminal.
+// A name or a log line from another machine must not move the cursor or change the title of a
+// terminal.
 TEST(ClientText, NothingFromOutsideReachesTheTerminalAsControl) {
   EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a?[31mb??");
   EXPECT_EQ(printable("a\xC2\x9B"
@@ -112,7 +113,7 @@ TEST(ClientText, TimeLeftComesFromThePaceSinceThePhaseWasSeen) {
   v1::Progress progress;
   progress.set_phase("a");
   progress.set_total(100);
-  progress.set_done(40);  // whatever was done before we looked says nothing about the pace
+  progress.set_done(40);  // work done before this client looked does not count for the pace
   pace.see(progress, 1'000'000);
   EXPECT_LT(pace.seconds_left(1'000'000), 0.0);
   progress.set_done(60);

@@ -1,5 +1,5 @@
-// Files that must be whole or absent after a power loss: each is synced before it gets its name,
-// and its directory is synced after.
+// Tests files that must be whole or absent after a power loss: each is synced before it gets its
+// name, and its directory is synced after that.
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class Durability : public testing::Test {
     return renamed;
   }
 
-  /// As above, and the directory was synced after the rename.
+  /// Makes that check and checks that the directory was synced after the rename.
   static void expect_durable(const SyncTrace& trace, const fs::path& final_path,
                              std::int64_t size_bytes) {
     const int renamed = expect_synced_before_named(trace, final_path, size_bytes);
@@ -73,7 +73,7 @@ TEST_F(Durability, AFailedSyncOfTheClientPublishesNothing) {
       << "the half-written file is left";
 }
 
-// A submission is noted before it is sent: the note and every folder made for it are on the disk.
+// A submission is recorded before it is sent: its entry and every new folder are on the disk.
 TEST_F(Durability, APendingSubmissionAndItsFoldersAreSynced) {
   const SyncTrace trace;
   client::State(path("a/b/state"))

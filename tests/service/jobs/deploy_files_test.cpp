@@ -1,5 +1,5 @@
-// What deploy/ and the Dockerfile say to the programs is understood by them: units, images,
-// compose, Slurm scripts.
+// Tests that the programs accept the options and variables in the units, images, compose file and
+// Slurm scripts of deploy/ and in the Dockerfile.
 
 #include <regex>
 
@@ -13,7 +13,7 @@ const std::string kBin = QUASI_BINARY_DIR;
 
 std::string source(const std::string& name) { return slurp(test::source_dir() / name); }
 
-/// The groups of every match.
+/// The groups of every match of a pattern.
 std::vector<std::smatch> matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   return {std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()};
@@ -26,7 +26,7 @@ std::vector<std::string> words_of(const std::string& line) {
 
 class Deploy : public EndToEnd {
  protected:
-  /// Runs `command` by bash, with the programs on the PATH and `variables` ("NAME=value") set.
+  /// Runs `command` in bash, with the programs on the PATH and `variables` ("NAME=value") set.
   std::unique_ptr<Process> bash(const std::string& log, const std::string& command,
                                 const std::vector<std::string>& variables = {}) {
     std::string script = "export PATH='" + path("bin").string() + ":" + kBin + ":/usr/bin:/bin'";
@@ -44,7 +44,7 @@ TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
       file("worker-gpu.toml", "server = \"unix:/run/quasi/server.sock\"\ndevices = \"nvml\"\n")
           .string();
   for (const char* unit : {"quasi-server.service", "quasi-worker@.service"}) {
-    // systemd joins a line that ends with a backslash to the next one.
+    // systemd joins a line that ends with a backslash to the next line.
     const std::string text = std::regex_replace(source(std::string("deploy/systemd/") + unit),
                                                 std::regex("\\\\\n *"), "");
     const auto starts = matches(text, "ExecStart=/usr/local/bin/([^\n]+)");
@@ -108,7 +108,7 @@ TEST_F(Deploy, ComposeBuildsTargetsAndArgumentsOfTheDockerfile) {
   EXPECT_EQ(n, 7u) << "targets or arguments are written in another way than this test knows";
 }
 
-// A job of Slurm's that is told of its end: the worker drains and ends in good order.
+// Slurm announces the end of an allocation by a signal. The worker then drains and ends properly.
 TEST_F(Deploy, TheWorkerOfAnAllocationServesUntilItIsTold) {
   worker_->end(SIGTERM);
   const auto script =
@@ -123,7 +123,7 @@ TEST_F(Deploy, TheWorkerOfAnAllocationServesUntilItIsTold) {
   EXPECT_NE(script->err().find("draining"), std::string::npos) << script->err();
 }
 
-// srun is played by a script that drops its own flags and starts one rank.
+// A script replaces srun: it drops the flags of srun and starts one rank.
 TEST_F(Deploy, TheEngineOfAnAllocationRunsItsDeck) {
   fs::create_directories(path("bin"));
   file("bin/srun",

@@ -1,8 +1,8 @@
-// The three kinds of science through a real server and a real worker, the engine killed ten times
-// in the middle of one job. An attempt that recorded a newer checkpoint counts toward no limit,
-// nothing finished is computed again, and the result has the bits of a job that nobody disturbed.
+// Runs the three kinds of physics through a real server and a real worker, and kills the engine ten
+// times during one job. An attempt that recorded a newer checkpoint counts toward no limit. No
+// finished part is computed again, and the result has the bits of an undisturbed job.
 //
-// QUASI_SEED chooses the moments of the kills (printed).
+// QUASI_SEED chooses the moments of the kills; it is printed.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace quasi::test {
 namespace {
 
 constexpr int kKills = 10;
-/// CHILD_CRASHED without a newer checkpoint ends a job at the third (server/queue/retry.cpp).
+/// A job fails at the third CHILD_CRASHED without a newer checkpoint (server/queue/retry.cpp).
 constexpr int kMostCrashes = 2;
 
 std::mt19937_64 seeded() {
@@ -55,7 +55,7 @@ class JobKill : public testing::Test {
     return job;
   }
 
-  /// Files of the attempt's own checkpoints: complete ones, newer than the one it was given.
+  /// True if the attempt has complete checkpoint files newer than the one it was given.
   bool has_own_checkpoint(std::uint64_t fence, std::int64_t given_step) {
     std::error_code none;
     const auto directory = service.worker_state("w") / "attempts" / std::to_string(fence) / "ckpt";
@@ -66,9 +66,9 @@ class JobKill : public testing::Test {
     return false;
   }
 
-  /// A job of which ten engines got SIGKILL, at its end. One that ended before (a machine may be so
-  /// slow, or so much faster than when the undisturbed one was timed) shows nothing: again then, in
-  /// more haste.
+  /// A job whose engines got SIGKILL ten times, after its end. A job that ended earlier shows
+  /// nothing, because the machine was too slow or too fast; then another job is killed at shorter
+  /// intervals.
   v1::Job killed(const v1::JobSpec& spec) {
     auto random = seeded();
     for (double haste = 1.0; haste > 1e-3; haste *= 0.5) {
@@ -83,14 +83,14 @@ class JobKill : public testing::Test {
     return {};
   }
 
-  /// SIGKILL for ten engines of the job: by turns some time after the attempt completed its first
-  /// checkpoint, whether it has told anybody or not, and at any time; of the latter no more than
-  /// the crash limit allows.
+  /// Sends SIGKILL to ten engines of the job. The kills alternate between two moments: some time
+  /// after the attempt completed its first checkpoint, reported or not, and any time. The kills at
+  /// any time stay below the crash limit.
   /// @return false if the job ended before
   bool kill_ten_times(const std::string& id,
                       const std::function<Deadline(double most)>& part_of_a_run) {
     int crashes = 0, with_checkpoint = 0;
-    std::vector<std::uint32_t> to_resume;  // attempts that are given a checkpoint
+    std::vector<std::uint32_t> to_resume;  // attempts that start from a checkpoint
     for (int n_killed = 0; n_killed < kKills; ++n_killed) {
       const auto attempt = [&](const v1::Job& job) {
         return job.attempt_history_size() > n_killed ? job.attempt_history(n_killed)
@@ -131,8 +131,8 @@ class JobKill : public testing::Test {
     EXPECT_EQ(job.attempts(), static_cast<std::uint32_t>(crashes + 1))
         << "what recorded a newer checkpoint counts toward no limit";
     EXPECT_GE(with_checkpoint, kKills - kMostCrashes);
-    // The last one lived to say so; of the others, those that were killed before they had read it
-    // said nothing.
+    // The last attempt lived to report its resumption. Of the others, those killed before they had
+    // read the checkpoint reported nothing.
     const auto resumed = [&](std::uint32_t number) {
       return service.log_of(id, number).find("resumed") != std::string::npos;
     };
@@ -152,8 +152,8 @@ TEST_F(JobKill, FourPhononsOfSilicon) {
   expect_same_results(fetch(service, a, "result.h5"), fetch(service, b, "result.h5"), 40);
 }
 
-// Points that an attempt finished are in what the next one resumes from; what it says of itself is
-// read.
+// Points that an attempt finished must be in the checkpoint of the next one. The test reads what
+// the attempt reports about itself.
 TEST_F(JobKill, SweepOfAMosfet) {
   v1::JobSpec spec;
   add_input(service, &spec, "deck.toml", write_deck(R"(kind = "mosfet"
@@ -188,7 +188,7 @@ refresh_steps = 10
         std::distance(std::sregex_iterator(log.begin(), log.end(), end_of_point), {}));
     std::smatch found;
     const bool says_resumed = std::regex_search(log, found, resumed);
-    if (!says_resumed && n_own == 0) continue;  // killed before it had said anything
+    if (!says_resumed && n_own == 0) continue;  // killed before it reported anything
     const int n_resumed = says_resumed ? std::stoi(found[1]) : 0;
     EXPECT_GE(n_resumed, n_finished) << "attempt " << n << " lost a finished point:\n" << log;
     n_finished = n_resumed + n_own;

@@ -1,6 +1,6 @@
-// An attempt on several slots through a real server and a real worker: it owns them all, as one
-// process or as several MPI ranks, of which rank 0 alone holds the daemon's socket; whatever ends
-// it reaches every rank.
+// Tests an attempt on several slots through a real server and a real worker. The attempt owns all
+// slots, as one process or as several MPI ranks. Rank 0 alone has the daemon's socket. Every end of
+// the attempt reaches every rank.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ class Slots : public testing::Test {
   v1::Job wait_running(const std::string& id) {
     return service.wait_state(id, v1::JOB_STATE_RUNNING);
   }
-  /// The processes that the daemon has started itself.
+  /// The processes that the daemon itself has started.
   std::vector<pid_t> engines() { return children_of(service.worker("w").pid()); }
 
   Service service;
@@ -73,7 +73,8 @@ TEST_F(Slots, AnAttemptOfTwoGpusOwnsBothAndTheEngineSeesThem) {
   for (std::string name; std::getline(visible, name, ',');) seen.insert(name);
   EXPECT_EQ(seen, owned);
 
-  // One slot is left: a job of one GPU gets it, another pair waits until the first pair is free.
+  // One slot is left. A job of one GPU gets it, and another pair waits until the first pair is
+  // free.
   const std::string second = service.submit(on_gpus(hang(false), 2));
   const std::string single = service.submit(on_gpus(sleep_for(0.3), 1));
   const v1::Job alone = service.wait_end(single);
@@ -122,7 +123,7 @@ class RanksOfAJob : public Slots {
         " -n 2 true > /dev/null 2>&1");
     if (status != 0) GTEST_SKIP() << QUASI_MPIEXEC << " cannot start two processes here";
     setenv("ASAN_OPTIONS", "fast_unwind_on_malloc=0",
-           0);  // whole stacks, by which lsan.supp knows the library
+           0);  // whole stacks, because lsan.supp names the library
     Slots::SetUp();
     service.start_worker("w");
   }
@@ -131,7 +132,7 @@ class RanksOfAJob : public Slots {
     spec.mutable_resources()->set_ranks(n_ranks);
     return spec;
   }
-  /// Process ids of the ranks of the attempt that runs, in their order.
+  /// Process ids of the ranks of the running attempt, in order of rank.
   std::vector<pid_t> ranks(std::size_t n) {
     std::vector<pid_t> pids;
     EXPECT_TRUE(wait_for([&] { return (pids = ranks_now()).size() == n; }))
@@ -159,7 +160,7 @@ class RanksOfAJob : public Slots {
   bool kill_one_after_the_other(const std::string& id);
 };
 
-/// Of the files that are complete; 0: none.
+/// The newest step among the complete checkpoint files; 0 if there is none.
 std::int64_t newest_step(const fs::path& checkpoints) {
   std::int64_t newest = 0;
   std::error_code none;
@@ -169,7 +170,7 @@ std::int64_t newest_step(const fs::path& checkpoints) {
   return newest;
 }
 
-/// SOCK_SEQPACKET sockets among the descriptors of a process: those to a daemon.
+/// Number of SOCK_SEQPACKET sockets of a process. Only connections to a daemon have this type.
 int packet_sockets_of(pid_t pid) {
   std::set<std::string> packet;
   std::ifstream table("/proc/net/unix");
@@ -216,7 +217,7 @@ TEST_F(RanksOfAJob, FourPhononsHaveTheBitsOfOneProcess) {
 
 TEST_F(RanksOfAJob, CancelledAllOfThemStop) {
   const std::string id = service.submit(
-      shared(silicon_4ph(service, "11", "0.1"), 2));  // many times longer than it takes to stop it
+      shared(silicon_4ph(service, "11", "0.1"), 2));  // many times longer than stopping it takes
   wait_running(id);
   const auto pids = ranks(2);
   service.wait(id, [](const v1::Job& job) {
@@ -227,7 +228,7 @@ TEST_F(RanksOfAJob, CancelledAllOfThemStop) {
   EXPECT_TRUE(all_go(pids));
 }
 
-// Rank 0 heeds neither the message nor SIGTERM.
+// Rank 0 ignores both the message and SIGTERM.
 TEST_F(RanksOfAJob, AStubbornOneDiesOfSigkillWithTheOthers) {
   const std::string id = service.submit(shared(hang(true), 2));
   wait_running(id);
@@ -249,8 +250,8 @@ TEST_F(RanksOfAJob, WithTheDaemonTheyAllDie) {
   EXPECT_TRUE(all_go(all)) << "a rank, or its launcher, lives on";
 }
 
-/// SIGKILL for rank 1, for rank 0, for their launcher and for the process that the daemon knows,
-/// each after a new checkpoint. @return false if the job ended before
+/// Kills rank 1, rank 0, their launcher and the process that the daemon knows, each after a new
+/// checkpoint. @return false if the job ended before
 bool RanksOfAJob::kill_one_after_the_other(const std::string& id) {
   for (int n_killed = 0; n_killed < 4; ++n_killed) {
     SCOPED_TRACE("kill " + std::to_string(n_killed + 1));
@@ -268,7 +269,7 @@ bool RanksOfAJob::kill_one_after_the_other(const std::string& id) {
     const std::int64_t given =
         started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
     wait_for([&] { return newest_step(checkpoints) > given || over(); });
-    // Stopped first, so that they do not end while the others are looked up.
+    // The ranks are stopped first, so that they cannot end during the search for the others.
     for (const pid_t rank : pids) kill(rank, SIGSTOP);
     std::vector<pid_t> victims = pids;
     for (const pid_t engine : engines()) {
@@ -293,7 +294,8 @@ bool RanksOfAJob::kill_one_after_the_other(const std::string& id) {
   return true;
 }
 
-// A crash each time, nobody is left, and the last attempt has the bits of an undisturbed one.
+// Each kill is a crash that leaves no process behind, and the last attempt has the bits of an
+// undisturbed one.
 TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
   const v1::JobSpec spec = silicon_4ph(service, "9", "0.1");
   const v1::Job undisturbed = service.wait_end(service.submit(spec));
@@ -301,7 +303,7 @@ TEST_F(RanksOfAJob, KilledOnesAreResumedWithTheSameBits) {
   std::string id;
   bool killed = false;
   for (int jobs = 0; !killed && jobs < 10;
-       ++jobs) {  // one that ended before its kills shows nothing
+       ++jobs) {  // a job that ended before its kills shows nothing
     id = service.submit(shared(spec, 2));
     killed = kill_one_after_the_other(id);
     ASSERT_FALSE(HasFailure());

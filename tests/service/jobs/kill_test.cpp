@@ -1,7 +1,7 @@
-// Jobs by the hundred while workers are killed at random and the server every few seconds. Whatever
-// dies when, every acknowledged job ends once, under the fence that was current.
+// Runs hundreds of jobs while workers are killed at random and the server every few seconds. Every
+// acknowledged job must end once, under the fence that was current.
 //
-// QUASI_SEED chooses the sequence of kills (printed); QUASI_KILL_JOBS the number of jobs.
+// QUASI_SEED chooses the sequence of kills and is printed. QUASI_KILL_JOBS is the number of jobs.
 
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ namespace quasi::test {
 namespace {
 
 constexpr int kWorkers = 5;
-// Kills come by the clock, but not faster than jobs end: on a machine where a worker takes longer
-// to start than to be killed nothing would ever be finished, and jobs would run out of their ten
+// Kills are timed by the clock, but never faster than jobs end. Otherwise a machine where a worker
+// starts more slowly than it is killed would finish nothing, and jobs would use up their ten
 // attempts.
 constexpr int kJobsPerWorkerKill = 10, kJobsPerServerKill = 70;
 
@@ -46,7 +46,7 @@ v1::JobSpec some_work(std::mt19937_64& random) {
       spec.mutable_test()->mutable_flaky()->set_failures(static_cast<std::uint32_t>(random() % 2));
       spec.mutable_test()->mutable_flaky()->set_status(15);
   }
-  // Workers that stay away longer than the lease cost an attempt; none may run out of them.
+  // Workers that stay away longer than the lease cost an attempt; no job may use up its attempts.
   spec.mutable_retry()->set_max_attempts(10);
   return spec;
 }
@@ -60,7 +60,7 @@ class Chaos {
     for (int i = 0; i < kWorkers; ++i) start_worker(i);
     auto next_kill = within(0.5), next_server_kill = within(5);
     std::size_t n_submitted = 0;
-    // As long as jobs end, however slowly: the machine may be as slow as it likes.
+    // The loop goes on as long as jobs end, however slow the machine is.
     for (auto hangs = within(kHangSeconds); std::chrono::steady_clock::now() < hangs;) {
       if (n_submitted < n_jobs_) n_submitted += submit_some(n_jobs_ - n_submitted);
       if (std::chrono::steady_clock::now() > next_kill &&
@@ -112,7 +112,7 @@ class Chaos {
     if (!service_.worker_runs(name(worker))) return;
     service_.kill_worker(name(worker));
     ++worker_kills_;
-    // Mostly back at once; now and then away for longer than the lease.
+    // Workers mostly restart at once, and sometimes stay away for longer than the lease.
     down_[worker] = within(random_() % 8 == 0 ? 3.0 : 0.01 * static_cast<double>(random_() % 50));
   }
   void restart_workers() {
@@ -125,16 +125,15 @@ class Chaos {
       entry = down_.erase(entry);
     }
   }
-  /// True once every job has ended. Ended jobs stay ended, so each is asked about until then only.
+  /// True once every job has ended. Ended jobs stay ended, so each is queried only until then.
   bool all_over() {
     for (; n_over_ < ids_.size(); ++n_over_)
       if (!is_final(service_.get(ids_[n_over_]).state())) return false;
     return true;
   }
-  /// Jobs of which all_over() knows that they, and all before them, have ended.
+  /// Number of leading jobs that all_over() has seen ended.
   int ended() const { return static_cast<int>(n_over_); }
-  /// The times in the server's history are of the wall clock, which may be set back while the test
-  /// runs.
+  /// Records jumps of the wall clock, because the times in the server's history come from it.
   void watch_the_clock() {
     const auto ahead = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now().time_since_epoch() -
@@ -174,10 +173,10 @@ void expect_nothing_lost(std::uint64_t n_jobs) {
   EXPECT_GT(chaos.worker_kills(), 0);
 }
 
-// The full figure, 2,000 jobs, is the test `kill_test_full`, labelled nightly.
+// The full size of 2,000 jobs is the test `kill_test_full`, labelled nightly.
 TEST(Kill, LosesNothing) { expect_nothing_lost(300); }
 
-// The judge itself must see what it is there to see.
+// Tests that the judge itself detects violations.
 class Judge : public testing::Test {
  protected:
   v1::Job job(const std::string& id) {

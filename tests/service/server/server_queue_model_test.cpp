@@ -1,5 +1,5 @@
-// The queue under random commands, against a model of a few lines that knows only what must be
-// true. A failure prints the seed; QUASI_SEED repeats it.
+// Tests the queue with random commands against a small model that knows only the invariants. A
+// failure prints the seed; QUASI_SEED repeats it.
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@
 namespace quasi::server::test {
 namespace {
 
-/// What the model believes of a job.
+/// The model's state of a job.
 struct Belief {
   JobState state = JobState::kQueued;
-  std::optional<AttemptKey> holder;        ///< of an open attempt
-  std::int64_t deadline_ms = 0;            ///< of its lease
-  std::optional<AttemptKey> reinstatable;  ///< its lease expired, and nobody else was granted
+  std::optional<AttemptKey> holder;        ///< holder of an open attempt
+  std::int64_t deadline_ms = 0;            ///< deadline of its lease
+  std::optional<AttemptKey> reinstatable;  ///< its lease expired, and there was no other grant
   bool started = false;
   std::int64_t ready_ms = 0;
   bool was_cancelled = false;
@@ -125,7 +125,7 @@ class Model {
       EXPECT_LE(++belief.grants, grant.job.max_attempts + 20) << "I13";
       EXPECT_LE(grant.job.attempts, grant.job.max_attempts) << "I13";
     }
-    const auto again = world_.apply(command).grants;  // The reply was lost.
+    const auto again = world_.apply(command).grants;  // the reply was lost
     ASSERT_EQ(again.size(), grants.size());
     for (std::size_t i = 0; i < again.size(); ++i)
       EXPECT_EQ(again[i].attempt.fence, grants[i].attempt.fence);
@@ -178,7 +178,7 @@ class Model {
     CompleteAttempt other = command;
     other.report_digest = "something else";
     EXPECT_THROW(world_.apply(other), Refused);
-    end(belief, after, now() + 800);  // The back-off's least.
+    end(belief, after, now() + 800);  // the shortest back-off
   }
 
   void release() {
@@ -230,11 +230,11 @@ class Model {
     for (const std::string& uid : order) busy += jobs_[uid].holder ? 1 : 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       Belief& belief = jobs_[order[i]];
-      if (belief.reinstatable && busy >= 2) {  // Its slot has been given away since (I6).
+      if (belief.reinstatable && busy >= 2) {  // its slot has been granted since (I6)
         EXPECT_EQ(answer.directives[i], Directive::kFenced);
         continue;
       }
-      if (belief.reinstatable) {  // Back in time: nobody else has it.
+      if (belief.reinstatable) {  // back in time: there was no other grant
         ++busy;
         belief.holder = std::exchange(belief.reinstatable, std::nullopt);
         belief.state = belief.started ? JobState::kRunning : JobState::kLeased;
@@ -245,7 +245,7 @@ class Model {
     }
   }
 
-  /// I5: nothing that carries an old fence has any effect.
+  /// I5: a command with an old fence has no effect.
   void stale_write() {
     if (stale_.empty()) return;
     const AttemptKey key = stale_[below(stale_.size())];
@@ -261,7 +261,8 @@ class Model {
 
   void pass_time() {
     clock_.advance(static_cast<std::int64_t>(below(3'000)));
-    // The wall clock may jump; leases must not notice (I19). It comes back, for not_before's sake.
+    // The wall clock may jump without an effect on leases (I19). It is set back afterwards because
+    // of not_before.
     world_.run([](WriteContext& write) { write.queue.tick(write.now); });
     for (auto& [uid, belief] : jobs_) {
       if (!belief.holder || belief.deadline_ms > now()) continue;

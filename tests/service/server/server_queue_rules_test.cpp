@@ -1,4 +1,4 @@
-// Single rules of the queue: clocks, fences, placement.
+// Tests single rules of the queue: clocks, fences, placement.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace quasi::server::test {
 namespace {
 
-/// A queue with one worker of four slots, whose jobs have been submitted.
+/// A queue with one worker of four slots and submitted jobs.
 class Fences : public testing::Test {
  protected:
   Fences() {
@@ -41,7 +41,7 @@ class Fences : public testing::Test {
             .report_digest = "the report"};
   }
 
-  /// `key` with one part that is another's: each must be refused as a whole.
+  /// Copies of `key` with one part from another attempt. Each must be refused.
   std::vector<AttemptKey> forged(const AttemptKey& key, const AttemptKey& other) const {
     AttemptKey older = key, newer = key, worker = key, attempt = key;
     older.fence = key.fence - 1;
@@ -59,7 +59,8 @@ class Fences : public testing::Test {
                     << command.key.attempt_uid << " by " << command.key.worker_id;
     } catch (const Refused& refused) {
       EXPECT_EQ(refused.reason, "FENCED") << call;
-      // Only a fence that this store never gave says that the store was restored from an old copy.
+      // Only a fence that this store never granted shows that the store was restored from an old
+      // copy.
       EXPECT_EQ(refused.metadata.contains("future"),
                 command.key.fence > world_.engine.store().newest_fence())
           << call;
@@ -106,7 +107,7 @@ TEST_F(Fences, AnOpenAttemptIsNamedByFenceAttemptAndWorkerTogether) {
   EXPECT_EQ(state_of(second), JobState::kRunning);
 }
 
-// The answer to a repeated report is given to its attempt alone.
+// Only the attempt itself gets the answer to a repeated report.
 TEST_F(Fences, AReportIsNotRepeatedForAForgedKey) {
   const Grant first = grant();
   const Grant second = grant();
@@ -115,7 +116,7 @@ TEST_F(Fences, AReportIsNotRepeatedForAForgedKey) {
   for (const AttemptKey& key : forged(key_of(second), key_of(first))) expect_every_call_fenced(key);
 }
 
-// So is the answer to a repeated release.
+// Only the attempt itself gets the answer to a repeated release.
 TEST_F(Fences, AReleaseIsNotRepeatedForAForgedKey) {
   const Grant first = grant();
   const Grant second = grant();
@@ -125,8 +126,8 @@ TEST_F(Fences, AReleaseIsNotRepeatedForAForgedKey) {
   for (const AttemptKey& key : forged(key_of(second), key_of(first))) expect_every_call_fenced(key);
 }
 
-// An expired attempt comes back only while its job was not granted again, even if the later grant
-// has been given back and the job waits as before.
+// An expired attempt is reinstated only while its job was not granted again. It is not reinstated
+// after a later grant, even if that grant was released and the job waits again.
 TEST_F(Fences, AnExpiredAttemptDoesNotComeBackAfterALaterGrant) {
   const Grant first = grant();
   pass(5'001);
@@ -152,7 +153,8 @@ TEST_F(Fences, AnExpiredAttemptComesBackUnderItsOwnKeyAlone) {
   EXPECT_EQ(state_of(second), JobState::kRunning);
 }
 
-// A restarted worker keeps what it names by attempt and fence; the rest goes back to the queue.
+// A restarted worker keeps the attempts that it names by attempt and fence. The others return to
+// the queue.
 TEST_F(Fences, ARestartSalvagesOnlyWhatItNamesRightly) {
   const Grant right = grant();
   const Grant wrong_fence = grant();
@@ -171,7 +173,7 @@ TEST_F(Fences, ARestartSalvagesOnlyWhatItNamesRightly) {
   EXPECT_EQ(state_of(wrong_attempt), JobState::kQueued);
 }
 
-// The grants of a repeated acquire go to the worker that they were made for.
+// The grants of a repeated acquire go only to the worker that received them first.
 TEST_F(Fences, AnotherWorkersAcquireIsNotAnsweredWithItsGrants) {
   const Grant first = grant();
   AcquireLeases stolen = simple_acquire(other_worker_, acquires_, 1);
@@ -181,7 +183,7 @@ TEST_F(Fences, AnotherWorkersAcquireIsNotAnsweredWithItsGrants) {
             first.attempt.uid);
 }
 
-// I19: jumps of the wall clock expire nothing.
+// I19: jumps of the wall clock expire no lease.
 TEST(Queue, WallClockJumpsExpireNothing) {
   FakeClock clock;
   SeededRandom random(1);
@@ -201,7 +203,7 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kQueued);
 }
 
-// A back-off is a length of time: a wall clock that was ahead when it began does not prolong it.
+// A back-off is a length of time. A wall clock that was ahead at its beginning does not prolong it.
 TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
   FakeClock clock;
   SeededRandom random(1);
@@ -228,8 +230,8 @@ TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
   EXPECT_EQ(world.apply(simple_acquire(worker, 3, 1)).grants.size(), 1U);
 }
 
-// A store restored from an old copy knows less than the workers: a fence that one of them names is
-// not given out again.
+// A store restored from an old copy knows less than the workers. It does not grant a fence that a
+// worker reports.
 TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   FakeClock clock;
   SeededRandom random(1);
@@ -245,7 +247,7 @@ TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   ASSERT_EQ(registered.salvage.size(), 1u);
   EXPECT_EQ(registered.salvage[0], Directive::kFenced);
   EXPECT_EQ(world.apply(simple_acquire(worker, 1, 1)).grants.at(0).attempt.fence, 501);
-  // An older one lowers nothing, and nonsense does not use up the counter.
+  // A lower fence changes nothing, and an absurdly high one does not exhaust the counter.
   for (const std::int64_t fence : {std::int64_t{7}, std::numeric_limits<std::int64_t>::max()}) {
     worker.salvage[0].fence = fence;
     world.apply(worker);
@@ -253,7 +255,7 @@ TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   EXPECT_EQ(world.apply(simple_acquire(worker, 2, 1)).grants.at(0).attempt.fence, 502);
 }
 
-// A job of N GPUs owns N slots on N devices; one whose memory does not fit is not granted.
+// A job of N GPUs owns N slots on N devices. A job whose memory does not fit is not granted.
 TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   FakeClock clock;
   SeededRandom random(1);

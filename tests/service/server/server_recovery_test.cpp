@@ -1,4 +1,4 @@
-// Starts and collections of a server whose disk is damaged or full of old things.
+// Tests starts and garbage collections of a server whose disk is damaged or full of old files.
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ class Recovery : public testing::Test {
   quasi::test::TemporaryDirectory root_;
 };
 
-// SQLite takes a damaged frame for the end of its log. What was acknowledged after it is gone, and
-// that is said; the fences that were given are not given again.
+// SQLite takes a damaged frame for the end of its log and loses the acknowledged work after it. The
+// server reports the loss and does not grant those fences again.
 TEST_F(Recovery, ALogThatWasCutIsSaid) {
   const fs::path first = root_.path() / "first", second = root_.path() / "second";
   fs::create_directories(first);
@@ -47,11 +47,11 @@ TEST_F(Recovery, ALogThatWasCutIsSaid) {
     const auto worker = simple_worker("w_1", 1, 2);
     world->apply(worker);
     fence = world->apply(simple_acquire(worker, 1, 1)).grants.at(0).attempt.fence;
-    fs::copy(first, second, fs::copy_options::recursive);  // As a killed server leaves it.
+    fs::copy(first, second, fs::copy_options::recursive);  // as a killed server leaves it
   }
   {
     std::fstream log(second / "quasi.db-wal", std::ios::in | std::ios::out | std::ios::binary);
-    log.seekp(32 + 24 + 100);  // In the page of the first frame.
+    log.seekp(32 + 24 + 100);  // in the page of the first frame
     log.put('!');
   }
   testing::internal::CaptureStderr();
@@ -111,7 +111,7 @@ TEST_F(Recovery, ACollectionGoesOnUntilNothingIsDue) {
   }
 }
 
-// Staged bytes without a row may be all that fills the disk: they go before the first write.
+// Staged bytes without a row may fill the disk, so they are removed before the first write.
 TEST_F(Recovery, UnknownStagedBytesGoBeforeTheFirstWrite) {
   { const auto world = open(root_.path()); }
   std::ofstream(root_.path() / "staging" / "unknown") << "bytes";

@@ -1,4 +1,5 @@
-// The life of a job and the classes of failures, as the specification's tables say them.
+// Tests the state machine of jobs and the classes of failures against the tables of the
+// documentation.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@
 namespace quasi::server {
 namespace {
 
-// Every pair of state and event: the table's arrows, and nothing for all the others.
+// Every pair of state and event gives the transition of the table, or nothing.
 TEST(JobStates, EveryPair) {
   using S = JobState;
   using E = JobEvent;
@@ -91,7 +92,7 @@ TEST(Retry, AnAttemptWithANewCheckpointDoesNotCount) {
   EXPECT_TRUE(decision.retry);
   EXPECT_FALSE(decision.counted);
   EXPECT_EQ(decision.delay, RetryDelay::kNone);
-  // But twenty uncounted grants are enough.
+  // Twenty uncounted grants are the limit.
   EXPECT_FALSE(decide(FailureReason::kWorkerLost,
                       {.new_checkpoint = true, .attempts = 1, .max_attempts = 3, .grants = 23})
                    .retry);
@@ -109,7 +110,7 @@ TEST(Leases, ExpireInOrderOnTheMonotonicClock) {
   Leases leases;
   leases.set(1, 100);
   leases.set(2, 50);
-  leases.set(1, 200);  // Renewed.
+  leases.set(1, 200);  // renewed
   EXPECT_EQ(leases.expired(150, 10), std::vector<std::int64_t>{2});
   leases.erase(2);
   EXPECT_TRUE(leases.expired(150, 10).empty());

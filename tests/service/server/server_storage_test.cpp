@@ -1,4 +1,4 @@
-// The server's disk: announced sizes, staged bytes, idle uploads, locks, sockets and logs.
+// Tests the server's disk: announced sizes, staged bytes, idle uploads, locks, sockets and logs.
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -63,7 +63,8 @@ class Storage : public Calls {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// An upload that the disk cannot hold is refused at its header, with all that is under way counted.
+// An upload that the disk cannot hold is refused at its header. All open uploads count against the
+// free space.
 TEST_F(Storage, AnUploadLargerThanTheDiskIsRefusedAtItsHeader) {
   const auto free_bytes = fs::space(root_).available;
   if (free_bytes < 20 * kGiB) GTEST_SKIP() << "needs 20 GiB of free space to leave untouched";
@@ -82,7 +83,7 @@ TEST_F(Storage, AnUploadLargerThanTheDiskIsRefusedAtItsHeader) {
   first.context.TryCancel();
 }
 
-// However an upload ends: what no row of the database remembers does not stay on the disk.
+// Staged bytes that no row of the database records are removed, however the upload ends.
 TEST_F(Storage, AnUploadThatEndsByAnErrorLeavesNoStagedBytes) {
   {
     Upload wrong_offset(*blobs_, 4 << 20);
@@ -102,14 +103,14 @@ TEST_F(Storage, AnUploadThatEndsByAnErrorLeavesNoStagedBytes) {
     EXPECT_EQ(wire::reason_of(no_data.finish()), wire::reason::kFieldInvalid);
   }
   EXPECT_EQ(staged(), std::set<std::string>{});
-  // One that breaks off is kept for a continuation.
+  // A broken upload is kept for a continuation.
   Upload broken(*blobs_, 1'000);
   broken.write(0, 10);
   EXPECT_EQ(wire::reason_of(broken.finish()), wire::reason::kOffsetMismatch);
   EXPECT_EQ(staged(), std::set<std::string>{broken.id});
 }
 
-// Acknowledged work does not stay in the write-ahead log of a server that does nothing.
+// An idle server moves acknowledged work from the write-ahead log into the database.
 TEST_F(Storage, AnIdleServerFoldsItsLogIntoTheDatabase) {
   submit();
   std::error_code none;
@@ -120,7 +121,7 @@ TEST_F(Storage, AnIdleServerFoldsItsLogIntoTheDatabase) {
   EXPECT_EQ(fs::file_size(log), 0U);
 }
 
-// A caller that sends nothing gives its place back; what it sent before is kept.
+// An upload whose caller sends nothing is ended. The bytes sent before are kept.
 TEST_F(Storage, AnUploadThatSendsNothingIsEnded) {
   restart_with([](ServerOptions& options) { options.api.upload_stream_idle_ms = 1'000; });
   Upload silent(*blobs_, 1'000);
@@ -129,12 +130,13 @@ TEST_F(Storage, AnUploadThatSendsNothingIsEnded) {
   limit(context);
   v1::WriteBlobResponse response;
   const auto nothing = blobs_->WriteBlob(&context, &response);
-  EXPECT_FALSE(silent.stream->Finish().ok());  // Only a server that hangs up lets these return.
+  EXPECT_FALSE(
+      silent.stream->Finish().ok());  // these return only after the server closes the connection
   EXPECT_FALSE(nothing->Finish().ok());
   EXPECT_EQ(staged(), std::set<std::string>{silent.id});
 }
 
-/// Connects to the server's socket and says only what a connection must begin with.
+/// Connects to the server's socket and sends only the beginning of a connection.
 class SilentPeer {
  public:
   explicit SilentPeer(const std::string& path) : descriptor_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
@@ -148,7 +150,7 @@ class SilentPeer {
               static_cast<ssize_t>(preface.size()));
   }
   ~SilentPeer() { ::close(descriptor_); }
-  /// Reads without ever answering. @return true if the server hangs up in time.
+  /// Reads without answering. @return true if the server closes the connection in time.
   bool is_hung_up_on(seconds limit) {
     const timeval patience{limit.count(), 0};
     ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -163,14 +165,15 @@ class SilentPeer {
   int descriptor_;
 };
 
-// A peer that is gone without a word does not answer the server's pings and is let go.
+// A silent peer does not answer the server's pings, and its connection is closed.
 TEST_F(Storage, ASilentConnectionIsLetGo) {
   restart_with([](ServerOptions& options) { options.api.keepalive_ms = 1'000; });
   SilentPeer peer(root_ + "/s");
   EXPECT_TRUE(peer.is_hung_up_on(seconds(60)));
 }
 
-// Another program's lock on the database is waited for and then named; it is no broken disk.
+// The server waits for another program's lock on the database and then names it. It does not treat
+// it as a broken disk.
 TEST_F(Storage, AForeignLockRefusesCallsAndEndsNothing) {
   submit();
   {
@@ -182,7 +185,8 @@ TEST_F(Storage, AForeignLockRefusesCallsAndEndsNothing) {
     request.set_request_id(wire::make_uuid());
     request.add_jobs()->mutable_test()->mutable_noop();
     v1::SubmitJobsResponse response;
-    // The library repeats UNAVAILABLE by itself, so the lock outlasts one wait and no more.
+    // gRPC repeats UNAVAILABLE by itself, so the lock lasts longer than one wait but not longer
+    // than two.
     context.set_wait_for_ready(false);
     const grpc::Status status = jobs_->SubmitJobs(&context, request, &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
@@ -192,7 +196,7 @@ TEST_F(Storage, AForeignLockRefusesCallsAndEndsNothing) {
   EXPECT_NE(submit(), "");
 }
 
-// A socket's path is freed only from a socket.
+// A file at the socket's path is removed only if it is a socket.
 TEST_F(Storage, AFileInThePlaceOfTheSocketIsKept) {
   server_.reset();
   const std::string path = root_ + "/notes.txt";
@@ -203,7 +207,7 @@ TEST_F(Storage, AFileInThePlaceOfTheSocketIsKept) {
   std::string text;
   std::getline(in, text);
   EXPECT_EQ(text, "a year of work");
-  // A socket that nobody answers at is stale and is replaced.
+  // A socket without a listener is stale and is replaced.
   options_.listen = {"unix:" + root_ + "/s"};
   start();
   submit();

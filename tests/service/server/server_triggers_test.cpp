@@ -1,5 +1,5 @@
-// The database says the rules a second time. Each statement here breaks one; each must be refused,
-// with the rule's own words, and change nothing.
+// Tests the triggers and constraints by which the database repeats the rules. Each statement here
+// breaks one rule. It must be refused with the rule's own text and change nothing.
 
 #include <gtest/gtest.h>
 

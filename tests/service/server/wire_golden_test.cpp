@@ -1,6 +1,6 @@
-// The contract on the wire: bytes that were recorded once are understood for as long as there is a
-// v1. A field that changes its number, its type or its name shows here; a new one does not, since
-// inside v1 additions are all there is.
+// Tests the wire format: bytes that were recorded once stay readable as long as v1 exists. A field
+// that changes its number, type or name fails the test. A new field does not, because v1 allows
+// additions.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -41,7 +41,8 @@ std::string bytes_of(const std::string& text) {
 
 void fill(pb::Message& message, int depth);
 
-/// A value that depends on the field's number, so that two fields of one type cannot change places.
+/// Sets a value that depends on the field's number, so that two exchanged fields of one type are
+/// detected.
 void fill_field(pb::Message& message, const pb::FieldDescriptor& field, int depth) {
   using Field = pb::FieldDescriptor;
   const pb::Reflection& reflection = *message.GetReflection();
@@ -94,7 +95,7 @@ void fill_field(pb::Message& message, const pb::FieldDescriptor& field, int dept
   }
 }
 
-/// Every field; of a oneof the last.
+/// Fills every field; of a oneof, the last one.
 void fill(pb::Message& message, int depth) {
   const pb::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) fill_field(message, *type.field(i), depth);
@@ -106,7 +107,7 @@ void collect(const pb::Descriptor& type, std::vector<const pb::Descriptor*>& typ
   for (int i = 0; i < type.nested_type_count(); ++i) collect(*type.nested_type(i), types);
 }
 
-/// One line of the record: what it is called, the bytes, and what they say.
+/// One line of the record: its name, the bytes, and their meaning.
 struct Line {
   std::string bytes;
   std::string says;

@@ -47,12 +47,13 @@ class Calls : public testing::Test {
     blobs_ = v1::BlobService::NewStub(channel_);
     workers_ = v1::WorkerService::NewStub(channel_);
   }
-  /// Only a call that hangs lasts so long: nothing is concluded from how soon an answer came.
+  /// Time after which a call counts as hanging. No test concludes anything from the speed of an
+  /// answer.
   static constexpr std::chrono::seconds kHang{200};
   static void limit(grpc::ClientContext& context) {
     context.set_deadline(std::chrono::system_clock::now() + kHang);
   }
-  /// Asks until `holds`; false if it never does.
+  /// Polls until `holds` is true; false if it never becomes true.
   static bool wait_for(const std::function<bool()>& holds) {
     for (const auto deadline = std::chrono::steady_clock::now() + kHang; !holds();) {
       if (std::chrono::steady_clock::now() > deadline) return false;
@@ -99,7 +100,7 @@ class Calls : public testing::Test {
   bool replayed_ = false;
 };
 
-/// A job that the server takes once its input is there.
+/// A job that the server accepts once its input is present.
 inline v1::JobSpec valid_spec() {
   v1::JobSpec spec;
   spec.set_name("silicon");

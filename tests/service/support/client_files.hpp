@@ -28,7 +28,7 @@ inline Environment environment(std::map<std::string, std::string> variables) {
   };
 }
 
-/// The failure of `body`; the test fails if there is none.
+/// The failure of `body`. The test fails if there is none.
 template <typename Body>
 Failure failure_in(Body&& body) {
   try {

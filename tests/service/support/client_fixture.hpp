@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// How long is waited for what must come. Only a test that hangs waits so long: nothing is
-/// concluded from how soon a thing came, since a machine may be as slow as it likes.
+/// Longest wait for an expected event. Only a hanging test waits so long. No test concludes
+/// anything from the speed of an event, because machines may be slow.
 constexpr seconds kHang{200};
 
 inline std::string slurp(const fs::path& path) {
@@ -40,7 +40,7 @@ inline std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-/// A child with its streams in files, killed when the object goes.
+/// A child process with its streams in files. The destructor kills it.
 class Process {
  public:
   Process(const std::vector<std::string>& words, const fs::path& log_base,
@@ -54,8 +54,8 @@ class Process {
     std::vector<char*> argv, envp;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
-    // A worker starts engines in an environment of its own; bits can be compared only if what a
-    // person has set for BLAS does not reach the engine of `quasi run` either.
+    // A worker starts engines in an environment of its own. Bits can be compared only if the user's
+    // settings of BLAS do not reach the engine of `quasi run` either.
     for (char** at = environ; *at != nullptr; ++at)
       if (std::string(*at).rfind("QUASI_", 0) != 0 && std::string(*at).rfind("OPENBLAS_", 0) != 0)
         envp.push_back(*at);
@@ -82,7 +82,7 @@ class Process {
   void send(int signal) {
     if (pid_ > 0 && !ended_) ::kill(pid_, signal);
   }
-  /// Holds it where it is. @return false if it had ended before.
+  /// Stops the process by SIGSTOP. @return false if it had ended before.
   bool stop() {
     if (!running()) return false;
     send(SIGSTOP);
@@ -106,7 +106,7 @@ class Process {
     if (!ended_ && waitpid(pid_, &status, 0) == pid_) take(status);
     return status_;
   }
-  /// As wait, but a test that hangs fails instead.
+  /// Waits for the end; a test that hangs fails.
   int wait_at_most(seconds limit = kHang) {
     const auto deadline = Clock::now() + limit;
     while (running() && Clock::now() < deadline) std::this_thread::sleep_for(milliseconds(5));
@@ -136,7 +136,7 @@ struct Ran {
   std::string err;
 };
 
-/// A server and a worker of their own for each test, and a person's directory.
+/// A server and a worker for each test, and a user's directory.
 class EndToEnd : public testing::Test {
  protected:
   void SetUp() override {
@@ -181,7 +181,7 @@ class EndToEnd : public testing::Test {
     const int status = process->wait_at_most(limit);
     return {status, process->out(), process->err()};
   }
-  /// The id of a job that was just submitted.
+  /// Submits a job file and returns the id of the job.
   std::string submit(const std::string& job_file, std::vector<std::string> more = {}) {
     std::vector<std::string> words{"submit", job_file, "-o", "name"};
     words.insert(words.end(), more.begin(), more.end());
@@ -192,8 +192,8 @@ class EndToEnd : public testing::Test {
     return id;
   }
 
-  /// A fetch of data.bin into out/, held (SIGSTOP) when some MiB have come and more than half are
-  /// to come; nothing if it is always over before that is seen.
+  /// Begins a fetch of data.bin into out/ and holds it by SIGSTOP when some MiB have arrived and
+  /// more than half are missing. Returns nothing if the fetch always ends before that.
   std::unique_ptr<Process> begin_and_hold_midway(const std::string& id, std::uintmax_t size_bytes) {
     const fs::path part = path("out/data.bin.part");
     for (int attempt = 0; attempt < 50; ++attempt) {
@@ -227,7 +227,7 @@ class EndToEnd : public testing::Test {
                                path("worker").string(), "--devices", "none", "--slots", "2"});
     ASSERT_TRUE(worker_->started());
   }
-  /// Waits until `text` is in what a command has written so far.
+  /// Waits until the output of a command contains `text`.
   void await_output(const Process& process, std::string (Process::*stream)() const,
                     const std::string& text) {
     const auto deadline = Clock::now() + kHang;

@@ -76,7 +76,7 @@ void CrashingFiles::make_directory(const fs::path& path) {
 
 void CrashingFiles::write_file(const fs::path& path, std::string_view bytes) {
   points_.pass();
-  put(path, "", false);  // created or truncated, and then the process may die
+  put(path, "", false);  // the file is created or truncated, and then the process may die
   points_.pass();
   put(path, bytes, false);
 }
@@ -166,7 +166,7 @@ void CrashingFiles::lose(Node& node, Loss loss, std::mt19937_64& random) {
   if (!node.directory) {
     if (node.bytes == node.synced_bytes) return;
     if (!survives()) {
-      // What was not synced may be there in part, or hold what was there before.
+      // Bytes that were not synced may exist in part, or the file may hold its earlier bytes.
       const bool torn = loss == Loss::kSome && !node.bytes.empty() && random() % 2 == 0;
       node.bytes = torn ? node.bytes.substr(0, random() % node.bytes.size()) : node.synced_bytes;
     }

@@ -11,10 +11,10 @@
 
 namespace quasi::test {
 
-/// Thrown where the process is to die; nothing of the code under test catches it.
+/// The exception that ends the process. The code under test never catches it.
 struct Crash {};
 
-/// Counts the points where a process could die, and dies at a chosen one.
+/// Counts the points where a process could die, and throws Crash at a chosen one.
 class CrashPoints {
  public:
   void die_at(std::int64_t point) { die_at_ = point; }
@@ -30,21 +30,21 @@ class CrashPoints {
   std::int64_t die_at_ = -1;
 };
 
-/// What a power cut does to changes that were not synced.
+/// The fate of unsynced changes in a power cut.
 enum class Loss { kNothing, kEverything, kSome };
 
-/// A file system in memory that knows what of it is on disk: the bytes of a file once it was
-/// synced, the entries of a directory once that was. Every change passes a crash point before it
-/// happens.
+/// A file system in memory that distinguishes what is on disk: the bytes of a file once it was
+/// synced, and the entries of a directory once it was synced. Every change passes a crash point
+/// before it happens.
 class CrashingFiles : public FileSystem {
  public:
   explicit CrashingFiles(CrashPoints& points);
 
-  bool refuse_writes = false;  ///< The disk is full: nothing can be created or written.
+  bool refuse_writes = false;  ///< the disk is full: no file can be created or written
 
-  /// What is left after a crash.
+  /// Leaves the state after a crash.
   void lose(Loss loss, std::mt19937_64& random);
-  /// A change made by another process: no crash point of this one.
+  /// Makes a change from another process, without a crash point.
   void write_from_outside(const std::filesystem::path& path, const std::string& bytes);
 
   void make_directory(const std::filesystem::path& path) override;

@@ -11,7 +11,7 @@
 namespace quasi::test {
 namespace {
 
-/// Every dataset below `group`.
+/// Compares every dataset below `group`.
 void expect_same(const H5Reader& a, const H5Reader& b, const std::string& group, int* n_compared) {
   for (const std::string& name : a.children(group.empty() ? "/" : group)) {
     const std::string path = group + "/" + name;

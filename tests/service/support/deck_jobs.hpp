@@ -7,20 +7,21 @@
 
 namespace quasi::test {
 
-/// Uploads `file` and names it among the inputs of `spec`.
+/// Uploads `file` and adds it to the inputs of `spec`.
 void add_input(Service& service, v1::JobSpec* spec, const std::string& slot,
                const std::filesystem::path& file);
 
-/// An artefact of a job, beside the service's own files.
+/// Fetches an artefact of a job into a folder beside the service's own files.
 std::filesystem::path fetch(Service& service, const v1::Job& job, const std::string& name);
 
-/// Four phonons of silicon (Stillinger–Weber), checkpointed after every tile.
-/// @param divisions  of each axis of the mesh
+/// A job for four-phonon scattering in silicon (Stillinger–Weber) with a checkpoint after every
+/// tile.
+/// @param divisions  number of mesh divisions along each axis
 v1::JobSpec silicon_4ph(Service& service, const std::string& divisions,
                         const std::string& scalebroad);
 
-/// Every dataset of two result.h5, bit by bit, wall times apart.
-/// @param n_least  how many there must be
+/// Compares every dataset of two result.h5 bit by bit, except wall times.
+/// @param n_least  least number of datasets
 void expect_same_results(const std::filesystem::path& a, const std::filesystem::path& b,
                          int n_least);
 

@@ -12,7 +12,7 @@ using google::protobuf::util::TimeUtil;
 void History::worker_log(const std::string& worker, const std::string& text) {
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    // A daemon that is killed may leave half a line.
+    // A killed daemon may leave half a line.
     const auto event = nlohmann::json::parse(line, nullptr, false);
     if (!event.is_object() || event.value("event", "") != "attempt_over") continue;
     if (event.value("ending", "") == "succeeded")
@@ -60,7 +60,7 @@ void History::judge_job(const v1::Job& job, Verdict& verdict) const {
       if (!successes.contains(fence))
         offend(verdict.stale,
                "fence " + std::to_string(fence) + " was accepted but is not the job's");
-  // What the result says of itself must be of the attempt that succeeded.
+  // The summary in the result must be that of the successful attempt.
   const auto summary = nlohmann::json::parse(job.summary_json(), nullptr, false);
   if (summary.is_object() && summary.contains("attempt") && !job.attempt_history().empty() &&
       summary["attempt"] != job.attempt_history(job.attempt_history_size() - 1).number())

@@ -11,35 +11,35 @@
 
 namespace quasi::test {
 
-/// Judges what happened against what was promised: from the ids that clients were given, the jobs
-/// as the server has them in the end, and the daemons' own logs.
+/// Compares the events with the promises. It uses the ids that clients received, the final jobs of
+/// the server, and the daemons' logs.
 class History {
  public:
-  /// The server acknowledged this job.
+  /// Records that the server acknowledged this job.
   void acknowledged(const std::string& job_id) { acknowledged_.insert(job_id); }
-  /// A job of the final dump, with its attempts.
+  /// Records a job of the final dump, with its attempts.
   void dumped(const v1::Job& job) { jobs_[job.id()] = job; }
-  /// A daemon's log: every attempt whose end the server accepted is in it.
+  /// Reads a daemon's log, which contains every attempt whose end the server accepted.
   void worker_log(const std::string& worker, const std::string& text);
-  /// The wall clock jumped by so much meanwhile, backwards if positive: the jobs' times are of that
-  /// clock.
+  /// Records a jump of the wall clock (positive: backwards), because the times of jobs come from
+  /// it.
   void clock_set_back(std::int64_t milliseconds) {
     set_back_ms_ += std::max<std::int64_t>(milliseconds, 0);
   }
 
   struct Verdict {
-    int lost = 0;       ///< acknowledged, but not there or not ended (I1)
-    int failed = 0;     ///< ended otherwise than SUCCEEDED
+    int lost = 0;       ///< acknowledged, but missing or not ended (I1)
+    int failed = 0;     ///< ended in another state than SUCCEEDED
     int doubles = 0;    ///< more than one success, or two attempts open at once (I2, I6)
     int stale = 0;      ///< effects under a fence that was not current (I4, I5)
     int uncounted = 0;  ///< attempts above the limit (I13)
-    std::vector<std::string> offences;  ///< a line each
+    std::vector<std::string> offences;  ///< one line each
     bool clean() const { return offences.empty(); }
   };
   Verdict judge() const;
 
   std::size_t attempts() const;
-  /// Ends of attempts by outcome, for the report.
+  /// Number of attempts by outcome, for the report.
   std::map<std::string, int> outcomes() const;
 
  private:

@@ -42,13 +42,13 @@ class DiskFile : public FileSystem::File {
   std::shared_ptr<Node> node_;
 };
 
-// SQLite's side. One process, connections of one thread: locks need not hold anyone off.
+// The VFS for SQLite. One process uses the connections on one thread, so locks do nothing.
 struct VfsFile {
   sqlite3_file base;
   PowerCutDisk* disk;
   std::shared_ptr<Node>* node;
   std::string* path;
-  bool sync_directory_too;  ///< as SQLite's own Unix layer does for new journals
+  bool sync_directory_too;  ///< SQLite's own Unix layer does so for new journals
 };
 
 VfsFile* self(sqlite3_file* file) { return reinterpret_cast<VfsFile*>(file); }
@@ -152,7 +152,7 @@ int vfs_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, 
   PowerCutDisk& disk = *disk_of(vfs);
   VfsFile& opened = *self(file);
   opened.base.pMethods = nullptr;
-  if (name == nullptr) return SQLITE_CANTOPEN;  // Temporary files stay in memory by pragma.
+  if (name == nullptr) return SQLITE_CANTOPEN;  // a pragma keeps temporary files in memory
   std::shared_ptr<Node> node = disk.find(name);
   bool created = false;
   if (!node) {
@@ -337,7 +337,7 @@ void PowerCutDisk::restart(Loss loss, std::uint64_t seed) {
       durable_names_.erase(change.path);
   }
   unsynced_names_.clear();
-  // What lies below a directory that was lost is lost.
+  // Everything below a lost directory is lost.
   for (auto entry = durable_names_.begin(); entry != durable_names_.end();) {
     const bool orphan = entry->first != root_ && durable_names_.count(parent_of(entry->first)) == 0;
     entry = orphan ? durable_names_.erase(entry) : std::next(entry);
@@ -346,7 +346,7 @@ void PowerCutDisk::restart(Loss loss, std::uint64_t seed) {
   for (const auto& [path, node] : names_) {
     for (Node::Change change : node->unsynced) {
       if (!kept()) continue;
-      // A write may also be torn, at a sector.
+      // A write may also be torn at a sector.
       if (loss == Loss::kRandomPart && !change.truncate && random() % 4 == 0)
         change.bytes.resize(change.bytes.size() / 512 / 2 * 512);
       redo(node->durable, change);

@@ -14,31 +14,31 @@ struct sqlite3_vfs;
 
 namespace quasi::server::test {
 
-/// A disk in memory whose power can be cut before any change to it, with honest rules on what
-/// survives: bytes after sync() of the file, names after sync_directory() of their directory.
+/// A disk in memory whose power can be cut before any change. Bytes survive after sync() of the
+/// file, and names survive after sync_directory() of their directory.
 ///
 /// It is a FileSystem for the server's own files and a VFS for SQLite, over the same names. Every
-/// change (write, sync, truncate, create, rename, remove, make directory) is one point; once the
-/// power is cut, all calls fail with EIO.
+/// change (write, sync, truncate, create, rename, remove, make directory) is one point. After the
+/// cut all calls fail with EIO.
 class PowerCutDisk : public FileSystem {
  public:
-  /// What of the unsynced changes is found afterwards.
+  /// The share of the unsynced changes that survives.
   enum class Loss { kNothing, kEverything, kRandomPart };
 
   explicit PowerCutDisk(const std::string& root);
   ~PowerCutDisk() override;
 
-  /// The power goes before the point of this number (counted from now on); 0: never.
+  /// Cuts the power before the point of this number, counted from this call; 0: never.
   void cut_at(std::int64_t point) {
     points_ = 0;
     cut_at_ = point;
   }
   std::int64_t points() const { return points_; }
   bool is_cut() const { return cut_; }
-  /// A disk that says "synced" without doing it: what the sweep must catch.
+  /// Makes syncs return success without effect. The sweep must detect this.
   void lie_about_syncs() { lies_ = true; }
 
-  /// The disk as it is found when the power is back. Call with all files closed.
+  /// Restores the power. All files must be closed before the call.
   void restart(Loss loss, std::uint64_t seed);
 
   /// Name of the registered VFS.
@@ -53,18 +53,18 @@ class PowerCutDisk : public FileSystem {
   std::vector<std::string> list(const std::string& path) override;
   void make_read_only(const std::string&) override {}
 
-  /// One file's bytes. Public for the VFS.
+  /// The bytes of one file. Public for the VFS.
   struct Node {
     bool directory = false;
-    std::string bytes;    ///< as programs see it
-    std::string durable;  ///< as of the last sync
+    std::string bytes;    ///< seen by programs
+    std::string durable;  ///< state of the last sync
     struct Change {
       bool truncate = false;
-      std::uint64_t offset = 0;  ///< of the bytes, or the new size
+      std::uint64_t offset = 0;  ///< offset of the bytes, or the new size
       std::string bytes;
     };
     std::vector<Change> unsynced;
-    std::vector<std::unique_ptr<char[]>> shared_memory;  ///< of SQLite's WAL index; never survives
+    std::vector<std::unique_ptr<char[]>> shared_memory;  ///< SQLite's WAL index; never survives
   };
   std::shared_ptr<Node> find(const std::string& path);
   std::shared_ptr<Node> create(const std::string& path);
@@ -73,7 +73,7 @@ class PowerCutDisk : public FileSystem {
   void sync(Node& node);
 
  private:
-  /// A change of a name in a directory; no node: removed.
+  /// A change of a name in a directory. Without a node the name is removed.
   struct NameChange {
     std::string path;
     std::shared_ptr<Node> node;

@@ -12,18 +12,18 @@
 
 namespace quasi::test {
 
-/// How long is waited for what must come. Only a test that hangs waits so long: nothing is
-/// concluded from how soon a thing came, since a machine may be as slow as it likes.
+/// Longest wait in seconds for an expected event. Only a hanging test waits so long. No test
+/// concludes anything from the speed of an event, because machines may be slow.
 constexpr double kHangSeconds = 200;
 
 using Deadline = std::chrono::steady_clock::time_point;
 Deadline within(double seconds);
 
-/// Asks every few milliseconds until `holds` says yes; false if the deadline passes first.
+/// Polls every few milliseconds until `holds` is true; false if the deadline passes first.
 bool wait_for(const std::function<bool()>& holds, Deadline deadline = within(kHangSeconds));
 
-/// One of the project's executables as a child of the test; killed with the object. Its output goes
-/// to a file.
+/// One of the project's executables as a child of the test. The destructor kills it. Its output
+/// goes to a file.
 class Program {
  public:
   Program(const std::string& name, const std::vector<std::string>& arguments,
@@ -38,9 +38,9 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  /// SIGKILL, and the end of it.
+  /// Sends SIGKILL and waits for the end.
   void kill_now();
-  /// The wait status once it has ended; nothing if it has not by the deadline.
+  /// Returns the wait status once the child has ended; nothing if it has not ended by the deadline.
   std::optional<int> wait(Deadline deadline = within(kHangSeconds));
   std::string output() const;
   static std::filesystem::path path_of(const std::string& name);
@@ -50,8 +50,8 @@ class Program {
   std::filesystem::path log_;
 };
 
-/// True once no process of that id runs. One that has ended may keep its id until somebody asks
-/// how.
+/// True once no process of that id runs. A process that has ended may keep its id until its parent
+/// waits for it.
 bool is_gone(pid_t pid);
 
 /// Process ids of the direct children of `pid`.

@@ -43,7 +43,7 @@ struct QueueWorld {
     finish_deletions(engine.store(), blobs);
   }
 
-  /// One command in a group of its own; rethrows what it was refused with.
+  /// Runs one command in a group of its own and rethrows its refusal.
   void run(std::function<void(WriteContext&)> body) {
     std::exception_ptr failure;
     WriteTask task{.body = std::move(body),

@@ -29,7 +29,7 @@ bool away(const grpc::Status& status) {
          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
 }
 
-/// Calls until the server answers. @throws std::runtime_error with a refusal.
+/// Repeats a call until the server answers. @throws std::runtime_error with a refusal.
 void repeat(const std::string& what,
             const std::function<grpc::Status(grpc::ClientContext&)>& call) {
   grpc::Status status;
@@ -42,7 +42,8 @@ void repeat(const std::string& what,
   if (!status.ok()) throw std::runtime_error(what + ": " + status.error_message());
 }
 
-/// Flags in pairs; one that is given twice would be refused, so the test's own replace the others.
+/// Joins flags given in pairs. A flag of the test replaces the default one, because a repeated flag
+/// is refused.
 std::vector<std::string> with_flags(std::vector<std::string> flags,
                                     const std::vector<std::string>& own) {
   for (std::size_t i = 0; i + 1 < own.size(); i += 2) {

@@ -15,11 +15,11 @@
 namespace quasi::test {
 
 /// A server, its workers and a client's stub in a directory of their own, as real processes over a
-/// Unix socket. Waiting is always for a state. Leases are long, so that no slow machine ends one by
-/// itself; a test of what happens when they end asks for short ones.
+/// Unix socket. Tests always wait for a state. Leases are long, so that a slow machine ends none of
+/// them; tests of expiry ask for short ones.
 class Service {
  public:
-  /// Times that suit tests; `flags` are added to the server's or replace them.
+  /// Uses times that suit tests. `flags` are added to the server's flags or replace them.
   explicit Service(std::vector<std::string> server_flags = {});
 
   /// Starts the server and returns once it answers. @throws std::runtime_error with its output.
@@ -28,7 +28,7 @@ class Service {
   Program& server() { return *server_; }
   bool server_runs() const { return server_ != nullptr; }
 
-  /// Starts the daemon of that name; its state directory outlives it.
+  /// Starts the daemon of that name. Its state directory outlives it.
   void start_worker(const std::string& name, const std::vector<std::string>& flags = {});
   void kill_worker(const std::string& name) { workers_.erase(name); }
   Program& worker(const std::string& name) { return workers_.at(name); }
@@ -41,19 +41,20 @@ class Service {
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
   const std::filesystem::path& directory() const { return directory_.path(); }
 
-  /// Submits, repeating with one request id until the server answers. @throws on refusal.
+  /// Submits jobs and repeats the call with one request id until the server answers. @throws on
+  /// refusal.
   std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs);
   std::string submit(const v1::JobSpec& spec) { return submit(std::vector{spec}).front(); }
-  /// Repeats while the server is away.
+  /// Gets a job and repeats the call while the server is unreachable.
   v1::Job get(const std::string& id);
   void cancel(const std::string& id);
-  /// Waits until `holds`; the last view is returned either way, with a test failure if it never
-  /// did.
+  /// Waits until `holds` is true and returns the last view. If it never becomes true, the test
+  /// fails.
   v1::Job wait(const std::string& id, const std::function<bool(const v1::Job&)>& holds,
                double seconds = kHangSeconds);
   v1::Job wait_state(const std::string& id, v1::JobState state);
   v1::Job wait_end(const std::string& id);
-  /// The whole log of an attempt; 0: the newest.
+  /// The whole log of an attempt; 0 selects the newest.
   std::string log_of(const std::string& id, std::uint32_t attempt = 0);
   std::string artifact_text(const v1::Job& job, const std::string& name);
 

@@ -15,9 +15,9 @@ class SyncTrace {
  public:
   struct Call {
     enum class Kind { kSync, kRename } kind;
-    std::string path;           ///< The file or directory; of a rename, the old name.
-    std::string to;             ///< Of a rename, the new name.
-    std::int64_t size_bytes{};  ///< Of the file at that moment; 0 for a directory.
+    std::string path;           ///< file or directory; for a rename, the old name
+    std::string to;             ///< for a rename, the new name
+    std::int64_t size_bytes{};  ///< size of the file at that moment; 0 for a directory
   };
 
   SyncTrace();

@@ -1,4 +1,4 @@
-// The world's server: jobs, leases and fences by the letter of the rules.
+// The server of the simulated world: jobs, leases and fences exactly by the rules.
 
 #include <google/protobuf/util/time_util.h>
 
@@ -32,7 +32,7 @@ bool WorkerWorld::current(const v1::AttemptRef& ref, Job** found) {
 
 bool WorkerWorld::stands(const v1::AttemptRef& ref, Job** found) {
   if (current(ref, found)) return true;
-  // Expired, but not granted again: reinstated.
+  // An expired attempt is reinstated if its job was not granted again.
   for (auto& [id, job] : jobs_)
     if (job.fence == ref.fence() && job.state == JobState::kQueued &&
         expired_.contains(ref.fence())) {
@@ -149,7 +149,7 @@ grpc::Status WorkerWorld::take_connection() {
   if (dying_connections.empty()) return grpc::Status::OK;
   const grpc::StatusCode code = dying_connections.front();
   dying_connections.pop_front();
-  return {code, "the stream was reset"};  // without details, which only a server gives
+  return {code, "the stream was reset"};  // without details, which only a server sends
 }
 
 std::optional<MonotonicTime> WorkerWorld::next_server_event() const {

@@ -1,4 +1,4 @@
-// The life of one attempt as a pure machine: what it asks for, in which order, and how it ends.
+// Tests the state machine of one attempt: its actions, their order, and the ways in which it ends.
 
 #include <gtest/gtest.h>
 
@@ -46,8 +46,8 @@ TEST_F(Machine, SucceedsByPublishingThenReporting) {
   EXPECT_EQ(machine.state(), State::kOver);
 }
 
-// The server takes a success only of a started attempt, so a child that is faster than the
-// announcement waits for it.
+// The server accepts a success only of a started attempt. A child that ends before the start is
+// acknowledged must wait.
 TEST_F(Machine, ReportsOnlyAfterTheStartIsAcknowledged) {
   machine.begin(now);
   machine.staged(std::nullopt, now);
@@ -123,12 +123,12 @@ TEST_F(Machine, ASignalIsACrashUnlessTheKernelTookItForMemory) {
 TEST_F(Machine, CancelClimbsFromMessageToQuarantine) {
   to_running();
   EXPECT_EQ(machine.cancel(now), Acts{Act::kSendCancel});
-  EXPECT_EQ(machine.cancel(now), Acts{});  // said once
+  EXPECT_EQ(machine.cancel(now), Acts{});  // sent once
   EXPECT_EQ(pass(Milliseconds(19'999)), Acts{});
   EXPECT_EQ(pass(Milliseconds(1)), Acts{Act::kTerminate});
   EXPECT_EQ(pass(Milliseconds(10'000)), Acts{Act::kKill});
   EXPECT_EQ(pass(Milliseconds(5'000)), Acts{Act::kDeviceStuck});
-  EXPECT_EQ(pass(Milliseconds(3'600'000)), Acts{});  // waits for it, however long
+  EXPECT_EQ(pass(Milliseconds(3'600'000)), Acts{});  // waits without a limit
   EXPECT_EQ(machine.exited({.signal = 9}, now), Acts{Act::kFlushLog});
   EXPECT_EQ(machine.ending().kind, Kind::kCancelled);
 }

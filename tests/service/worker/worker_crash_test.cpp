@@ -1,5 +1,5 @@
-// The daemon dies at every point where it can: before and after each change of a file, each call
-// to the server and each answer, under three ideas of what a power cut takes with it.
+// Kills the daemon at every point: before and after each change of a file, each call to the server
+// and each answer, under three models of a power cut.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string result_digest(const WorkerWorld::Job& job) {
   return "none";
 }
 
-/// What must hold however often the daemon died.
+/// Checks the promises that hold after any number of crashes of the daemon.
 void expect_right_ending(WorkerWorld& world) {
   for (const auto& violation : world.violations) ADD_FAILURE() << violation;
   const auto& noop = world.job("j_1");

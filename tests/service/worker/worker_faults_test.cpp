@@ -1,4 +1,4 @@
-// Server, worker and engine as real processes: each way in which one of them fails, by name.
+// Tests every failure of server, worker and engine by name, with real processes.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,8 +23,7 @@ class WorkerFaults : public testing::Test {
     if (HasFailure())
       std::cerr << service.server().output() << "--- worker\n" << service.worker_log("w") << '\n';
   }
-  /// The engine of the worker's one attempt. @throws std::runtime_error where there is none any
-  /// more.
+  /// The engine of the worker's only attempt. @throws std::runtime_error if it has ended.
   pid_t engine() {
     const auto children = children_of(service.worker("w").pid());
     if (children.empty()) throw std::runtime_error("the engine has ended");
@@ -34,9 +33,9 @@ class WorkerFaults : public testing::Test {
     return service.wait_state(id, v1::JOB_STATE_RUNNING);
   }
 
-  /// A job that lasts some seconds, to whose first attempt something is done while it runs; its
-  /// end. Where the attempt was over before (a machine may be that slow), nothing was done to it:
-  /// again then, with a job twice as long.
+  /// A job of some seconds whose first attempt is disturbed while it runs; returns the ended job.
+  /// If the attempt ended before the disturbance on a slow machine, a job of twice the length
+  /// follows.
   v1::Job disturbed(const std::function<v1::JobSpec(double seconds)>& work,
                     const std::function<bool(const v1::Job&)>& ready,
                     const std::function<void(const std::string& id)>& disturb) {
@@ -52,7 +51,7 @@ class WorkerFaults : public testing::Test {
   static bool runs(const v1::Job& job) { return job.state() == v1::JOB_STATE_RUNNING; }
   /// Forty steps with a checkpoint each.
   static v1::JobSpec forty_steps(double seconds) { return checkpointing(40, seconds / 20.0); }
-  /// Where each of two attempts at forty steps began and ended.
+  /// Checks where each of two attempts at forty steps began and ended.
   void expect_second_attempt_went_on(const v1::Job& job) {
     const std::string steps = service.artifact_text(job, "steps.txt");
     std::smatch found;
@@ -72,7 +71,7 @@ class ShortLeases : public WorkerFaults {
   ShortLeases() : WorkerFaults({"--lease-ttl", "2"}) {}
 };
 
-/// At once, since the daemon looks at it at any time.
+/// Replaces the file atomically, because the daemon may read it at any time.
 void replace_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path.string() + ".new") << text;
   std::filesystem::rename(path.string() + ".new", path);
@@ -93,7 +92,8 @@ TEST_F(WorkerFaults, NoneAtAllLeavesResultLogAndManifest) {
       wait_for([&] { return std::filesystem::is_empty(service.worker_state("w") / "attempts"); }));
 }
 
-// Whatever the caller's umask: names, decks and results are the programs' own users' to read.
+// Names, decks and results are readable only by the user of the programs, whatever the umask of the
+// caller.
 TEST_F(WorkerFaults, FilesOfServerAndWorkerAreClosedToOthers) {
   service.start_worker("w");
   service.wait_end(service.submit(checkpointing(3, 0.01)));
@@ -165,10 +165,10 @@ TEST_F(WorkerFaults, ServerKilledEndsNoAttempt) {
   wait_for([&] { return service.get(brief).state() != v1::JOB_STATE_QUEUED; });
   service.kill_server();
   service.start_server();
-  const auto ended = service.wait_end(brief);  // before, meanwhile or after: once in any case
+  const auto ended = service.wait_end(brief);  // it ended once: before, during or after the restart
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(ended.attempt_history_size(), 1);
-  // What is submitted now is run, so the daemon is back; the attempt of before is as it was.
+  // A new job runs, so the daemon is connected again. The earlier attempt is unchanged.
   EXPECT_EQ(service.wait_end(service.submit(noop())).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_FALSE(is_gone(child));
   const auto job = service.get(endless);
@@ -178,12 +178,12 @@ TEST_F(WorkerFaults, ServerKilledEndsNoAttempt) {
   EXPECT_EQ(service.wait_end(endless).attempt_history_size(), 1);
 }
 
-// The daemon is frozen past its lease, with its child: the job goes to another worker, and what the
-// first one says afterwards has no effect.
+// The daemon and its child are frozen past the lease. The job goes to another worker, and later
+// reports of the first worker have no effect.
 TEST_F(ShortLeases, LeaseExpiredWhileRunningAndALateComplete) {
   v1::Job job;
   for (double seconds = 0.5; job.attempt_history_size() < 2;
-       seconds *= 2.0) {  // an attempt that was over before: again
+       seconds *= 2.0) {  // the attempt had already ended: repeat
     ASSERT_LT(seconds, 100.0) << job.DebugString();
     service.start_worker("w");
     const std::string id = service.submit(sleep_for(seconds));
@@ -238,13 +238,13 @@ TEST_F(WorkerFaults, CancelOfAStubbornChild) {
   EXPECT_EQ(service.wait_end(service.submit(noop())).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
-// Whatever the moment, a job that was cancelled ends cancelled, or succeeded before.
+// At any moment, a cancelled job ends cancelled or has succeeded before.
 TEST_F(WorkerFaults, CancelAtEveryPhase) {
   service.start_worker("w", {"--slots", "4"});
   std::vector<v1::JobSpec> specs(24, noop());
   const auto ids = service.submit(specs);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    // Each job a little further on: the waiting is for the one before it.
+    // Each job is cancelled a little later in its life. The wait is for the job before it.
     if (i % 3 == 1)
       service.wait(ids[i], [](const v1::Job& job) { return job.state() != v1::JOB_STATE_QUEUED; });
     if (i % 3 == 2)
@@ -368,7 +368,7 @@ TEST_F(WorkerFaults, ALostDriverEndsTheDaemonForItsSupervisorToRestart) {
   EXPECT_EQ(WEXITSTATUS(*status), 75);
 }
 
-// What a server acknowledges must be found again: without its directory it ends, and says so.
+// Acknowledged work must remain reachable: a server without its directory ends and reports it.
 TEST_F(WorkerFaults, AServerWhoseDirectoryIsMovedAwayEnds) {
   std::filesystem::rename(service.directory() / "data", service.directory() / "elsewhere");
   const auto status = service.server().wait();

@@ -1,4 +1,4 @@
-// The daemon's smaller parts: input cache, devices, configuration.
+// Tests the daemon's smaller parts: input cache, devices, configuration.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST_F(WorkerCache, FetchesOnceAndForgetsTheOldestFirst) {
   InputCache cache(files, directory.path() / "cache", 10);
   place(cache, "four", directory.path() / "a");
   place(cache, "five5", directory.path() / "b");
-  place(cache, "four", directory.path() / "c");  // used again: "five5" is the oldest now
+  place(cache, "four", directory.path() / "c");  // used again, so "five5" is the oldest
   EXPECT_EQ(fetches, 2);
   place(cache, "six666", directory.path() / "d");
   EXPECT_EQ(cache.size_bytes(), 10U);

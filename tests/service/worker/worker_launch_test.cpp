@@ -1,4 +1,4 @@
-// What an engine is started with.
+// Tests the arguments and the environment of an engine.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ LaunchPlan plan_of(std::uint32_t cpus, std::uint64_t ram_bytes, std::uint32_t ra
   return launch_plan(grant, std::vector<WorkerDevice>(n_slots), settings, {});
 }
 
-// A job that asks for 1,024 threads would slow the jobs beside it to a standstill.
+// A job that requests 1,024 threads would stall the jobs beside it.
 TEST(Launch, AJobGetsNoMoreThreadsThanItsSlotsShare) {
   EXPECT_TRUE(has(plan_of(0, 0, 0, 1), "OMP_NUM_THREADS=4"));
   EXPECT_TRUE(has(plan_of(2, 0, 0, 1), "OMP_NUM_THREADS=2"));

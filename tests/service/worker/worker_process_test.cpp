@@ -1,5 +1,5 @@
-// Real engines under a real spawner, without a server: what a child is given, and what becomes of
-// one that crashes, hangs, lies or is orphaned.
+// Tests real engines under a real spawner, without a server: the environment of a child, and the
+// fate of children that crash, hang, send false messages or lose their daemon.
 
 #include <google/protobuf/util/time_util.h>
 #include <gtest/gtest.h>
@@ -113,7 +113,8 @@ std::string failure_message(const Recorder& events) {
   return "";
 }
 
-// The deck of an attempt is someone else's: it reads files below in/ alone, whatever it names.
+// The deck of an attempt comes from another user, so the engine reads only files below in/,
+// whatever the deck names.
 TEST_F(EngineProcess, ADeckReadsNoFileOutsideItsInputs) {
   const TemporaryDirectory others;
   std::ofstream(others.path() / "profile.csv") << "0 1e25\nSECRET\n";
@@ -172,7 +173,7 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   EXPECT_NE(environment.find("CUDA_VISIBLE_DEVICES="), std::string::npos);
   EXPECT_NE(environment.find("GOMP_SPINCOUNT=1000"), std::string::npos);
   EXPECT_NE(text_of(proc + "/limits").find("Max core file size        0"), std::string::npos);
-  // Where the system permits it, the child has a network namespace with nothing but a loopback.
+  // Where the system permits it, the child has a network namespace with only a loopback.
   for (const auto& report : events.reports)
     if (report.has_started() && report.started().network() == "isolated") {
       EXPECT_EQ(text_of(proc + "/net/dev").find("eth"), std::string::npos);
@@ -217,7 +218,7 @@ TEST_F(EngineProcess, AStubbornChildDiesOfSigkillAlone) {
   v1::EngineCommand command;
   command.mutable_cancel();
   child->send(command);
-  // SIGTERM must have been ignored by the time the kill is sent; the engine says so in /proc.
+  // SIGTERM must be ignored before the kill is sent. /proc shows when that holds.
   const std::string status = "/proc/" + std::to_string(child->identity().pid) + "/status";
   ASSERT_TRUE(turn_until([&] {
     const std::string text = text_of(status);
@@ -302,8 +303,8 @@ TEST_F(EngineProcess, WithoutADaemonItSaysWhoMayStartIt) {
   EXPECT_NE(engine.output().find("quasi-worker"), std::string::npos) << engine.output();
 }
 
-// A stray of an earlier daemon is killed by its identity, and a process that merely has its id is
-// left alone.
+// A stray engine of an earlier daemon is killed by its identity. A process that only reuses its id
+// is left alone.
 TEST_F(EngineProcess, StraysAreEndedByPidAndStartTime) {
   v1::TestWork work;
   work.mutable_hang()->set_ignore_sigterm(true);

@@ -1,5 +1,5 @@
-// The daemon's decisions against a server that keeps the lease rules by the letter, with time moved
-// by hand.
+// Tests the daemon's decisions against a simulated server that keeps the lease rules exactly. The
+// test sets the time.
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST_F(WorkerSupervisor, SlotsThatComeFreeWhileAPollWaitsAreOfferedToo) {
   auto& first = two.submit("hang");
   two.start_daemon();
   ASSERT_TRUE(two.run_until([&] { return first.state == JobState::kRunning; }));
-  // The poll under way speaks of one slot; then the other comes free.
+  // The open poll names one slot; then the other slot becomes free.
   two.cancel(first.id);
   ASSERT_TRUE(two.run_until_all_over());
   auto& second = two.submit("hang");
@@ -81,7 +81,7 @@ TEST_F(WorkerSupervisor, SlotsThatComeFreeWhileAPollWaitsAreOfferedToo) {
   EXPECT_TRUE(two.violations.empty());
 }
 
-// A server that is away ends no attempt: the child goes on, and its report waits.
+// An unreachable server ends no attempt: the child continues, and its report waits.
 TEST_F(WorkerSupervisor, ALostServerEndsNoAttempt) {
   auto& job = world.submit("noop");
   world.start_daemon();
@@ -101,19 +101,19 @@ TEST_F(WorkerSupervisor, AFencedAttemptIsKilledAndKept) {
   world.start_daemon();
   ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
   const auto fence = job.fence;
-  job.open = false;  // as if it had been granted to another worker, which finished it
+  job.open = false;  // another worker was granted the job and finished it
   job.fence = 1000;
   job.state = JobState::kSucceeded;
   ASSERT_TRUE(world.run_until([&] { return world.supervisor().attempts() == 0; }));
   EXPECT_EQ(world.files.list("/state/kept"), std::vector<std::string>{std::to_string(fence)});
-  // For a day, and no longer.
+  // The directory is kept for one day.
   world.advance(std::chrono::hours(25));
   world.step();
   EXPECT_TRUE(world.files.list("/state/kept").empty());
 }
 
-// What SIGKILL does not end at once holds its device for as long as it is there, and no longer;
-// only the start waits for it.
+// An engine that survives SIGKILL for a while holds its device until it is gone. Only the start of
+// the daemon waits for it.
 TEST_F(WorkerSupervisor, AStrayHoldsItsDeviceUntilItIsGone) {
   auto& job = world.submit("hang");
   world.start_daemon();
@@ -143,8 +143,8 @@ TEST_F(WorkerSupervisor, AStrayHoldsItsDeviceUntilItIsGone) {
   EXPECT_EQ(world.stray_looks.size(), looks) << "its id may be another process's by now";
 }
 
-// An answer that never comes must leave time for another before the lease ends; a long lease needs
-// no long waiting.
+// A heartbeat without an answer must leave time for another one before the lease ends. A long lease
+// needs no long wait.
 TEST_F(WorkerSupervisor, AHeartbeatWaitsHalfALeaseWithinBounds) {
   const std::map<Milliseconds, Milliseconds> limit_of{
       {Milliseconds(500), Milliseconds(1'000)},
@@ -159,7 +159,8 @@ TEST_F(WorkerSupervisor, AHeartbeatWaitsHalfALeaseWithinBounds) {
   }
 }
 
-// A full disk takes no work, says so in the log and to people, and ends by itself.
+// With a full disk the worker takes no work, reports it in the log and to users, and recovers by
+// itself.
 TEST_F(WorkerSupervisor, AFullDiskIsSaidAndTakesNoWork) {
   world.scratch_shortage = "/state has 3 MiB free";
   world.start_daemon();
@@ -179,7 +180,7 @@ TEST_F(WorkerSupervisor, AFullDiskIsSaidAndTakesNoWork) {
   world.scratch_shortage.clear();
   ASSERT_TRUE(world.run_until_all_over());
   EXPECT_EQ(job.state, JobState::kSucceeded);
-  // While a poll waits at the server the disk is looked at too.
+  // The disk is also checked while a poll waits at the server.
   world.scratch_shortage = "/state has 3 MiB free";
   ASSERT_TRUE(world.run_until([&] { return said() == 2; }));
 }
@@ -194,7 +195,7 @@ TEST_F(WorkerSupervisor, DrainReleasesAfterTheCheckpoint) {
   EXPECT_EQ(job.state, JobState::kQueued);
 }
 
-// The poll is broken off by the drain, but the server may have granted before it heard of it.
+// The drain breaks off the poll, but the server may have granted a job before it knew.
 TEST_F(WorkerSupervisor, AGrantThatCrossesTheDrainIsGivenBack) {
   world.start_daemon();
   for (int i = 0; i < 20; ++i) world.step();
@@ -206,8 +207,8 @@ TEST_F(WorkerSupervisor, AGrantThatCrossesTheDrainIsGivenBack) {
   EXPECT_EQ(job.executions, 0);
 }
 
-// The answer with the grant is lost on its way and the drain comes before the poll is repeated: the
-// worker asks once more, under the same id, and gives back what it never knew it had.
+// The answer with the grant is lost, and the drain comes before the poll is repeated. The worker
+// repeats the poll once under its id and releases the unknown grant.
 TEST_F(WorkerSupervisor, AGrantWhoseAnswerWasLostIsGivenBackByTheDrain) {
   world.start_daemon();
   for (int i = 0; i < 20; ++i) world.step();
@@ -215,7 +216,7 @@ TEST_F(WorkerSupervisor, AGrantWhoseAnswerWasLostIsGivenBackByTheDrain) {
   auto& job = world.submit("noop");
   ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kLeased; }));
   ASSERT_FALSE(world.lose_next_grants);
-  world.step();  // The worker hears that the call failed, and means to repeat it.
+  world.step();  // the worker sees that the call failed and will repeat it
   const auto granted_at = world.clock.now();
   world.supervisor().drain();
   ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
@@ -225,7 +226,7 @@ TEST_F(WorkerSupervisor, AGrantWhoseAnswerWasLostIsGivenBackByTheDrain) {
   EXPECT_LT(world.clock.now() - granted_at, world.lease_ttl) << "it waited for the lease to end";
 }
 
-// With the server away nobody can tell what was granted; the worker does not wait for long.
+// With an unreachable server the worker cannot learn of grants; it does not wait for long.
 TEST_F(WorkerSupervisor, ADrainWithoutAServerEnds) {
   world.start_daemon();
   for (int i = 0; i < 20; ++i) world.step();
@@ -236,8 +237,8 @@ TEST_F(WorkerSupervisor, ADrainWithoutAServerEnds) {
   EXPECT_LE(world.clock.now() - since, world.lease_ttl + Milliseconds(500));
 }
 
-// With the server away a result cannot be reported. It is recorded, so the next start reports it:
-// the drain ends when its time is over and no engine runs any more.
+// With an unreachable server a result cannot be reported. It is recorded, so the next start reports
+// it. The drain ends when its time is over and no engine runs.
 TEST_F(WorkerSupervisor, ADrainLeavesReportsToTheNextStart) {
   auto& job = world.submit("noop");
   world.start_daemon();
@@ -263,7 +264,8 @@ TEST_F(WorkerSupervisor, ADrainLeavesReportsToTheNextStart) {
   EXPECT_EQ(job.executions, 1);
 }
 
-// A disk without room for the grant's record costs the job no attempt: the lease is given back.
+// If the disk has no room for the record of a grant, the lease is released and costs the job no
+// attempt.
 TEST_F(WorkerSupervisor, ALeaseThatCannotBeRecordedIsGivenBack) {
   world.start_daemon();
   for (int i = 0; i < 20; ++i) world.step();
@@ -291,9 +293,9 @@ TEST_F(WorkerSupervisor, ARestartSalvagesAFinishedResult) {
   EXPECT_EQ(job.grants, 1);
 }
 
-// The engine started and finished while the server was away, which therefore never heard that it
-// had started; then the daemon died. A success counts after StartAttempt only: without it the
-// result would be refused.
+// The engine started and finished while the server was unreachable, so the server never saw
+// StartAttempt. Then the daemon died. A success counts only after StartAttempt; without it the
+// server would refuse the result.
 TEST_F(WorkerSupervisor, ARestartSalvagesAResultWhoseStartWasNeverHeard) {
   auto& job = world.submit("noop");
   world.start_daemon();

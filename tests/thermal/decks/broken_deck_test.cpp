@@ -1,4 +1,4 @@
-// The namelists of a valid deck, and valid decks broken at random.
+// Tests the namelists of a valid deck, and valid decks with random damage.
 
 #include <gtest/gtest.h>
 
@@ -32,14 +32,14 @@ TEST(Namelist, ReadsWhatFortranWrites) {
   EXPECT_EQ(namelist_real(a.values[3], a), -2.0);
   EXPECT_THROW(parse_namelists("&a x=1", "test"), InvalidInput);
   EXPECT_THROW(parse_namelists("&a x=999999999*1 /", "test"), InvalidInput);
-  // T_min … T_max in steps; T_max itself when the last step overshoots by more than 1 K.
+  // T_min … T_max in steps; T_max itself is added when the last step overshoots by more than 1 K.
   const SmallDeck deck;
   deck.replace("CONTROL", "T=300.", "T_min=100 T_max=450 T_step=100");
   EXPECT_EQ(deck.load().control.temperatures_k, (std::vector<double>{100, 200, 300, 400, 450}));
   EXPECT_EQ(deck.load({{"T", "77,300"}}).control.temperatures_k, (std::vector<double>{77, 300}));
 }
 
-/// One random change to a text.
+/// Makes one random change to a text.
 std::string mutate(std::string text, std::mt19937& random) {
   const auto below = [&](std::size_t n) {
     return static_cast<std::size_t>(random() % std::max<std::size_t>(n, 1));
@@ -63,12 +63,12 @@ std::string mutate(std::string text, std::mt19937& random) {
     case 3:
       text.resize(below(text.size()));
       break;
-    case 4: {  // a number becomes something else
+    case 4: {  // a number is replaced
       const auto at = text.find_first_of("0123456789", below(text.size()));
       if (at != std::string::npos) text.replace(at, 1, kTokens[below(std::size(kTokens))]);
       break;
     }
-    default: {  // two pieces change places
+    default: {  // two pieces are exchanged
       const std::size_t a = below(text.size()), b = below(text.size());
       std::swap(text[a], text[b]);
       text.insert(below(text.size()), text.substr(b, below(30)));
@@ -77,8 +77,8 @@ std::string mutate(std::string text, std::mt19937& random) {
   return text.empty() ? " " : text;
 }
 
-// 500 refused decks, none of which may do anything but throw InvalidInput with a message that names
-// a line, a key or a file. Seeds are printed with a failure: QUASI_FUZZ_SEED repeats one.
+// Each of 500 damaged decks must throw InvalidInput with a message that names a line, a key or a
+// file. A failure prints the seed, and QUASI_FUZZ_SEED repeats it.
 TEST(DeckFailures, BrokenAtRandomTheySayWhere) {
   const char* given = std::getenv("QUASI_FUZZ_SEED");
   const unsigned first_seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : 20251u;

@@ -1,5 +1,5 @@
-// Decks that cannot be run, each with the sentence that says why and what to do
-// (docs/theory/thermal.md 12.4).
+// Tests decks that cannot be run. Each must be refused with a sentence that gives the reason and
+// the remedy (docs/theory/thermal.md 12.4).
 
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load(); }, {"types(1)", "required"});
 }
 
-// Hotter than anything that holds together: the limit is named, and what is just below it is taken.
+// A temperature above the limit is refused with the limit, and one just below it is accepted.
 TEST(DeckFailures, TemperaturesThatNoCrystalSurvives) {
   const SmallDeck deck;
   for (const char* given : {"1e9", "100001", "300,1e6"})
@@ -127,8 +127,8 @@ TEST(DeckFailures, TemperaturesThatNoCrystalSurvives) {
   EXPECT_EQ(deck.load({{"T", "1e5"}}).control.temperatures_k, std::vector<double>{1e5});
 }
 
-// What is found out from several keys, or after all are read, names where they stand: the file and
-// its line, or --set.
+// An error that involves several keys, or that shows only after all keys are read, names their
+// origin: the file and line, or --set.
 TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
   const auto message = [](const SmallDeck& deck,
                           const std::vector<Setting>& settings) -> std::string {
@@ -222,7 +222,7 @@ TEST(DeckFailures, BrokenSumRulePrintsItsSize) {
   EXPECT_NO_THROW(deck.load({{"allow_broken_sum_rule", "T"}}));
 }
 
-// The published silicon deck's mistake: atom 2 at (1/4,1/4,1/4) of the primitive cell.
+// The mistake of the published silicon deck: atom 2 at (1/4,1/4,1/4) of the primitive cell.
 TEST(DeckFailures, InconsistentPosition) {
   const auto silicon = quasi::test::source_dir() / "examples/thermal/silicon";
   const std::vector<Setting> wrong{{"positions(:,2)", "0.25 0.25 0.25"}, {"ngrid", "4 4 4"}};
@@ -236,7 +236,7 @@ TEST(DeckFailures, InconsistentPosition) {
                                      deck.control.harmonic_options(), silent);
   EXPECT_GT(modes.star_deviation_rad_ps, 0.3);
   EXPECT_FALSE(modes.warnings.empty());
-  // Without the header of espresso.ifc2 to compare with, the broken symmetry of ω gives it away.
+  // Without the header of espresso.ifc2 the broken symmetry of ω reveals the mistake.
   Control control = deck.control;
   control.allow_inconsistent_position = false;
   expect_refused(
@@ -266,7 +266,7 @@ TEST(DeckFailures, ImaginaryModes) {
                    .warnings.empty());
 }
 
-// A mesh that the symmetry does not map onto itself: operations are dropped and listed.
+// If the symmetry does not map a mesh onto itself, the offending operations are dropped and listed.
 TEST(DeckFailures, MeshWithoutTheSymmetry) {
   const auto silicon = quasi::test::source_dir() / "examples/thermal/silicon";
   const Deck deck = read_deck(silicon, {{"ngrid", "4 4 3"}});

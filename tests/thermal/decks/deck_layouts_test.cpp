@@ -1,4 +1,5 @@
-// One crystal in several layouts of deck: CONTROL, TOML, phono3py. The task cannot tell them apart.
+// Tests one crystal in several layouts of deck: CONTROL, TOML, phono3py. The task gives equal
+// results for them.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ void write(const fs::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-/// What refusing a TOML deck says; "" if it is accepted.
+/// The message with which a TOML deck is refused; "" if it is accepted.
 std::string refusal(const std::string& text, const std::vector<Setting>& settings = {}) {
   const test::TemporaryDirectory place;
   write(place.path() / "si.toml", text);
@@ -47,7 +48,7 @@ std::string refusal(const std::string& text, const std::vector<Setting>& setting
   return "";
 }
 
-// The same keys by --set and by TOML: the same bits.
+// Equal keys by --set and by TOML give equal bits.
 TEST(DeckLayouts, TomlLaysItsKeysOverControl) {
   const test::TemporaryDirectory place;
   write(place.path() / "si.toml",
@@ -58,13 +59,13 @@ TEST(DeckLayouts, TomlLaysItsKeysOverControl) {
   const auto control = run(example("silicon-sw"), {"ngrid=4,4,4", "T=200,300", "isotopes=F"});
   EXPECT_EQ(toml["kappa_w_per_mk"], control["kappa_w_per_mk"]);
   EXPECT_EQ(toml["temperatures_k"], nlohmann::json({200.0, 300.0}));
-  // --set lies over both, as a namelist or as TOML writes lists.
+  // --set overrides both, in the form of a namelist or of TOML lists.
   const auto finer = run(place.path() / "si.toml", {"ngrid=[3,3,3]", "t=300"});
   EXPECT_EQ(finer["mesh"], nlohmann::json({3, 3, 3}));
   EXPECT_EQ(finer["kappa_rta_w_per_mk"].size(), 1u);
 }
 
-// No CONTROL at all: the whole crystal in TOML.
+// Without a CONTROL the whole crystal is given in TOML.
 TEST(DeckLayouts, TomlMaySayEverything) {
   const test::TemporaryDirectory place;
   for (const char* name : {"FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD"})
@@ -116,8 +117,8 @@ TEST(DeckLayouts, RefusedTomlDecksNameLineKeyAndNearest) {
   contains(refusal(head + "natoms = 2\nnelements = 1\nT = 300\n"), "'ngrid' is required");
 }
 
-// Bytes of a valid TOML deck changed at random: it is read or refused with a sentence, never
-// anything else.
+// Random changes to the bytes of a valid TOML deck: it is read or refused with a sentence, without
+// any other exception.
 TEST(DeckLayouts, TomlBrokenAtRandomIsReadOrRefused) {
   const std::string valid = "kind = \"thermal\"\ndirectory = \"" + example("silicon-sw").string() +
                             "\"\nngrid = [2, 2, 2]\nT = [200, 300.0]\nscalebroad = "
@@ -153,7 +154,7 @@ TEST(DeckLayouts, TomlBrokenAtRandomIsReadOrRefused) {
     } catch (const InvalidInput& failure) {
       EXPECT_GT(std::string(failure.what()).size(), 10u);
       ++refused;
-    }  // anything else ends the test
+    }  // any other exception ends the test
   }
   EXPECT_GT(refused, 150);
 }
@@ -165,8 +166,8 @@ TEST(DeckLayouts, TheShippedTomlExampleIsValid) {
   EXPECT_EQ(report["plan"]["temperatures_k"], nlohmann::json({200.0, 300.0, 400.0}));
 }
 
-// A ShengBTE deck rewritten as phono3py writes it (cubic supercell, shuffled atoms, yaml and HDF5):
-// the same κ to 1e-8, which is what the yaml's 15 digits leave.
+// A ShengBTE deck rewritten in the form of phono3py (cubic supercell, shuffled atoms, yaml and
+// HDF5) gives an equal κ to 1e-8, the accuracy of the 15 digits in the yaml.
 TEST(DeckLayouts, Phono3pyGivesTheSameConductivity) {
   const test::TemporaryDirectory place;
   const thermal::test::OwnDeck own;

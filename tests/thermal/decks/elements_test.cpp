@@ -1,4 +1,5 @@
-// Masses and isotope factors of the elements: the deck's own values win, the table gives the rest.
+// Tests masses and isotope factors of the elements. Values of the deck win; the table supplies the
+// others.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ Control one_atom(const std::string& element) {
   return control;
 }
 
-// Values of the isotopes' abundances that IUPAC publishes, computed apart from the table.
+// The values follow from the isotope abundances published by IUPAC and were computed independently
+// of the table.
 TEST(Elements, TableHoldsEveryElementWithANaturalComposition) {
   const char* all[] = {"H",  "He", "Li", "Be", "B",  "C",  "N",  "O",  "F",  "Ne", "Na", "Mg",
                        "Al", "Si", "P",  "S",  "Cl", "Ar", "K",  "Ca", "Sc", "Ti", "V",  "Cr",
@@ -37,7 +39,7 @@ TEST(Elements, TableHoldsEveryElementWithANaturalComposition) {
   double before = 0.0;
   for (const char* element : all) {
     const Crystal crystal = make_crystal(one_atom(element));
-    // Masses rise along the table, but for the pairs Ar–K, Co–Ni, Te–I and Th–Pa.
+    // Masses increase along the table, except for the pairs Ar–K, Co–Ni, Te–I and Th–Pa.
     EXPECT_GT(crystal.mass_amu[0], before - 1.1) << element;
     EXPECT_GE(crystal.g_factor[0], 0.0);
     EXPECT_LT(crystal.g_factor[0], 2e-3) << element;
@@ -57,7 +59,7 @@ TEST(Elements, ValuesOfTheDeckWinEachForItself) {
   EXPECT_NEAR(make_crystal(control).g_factor[0], 2.00912e-4, 1e-9);
   control.g_factors = {0.5};
   EXPECT_EQ(make_crystal(control).g_factor[0], 0.5);
-  // ShengBTE and FourPhonon ignore both where autoisotopes is on.
+  // ShengBTE and FourPhonon ignore both if autoisotopes is on.
   control.compat = true;
   EXPECT_NEAR(make_crystal(control).mass_amu[0], 28.08551, 1e-9);
 }

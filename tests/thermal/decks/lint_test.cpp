@@ -1,4 +1,5 @@
-// What `validate` says of a deck: checks that notice what they are for, and a plan that comes true.
+// Tests the report of `validate` on a deck: each check notices its mistake, and the plan agrees
+// with the run.
 
 #include "workers/thermal/solver/calculation/lint.hpp"
 
@@ -42,8 +43,8 @@ TEST(Lint, FindsNothingWrongWithTheShippedDeck) {
     EXPECT_TRUE(report["checks"].contains(name)) << name;
 }
 
-// The plan against what a run then finds: processes of three phonons within 5 %, of four within 10
-// %.
+// Compares the plan with the run: the number of three-phonon processes within 5 %, of four-phonon
+// processes within 10 %.
 TEST(Lint, PlansWhatWillHappen) {
   const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5",
                                           "T=300"};
@@ -63,7 +64,7 @@ TEST(Lint, PlansWhatWillHappen) {
                 1.0, 0.1)
         << names[c];
   EXPECT_GT(plan["memory_4ph_bytes"].get<double>(), 1e5);
-  // What is kept for the iteration, and the tables of modes.
+  // The lists kept for the iteration, and the tables of modes.
   const double kept =
       16.0 * static_cast<double>(s->run.three_phonon.n_absorption + s->run.three_phonon.n_emission);
   const double modes =
@@ -71,7 +72,7 @@ TEST(Lint, PlansWhatWillHappen) {
   EXPECT_NEAR(plan["memory_bytes"].get<double>() / (kept + modes), 1.0, 0.05);
 }
 
-// A list of three phonons that will not fit is announced.
+// The plan announces a list of three-phonon processes that will not fit into the memory.
 TEST(Lint, PlansIterationsThatComputeAllAgain) {
   auto report = validate({"ngrid=4,4,4"});
   EXPECT_EQ(report["plan"]["processes_3ph_passes_per_iteration"].get<int>(), 0);
@@ -81,8 +82,8 @@ TEST(Lint, PlansIterationsThatComputeAllAgain) {
   EXPECT_TRUE(warns(report, "every iteration computes all of them again"));
 }
 
-// The collision operator with four phonons, one number for every row and mode, is announced before
-// it is built.
+// The plan announces the collision operator with four phonons, one number for every row and mode,
+// before it is built.
 TEST(Lint, PlansTheIterationOfFourPhonons) {
   const std::vector<std::string> settings{"ngrid=4,4,4", "four_phonon=T",
                                           "four_phonon_iteration=T"};
@@ -99,8 +100,8 @@ TEST(Lint, PlansTheIterationOfFourPhonons) {
   EXPECT_TRUE(warns(report, "above 'checkpoint_limit_mib'"));
 }
 
-// Seconds within a factor of three; others may use the machine, so one of three tries has to come
-// true.
+// The planned time is right within a factor of three. Other programs may use the machine, so one of
+// three tries must agree.
 TEST(Lint, PlansTheTimeThatIsNeeded) {
   const std::vector<std::string> settings{"ngrid=5,5,5", "four_phonon=T", "scalebroad=0.5",
                                           "T=300"};
@@ -131,16 +132,16 @@ TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
   EXPECT_TRUE(warns(report, "fewer than 10"));
 }
 
-// Atom 2 at another image: off the supercell's own wave vectors the stars split.
+// Atom 2 is at another periodic image: off the supercell's own wave vectors the stars split.
 TEST(Lint, NoticesAPositionThatIsNotTheConstants) {
   const auto report = validate({"ngrid=8,8,8", "positions(:,2)=0.25 0.25 0.25",
                                 "allow_inconsistent_position=T", "allow_imaginary=T"});
   EXPECT_FALSE(report["checks"]["star_symmetry"]["ok"].get<bool>());
 }
 
-// Atom 2 moved along [111], which no star notices: the space group is smaller, and the bond along
-// that axis is still the shortest and strongest. But turning the crystal then exerts forces, as it
-// does in no crystal that is whole.
+// Atom 2 is moved along [111], which leaves all stars intact: the space group is smaller, and the
+// bond along that axis is still the shortest and strongest. A rotation of this crystal exerts
+// forces, unlike in a consistent crystal.
 TEST(Lint, NoticesAPositionThatNoStarNotices) {
   const auto report = make_thermal_task()->validate(
       {.path = test::model("silicon-sw"),
@@ -172,7 +173,7 @@ TEST(Lint, NoticesConstantsThatDoNotCommute) {
   ASSERT_FALSE(run.warnings.empty());
 }
 
-// Charges that do not add up to nothing are noticed; a crystal without any has no such check.
+// Charges that do not add up to zero are noticed. A crystal without charges has no such check.
 TEST(Lint, NoticesChargesThatDoNotCancel) {
   const std::vector<std::string> base{"ngrid=4,4,4", "nonanalytic=F", "onlyharmonic=T"};
   EXPECT_FALSE(validate(base)["checks"].contains("born_charges"));

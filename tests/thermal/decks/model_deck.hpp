@@ -8,8 +8,8 @@
 
 namespace quasi::thermal::test {
 
-/// The directory of a model crystal's deck, written when first asked for and removed when the test
-/// program ends.
+/// The directory of a model crystal's deck. It is written at its first use and removed when the
+/// test program ends.
 inline std::filesystem::path model(const std::string& name) {
   static const quasi::test::TemporaryDirectory directory;
   const auto path = directory.path() / name;

@@ -22,7 +22,7 @@ std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The key with slots i and 0 … exchanged is a translation of a key whose first atom is in cell 0.
+/// The key with slots i and 0 exchanged, translated so that its first atom is in cell 0.
 ForceConstants::Key translated_home(ForceConstants::Key key) {
   const Cell home = key[0].cell;
   for (Site& site : key)
@@ -45,8 +45,8 @@ std::vector<Case> cases() {
           {"rocksalt", r, ions.anharmonic_terms(r)}};
 }
 
-// A crystal shifted as a whole feels no force: the sum over the sites of any slot is zero. It must
-// be zero as integers, hence in the decimal numbers of the files.
+// A crystal shifted as a whole feels no force, so the sum over the sites of any slot is zero. It
+// must be zero as integers, hence in the decimal numbers of the files.
 TEST(ModelDecks, SumOverEverySlotIsExactlyZero) {
   for (const Case& c : cases())
     for (int order = 2; order <= 4; ++order) {
@@ -90,8 +90,8 @@ TEST(ModelDecks, SlotsMayBeExchanged) {
     }
 }
 
-// The energy of a displaced crystal, computed from the potential alone, against the expansion to
-// fourth order: what is left must fall as the fifth power of the displacement.
+// Compares the energy of a displaced crystal, from the potential alone, with the expansion to
+// fourth order. The difference must fall as the fifth power of the displacement.
 TEST(ModelDecks, ExpansionMeetsTheEnergyToFourthOrder) {
   for (const Case& c : cases()) {
     if (std::string(c.name) == "rocksalt") continue;  // its harmonic part is the Ewald sum, below
@@ -153,14 +153,14 @@ TEST(ModelDecks, ExpansionMeetsTheEnergyToFourthOrder) {
              t * t * (coefficient[2] / 2 + t * (coefficient[3] / 6 + t * coefficient[4] / 24));
     };
     const double coarse = left(0.02), fine = left(0.01);
-    // Below the fourth-order term by a wide margin, and falling 32-fold per halving; a wrong
-    // fourth order would leave 16-fold.
+    // The difference is far below the fourth-order term and falls 32-fold per halving. A wrong
+    // fourth order would give 16-fold.
     EXPECT_LT(std::abs(coarse), 0.1 * std::abs(std::pow(0.02, 4) * coefficient[4] / 24)) << c.name;
     EXPECT_NEAR(coarse / fine, 32.0, 4.0) << c.name << " " << coarse << " " << fine;
   }
 }
 
-// The lattice is the potential's minimum: published cohesive energy and lattice constant.
+// The lattice is the potential's minimum, with the published cohesive energy and lattice constant.
 TEST(ModelDecks, SiliconHasThePotentialsLattice) {
   const StillingerWeber potential;
   const Structure s = diamond(potential);
@@ -178,9 +178,9 @@ TEST(ModelDecks, SiliconHasThePotentialsLattice) {
   EXPECT_NEAR(energy / 2, -2.0 * potential.epsilon_ev, 1e-6);  // two bonds an atom, each -ε
 }
 
-// The two second-order layouts of the polar crystal hold the same crystal: the supercell's
-// constants and the short-ranged ones plus the reciprocal Ewald sum give one dynamical matrix at
-// every wave vector that the supercell allows.
+// The two second-order layouts of the polar crystal describe one crystal. The supercell's
+// constants, and the short-range constants plus the reciprocal Ewald sum, give one dynamical matrix
+// at every wave vector that the supercell allows.
 TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
   constexpr double kPi = 3.14159265358979323846;
   const RigidIon model;
@@ -216,7 +216,7 @@ TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
                    (k + q_fractional[2]) * reciprocal[2][x];
           const double g2 = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
           if (g2 < 1e-12) continue;
-          double phase = 0.0;  // K·(r_o - r_p), and e^{iq·R} from the cell alone
+          double phase = 0.0;  // K·(r_o - r_p); e^{iq·R} uses the cell alone
           for (int x = 0; x < 3; ++x) phase -= g[x] * (rp[x] - ro[x]);
           const Complex factor = 4.0 * kPi / s.volume() / g2 * std::exp(-g2 / (4 * decay * decay)) *
                                  std::polar(1.0, phase);
@@ -237,7 +237,8 @@ TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
         for (int e = 0; e < 9; ++e)
           d_part[(3 * p + e / 3) * 6 + 3 * p + e % 3] -= zz_rest * rest[e];
       }
-    // 1e-6 of blocks of order 1 eV/Å²: both files are rounded to 1e-9 and summed over 128 cells.
+    // The limit is 1e-6 for blocks of order 1 eV/Å², because both files are rounded to 1e-9 and
+    // summed over 128 cells.
     for (int row = 0; row < 6; ++row)
       for (int column = 0; column < 6; ++column) {
         const Complex a = d_whole[row * 6 + column], c = d_part[row * 6 + column];
@@ -247,7 +248,7 @@ TEST(ModelDecks, RocksaltLayoutsAgreeAtCommensurateWaveVectors) {
   }
 }
 
-// What is shipped is what the program writes.
+// The shipped files are equal to the files that the program writes.
 TEST(ModelDecks, ShippedSiliconIsRegenerated) {
   const test::TemporaryDirectory fresh;
   write_deck("silicon-sw", fresh.path());

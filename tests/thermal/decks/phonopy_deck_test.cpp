@@ -29,7 +29,7 @@ class PhonopyDeckTest : public testing::TestWithParam<bool> {
   OwnDeck own_;
 };
 
-// Two layouts of one potential: D(q) anywhere equal to rounding of the files' 15 digits.
+// Two layouts of one potential give equal D(q) anywhere, to the rounding of the files' 15 digits.
 TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
   const PhonopyTwin twin(own_, directory_.path(), GetParam());
   ASSERT_TRUE(is_phonopy_deck(directory_.path()));
@@ -51,7 +51,7 @@ TEST_P(PhonopyDeckTest, GivesTheSameDynamicalMatrices) {
   }
 }
 
-// The same sparse third order, block by block.
+// The sparse third order is equal, block by block.
 TEST_P(PhonopyDeckTest, GivesTheSameThirdOrder) {
   const PhonopyTwin twin(own_, directory_.path(), GetParam());
   const PhonopyDeck deck =

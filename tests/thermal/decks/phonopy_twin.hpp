@@ -17,7 +17,7 @@
 
 namespace quasi::thermal::test {
 
-/// The Stillinger–Weber example, in its own layout.
+/// The Stillinger–Weber example in its own layout.
 struct OwnDeck {
   std::filesystem::path directory = quasi::test::source_dir() / "examples/thermal/silicon-sw";
   Control control = read_control(directory, std::vector<Setting>{});
@@ -27,8 +27,9 @@ struct OwnDeck {
       read_sparse_force_constants(directory / "FORCE_CONSTANTS_3RD", 3, crystal);
 };
 
-/// The same constants as phono3py would write them for a cubic 2×2×2 supercell: not a multiple of
-/// the primitive vectors one by one, atoms folded into the cell and in an order of its own.
+/// The example's constants in the form of phono3py for a cubic 2×2×2 supercell. This supercell is
+/// not a multiple of the single primitive vectors, and its atoms are folded into the cell in an
+/// order of their own.
 class PhonopyTwin {
  public:
   PhonopyTwin(const OwnDeck& own, const std::filesystem::path& directory, bool compact)
@@ -41,7 +42,7 @@ class PhonopyTwin {
 
  private:
   void find_supercell() {
-    // Cubic axes from the primitive fcc vectors: a2 + a3 − a1 and its permutations, twice.
+    // Cubic axes from the primitive fcc vectors: a2 + a3 − a1 and its permutations, doubled.
     const Index3 cubic[3] = {{-2, 2, 2}, {2, -2, 2}, {2, 2, -2}};
     for (int i = 0; i < 3; ++i) supercell_nm_[i] = own_.crystal.lattice_vector_nm(cubic[i]);
     to_super_ = inverse(transpose(supercell_nm_));
@@ -100,7 +101,7 @@ class PhonopyTwin {
     std::vector<double> fc(static_cast<std::size_t>(n_rows * n_s * 9), 0.0);
     const double unit = own_.control.constants().ev_per_a2_amu_to_omega2;
     const Index3 n = own_.second.supercell;
-    // The example's 3×3×3 table holds each pair within reach once: −1 … 1 cells.
+    // The 3×3×3 table of the example holds each pair within the cutoff once, in cells −1 … 1.
     for (int p = 0; p < n_p; ++p)
       for (const auto& origin : origins(p, compact))
         for (int other = 0; other < n_p; ++other)
@@ -147,7 +148,7 @@ class PhonopyTwin {
     std::int64_t row;
     Index3 cell;
   };
-  /// Rows of the dataset whose centre is an atom of this kind, and the cell it stands in.
+  /// Rows of the dataset whose centre is an atom of this kind, with its cell.
   std::vector<Origin> origins(int atom, bool compact) {
     if (compact) return {{atom, {0, 0, 0}}};
     std::vector<Origin> all;

@@ -24,7 +24,7 @@ inline void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-/// A small valid deck in a fresh directory: two atoms, one cell, a few blocks.
+/// A small valid deck in a new directory: two atoms, one cell, a few blocks.
 class SmallDeck {
  public:
   SmallDeck() {
@@ -70,7 +70,7 @@ class SmallDeck {
   quasi::test::TemporaryDirectory directory_;
 };
 
-/// The deck is refused with a message that holds every one of the words.
+/// Expects that the deck is refused with a message that contains every one of the words.
 inline void expect_refused(const std::function<void()>& body,
                            const std::vector<std::string>& words) {
   try {

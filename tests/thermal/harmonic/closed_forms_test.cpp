@@ -1,5 +1,5 @@
-// Factors and rules that no sum of ours can check against another: isotopes, heat capacity, the
-// weight that a window leaves out, the gauge of degenerate sets, ties.
+// Tests factors and rules that comparing two sums cannot check: isotopes, heat capacity, the weight
+// outside a window, the gauge of degenerate sets, ties.
 
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ using test::model;
 // On a site of cubic symmetry Σ_λ' δ(ω−ω') e'_α* e'_β of an atom is isotropic, so that Tamura's
 // double sum is
 //   w = (π/2) ω² Σ_κ g |e(κ)|² D_κ(ω)/3
-// with D_κ the atom's density of states with the same widths. 1e-9: the star of a mode is symmetric
-// to rounding.
+// with the atom's density of states D_κ for equal widths. The limit is 1e-9, because the star of a
+// mode is symmetric to rounding.
 TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
   const auto s = test::solve_deck(model("silicon-sw"),
                                   {"ngrid=6,6,6", "convergence=F", "isotopes=T", "autoisotopes=F",
@@ -63,14 +63,14 @@ TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
   EXPECT_GT(checked, 80);
 }
 
-// k_B for each of the 3 states of an atom when hot (Dulong and Petit): the next term is
+// k_B for each of the 3 states of an atom at high temperature (Dulong and Petit). The next term is
 // (ħω/k_BT)²/12 < 3e-4 here.
 TEST(ClosedForms, HeatCapacityOfAHotCrystal) {
   const auto s = test::solve_deck(model("silicon-sw"), {"ngrid=4,4,4", "convergence=F", "T=20000"});
   const double states_per_m3 = 6.0 / (s->deck.crystal.volume_nm3() * 1e-27);
   EXPECT_NEAR(s->run.by_temperature[0].heat_capacity_j_m3_k / (states_per_m3 * 1.380649e-23), 1.0,
               3e-4);
-  // Einstein's function of every mode at 300 K, from the energy k_BT x/(e^{2x} − 1): central
+  // Einstein's function of every mode at 300 K, from the energy k_BT x/(e^{2x} − 1) by a central
   // difference in T.
   const auto energy = [&](double t) {
     double sum = 0.0;
@@ -103,9 +103,9 @@ TEST(ClosedForms, WindowNormIsTheErrorFunction) {
   }
 }
 
-// In a degenerate set the eigenvectors diagonalise the velocity along the fixed direction, whatever
-// the eigensolver returned, and all branches have the set's mean velocity; also where no symmetry
-// makes the set (2 rad/ps).
+// In a degenerate set the eigenvectors diagonalise the velocity along the fixed direction, for any
+// output of the eigensolver, and all branches have the set's mean velocity. This also holds for
+// sets that no symmetry makes degenerate (2 rad/ps).
 TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
   SilentProgress silent;
   const Vec3 direction{0.5377, 0.6180, 0.5736};
@@ -117,7 +117,7 @@ TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
     const int nb = modes.n_branches;
     int sets = 0;
     double mixed =
-        0.0;  // the largest coupling that a rotation by 45° would show: what the rule has to remove
+        0.0;  // the largest coupling that a rotation by 45° would show, which the rule must remove
     for (std::int64_t q = 1; q < modes.n_q; ++q) {
       int c[3];
       deck.symmetry.mesh.coordinates(q, c);
@@ -136,7 +136,7 @@ TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
         ++sets;
         mixed = std::max(mixed, 0.5 * std::abs(element(s, s) - element(s - 1, s - 1)));
         EXPECT_LT(std::abs(element(s, s - 1)), 1e-7)
-            << "q " << q << " branch " << s;  // against hundreds (rad/ps)² nm
+            << "q " << q << " branch " << s;  // typical values are hundreds of (rad/ps)² nm
         for (int d = 0; d < 3; ++d)
           EXPECT_NEAR(modes.velocity_km_s[(q * nb + s) * 3 + d],
                       modes.velocity_km_s[(q * nb + s - 1) * 3 + d], 1e-12);
@@ -147,8 +147,8 @@ TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
   }
 }
 
-// A tuple resonant by symmetry (σ = 0, Δω a rounding error) is a process by the tie rule, not by
-// the last bit.
+// A tuple resonant by symmetry (σ = 0, Δω a rounding error) is a process by the tie rule and does
+// not depend on the last bit.
 TEST(ClosedForms, TiesOfFourPhonons) {
   Rules4ph rules;
   EXPECT_EQ(test_window_4ph(rules, 1.0, 9e-10, 0.0).multiplicity, 1.0);

@@ -34,7 +34,8 @@ Harmonic solve(const test::ReferenceRun& run, const std::vector<std::string>& se
 
 class ReferenceHarmonic : public testing::TestWithParam<const char*> {};
 
-// ω to 1e-8 relative, v to 1e-7 km/s after the projection, same irreducible points.
+// ω agrees to a relative 1e-8, v to 1e-7 km/s after the projection; the irreducible points are
+// equal.
 TEST_P(ReferenceHarmonic, AgreesWithTheReferenceProgram) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const test::ReferenceRun run(GetParam());

@@ -1,5 +1,5 @@
-// Polar crystals: the rigid-ion model of rock salt, whose long waves are known in closed form,
-// through every kind of deck that can hold it.
+// Tests polar crystals with the rigid-ion model of rock salt, whose long waves are known in closed
+// form, through every layout of deck that can hold it.
 
 #include <gtest/gtest.h>
 #include <lapacke.h>
@@ -27,7 +27,8 @@ constexpr const char* kEspresso = "espresso";
 constexpr const char* kPhonopy = "phonopy";
 constexpr const char* kSilicon = "silicon";  // for comparison: no charges
 
-/// The supercell deck as phonopy would write it for 4×4×4 primitive cells, charges in BORN.
+/// Writes the supercell deck in the form of phonopy for 4×4×4 primitive cells, with the charges in
+/// BORN.
 void write_phonopy_twin(const fs::path& from, const fs::path& to) {
   const Control control = read_control(from, std::vector<Setting>{});
   const Crystal crystal = make_crystal(control);
@@ -108,9 +109,9 @@ class Slopes : public testing::TestWithParam<const char*> {};
 class Polar : public testing::TestWithParam<const char*> {};
 
 // Long optical waves: ω²_LO − ω²_TO = Z²e²/(ε0 V μ), and ω²_LO + 2ω²_TO = 3 R/μ, where R = 2φ'' +
-// 4φ'/r is the repulsion's spring (the Coulomb part has no trace). Along any direction; two
-// transverse branches. 2e-6: the next term in q is (q·a)² = 3e-7 at q = 1e-3/nm, and the files are
-// rounded at 1e-9 eV/Å².
+// 4φ'/r is the spring constant of the repulsion (the Coulomb part has no trace). This holds along
+// any direction with two transverse branches. The limit is 2e-6: the next term in q is (q·a)² =
+// 3e-7 at q = 1e-3/nm, and the files are rounded at 1e-9 eV/Å².
 TEST_P(Polar, LongOpticalWavesSplitByTheMacroscopicField) {
   const auto p = polar(GetParam());
   const quasi::model::RigidIon model;
@@ -131,17 +132,17 @@ TEST_P(Polar, LongOpticalWavesSplitByTheMacroscopicField) {
     EXPECT_NEAR(w2[5] - 0.5 * (w2[3] + w2[4]), splitting, 2e-6 * splitting) << GetParam();
     EXPECT_NEAR(w2[5] + w2[3] + w2[4], trace, 2e-6 * trace) << GetParam();
   }
-  // At exactly Γ no direction is assumed: no splitting.
+  // At exactly Γ no direction is assumed, so there is no splitting.
   const auto gamma = omega_squared(*p, {0, 0, 0});
   EXPECT_NEAR(gamma[5], gamma[3], 1e-6 * splitting);
 }
 
-// Group velocities against central differences of ω, 1e-5 of the largest speed. Off the mesh and
-// off every symmetry line, so that no two branches cross within the step.
+// Group velocities against central differences of ω, to 1e-5 of the largest speed. The points are
+// off the mesh and off every symmetry line, so that no two branches cross within the step.
 TEST_P(Slopes, VelocitiesAreSlopesOfTheFrequencies) {
   const auto p = polar(GetParam());
   const int nb = p->deck.crystal.n_branches();
-  constexpr double kStep = 1e-4;  // 1/nm: errors of (q·a)² and of rounding are both below 1e-8
+  constexpr double kStep = 1e-4;  // 1/nm; errors of (q·a)² and of rounding are both below 1e-8
   for (const Vec3& q : {Vec3{1.3, 2.9, 0.7}, Vec3{0.21, 0.08, -0.13}, Vec3{-3.1, 1.7, 2.2}}) {
     DynamicalMatrix d = p->builder.at(fractional(p->deck.crystal, q), true);
     std::vector<double> values(static_cast<std::size_t>(nb));
@@ -173,8 +174,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Polar, testing::Values(kSupercell, kEspresso, 
 INSTANTIATE_TEST_SUITE_P(Layouts, Slopes,
                          testing::Values(kSupercell, kEspresso, kPhonopy, kSilicon), kName);
 
-// Supercell constants and short-ranged ones with the Ewald sum describe one crystal: equal
-// frequencies at wave vectors the supercell allows; phonopy's files are the supercell's anywhere.
+// Supercell constants and short-range constants with the Ewald sum describe one crystal:
+// frequencies are equal at wave vectors that the supercell allows. The phonopy files equal the
+// supercell's everywhere.
 TEST(PolarLayouts, DescribeOneCrystal) {
   const auto supercell = polar(kSupercell);
   const auto espresso = polar(kEspresso);
@@ -195,8 +197,8 @@ TEST(PolarLayouts, DescribeOneCrystal) {
 
 // Frequencies are equal over every star on meshes that the supercell does not hold. On the faces of
 // the zone several images q + G are equally short, and the non-analytic term of one image alone
-// breaks the symmetry by 0.39 rad/ps on 8³ and 0.33 on 12³. 1e-10 of the highest frequency allows
-// for rounding in the constants of the files.
+// breaks the symmetry by 0.39 rad/ps on 8³ and 0.33 on 12³. The limit of 1e-10 of the highest
+// frequency allows for rounding in the constants of the files.
 TEST(PolarLayouts, StarsHaveOneFrequencyOnIncommensurateMeshes) {
   for (const char* layout : {kSupercell, kPhonopy})
     for (const int n : {8, 10, 12, 16}) {
@@ -214,7 +216,7 @@ TEST(PolarLayouts, StarsHaveOneFrequencyOnIncommensurateMeshes) {
     }
 }
 
-// The field changes κ (no sign is known beforehand) and leaves the crystal's symmetry alone.
+// The field changes κ, with no sign known in advance, and keeps the crystal's symmetry.
 TEST(PolarLayouts, ConductivityIsIsotropic) {
   quasi::test::TemporaryDirectory place;
   quasi::model::write_deck("rocksalt", place.path());

@@ -12,7 +12,7 @@ namespace {
 
 using Complex64 = std::complex<double>;
 
-/// Random orthonormal columns: normal numbers, made orthogonal one after the other.
+/// Random orthonormal columns: normal numbers, orthogonalised one after the other.
 std::vector<std::vector<Complex64>> random_unitary(std::size_t n, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::vector<std::vector<Complex64>> rows(n, std::vector<Complex64>(n));

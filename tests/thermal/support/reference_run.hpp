@@ -9,27 +9,28 @@
 
 namespace quasi::thermal::test {
 
-/// Rows of numbers of a text file, plain or gzipped; a row ends at its first word that is no
+/// Rows of numbers of a text file, plain or gzipped. A row ends at its first word that is not a
 /// number.
 std::vector<std::vector<double>> numbers_of(const std::filesystem::path& file);
 
-/// Outputs of the published 16³ example with its own CONTROL, whose second atom is not where the
-/// force constants have it.
+/// Outputs of the published 16³ example with its own CONTROL, whose second atom is at another
+/// position than in the force constants.
 inline constexpr const char* kPublished = "published_m16_sb1.0";
 
 /// One run of FourPhonon: its CONTROL, the deck's force constants, and its BTE.* tables.
 class ReferenceRun {
  public:
-  /// @param name  in runs/, or kPublished
+  /// Opens a run.
+  /// @param name  a folder in runs/, or kPublished
   explicit ReferenceRun(const std::string& name);
 
-  /// CONTROL and force constants side by side in a fresh directory, as a user would have them.
+  /// A new directory with CONTROL and force constants side by side, as a user would have them.
   const std::filesystem::path& deck() const { return deck_; }
   Control control(const std::vector<std::string>& settings = {
-                      "compat=fourphonon"}) const;  ///< and what the run needs
+                      "compat=fourphonon"}) const;  ///< and the settings that the run needs
 
-  /// Rows of numbers of a text file of the run (plain or gzipped); comments after numbers are
-  /// dropped.
+  /// Rows of numbers of a text file of the run, plain or gzipped, without comments after the
+  /// numbers.
   std::vector<std::vector<double>> table(const std::string& file) const;
   /// Second column of a band-major mode file, as [irreducible point][branch].
   std::vector<double> mode_column(const std::string& file, int n_branches) const;

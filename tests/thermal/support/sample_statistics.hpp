@@ -10,18 +10,18 @@
 
 namespace quasi::thermal::test {
 
-/// Samples of many seeds against the truth, over a number of rates.
+/// Compares samples of many seeds with the exact values of a number of rates.
 class SampleStatistics {
  public:
   explicit SampleStatistics(std::vector<double> exact)
       : exact_(std::move(exact)), sum_(exact_.size(), 0.0), square_(exact_.size(), 0.0) {
-    // What symmetry forbids is rounding noise, not a rate.
+    // A rate that symmetry forbids is only rounding noise and is left out.
     const double largest = *std::max_element(exact_.begin(), exact_.end());
     for (double& x : exact_)
       if (x < 1e-20 * largest) x = 0.0;
   }
 
-  /// One seed's rates and their standard errors.
+  /// Adds the rates of one seed with their standard errors.
   void add(const std::vector<double>& rate, const std::vector<double>& error) {
     ASSERT_EQ(rate.size(), exact_.size());
     ASSERT_EQ(error.size(), exact_.size());
@@ -35,9 +35,9 @@ class SampleStatistics {
     }
   }
 
-  /// The mean of all seeds within 3 of its standard errors (three in a thousand may be outside by
-  /// chance; one in a hundred is let pass), and 90 to 99 of 100 bars of two standard errors cover
-  /// the truth (95.4 for normal errors; those of few heavy terms are skew).
+  /// Expects the mean of all seeds within 3 of its standard errors; three in a thousand may be
+  /// outside by chance, and one in a hundred is allowed. Of 100 bars of two standard errors, 90 to
+  /// 99 must cover the exact value (95.4 for normal errors; errors of few large terms are skew).
   void expect_honest() const {
     int outside = 0, checked = 0;
     double worst = 0.0;

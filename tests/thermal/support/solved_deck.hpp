@@ -11,7 +11,7 @@
 
 namespace quasi::thermal::test {
 
-/// A deck taken through a whole run, with its parts at hand.
+/// The results and intermediate parts of a whole run of a deck.
 struct SolvedDeck {
   Deck deck;
   ConductivityRun run;
@@ -26,13 +26,14 @@ struct SolvedDeck {
 
 std::vector<Setting> settings_of(const std::vector<std::string>& texts);
 
-/// Reads, solves and scatters. `adjust` may replace modes (injection) before scattering starts.
+/// Reads a deck, solves it and computes the scattering. `adjust` may replace modes before
+/// scattering.
 std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
                                        const std::vector<std::string>& settings,
                                        const Device& device = Device{},
                                        const std::function<void(SolvedDeck&)>& adjust = {});
 
-/// ∫ dω of the xx element of a spectrum, to be κ.
+/// ∫ dω of the xx element of a spectrum, which must equal κ.
 double integral_over_omega(const Cumulative& spectrum);
 
 }  // namespace quasi::thermal::test

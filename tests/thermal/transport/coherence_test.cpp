@@ -1,5 +1,5 @@
-// The Wigner conductivity's coherences: closed forms, and what no description of the crystal may
-// change.
+// Tests the coherences of the Wigner conductivity: closed forms, and invariance under the
+// description of the crystal.
 
 #include "workers/thermal/solver/transport/coherence.hpp"
 #include "workers/thermal/input/crystal_input.hpp"
@@ -19,8 +19,8 @@
 namespace quasi::thermal {
 namespace {
 
-// Two equal modes weigh as one population does; slow linewidths carry in proportion to their width,
-// wide ones in inverse proportion (docs/theory/thermal.md 13).
+// Two equal modes weigh as much as one population. Narrow lines contribute in proportion to their
+// width, wide lines in inverse proportion (docs/theory/thermal.md 13).
 TEST(WignerPair, HasItsLimits) {
   const double population = 30.0 * 30.0 * 1.7 / 0.4;  // ω² n(n+1)/w
   EXPECT_NEAR(wigner_pair_weight(30.0, 30.0, 1.7, 1.7, 0.4, 0.4), population, 1e-12 * population);
@@ -32,7 +32,7 @@ TEST(WignerPair, HasItsLimits) {
   EXPECT_EQ(wigner_pair_weight(30.0, 50.0, 1.7, 0.6, 0.0, 0.0), 0.0);
 }
 
-/// A crystal given by springs: its parts as a run has them.
+/// A crystal defined by springs, with the parts of a run.
 struct SpringCrystal {
   Control control;
   Crystal crystal;
@@ -46,7 +46,8 @@ using Block = std::array<double, 9>;
 /// C(κ, cell; κ', 0) by (κ, κ', cell), (rad/ps)² amu.
 using Springs = std::map<std::tuple<int, int, Index3>, Block>;
 
-/// A bond of atom i in cell 0 and atom j in `cell`, energy ½ (u_i − u_j)ᵀ B (u_i − u_j).
+/// Adds a bond of atom i in cell 0 and atom j in `cell` with the energy ½ (u_i − u_j)ᵀ B (u_i −
+/// u_j).
 void add_bond(Springs& springs, int i, int j, const Index3& cell, const Block& b) {
   const Index3 back{-cell[0], -cell[1], -cell[2]};
   const auto add = [&](int atom, int other, const Index3& at, double sign) {
@@ -64,7 +65,7 @@ std::unique_ptr<SpringCrystal> spring_crystal(const std::string& control, const 
   c->control = parse_control(control, "test", {});
   c->crystal = make_crystal(c->control);
   c->second.n_atoms = c->crystal.n_atoms();
-  c->second.image_cells = 27;  // every pair is said for 27 cells, most of them without a spring
+  c->second.image_cells = 27;  // every pair is listed for 27 cells, most of them without a spring
   for (int atom = 0; atom < c->crystal.n_atoms(); ++atom)
     for (int other = 0; other < c->crystal.n_atoms(); ++other)
       for (int i = -1; i <= 1; ++i)
@@ -84,9 +85,9 @@ std::unique_ptr<SpringCrystal> spring_crystal(const std::string& control, const 
 }
 
 // A diatomic chain with alternating springs k₁, k₂ at distances d, a−d has two levels for each
-// direction of motion and everything in closed form: ω²_± = (k₁+k₂ ± |f|)/m, f = k₁e^{iqd} +
-// k₂e^{−iq(a−d)}, and |v_±|² = (Im f*f'/m|f|)²/(ω₊+ω₋)². Computed here in SI units from the formula
-// alone.
+// direction of motion and closed forms for all quantities: ω²_± = (k₁+k₂ ± |f|)/m, f = k₁e^{iqd} +
+// k₂e^{−iq(a−d)}, and |v_±|² = (Im f*f'/m|f|)²/(ω₊+ω₋)². The test evaluates the formula in SI
+// units.
 TEST(Coherence, TwoLevelChainInClosedForm) {
   constexpr double kMass_amu = 20.0, kA_nm = 0.5, kD_nm = 0.15, kTemperature_k = 250.0;
   constexpr int kN = 12;
@@ -142,16 +143,17 @@ TEST(Coherence, TwoLevelChainInClosedForm) {
   EXPECT_NEAR(found[0].kappa_w_per_mk[1][1] / expected, 0.0, 1e-12);
 }
 
-// One crystal described by its primitive cell and by a cell twice as long: populations and
-// coherences of the Wigner conductivity must not know. They would, with phases of lattice vectors
-// alone. A triclinic crystal of random springs, on meshes that hold the same wave vectors.
+// One crystal is described by its primitive cell and by a cell twice as long. Populations and
+// coherences of the Wigner conductivity must be equal; with phases of lattice vectors alone they
+// would not be. The crystal is triclinic with random springs, on meshes that hold equal wave
+// vectors.
 TEST(Coherence, DoesNotKnowWhichCellDescribesTheCrystal) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
   Springs primitive;
   const auto bond = [&](int i, int j, const Index3& cell, double strength) {
     Block b{};
-    for (int n = 0; n < 3; ++n) {  // a positive matrix: three random directions
+    for (int n = 0; n < 3; ++n) {  // a positive matrix from three random directions
       const Vec3 x{uniform(random), uniform(random), uniform(random)};
       for (int e = 0; e < 9; ++e) b[e] += strength * x[e / 3] * x[e % 3];
     }
@@ -210,8 +212,8 @@ TEST(Coherence, DoesNotKnowWhichCellDescribesTheCrystal) {
     }
 }
 
-// Any unitary mixing inside degenerate subspaces leaves the coherences alone; they share the cubic
-// symmetry; folding the mesh does not matter.
+// Any unitary mixing inside degenerate subspaces leaves the coherences unchanged. They have the
+// cubic symmetry, and folding the mesh does not change them.
 TEST(Coherence, IsIndependentOfDegenerateEigenvectorsAndOfFolding) {
   const auto path = quasi::test::source_dir() / "examples/thermal/silicon";
   const auto s = test::solve_deck(path, {"ngrid=4,4,4", "convergence=F"});

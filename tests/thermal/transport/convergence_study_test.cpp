@@ -1,4 +1,4 @@
-// κ against mesh and width: the extrapolation by itself, and the study against separate runs.
+// Tests κ against mesh and width: the extrapolation by itself, and the study against separate runs.
 
 #include "workers/thermal/solver/calculation/convergence_study.hpp"
 
@@ -24,9 +24,9 @@ TEST(LimitOfFit, StraightLinesHaveNoError) {
   EXPECT_THROW(limit_of_fit({0.1, 0.2, 0.2}, {1, 2, 3}), InvalidInput);
 }
 
-// Points with scatter: the error covers the truth about as often as a standard error does.
-// Curvature that a line cannot know moves the limit when the farthest point is left out, and shows
-// as error.
+// For scattered points the error covers the true limit about as often as a standard error does.
+// Curvature, which a line lacks, moves the limit when the farthest point is left out, and shows as
+// error.
 TEST(LimitOfFit, ErrorsAreHonest) {
   std::mt19937 random(9);
   std::normal_distribution<double> noise(0.0, 0.3);
@@ -40,7 +40,7 @@ TEST(LimitOfFit, ErrorsAreHonest) {
     const ConvergenceLimit e = limit_of_fit(x, y);
     covered += std::fabs(e.value - 150.0) <= 2.0 * e.error ? 1 : 0;
   }
-  EXPECT_GE(covered, 360);  // 2σ of a normal with 5 degrees of freedom: 90 %
+  EXPECT_GE(covered, 360);  // 2σ of a normal distribution with 5 degrees of freedom: 90 %
   std::vector<double> x, y;
   for (int n = 8; n <= 20; n += 2) {
     x.push_back(1.0 / n);
@@ -106,15 +106,15 @@ TEST(ConvergenceStudy, RefusesWhatGivesNoLimit) {
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=8,10"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "study_scalebroads=2"}), InvalidInput);
   EXPECT_THROW(run({"ngrid=6,6,6", "convergence_study=T", "onlyharmonic=T"}), InvalidInput);
-  // Said by validate too, not after the deck's own run; 4³ has but one coarser mesh to offer
-  // unasked.
+  // validate reports it too, not only a run after the deck's own result. A mesh of 4³ offers only
+  // one coarser mesh by default.
   const DeckSource coarse{
       .path = quasi::test::source_dir() / "examples/thermal/silicon",
       .settings = {parse_setting("ngrid=4,4,4"), parse_setting("convergence_study=T")}};
   EXPECT_THROW(make_thermal_task()->validate(coarse, Device{}), InvalidInput);
 }
 
-// A run of the study that does not converge says which one it is.
+// If a run of the study does not converge, the error names that run.
 TEST(ConvergenceStudy, NamesTheRunThatFails) {
   try {
     run({"ngrid=6,6,6", "convergence_study=T", "study_meshes=2,4"});
@@ -126,9 +126,9 @@ TEST(ConvergenceStudy, NamesTheRunThatFails) {
   }
 }
 
-// κ in relaxation-time approximation is smooth in 1/N and in the width: neighbouring points lie
-// within a part of what the whole range changes. (Silicon; what remains is how the coarse meshes
-// meet the shell.)
+// κ in relaxation-time approximation is smooth in 1/N and in the width: neighbouring points differ
+// by a fraction of the change over the whole range. The example is silicon. The remaining scatter
+// comes from how coarse meshes sample the energy shell.
 TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
   const auto kappa = [](const std::vector<std::string>& settings) {
     return run(settings)["kappa_rta_w_per_mk"][0][0][0].get<double>();
@@ -153,7 +153,7 @@ TEST(ConvergenceStudy, KappaIsSmoothInMeshAndWidth) {
         kappa({"ngrid=8,8,8", "convergence=F", "coherence=F", std::string("scalebroad=") + width}));
   for (std::size_t i = 1; i < by_width.size(); ++i)
     EXPECT_NEAR(by_width[i] / by_width[i - 1], 1.0, 0.08)
-        << i;  // at 0.1 σ nears the spacing of the levels
+        << i;  // at 0.1, σ approaches the spacing of the levels
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What follows from the rates: wires, sweeps, Grüneisen parameters, densities of states and
-// spectra.
+// Tests quantities derived from the rates: wires, sweeps, Grüneisen parameters, densities of states
+// and spectra.
 
 #include "workers/thermal/solver/transport/derived.hpp"
 
@@ -28,8 +28,8 @@ Transport transport_of(const test::SolvedDeck& s) {
   return {s.deck.crystal, s.deck.symmetry, s.run.modes, s.deck.control.transport_options()};
 }
 
-// The reduction by diffuse walls: thick wires reduce nothing, thin ones leave 8R/(3πΛ); between,
-// the integral by brute force. 1e-10: the rule and the asymptotic series meet there.
+// The reduction by diffuse walls: thick wires reduce nothing, thin ones leave 8R/(3πΛ), and between
+// them the integral is computed numerically. The rule and the asymptotic series agree to 1e-10.
 TEST(Wire, ReductionHasItsLimits) {
   EXPECT_EQ(diffuse_wire_reduction(0.0, 10.0), 1.0);
   EXPECT_NEAR(diffuse_wire_reduction(1.0, 1e7), 1.0 - 4.0 / (units::kPi * 2e7), 1e-15);
@@ -51,9 +51,9 @@ TEST(Wire, ReductionHasItsLimits) {
   }
 }
 
-// κ of wires: the bulk's along the axis for wide ones, falling with the radius, and for the
-// thinnest every mode that meets a wall (the axis is along no symmetry line) carries 8R/(3π v_ρ) of
-// its own speed.
+// κ of wires equals the bulk's along the axis for wide wires and falls with the radius. In the
+// thinnest wire every mode that hits a wall carries 8R/(3π v_ρ) of its own speed; the axis is along
+// no symmetry line.
 TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
   const auto s = test::solve_deck(silicon(), {"ngrid=5,5,5", "nanowires=T", "norientations=1",
                                               "orientations(:,1)=1,3,7", "rmin=1e9", "rmax=1e9"});
@@ -89,9 +89,9 @@ TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
   }
 }
 
-// The BTE of a wire: the bulk's κ for wide ones, the relaxation-time approximation's for the
-// thinnest, whose walls leave no time for in-scattering; the same with the wire's symmetry and
-// without any; between both in the middle.
+// κ of the BTE of a wire equals the bulk's for wide wires. For the thinnest it equals the
+// relaxation-time approximation's, because the walls prevent in-scattering. It does not depend on
+// the use of the wire's symmetry, and it lies between both limits in the middle.
 TEST(Wire, ConvergedConductivityHasItsLimits) {
   const std::vector<std::string> settings{"ngrid=4,4,4",     "T=200,300",
                                           "eps=1e-10",       "nanowires=T",
@@ -119,15 +119,15 @@ TEST(Wire, ConvergedConductivityHasItsLimits) {
     EXPECT_GT(kappa(50.0, 1), rta(50.0) * (1.0 + 1e-6));
     EXPECT_LT(kappa(50.0, 1), r.kappa_w_per_mk[0][0]);
     EXPECT_GT(kappa(200.0, 1), kappa(50.0, 1));
-    // What flows along the axis itself meets no wall; where anything else is stopped, the rest is
-    // relaxation.
+    // Modes along the axis never hit a wall. If all others are stopped, the remaining scattering is
+    // pure relaxation.
     EXPECT_LT(kappa(1e-3, 1) / rta(1e-3) - 1.0,
               0.2 * (r.kappa_w_per_mk[0][0] / r.kappa_rta_w_per_mk[0][0] - 1.0) + 1e-3);
   }
   for (int t = 0; t < 2; ++t) EXPECT_NEAR(found[1][t] / found[0][t], 1.0, 1e-7);
 }
 
-/// Kernels that count what they are asked for.
+/// Kernels that count their calls.
 class CountingKernels : public ThreePhononKernels {
  public:
   explicit CountingKernels(ThreePhononKernels& real) : real_(real) {}
@@ -157,8 +157,8 @@ class CountingKernels : public ThreePhononKernels {
   ThreePhononKernels& real_;
 };
 
-// Twelve settings from one evaluation of the matrix elements, each equal to a run of its own; the
-// solver's residual (eps) is what may differ.
+// Twelve settings from one evaluation of the matrix elements. Each equals a separate run up to the
+// solver's residual (eps).
 TEST(Sweep, ReusesTheMatrixElementsAndAgreesWithSeparateRuns) {
   const std::vector<std::string> base{"ngrid=5,5,5", "T=200,300", "eps=1e-11"};
   auto settings = base;
@@ -199,8 +199,9 @@ TEST(Sweep, ReusesTheMatrixElementsAndAgreesWithSeparateRuns) {
            "gfactors=" + std::to_string(3e6 * g) + "e-6"});
 }
 
-// γ of every mode against the frequencies of the strained potential: FC2 made anew at (1 ± 5e-4) a.
-// What is left is third order in the strain (1e-6) and the files' 1e-9 eV/Å².
+// γ of every mode against the frequencies of the strained potential, with FC2 made anew at (1 ±
+// 5e-4) a. The remaining difference is third order in the strain (1e-6), and the files have 1e-9
+// eV/Å².
 TEST(Gruneisen, IsTheChangeUnderStrain) {
   constexpr double kStrain = 5e-4;
   const std::vector<std::string> settings{"ngrid=4,4,4", "isotopes=F"};
@@ -234,7 +235,7 @@ TEST(Gruneisen, IsTheChangeUnderStrain) {
       EXPECT_NEAR(gamma[i * nb + b], slope, 2e-5) << "point " << i << " branch " << b;
       most = std::max(most, std::fabs(slope));
     }
-  EXPECT_GT(most, 0.5);  // it is not all zeros that agree
+  EXPECT_GT(most, 0.5);  // the compared values are not all zero
 }
 
 // Compares Grüneisen parameters with those of FourPhonon; degenerate modes enter by their mean.
@@ -256,8 +257,8 @@ TEST(Gruneisen, AgreesWithTheReferenceProgram) {
     EXPECT_NEAR(gamma[row], expected[row], 1e-6) << row;
 }
 
-// Silicon in mixed precision: what is said of its error, from a sample, is what a whole run in FP64
-// finds. The limits are those of FP32 where V vanishes with q: rates to 1e-4, κ to 1e-6.
+// Silicon in mixed precision: the error estimated from a sample equals the error of a whole run in
+// FP64. The limits are those of FP32 where V vanishes with q: rates to 1e-4, κ to 1e-6.
 TEST(MixedPrecision, SaysItsErrorAndMeansIt) {
   const auto exact = test::solve_deck(silicon(), {"ngrid=8,8,8", "convergence=F"});
   const auto mixed =
@@ -283,8 +284,8 @@ TEST(MixedPrecision, SaysItsErrorAndMeansIt) {
               error.kappa_error);
 }
 
-// Rates that vanish by symmetry (narrow lines on a coarse mesh) are not compared with each other's
-// rounding.
+// Rates that vanish by symmetry (narrow lines on a coarse mesh) hold only rounding and are left
+// out.
 TEST(MixedPrecision, LeavesOutWhatVanishes) {
   const auto mixed = test::solve_deck(
       silicon(), {"ngrid=6,6,6", "scalebroad=0.1", "convergence=F", "precision=mixed"});
@@ -307,13 +308,13 @@ TEST(DensityOfStates, CountsEveryMode) {
     EXPECT_NEAR(dos.by_atom_ps[2 * i], dos.by_atom_ps[2 * i + 1],
                 1e-6 * (1.0 + dos.total_ps[i]));  // one kind of atom
   }
-  // 2.5 σ windows lose 4e-4 of each mode, and the three modes at Γ stand at ω = 0, half below the
-  // axis.
+  // Windows of 2.5 σ lose 4e-4 of each mode. The three modes at Γ lie at ω = 0, so half of their
+  // weight lies below the axis.
   EXPECT_NEAR(integral, 6.0, 0.02);
 }
 
-// Spectra: the integral over ω is κ, for populations (with any further scattering in the rates) and
-// coherences.
+// The integral of a spectrum over ω is κ, for populations (with any further scattering in the
+// rates) and coherences.
 TEST(Spectra, IntegrateToTheConductivity) {
   const auto s = test::solve_deck(silicon(), {"ngrid=6,6,6", "nticks=2000"});
   const Transport t = transport_of(*s);

@@ -1,4 +1,4 @@
-// The engine killed again and again in the middle of a four-phonon job.
+// Tests a four-phonon job whose engine is killed many times.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ extern char** environ;
 namespace quasi {
 namespace {
 
-/// quasi-engine run thermal on a mesh of 22 tiles (or blocks of draws), a checkpoint after each.
+/// Starts quasi-engine run thermal on a mesh of 22 tiles (or blocks of draws), with a checkpoint
+/// after each.
 pid_t start(const std::filesystem::path& output, const std::vector<std::string>& settings) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
   std::vector<std::string> words{QUASI_ENGINE, "run",     "thermal", deck,           "--device",
@@ -50,7 +51,7 @@ int wait_for(pid_t pid) {
   return status;
 }
 
-/// The newest checkpoint of an attempt; empty: none.
+/// The newest checkpoint of an attempt; empty if there is none.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& output) {
   std::filesystem::path newest;
   std::int64_t step = 0;
@@ -70,19 +71,19 @@ struct KilledJob {
   const char* name;
   std::vector<std::string> settings;
   int kills;
-  double latest;  ///< of the moments, in times of an undisturbed run
+  double latest;  ///< latest moment of a kill, relative to the time of an undisturbed run
 };
 
-/// Attempts at one job, each killed. Every attempt has a directory of its own, in which nothing
-/// but the newest checkpoint is placed, as a worker does.
+/// Attempts at one job, each killed. Every attempt has a directory of its own that contains only
+/// the newest checkpoint, as with a worker.
 class KilledAttempts {
  public:
   KilledAttempts(const KilledJob& job, double whole_s, unsigned seed)
       : job_(job), random_(seed), moment_s_(0.0, job.latest * whole_s) {}
 
-  /// Kills as many attempts as the job says, at a random moment and after a new checkpoint by
-  /// turns. An attempt that ended before its kill shows nothing: then all begins again, in more
-  /// haste.
+  /// Kills the number of attempts that the job states. The kills alternate between a random moment
+  /// and a moment after a new checkpoint. An attempt that ended before its kill shows nothing; then
+  /// all attempts begin again with shorter times.
   void run() {
     int too_late = 0;
     for (int i = 0; i < job_.kills; ++i) {
@@ -110,7 +111,7 @@ class KilledAttempts {
     return attempt;
   }
   int killed() const { return killed_; }
-  /// Kills that followed a new checkpoint.
+  /// Number of kills that followed a new checkpoint.
   int resumed() const { return resumed_; }
 
  private:
@@ -121,7 +122,7 @@ class KilledAttempts {
     if (i % 2 == 0) {
       std::this_thread::sleep_for(std::chrono::duration<double>(haste_ * moment_s_(random_)));
     } else {
-      // The length of a run changes with the load of the machine: every other kill follows a new
+      // The length of a run changes with the load of the machine, so every other kill follows a new
       // checkpoint.
       while (newest_checkpoint(attempt).filename() == checkpoint_.filename()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -166,7 +167,7 @@ void expect_same_bits(const std::filesystem::path& one, const std::filesystem::p
 
 class EngineKill : public testing::TestWithParam<KilledJob> {};
 
-// A job that is killed again and again gives every number of an undisturbed run.
+// A job that is killed many times gives every number of an undisturbed run.
 TEST_P(EngineKill, SameBitsHoweverOften) {
   const KilledJob& job = GetParam();
   const test::TemporaryDirectory undisturbed;

@@ -1,4 +1,5 @@
-// The task as the engine runs it: summary, result.h5, exported files, the same bits again.
+// Tests the task as the engine runs it: summary, result.h5, exported files, and equal bits in a
+// repeated run.
 
 #include "workers/thermal/thermal_task.hpp"
 
@@ -51,7 +52,7 @@ TEST(ThermalTask, SummaryAndResultFileAgree) {
   EXPECT_FALSE(file.has("/provenance/seconds")) << "equal jobs have equal bytes";
   EXPECT_GT(summary["processes_3ph"]["absorption"].get<int>(), 0);
   EXPECT_NE(make_thermal_task()->table(summary).find("BTE"), std::string::npos);
-  // κ by mode adds up to κ.
+  // The sum of κ over the modes is κ.
   const auto by_mode = file.doubles("/temperature_001/mode_kappa");
   double sum = 0.0;
   for (std::size_t i = 0; i < by_mode.size(); i += 9) sum += by_mode[i];
@@ -75,8 +76,8 @@ TEST(ThermalTask, WithoutIterationKappaIsNull) {
   EXPECT_FALSE(H5Reader(out.path() / "result.h5").has("/kappa/converged"));
 }
 
-// Wires beyond relaxation times need the symmetric operator; without it the result says that it has
-// none.
+// Wires beyond relaxation times need the symmetric operator. Without it the result states that it
+// has none.
 TEST(ThermalTask, WiresSayWhatTheyAre) {
   const std::vector<std::string> wire{
       "ngrid=3,3,3", "T=300", "nanowires=T", "norientations=1", "orientations(:,1)=1,1,1",
@@ -94,8 +95,8 @@ TEST(ThermalTask, WiresSayWhatTheyAre) {
             std::string::npos);
 }
 
-// Below k_BT = σ the width decides what κ is; the coldest temperature is named beside both, and no
-// other.
+// Below k_BT = σ the width decides the value of κ. Only the coldest temperature is named beside
+// both.
 TEST(ThermalTask, TemperaturesBelowTheWidthAreNamed) {
   const test::TemporaryDirectory out;
   const auto cold = run(silicon(), {"ngrid=3,3,3", "T=300,10,20", "convergence=F"}, out.path());
@@ -110,8 +111,8 @@ TEST(ThermalTask, TemperaturesBelowTheWidthAreNamed) {
                   .empty());
 }
 
-// What was swept stands in the table, with κ of the summary's own tensors; a long sweep is cut, and
-// says so.
+// The table lists the settings of a sweep with κ of the summary's own tensors. A long sweep is
+// shortened, and the table says so.
 TEST(ThermalTask, TheTableShowsSweepsAndWires) {
   const test::TemporaryDirectory out;
   const auto summary =
@@ -199,8 +200,8 @@ TEST(ThermalTask, ValidatePrintsAPlan) {
   EXPECT_GT(report["plan"]["memory_bytes"].get<double>(), 1e6);
 }
 
-// What carries no heat is refused, by validate too; harmonic quantities alone have no table of κ;
-// factors on no isotopes warn.
+// A deck without heat conduction is refused, by validate too. Harmonic quantities alone have no
+// table of κ. Isotope factors without isotopes give a warning.
 TEST(ThermalTask, SaysWhereThereIsNothingToConduct) {
   const auto task = make_thermal_task();
   const test::TemporaryDirectory out;
@@ -239,7 +240,7 @@ TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
   struct File {
     const char* name;
     double tolerance;
-  };  // relative to the file's largest number of a column
+  };  // relative to the largest number of a column
   for (const File& file : {File{"BTE.ReciprocalLatticeVectors", 1e-9},
                            File{"BTE.qpoints", 1e-9},
                            File{"BTE.qpoints_full", 1e-9},
@@ -271,7 +272,7 @@ TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
       for (std::size_t c = 0; c < scale.size(); ++c)
         scale[c] = std::max(scale[c], std::fabs(row.at(c)));
     if (std::string(file.name).find("appa") !=
-        std::string::npos)  // tensors: off-diagonals are zero but for rounding
+        std::string::npos)  // tensors: off-diagonal elements are zero up to rounding
       for (std::size_t c = 1; c < scale.size(); ++c)
         scale[c] = *std::max_element(scale.begin() + 1, scale.end());
     for (std::size_t r = 0; r < found.size(); ++r) {
@@ -284,9 +285,9 @@ TEST(ThermalTask, ExportedFilesAgreeWithTheReferenceProgram) {
   }
 }
 
-// Compares the four-phonon files with those of FourPhonon at 4³. Counts of ++ and −− within two
-// ties, of +− to 1e-3 in sum; rates of single branches hang on the eigensolver (6e-3 of the
-// largest), +− on ties too (2e-2).
+// Compares the four-phonon files with those of FourPhonon at 4³. Counts of ++ and −− agree within
+// two ties, counts of +− to 1e-3 in sum. Rates of single branches depend on the eigensolver (6e-3
+// of the largest), those of +− on ties too (2e-2).
 TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const thermal::test::ReferenceRun reference("34ph_m04_sb1.0");
@@ -314,7 +315,7 @@ TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
     const auto expected = reference.table(file.theirs);
     const auto found = thermal::test::numbers_of(out.path() / file.name);
     ASSERT_EQ(found.size(), expected.size()) << file.name;
-    // By column where the columns are ω and a value; one scale for rows of branches.
+    // Columns have separate scales if they are ω and a value. Rows of branches have one scale.
     std::vector<double> scale(expected[0].size(), 0.0);
     for (const auto& row : expected)
       for (std::size_t c = 0; c < row.size(); ++c) scale[c] = std::max(scale[c], std::fabs(row[c]));
@@ -346,9 +347,9 @@ TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
     EXPECT_NEAR(bands[0][s], their_bands[0][s], 6e-3 * their_bands[0][3]);
 }
 
-// The file in phono3py's layout, read by its own published formula: mode_kappa from heat
-// capacities, velocities and gamma, κ from mode_kappa; with isotopes and four phonons. 1e-8: its
-// unit conversion is said from other digits.
+// Reads the file in phono3py's layout by its published formula: mode_kappa from heat capacities,
+// velocities and gamma, and κ from mode_kappa, with isotopes and four phonons. The limit is 1e-8,
+// because its unit conversion is given with other digits.
 TEST(ThermalTask, Phono3pyFileFollowsItsFormula) {
   for (const bool iterate : {false, true}) {
     const test::TemporaryDirectory out;
@@ -392,7 +393,7 @@ TEST(ThermalTask, Phono3pyFileFollowsItsFormula) {
     }
     const auto frequency = file.doubles("/frequency");
     EXPECT_NEAR(*std::max_element(frequency.begin(), frequency.end()), 15.27,
-                0.01);  // THz, the deck's README
+                0.01);  // THz, from the deck's README
   }
 }
 
