@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws docs/figures/mosfet_*.svg with gnuplot.
+# Draws docs/figures/mosfet/mosfet_*.svg with gnuplot.
 #
 #   bench/mosfet_figures.sh BIN map IV.csv [NAME]    current-voltage map, to NAME.svg (mosfet_map)
 #   bench/mosfet_figures.sh BIN point RESULT.h5 K    density, subbands and current of bias point K
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$1 what=$2 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
-mkdir -p docs/figures
+mkdir -p docs/figures/mosfet
 style='set terminal svg size 720,460 font "Helvetica,13" background "white"
 set grid lc rgb "#dddddd"; set border 3; set tics nomirror'
 case $what in
@@ -16,7 +16,7 @@ map)
   awk -F, 'NR > 1 {print $1, $2, $3}' "$3" | sort -g -k2,2 -k1,1 \
     | awk 'NR > 1 && $2 != last {print "\n"} {print; last = $2}' > "$work/map.dat"
   gnuplot -e "$style" - <<G
-set output 'docs/figures/${4:-mosfet_map}.svg'
+set output 'docs/figures/mosfet/${4:-mosfet_map}.svg'
 set xlabel 'V_{GS} (V)'; set ylabel 'I_D (A/m)'; set logscale y; set format y '10^{%T}'; set key \
   bottom right
 stats '$work/map.dat' using 2 nooutput
@@ -34,7 +34,7 @@ n = $levels / 3  # levels of a pair; ν = 0 and 1 share theirs
 device = 'set object 1 rect from 11, 8 to 21, 8.35 fc rgb "#555555" fs solid noborder; ' \
   .'set object 2 rect from 11, -0.35 to 21, 0 fc rgb "#555555" fs solid noborder'
 set palette defined (0 '#ffffff', 1 '#c6dbef', 2 '#6baed6', 3 '#2171b5', 4 '#08306b')
-set output 'docs/figures/mosfet_density.svg'
+set output 'docs/figures/mosfet/mosfet_density.svg'
 unset key; unset grid; set border 15
 set xlabel 'x (nm)'; set ylabel 'z (nm)'; set xrange [0:32]; set yrange [-0.5:8.5]; set ytics 0, \
   1, 8
@@ -48,7 +48,7 @@ set label 1 'gate' at 16, 8.18 center front tc rgb 'white' font ',10'; set label
 set label 3 'oxide' at 1, 0.5 front tc rgb '#666666' font ',10'; set label 4 'source' at 1, 4 \
   front tc rgb 'white'; set label 5 'drain' at 31, 4 right front tc rgb 'white'
 plot '$work/density.dat' using 1:2:(\$3 > 1e-5 ? \$3 * 1e21 : 1e16) with image
-set output 'docs/figures/mosfet_subbands.svg'
+set output 'docs/figures/mosfet/mosfet_subbands.svg'
 unset object; unset arrow; unset label; set border 15
 set term svg size 720,640
 set multiplot
@@ -80,7 +80,7 @@ mobility)
       --set "scattering.roughness.height_nm=$rough" -d "$work/$rough" > /dev/null
   done
   gnuplot -e "$style" - <<G
-set output 'docs/figures/mosfet_mobility.svg'
+set output 'docs/figures/mosfet/mosfet_mobility.svg'
 set datafile separator ','
 set xlabel 'effective field (MV/cm)'; set ylabel 'mobility (cm^2/Vs)'; set logscale xy; set key \
   bottom left; set yrange [100:3000]

@@ -185,7 +185,7 @@ def identity(folder):
 
 
 def load(state):
-    """Measurements of a file. An incomplete last line, left by a call that was killed, is cut off."""
+    """Measurements of a file. An incomplete last line of a killed call is cut off."""
     if not os.path.exists(state):
         return []
     with open(state, "r+b") as file:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Computes a current-voltage map on CUDA devices and the files from which docs/figures is drawn.
+# Computes a current-voltage map on CUDA devices and the files from which the pictures of
+# docs/figures/mosfet are drawn.
 # Every finished point is in OUTPUT/iv.csv at once. A second call continues where the first one
 # stopped.
 #

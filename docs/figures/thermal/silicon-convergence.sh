@@ -1,8 +1,8 @@
 #!/bin/bash
 # κ of silicon against 1/N, with the straight line through the four finest meshes, beside
 # experiment.
-#   docs/figures/silicon-convergence.sh            # writes silicon-convergence.png here; needs
-#                                                  gnuplot
+#   docs/figures/thermal/silicon-convergence.sh    # writes silicon-convergence.png here; needs
+#                                                  # gnuplot
 set -euo pipefail
 cd "$(dirname "$0")"
 # Block B (0, 1): slope and limit of κ = limit + slope/N through the last four points.
