@@ -109,15 +109,17 @@ TEST(Laws3ph, TranslationsCostNothing) {
     const Blocks3View blocks{fine->problem.fc3.n_blocks(), fine->problem.fc3.atom.data(),
                              fine->problem.fc3.cell.data(), tensor.data()};
     const auto* e = reinterpret_cast<const Complex<double>*>(modes.eigenvector.data());
-    const int c1[3] = {n / 2, 0, 0};
-    const int c2[3] = {n / 2 + 1, 0, 0};
     double sum = 0.0;
     for (int s0 = 0; s0 < 3; ++s0)
       for (int s1 = 0; s1 < nb; ++s1)
         for (int s2 = 0; s2 < nb; ++s2)
-          sum += norm(matrix_element_3ph(blocks, phase, Channel3::kAbsorption,
-                                         e + (1 * nb + s0) * nb, e + (n / 2 * nb + s1) * nb,
-                                         e + ((n / 2 + 1) * nb + s2) * nb, c1, c2));
+          sum += norm(matrix_element_3ph(blocks, phase,
+                                         {.channel = Channel3::kAbsorption,
+                                          .e0 = e + (1 * nb + s0) * nb,
+                                          .e1 = e + (n / 2 * nb + s1) * nb,
+                                          .e2 = e + ((n / 2 + 1) * nb + s2) * nb,
+                                          .c1 = {n / 2, 0, 0},
+                                          .c2 = {n / 2 + 1, 0, 0}}));
     return sum;
   };
   EXPECT_NEAR(amplitude(64) / amplitude(128), 4.0, 0.05);
