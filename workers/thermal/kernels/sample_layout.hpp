@@ -6,9 +6,9 @@
 
 namespace quasi::thermal {
 
-/// Sums over uniform draws of one row and channel: for each temperature Σy, Σy of normal processes,
-/// Σy² (y = m W|V|², zero for what is no process), Σ m W; then Σ m δ, 6 Σ m, matrix elements
-/// evaluated.
+/// Places of the sums over uniform draws of one row and channel. Each temperature has Σy, Σy of
+/// normal processes, Σy² and Σ m W, with y = m W|V|², which is zero for a tuple that is no process.
+/// They are followed by Σ m δ, 6 Σ m and the number of matrix elements evaluated.
 struct UniformLayout {
   int n_temperatures;
   QUASI_HD int rate(int t) const { return 4 * t; }
@@ -21,10 +21,11 @@ struct UniformLayout {
   QUASI_HD int size() const { return 4 * n_temperatures + 3; }
 };
 
-/// Sums over processes of which some are drawn, with a probability that grows with a weight u ≥ 0:
-/// for each temperature Σ u/p, ΣW (all processes), Σ y/p, its normal part, and Σ (1−p)/p² of y², yu
-/// and u² (drawn ones; W with its multiplicity m, y = W|V|²); then Σ m δ, 6 Σ m (all) and matrix
-/// elements evaluated.
+/// Places of the sums over processes of which some are drawn, with a probability p that grows with
+/// a weight u ≥ 0. W contains the multiplicity m, and y = W|V|². Each temperature has Σ u/p of
+/// drawn processes, ΣW of all, and of drawn ones Σ y/p, its normal part and Σ (1−p)/p² of y², yu
+/// and u². They are followed by Σ m δ and 6 Σ m of all processes and the number of matrix elements
+/// evaluated.
 struct ThinnedLayout {
   int n_temperatures;
   QUASI_HD int weight(int t) const { return 7 * t; }
@@ -40,31 +41,37 @@ struct ThinnedLayout {
   QUASI_HD int size() const { return 7 * n_temperatures + 3; }
 };
 
-/// What one process adds at one temperature to a ThinnedLayout, drawn with probability p (0: not
-/// drawn), through add(slot, value).
-/// @param w             its W with multiplicity
-/// @param u             the weight it is drawn by
-/// @param squared       |V|² of a drawn one
-/// @param weights_only  Σu over all processes instead of Σ u/p over the drawn
+/// A process in the sums of a thinned sample at one temperature.
+struct ThinnedTerm {
+  double probability;           ///< p with which it was drawn; 0: it was not drawn
+  double weighted_phase_space;  ///< W, with its multiplicity
+  double draw_weight;           ///< u, to which p is proportional
+  double squared;               ///< |V|² of a drawn process
+  bool normal;                  ///< no Umklapp process
+  bool weights_only;  ///< Σu over all processes is wanted instead of Σ u/p over drawn ones
+};
+
+/// Adds a process to the sums of one temperature (ThinnedLayout) through add(slot, value).
 template <typename Add>
-QUASI_HD inline void add_thinned_at(const ThinnedLayout& layout, int temperature, double p,
-                                    double w, double u, double squared, bool normal,
-                                    bool weights_only, const Add& add) {
+QUASI_HD inline void add_thinned_at(const ThinnedLayout& layout, int temperature,
+                                    const ThinnedTerm& term, const Add& add) {
+  const double p = term.probability;
+  const double u = term.draw_weight;
   const double inverse = p > 0.0 ? 1.0 / p : 0.0;
   const double spread = (inverse - 1.0) * inverse;
-  const double y = w * squared;
-  add(layout.weight(temperature), weights_only ? u : u * inverse);
-  add(layout.weighted_phase_space(temperature), w);
+  const double y = term.weighted_phase_space * term.squared;
+  add(layout.weight(temperature), term.weights_only ? u : u * inverse);
+  add(layout.weighted_phase_space(temperature), term.weighted_phase_space);
   add(layout.rate(temperature), y * inverse);
-  add(layout.normal(temperature), normal ? y * inverse : 0.0);
+  add(layout.normal(temperature), term.normal ? y * inverse : 0.0);
   add(layout.spread_rate(temperature), p > 0.0 ? spread * y * y : 0.0);
   add(layout.spread_both(temperature), p > 0.0 ? spread * y * u : 0.0);
   add(layout.spread_weight(temperature), p > 0.0 ? spread * u * u : 0.0);
 }
 
-/// Adds the chunks [..][chunks][size] of each sum in order; index = its number.
+/// Adds the chunks of each sum in their order; index is the number of the sum.
 struct AddChunks {
-  const double* sums;
+  const double* sums;  ///< [..][chunks][size]
   int chunks;
   int size;
   double* total;  ///< [..][size]

@@ -50,7 +50,7 @@ QUASI_HD inline double symmetric_bose_factor_4ph(double n0, double n1, double n2
   return std::sqrt(n1 * (n1 + 1.0) * n2 * (n2 + 1.0) * n3 * (n3 + 1.0) / (n0 * (n0 + 1.0)));
 }
 
-/// Σ|p|² and Σp of two phonons: all that the symmetric width needs to know of them.
+/// Σ|p|² and Σp of two phonons, from which the symmetric width is computed.
 struct SpreadSums {
   double square;
   Spread sum;
@@ -91,25 +91,26 @@ struct Rules4ph {
   double window_norm = 1.0;            ///< δ is divided by this: erf(cut), or 1
   double sigma_least_rad_ps = 0.0;     ///< a tuple whose σ is smaller is no process
   double sigma_floor_rad_ps = 0.0;     ///< smaller σ are raised to this
-  /// What replaces a σ not above the floor: the reference's 1/√π (δ then peaks at 1 ps), or 0 for
-  /// the floor itself.
+  /// Value that replaces a σ not above the floor: 1/√π as in FourPhonon (δ then peaks at 1 ps), or
+  /// 0 for the floor itself.
   double sigma_at_floor_rad_ps = 0.0;
   double omega_floor_rad_ps = 0.0;  ///< W := 0 when ω', ω'' or ω''' is not above
-  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, weight
-  /// 1, σ and order by point number as the reference has them.
+  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, with
+  /// weight 1, and with σ and order by point number as in FourPhonon.
   bool exact_weights = true;
 };
 
-/// One tuple's place in the sums, short of temperature and matrix element.
+/// An accepted tuple: its weight, Δω and σ. They depend on neither temperature nor matrix element.
 struct Process4ph {
   double multiplicity = 0.0;     ///< weight of the tuple in the sum; 0: not a process
   double mismatch_rad_ps = 0.0;  ///< Δω
   double sigma_rad_ps = 0.0;
 };
 
-/// True for λ + λ' → λ'' + λ''' that exchanges nothing: one of the last phonons belongs to the
-/// degenerate set of one of the first. Within a set branches are mixed by choice of the
-/// eigensolver, so leaving out by branch would make rates depend on it, and differ over a star.
+/// True for a process λ + λ' → λ'' + λ''' that exchanges nothing: one of the last phonons belongs
+/// to the degenerate set of one of the first. The eigensolver is free to mix the branches of a set.
+/// To leave processes out branch by branch would make rates depend on that choice and differ over a
+/// star.
 ///
 /// @param set0…set3  numbers of the degenerate sets; where every branch is its own set, of the
 /// modes
@@ -118,10 +119,16 @@ QUASI_HD inline bool exchanges_nothing(std::int32_t set0, std::int32_t set1, std
   return set2 == set0 || set3 == set0 || set2 == set1 || set3 == set1;
 }
 
+/// Modes λ, λ', λ'' and λ''' of a tuple in one channel, each as point·nb + branch.
+struct Quartet4ph {
+  Channel4ph channel;
+  std::int32_t mode0, mode1, mode2, mode3;
+};
+
 /// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch)
 /// alone; 0 where the same unordered tuple is counted elsewhere.
 ///
-/// The pair (λ'', λ''') of +- and -- is visited once, with mode'' ≤ mode''' (by point, then
+/// The pair (λ'', λ''') of +- and -- is enumerated once, with mode'' ≤ mode''' (by point, then
 /// branch).
 QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, std::int32_t mode1,
                                         std::int32_t mode2, std::int32_t mode3) {
@@ -189,15 +196,21 @@ struct WindowSieve4ph {
   }
 };
 
-/// test_window_4ph from the four phonons. Order of operations as in the reference, because on
-/// coarse meshes a window can compare two rounding errors (docs/theory/thermal.md 7.5).
+/// Frequency ω and spread vector p of each of the four phonons of a tuple.
+struct FourPhonons {
+  double omega_rad_ps[4];
+  const double* spread_rad_ps[4];  ///< [3] each
+};
+
+/// Applies test_window_4ph to four phonons. The order of operations is that of FourPhonon, because
+/// on coarse meshes a window can compare two rounding errors (docs/theory/thermal.md 7.5).
 QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& rules,
-                                            double multiplicity, const double omega[4],
-                                            const double* p0, const double* p1, const double* p2,
-                                            const double* p3) {
+                                            double multiplicity, const FourPhonons& phonons) {
+  const auto& omega = phonons.omega_rad_ps;
+  const auto& p = phonons.spread_rad_ps;
   return test_window_4ph(rules, multiplicity,
                          mismatch_4ph(channel, omega[0], omega[1], omega[2], omega[3]),
-                         width_squared_4ph(rules.broadening, p0, p1, p2, p3));
+                         width_squared_4ph(rules.broadening, p[0], p[1], p[2], p[3]));
 }
 
 /// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the

@@ -11,8 +11,8 @@
 /// gives the same sample.
 namespace quasi::thermal {
 
-/// |V|² of one tuple straight from the constants contracted with λ (steps 2 and 3 of
-/// ContractionPlan4ph at once): what a process costs that shares λ' with no other.
+/// |V|² of one tuple from the constants contracted with λ: steps 2 and 3 of ContractionPlan4ph in
+/// one, for a process that shares λ' with no other.
 QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph channel,
                                             std::int64_t row, std::int32_t mode1,
                                             std::int32_t mode2, std::int32_t mode3) {
@@ -58,20 +58,19 @@ QUASI_HD inline std::int32_t set_size_4ph(const Tables4ph& t, std::int32_t mode)
 /// eigenvectors changes.
 /// @param row    row of the first phonon; the rows of its point are neighbours
 /// @param count  set to the number of matrix elements that were evaluated
-QUASI_HD inline double mean_squared_element_4ph(const Tables4ph& t, Channel4ph channel,
-                                                std::int64_t row, std::int32_t mode0,
-                                                std::int32_t mode1, std::int32_t mode2,
-                                                std::int32_t mode3, double* count) {
-  const std::int32_t first[4] = {t.set[mode0], t.set[mode1], t.set[mode2], t.set[mode3]};
-  const std::int32_t size[4] = {set_size_4ph(t, mode0), set_size_4ph(t, mode1),
-                                set_size_4ph(t, mode2), set_size_4ph(t, mode3)};
+QUASI_HD inline double mean_squared_element_4ph(const Tables4ph& t, std::int64_t row,
+                                                const Quartet4ph& quartet, double* count) {
+  const std::int32_t first[4] = {t.set[quartet.mode0], t.set[quartet.mode1], t.set[quartet.mode2],
+                                 t.set[quartet.mode3]};
+  const std::int32_t size[4] = {set_size_4ph(t, quartet.mode0), set_size_4ph(t, quartet.mode1),
+                                set_size_4ph(t, quartet.mode2), set_size_4ph(t, quartet.mode3)};
   double sum = 0.0;
   for (std::int32_t a = 0; a < size[0]; ++a)
     for (std::int32_t b = 0; b < size[1]; ++b)
       for (std::int32_t c = 0; c < size[2]; ++c)
         for (std::int32_t d = 0; d < size[3]; ++d)
-          sum += lone_squared_element(t, channel, row + first[0] - mode0 + a, first[1] + b,
-                                      first[2] + c, first[3] + d);
+          sum += lone_squared_element(t, quartet.channel, row + first[0] - quartet.mode0 + a,
+                                      first[1] + b, first[2] + c, first[3] + d);
   *count = static_cast<double>(size[0]) * size[1] * size[2] * size[3];
   return sum / *count;
 }
@@ -80,8 +79,9 @@ using UniformLayout4ph = UniformLayout;
 using ThinnedLayout4ph = ThinnedLayout;
 using AddChunks4ph = AddChunks;
 
-/// The published estimator: tuples drawn uniformly from the box of indices, Nq² nb³ for each mode;
-/// index = (row·3 + channel)·chunks + chunk. Draws of a chunk are added in order.
+/// The estimator of FourPhonon: tuples are drawn uniformly from the box of indices, which holds
+/// Nq² nb³ of them for each mode. index = (row·3 + channel)·chunks + chunk. The draws of a chunk
+/// are added in their order.
 struct SampleUniform4ph {
   Tables4ph tables;
   std::uint64_t seed;
@@ -131,9 +131,10 @@ struct SampleUniform4ph {
       const double omega[4] = {t.omega[mode0], t.omega[mode1], t.omega[mode2], t.omega[mode3]};
       const double density = delta * inverse_omega_product_4ph(t.rules, omega);
       double evaluated = 0.0;
-      const double squared = elements ? mean_squared_element_4ph(t, channel, row, mode0, mode1,
-                                                                 mode2, mode3, &evaluated)
-                                      : 0.0;
+      const double squared =
+          elements
+              ? mean_squared_element_4ph(t, row, {channel, mode0, mode1, mode2, mode3}, &evaluated)
+              : 0.0;
       const bool normal = is_normal_4ph(t, channel, mode0 / nb, mode1 / nb, mode2 / nb, mode3 / nb);
       for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
         const double* n = t.occupation + temperature * t.n_modes();
@@ -150,36 +151,40 @@ struct SampleUniform4ph {
   }
 };
 
-/// Draws a process with a probability that grows with its exact weight: p = min(1, n·max_T u/Σu), u
-/// = m |B| δ with B the Bose factor.
+/// Draws a process with a probability that grows with its exact weight, p = min(1, n·max_T u/Σu),
+/// where u = m |B| δ and B is the Bose factor.
 ///
-/// W = u/(ωω'ω''ω''') would draw by preference the slow partners, whose |V|² is small in
-/// proportion: with u the terms of the sum are nearly equal.
+/// With u the terms of the sum are nearly equal. W = u/(ωω'ω''ω''') would prefer slow partners,
+/// whose |V|² is small in proportion.
 struct Thinning4ph {
   std::uint64_t seed = 0;
   double draws = 0.0;  ///< n, expected for each row, channel and temperature; 0: none, only
                        ///< the weights are summed
   const double* weight_sum = nullptr;  ///< [rows][3][n_temperatures] Σu of all processes
 
-  /// 0 where the process is not drawn, else p.
-  QUASI_HD double drawn(const Tables4ph& t, Channel4ph channel, std::int64_t row, double delta,
-                        std::int32_t mode0, std::int32_t mode1, std::int32_t mode2,
-                        std::int32_t mode3) const {
+  /// Draws a process of `row` or leaves it out.
+  /// @param delta_ps  m δ of the process
+  /// @return  p, or 0 where the process is not drawn
+  QUASI_HD double draw(const Tables4ph& t, std::int64_t row, const Quartet4ph& quartet,
+                       double delta_ps) const {
     if (!(draws > 0.0)) return 0.0;
+    const Channel4ph channel = quartet.channel;
     double share = 0.0;
     for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
       const double* n = t.occupation + temperature * t.n_modes();
       const double all =
           weight_sum[(row * kChannels4ph + static_cast<int>(channel)) * t.n_temperatures +
                      temperature];
-      const double u = delta * std::fabs(bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]));
+      const double u = delta_ps * std::fabs(bose_factor_4ph(channel, n[quartet.mode1],
+                                                            n[quartet.mode2], n[quartet.mode3]));
       if (all > 0.0 && u / all > share) share = u / all;
     }
     const double p = draws * share < 1.0 ? draws * share : 1.0;
     const double u =
-        Philox::at(static_cast<std::uint32_t>(mode0), static_cast<std::uint32_t>(mode1),
-                   static_cast<std::uint32_t>(mode2), static_cast<std::uint32_t>(mode3),
-                   static_cast<std::uint32_t>(seed),
+        Philox::at(static_cast<std::uint32_t>(quartet.mode0),
+                   static_cast<std::uint32_t>(quartet.mode1),
+                   static_cast<std::uint32_t>(quartet.mode2),
+                   static_cast<std::uint32_t>(quartet.mode3), static_cast<std::uint32_t>(seed),
                    static_cast<std::uint32_t>(seed >> 32) ^
                        (1u + static_cast<std::uint32_t>(channel)) << 28)
             .unit();
@@ -187,23 +192,40 @@ struct Thinning4ph {
   }
 };
 
-/// What one process adds, whether drawn (p > 0, `squared` = |V|²) or not (p = 0), through add(slot,
-/// value).
+/// A process of a thinned sample, drawn or not.
+struct ThinnedProcess4ph {
+  Channel4ph channel;
+  std::int32_t mode1, mode2, mode3;  ///< of the partners
+  double multiplicity;               ///< m
+  double delta_ps;                   ///< m δ
+  double density;                    ///< m δ/(ωω'ω''ω''')
+  bool normal;                       ///< no Umklapp process
+  double probability;                ///< p of Thinning4ph::draw; 0: it was not drawn
+  double squared;                    ///< |V|² of a drawn process
+  bool weights_only;  ///< Σu over all processes is wanted instead of Σ u/p over drawn ones
+};
+
+/// Adds a process to the sums of a sample (ThinnedLayout4ph) through add(slot, value).
 template <typename Add>
-QUASI_HD inline void add_thinned(const Tables4ph& t, Channel4ph channel, double p, double density,
-                                 double delta, double multiplicity, double squared, bool normal,
-                                 bool weights_only, std::int32_t mode1, std::int32_t mode2,
-                                 std::int32_t mode3, const Add& add) {
+QUASI_HD inline void add_thinned(const Tables4ph& t, const ThinnedProcess4ph& process,
+                                 const Add& add) {
   const ThinnedLayout4ph layout{t.n_temperatures};
   for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
     const double* n = t.occupation + temperature * t.n_modes();
-    const double bose = bose_factor_4ph(channel, n[mode1], n[mode2], n[mode3]);
-    add_thinned_at(layout, temperature, p, density * bose, delta * std::fabs(bose), squared, normal,
-                   weights_only, add);
+    const double bose =
+        bose_factor_4ph(process.channel, n[process.mode1], n[process.mode2], n[process.mode3]);
+    add_thinned_at(layout, temperature,
+                   {.probability = process.probability,
+                    .weighted_phase_space = process.density * bose,
+                    .draw_weight = process.delta_ps * std::fabs(bose),
+                    .squared = process.squared,
+                    .normal = process.normal,
+                    .weights_only = process.weights_only},
+                   add);
   }
-  add(layout.phase_space(), delta);
-  add(layout.six_count(), std::rint(6.0 * multiplicity));
-  add(layout.evaluations(), p > 0.0 ? 1.0 : 0.0);
+  add(layout.phase_space(), process.delta_ps);
+  add(layout.six_count(), std::rint(6.0 * process.multiplicity));
+  add(layout.evaluations(), process.probability > 0.0 ? 1.0 : 0.0);
 }
 
 }  // namespace quasi::thermal

@@ -262,9 +262,9 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     worker.drawn.clear();
     worker.probability.clear();
     for (const Found4ph& f : worker.found) {
-      worker.probability.push_back(thinning.drawn(tables_, pair.channel, pair.row,
-                                                  f.multiplicity * f.delta_ps, pair.mode0,
-                                                  pair.mode1, f.mode2, f.mode3));
+      worker.probability.push_back(
+          thinning.draw(tables_, pair.row, {pair.channel, pair.mode0, pair.mode1, f.mode2, f.mode3},
+                        f.multiplicity * f.delta_ps));
       if (worker.probability.back() > 0.0) worker.drawn.push_back(f);
     }
     worker.squared.resize(worker.drawn.size());
@@ -279,9 +279,19 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
       const Found4ph& f = worker.found[i];
       const double p = worker.probability[i];
       const double squared = p > 0.0 ? worker.squared[next++] : 0.0;
-      add_thinned(tables_, pair.channel, p, density(pair, f), f.multiplicity * f.delta_ps,
-                  f.multiplicity, squared, normal(pair, f), !(thinning.draws > 0.0), pair.mode1,
-                  f.mode2, f.mode3, [&](int slot, double value) { out[slot] += value; });
+      add_thinned(tables_,
+                  {.channel = pair.channel,
+                   .mode1 = pair.mode1,
+                   .mode2 = f.mode2,
+                   .mode3 = f.mode3,
+                   .multiplicity = f.multiplicity,
+                   .delta_ps = f.multiplicity * f.delta_ps,
+                   .density = density(pair, f),
+                   .normal = normal(pair, f),
+                   .probability = p,
+                   .squared = squared,
+                   .weights_only = !(thinning.draws > 0.0)},
+                  [&](int slot, double value) { out[slot] += value; });
     }
   }
 

@@ -200,12 +200,13 @@ QUASI_HD inline Process4ph test_candidate_4ph(const Tables4ph& tables, Channel4p
   if (channel == Channel4ph::kRedistribution &&
       exchanges_nothing(tables.set[mode0], tables.set[mode1], tables.set[mode2], tables.set[mode3]))
     return {};
-  const double omega[4] = {tables.omega[mode0], tables.omega[mode1], tables.omega[mode2],
-                           tables.omega[mode3]};
   const double multiplicity =
       multiplicity_4ph(channel, tables.rules.exact_weights, mode1, mode2, mode3);
-  return find_process_4ph(channel, tables.rules, multiplicity, omega, tables.p(mode0),
-                          tables.p(mode1), tables.p(mode2), tables.p(mode3));
+  return find_process_4ph(
+      channel, tables.rules, multiplicity,
+      {.omega_rad_ps = {tables.omega[mode0], tables.omega[mode1], tables.omega[mode2],
+                        tables.omega[mode3]},
+       .spread_rad_ps = {tables.p(mode0), tables.p(mode1), tables.p(mode2), tables.p(mode3)}});
 }
 
 }  // namespace quasi::thermal

@@ -171,8 +171,14 @@ struct SampleThinned3 {
           const bool normal = t.is_normal(channel, m0, m1, m2);
           for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
             const double occupation = t.occupations(channel, temperature, m1, m2);
-            add_thinned_at(layout, temperature, p, density * occupation,
-                           delta * std::fabs(occupation), squared, normal, !(draws > 0.0), add);
+            add_thinned_at(layout, temperature,
+                           {.probability = p,
+                            .weighted_phase_space = density * occupation,
+                            .draw_weight = delta * std::fabs(occupation),
+                            .squared = squared,
+                            .normal = normal,
+                            .weights_only = !(draws > 0.0)},
+                           add);
           }
           add(layout.phase_space(), delta);
           add(layout.six_count(), 6.0);

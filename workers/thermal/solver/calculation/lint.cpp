@@ -288,15 +288,13 @@ std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& mode
         if (channel == Channel4ph::kRedistribution &&
             exchanges_nothing(set(mode[0]), set(mode[1]), set(mode[2]), set(mode[3])))
           continue;
-        double omega[4];
-        const double* p[4];
+        FourPhonons phonons;
         for (int i = 0; i < 4; ++i) {
-          omega[i] = modes.omega_rad_ps[static_cast<std::size_t>(mode[i])];
-          p[i] = &modes.spread_rad_ps[static_cast<std::size_t>(3 * mode[i])];
+          phonons.omega_rad_ps[i] = modes.omega_rad_ps[static_cast<std::size_t>(mode[i])];
+          phonons.spread_rad_ps[i] = &modes.spread_rad_ps[static_cast<std::size_t>(3 * mode[i])];
         }
         sums[static_cast<std::size_t>(stream)] +=
-            find_process_4ph(channel, rules, multiplicity, omega, p[0], p[1], p[2], p[3])
-                .multiplicity;
+            find_process_4ph(channel, rules, multiplicity, phonons).multiplicity;
       }
     }
     double sum = 0.0;

@@ -32,9 +32,18 @@ __device__ __forceinline__ void add_sample(const ScatterArguments& a, const Scat
   for (int c = 0; c < V::kChannels; ++c) {
     const bool added = p.channel == c;
     if (__ballot_sync(0xffffffffu, added) == 0) continue;
-    add_thinned(a.tables, V::channel(c), added ? p.probability : 0.0, added ? p.density : 0.0,
-                added ? p.delta : 0.0, added ? p.multiplicity : 0.0, p.squared, p.normal,
-                !(a.thinning.draws > 0.0), p.mode1, p.mode2, p.mode3,
+    add_thinned(a.tables,
+                {.channel = V::channel(c),
+                 .mode1 = p.mode1,
+                 .mode2 = p.mode2,
+                 .mode3 = p.mode3,
+                 .multiplicity = added ? p.multiplicity : 0.0,
+                 .delta_ps = added ? p.delta : 0.0,
+                 .density = added ? p.density : 0.0,
+                 .normal = p.normal,
+                 .probability = added ? p.probability : 0.0,
+                 .squared = p.squared,
+                 .weights_only = !(a.thinning.draws > 0.0)},
                 [&](int index, double value) { b.add(c * b.n_values + index, value); });
   }
 }

@@ -73,7 +73,7 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
   p.density = p.delta * inverse_omega_product_4ph(t.rules, omega);
   if constexpr (V::kUse == Use::kThinned)
     p.probability =
-        a.thinning.drawn(t, channel, b.row, p.delta, b.mode0, p.mode1, p.mode2, p.mode3);
+        a.thinning.draw(t, b.row, {channel, b.mode0, p.mode1, p.mode2, p.mode3}, p.delta);
   if (!V::kCollision) p.normal = is_normal(a, b, channel, last.q2, p.mode3);
   return p;
 }
