@@ -34,9 +34,9 @@ KappaBar kappa_bar_4ph(SolvedDeck4ph& exact, const Device& device, Sampling samp
   for (int seed = 1; seed <= n_seeds; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);
     Rates4ph rates = sampling == Sampling::kUniform
-                         ? uniform_sample_4ph(problem, constants, number, draws, draws,
+                         ? uniform_sample_4ph(problem, constants, {number, draws, draws},
                                               {kernels.get()}, exact.silent)
-                         : weighted_sample_4ph(problem, constants, number, draws, accept,
+                         : weighted_sample_4ph(problem, constants, {number, draws, accept},
                                                {kernels.get()}, exact.silent);
     average_degenerate_4ph(exact.run.modes, exact.deck.symmetry.irreducible, rates);
     const double bar = relative_kappa_error(

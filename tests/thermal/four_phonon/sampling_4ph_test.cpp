@@ -66,7 +66,7 @@ TEST_P(Sampling4ph, UniformDrawsAreUnbiasedWithHonestBars) {
   const Sampled s = few_points("3 3 3", GetParam());
   SilentProgress silent;
   check(s, [&](std::uint64_t seed) {
-    return uniform_sample_4ph(s.problem, s.deck.control.constants(), seed, 6000, 6000,
+    return uniform_sample_4ph(s.problem, s.deck.control.constants(), {seed, 6000, 6000},
                               {s.kernels.get()}, silent);
   });
 }
@@ -75,9 +75,9 @@ TEST_P(Sampling4ph, WeightedDrawsAreUnbiasedWithHonestBars) {
   const Sampled s = few_points("4 4 4", GetParam());
   SilentProgress silent;
   check(s, [&](std::uint64_t seed) {
-    return weighted_sample_4ph(
-        s.problem, s.deck.control.constants(), seed, 2000, [](const Rates4ph&) { return true; },
-        {s.kernels.get()}, silent);
+    return weighted_sample_4ph(s.problem, s.deck.control.constants(),
+                               {seed, 2000, [](const Rates4ph&) { return true; }},
+                               {s.kernels.get()}, silent);
   });
 }
 

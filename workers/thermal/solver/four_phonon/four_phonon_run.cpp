@@ -50,14 +50,15 @@ Rates4ph sampled_rates(const Deck& deck, const ConductivityRun& run, const Probl
   };
   const auto seed = static_cast<std::uint64_t>(control.seed);
   if (control.sampling == Sampling::kByWeight)
-    return averaged(weighted_sample_4ph(problem, control.constants(), seed,
-                                        control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws,
-                                        good_enough, team, progress, rule));
+    return averaged(weighted_sample_4ph(
+        problem, control.constants(),
+        {seed, control.samples_4ph > 0 ? control.samples_4ph : kFirstDraws, good_enough}, team,
+        progress, rule));
   for (std::int64_t draws = control.samples_4ph > 0 ? control.samples_4ph : kFirstUniform;;
        draws *= 2) {
     const std::int64_t of_phase_space =
         control.samples_4ph_phase_space > 0 ? control.samples_4ph_phase_space : draws;
-    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), seed, draws, of_phase_space,
+    Rates4ph rates = uniform_sample_4ph(problem, control.constants(), {seed, draws, of_phase_space},
                                         team, progress, rule);
     if (good_enough(rates)) return averaged(std::move(rates));
     if (draws > (std::int64_t{1} << 40))
@@ -103,9 +104,10 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Deck& deck, const std::vect
           sample_precision_4ph(deck, run.modes, result->problem, *kernels.front());
     if (control.samples_4ph_phase_space >
         0) {  // the reference's key: phase spaces from draws, rates exact
-      Rates4ph drawn = uniform_sample_4ph(result->problem, control.constants(),
-                                          static_cast<std::uint64_t>(control.seed), 0,
-                                          control.samples_4ph_phase_space, team, progress, rule);
+      Rates4ph drawn = uniform_sample_4ph(
+          result->problem, control.constants(),
+          {static_cast<std::uint64_t>(control.seed), 0, control.samples_4ph_phase_space}, team,
+          progress, rule);
       rates.phase_space = std::move(drawn.phase_space);
       rates.weighted_phase_space = std::move(drawn.weighted_phase_space);
       rates.processes = std::move(drawn.processes);

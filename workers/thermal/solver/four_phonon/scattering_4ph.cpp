@@ -218,7 +218,7 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
                    static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
-      problem, plan, team, sums.finished(), progress,
+      {problem, plan, sums.finished()}, team, progress,
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         kernel.expect(first, last);
       },

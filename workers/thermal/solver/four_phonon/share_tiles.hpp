@@ -12,51 +12,43 @@
 
 namespace quasi::thermal {
 
-/// Computes the tasks of [first, end) with the kernels of a team; see share_tasks.
-/// @param expect   expect(kernels, device, task)
-/// @param compute  compute(kernels, device, task) → values
-/// @param add      add(task, values), in rank 0, in rising order of task, one call at a time
-template <typename Expect, typename Compute, typename Add>
-void share_tiles(const Team4ph& team, std::int64_t first, std::int64_t end,
-                 const Progress& progress, const Expect& expect, const Compute& compute,
-                 const Add& add) {
-  share_tasks(
-      {.ranks = *team.ranks,
-       .n_own = team.kernels.size(),
-       .first = first,
-       .end = end,
-       .progress = progress},
-      [&](std::size_t device, std::int64_t task) { expect(*team.kernels[device], device, task); },
-      [&](std::size_t device, std::int64_t task) {
-        return compute(*team.kernels[device], device, task);
-      },
-      add);
-}
+/// A sum over all tiles of total momenta, of which the first are already added.
+struct TileSum4ph {
+  const Problem4ph& problem;
+  const TilePlan4ph& plan;
+  std::int64_t first_place;  ///< first place of the plan that is left
+};
 
-/// The places of `plan` from `first_place` on, dearest tile first: expect(kernels, first Q, last Q)
-/// where it is known what follows, compute(kernels, first Q, last Q) and add(place, values) as
-/// share_tiles. Loads the problem on every device that gets work.
+/// Computes the places of the plan from `first_place` on with all devices of a team, dearest tile
+/// first. Each device that gets a tile first loads the problem.
+/// @param expect   expect(kernels, first Q, last Q), called where it is known which tile follows
+/// @param compute  compute(kernels, first Q, last Q) → values
+/// @param add      add(place, values), in rank 0, in rising order of place, one call at a time
+/// @throws what share_tasks throws
 template <typename Expect, typename Compute, typename Add>
-void on_every_tile(const Problem4ph& problem, const TilePlan4ph& plan, const Team4ph& team,
-                   std::int64_t first_place, const Progress& progress, const Expect& expect,
-                   const Compute& compute, const Add& add) {
+void on_every_tile(const TileSum4ph& sum, const Team4ph& team, const Progress& progress,
+                   const Expect& expect, const Compute& compute, const Add& add) {
+  const TilePlan4ph& plan = sum.plan;
   ProblemDigest order;
   order.add(plan.tile);
   team.ranks->require_same(order.value(), "the order of four-phonon tiles");
   std::vector<char> loaded(team.kernels.size(), 0);
-  const auto load_once = [&](ScatteringKernels4ph& kernels, std::size_t device) {
-    if (!loaded[device]) kernels.load(problem);
+  const auto loaded_kernels = [&](std::size_t device) -> ScatteringKernels4ph& {
+    if (!loaded[device]) team.kernels[device]->load(sum.problem);
     loaded[device] = 1;
+    return *team.kernels[device];
   };
-  share_tiles(
-      team, first_place, plan.size(), progress,
-      [&](ScatteringKernels4ph& kernels, std::size_t device, std::int64_t place) {
-        load_once(kernels, device);
-        expect(kernels, plan.first_total(place), plan.last_total(place));
+  share_tasks(
+      {.ranks = *team.ranks,
+       .n_own = team.kernels.size(),
+       .first = sum.first_place,
+       .end = plan.size(),
+       .progress = progress},
+      [&](std::size_t device, std::int64_t place) {
+        expect(loaded_kernels(device), plan.first_total(place), plan.last_total(place));
       },
-      [&](ScatteringKernels4ph& kernels, std::size_t device, std::int64_t place) {
-        load_once(kernels, device);
-        return compute(kernels, plan.first_total(place), plan.last_total(place));
+      [&](std::size_t device, std::int64_t place) {
+        return compute(loaded_kernels(device), plan.first_total(place), plan.last_total(place));
       },
       add);
 }

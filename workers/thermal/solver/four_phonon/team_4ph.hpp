@@ -8,8 +8,8 @@
 
 namespace quasi::thermal {
 
-/// Who computes four-phonon sums: kernels for every device of this process, in each of the job's
-/// processes.
+/// The kernels that compute four-phonon sums: one for every device of this process, in each of the
+/// job's processes.
 struct Team4ph {
   std::vector<ScatteringKernels4ph*> kernels;
   Ranks* ranks = &one_rank();
