@@ -11,8 +11,11 @@
 
 namespace quasi::thermal {
 
-/// @throws InvalidInput if the constants are not of fourth order or name atoms the crystal has not.
-/// @param inversion  if given, the plan of half the pairs
+/// Sorts fourth-order constants for the contraction (docs/theory/thermal.md 11.4).
+/// @param inversion  centre of inversion of crystal and constants: the plan then has half of the
+///                   pairs; null: all pairs
+/// @throws InvalidInput if the constants are not of fourth order or name an atom that the crystal
+///         does not have
 ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
                                         const SparseForceConstants& fourth_order,
                                         const Inversion* inversion = nullptr);
