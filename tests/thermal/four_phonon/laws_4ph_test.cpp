@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <random>
 
 #include "bench/published/published_sums_4ph.hpp"
 #include "tests/support/every_device.hpp"
-#include "tests/support/reference_data.hpp"
-#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
+#include "tests/thermal/four_phonon/coarse_deck_4ph.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/physics/occupation.hpp"
@@ -19,30 +17,11 @@
 namespace quasi::thermal {
 namespace {
 
-/// A deck of our own models, written once.
+using test::coarse_deck;
 using test::model;
-
-/// The shipped Stillinger–Weber crystal on a coarse mesh, with fourth order.
-Deck coarse_deck(std::vector<Setting> more = {}) {
-  std::vector<Setting> settings{
-      {"ngrid", "4 4 4"}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}};
-  settings.insert(settings.end(), more.begin(), more.end());
-  return read_deck(quasi::test::source_dir() / "examples/thermal/silicon-sw", settings);
-}
+using test::rates_at;
 
 class Laws4phOnDevice : public quasi::test::OnEveryDevice {};
-
-Rates4ph rates_at(const Deck& deck, const Modes& modes, const std::vector<std::int32_t>& points,
-                  Progress& progress, const std::filesystem::path& checkpoints = {},
-                  const Device& device = Device{}) {
-  const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                              *deck.fourth_order, points);
-  const auto kernels = make_scattering_kernels_4ph(device, 0);
-  Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()},
-                                        progress, {checkpoints});
-  average_degenerate_4ph(modes, points, rates);
-  return rates;
-}
 
 // At k_BT ≫ ħω every occupation is proportional to T, and the Bose factors to its square: every
 // mode's rate (those that symmetry forbids are rounding).
@@ -308,188 +287,6 @@ TEST(Laws4ph, DetailedBalance) {
     EXPECT_NEAR(bose_factor_4ph(Channel4ph::kRedistribution, nb, nc, rest), passed,
                 1e-12 * (nb * (1.0 + nc + rest) + passed));
     EXPECT_NEAR(symmetric_bose_factor_4ph(na, nb, nc, rest) / passed, 1.0, 1e-11);
-  }
-}
-
-/// Asks for a checkpoint after every tile and cancels after some.
-class Interrupting : public SilentProgress {
- public:
-  explicit Interrupting(int tiles) : left_(tiles) {}
-  bool checkpoint_wanted() override { return true; }
-  bool cancelled() const override { return left_ < 0; }
-  void checkpoint_ready(const std::string&, std::int64_t step) override { last_step = step; }
-  std::int64_t last_step = 0;
-
- protected:
-  void on_report(std::string_view, std::int64_t, std::int64_t) override { --left_; }
-
- private:
-  int left_;
-};
-
-/// Remembers what the first report said is done, and how many followed it: one a tile.
-class Watching : public SilentProgress {
- public:
-  std::int64_t first_done = -1;
-  std::int64_t tiles = -1;
-
- protected:
-  void on_report(std::string_view, std::int64_t done, std::int64_t) override {
-    if (first_done < 0) first_done = done;
-    ++tiles;
-  }
-};
-
-// A run that is cancelled and resumed ends with the bits of an undisturbed one, and no finished
-// tile is computed again: what a cancellation loses is the tile at work.
-TEST(Laws4ph, ResumedRunHasTheSameBits) {
-  const Deck deck = coarse_deck();
-  SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
-  const Rates4ph whole = rates_at(deck, modes, deck.symmetry.irreducible, silent);
-  const quasi::test::TemporaryDirectory directory;
-  Interrupting interrupting(3);
-  EXPECT_THROW(rates_at(deck, modes, deck.symmetry.irreducible, interrupting, directory.path()),
-               Cancelled);
-  EXPECT_EQ(interrupting.last_step, 3);
-  Watching watching;
-  const Rates4ph resumed =
-      rates_at(deck, modes, deck.symmetry.irreducible, watching, directory.path());
-  const TilePlan4ph plan =
-      plan_tiles_4ph(make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                      *deck.fourth_order, deck.symmetry.irreducible));
-  EXPECT_EQ(watching.first_done, plan.progress(interrupting.last_step));
-  EXPECT_EQ(watching.tiles, plan.size() - interrupting.last_step);
-  EXPECT_EQ(whole.normal_per_ps, resumed.normal_per_ps);
-  EXPECT_EQ(whole.umklapp_per_ps, resumed.umklapp_per_ps);
-  EXPECT_EQ(whole.processes, resumed.processes);
-}
-
-// That tile is at most a star of total momenta and fifteen more, 63/N³ of them, and of the work:
-// stars that are small are dear, but share their tile. More than a mode and channel is, and less of
-// the whole the finer the mesh and the longer the job.
-TEST(Laws4ph, ATileIsASmallShareOfTheWork) {
-  for (const int n : {8, 12, 16}) {
-    const std::string mesh = std::to_string(n);
-    const Deck deck =
-        coarse_deck({{"ngrid", mesh + " " + mesh + " " + mesh}, {"scalebroad", "0.1"}});
-    SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    const TilePlan4ph plan =
-        plan_tiles_4ph(make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                        *deck.fourth_order, deck.symmetry.irreducible));
-    const double largest = plan.work(0) / plan.work_before.back();
-    EXPECT_LT(largest, 64.0 / (n * n * n)) << mesh;
-    std::printf("    %d³: %lld tiles, the dearest %.2f %% of the work; %zu modes and channels\n", n,
-                static_cast<long long>(plan.size()), 100.0 * largest,
-                3 * deck.symmetry.irreducible.size() * static_cast<std::size_t>(modes.n_branches));
-  }
-}
-
-/// Shares that were reported, and when: the processor time of this process, which other work on the
-/// machine does not stretch.
-class Recording : public SilentProgress {
- public:
-  std::vector<std::pair<double, double>> at;
-
- protected:
-  void on_report(std::string_view, std::int64_t done, std::int64_t total) override {
-    at.emplace_back(static_cast<double>(done) / static_cast<double>(total),
-                    static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
-  }
-};
-
-// The time that is left, as anybody reckons it from the reported share (elapsed/share − elapsed),
-// against what it then was, at a quarter, half and three quarters of a run: within a factor 1.35
-// (tiles differ in work by three times and more, the shares' weights are those of another device).
-TEST(Laws4ph, TimeLeftIsHonest) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer slows the tiles' parts by different factors: what is predicted is "
-                  "the plain build's time";
-#endif
-  const Deck deck = coarse_deck({{"ngrid", "8 8 8"}, {"scalebroad", "0.05"}});
-  SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
-  Recording recording;
-  rates_at(deck, modes, deck.symmetry.irreducible, recording);
-  ASSERT_GT(recording.at.size(), 20u);
-  EXPECT_EQ(recording.at.front().first, 0.0);
-  EXPECT_EQ(recording.at.back().first, 1.0);
-  const double start = recording.at.front().second;
-  const double end = recording.at.back().second;
-  for (const double share : {0.25, 0.5, 0.75}) {
-    const auto now = std::find_if(recording.at.begin(), recording.at.end(),
-                                  [&](const auto& r) { return r.first >= share; });
-    const double elapsed = now->second - start;
-    const double predicted = elapsed / now->first - elapsed;
-    const double ratio = predicted / (end - now->second);
-    EXPECT_LT(std::fabs(std::log(ratio)), std::log(1.35))
-        << "at " << now->first << " of " << end - start << " s";
-    std::printf("    at %.2f: %.2f s left, predicted %.2f\n", now->first, end - now->second,
-                predicted);
-  }
-}
-
-// Devices take tiles by falling predicted cost and tiles are added in the plan's order: any number
-// of devices, whichever of them is faster, gives the same bits.
-TEST_P(Laws4phOnDevice, OneTwoAndFourDevicesGiveTheSameBits) {
-  const Deck deck = coarse_deck({{"ngrid", "5 5 5"}, {"scalebroad", "0.1"}});
-  SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
-  const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                              *deck.fourth_order, deck.symmetry.irreducible);
-  Rates4ph first;
-  for (const std::size_t n : {1, 2, 4}) {
-    std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
-    std::vector<ScatteringKernels4ph*> devices;
-    for (std::size_t i = 0; i < n; ++i) {
-      kernels.push_back(make_scattering_kernels_4ph(GetParam(), 0));
-      devices.push_back(kernels.back().get());
-    }
-    const Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), devices, silent);
-    if (n == 1) first = rates;
-    EXPECT_EQ(first.normal_per_ps, rates.normal_per_ps) << n << " devices";
-    EXPECT_EQ(first.umklapp_per_ps, rates.umklapp_per_ps) << n << " devices";
-    EXPECT_EQ(first.phase_space, rates.phase_space) << n << " devices";
-  }
-}
-
-// The plan holds every total momentum once, by falling work, and its predicted processes are those
-// found: 10 % over all and 25 % for the tiles that matter (the prediction samples 64 q'' and takes
-// densities over 1/256 of the range).
-TEST(Laws4ph, PredictedProcessesAreThoseFound) {
-  for (const char* compat : {"none", "fourphonon"}) {
-    const Deck deck = coarse_deck({{"ngrid", "6 6 6"}, {"scalebroad", "0.1"}, {"compat", compat}});
-    SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                                *deck.fourth_order, deck.symmetry.irreducible);
-    const TilePlan4ph plan = plan_tiles_4ph(problem);
-    std::vector<int> seen(static_cast<std::size_t>(problem.mesh.size()));
-    const auto kernels = make_scattering_kernels_4ph_cpu();
-    kernels->load(problem);
-    const SumLayout4ph layout{1};
-    double predicted = 0.0, found = 0.0, worst = 0.0;
-    for (std::int64_t place = 0; place < plan.size(); ++place) {
-      if (place > 0) {
-        EXPECT_LE(plan.work(place), plan.work(place - 1) * (1.0 + 1e-12));
-      }
-      for (std::int32_t total = plan.first_total(place); total < plan.last_total(place); ++total)
-        ++seen[static_cast<std::size_t>(total)];
-      const auto sums = kernels->sums(plan.first_total(place), plan.last_total(place));
-      double here = 0.0;
-      for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size()))
-        here += sums[r + layout.evaluations()];
-      predicted += plan.processes[static_cast<std::size_t>(place)];
-      found += here;
-      worst =
-          std::max(worst, std::fabs(plan.processes[static_cast<std::size_t>(place)] / here - 1.0));
-    }
-    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), problem.mesh.size());
-    EXPECT_NEAR(predicted / found, 1.0, 0.15) << compat;
-    EXPECT_LT(worst, 0.25) << compat;
-    std::printf("    %s: %.4g processes, predicted over found %.3f, worst tile off by %.3f\n",
-                compat, found, predicted / found, worst);
   }
 }
 

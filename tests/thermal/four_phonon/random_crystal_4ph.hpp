@@ -9,26 +9,27 @@
 
 namespace quasi::thermal::test {
 
-/// Of every random crystal's problem, K.
+/// Temperatures of the problem of every random crystal.
 inline constexpr double kRandomTemperatures_k[] = {80.0, 300.0, 900.0};
 
-/// A crystal of random numbers, said twice: as the oracle reads it and as the kernels do.
-/// Fourth-order constants are permutation symmetric; the first and the last point of the mesh have
+/// A crystal of random numbers in two forms: as the oracle reads it and as the kernels do.
+/// Fourth-order constants are permutation symmetric. The first and the last point of the mesh have
 /// rows.
 struct RandomCrystal4 {
   oracle::Crystal4ph oracle;
   Problem4ph problem;
 };
 
+/// Draws a crystal; equal seeds give equal crystals.
 RandomCrystal4 random_crystal_4ph(int n_atoms, std::array<int, 3> mesh, unsigned seed,
                                   const Rules4ph& rules);
 
-/// Every point of the mesh gets rows.
-/// @param exchange  λ and λ' change places
+/// Gives every point of the mesh rows.
+/// @param exchange  true: λ and λ' are exchangeable, and each pair is visited once
 void take_all_points(RandomCrystal4& crystal, bool exchange);
 
-/// Gives −q what q has: the same ω, e(−q) = e(q)*, p(−q) = −p(q), the opposite image in the first
-/// zone.
+/// Makes the modes at −q those of q under time reversal: ω(−q) = ω(q), e(−q) = e(q)*, p(−q) =
+/// −p(q). The image in the first zone of −q is the opposite of that of q.
 void impose_time_reversal(RandomCrystal4& crystal);
 
 }  // namespace quasi::thermal::test
