@@ -213,7 +213,7 @@ TEST(Flavours, SupercellAtGammaEqualsThePrimitiveGrid) {
                  .band_max = folded.waves.n_bands,
                  .kpoints = {0}};
   o.slope = true;
-  const auto super = self_energy(folded, epsilon, o, coulomb, *primitive.kernels, silent, nullptr);
+  const auto super = self_energy(folded, epsilon, o, {coulomb, *primitive.kernels, silent});
   SigmaOptions small = o;
   small.bands = n_bands;
   small.band_max = 8;

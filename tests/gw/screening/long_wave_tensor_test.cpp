@@ -270,8 +270,8 @@ TEST(LongWaveTensor, SigmaDoesNotDependOnTheDirectionOfQ0) {
                    .slope = true};
     std::vector<double> values;
     for (const Quasiparticle& qp : quasiparticles(
-             p.field, self_energy(p.field, epsilon, o, p.coulomb, *p.kernels, p.silent, nullptr),
-             {}, o, {Derivative::kAnalytic, 0.0}, false))
+             p.field, self_energy(p.field, epsilon, o, {p.coulomb, *p.kernels, p.silent}), {}, o,
+             {Derivative::kAnalytic, 0.0}, false))
       values.push_back(qp.sigma_ev);
     return values;
   };

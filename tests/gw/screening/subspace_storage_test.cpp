@@ -86,11 +86,11 @@ struct Problem {
     }
   }
   std::vector<SelfEnergyAtK> sigma(const std::vector<DielectricMatrix>& of) {
-    return self_energy(field, of, o, coulomb, *kernels, silent, nullptr);
+    return self_energy(field, of, o, {coulomb, *kernels, silent});
   }
   std::vector<SigmaMatrixAtK> matrix(const std::vector<DielectricMatrix>& of,
                                      const SigmaMatrixOptions& at) {
-    return self_energy_matrix(field, of, o, at, coulomb, *kernels, silent, nullptr);
+    return self_energy_matrix(field, of, o, at, {coulomb, *kernels, silent}, nullptr);
   }
 };
 
@@ -263,7 +263,9 @@ TEST_P(SubspaceStorageOnDevice, FormsAgainstTheOracle) {
   const auto kernels = make_gw_kernels(GetParam());
   const auto block = kernels->pair_products().make_block();
   block->load({m.data(), {2, 3, kN}});
-  const FormsOfBlock forms({}, {}, s, 1.0, *block, nullptr);
+  const ScreeningAtQ whole;  // unused: W is in the subspace
+  const WingFactors wings;
+  const FormsOfBlock forms({whole, wings, s}, 1.0, *block, nullptr);
   for (std::size_t f = 0; f < 3; ++f) {
     const oracle::gw::SubspaceMatrix w{.n = kN,
                                        .n_b = f == 0 ? 0 : static_cast<int>(kVectors),

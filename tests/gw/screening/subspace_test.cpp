@@ -214,7 +214,7 @@ TEST(Subspace, PartsOfWAreWhatTheySay) {
   const auto block = s.kernels->pair_products().make_block();
   block->load({m.data(), {1, 3, sub.n}});
   std::vector<double> error_ry(1);
-  const FormsOfBlock forms(at, wings, sub, 1.0, *block, &error_ry);
+  const FormsOfBlock forms({at, wings, sub}, 1.0, *block, &error_ry);
   double smallest_share = 1.0;
   for (std::size_t f = 0; f < frequencies.size(); ++f) {
     SCOPED_TRACE(f);

@@ -73,7 +73,7 @@ class EightAtomsAllBands : public testing::Test {
     o.kpoints = {0};
     o.offsets_ry = {offset_ry};
     SilentProgress silent;
-    const auto sums = self_energy(*field_, epsilon, o, *coulomb_, *kernels_, silent, nullptr);
+    const auto sums = self_energy(*field_, epsilon, o, {*coulomb_, *kernels_, silent});
     return kRydberg_ev * (sums[0].sx_ry[0][0] + sums[0].ch_ry[0][0]).real();
   }
 
@@ -218,9 +218,8 @@ TEST_F(SiliconAllBands, FiveHundredAndFourteenBands) {
   SigmaOptions o = options(8);
   o.bands = kAll;
   o.exact_static_ch = true;
-  const auto at_gamma =
-      quasiparticles(field, self_energy(field, epsilon, o, *stored_, *kernels_, silent, nullptr),
-                     {}, o, rule_, true);
+  const auto at_gamma = quasiparticles(
+      field, self_energy(field, epsilon, o, {*stored_, *kernels_, silent}), {}, o, rule_, true);
   test::expect_close(test::deviation_at_gamma(field, at_gamma, files_->file("out/sigma_hl514.txt")),
                      8);
 
@@ -228,9 +227,8 @@ TEST_F(SiliconAllBands, FiveHundredAndFourteenBands) {
                                {.wing_rule = WingRule::kListedPoint});
   o.kpoints = {0, 2, 6};
   const auto vxc = exchange_correlation(files_->file("VXC"), field, o, *kernels_, false);
-  const auto list =
-      quasiparticles(field, self_energy(field, epsilon, o, own, *kernels_, silent, nullptr),
-                     vxc.diagonal_ev(), o, rule_, true);
+  const auto list = quasiparticles(field, self_energy(field, epsilon, o, {own, *kernels_, silent}),
+                                   vxc.diagonal_ev(), o, rule_, true);
   int compared = 0;
   double top = -INFINITY, bottom = INFINITY, expected_top = -INFINITY, expected_bottom = INFINITY;
   for (const auto& row : test::read_sigma_table(files_->file("out/sigma_hl514.txt")))

@@ -77,8 +77,8 @@ TEST(DeviceTeam, PartsAddUpToTheWhole) {
     const Calculation parts = run(deck, 2, silent);
     const auto kernels = make_gw_kernels(find_device("cpu"));
     const CoulombInteraction coulomb(parts.field.crystal(), parts.field.waves.k_grid, {});
-    const auto whole = self_energy(parts.field, parts.epsilon, parts.plan.sigma, coulomb, *kernels,
-                                   silent, nullptr);
+    const auto whole =
+        self_energy(parts.field, parts.epsilon, parts.plan.sigma, {coulomb, *kernels, silent});
     ASSERT_EQ(whole.size(), parts.sigma.size());
     for (std::size_t i = 0; i < whole.size(); ++i)
       for (std::size_t l = 0; l < whole[i].x_ry.size(); ++l) {

@@ -71,7 +71,7 @@ TEST_F(SiliconEightAtoms, HybertsenLouieAtGamma) {
   SigmaStatistics statistics;
   SilentProgress silent;
   const auto list = quasiparticles(
-      *field_, self_energy(*field_, epsilon, o, *coulomb_, *kernels_, silent, &statistics), {}, o,
+      *field_, self_energy(*field_, epsilon, o, {*coulomb_, *kernels_, silent}, &statistics), {}, o,
       rule, false);
   int compared = 0;
   for (const auto& row : test::read_sigma_table(files_->file("out/sigma_hl199.txt"))) {
@@ -105,7 +105,7 @@ TEST_F(SiliconEightAtoms, ContourDeformationAtGamma) {
   for (int i = 0; i <= 25; ++i) o.contour.real_ry.push_back(0.5 * i / kRydberg_ev);
   const auto epsilon = screening(o.contour.frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev));
   SilentProgress silent;
-  const auto sums = self_energy(*field_, epsilon, o, *coulomb_, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, epsilon, o, {*coulomb_, *kernels_, silent});
   int compared = 0;
   for (const test::ContourRow& row :
        test::read_contour_table(files_->file("out/sigma_cd199.txt"))) {

@@ -17,7 +17,7 @@ class SiliconMatrix : public test::SiliconSigma {
                                        const CoulombInteraction& coulomb,
                                        OffDiagonalReport* report = nullptr) {
     SilentProgress silent;
-    return self_energy_matrix(*field_, *epsilon_, o, matrix, coulomb, *kernels_, silent, report);
+    return self_energy_matrix(*field_, *epsilon_, o, matrix, {coulomb, *kernels_, silent}, report);
   }
   /// k-point 7 of the file: X = (0, ½, ½), whose bands of one symmetry mix.
   int x_point() const {
@@ -43,7 +43,7 @@ TEST_F(SiliconMatrix, DiagonalEqualsTheDiagonalSum) {
     for (int n = 0; n < 8; ++n) m.energies_ry.push_back(field_->waves.energy(0, x_point(), n));
     const auto matrix = matrices(o, m, own);
     SilentProgress silent;
-    const auto diagonal = self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr);
+    const auto diagonal = self_energy(*field_, *epsilon_, o, {own, *kernels_, silent});
     for (std::size_t l = 0; l < 8; ++l) {
       EXPECT_NEAR(matrix[0].x_ry[9 * l].real(), diagonal[0].x_ry[l], 1e-12);
       const Cplx c = matrix[0].at(method == SigmaMethod::kCohsex ? 0 : l)[9 * l];

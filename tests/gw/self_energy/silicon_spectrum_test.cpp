@@ -54,7 +54,7 @@ TEST_F(SiliconSpectrum, HybertsenLouieOnAGrid) {
   SigmaOptions o = options(8);
   o.offsets_ry = kReferenceGrid.offsets_ry();
   SilentProgress silent;
-  const auto sums = self_energy(*field_, *epsilon_, o, *stored_, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, *epsilon_, o, {*stored_, *kernels_, silent});
   // An element whose ω̃ lies on a rule's threshold changes columns, at four of 168 energies by up to
   // 2e-3 eV; the sum feels it below 2e-4 eV. Five decimals are printed.
   compare(*field_, spectrum_table(files_->file("out/spectrum_hl30_grid.txt")), 8,
@@ -72,8 +72,7 @@ TEST_F(SiliconSpectrum, ContourDeformationOnAGrid) {
   o.offsets_ry = kReferenceGrid.offsets_ry();
   for (double& offset : o.offsets_ry) offset += 1e-6 / kRydberg_ev;
   SilentProgress silent;
-  const auto sums =
-      self_energy(*field_, contour_epsilon(), o, *stored_, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, contour_epsilon(), o, {*stored_, *kernels_, silent});
   compare(*field_, spectrum_table(files_->file("out/spectrum_cd30.txt")), 8,
           std::vector<double>(7, 3e-4), [&](std::size_t l, std::size_t e) {
             const Cplx residue = sums[0].sx_ry[e][l] * kRydberg_ev,

@@ -129,7 +129,7 @@ TEST_F(SiliconSigma, StaticCohsex) {
   o.method = SigmaMethod::kCohsex;
   o.offsets_ry = {0.0};
   SilentProgress silent;
-  const auto sums = self_energy(*field_, *epsilon_, o, *stored_, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, *epsilon_, o, {*stored_, *kernels_, silent});
   struct Level {
     int begin, end;
     double sx, partial, exact;
@@ -156,8 +156,8 @@ TEST_F(SiliconSigma, StaticCohsex) {
 // the poles.
 TEST_F(SiliconContour, ContourDeformation) {
   SilentProgress silent;
-  const auto sums = self_energy(*field_, contour_epsilon(), contour_options(), *stored_, *kernels_,
-                                silent, nullptr);
+  const auto sums =
+      self_energy(*field_, contour_epsilon(), contour_options(), {*stored_, *kernels_, silent});
 
   int compared = 0;
   for (const test::ContourRow& row : test::read_contour_table(files_->file("out/sigma_cd30.txt"))) {
@@ -191,9 +191,8 @@ TEST_F(SiliconSigma, DeterministicAverage) {
     const CoulombInteraction own(field_->crystal(), field_->waves.k_grid, {.wing_rule = rule});
     SigmaOptions o = options(8);
     SilentProgress silent;
-    const auto list =
-        quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr),
-                       {}, o, rule_, false);
+    const auto list = quasiparticles(
+        *field_, self_energy(*field_, *epsilon_, o, {own, *kernels_, silent}), {}, o, rule_, false);
     EXPECT_LT(deviation_at_gamma(*field_, list, files_->file("out/sigma_hl30.txt")).x, 8e-3);
     double low = INFINITY, high = -INFINITY;
     int compared = 0;
@@ -219,9 +218,8 @@ TEST_F(SiliconSigma, EveryKPoint) {
   SigmaOptions o = options(8);
   o.kpoints = {0, 1, 2, 3, 4, 5, 6, 7};
   SilentProgress silent;
-  const auto list =
-      quasiparticles(*field_, self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr),
-                     {}, o, rule_, false);
+  const auto list = quasiparticles(
+      *field_, self_energy(*field_, *epsilon_, o, {own, *kernels_, silent}), {}, o, rule_, false);
   int compared = 0;
   double sum = 0.0;
   for (const auto& row : read_sigma_table(files_->file("out/sigma_hl30.txt")))
@@ -247,7 +245,7 @@ TEST_F(SiliconSigma, MultipletMembersAgreeWithoutAveraging) {
   o.reduce_q = false;
   o.offsets_ry = {0.0};
   SilentProgress silent;
-  const auto sums = self_energy(*field_, *epsilon_, o, own, *kernels_, silent, nullptr);
+  const auto sums = self_energy(*field_, *epsilon_, o, {own, *kernels_, silent});
   for (const auto& [begin, end] : multiplets(field_->waves, 0, 0, 0, 8))
     for (int n = begin + 1; n < end; ++n) {
       const auto a = static_cast<std::size_t>(begin), b = static_cast<std::size_t>(n);

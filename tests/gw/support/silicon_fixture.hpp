@@ -128,8 +128,7 @@ class SiliconSigma : public Silicon {
                                    const std::vector<DielectricMatrix>& epsilon,
                                    bool remainder = false) {
     SilentProgress silent;
-    return quasiparticles(*field_,
-                          self_energy(*field_, epsilon, o, *stored_, *kernels_, silent, nullptr),
+    return quasiparticles(*field_, self_energy(*field_, epsilon, o, {*stored_, *kernels_, silent}),
                           {}, o, rule_, remainder);
   }
   DerivativeRule rule_{Derivative::kForward,

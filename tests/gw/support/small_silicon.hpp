@@ -63,11 +63,11 @@ struct SmallSilicon {
   std::vector<SelfEnergyAtK> sigma(const MeanField& of, const std::vector<DielectricMatrix>& eps,
                                    const SigmaOptions& o) {
     SilentProgress silent;
-    return self_energy(of, eps, o, coulomb, *kernels, silent, nullptr);
+    return self_energy(of, eps, o, {coulomb, *kernels, silent});
   }
   std::vector<SigmaMatrixAtK> matrix(const SigmaOptions& o, const SigmaMatrixOptions& m) {
     SilentProgress silent;
-    return self_energy_matrix(field, epsilon, o, m, coulomb, *kernels, silent, nullptr);
+    return self_energy_matrix(field, epsilon, o, m, {coulomb, *kernels, silent}, nullptr);
   }
   /// V_xc is undefined here. A toy: Σ(E_mf) of each multiplet, less 0.3 eV for empty states, so
   /// that the first turn opens the gap by 0.3 eV; diagonal matrices in eV.

@@ -15,4 +15,11 @@ struct StepContext {
   Progress& progress;
 };
 
+/// The objects that a step on one device shares. They outlive the context.
+struct DeviceContext {
+  const CoulombInteraction& coulomb;
+  GwKernels& kernels;
+  Progress& progress;
+};
+
 }  // namespace quasi::gw

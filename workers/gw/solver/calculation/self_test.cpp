@@ -219,8 +219,9 @@ std::vector<SelfCheck> check_states(const MeanField& field,
   std::map<const GwKernels*, ScreeningOnDevice> screening;
   for (GwKernels* member : team.members()) screening[member].shared = &shared;
   const auto cohsex = [&](const SigmaOptions& o, GwKernels& kernels) {
-    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands}, coulomb,
-                                 kernels, progress, nullptr, &screening.at(&kernels));
+    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands},
+                                 {coulomb, kernels, progress}, screening.at(&kernels))
+                    .sums;
     finish_self_energy(field, o, sums);
     return std::move(sums.front());
   };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
@@ -11,8 +12,7 @@ namespace {
 
 /// Calls body(pair, l, e, x, occupied) for every pair and energy, x = E_l + offset − E_n.
 template <typename Body>
-void for_each_energy(const FrequencyBlock& block, const std::vector<double>& offsets_ry,
-                     Body&& body) {
+void for_each_energy(const BandBlock& block, const std::vector<double>& offsets_ry, Body&& body) {
   for (std::int64_t l = 0; l < block.n_l; ++l)
     for (std::int64_t n = 0; n < block.n_b; ++n)
       for (std::size_t e = 0; e < offsets_ry.size(); ++e)
@@ -49,8 +49,8 @@ void for_each_residue_point(const ContourGrid& grid, double x, bool occupied, Vi
 
 /// Residues (sx) and the integral along iu (ch). S is formed at every imaginary point, and at the
 /// real points that some residue lies between.
-void add_contour(const FormsOfBlock& forms_at, const SigmaOptions& options,
-                 const FrequencyBlock& block, SelfEnergyAtK& sum) {
+void add_contour(const FormsOfBlock& forms_at, const SigmaOptions& options, const BandBlock& block,
+                 SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_e = options.offsets_ry.size();
   std::vector<std::vector<double>> weights;
@@ -88,7 +88,7 @@ void add_contour(const FormsOfBlock& forms_at, const SigmaOptions& options,
 /// Σ_c = Σ_empty f(x) − Σ_occupied f(−x), f(x) = ∫ dω B(ω)/(x − ω + i0), B = Im S/π on the dense
 /// grid. The bands' whole contribution is counted in ch.
 void add_real_axis(const FormsOfBlock& forms_at, const SigmaOptions& options,
-                   const FrequencyBlock& block, SelfEnergyAtK& sum) {
+                   const BandBlock& block, SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_pairs = static_cast<std::size_t>(block.n_l * block.n_b),
                     n_w = grid.real_ry.size();
@@ -108,7 +108,7 @@ void add_real_axis(const FormsOfBlock& forms_at, const SigmaOptions& options,
 
 /// Σ_c(μ + iω) = (1/π) ∫ du S(iu) x/(x² + u²) with x = μ + iω − E_n: no residues on this line.
 void add_imaginary_axis(const FormsOfBlock& forms_at, const SigmaOptions& options,
-                        const FrequencyBlock& block, SelfEnergyAtK& sum) {
+                        const BandBlock& block, SelfEnergyAtK& sum) {
   const ContourGrid& grid = options.contour;
   const std::size_t n_z = grid.continuation_ry.size(), n_b = static_cast<std::size_t>(block.n_b);
   if (sum.axis_ry.empty())
@@ -139,10 +139,9 @@ double midgap_ry(const MeanField& field, int spin) {
   return 0.5 * (top + bottom);
 }
 
-void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings,
-                        const SubspaceOfW& subspace, const SigmaOptions& options,
-                        const FrequencyBlock& block, PairBlock& products, SelfEnergyAtK& sum) {
-  const FormsOfBlock forms(at, wings, subspace, block.weight, products, &sum.subspace_error_ry);
+void add_full_frequency(const FrequencyDependentW& w, const SigmaOptions& options,
+                        const BandBlock& block, PairBlock& products, SelfEnergyAtK& sum) {
+  const FormsOfBlock forms(w, block.weight, products, &sum.subspace_error_ry);
   switch (options.method) {
     case SigmaMethod::kContour:
       return add_contour(forms, options, block, sum);
@@ -151,7 +150,7 @@ void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings,
     case SigmaMethod::kImaginaryAxis:
       return add_imaginary_axis(forms, options, block, sum);
     default:
-      throw InvalidInput("this method needs no frequencies");
+      throw std::logic_error("add_full_frequency: sigma.method has no sum over frequencies");
   }
 }
 
@@ -205,10 +204,9 @@ void add_contour_matrix_in_subspace(const SubspaceOfW& s,
 
 }  // namespace
 
-void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
-                        const SubspaceOfW& subspace, const ContourGrid& grid,
-                        const FrequencyBlock& block, PairBlock& products, SigmaMatrixAtK& sum) {
-  const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size()), n_g = at.sphere.size();
+void add_contour_matrix(const FrequencyDependentW& w, const ContourGrid& grid,
+                        const BandBlock& block, PairBlock& products, SigmaMatrixAtK& sum) {
+  const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size()), n_g = w.at.sphere.size();
   const auto pairs = static_cast<std::size_t>(n_e * block.n_b);
   // Shares of every frequency in Σ(E) by band, in the order of DielectricMatrix::inverse;
   // [frequency][n_e][n_b].
@@ -227,14 +225,14 @@ void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
       add(grid.imaginary_ry.size() + i, pair, factor);
     });
   }
-  if (subspace.used()) {
-    add_contour_matrix_in_subspace(subspace, share, block.n_b, products, sum);
+  if (w.subspace.used()) {
+    add_contour_matrix_in_subspace(w.subspace, share, block.n_b, products, sum);
     return;
   }
   for (std::size_t f = 0; f < share.size(); ++f) {
     if (share[f].empty()) continue;
-    const UnsetVector<Cplx> w = screened_matrix(at, f, wings);
-    products.quadratic_form_matrix(view<const Cplx>(w, n_g, n_g),
+    const UnsetVector<Cplx> matrix = screened_matrix(w.at, f, w.wings);
+    products.quadratic_form_matrix(view<const Cplx>(matrix, n_g, n_g),
                                    view<const double>(share[f], n_e, block.n_b),
                                    view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n));
   }

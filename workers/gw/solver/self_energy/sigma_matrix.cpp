@@ -12,7 +12,7 @@
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
-#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -32,48 +32,6 @@ void check(const SigmaOptions& options) {
     throw InvalidInput(
         "the static remainder and the completed CH have no full-matrix form; switch them off or "
         "leave out sigma.full_matrix");
-}
-
-/// X_lm −= w Σ_nG M_ln v̄ M*_mn over the occupied bands and the bare sphere.
-void add_exchange(const MeanField& field, const ScreeningAtQ& at, const SigmaOptions& options,
-                  const CoulombInteraction& coulomb, GwKernels& kernels,
-                  const std::vector<Vec3>& members, SigmaMatrixAtK& sum) {
-  const GSphere sphere = make_g_sphere(
-      field.crystal().bdot, at.epsilon.at_gamma ? Vec3{} : at.epsilon.q, options.bare_cutoff_ry);
-  const std::vector<double> v = averaged_coulomb(at.epsilon, sphere, coulomb);
-  const auto box = sum_box(field, sphere.g);
-  const std::int64_t n_g = sphere.size(), n_l = sum.n;
-  const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
-  const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
-  const auto left =
-      load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
-  const auto block = kernels.pair_products().make_block();
-  std::vector<Cplx> m(static_cast<std::size_t>(n_l * n_v * n_g));
-  for (const Vec3& q : members) {
-    const SphereAtPoint rotated = rotated_sphere(field, q, sphere, box);
-    const auto loaded = kernels.pair_products().load_sphere(
-        box, view<const std::int32_t>(rotated.box_index, n_g), {});
-    const auto right = load(kernels, waves_at(field, k - q, sum.spin, 0, n_v, box));
-    kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, n_v}}, *loaded, *block);
-    block->read(view<Cplx>(m, n_l, n_v, n_g));
-    for (std::int64_t p = 0; p < n_l * n_v; ++p)
-      for (std::int64_t g = 0; g < n_g; ++g)
-        m[static_cast<std::size_t>(p * n_g + g)] *= std::sqrt(v[static_cast<std::size_t>(g)]);
-    const auto rows = static_cast<int>(n_l), columns = static_cast<int>(n_v * n_g);
-    cblas_zherk(CblasRowMajor, CblasUpper, CblasNoTrans, rows, columns,
-                -1.0 / field.zone_volume_bohr3(), m.data(), columns, 1.0, sum.x_ry.data(), rows);
-  }
-}
-
-/// Static SX − X and CH of one block: +I for occupied bands, −½ I for all.
-void add_static(const UnsetVector<Cplx>& static_w, std::int64_t n_g,
-                const std::vector<double>& occupation, double weight, const PairBlock& products,
-                SigmaMatrixAtK& sum) {
-  std::vector<double> factor;
-  for (const double f : occupation) factor.push_back(weight * (f - 0.5));
-  products.quadratic_form_matrix(view<const Cplx>(static_w, n_g, n_g),
-                                 view<const double>(factor, 1, factor.size()),
-                                 view<Cplx>(sum.correlation_ry, 1, sum.n, sum.n));
 }
 
 void add(const Report& from, Report* to) {
@@ -112,7 +70,15 @@ namespace {
 
 constexpr std::int64_t kParts = 8;
 
-/// What one device has prepared of one q.
+/// The matrices that are wanted.
+struct MatrixProblem {
+  const MeanField& field;
+  const std::vector<DielectricMatrix>& epsilon;
+  const SigmaOptions& options;
+  const SigmaMatrixOptions& matrix;
+};
+
+/// Screening of one q that one device keeps for its next parts of the same q.
 struct PreparedMatrix {
   std::int64_t iq = -1;
   ScreeningAtQ at;
@@ -122,7 +88,7 @@ struct PreparedMatrix {
   std::shared_ptr<const LoadedPoleModel> poles;
 };
 
-/// Sums of the right shape at one k, one of each spin, all 0.
+/// Makes the sums of the right shape at one k, one for each spin, all 0.
 std::vector<SigmaMatrixAtK> empty_matrices(const MeanField& field, int ik,
                                            const SigmaOptions& options,
                                            const SigmaMatrixOptions& matrix) {
@@ -142,103 +108,149 @@ std::vector<SigmaMatrixAtK> empty_matrices(const MeanField& field, int ik,
   return sums;
 }
 
-void add_part(const MeanField& field, const DielectricMatrix& epsilon, const SigmaOptions& options,
-              const SigmaMatrixOptions& matrix, const PartAtK& part,
-              const CoulombInteraction& coulomb, GwKernels& kernels, PreparedMatrix& prepared,
-              SigmaMatrixAtK& sum, Report* report) {
-  const bool is_static = options.method == SigmaMethod::kCohsex,
-             is_contour = options.method == SigmaMethod::kContour;
-  const bool by_point = coulomb.options().wing_rule == WingRule::kListedPoint;
-  const std::int64_t n_l = sum.n;
-  const bool fresh = prepared.iq != static_cast<std::int64_t>(part.q_begin) || by_point;
-  if (fresh) {
-    prepared = {.iq = static_cast<std::int64_t>(part.q_begin),
-                .at = {},
-                .static_w = {},
-                .wings = {},
-                .subspace = {},
-                .poles = {}};
-    if (is_contour) {
-      FullFrequencyW w = full_frequency_w(field, epsilon, options, coulomb, kernels);
-      prepared.at = std::move(w.at);
-      prepared.subspace = std::move(w.subspace);
-    } else {
-      prepared.at = screening_at(field, epsilon, options.screened_cutoff_ry, coulomb);
+/// One part (k, q, block of inner bands) of the matrix on one device.
+class MatrixPart {
+ public:
+  MatrixPart(const MatrixProblem& problem, const PartAtK& part, const DeviceContext& context,
+             PreparedMatrix& prepared)
+      : field_(problem.field),
+        epsilon_(problem.epsilon[part.q_begin]),
+        options_(problem.options),
+        matrix_(problem.matrix),
+        part_(part),
+        coulomb_(context.coulomb),
+        kernels_(context.kernels),
+        prepared_(prepared) {
+    for (const ZonePoint& point : field_.transfers().points())
+      if (point.irreducible == static_cast<int>(part.q_begin)) members_.push_back(point.k);
+  }
+
+  /// Adds the part to the matrix of one spin, and the kernel's counts to `report`.
+  void add_to(SigmaMatrixAtK& sum, Report& report) {
+    prepare_screening();
+    if (part_.band_begin == 0) add_exchange(sum);
+    OuterProducts outer(field_, outer_bands(sum), sum_box(field_, prepared_.at.sphere.g), kernels_);
+    const std::int64_t step = bands_that_fit(outer);
+    for (const Vec3& q : members_) {
+      const auto sphere =
+          outer.load_sphere(q, prepared_.at.sphere, OuterProducts::Phases::kApplied);
+      if (wings_by_point())
+        apply_wings(
+            wing_factors_of_listed_point(prepared_.at.epsilon, coulomb_, field_.crystal().bdot, q));
+      for (std::int64_t begin = part_.band_begin; begin < part_.band_end; begin += step) {
+        BandBlock block = outer.load_inner(q, begin, std::min(part_.band_end, begin + step));
+        block.weight = 1.0 / field_.zone_volume_bohr3();
+        add_correlation(block, outer.fill(*sphere), sum, report);
+      }
     }
   }
-  const ScreeningAtQ& at = prepared.at;
-  const std::int64_t n_g = at.sphere.size();
-  std::vector<Vec3> members;
-  for (const ZonePoint& point : field.transfers().points())
-    if (point.irreducible == static_cast<int>(part.q_begin)) members.push_back(point.k);
-  const auto prepare = [&](const WingFactors& wings) {
-    prepared.wings = wings;
-    if (is_contour) return;
-    if (is_static) {
-      prepared.static_w = screened_matrix(at, 0, wings);
+
+ private:
+  /// True where every q of the zone has wing factors of its own (the wing rule of BerkeleyGW).
+  bool wings_by_point() const { return coulomb_.options().wing_rule == WingRule::kListedPoint; }
+  BandsAtK outer_bands(const SigmaMatrixAtK& sum) const {
+    return {sum.k_index, sum.spin, options_.band_min - 1, options_.band_max};
+  }
+
+  void prepare_screening() {
+    const auto iq = static_cast<std::int64_t>(part_.q_begin);
+    if (prepared_.iq == iq && !wings_by_point()) return;
+    prepared_ = {};
+    prepared_.iq = iq;
+    if (options_.method == SigmaMethod::kContour) {
+      FullFrequencyW w = full_frequency_w(field_, epsilon_, options_, coulomb_, kernels_);
+      prepared_.at = std::move(w.at);
+      prepared_.subspace = std::move(w.subspace);
+    } else {
+      prepared_.at = screening_at(field_, epsilon_, options_.screened_cutoff_ry, coulomb_);
+    }
+    apply_wings(wing_factors(prepared_.at.epsilon));
+  }
+  /// Makes static W or the poles with given wing factors.
+  void apply_wings(const WingFactors& wings) {
+    prepared_.wings = wings;
+    if (options_.method == SigmaMethod::kCohsex)
+      prepared_.static_w = screened_matrix(prepared_.at, 0, wings);
+    if (!uses_plasmon_poles(options_.method)) return;
+    prepared_.poles = {};  // its memory is free before the next model takes as much
+    prepared_.poles = kernels_.pole_sums().load(
+        plasmon_poles(field_, prepared_.at, options_, coulomb_, wings).view(), options_.rules);
+  }
+
+  /// X_lm −= w Σ_nG M_ln v̄ M*_mn over the occupied bands and the bare sphere.
+  void add_exchange(SigmaMatrixAtK& sum) {
+    const DielectricMatrix& epsilon = prepared_.at.epsilon;
+    const GSphere sphere = make_g_sphere(
+        field_.crystal().bdot, epsilon.at_gamma ? Vec3{} : epsilon.q, options_.bare_cutoff_ry);
+    const std::vector<double> v = averaged_coulomb(epsilon, sphere, coulomb_);
+    const std::int64_t n_g = sphere.size(), n_l = sum.n;
+    const int n_v = field_.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
+    OuterProducts outer(field_, outer_bands(sum), sum_box(field_, sphere.g), kernels_);
+    std::vector<Cplx> m(static_cast<std::size_t>(n_l * n_v * n_g));
+    for (const Vec3& q : members_) {
+      const auto rotated = outer.load_sphere(q, sphere, OuterProducts::Phases::kLeftOut);
+      outer.load_inner(q, 0, n_v);
+      outer.fill(*rotated).read(view<Cplx>(m, n_l, n_v, n_g));
+      for (std::int64_t p = 0; p < n_l * n_v; ++p)
+        for (std::int64_t g = 0; g < n_g; ++g)
+          m[static_cast<std::size_t>(p * n_g + g)] *= std::sqrt(v[static_cast<std::size_t>(g)]);
+      const auto rows = static_cast<int>(n_l), columns = static_cast<int>(n_v * n_g);
+      cblas_zherk(CblasRowMajor, CblasUpper, CblasNoTrans, rows, columns,
+                  -1.0 / field_.zone_volume_bohr3(), m.data(), columns, 1.0, sum.x_ry.data(), rows);
+    }
+  }
+
+  /// Inner bands at a time: beside the poles or W, their product and the outer bands, each takes
+  /// its values in the box and its products.
+  std::int64_t bands_that_fit(const OuterProducts& outer) const {
+    const std::int64_t n_g = prepared_.at.sphere.size(), n_l = outer.outer().size();
+    return std::min<std::int64_t>(
+        options_.bands,
+        items_that_fit(options_.memory_budget_bytes, 48 * n_g * n_g + outer.band_bytes() * n_l,
+                       64 * n_l * n_g + outer.band_bytes(), "full-matrix self-energy"));
+  }
+
+  void add_correlation(BandBlock& block, PairBlock& products, SigmaMatrixAtK& sum, Report& report) {
+    if (options_.method == SigmaMethod::kCohsex) {
+      add_static(block, products, sum);
       return;
     }
-    prepared.poles = {};  // its memory, before the next model takes as much
-    prepared.poles = kernels.pole_sums().load(
-        plasmon_poles(field, at, options, coulomb, wings).view(), options.rules);
-  };
-  if (fresh) prepare(wing_factors(at.epsilon));
-  if (part.band_begin == 0) add_exchange(field, at, options, coulomb, kernels, members, sum);
-  const auto box = sum_box(field, at.sphere.g);
-  const Vec3& k = field.waves.k[static_cast<std::size_t>(sum.k_index)];
-  const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
-  const auto left =
-      load(kernels, waves_at(field, k, sum.spin, options.band_min - 1, options.band_max, box));
-  std::unique_ptr<const LoadedBands> right;
-  const auto products = kernels.pair_products().make_block();
-  const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
-  const std::int64_t step = std::min<std::int64_t>(
-      options.bands, items_that_fit(options.memory_budget_bytes, 48 * n_g * n_g + box_bytes * n_l,
-                                    64 * n_l * n_g + box_bytes, "full-matrix self-energy"));
-  for (const Vec3& q : members) {
-    const SphereAtPoint rotated = rotated_sphere(field, q, at.sphere, box);
-    const auto sphere =
-        kernels.pair_products().load_sphere(box, view<const std::int32_t>(rotated.box_index, n_g),
-                                            view<const Cplx>(rotated.factor, n_g));
-    if (by_point)
-      prepare(wing_factors_of_listed_point(at.epsilon, coulomb, field.crystal().bdot, q));
-    const double weight = 1.0 / field.zone_volume_bohr3();
-    for (std::int64_t begin = part.band_begin; begin < part.band_end; begin += step) {
-      const std::int64_t end = std::min<std::int64_t>(part.band_end, begin + step);
-      const WavesAtPoint inner =
-          waves_at(field, k - q, sum.spin, static_cast<int>(begin), static_cast<int>(end), box);
-      right = load(kernels, inner);
-      std::vector<double> inner_ry, occupation;
-      for (std::int64_t n = begin; n < end; ++n) {
-        inner_ry.push_back(
-            field.waves.energy(sum.spin, inner.rotation.irreducible, static_cast<int>(n)));
-        occupation.push_back(n < n_v ? 1.0 : 0.0);
-      }
-      kernels.pair_products().fill({*left, {0, n_l}}, {*right, {0, end - begin}}, *sphere,
-                                   *products);
-      if (is_static) {
-        add_static(prepared.static_w, n_g, occupation, weight, *products, sum);
-        continue;
-      }
-      if (is_contour) {
-        add_contour_matrix(
-            at, prepared.wings, prepared.subspace, options.contour,
-            {n_l, end - begin, {}, inner_ry, occupation, midgap_ry(field, sum.spin), weight},
-            *products, sum);
-        continue;
-      }
-      const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
-      const OffDiagonalTerms terms{view<const double>(sum.energy_ry, n_e),
-                                   view<const double>(inner_ry, end - begin),
-                                   view<const double>(occupation, end - begin), weight};
-      add(prepared.poles->add_offdiagonal(*products, terms, matrix.kernel,
-                                          view<Cplx>(sum.correlation_ry, n_e, n_l, n_l)),
-          report);
+    if (options_.method == SigmaMethod::kContour) {
+      block.midgap_ry = midgap_ry(field_, sum.spin);
+      add_contour_matrix({prepared_.at, prepared_.wings, prepared_.subspace}, options_.contour,
+                         block, products, sum);
+      return;
     }
+    const auto n_e = static_cast<std::int64_t>(sum.energy_ry.size());
+    const OffDiagonalTerms terms{view<const double>(sum.energy_ry, n_e),
+                                 view<const double>(block.inner_ry, block.n_b),
+                                 view<const double>(block.occupation, block.n_b), block.weight};
+    add(prepared_.poles->add_offdiagonal(products, terms, matrix_.kernel,
+                                         view<Cplx>(sum.correlation_ry, n_e, sum.n, sum.n)),
+        &report);
   }
-}
+  /// Static SX − X and CH: +I for occupied bands, −½ I for all.
+  void add_static(const BandBlock& block, const PairBlock& products, SigmaMatrixAtK& sum) {
+    const std::int64_t n_g = products.n_g();
+    std::vector<double> factor;
+    for (const double f : block.occupation) factor.push_back(block.weight * (f - 0.5));
+    products.quadratic_form_matrix(view<const Cplx>(prepared_.static_w, n_g, n_g),
+                                   view<const double>(factor, 1, factor.size()),
+                                   view<Cplx>(sum.correlation_ry, 1, sum.n, sum.n));
+  }
 
-/// Calls visit(data, count) for what a part leaves, as doubles, in one order.
+  const MeanField& field_;
+  const DielectricMatrix& epsilon_;
+  const SigmaOptions& options_;
+  const SigmaMatrixOptions& matrix_;
+  const PartAtK& part_;
+  const CoulombInteraction& coulomb_;
+  GwKernels& kernels_;
+  PreparedMatrix& prepared_;
+  std::vector<Vec3> members_;  ///< all q of the zone that belong to the part's irreducible q
+};
+
+/// Calls visit(data, count) for every array of the sums of a part, as doubles, in one order.
 template <typename Sums, typename Visit>
 void for_each_array(Sums& sums, const Visit& visit) {
   for (auto& sum : sums) {
@@ -289,6 +301,7 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
   const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
   std::map<const GwKernels*, PreparedMatrix> prepared;
   for (GwKernels* member : context.team.members()) prepared[member];
+  const MatrixProblem problem{field, epsilon, options, matrix};
   PartedSum parted{.name = "matrix",
                    .phase = "full-matrix self-energy",
                    .parts = static_cast<std::int64_t>(parts.size()),
@@ -298,9 +311,9 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
     const PartAtK& part = parts[static_cast<std::size_t>(index)];
     auto sums = empty_matrices(field, options.kpoints[part.k], options, matrix);
     Report counted;
+    MatrixPart made(problem, part, {context.coulomb, kernels, inside}, prepared.at(&kernels));
     for (SigmaMatrixAtK& sum : sums) {
-      add_part(field, epsilon[part.q_begin], options, matrix, part, context.coulomb, kernels,
-               prepared.at(&kernels), sum, &counted);
+      made.add_to(sum, counted);
       inside.throw_if_cancelled();
     }
     return packed(sums, counted);
@@ -322,14 +335,15 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
   return sums;
 }
 
-std::vector<SigmaMatrixAtK> self_energy_matrix(
-    const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-    const SigmaOptions& options, const SigmaMatrixOptions& matrix,
-    const CoulombInteraction& coulomb, GwKernels& kernels, Progress& progress, Report* report) {
-  DeviceTeam alone(kernels);
+std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
+                                               const std::vector<DielectricMatrix>& epsilon,
+                                               const SigmaOptions& options,
+                                               const SigmaMatrixOptions& matrix,
+                                               const DeviceContext& context, Report* report) {
+  DeviceTeam alone(context.kernels);
   Checkpoint none;
-  return self_energy_matrix(field, epsilon, options, matrix, {coulomb, alone, none, progress},
-                            report);
+  return self_energy_matrix(field, epsilon, options, matrix,
+                            {context.coulomb, alone, none, context.progress}, report);
 }
 
 }  // namespace quasi::gw

@@ -21,11 +21,12 @@ struct SigmaMatrixAtK {
   }
 };
 
-/// Full matrices by sums over all q of the zone (docs/theory/gw.md 7). Off-diagonal elements need
-/// the whole star. Plasmon poles by two products or separable sums, contour deformation, and static
-/// COHSEX with the band sum. Parts of (k, q, block of inner bands) go to the devices and into the
-/// checkpoint as they are finished; they are added in order.
-/// @param report  totals of the kernel's reports
+/// Calculates full matrices by sums over all q of the zone (docs/theory/gw.md 7), because
+/// off-diagonal elements need the whole star. Plasmon poles use two products or separable sums. The
+/// other methods are contour deformation, and static COHSEX with the band sum. Parts of (k, q,
+/// block of inner bands) go to the devices, and into the checkpoint as they are finished. They are
+/// added in order.
+/// @param report  if given, gets the totals of the kernel's reports
 /// @throws InvalidInput for methods without a matrix form: real and imaginary axis, imaginary
 /// poles, completed CH.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
@@ -34,16 +35,17 @@ std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const SigmaMatrixOptions& matrix,
                                                const StepContext& context,
                                                OffDiagonalReport* report);
-/// The same on one device, nothing kept.
+/// Calculates full matrices on one device, without a checkpoint.
 std::vector<SigmaMatrixAtK> self_energy_matrix(const MeanField& field,
                                                const std::vector<DielectricMatrix>& epsilon,
                                                const SigmaOptions& options,
                                                const SigmaMatrixOptions& matrix,
-                                               const CoulombInteraction& coulomb,
-                                               GwKernels& kernels, Progress& progress,
+                                               const DeviceContext& context,
                                                OffDiagonalReport* report);
 
-/// Uniform energies from margin below the lowest to margin above the highest outer state at one k.
+/// Energies E of Σ_lm(E) at one k and spin, Ry, as the options choose them: those given, those of
+/// the outer states, or uniform ones from a margin below the lowest outer state to a margin above
+/// the highest. COHSEX has one energy.
 std::vector<double> matrix_energies_ry(const MeanField& field, int k_index, int spin,
                                        const SigmaOptions& options,
                                        const SigmaMatrixOptions& matrix);

@@ -138,11 +138,10 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
     const PartAtK& of = parts[static_cast<std::size_t>(part)];
     SigmaOptions at_k = options;
     at_k.kpoints = {options.kpoints[of.k]};
-    SigmaStatistics counted;
-    const auto sums = self_energy_part(field, epsilon, at_k, of, context.coulomb, kernels, inside,
-                                       &counted, &prepared.at(&kernels));
-    if (of.k > 0) counted = {};  // The elements of a q count once.
-    return packed(sums, counted);
+    PartOfSelfEnergy made = self_energy_part(
+        field, epsilon, at_k, of, {context.coulomb, kernels, inside}, prepared.at(&kernels));
+    if (of.k > 0) made.statistics = {};  // The elements of a q count once.
+    return packed(made.sums, made.statistics);
   };
   std::size_t known = 0;  // q complete at the last estimate; where there is one q, its parts
   if (running)

@@ -285,10 +285,10 @@ FullFrequencyW full_frequency_w(const MeanField& field, const DielectricMatrix& 
   return made;
 }
 
-FormsOfBlock::FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings,
-                           const SubspaceOfW& subspace, double weight, PairBlock& products,
+FormsOfBlock::FormsOfBlock(const FrequencyDependentW& w, double weight, PairBlock& products,
                            std::vector<double>* error_ry)
-    : at_(at), wings_(wings), subspace_(subspace), products_(products) {
+    : w_(w), products_(products) {
+  const SubspaceOfW& subspace = w.subspace;
   if (!subspace.used()) return;
   of_rest_ = forms_of(subspace.rest.data(), subspace.n);
   for (const std::vector<Cplx>& diagonal : subspace.diagonal) {
@@ -325,13 +325,14 @@ std::vector<Cplx> FormsOfBlock::forms_of(const Cplx* matrix, std::int64_t n) con
 }
 
 std::vector<Cplx> FormsOfBlock::at(std::size_t frequency) const {
-  if (!subspace_.used())
-    return forms_of(screened_matrix(at_, frequency, wings_).data(), at_.sphere.size());
-  const std::vector<Cplx>& inner = subspace_.inner[frequency];
+  const SubspaceOfW& subspace = w_.subspace;
+  if (!subspace.used())
+    return forms_of(screened_matrix(w_.at, frequency, w_.wings).data(), w_.at.sphere.size());
+  const std::vector<Cplx>& inner = subspace.inner[frequency];
   std::vector<Cplx> forms =
-      inner.empty() ? std::vector<Cplx>(of_rest_.size()) : forms_of(inner.data(), subspace_.n_b);
+      inner.empty() ? std::vector<Cplx>(of_rest_.size()) : forms_of(inner.data(), subspace.n_b);
   for (std::size_t p = 0; p < forms.size(); ++p)
-    forms[p] += subspace_.share[frequency] * of_rest_[p];
+    forms[p] += subspace.share[frequency] * of_rest_[p];
   if (!of_diagonal_.empty() && !of_diagonal_[frequency].empty())
     for (std::size_t p = 0; p < forms.size(); ++p) forms[p] += of_diagonal_[frequency][p];
   return forms;

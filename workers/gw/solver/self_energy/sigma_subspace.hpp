@@ -113,16 +113,14 @@ class FormsOfBlock {
   /// @param error_ry  [n_l], added to where the subspace is that of subspace_of_w: ½ w Σ_n |error
   /// of the form| at the frequency that the subspace describes worst; with
   ///                  |x|/π ∫ du/(x² + u²) = ½ that bounds what the integral along iu owes to it
-  FormsOfBlock(const ScreeningAtQ& at, const WingFactors& wings, const SubspaceOfW& subspace,
-               double weight, PairBlock& products, std::vector<double>* error_ry);
+  FormsOfBlock(const FrequencyDependentW& w, double weight, PairBlock& products,
+               std::vector<double>* error_ry);
   /// [n_l][n_b]
   std::vector<Cplx> at(std::size_t frequency) const;
 
  private:
   std::vector<Cplx> forms_of(const Cplx* matrix, std::int64_t n) const;
-  const ScreeningAtQ& at_;
-  const WingFactors& wings_;
-  const SubspaceOfW& subspace_;
+  FrequencyDependentW w_;
   PairBlock& products_;
   std::vector<Cplx> of_rest_;
   std::vector<std::vector<Cplx>> of_diagonal_;  ///< [frequency][pair]

@@ -74,28 +74,33 @@ PlasmonPoleModel plasmon_poles(const MeanField& field, const ScreeningAtQ& at,
 UnsetVector<Cplx> screened_matrix(const ScreeningAtQ& at, std::size_t frequency,
                                   const WingFactors& wings);
 
-/// One block of inner bands at one q: what the full-frequency methods add up.
-struct FrequencyBlock {
+/// One block of inner bands at one q beside the outer states of one k.
+struct BandBlock {
   std::int64_t n_l = 0, n_b = 0;
   std::vector<double> outer_ry;    ///< E_l, [n_l]
   std::vector<double> inner_ry;    ///< E_n, [n_b]
-  std::vector<double> occupation;  ///< [n_b]
-  double midgap_ry = 0.0;
-  double weight = 1.0;
+  std::vector<double> occupation;  ///< f_n, [n_b]
+  double midgap_ry = 0.0;          ///< μ of the full-frequency methods
+  double weight = 1.0;             ///< of the q-point: its multiplicity over Ω N_k
 };
-/// Adds one block of pair products to Σ_c by contour deformation, on the real axis,
-/// or at points of the imaginary axis (SelfEnergyAtK::axis_ry). @throws InvalidInput where a grid
-/// ends too soon. In a subspace the products are projected on the way.
+
 struct SubspaceOfW;
-void add_full_frequency(const ScreeningAtQ& at, const WingFactors& wings,
-                        const SubspaceOfW& subspace, const SigmaOptions& options,
-                        const FrequencyBlock& block, PairBlock& products, SelfEnergyAtK& sum);
-/// Adds one block of pair products to Σ_lm(E) by contour deformation: S_lm(ω) of
-/// every frequency is formed once for all energies. @throws InvalidInput where the real axis ends
-/// too soon. In a subspace the products are projected on the way.
-void add_contour_matrix(const ScreeningAtQ& at, const WingFactors& wings,
-                        const SubspaceOfW& subspace, const ContourGrid& grid,
-                        const FrequencyBlock& block, PairBlock& products, SigmaMatrixAtK& sum);
+/// W(ω) of one q for the full-frequency methods.
+struct FrequencyDependentW {
+  const ScreeningAtQ& at;
+  const WingFactors& wings;
+  const SubspaceOfW& subspace;  ///< not used(): W is that of `at` and `wings`
+};
+/// Adds one block of pair products to Σ_c by contour deformation, on the real axis, or at points of
+/// the imaginary axis (SelfEnergyAtK::axis_ry). A subspace projects the products.
+/// @throws InvalidInput where a residue lies beyond the real-axis grid
+void add_full_frequency(const FrequencyDependentW& w, const SigmaOptions& options,
+                        const BandBlock& block, PairBlock& products, SelfEnergyAtK& sum);
+/// Adds one block of pair products to Σ_lm(E) by contour deformation. S_lm(ω) of every frequency is
+/// formed once for all energies. A subspace projects the products.
+/// @throws InvalidInput where a residue lies beyond the real-axis grid
+void add_contour_matrix(const FrequencyDependentW& w, const ContourGrid& grid,
+                        const BandBlock& block, PairBlock& products, SigmaMatrixAtK& sum);
 /// Continues the values on the imaginary axis to the real energies wanted.
 void continue_to_real_energies(const std::vector<double>& outer_ry, double midgap_ry,
                                const SigmaOptions& options, SelfEnergyAtK& sum);

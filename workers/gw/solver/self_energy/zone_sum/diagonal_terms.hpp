@@ -1,0 +1,24 @@
+#pragma once
+
+#include "workers/gw/solver/self_energy/sigma_subspace.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
+
+// Terms of the diagonal Σ, each summed over one block of inner bands at one q.
+namespace quasi::gw {
+
+/// Adds the bare exchange −w Σ_n Σ_G |M_ln(G)|² v̄(G) of a block of occupied bands to `sum`.
+/// @param coulomb  v̄(q+G) of the plane waves of `products`
+void add_exchange(const std::vector<double>& coulomb, const BandBlock& block,
+                  const PairBlock& products, SelfEnergyAtK& sum);
+
+/// Adds the correlation of a block by plasmon poles (docs/theory/gw.md 6.2), dΣ/dE included where
+/// the options ask for it.
+void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& block,
+                       const PairBlock& products, const SigmaOptions& options, SelfEnergyAtK& sum);
+
+/// Adds static CH by the band sum and, for COHSEX, SX − X (docs/theory/gw.md 6.1).
+/// @param static_w  I_GG' v̄(G') at ω = 0, [n_g][n_g]
+void add_static(const UnsetVector<Cplx>& static_w, const BandBlock& block,
+                const PairBlock& products, const SigmaOptions& options, SelfEnergyAtK& sum);
+
+}  // namespace quasi::gw
