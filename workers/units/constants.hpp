@@ -1,7 +1,8 @@
 #pragma once
 
-/// Exact SI values (2019) and CODATA 2018, and what follows from them. Constants of a reference
-/// program that differ live beside that kind's compatibility mode, never here.
+/// Exact SI values (2019), CODATA 2018 [tiesinga2021] and constants that follow from them. If
+/// another program's constants differ, they stand in the compatibility mode of the kind, never
+/// here.
 namespace quasi::units {
 
 inline constexpr double kPi = 3.14159265358979323846;

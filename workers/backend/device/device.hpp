@@ -10,7 +10,8 @@ namespace quasi {
 
 enum class Backend { kCpu, kCuda };
 
-/// A processor that kernels can run on.
+/// Begin here: a processor that kernels can run on. The files *.cuh of this folder own CUDA objects
+/// such as memory, streams and events; stream.cuh states their order of work.
 struct Device {
   Backend backend = Backend::kCpu;
   int index = 0;                  ///< CUDA ordinal; 0 for the CPU

@@ -16,7 +16,8 @@
 ///    whose result another stream reads is followed by finish_default_stream.
 namespace quasi::cuda {
 
-/// Whether the blocks of a stream are scheduled before those of other streams of the device.
+/// Selects whether the blocks of a stream are scheduled before those of other streams of the
+/// device.
 enum class StreamPriority { kNormal, kUrgent };
 
 /// Owns a non-blocking stream of the device that is in use at construction. The default-constructed

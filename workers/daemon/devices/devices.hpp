@@ -9,7 +9,8 @@
 
 namespace quasi {
 
-/// Device that can run attempts, as the daemon knows it. The daemon never makes a CUDA context.
+/// Begin here: a device that can run attempts, as the daemon knows it. The daemon never makes a
+/// CUDA context. DeviceSource lists devices, and device_board.hpp assigns their slots.
 struct WorkerDevice {
   std::string uuid;               ///< "GPU-…", "MIG-…", or "cpu"
   std::string model;              ///< "NVIDIA H200"; the processor's name for the CPU

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-/// Lattice, symmetry and plane waves in reduced coordinates (docs/theory/gw.md 0, 2). k, q and G
-/// are in units of the reciprocal basis vectors, lengths in Bohr, energies in Rydberg (|k+G|² is a
-/// kinetic energy).
+/// Begin here: lattice, symmetry and plane waves in reduced coordinates (docs/theory/gw.md 0, 2).
+/// k, q and G are in units of the reciprocal basis vectors, lengths in Bohr, energies in Rydberg
+/// (|k+G|² is a kinetic energy).
 namespace quasi::gw {
 
 using Vec3 = std::array<double, 3>;

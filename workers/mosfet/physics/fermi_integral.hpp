@@ -7,15 +7,17 @@
 
 namespace quasi::mosfet {
 
-/// F0(η) = ∫₀^∞ dt / (1+e^{t−η}) = ln(1+e^η), without overflow for large η.
+/// Returns F0(η) = ∫₀^∞ dt / (1+e^{t−η}) = ln(1+e^η), without overflow for large η
+/// (docs/theory/mosfet.md 7).
 QUASI_HD inline double fermi_integral_0(double eta) {
   return eta > 0.0 ? eta + log1p(exp(-eta)) : log1p(exp(eta));
 }
 
-/// F1(η) = ∫₀^∞ t dt / (1+e^{t−η}) = −Li₂(−e^η), to 1e-15 relative.
+/// Returns F1(η) = ∫₀^∞ t dt / (1+e^{t−η}) = −Li₂(−e^η), to 1e-15 relative
+/// (docs/theory/mosfet.md 7).
 ///
-/// For η ≤ 0, Landen's identity −Li₂(−x) = Li₂(y) + ½ln²(1+x), y = x/(1+x) ≤ ½, whose series gains
-/// a bit a term; for η > 0 the reflection F1(η) = η²/2 + π²/6 − F1(−η).
+/// For η ≤ 0 it uses Landen's identity −Li₂(−x) = Li₂(y) + ½ln²(1+x), y = x/(1+x) ≤ ½, whose series
+/// gains one bit with each term. For η > 0 it uses the reflection F1(η) = η²/2 + π²/6 − F1(−η).
 QUASI_HD inline double fermi_integral_1(double eta) {
   if (eta > 0.0) return 0.5 * eta * eta + units::kPi * units::kPi / 6.0 - fermi_integral_1(-eta);
   const double x = exp(eta);
@@ -31,7 +33,7 @@ QUASI_HD inline double fermi_integral_1(double eta) {
   return dilogarithm + 0.5 * logarithm * logarithm;
 }
 
-/// 1/(1+e^{−η}).
+/// Returns 1/(1+e^{−η}).
 QUASI_HD inline double fermi_function(double eta) {
   return eta > 0.0 ? 1.0 / (1.0 + exp(-eta)) : exp(eta) / (1.0 + exp(eta));
 }

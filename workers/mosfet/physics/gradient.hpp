@@ -6,8 +6,8 @@
 
 namespace quasi::mosfet {
 
-/// ∂ε/∂x at node i of a row of nx ≥ 5 values: fourth-order central, second-order central next to
-/// the ends, second-order one-sided at them.
+/// Returns ∂ε/∂x at node i of a row of nx ≥ 5 values (docs/theory/mosfet.md 5.3): fourth-order
+/// central, second-order central next to the ends, second-order one-sided at them.
 QUASI_HD inline double gradient_at(const double* e, int i, int nx, double dx) {
   if (i == 0) return (-3.0 * e[0] + 4.0 * e[1] - e[2]) / (2.0 * dx);
   if (i == nx - 1) return (3.0 * e[nx - 1] - 4.0 * e[nx - 2] + e[nx - 3]) / (2.0 * dx);

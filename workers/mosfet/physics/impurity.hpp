@@ -6,12 +6,13 @@
 
 namespace quasi::mosfet {
 
-/// Rate at which ionised impurities relax momentum (Brooks and Herring), 1/fs:
+/// Returns the rate at which ionised impurities relax momentum (docs/theory/mosfet.md 15.3)
+/// [brooks1955], 1/fs:
 ///
 ///   N_I (e²/ε)² / (16√2 π √m w^{3/2}) [ln(1+γ²) − γ²/(1+γ²)],   γ² = 8 m w/(ħ²β²).
 ///
-/// The screening length 1/β at the densities where impurities matter (0.4 nm at 1e20 cm⁻³) is short
-/// against the film: the bulk form with the in-plane energy.
+/// At densities where impurities matter, the screening length 1/β (0.4 nm at 1e20 cm⁻³) is short
+/// compared with the film. The form of the bulk with the in-plane energy is therefore used.
 ///
 /// @param mass_m0     √(m_x m_y)
 /// @param screening2  β² = (e/ε)(∂n/∂E_F), 1/nm²

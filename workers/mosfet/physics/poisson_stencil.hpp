@@ -5,19 +5,19 @@
 
 namespace quasi::mosfet {
 
-/// Poisson's equation on finite volumes, seen from one node. Material belongs to z cells; half
-/// cells on the Neumann edges.
+/// Poisson's equation on finite volumes at one node (docs/theory/mosfet.md 3.4, 5.5). Materials
+/// belong to z cells, and the Neumann edges have half cells.
 struct PoissonStencil {
   int nx = 0, nz = 0;
   double dx_nm = 0, dz_nm = 0;
   const double* eps_cell = nullptr;  ///< ε_R of a z cell [nz−1]
   const double* face_x = nullptr;    ///< ε_R Δz of the faces between columns [nz]
 
-  /// Control volume of a column along x: Δx, half at the two ends.
+  /// Returns the control volume of a column along x: Δx, half of it at the two ends.
   QUASI_HD double width_nm(int i) const { return i == 0 || i == nx - 1 ? 0.5 * dx_nm : dx_nm; }
 
-  /// P_ij = Σ_faces ε_R (area/distance)(V_ij − V_neighbour) + (e/ε0)(N_ij − N_D,ij) volume, V nm.
-  /// @param potential_v  V [nx][nz]
+  /// Returns P_ij = Σ_faces ε_R (area/distance)(V_ij − V_neighbour) + (e/ε0)(N_ij − N_D,ij) volume,
+  /// V nm. @param potential_v  V [nx][nz]
   QUASI_HD double residual(const double* potential_v, double density_nm3, double doping_nm3, int i,
                            int j) const {
     const double* v = potential_v + i * nz + j;

@@ -5,13 +5,14 @@
 
 namespace quasi::mosfet {
 
-/// Sheet density ϱ of one valley's subband in equilibrium and its slope −∂ϱ/∂ε.
+/// Sheet density ϱ of one valley's subband in equilibrium and its slope −∂ϱ/∂ε
+/// (docs/theory/mosfet.md 7, 9.2).
 struct SheetDensity {
   double density_nm2;
   double slope_nm2_ev;
 };
 
-/// Boltzmann statistics: ϱ = (√(m_xm_y)/πħ²) kT(1+2αkT) e^{(E_F−ε)/kT}.
+/// Returns ϱ of Boltzmann statistics: ϱ = (√(m_xm_y)/πħ²) kT(1+2αkT) e^{(E_F−ε)/kT}.
 QUASI_HD inline SheetDensity sheet_maxwell(const KaneBand& band, double kt_ev, double gap_ev) {
   const double states = sqrt(band.mx_m0 * band.my_m0) * kElectronMass_ev_fs2_nm2 /
                         (units::kPi * kHbar_ev_fs * kHbar_ev_fs);
@@ -20,7 +21,7 @@ QUASI_HD inline SheetDensity sheet_maxwell(const KaneBand& band, double kt_ev, d
   return {density, density / kt_ev};
 }
 
-/// Fermi statistics: ϱ = (√(m_xm_y)/πħ²)[kT F0(η) + 2α(kT)² F1(η)], η = (E_F−ε)/kT.
+/// Returns ϱ of Fermi statistics: ϱ = (√(m_xm_y)/πħ²)[kT F0(η) + 2α(kT)² F1(η)], η = (E_F−ε)/kT.
 QUASI_HD inline SheetDensity sheet_fermi(const KaneBand& band, double kt_ev, double gap_ev) {
   const double states = sqrt(band.mx_m0 * band.my_m0) * kElectronMass_ev_fs2_nm2 /
                         (units::kPi * kHbar_ev_fs * kHbar_ev_fs);

@@ -4,12 +4,12 @@
 
 #include "workers/backend/host_device.hpp"
 
-/// Eigenpairs of one real symmetric tridiagonal matrix T: Sturm counts, bisection, and
-/// Rayleigh-quotient iteration on the twisted factorisation. Plain functions on pointers: one CPU
-/// thread or one GPU thread works on one pair.
+/// Eigenpairs of one real symmetric tridiagonal matrix T (docs/theory/mosfet.md 9.4): Sturm counts,
+/// bisection, and Rayleigh-quotient iteration on the twisted factorisation [dhillon2006]. These are
+/// plain functions on pointers. One CPU thread or one GPU thread computes one pair.
 namespace quasi::mosfet {
 
-/// T: diagonal[0…n−1], off[0…n−2] couples k and k+1. `scale_ev` bounds ‖T‖.
+/// The matrix T: diagonal[0…n−1], and off[0…n−2] couples k and k+1. `scale_ev` bounds ‖T‖.
 struct Tridiagonal {
   const double* diagonal;
   const double* off;
@@ -17,13 +17,15 @@ struct Tridiagonal {
   double scale_ev;
 };
 
-/// Smallest pivot kept: stands in for an exact zero without changing any sign that matters.
+/// Returns the pivot, or the smallest pivot in place of an exact zero, which changes no sign that
+/// matters.
 QUASI_HD inline double guarded_pivot(double pivot, double scale_ev) {
   const double tiny = 1e-30 * scale_ev;
   return fabs(pivot) < tiny ? -tiny : pivot;
 }
 
-/// Number of eigenvalues of T below `shift_ev` (negative pivots of T − shift).
+/// Returns the number of eigenvalues of T below `shift_ev`, which are the negative pivots of T −
+/// shift.
 QUASI_HD inline int sturm_count(const Tridiagonal& t, double shift_ev) {
   double pivot = guarded_pivot(t.diagonal[0] - shift_ev, t.scale_ev);
   int count = pivot < 0.0;
@@ -35,7 +37,7 @@ QUASI_HD inline int sturm_count(const Tridiagonal& t, double shift_ev) {
   return count;
 }
 
-/// Largest |row sum| of T: Gershgorin's bound on ‖T‖.
+/// Returns the largest |row sum| of T, Gershgorin's bound on ‖T‖.
 QUASI_HD inline double gershgorin_bound(const double* diagonal, const double* off, int n) {
   double bound = 0.0;
   for (int k = 0; k < n; ++k) {
@@ -47,7 +49,7 @@ QUASI_HD inline double gershgorin_bound(const double* diagonal, const double* of
   return bound;
 }
 
-/// Eigenvalue number `level` (from 0, ascending) by bisection to 1e-13 of the scale.
+/// Returns eigenvalue number `level` (from 0, ascending) by bisection to 1e-13 of the scale.
 QUASI_HD inline double bisect_level(const Tridiagonal& t, int level) {
   double low = -t.scale_ev, high = t.scale_ev;
   while (high - low > 1e-13 * t.scale_ev) {
@@ -61,16 +63,16 @@ QUASI_HD inline double bisect_level(const Tridiagonal& t, int level) {
   return 0.5 * (low + high);
 }
 
-/// Rayleigh-quotient iteration with the twisted factorisation of T − λ, from a close shift.
+/// Runs a Rayleigh-quotient iteration with the twisted factorisation of T − λ, from a close shift.
 ///
-/// Forward pivots D⁺ and backward pivots D⁻ give γ_k = D⁺_k + D⁻_k − (d_k − λ); the vector starts
-/// as 1 at the twist r, the smallest |γ|, and follows from the pivots outwards; then
-/// λ ← λ + γ_r/(yᵀy), which is the Rayleigh quotient. The residual |γ_r|/‖y‖ is exact.
+/// Forward pivots D⁺ and backward pivots D⁻ give γ_k = D⁺_k + D⁻_k − (d_k − λ). The vector is 1 at
+/// the twist r, where |γ| is smallest, and follows from the pivots outwards. Then λ ← λ +
+/// γ_r/(yᵀy), which is the Rayleigh quotient. The residual |γ_r|/‖y‖ is exact.
 ///
 /// @param lambda_ev  in: shift; out: eigenvalue
 /// @param y          [n] out: eigenvector, largest component near the twist, not normalised
 /// @param forward, backward  [n] workspace
-/// @return ‖y‖², or a negative number when the residual did not reach 4e-15 of the scale.
+/// @return ‖y‖², or a negative number if the residual did not reach 4e-15 of the scale.
 QUASI_HD inline double twisted_rayleigh(const Tridiagonal& t, double* lambda_ev, double* y,
                                         double* forward, double* backward) {
   constexpr int kMaxIterations = 8;
@@ -109,8 +111,8 @@ QUASI_HD inline double twisted_rayleigh(const Tridiagonal& t, double* lambda_ev,
   return -1.0;
 }
 
-/// True if exactly eigenvalue number `level` lies within 1e-13 of the scale around `lambda_ev`:
-/// two Sturm counts.
+/// Returns true if only eigenvalue number `level` lies within 1e-13 of the scale around
+/// `lambda_ev`, by two Sturm counts.
 QUASI_HD inline bool certify_level(const Tridiagonal& t, int level, double lambda_ev) {
   const double width = 1e-13 * t.scale_ev;
   return sturm_count(t, lambda_ev - width) <= level && sturm_count(t, lambda_ev + width) > level;
@@ -121,10 +123,10 @@ struct LevelVectors {
   double *psi, *forward, *backward;
 };
 
-/// Eigenpair number `level`: warm start from *lambda_ev when `warm`, certified by Sturm counts;
-/// cold bisection otherwise or when the certificate fails.
-/// @return true if the pair converged; ψ is then normalised so that step Σψ² = 1, with its first
-///         component above 1e-3 of the largest positive.
+/// Computes eigenpair number `level`. A warm start uses *lambda_ev and is certified by Sturm
+/// counts. Without `warm`, or if the certificate fails, a cold bisection is used.
+/// @return true if the pair converged. ψ is then normalised so that step Σψ² = 1, and its first
+/// component above 1e-3 of the largest is positive.
 QUASI_HD inline bool solve_level(const Tridiagonal& t, int level, bool warm, double step_nm,
                                  double* lambda_ev, const LevelVectors& vectors) {
   double *psi = vectors.psi, *forward = vectors.forward, *backward = vectors.backward;

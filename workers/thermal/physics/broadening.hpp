@@ -6,14 +6,15 @@
 
 namespace quasi::thermal {
 
-/// Kind of the width σ of the energy-conserving δ, which follows from the velocities of a process's
-/// phonons (docs/theory/thermal.md 4) [li2012].
+/// Begin here: kind of the width σ of the energy-conserving δ, which follows from the velocities of
+/// a process's phonons (docs/theory/thermal.md 4) [li2012]. matrix_element.hpp and
+/// scattering_4ph.hpp hold the formulas of three and four phonons.
 ///
 /// Each mode carries a vector p (Modes::spread_rad_ps), which measures the change of its energy
 /// over half a cell of the mesh:
-///  - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
-///  - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point
-///    group.
+/// - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
+/// - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i b_i b_iᵀ/N_i², averaged over the point
+///   group.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
   kAdaptiveMax,  ///< FourPhonon: largest axis, pair of the last two phonons

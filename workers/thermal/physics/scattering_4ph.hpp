@@ -8,7 +8,8 @@
 
 namespace quasi::thermal {
 
-/// The three channels of a phonon λ and three others (docs/theory/thermal.md 7.1) [feng2016].
+/// The three channels of four-phonon scattering of a phonon λ (docs/theory/thermal.md 7.1)
+/// [feng2016].
 enum class Channel4ph : int {
   kRecombination = 0,   ///< "++"  λ + λ' + λ'' → λ'''
   kRedistribution = 1,  ///< "+-"  λ + λ' → λ'' + λ'''
@@ -16,23 +17,24 @@ enum class Channel4ph : int {
 };
 inline constexpr int kChannels4ph = 3;
 
-/// +1 where λ' is destroyed with λ, −1 where it is created.
+/// Returns the sign of λ' in the energy balance: +1 if it is destroyed with λ, −1 if it is created.
 QUASI_HD inline int sign_second(Channel4ph channel) {
   return channel == Channel4ph::kSplitting ? -1 : 1;
 }
-/// The same for λ''. λ''' is always created.
+/// Returns the sign of λ'' in the energy balance. λ''' is always created.
 QUASI_HD inline int sign_third(Channel4ph channel) {
   return channel == Channel4ph::kRecombination ? 1 : -1;
 }
 
-/// Δω = ω ± ω' ± ω'' − ω''', in rad/ps.
+/// Returns Δω = ω ± ω' ± ω'' − ω''', in rad/ps.
 QUASI_HD inline double mismatch_4ph(Channel4ph channel, double w0, double w1, double w2,
                                     double w3) {
   return w0 + sign_second(channel) * w1 + sign_third(channel) * w2 - w3;
 }
 
-/// Bose factor B of the relaxation of n(λ), reduced so that no two large numbers are subtracted
-/// (docs/theory/thermal.md 5): e.g. n'n''(1+n''') − (1+n')(1+n'')n''' = n'n'' − n'''(1+n'+n'').
+/// Returns the Bose factor B of the relaxation of n(λ), reduced so that no two large numbers are
+/// subtracted (docs/theory/thermal.md 5). An example is n'n''(1+n''') − (1+n')(1+n'')n''' = n'n'' −
+/// n'''(1+n'+n'').
 QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2, double n3) {
   switch (channel) {
     case Channel4ph::kRecombination:
@@ -44,13 +46,14 @@ QUASI_HD inline double bose_factor_4ph(Channel4ph channel, double n1, double n2,
   }
 }
 
-/// The Bose factor that makes the collision operator symmetric off the energy shell too:
-/// s's''s'''/s with s = √(n(n+1)), the same for every channel; on the shell it is bose_factor_4ph.
+/// Returns the Bose factor that makes the collision operator symmetric off the energy shell too
+/// (docs/theory/thermal.md 5): s's''s'''/s with s = √(n(n+1)) in every channel. On the shell it
+/// equals bose_factor_4ph().
 QUASI_HD inline double symmetric_bose_factor_4ph(double n0, double n1, double n2, double n3) {
   return std::sqrt(n1 * (n1 + 1.0) * n2 * (n2 + 1.0) * n3 * (n3 + 1.0) / (n0 * (n0 + 1.0)));
 }
 
-/// Σ|p|² and Σp of two phonons, from which the symmetric width is computed.
+/// Σ|p|² and Σp of two phonons, which determine their share of the symmetric width.
 struct SpreadSums {
   double square;
   Spread sum;
@@ -60,9 +63,9 @@ QUASI_HD inline SpreadSums spread_sums(const double* a, const double* b) {
           {a[0] + b[0], a[1] + b[1], a[2] + b[2]}};
 }
 
-/// (σ/sb)² in the symmetric kind: mean of pair_width_squared over all six pairs of the process,
-/// Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|². Takes the phonons two by two: the last two are known
-/// long before the first.
+/// Returns (σ/sb)² of kSymmetric (docs/theory/thermal.md 7.4), the mean of pair_width_squared()
+/// over all six pairs of the process: Σ_pairs |p_i − p_j|² = 4 Σ|p|² − |Σp|². It takes the phonons
+/// in pairs, because loops know the last two long before the first two.
 QUASI_HD inline double symmetric_width_squared_4ph(const SpreadSums& first,
                                                    const SpreadSums& last) {
   const double x = first.sum.x + last.sum.x;
@@ -73,8 +76,8 @@ QUASI_HD inline double symmetric_width_squared_4ph(const SpreadSums& first,
   return width > 0.0 ? width : 0.0;
 }
 
-/// (σ/sb)² of a four-phonon process from the spread vectors of its phonons:
-/// symmetric_width_squared_4ph, or in the other kinds the pair (λ'', λ''').
+/// Returns (σ/sb)² of a four-phonon process from the spread vectors of its phonons:
+/// symmetric_width_squared_4ph() for kSymmetric, else the width of the pair (λ'', λ''').
 QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, const double* p1,
                                          const double* p2, const double* p3) {
   return kind == Broadening::kSymmetric
@@ -82,21 +85,22 @@ QUASI_HD inline double width_squared_4ph(Broadening kind, const double* p0, cons
              : pair_width_squared(kind, p2, p3);
 }
 
-/// Weights and thresholds that every result depends on (docs/theory/thermal.md 7.2–7.5).
+/// Weights and thresholds that affect every result (docs/theory/thermal.md 7.2–7.5).
 struct Rules4ph {
   Broadening broadening = Broadening::kSymmetric;
   double scale_broad = 1.0;            ///< sb
   double cut = 1.0;                    ///< window |Δω| ≤ cut·σ
-  double tie_tolerance_rad_ps = 1e-9;  ///< the window is at least this
-  double window_norm = 1.0;            ///< δ is divided by this: erf(cut), or 1
-  double sigma_least_rad_ps = 0.0;     ///< a tuple whose σ is smaller is no process
+  double tie_tolerance_rad_ps = 1e-9;  ///< least width of the window
+  double window_norm = 1.0;            ///< divisor of δ: erf(cut), or 1
+  double sigma_least_rad_ps = 0.0;     ///< a tuple with smaller σ is not a process
   double sigma_floor_rad_ps = 0.0;     ///< smaller σ are raised to this
   /// Value that replaces a σ not above the floor: 1/√π as in FourPhonon (δ then peaks at 1 ps), or
   /// 0 for the floor itself.
   double sigma_at_floor_rad_ps = 0.0;
-  double omega_floor_rad_ps = 0.0;  ///< W := 0 when ω', ω'' or ω''' is not above
-  /// true: every ordered tuple, with ½, ½ (1 and ½), 1/6; false: each unordered tuple once, with
-  /// weight 1, and with σ and order by point number as in FourPhonon.
+  double omega_floor_rad_ps = 0.0;  ///< W is 0 unless ω', ω'' and ω''' are above
+  /// True: every ordered tuple counts, with weights ½ (++), ½ and 1 (+−), 1/6 and 1/3 (−−). False:
+  /// each unordered tuple counts once with weight 1, and σ and order follow the numbers of the
+  /// points, as in FourPhonon.
   bool exact_weights = true;
 };
 
@@ -125,10 +129,10 @@ struct Quartet4ph {
   std::int32_t mode0, mode1, mode2, mode3;
 };
 
-/// Weight of a tuple that conserves momentum, from the numbers of its modes (point·nb + branch)
-/// alone; 0 where the same unordered tuple is counted elsewhere.
+/// Returns the weight of a tuple that conserves momentum, from the numbers of its modes (point·nb +
+/// branch) alone (docs/theory/thermal.md 7.2). It is 0 if the unordered tuple is counted elsewhere.
 ///
-/// The pair (λ'', λ''') of +- and -- is enumerated once, with mode'' ≤ mode''' (by point, then
+/// The pair (λ'', λ''') of +− and −− is enumerated once, with mode'' ≤ mode''' (by point, then
 /// branch).
 QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, std::int32_t mode1,
                                         std::int32_t mode2, std::int32_t mode3) {
@@ -144,14 +148,14 @@ QUASI_HD inline double multiplicity_4ph(Channel4ph channel, bool exact_weights, 
   }
 }
 
-/// False where multiplicity_4ph is 0 whatever the last phonon is.
+/// Returns false if multiplicity_4ph() is 0 for every last phonon.
 QUASI_HD inline bool multiplicity_may_be(Channel4ph channel, bool exact_weights, std::int32_t mode1,
                                          std::int32_t mode2) {
   return exact_weights || channel == Channel4ph::kRedistribution || mode1 <= mode2;
 }
 
-/// Tests the energy window.
-/// @param width_squared  (σ/sb)² of width_squared_4ph
+/// Tests the energy window (docs/theory/thermal.md 7.3, 7.5). @param width_squared  (σ/sb)² of
+/// width_squared_4ph()
 QUASI_HD inline Process4ph test_window_4ph(const Rules4ph& rules, double multiplicity,
                                            double mismatch_rad_ps, double width_squared) {
   Process4ph process;
@@ -172,8 +176,8 @@ QUASI_HD inline Process4ph test_window_4ph(const Rules4ph& rules, double multipl
   return process;
 }
 
-/// A cheap test that lets all through which test_window_4ph accepts, and next to nothing else:
-/// squares are compared, and the windows are a billionth wider.
+/// A cheap test that accepts everything that test_window_4ph() accepts and almost nothing else. It
+/// compares squares, and its windows are wider by a billionth.
 struct WindowSieve4ph {
   double per_width;  ///< (cut·sb)²
   double further;
@@ -213,14 +217,14 @@ QUASI_HD inline Process4ph find_process_4ph(Channel4ph channel, const Rules4ph& 
                          width_squared_4ph(rules.broadening, p[0], p[1], p[2], p[3]));
 }
 
-/// δ_σ(Δω) of an accepted process, in ps, with the weight outside the window put back where the
-/// rules say so.
+/// Returns δ_σ(Δω) of an accepted process in ps, divided by the weight inside the window if the
+/// rules say so (docs/theory/thermal.md 4).
 QUASI_HD inline double delta_4ph_ps(const Rules4ph& rules, const Process4ph& process) {
   return gaussian_delta_ps(process.mismatch_rad_ps, process.sigma_rad_ps) *
          (1.0 / rules.window_norm);
 }
 
-/// 1/(ω ω' ω'' ω''') in ps⁴, or 0 when a partner is too slow for the rules.
+/// Returns 1/(ω ω' ω'' ω''') in ps⁴, or 0 if a partner is too slow for the rules.
 QUASI_HD inline double inverse_omega_product_4ph(const Rules4ph& rules, const double omega[4]) {
   if (omega[1] <= rules.omega_floor_rad_ps || omega[2] <= rules.omega_floor_rad_ps ||
       omega[3] <= rules.omega_floor_rad_ps)

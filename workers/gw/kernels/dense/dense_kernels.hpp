@@ -5,7 +5,8 @@
 
 namespace quasi::gw {
 
-/// Dense linear algebra on one device, with matrices in host memory. Nothing stays on the device.
+/// Begin here: dense linear algebra on one device, with matrices in host memory. Nothing stays on
+/// the device.
 class DenseKernels {
  public:
   virtual ~DenseKernels() = default;

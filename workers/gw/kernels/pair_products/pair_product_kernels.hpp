@@ -79,7 +79,7 @@ class PairBlock {
   std::int64_t n_left_ = 0, n_right_ = 0, n_g_ = 0;
 };
 
-/// Computes pair products of wavefunctions on one device (docs/theory/gw.md 3),
+/// Begin here: computes pair products of wavefunctions on one device (docs/theory/gw.md 3),
 ///
 ///   M_ln(G) = 1/N_r Σ_r u*_l(r) u_n(r) e^{+iGr}.
 ///

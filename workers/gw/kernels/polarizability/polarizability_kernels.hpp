@@ -9,8 +9,8 @@
 
 namespace quasi::gw {
 
-/// The sum χ over pairs of bands while it is being made (docs/theory/gw.md 4). Its matrices lie on
-/// one device and belong to this object until finish().
+/// Begin here: the sum χ over pairs of bands while it is being made (docs/theory/gw.md 4). Its
+/// matrices lie on one device and belong to this object until finish().
 class ChiSum {
  public:
   virtual ~ChiSum() = default;

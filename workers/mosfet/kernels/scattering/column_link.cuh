@@ -5,7 +5,9 @@
 
 namespace quasi::mosfet::cuda {
 
-/// One state of a column with one (partner, process) that it is joined to.
+/// Begin here: one state of a column with one (partner, process) that it is joined to.
+/// scattering_cuda.cuh sums the links on the device in general, scattering_run_cuda.cuh in the
+/// common case, and scattering_cpu.cpp on the host.
 struct ColumnLink {
   int partner;       ///< number of the partner state
   int levels;        ///< index of the two levels in a matrix [n_levels][n_levels]

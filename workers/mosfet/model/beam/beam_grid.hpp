@@ -4,8 +4,9 @@
 
 namespace quasi::mosfet {
 
-/// Grid of the beam discretisation: nodes in x, cells in H and κ (docs/theory/mosfet.md 17.1). All
-/// columns, pairs and subbands share it. It must not change within an iteration.
+/// Begin here: grid of the beam discretisation with nodes in x and cells in H and κ
+/// (docs/theory/mosfet.md 17.1). All columns, pairs and subbands share it. It must not change
+/// within an iteration.
 struct BeamGrid {
   int nx = 0, n_h = 0, n_kappa = 0;
   double dx_nm = 0, h_min_ev = 0, dh_ev = 0, dkappa = 0;

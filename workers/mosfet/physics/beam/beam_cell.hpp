@@ -5,17 +5,16 @@
 #include "workers/backend/host_device.hpp"
 #include "workers/mosfet/physics/fermi_integral.hpp"
 
-/// Cells of the beam scheme (docs/theory/mosfet.md 17.1) in total energy H = ε + w and transverse
-/// momentum. With Kane's
-/// band γ(w) = w(1+αw), k̂ = ħ|k_x|/√(2m_x) and κ = ħ|k_y|/√(2m_y) it holds that γ(w) = k̂² + κ²;
-/// both are in √eV.
+/// Begin here: cells of the beam scheme (docs/theory/mosfet.md 17.1) in total energy H = ε + w and
+/// transverse momentum. With Kane's band γ(w) = w(1+αw), k̂ = ħ|k_x|/√(2m_x) and κ = ħ|k_y|/√(2m_y)
+/// it holds that γ(w) = k̂² + κ²; both are in √eV.
 namespace quasi::mosfet {
 
 QUASI_HD inline double beam_gamma(double w_ev, double alpha_per_ev) {
   return w_ev * (1.0 + alpha_per_ev * w_ev);
 }
 
-/// w of γ(w) = κ²: the least kinetic energy of an electron with that transverse momentum.
+/// Returns w of γ(w) = κ², the least kinetic energy of an electron with this transverse momentum.
 QUASI_HD inline double beam_least_energy(double kappa, double alpha_per_ev) {
   return 2.0 * kappa * kappa / (1.0 + sqrt(1.0 + 4.0 * alpha_per_ev * kappa * kappa));
 }
@@ -32,7 +31,7 @@ struct BeamShape {
     return fermi_function((fermi_ev - h_ev) / kt_ev) /
            fermi_function((fermi_ev - centre_ev) / kt_ev);
   }
-  /// ∫ ω dH from `low_ev` to `high_ev`, eV.
+  /// Returns ∫ ω dH from `low_ev` to `high_ev`, eV.
   QUASI_HD double integral(double low_ev, double high_ev, double centre_ev) const {
     if (!fermi)
       return kt_ev * exp((centre_ev - low_ev) / kt_ev) * -expm1((low_ev - high_ev) / kt_ev);
@@ -62,8 +61,8 @@ QUASI_HD inline GaussPoint gauss_point(int k) {
   return {0.5 + (k % 2 == 0 ? -0.5 : 0.5) * kAt[m], 0.5 * kWeight[m]};
 }
 
-/// Part of beam_volume() between two energies H, of which the lower may be a turning point: the map
-/// H = lower + (upper − lower) t² removes its root.
+/// Returns the part of beam_volume() between two energies H. The lower one may be a turning point;
+/// the map H = lower + (upper − lower) t² removes its root.
 QUASI_HD inline double beam_volume_part(const BeamCell& cell, const BeamShape& shape,
                                         double alpha_per_ev, double edge_ev, double lower_ev,
                                         double upper_ev) {
@@ -80,7 +79,8 @@ QUASI_HD inline double beam_volume_part(const BeamCell& cell, const BeamShape& s
   return sum * (upper_ev - lower_ev);
 }
 
-/// Phase-space volume of a cell above the band edge ε, of one sign of k_x, eV:
+/// Returns the phase-space volume of a cell above the band edge ε, of one sign of k_x, eV
+/// (docs/theory/mosfet.md 17.1):
 ///
 ///   V(ε) = ∫dH ω(H) (γ'(w)/2) [asin(min(1, κ_high/√γ)) − asin(min(1, κ_low/√γ))]
 ///
@@ -99,7 +99,7 @@ QUASI_HD inline double beam_volume(const BeamCell& cell, const BeamShape& shape,
   return volume;
 }
 
-/// Area of a cell at a face with band edge ε, eV^{3/2}:
+/// Returns the area of a cell at a face with band edge ε, eV^{3/2} (docs/theory/mosfet.md 17.1):
 ///
 ///   A(ε) = ∫dκ ∫ ω dH over max(h_low, ε + w(κ)) < H < h_high.
 ///

@@ -6,8 +6,8 @@ namespace quasi::mosfet {
 
 /// Raises the two faces of a node that is a local maximum to the vertex of the parabola through it
 /// and its neighbours. The weights make the rule continuous when the maximum passes from one node
-/// to the next; at least one face is then at the top.
-/// @param nodes  ε of the node and its two neighbours
+/// to the next. At least one face is then at the top. @param nodes  ε of the node and its two
+/// neighbours
 QUASI_HD inline void raise_to_top(const double* nodes, double* before, double* after) {
   const double a = 0.5 * (nodes[-1] - 2.0 * nodes[0] + nodes[1]);
   const double b = 0.5 * (nodes[1] - nodes[-1]);
@@ -22,11 +22,9 @@ QUASI_HD inline void raise_to_top(const double* nodes, double* before, double* a
   *after = raised(*after, 1.0 + 2.0 * place);
 }
 
-/// ε at the faces i − ½ of one subband, i = 0 … nx (docs/theory/mosfet.md 17.2): cubic between the
-/// nodes and clipped to them, the mean next to the contacts, the node at the contacts, and the top
-/// of every barrier.
-/// @param nodes  [nx], nx ≥ 5
-/// @param faces  [nx+1] out
+/// Computes ε at the faces i − ½ of one subband, i = 0 … nx (docs/theory/mosfet.md 17.2). It is
+/// cubic between the nodes and clipped to them, the mean next to the contacts, the node at the
+/// contacts, and the top of every barrier. @param nodes  [nx], nx ≥ 5 @param faces  [nx+1] out
 QUASI_HD inline void face_energies(const double* nodes, int nx, double* faces) {
   faces[0] = nodes[0];
   faces[nx] = nodes[nx - 1];
